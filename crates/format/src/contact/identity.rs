@@ -1,0 +1,92 @@
+//! What makes a card that card: its UID, one derived from its bytes where it has none, and sameness.
+
+use super::Contact;
+use crate::line::lines;
+use crate::property::Property;
+use crate::wide::{self, Order};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+
+/// A UID for a card that has none: the same for the same bytes. Line ends at the end do not count.
+#[must_use]
+pub fn derived_uid(bytes: &[u8]) -> String {
+    let mut uid = String::from("larder-");
+    for byte in &Sha256::digest(trimmed(bytes))[..16] {
+        let _infallible = write!(uid, "{byte:02x}");
+    }
+    uid
+}
+
+/// Are these the same card: the same bytes, but for line ends at the end?
+#[must_use]
+pub fn same_card(a: &[u8], b: &[u8]) -> bool {
+    trimmed(a) == trimmed(b)
+}
+
+/// The card without the line ends at its end.
+fn trimmed(bytes: &[u8]) -> &[u8] {
+    let mut rest = bytes;
+    match Order::of(bytes) {
+        None => {
+            while let [before @ .., b'\r' | b'\n'] = rest {
+                rest = before;
+            }
+        }
+        Some(order) => {
+            while let Some((before, unit)) = rest.split_last_chunk::<2>() {
+                if !rest.len().is_multiple_of(2) || !matches!(order.unit(*unit), 0x0a | 0x0d) {
+                    break;
+                }
+                rest = before;
+            }
+        }
+    }
+    rest
+}
+
+/// The card with this UID in a line of its own, after VERSION or else after BEGIN, with the line end that
+/// is used there. All other bytes stay as they are, and so does the encoding.
+#[must_use]
+pub fn with_uid(bytes: &[u8], uid: &str) -> Vec<u8> {
+    let (at, line) = match Order::of(bytes) {
+        None => {
+            let start = bytes.len() - bytes.strip_prefix(wide::BOM).unwrap_or(bytes).len();
+            let (at, line) = place(&bytes[start..], uid);
+            (start + at, line.into_bytes())
+        }
+        Some(order) => {
+            let start = if order.has_mark(bytes) { 2 } else { 0 };
+            let text = wide::decode(bytes, order);
+            let (at, line) = place(text.as_bytes(), uid);
+            let before = text.get(..at).unwrap_or(&text).encode_utf16().count() * 2;
+            (start + before, order.encode(&line))
+        }
+    };
+    let (head, tail) = bytes.split_at(at.min(bytes.len()));
+    [head, &line, tail].concat()
+}
+
+/// Where the UID's line goes, and that line.
+fn place(card: &[u8], uid: &str) -> (usize, String) {
+    let uid = uid.trim().replace('\\', "\\\\").replace(';', "\\;").replace(',', "\\,");
+    let uid = uid.replace(['\r', '\n'], " ");
+    let number =
+        Contact::parse(card).properties().iter().find(|p| p.is("VERSION")).map(Property::number);
+    let mut lines = lines(card);
+    let mut found = None;
+    while let Some(line) = lines.next() {
+        found = Some((lines.offset(), line.raw));
+        if number.is_none_or(|number| line.number == number) {
+            break;
+        }
+    }
+    let Some((at, raw)) = found else {
+        return (0, format!("UID:{uid}\n"));
+    };
+    let content =
+        raw.len() - raw.iter().rev().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+    match std::str::from_utf8(&raw[content..]).unwrap_or_default() {
+        "" => (at, format!("\nUID:{uid}")),
+        line_end => (at, format!("UID:{uid}{line_end}")),
+    }
+}

@@ -1,0 +1,123 @@
+//! Folding of text for comparison: what a person takes for the same letters is the same text.
+//!
+//! Case, accents, Hebrew points and Arabic vowel signs go; letters stay: が is not か, for its mark
+//! makes another letter. It is not for display and not for sorting (see [`collate`](crate::collate)).
+//! Also here: the words of folded text, and the digits of a number.
+
+use icu_casemap::CaseMapper;
+use icu_normalizer::properties::CanonicalCombiningClassMap;
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
+use std::borrow::Cow;
+
+/// The version of the rules in this module. Whoever stores folded text stores this number with it and
+/// folds again when it changes; the Unicode version of the tables counts, too.
+pub const FOLD_VERSION: u32 = 1;
+
+/// Folds a text: canonical decomposition, marks dropped, full case folding with all kinds of i alike,
+/// canonical composition. White space is not touched. Folding folded text changes nothing.
+#[must_use]
+pub fn fold(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => Cow::Owned(text.to_ascii_lowercase()),
+            false => Cow::Borrowed(text),
+        };
+    }
+    let decompose = DecomposingNormalizerBorrowed::new_nfd();
+    let without_marks: String =
+        decompose.normalize_iter(text.chars()).filter(|c| !is_dropped(*c)).map(plain_i).collect();
+    let folded = CaseMapper::new().fold_string(&without_marks);
+    let composed = ComposingNormalizerBorrowed::new_nfc().normalize(&folded);
+    if composed == text { Cow::Borrowed(text) } else { Cow::Owned(composed.into_owned()) }
+}
+
+/// Marks that make no other letter: accents, Hebrew accents and points, Arabic vowel signs and the
+/// stroke that only stretches a word.
+fn is_dropped(c: char) -> bool {
+    matches!(c,
+        '\u{300}'..='\u{36f}'
+        | '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}'..='\u{5c2}' | '\u{5c4}'..='\u{5c5}' | '\u{5c7}'
+        | '\u{610}'..='\u{61a}' | '\u{640}' | '\u{64b}'..='\u{65f}' | '\u{670}'
+        | '\u{6d6}'..='\u{6dc}' | '\u{6df}'..='\u{6e4}' | '\u{6e7}'..='\u{6e8}' | '\u{6ea}'..='\u{6ed}')
+}
+
+/// The i without a dot is an i, as I and İ (whose dot is dropped) are.
+fn plain_i(c: char) -> char {
+    if c == 'ı' { 'i' } else { c }
+}
+
+/// The words of folded text: runs of letters and digits of any script, with the marks that belong to
+/// them. All else, white space and punctuation, separates: `o'brien` is two words. Scripts that put no
+/// blanks between words ([`is_cjk`]) give a word for each character.
+pub fn words(folded: &str) -> impl Iterator<Item = &str> {
+    let mut rest = folded;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let first = rest.chars().next()?;
+        let end = if is_cjk(first) {
+            first.len_utf8()
+        } else {
+            rest.find(|c: char| is_cjk(c) || !is_in_word(c)).unwrap_or(rest.len())
+        };
+        let (word, behind) = rest.split_at(end);
+        rest = behind;
+        Some(word)
+    })
+}
+
+/// Letters, digits, what is written on them, and the joiners that Indic and Persian words have inside.
+fn is_in_word(c: char) -> bool {
+    c.is_alphanumeric()
+        || (!c.is_ascii()
+            && (matches!(c, '\u{200c}' | '\u{200d}')
+                || CanonicalCombiningClassMap::new().get32_u8(u32::from(c)) != 0))
+}
+
+/// Is it of a script that is written without blanks between words, or whose names are (Han, kana,
+/// Hangul, Bopomofo)? One such character is a word.
+#[must_use]
+pub fn is_cjk(c: char) -> bool {
+    matches!(c,
+        '\u{1100}'..='\u{11ff}'
+        | '\u{2e80}'..='\u{2fdf}'
+        | '\u{3005}'..='\u{3007}'
+        | '\u{3021}'..='\u{3029}'
+        | '\u{3031}'..='\u{3035}'
+        | '\u{3041}'..='\u{30fa}'
+        | '\u{30fc}'..='\u{318f}'
+        | '\u{31a0}'..='\u{31bf}'
+        | '\u{31f0}'..='\u{31ff}'
+        | '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{a960}'..='\u{a97f}'
+        | '\u{ac00}'..='\u{d7ff}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{ff66}'..='\u{ffdc}'
+        | '\u{1aff0}'..='\u{1b2ff}'
+        | '\u{20000}'..='\u{3fffd}')
+}
+
+/// The zeros of the scripts that have digits of their own; nine digits follow each.
+const ZEROS: &[u32] = &[
+    0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66,
+    0xde6, 0xe50, 0xed0, 0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90,
+    0x1b50, 0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10,
+    0x104a0, 0x10d30, 0x11066, 0x110f0, 0x11136, 0x111d0, 0x112f0, 0x11450, 0x114d0, 0x11650,
+    0x116c0, 0x11730, 0x118e0, 0x11950, 0x11c50, 0x11d50, 0x11da0, 0x16a60, 0x16b50, 0x1d7ce,
+    0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e4f0, 0x1e950, 0x1fbf0,
+];
+
+/// The digits of a text, those of any script, as ASCII; nothing else, so no plus sign either.
+#[must_use]
+pub fn digits(text: &str) -> String {
+    text.chars().filter_map(digit).collect()
+}
+
+fn digit(c: char) -> Option<char> {
+    if c.is_ascii() {
+        return c.is_ascii_digit().then_some(c);
+    }
+    let code = u32::from(c);
+    let zero = ZEROS[..ZEROS.partition_point(|zero| *zero <= code)].last()?;
+    char::from_digit(code - zero, 10)
+}

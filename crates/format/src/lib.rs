@@ -1,0 +1,26 @@
+//! Bytes and values: the vCard formats, and the content lines that iCalendar shares with them.
+//!
+//! Everything here is pure: no file, no clock, no environment. Nothing here fails on any input: what
+//! cannot be understood is kept and named. The bytes stay the truth; this crate finds items in a stream
+//! ([`split`]), takes one apart ([`line`](mod@line), [`property`], [`contact`]), says which fields there are
+//! ([`field`](mod@field)), and prepares their text for comparing ([`fold`](mod@fold)) and sorting
+//! ([`collate`]).
+//!
+//! ```
+//! use larder_format::contact::Contact;
+//! use larder_format::field::field;
+//!
+//! let card = Contact::parse(b"BEGIN:VCARD\nVERSION:3.0\nFN:Anna Berg\nTEL:+43 1 234\nEND:VCARD\n");
+//! assert_eq!(card.first(field("full_name").unwrap()).as_deref(), Some("Anna Berg"));
+//! assert!(card.refusal().is_none());
+//! ```
+
+pub mod collate;
+pub mod contact;
+pub mod decode;
+pub mod field;
+pub mod fold;
+pub mod line;
+pub mod property;
+pub mod split;
+mod wide;

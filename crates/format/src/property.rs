@@ -1,0 +1,359 @@
+//! A property: one content line taken apart (RFC 6350, 3.3; RFC 5545, 3.1; vCard 2.1).
+//!
+//! Taking apart never fails: a line that is no property keeps its text and says so
+//! ([`Property::is_known`]). Parameters and values are decoded when asked for, not before. What a value
+//! means is for the readers of fields to say.
+
+use crate::decode;
+use crate::line::Line;
+use memchr::{memchr, memchr3};
+use std::borrow::Cow;
+
+/// One property of an item.
+#[derive(Debug, Clone)]
+pub struct Property<'a> {
+    raw: Cow<'a, [u8]>,
+    text: Cow<'a, [u8]>,
+    number: u32,
+    /// A quote in the parameters is not closed: quotes have no meaning then.
+    open_quote: bool,
+    /// The end of the group, which the name follows behind a dot; 0 without a group.
+    group: usize,
+    name: (usize, usize),
+    /// Where the parameters begin, and where the colon is. Both are 0 in an unknown line.
+    head: (usize, usize),
+}
+
+/// A parameter. Parameters that vCard 2.1 writes without a name have the one they stand for: TYPE,
+/// ENCODING or VALUE.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Param<'a> {
+    /// The name, as it is written.
+    pub name: Cow<'a, str>,
+    /// The values, without quotes and with RFC 6868's escapes undone.
+    pub values: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Property<'a> {
+    /// Takes a line apart.
+    #[must_use]
+    pub fn parse(line: Line<'a>) -> Property<'a> {
+        let Line { raw, number, text } = line;
+        let mut property = Property {
+            raw: Cow::Borrowed(raw),
+            text,
+            number,
+            open_quote: false,
+            group: 0,
+            name: (0, 0),
+            head: (0, 0),
+        };
+        property.find_parts();
+        property
+    }
+
+    fn find_parts(&mut self) {
+        let text = &self.text[..];
+        let Some(name_end) = text.iter().position(|byte| matches!(byte, b':' | b';')) else {
+            return;
+        };
+        let colon = match text[name_end] {
+            b':' => Some(name_end),
+            _ => head_end(&text[name_end..]).map(|colon| name_end + colon),
+        };
+        let open_quote = colon.is_none();
+        let Some(colon) =
+            colon.or_else(|| memchr(b':', &text[name_end..]).map(|colon| name_end + colon))
+        else {
+            return;
+        };
+        let full = text[..name_end].trim_ascii_end();
+        let dot = memchr::memrchr(b'.', full);
+        let start = dot.map_or(0, |dot| dot + 1);
+        let (group, name) = (&full[..dot.unwrap_or(0)], &full[start..]);
+        let is_group = |byte: &u8| is_name(byte) || *byte == b'.';
+        if name.is_empty() || !name.iter().all(is_name) || !group.iter().all(is_group) {
+            return;
+        }
+        let parts = (group.len(), (start, full.len()), (name_end, colon));
+        (self.group, self.name, self.head) = parts;
+        self.open_quote = open_quote;
+    }
+
+    /// The same property, on its own.
+    #[must_use]
+    pub fn into_owned(self) -> Property<'static> {
+        Property {
+            raw: Cow::Owned(self.raw.into_owned()),
+            text: Cow::Owned(self.text.into_owned()),
+            number: self.number,
+            open_quote: self.open_quote,
+            group: self.group,
+            name: self.name,
+            head: self.head,
+        }
+    }
+
+    /// The number of its first line within the item, from 1.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The bytes as they came, with folds and line end. Of an item in UTF-16: as UTF-8.
+    #[must_use]
+    pub fn raw(&self) -> &[u8] {
+        &self.raw
+    }
+
+    /// Is it a property at all? An unknown line has no colon, or something else than a name before it.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.name.1 > 0
+    }
+
+    /// Has an unknown line a colon, so that only its name is wrong?
+    pub(crate) fn has_colon(&self) -> bool {
+        memchr(b':', &self.text).is_some()
+    }
+
+    /// Was a quote open before the colon? The first colon then ends the parameters.
+    #[must_use]
+    pub fn has_open_quote(&self) -> bool {
+        self.open_quote
+    }
+
+    /// The group (`item1` in `item1.TEL`).
+    #[must_use]
+    pub fn group(&self) -> Option<&str> {
+        if self.group == 0 { None } else { std::str::from_utf8(&self.text[..self.group]).ok() }
+    }
+
+    /// The name as it is written; empty in an unknown line.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        std::str::from_utf8(&self.text[self.name.0..self.name.1]).unwrap_or_default()
+    }
+
+    /// Is this its name, in any case?
+    #[must_use]
+    pub fn is(&self, name: &str) -> bool {
+        self.text[self.name.0..self.name.1].eq_ignore_ascii_case(name.as_bytes())
+    }
+
+    /// Its parameters, in order.
+    pub fn params(&self) -> impl Iterator<Item = Param<'_>> {
+        self.raw_params().map(|param| param.decode())
+    }
+
+    /// The first value of a parameter, by name in any case.
+    #[must_use]
+    pub fn param(&self, name: &str) -> Option<Cow<'_, str>> {
+        let param =
+            self.raw_params().find(|param| param.name.eq_ignore_ascii_case(name.as_bytes()))?;
+        param.decode().values.into_iter().next()
+    }
+
+    /// Has it a parameter without a name, as only vCard 2.1 allows?
+    #[must_use]
+    pub fn has_bare_param(&self) -> bool {
+        self.raw_params().any(|param| param.bare)
+    }
+
+    /// Has it this type: `TYPE=a,b`, `TYPE="a,b"` or `;A;B`, in any case?
+    #[must_use]
+    pub fn has_type(&self, wanted: &str) -> bool {
+        self.raw_params().filter(|param| param.name.eq_ignore_ascii_case(b"TYPE")).any(|param| {
+            param.value.split(|byte| *byte == b',').any(|value| {
+                let is_quote = |byte: &u8| *byte == b'"' || byte.is_ascii_whitespace();
+                let start = value.iter().take_while(|byte| is_quote(byte)).count();
+                let end = value.iter().rev().take_while(|byte| is_quote(byte)).count();
+                let value = value.get(start..value.len() - end).unwrap_or_default();
+                value.eq_ignore_ascii_case(wanted.as_bytes())
+            })
+        })
+    }
+
+    /// The value as it is written, without folds and soft breaks. Of an unknown line: all of it.
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        if self.is_known() { &self.text[self.head.1 + 1..] } else { &self.text }
+    }
+
+    /// The value as text: transfer encoding and character set are undone, escapes are not. Bytes that are
+    /// not valid are read as Windows-1252, NUL characters are left out, and base64 that holds no text is
+    /// given as it is.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        let (mut encoding, mut label) = (None, None);
+        for param in self.raw_params() {
+            if param.name.eq_ignore_ascii_case(b"ENCODING") {
+                encoding = Some(unquoted(param.value));
+            } else if param.name.eq_ignore_ascii_case(b"CHARSET") {
+                label = std::str::from_utf8(unquoted(param.value)).ok();
+            }
+        }
+        let is = |name: &str| {
+            encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case(name.as_bytes()))
+        };
+        let text = if is("QUOTED-PRINTABLE") || is("Q") {
+            match decode::quoted_printable(self.value()) {
+                Cow::Borrowed(bytes) => decode::charset(bytes, label),
+                Cow::Owned(bytes) => Cow::Owned(decode::charset(&bytes, label).into_owned()),
+            }
+        } else if is("BASE64") || is("B") {
+            self.base64_text(label)
+        } else {
+            decode::charset(self.value(), label)
+        };
+        if memchr(0, text.as_bytes()).is_some() {
+            return Cow::Owned(text.replace('\0', ""));
+        }
+        text
+    }
+
+    /// Some programs write names and notes in base64; pictures, sounds and keys stay what they are.
+    fn base64_text(&self, label: Option<&str>) -> Cow<'_, str> {
+        let as_it_is = decode::charset(self.value(), None);
+        if ["PHOTO", "LOGO", "SOUND", "KEY"].iter().any(|name| self.is(name)) {
+            return as_it_is;
+        }
+        match decode::base64(self.value()) {
+            Some(bytes) if label.is_some() || std::str::from_utf8(&bytes).is_ok() => {
+                Cow::Owned(decode::charset(&bytes, label).into_owned())
+            }
+            _ => as_it_is,
+        }
+    }
+
+    /// The text without folds, and the parts of it that the parameters are.
+    fn raw_params(&self) -> RawParams<'_> {
+        RawParams { rest: &self.text[self.head.0..self.head.1], quotes: !self.open_quote }
+    }
+}
+
+/// May stand in a property's name. The RFCs know neither underscore nor slash; address books have both
+/// (`X-messaging/aim-All`).
+fn is_name(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/')
+}
+
+/// The first colon outside quotes; `None` where there is none.
+fn head_end(head: &[u8]) -> Option<usize> {
+    find_unquoted(head, b':')
+}
+
+fn find_unquoted(text: &[u8], wanted: u8) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let at = from + memchr3(wanted, b'"', wanted, &text[from..])?;
+        if text[at] == wanted {
+            return Some(at);
+        }
+        from = at + 1 + memchr(b'"', &text[at + 1..])? + 1;
+    }
+}
+
+/// A parameter as it is written.
+struct RawParam<'a> {
+    name: &'a [u8],
+    value: &'a [u8],
+    bare: bool,
+    quotes: bool,
+}
+
+struct RawParams<'a> {
+    /// What is left of the parameters, beginning with a semicolon.
+    rest: &'a [u8],
+    quotes: bool,
+}
+
+impl<'a> Iterator for RawParams<'a> {
+    type Item = RawParam<'a>;
+
+    fn next(&mut self) -> Option<RawParam<'a>> {
+        loop {
+            let rest = self.rest.split_first()?.1;
+            let end = match self.quotes {
+                true => find_unquoted(rest, b';'),
+                false => memchr(b';', rest),
+            };
+            let (param, behind) = rest.split_at(end.unwrap_or(rest.len()));
+            self.rest = behind;
+            let param = param.trim_ascii();
+            if param.is_empty() {
+                continue;
+            }
+            let quotes = self.quotes;
+            return Some(match memchr(b'=', param) {
+                Some(at) => {
+                    let (name, value) = (param[..at].trim_ascii(), param[at + 1..].trim_ascii());
+                    RawParam { name, value, bare: false, quotes }
+                }
+                None => RawParam { name: bare_name(param), value: param, bare: true, quotes },
+            });
+        }
+    }
+}
+
+/// The name that a bare parameter of vCard 2.1 stands for.
+fn bare_name(value: &[u8]) -> &'static [u8] {
+    let is_one =
+        |names: &[&str]| names.iter().any(|name| value.eq_ignore_ascii_case(name.as_bytes()));
+    if is_one(&["QUOTED-PRINTABLE", "BASE64", "7BIT", "8BIT"]) {
+        b"ENCODING"
+    } else if is_one(&["INLINE", "URL", "CONTENT-ID", "CID"]) {
+        b"VALUE"
+    } else {
+        b"TYPE"
+    }
+}
+
+impl<'a> RawParam<'a> {
+    fn decode(&self) -> Param<'a> {
+        let mut values = Vec::new();
+        let mut rest = self.value;
+        loop {
+            let end = if self.quotes { find_unquoted(rest, b',') } else { memchr(b',', rest) };
+            let value = decode::charset(unquoted(&rest[..end.unwrap_or(rest.len())]), None);
+            values.push(match value {
+                Cow::Borrowed(text) => uncaret(text),
+                Cow::Owned(text) => Cow::Owned(uncaret(&text).into_owned()),
+            });
+            match end {
+                Some(end) => rest = &rest[end + 1..],
+                None => break,
+            }
+        }
+        Param { name: decode::charset(self.name, None), values }
+    }
+}
+
+fn unquoted(value: &[u8]) -> &[u8] {
+    match value.trim_ascii() {
+        [b'"', inside @ .., b'"'] => inside,
+        value => value,
+    }
+}
+
+/// Undoes RFC 6868: `^n`, `^'` and `^^`.
+fn uncaret(text: &str) -> Cow<'_, str> {
+    if !text.contains('^') {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let stands_for = match (c, chars.peek()) {
+            ('^', Some('n')) => Some('\n'),
+            ('^', Some('\'')) => Some('"'),
+            ('^', Some('^')) => Some('^'),
+            _ => None,
+        };
+        if stands_for.is_some() {
+            chars.next();
+        }
+        plain.push(stands_for.unwrap_or(c));
+    }
+    Cow::Owned(plain)
+}

@@ -1,0 +1,146 @@
+//! Copies: an online backup that is verified before it gets its name, and the way back.
+
+use crate::check::{Fault, integrity};
+use crate::directory::Directory;
+use crate::error::{Error, Result, at, file};
+use crate::schema::{self, Standing};
+use crate::store::{Store, connect};
+use rusqlite::backup::Backup;
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a restore did.
+#[derive(Debug, Clone)]
+pub struct Restored {
+    /// Where what was there before lies now.
+    pub before: PathBuf,
+    /// Items in the store now.
+    pub items: u64,
+}
+
+impl Store {
+    /// Copies the store into one file while it is in use, verifies the copy, and gives it its name last: there
+    /// is never half a backup under that name. An older backup of that name is replaced; anything else is not.
+    /// Returns the copy's size in bytes.
+    pub fn backup(&self, to: &Path) -> Result<u64> {
+        if to.exists() {
+            let old = connect(to, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(at(to))?;
+            schema::standing(&old, to)?;
+        }
+        copy(&self.conn, &self.path, to)?;
+        Ok(fs::metadata(to).map_err(file(to))?.len())
+    }
+
+    /// Puts a backup in the store's place, for all who have it open; what was there is copied aside first.
+    /// Cursors of before expire.
+    pub fn restore(&mut self, from: &Path) -> Result<Restored> {
+        let lock = self.locks.acquire()?;
+        self.recover(&lock)?;
+        let before = self.directory.copy_before("restore");
+        copy(&self.conn, &self.path, &before)?;
+        let staged = staged(&self.directory, from)?;
+        let mut put = || -> rusqlite::Result<u64> {
+            let backup = Backup::new(&staged.conn, &mut self.conn)?;
+            backup.run_to_completion(i32::MAX, Duration::ZERO, None)?;
+            drop(backup);
+            self.conn
+                .query_row("SELECT count(*) FROM item", [], |row| row.get::<_, i64>(0))
+                .map(i64::unsigned_abs)
+        };
+        let items = put().map_err(at(&self.path))?;
+        drop(staged);
+        let locale = crate::store::locale_of(&self.conn).map_err(at(&self.path))?;
+        self.deriver = crate::Deriver::new(&locale);
+        let seq = crate::store::meta(&self.conn, "seq").map_err(at(&self.path))?;
+        self.locks.ring(seq);
+        drop(lock);
+        self.refresh()?;
+        Ok(Restored { before, items })
+    }
+}
+
+/// A verified copy of a backup in the data directory, of the newest version, with an epoch of its own. It is
+/// removed when dropped.
+struct Staged {
+    conn: Connection,
+    path: PathBuf,
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        let _left = fs::remove_file(&self.path);
+    }
+}
+
+fn staged(directory: &Directory, from: &Path) -> Result<Staged> {
+    let source = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(at(from))?;
+    let standing = schema::standing(&source, from)?;
+    if standing == Standing::Empty {
+        return Err(Error::NotAStore { path: from.to_path_buf(), found: 0 });
+    }
+    verify(&source, from)?;
+    let path = directory.path().join("data.db.restoring");
+    let _none = fs::remove_file(&path);
+    copy(&source, from, &path)?;
+    let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let mut staged = Staged { conn: connect(&path, access).map_err(at(&path))?, path };
+    if let Standing::Older(major, minor) = standing {
+        schema::migrate(&mut staged.conn, directory, (major, minor), schema::MIGRATIONS)?;
+    }
+    staged
+        .conn
+        .execute("UPDATE meta SET value = lower(hex(randomblob(8))) WHERE key = 'epoch'", [])
+        .map_err(at(&staged.path))?;
+    Ok(staged)
+}
+
+fn verify(conn: &Connection, path: &Path) -> Result<()> {
+    match integrity(conn).map_err(at(path))?.into_iter().next() {
+        None => Ok(()),
+        Some(Fault::Page(what)) => Err(Error::Damaged { path: path.to_path_buf(), what }),
+        Some(other) => Err(Error::Damaged { path: path.to_path_buf(), what: other.to_string() }),
+    }
+}
+
+/// Copies a database into one file: under another name first, verified, synced, then renamed.
+pub(crate) fn copy(conn: &Connection, from: &Path, to: &Path) -> Result<()> {
+    let mut name = to.as_os_str().to_owned();
+    name.push(".partial");
+    let partial = PathBuf::from(name);
+    let _none = fs::remove_file(&partial);
+    let result = copy_to(conn, from, &partial).and_then(|()| {
+        File::open(&partial).and_then(|copy| copy.sync_all()).map_err(file(&partial))?;
+        fs::rename(&partial, to).map_err(file(to))?;
+        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(file(folder))
+    });
+    if result.is_err() {
+        let _left = fs::remove_file(&partial);
+    }
+    result
+}
+
+fn copy_to(conn: &Connection, from: &Path, partial: &Path) -> Result<()> {
+    let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    // Only its owner may read a copy, from its first moment on.
+    use std::os::unix::fs::OpenOptionsExt as _;
+    File::options()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(partial)
+        .map(drop)
+        .map_err(file(partial))?;
+    let mut target = connect(partial, access).map_err(at(partial))?;
+    {
+        let backup = Backup::new(conn, &mut target).map_err(at(from))?;
+        // In one step: a copy in many begins again whenever somebody writes.
+        backup.run_to_completion(i32::MAX, Duration::ZERO, None).map_err(at(partial))?;
+    }
+    // A single file, without a write-ahead log beside it.
+    target.pragma_update(None, "journal_mode", "delete").map_err(at(partial))?;
+    verify(&target, partial)
+}

@@ -1,0 +1,117 @@
+//! What can be written: changes, the operation they belong to, and what became of each.
+
+use crate::contact::Prepared;
+use crate::handle::Handle;
+use crate::history::OperationId;
+use crate::{Kind, Seq};
+use std::sync::Arc;
+
+/// One thing that a person did: all batches of one import are one operation, and one undo.
+///
+/// Nothing is written of it before its first batch is.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    pub(crate) id: Option<OperationId>,
+    pub(crate) verb: String,
+    pub(crate) detail: String,
+    pub(crate) at: i64,
+    pub(crate) undoes: Option<OperationId>,
+}
+
+impl Operation {
+    /// An operation that begins `at` milliseconds after 1970 (for display; order is by batch). `detail` is
+    /// shown in the log: names of files and collections, never contents.
+    pub fn new(verb: impl Into<String>, detail: impl Into<String>, at: i64) -> Operation {
+        Operation { id: None, verb: verb.into(), detail: detail.into(), at, undoes: None }
+    }
+
+    /// Its number, once a batch of it was written.
+    #[must_use]
+    pub fn id(&self) -> Option<OperationId> {
+        self.id
+    }
+}
+
+/// One change of a batch.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Change {
+    /// An item's bytes, new or in place of former ones.
+    Put(Put),
+    /// Takes an item away; its bytes are kept as a former version. With `Expect::At` only if unchanged since.
+    Remove(Handle, Expect),
+    /// Makes a collection for items of a kind. A `Put` makes the one it names, too.
+    CreateCollection(String, Kind),
+    /// Gives a collection another name; its items keep their handles.
+    RenameCollection(String, String),
+    /// Takes an empty collection away.
+    RemoveCollection(String),
+    /// Takes an item and all its former versions away; [`crate::Store::purge`] then erases the bytes.
+    Purge(Handle),
+    /// Brings back a removed collection, for undo.
+    RestoreCollection(i64),
+    /// Marks an operation as undone by this one, for undo.
+    Undone(OperationId),
+    /// Marks an operation as no longer undone, when its undo is undone.
+    Redone(OperationId),
+}
+
+/// An item on its way into a collection.
+#[derive(Debug, Clone)]
+pub struct Put {
+    /// The collection's name.
+    pub collection: Arc<str>,
+    /// The UID it is kept under; unique in the collection.
+    pub uid: String,
+    /// True where the bytes do not name this UID themselves.
+    pub derived_uid: bool,
+    /// The bytes, and what was derived from them.
+    pub prepared: Prepared,
+    /// What must be there before.
+    pub expect: Expect,
+}
+
+/// What a change expects to find; where it finds something else, nothing happens to that item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// Anything: a known UID is an update.
+    Anything,
+    /// Anything, but this UID was met before in the same import: other bytes are another item, which is kept
+    /// under a derived UID.
+    SecondOfImport,
+    /// No item of this UID.
+    Nothing,
+    /// The item, last changed by this batch.
+    At(Seq),
+}
+
+/// What became of one change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// A new item.
+    Added(Handle),
+    /// New bytes in place of former ones.
+    Updated(Handle),
+    /// The same bytes again: nothing was written.
+    Unchanged(Handle),
+    /// A second item with a UID that another had first, kept under a derived one.
+    AddedBeside(Handle),
+    /// That second item, met again: nothing was written.
+    UnchangedBeside(Handle),
+    /// Taken away.
+    Removed(Handle),
+    /// Not what was expected; nothing was written. The item's last change, if it exists.
+    Conflict(Option<Handle>, Option<Seq>),
+    /// Done, for changes that concern no item.
+    Done,
+}
+
+/// What a batch did.
+#[derive(Debug, Clone)]
+pub struct Applied {
+    /// The batch's number; without any change the number of the last batch before it.
+    pub seq: Seq,
+    /// What became of each change, in their order.
+    pub outcomes: Vec<Outcome>,
+}

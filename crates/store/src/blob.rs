@@ -1,0 +1,48 @@
+//! Bytes: narrow rows for most items, and one shared row for what is large.
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction};
+use sha2::{Digest as _, Sha256};
+
+/// Bytes above this lie in `blob`, so that scans of `source` stay narrow.
+const INLINE: usize = 64 << 10;
+
+/// Where bytes lie: in the row itself, or in `blob` under this hash. Exactly one is set, unless they were
+/// purged.
+pub(crate) struct Place {
+    pub(crate) bytes: Option<Vec<u8>>,
+    pub(crate) blob: Option<Vec<u8>>,
+}
+
+/// Finds a place for bytes; large ones get (or share) a row of `blob`, counted once more.
+pub(crate) fn place(tx: &Transaction<'_>, bytes: Vec<u8>) -> rusqlite::Result<Place> {
+    if bytes.len() <= INLINE {
+        return Ok(Place { bytes: Some(bytes), blob: None });
+    }
+    let hash = Sha256::digest(&bytes).to_vec();
+    let known =
+        tx.prepare_cached("UPDATE blob SET uses = uses + 1 WHERE hash = ?1")?.execute([&hash])?;
+    if known == 0 {
+        tx.prepare_cached("INSERT INTO blob VALUES(?1, 1, ?2)")?.execute((&hash, &bytes))?;
+    }
+    Ok(Place { bytes: None, blob: Some(hash) })
+}
+
+/// Gives a place up; the last user of a large one takes its row along.
+pub(crate) fn release(tx: &Transaction<'_>, blob: Option<&[u8]>) -> rusqlite::Result<()> {
+    if let Some(hash) = blob {
+        tx.prepare_cached("UPDATE blob SET uses = uses - 1 WHERE hash = ?1")?.execute([hash])?;
+        tx.prepare_cached("DELETE FROM blob WHERE hash = ?1 AND uses <= 0")?.execute([hash])?;
+    }
+    Ok(())
+}
+
+/// The bytes of an item; `None` where there is no such item.
+pub(crate) fn source(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+    conn.prepare_cached(
+        "SELECT coalesce(s.bytes, b.bytes) FROM source s LEFT JOIN blob b ON b.hash = s.blob
+         WHERE s.item = ?1",
+    )?
+    .query_row([item], |row| row.get::<_, Option<Vec<u8>>>(0))
+    .optional()
+    .map(Option::flatten)
+}

@@ -1,0 +1,119 @@
+//! What changed since a cursor: the only news there is.
+
+use crate::error::{Error, Result, at};
+use crate::handle::Handle;
+use crate::reader::Reader;
+use crate::store::meta;
+use crate::{Kind, Seq};
+use std::fmt;
+
+/// A place in a store's log: all up to and including this change was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// The store's life: another one after a restore.
+    epoch: String,
+    /// The batch, and the place in it.
+    at: (Seq, i64),
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "data-{}-{}-{}", self.epoch, self.at.0, self.at.1)
+    }
+}
+
+impl Cursor {
+    /// Reads what `Display` wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Cursor> {
+        let mut parts = text.strip_prefix("data-")?.split('-');
+        let epoch = parts.next()?.to_string();
+        let at = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        parts.next().is_none().then_some(Cursor { epoch, at })
+    }
+}
+
+/// One item that is not what it was at the cursor. Each item comes once, with its last change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    /// The batch of its last change.
+    pub seq: Seq,
+    /// Its place in that batch.
+    pub ordinal: i64,
+    /// The item.
+    pub handle: Handle,
+    /// What it is.
+    pub kind: Kind,
+    /// What happened to it.
+    pub what: NewsKind,
+}
+
+/// What happened to an item since the cursor, all in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewsKind {
+    /// It is there, new or with other bytes: in this row.
+    Put(i64),
+    /// It is not there any more.
+    Removed,
+}
+
+impl Reader {
+    /// The cursor behind everything that is there now.
+    pub fn now(&self) -> Result<Cursor> {
+        let epoch = self.meta_text("epoch")?;
+        let seq = meta(&self.conn, "seq").map_err(at(&self.path))?;
+        Ok(Cursor { epoch, at: (seq, i64::MAX) })
+    }
+
+    /// The cursor before everything.
+    pub fn beginning(&self) -> Result<Cursor> {
+        Ok(Cursor { epoch: self.meta_text("epoch")?, at: (0, 0) })
+    }
+
+    /// The net effect of all batches after `cursor`, in the order of their last change, at most `limit`
+    /// items, and the cursor to go on from. Fewer than `limit`: that was all.
+    ///
+    /// # Errors
+    /// [`Error::Expired`] where removals since the cursor are no longer kept, or the store was replaced.
+    pub fn changes_since(&self, cursor: &Cursor, limit: usize) -> Result<(Vec<News>, Cursor)> {
+        let epoch = self.meta_text("epoch")?;
+        // One transaction: what is kept, and what happened, must be of the same moment.
+        let tx = self.conn.unchecked_transaction().map_err(at(&self.path))?;
+        let oldest = meta(&tx, "oldest").map_err(at(&self.path))?;
+        let fresh = cursor.at == (0, 0);
+        if epoch != cursor.epoch || (!fresh && cursor.at.0 + 1 < oldest) {
+            return Err(Error::Expired);
+        }
+        let run = || -> rusqlite::Result<Vec<News>> {
+            tx.prepare_cached(
+                "SELECT * FROM (
+                   SELECT seq, ordinal, handle, kind, id AS row FROM item
+                   WHERE (seq, ordinal) > (?1, ?2)
+                   UNION ALL
+                   SELECT seq, ordinal, handle, kind, NULL FROM former f
+                   WHERE (seq, ordinal) > (?1, ?2) AND removed = 1
+                     AND NOT EXISTS (SELECT 1 FROM item i WHERE i.handle = f.handle)
+                     AND NOT EXISTS (SELECT 1 FROM former later
+                                     WHERE later.handle = f.handle AND later.removed = 1
+                                       AND (later.seq, later.ordinal) > (f.seq, f.ordinal))
+                 ) ORDER BY seq, ordinal LIMIT ?3",
+            )?
+            .query_map((cursor.at.0, cursor.at.1, limit as i64), news)?
+            .collect()
+        };
+        let found = run().map_err(at(&self.path))?;
+        let place = found.last().map_or(cursor.at, |last| (last.seq, last.ordinal));
+        Ok((found, Cursor { epoch, at: place }))
+    }
+}
+
+fn news(row: &rusqlite::Row<'_>) -> rusqlite::Result<News> {
+    let there: Option<i64> = row.get(4)?;
+    Ok(News {
+        seq: row.get(0)?,
+        ordinal: row.get(1)?,
+        handle: Handle::from_bytes(&row.get::<_, Vec<u8>>(2)?),
+        kind: Kind::from_number(row.get(3)?).unwrap_or(Kind::Contact),
+        what: there.map_or(NewsKind::Removed, NewsKind::Put),
+    })
+}

@@ -1,0 +1,225 @@
+//! The schema of `data.db`, in prose and in SQL; its versions, and the way from one to the next.
+//!
+//! `user_version` is 1000 x major + minor. A newer minor version only adds, so an older program may read
+//! it; a newer major version is refused. Version 1.0, all that follows:
+//!
+//! **What is the truth**
+//!
+//! * `meta(key, value)`: single values. `epoch`: 16 random hex digits, new after a restore. `seq`: the last
+//!   batch. `items`: the last row number given to an item, never given again. `locale`: whose sort order
+//!   the store keeps. `oldest`: the first batch whose former versions are all kept. `former_bytes`: how
+//!   much they take. `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
+//! * `collection`: a named set of items of one family (1: contacts). `key` is made from the first name
+//!   and stays when the name changes; handles are made from it. A removed collection stays as a row,
+//!   for undo. `seq` is its last change.
+//! * `item`: one row an item; what exists now is its own log, by `(seq, ordinal)`: the batch that last
+//!   changed it and its place in that batch. `kind`: 1 contact. `derived_uid`: 1 where the bytes name no
+//!   UID, or one that another item had first. `handle`: eight bytes, see `handle`.
+//! * `source`: an item's bytes as they came; above 64 KB they lie once in `blob`, by SHA-256, and `blob`
+//!   here names them. `blob.uses` counts the rows of `source` and `former` that do.
+//! * `operation`: what a person did: one import is one operation of many batches. `at` is in milliseconds
+//!   since 1970, for display only. `added`, `updated`, `removed`: how many items. `undoes`, `undone_by`:
+//!   other operations.
+//! * `batch(seq, operation)`: which operation a batch belongs to.
+//! * `former`: one row for each version that a batch replaced (`removed` 0) or removed (1): the bytes that
+//!   were there, and since which batch. Kept for 90 days or 64 MB, whichever is less, the newest operation
+//!   always whole. After a purge the row stays, without uid and bytes, as a tombstone.
+//! * `collection_former`: the same for collections; `name` NULL: it did not exist.
+//!
+//! **What is derived from it**, and may be dropped and refilled at any time; `contact` says from what:
+//!
+//! * `idx_value(field, value, item)`: folded values of indexed fields, cut at 120 bytes; field 0: each word
+//!   of the fields that free words cover. For equality, beginnings, presence.
+//! * `idx_text`: an FTS5 table of trigrams of the folded text of all indexed fields; it stores no text.
+//! * `idx_large(item)`: items with more text than `idx_text` takes; they are always candidates.
+//! * `idx_sort(field, key, item)`: sort keys of the store's locale.
+
+use crate::directory::Directory;
+use crate::error::{Error, Result, at};
+use rusqlite::Connection;
+use std::path::Path;
+
+/// `Lrdr`: how a file says that it is ours.
+pub(crate) const APPLICATION_ID: i64 = 0x4c72_6472;
+/// The newest major version known here.
+pub(crate) const MAJOR: i64 = 1;
+/// The newest minor version known here.
+pub(crate) const MINOR: i64 = 0;
+
+const TRUTH: &str = "
+CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE collection(
+  id INTEGER PRIMARY KEY,
+  key BLOB NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  family INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  removed INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE UNIQUE INDEX collection_name ON collection(name) WHERE removed = 0;
+CREATE TABLE item(
+  id INTEGER PRIMARY KEY,
+  collection INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  uid TEXT NOT NULL,
+  recurrence TEXT NOT NULL,
+  derived_uid INTEGER NOT NULL,
+  handle BLOB NOT NULL,
+  seq INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX item_uid ON item(collection, uid, recurrence);
+CREATE UNIQUE INDEX item_handle ON item(handle);
+CREATE UNIQUE INDEX item_seq ON item(seq, ordinal);
+CREATE TABLE source(item INTEGER PRIMARY KEY, bytes BLOB, blob BLOB) STRICT;
+CREATE TABLE blob(hash BLOB NOT NULL UNIQUE, uses INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;
+CREATE TABLE operation(
+  id INTEGER PRIMARY KEY,
+  verb TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  added INTEGER NOT NULL,
+  updated INTEGER NOT NULL,
+  removed INTEGER NOT NULL,
+  undoes INTEGER,
+  undone_by INTEGER
+) STRICT;
+CREATE TABLE batch(seq INTEGER PRIMARY KEY, operation INTEGER NOT NULL) STRICT;
+CREATE INDEX batch_operation ON batch(operation);
+CREATE TABLE former(
+  id INTEGER PRIMARY KEY,
+  seq INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,
+  handle BLOB NOT NULL,
+  collection INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  removed INTEGER NOT NULL,
+  before INTEGER NOT NULL,
+  uid TEXT,
+  recurrence TEXT,
+  derived_uid INTEGER NOT NULL,
+  bytes BLOB,
+  blob BLOB
+) STRICT;
+CREATE UNIQUE INDEX former_seq ON former(seq, ordinal);
+CREATE INDEX former_handle ON former(handle, seq, ordinal);
+CREATE TABLE collection_former(
+  seq INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,
+  collection INTEGER NOT NULL,
+  name TEXT,
+  removed INTEGER NOT NULL,
+  PRIMARY KEY(seq, ordinal)
+) STRICT, WITHOUT ROWID;
+";
+
+/// The tables of the index set that depends on the folding of text.
+pub(crate) const TEXT_TABLES: &str = "
+CREATE TABLE idx_value(
+  field INTEGER NOT NULL, value TEXT NOT NULL, item INTEGER NOT NULL, PRIMARY KEY(field, value, item)
+) STRICT, WITHOUT ROWID;
+CREATE VIRTUAL TABLE idx_text USING fts5(
+  text, content='', contentless_delete=1, detail=none, tokenize='trigram case_sensitive 1'
+);
+CREATE TABLE idx_large(item INTEGER PRIMARY KEY) STRICT;
+";
+
+/// The tables of the index set that depends on the locale.
+pub(crate) const SORT_TABLES: &str = "
+CREATE TABLE idx_sort(
+  field INTEGER NOT NULL, key BLOB NOT NULL, item INTEGER NOT NULL, PRIMARY KEY(field, key, item)
+) STRICT, WITHOUT ROWID;
+";
+
+/// A step from one version to the next. It runs in one transaction, after a backup.
+pub(crate) struct Migration {
+    /// The version it starts from.
+    pub(crate) from: (i64, i64),
+    /// The version it makes.
+    pub(crate) to: (i64, i64),
+    /// What changes.
+    pub(crate) sql: &'static str,
+}
+
+/// All steps, oldest first. There is one version so far.
+pub(crate) const MIGRATIONS: &[Migration] = &[];
+
+/// What a file's header says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing is in it yet.
+    Empty,
+    /// Of the version known here.
+    Current,
+    /// Of an older version: it has to be migrated before it is written.
+    Older(i64, i64),
+    /// Of a newer minor version: to be read only.
+    NewerMinor(i64, i64),
+}
+
+/// Looks at the header; refuses what is not ours and what is too new.
+pub(crate) fn standing(conn: &Connection, path: &Path) -> Result<Standing> {
+    let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let id = pragma("application_id").map_err(at(path))?;
+    let version = pragma("user_version").map_err(at(path))?;
+    let tables: i64 = conn
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(at(path))?;
+    let (major, minor) = (version / 1000, version % 1000);
+    match (id, version, tables) {
+        (0, 0, 0) => Ok(Standing::Empty),
+        (APPLICATION_ID, _, _) if (major, minor) == (MAJOR, MINOR) => Ok(Standing::Current),
+        (APPLICATION_ID, _, _) if major > MAJOR => {
+            let known = format!("{MAJOR}.{MINOR}");
+            Err(Error::TooNew { path: path.to_path_buf(), major, minor, known })
+        }
+        (APPLICATION_ID, _, _) if (major, minor) > (MAJOR, MINOR) => {
+            Ok(Standing::NewerMinor(major, minor))
+        }
+        (APPLICATION_ID, _, _) => Ok(Standing::Older(major, minor)),
+        _ => Err(Error::NotAStore { path: path.to_path_buf(), found: id }),
+    }
+}
+
+/// Makes the tables in an empty file.
+pub(crate) fn create(conn: &Connection, locale: &str) -> rusqlite::Result<()> {
+    conn.execute_batch(TRUTH)?;
+    conn.execute_batch(TEXT_TABLES)?;
+    conn.execute_batch(SORT_TABLES)?;
+    for (key, value) in [("seq", 0), ("items", 0), ("oldest", 1), ("former_bytes", 0)] {
+        conn.execute("INSERT INTO meta VALUES(?1, ?2)", (key, value))?;
+    }
+    conn.execute("INSERT INTO meta VALUES('locale', ?1)", [locale])?;
+    conn.execute("INSERT INTO meta VALUES('epoch', lower(hex(randomblob(8))))", [])?;
+    set_version(conn, (MAJOR, MINOR))
+}
+
+fn set_version(conn: &Connection, (major, minor): (i64, i64)) -> rusqlite::Result<()> {
+    conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+    conn.pragma_update(None, "user_version", major * 1000 + minor)
+}
+
+/// Takes the file from version `from` to the newest that `steps` reach, with a copy of it made first.
+/// Fails with nothing changed where no step starts from a version on the way.
+pub(crate) fn migrate(
+    conn: &mut Connection,
+    directory: &Directory,
+    from: (i64, i64),
+    steps: &[Migration],
+) -> Result<()> {
+    let path = directory.data();
+    let copy = directory.copy_before(&format!("migration-{}.{}", from.0, from.1));
+    crate::backup::copy(conn, &path, &copy)?;
+    let tx = conn.transaction().map_err(at(&path))?;
+    let mut version = from;
+    while let Some(step) = steps.iter().find(|step| step.from == version) {
+        tx.execute_batch(step.sql).map_err(at(&path))?;
+        version = step.to;
+    }
+    if version != (MAJOR, MINOR) && version == from {
+        let what = format!("no way is known from schema {}.{}", from.0, from.1);
+        return Err(Error::Damaged { path, what });
+    }
+    set_version(&tx, version).map_err(at(&path))?;
+    tx.commit().map_err(at(&path))
+}

@@ -1,0 +1,197 @@
+//! Opening a store, and the one connection that may write.
+
+use crate::contact::Deriver;
+use crate::directory::Directory;
+use crate::error::{Error, Result, at};
+use crate::lock::{Locks, WriteLock};
+use crate::reader::Reader;
+use crate::schema::{self, Standing};
+use crate::{Seq, derived};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use std::path::{Path, PathBuf};
+
+/// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
+const OLDEST_SQLITE: i32 = 3_051_003;
+/// The writer checkpoints when the write-ahead log has this many pages of 4 KB: 4 MB.
+const CHECKPOINT_PAGES: i64 = 1000;
+/// What the write-ahead log is cut back to after a checkpoint, in bytes.
+const WAL_KEPT: i64 = 4 << 20;
+
+/// How to open a store.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Make the store where there is none.
+    pub create: bool,
+    /// Whose sort order the store is to keep from now on; `None` leaves it as it is.
+    pub locale: Option<String>,
+    /// Whose sort order a new store gets where `locale` does not say; `None` is the root order.
+    pub locale_if_new: Option<String>,
+}
+
+/// A store open for writing. Any number of processes may have one; they wait for each other in turn.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) directory: Directory,
+    pub(crate) path: PathBuf,
+    pub(crate) conn: Connection,
+    pub(crate) locks: Locks,
+    pub(crate) deriver: Deriver,
+    read_only: Option<String>,
+}
+
+impl Store {
+    /// Opens the store in `dir`, made or migrated where that is needed, with its indexes refilled where
+    /// another version or locale filled them.
+    pub fn open(dir: &Path, options: &Options) -> Result<Store> {
+        check_sqlite()?;
+        let directory = Directory::new(dir);
+        if !options.create {
+            directory.must_hold_store()?;
+        }
+        directory.prepare()?;
+        let locks = Locks::open(&directory)?;
+        let path = directory.data();
+        let (conn, read_only) = {
+            let lock = locks.acquire()?;
+            directory.touch_data()?;
+            let mut conn = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(at(&path))?;
+            if lock.unclean {
+                quick_check(&conn, &path)?;
+            }
+            let read_only = settle(&mut conn, &directory, options)?;
+            (conn, read_only)
+        };
+        let locale = locale_of(&conn).map_err(at(&path))?;
+        let deriver = Deriver::new(&locale);
+        let mut store = Store { directory, path, conn, locks, deriver, read_only };
+        if store.read_only.is_none() {
+            store.refresh()?;
+        }
+        Ok(store)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// What derives index rows from bytes in this store's locale.
+    #[must_use]
+    pub fn deriver(&self) -> &Deriver {
+        &self.deriver
+    }
+
+    /// A reader of this store.
+    pub fn reader(&self) -> Result<Reader> {
+        Reader::open(self.directory.path())
+    }
+
+    /// The number of the last batch.
+    pub fn seq(&self) -> Result<Seq> {
+        meta(&self.conn, "seq").map_err(at(&self.path))
+    }
+
+    /// Fails where a newer minor version made the store.
+    pub(crate) fn writable(&self) -> Result<()> {
+        match &self.read_only {
+            Some(minor) => Err(Error::ReadOnly { path: self.path.clone(), minor: minor.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// After a writer died in mid-write: SQLite rolls its transaction back by itself; this makes sure
+    /// that nothing else is wrong before anything is written on top.
+    pub(crate) fn recover(&self, lock: &WriteLock<'_>) -> Result<()> {
+        if lock.unclean { quick_check(&self.conn, &self.path) } else { Ok(()) }
+    }
+}
+
+/// Refuses a SQLite that can damage a store; ours is bundled, so this holds unless someone links another.
+pub(crate) fn check_sqlite() -> Result<()> {
+    let found = rusqlite::version_number();
+    if found < OLDEST_SQLITE { Err(Error::OldSqlite { found }) } else { Ok(()) }
+}
+
+/// A connection with the pragmas that every one of ours has.
+pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
+    let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    conn.busy_timeout(std::time::Duration::from_secs(10))?;
+    conn.set_prepared_statement_cache_capacity(64);
+    conn.pragma_update(None, "cache_size", -8192)?;
+    Ok(conn)
+}
+
+/// A transaction that takes SQLite's write lock at its beginning: a read transaction is never upgraded.
+pub(crate) fn immediate(conn: &Connection) -> rusqlite::Result<Transaction<'_>> {
+    Transaction::new_unchecked(conn, TransactionBehavior::Immediate)
+}
+
+/// One number of `meta`.
+pub(crate) fn meta(conn: &Connection, key: &str) -> rusqlite::Result<i64> {
+    conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?.query_row([key], |row| row.get(0))
+}
+
+pub(crate) fn set_meta(conn: &Connection, key: &str, value: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached("UPDATE meta SET value = ?2 WHERE key = ?1")?
+        .execute((key, value))
+        .map(drop)
+}
+
+pub(crate) fn locale_of(conn: &Connection) -> rusqlite::Result<String> {
+    conn.query_row("SELECT value FROM meta WHERE key = 'locale'", [], |row| row.get(0))
+}
+
+/// Looks for contradictions within pages; much faster than the full integrity check.
+fn quick_check(conn: &Connection, path: &Path) -> Result<()> {
+    let verdict: String =
+        conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(at(path))?;
+    if verdict == "ok" {
+        Ok(())
+    } else {
+        Err(Error::Damaged { path: path.to_path_buf(), what: verdict })
+    }
+}
+
+/// Makes the file what this program expects, under the lock; says so where it may only be read.
+fn settle(
+    conn: &mut Connection,
+    directory: &Directory,
+    options: &Options,
+) -> Result<Option<String>> {
+    let path = directory.data();
+    let standing = schema::standing(conn, &path)?;
+    if let Standing::NewerMinor(major, minor) = standing {
+        return Ok(Some(format!("{major}.{minor}")));
+    }
+    set_write_pragmas(conn).map_err(at(&path))?;
+    match standing {
+        Standing::Empty => {
+            let locale = options.locale.as_deref().or(options.locale_if_new.as_deref());
+            let locale = locale.unwrap_or("und");
+            let make = || -> rusqlite::Result<()> {
+                let tx = immediate(conn)?;
+                schema::create(&tx, locale)?;
+                derived::mark_whole(&tx, &Deriver::new(locale))?;
+                tx.commit()
+            };
+            make().map_err(at(&path))?;
+        }
+        Standing::Older(major, minor) => {
+            schema::migrate(conn, directory, (major, minor), schema::MIGRATIONS)?;
+        }
+        Standing::Current | Standing::NewerMinor(..) => {}
+    }
+    if let Some(locale) = &options.locale {
+        conn.execute("UPDATE meta SET value = ?1 WHERE key = 'locale' AND value <> ?1", [locale])
+            .map_err(at(&path))?;
+    }
+    Ok(None)
+}
+
+fn set_write_pragmas(conn: &Connection) -> rusqlite::Result<()> {
+    conn.pragma_update(None, "journal_mode", "wal")?;
+    conn.pragma_update(None, "synchronous", "full")?;
+    conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    conn.pragma_update(None, "journal_size_limit", WAL_KEPT)
+}

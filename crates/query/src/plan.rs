@@ -1,0 +1,306 @@
+//! The planner: which items can answer a question at all, by the indexes.
+//!
+//! Candidates are always a superset of the answer; each is then tested by its own bytes (`contact`). So a
+//! plan may be coarse, and it is right as long as it leaves nothing out. What no index can narrow (a
+//! negation, a field that is not indexed) is a scan, and `--explain` says so.
+
+use crate::contact::{Needle, phone_digits};
+use crate::query::{Op, Query, Subject, Test};
+use larder_format::field::{Field, Kind};
+use larder_format::fold::fold;
+use larder_store::{VALUE_LIMIT, Value, WORD_FIELD};
+
+/// More trigrams than this narrow no further.
+const TRIGRAMS: usize = 16;
+
+/// How a question's candidates are found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plan {
+    /// Nothing can match.
+    Nothing,
+    /// Every item has to be tested.
+    Scan,
+    /// An index names the candidates.
+    Index {
+        /// A SELECT of rows, each once, in their order.
+        sql: String,
+        /// Its arguments.
+        args: Vec<Value>,
+        /// In words, one line an index.
+        steps: Vec<String>,
+    },
+}
+
+impl Plan {
+    /// Plans a question. `text_index` says whether the text indexes can be used.
+    #[must_use]
+    pub fn of(query: &Query, text_index: bool) -> Plan {
+        match candidates(query) {
+            Narrow::Nothing => Plan::Nothing,
+            Narrow::All => Plan::Scan,
+            Narrow::To(_) if !text_index => Plan::Scan,
+            Narrow::To(candidates) => candidates.plan(),
+        }
+    }
+
+    /// In words, for `--explain`.
+    #[must_use]
+    pub fn steps(&self) -> Vec<String> {
+        match self {
+            Plan::Nothing => vec!["nothing can match".into()],
+            Plan::Scan => vec!["scan: test every item".into()],
+            Plan::Index { steps, .. } => steps.clone(),
+        }
+    }
+}
+
+/// What the indexes say of a part of a question.
+enum Narrow {
+    /// No item can match.
+    Nothing,
+    /// No index narrows it.
+    All,
+    /// Only these can match.
+    To(Candidates),
+}
+
+/// How many items a set of candidates probably has, from few to many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Breadth {
+    OneValue,
+    SomeText,
+    Beginning,
+    OneLetter,
+    AnyValue,
+}
+
+/// A union of what several index look-ups name.
+struct Candidates {
+    breadth: Breadth,
+    /// An FTS5 expression over trigrams.
+    text: Option<String>,
+    /// Conditions on `idx_value`, with their arguments, and in words.
+    values: Vec<(&'static str, Vec<Value>, String)>,
+}
+
+impl Candidates {
+    fn text(expression: String) -> Narrow {
+        let candidates =
+            Candidates { breadth: Breadth::SomeText, text: Some(expression), values: Vec::new() };
+        Narrow::To(candidates)
+    }
+
+    fn value(breadth: Breadth, condition: &'static str, args: Vec<Value>, words: String) -> Narrow {
+        let values = vec![(condition, args, words)];
+        Narrow::To(Candidates { breadth, text: None, values })
+    }
+
+    fn is_text(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    fn plan(self) -> Plan {
+        let (mut selects, mut args, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+        for (condition, with, words) in self.values {
+            selects.push(format!("SELECT item FROM idx_value WHERE {condition}"));
+            args.extend(with);
+            steps.push(format!("idx_value: {words}"));
+        }
+        if let Some(expression) = self.text {
+            selects.push("SELECT rowid FROM idx_text WHERE idx_text MATCH ?".into());
+            selects.push("SELECT item FROM idx_large".into());
+            steps.push(format!("idx_text: {expression}"));
+            args.push(Value::Text(expression));
+        }
+        // A union gives each row once.
+        if selects.len() == 1 {
+            selects[0] = selects[0].replacen("SELECT", "SELECT DISTINCT", 1);
+        }
+        Plan::Index { sql: format!("{} ORDER BY 1", selects.join(" UNION ")), args, steps }
+    }
+}
+
+fn candidates(query: &Query) -> Narrow {
+    match query {
+        Query::All | Query::Not(_) => Narrow::All,
+        Query::And(all) => narrowest(all),
+        Query::Or(any) => union(any),
+        Query::Word(text) => match Needle::of(text) {
+            Needle::Beginning(beginning) => beginning_of(WORD_FIELD, "a word", &beginning),
+            Needle::Anywhere(folded, number) => anywhere(&folded, number.as_deref()),
+        },
+        Query::Test(test) => match test.subject {
+            Subject::Nothing => Narrow::Nothing,
+            Subject::Field(field) => of_field(field, test),
+            Subject::Any => of_any(test),
+        },
+    }
+}
+
+/// All have to match: the smallest set will do, and parts that are all text are asked for at once.
+fn narrowest(all: &[Query]) -> Narrow {
+    let mut best: Option<Candidates> = None;
+    for query in all {
+        match candidates(query) {
+            Narrow::Nothing => return Narrow::Nothing,
+            Narrow::All => {}
+            Narrow::To(next) => {
+                best = Some(match best {
+                    None => next,
+                    Some(best) => smaller(best, next),
+                });
+            }
+        }
+    }
+    best.map_or(Narrow::All, Narrow::To)
+}
+
+fn smaller(a: Candidates, b: Candidates) -> Candidates {
+    match (&a.text, &b.text) {
+        (Some(x), Some(y)) if a.is_text() && b.is_text() => {
+            Candidates { text: Some(format!("({x}) AND ({y})")), ..a }
+        }
+        _ if b.breadth < a.breadth => b,
+        _ => a,
+    }
+}
+
+/// Any may match: only if each part is narrow is the whole.
+fn union(any: &[Query]) -> Narrow {
+    let mut whole: Option<Candidates> = None;
+    for query in any {
+        match candidates(query) {
+            Narrow::Nothing => {}
+            Narrow::All => return Narrow::All,
+            Narrow::To(next) => {
+                whole = Some(match whole {
+                    None => next,
+                    Some(whole) => both(whole, next),
+                });
+            }
+        }
+    }
+    whole.map_or(Narrow::Nothing, Narrow::To)
+}
+
+fn both(mut a: Candidates, b: Candidates) -> Candidates {
+    a.breadth = a.breadth.max(b.breadth);
+    a.text = match (a.text, b.text) {
+        (Some(x), Some(y)) => Some(format!("({x}) OR ({y})")),
+        (x, y) => x.or(y),
+    };
+    a.values.extend(b.values);
+    a
+}
+
+fn of_field(field: &'static Field, test: &Test) -> Narrow {
+    // UIDs are compared byte by byte; that folding leaves nothing out is sure for ASCII only.
+    let exact = field.kind == Kind::Uid && !test.text.is_ascii();
+    let Some(field) = indexed(field).filter(|_| !exact) else { return Narrow::All };
+    let folded = fold(&test.text);
+    match test.op {
+        Op::Exists => any_value(field),
+        Op::Is if folded.is_empty() => Narrow::Nothing,
+        _ if folded.is_empty() => any_value(field),
+        Op::Is => {
+            let value = cut(&folded);
+            let words = format!("{} is {value:?}", field.name);
+            let args = vec![Value::Integer(field.id.into()), Value::Text(value.to_string())];
+            Candidates::value(Breadth::OneValue, "field = ? AND value = ?", args, words)
+        }
+        Op::BeginsWith => beginning_of(field.id, field.name, &folded),
+        Op::EndsWith => anywhere(&folded, None),
+        Op::Contains => anywhere(&folded, phone_digits(&test.text).as_deref()),
+    }
+}
+
+/// The field whose index holds this one's values: itself, or the one that has them among its own.
+fn indexed(field: &'static Field) -> Option<&'static Field> {
+    if field.indexed { Some(field) } else { field.within.and_then(larder_format::field::field) }
+}
+
+fn of_any(test: &Test) -> Narrow {
+    let folded = fold(&test.text);
+    if test.op == Op::Exists || folded.is_empty() || !test.text.is_ascii() {
+        return Narrow::All;
+    }
+    let number = if test.op == Op::Contains { phone_digits(&test.text) } else { None };
+    anywhere(&folded, number.as_deref())
+}
+
+fn any_value(field: &Field) -> Narrow {
+    let args = vec![Value::Integer(field.id.into())];
+    Candidates::value(Breadth::AnyValue, "field = ?", args, format!("has {}", field.name))
+}
+
+fn beginning_of(field: u16, name: &str, text: &str) -> Narrow {
+    let first = cut(text);
+    let breadth = match first.chars().count() {
+        1 => Breadth::OneLetter,
+        _ => Breadth::Beginning,
+    };
+    let mut args = vec![Value::Integer(field.into()), Value::Text(first.to_string())];
+    let words = format!("{name} begins with {first:?}");
+    match after(first) {
+        Some(end) => {
+            args.push(Value::Text(end));
+            let condition = "field = ? AND value >= ? AND value < ?";
+            Candidates::value(breadth, condition, args, words)
+        }
+        None => Candidates::value(breadth, "field = ? AND value >= ?", args, words),
+    }
+}
+
+/// Texts shorter than three characters are in no trigram.
+fn anywhere(text: &str, number: Option<&str>) -> Narrow {
+    match (all_trigrams(text), number.and_then(all_trigrams)) {
+        (None, _) => Narrow::All,
+        (Some(text), None) => Candidates::text(text),
+        (Some(text), Some(number)) => Candidates::text(format!("({text}) OR ({number})")),
+    }
+}
+
+/// An FTS5 expression that holds where all trigrams of the text do.
+fn all_trigrams(text: &str) -> Option<String> {
+    let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+    let mut trigrams: Vec<String> = starts
+        .windows(4)
+        .take(TRIGRAMS)
+        .map(|window| format!("\"{}\"", text[window[0]..window[3]].replace('"', "\"\"")))
+        .collect();
+    trigrams.sort_unstable();
+    trigrams.dedup();
+    (!trigrams.is_empty()).then(|| trigrams.join(" AND "))
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(VALUE_LIMIT)]
+}
+
+/// The first text after all that begin with this one; `None` where there is no such text.
+fn after(text: &str) -> Option<String> {
+    let mut text = text.to_string();
+    while let Some(last) = text.pop() {
+        if last < char::MAX {
+            let next = u32::from(last) + 1;
+            // There are no characters between U+D800 and U+DFFF.
+            text.push(char::from_u32(next).unwrap_or('\u{e000}'));
+            return Some(text);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_beginning() {
+        let check = |text: &str, expect: Option<&str>| assert_eq!(after(text).as_deref(), expect);
+        check("ann", Some("ano"));
+        check("\u{d7ff}", Some("\u{e000}"));
+        check("a\u{10ffff}", Some("b"));
+        check("\u{10ffff}", None);
+    }
+}

@@ -1,0 +1,470 @@
+//! Taking address books in.
+//!
+//! This half is the writer: it runs in the calling thread, gets parsed cards in the order of the input
+//! from `pipeline`, gives them to the store in batches, and says what became of each. It does not read
+//! files and does not parse. `files` finds what to read, `rejects` keeps what is not taken.
+
+mod budget;
+mod files;
+mod pipeline;
+mod rejects;
+
+use crate::error::Error;
+use files::Files;
+use larder_format::contact::{Problem, derived_uid};
+use larder_format::split::Stray;
+use larder_store::{Change, Expect, Operation, OperationId, Outcome, Prepared, Put, Store};
+use pipeline::{Found, Next, Parcel, Parsed, Pipeline, Settings, What};
+use rejects::Rejects;
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Cards of one batch, where nothing else is said.
+pub const BATCH: usize = 1000;
+/// The largest batch: more would keep other writers waiting for too long.
+pub const MAX_BATCH: usize = 4000;
+/// The largest card that is taken, in bytes, where nothing else is said: 32 MB.
+pub const MAX_ITEM: usize = 32 << 20;
+/// A batch with this many bytes is written, however few cards it has.
+const BATCH_BYTES: usize = 4 << 20;
+/// How far reading goes on between two words of progress.
+const PROGRESS_BYTES: u64 = 1 << 20;
+/// UIDs in messages are cut to this many characters.
+const UID_SHOWN: usize = 80;
+
+/// How to import.
+#[derive(Debug, Clone)]
+pub struct ImportOptions {
+    /// The collection that the cards go to; it is made where there is none.
+    pub into: String,
+    /// Cards of one batch, 1 to [`MAX_BATCH`]: each batch is one transaction.
+    pub batch: usize,
+    /// The largest card that is taken, in bytes. Twice as much memory is needed for one.
+    pub max_item: usize,
+    /// Where what is not taken is kept. The file is replaced if something is rejected, and left alone
+    /// otherwise; a device or pipe is written to as it is.
+    pub rejects: Option<PathBuf>,
+    /// Threads that parse, 1 at least.
+    pub threads: usize,
+    /// When the operation begins, for the log: milliseconds since 1970.
+    pub at: i64,
+    /// Set it from anywhere to end the import: what was committed stays.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl ImportOptions {
+    /// Everything as usual, parsed by one thread.
+    pub fn new(into: impl Into<String>, at: i64) -> ImportOptions {
+        ImportOptions {
+            into: into.into(),
+            batch: BATCH,
+            max_item: MAX_ITEM,
+            rejects: None,
+            threads: 1,
+            at,
+            stop: Arc::default(),
+        }
+    }
+}
+
+/// Where cards come from.
+pub enum Input {
+    /// A file, whatever its name, or a folder with all `.vcf` and `.vcard` files in and below it.
+    Path(PathBuf),
+    /// A stream, which is called "standard input" in messages.
+    Stdin(Box<dyn Read + Send>),
+}
+
+/// What there is to say while an import runs. Events come from the calling thread, in the order of the
+/// input, but for second cards with one UID, which are known only after their batch is written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// Something was not taken.
+    Rejected(&'a Notice),
+    /// Something was taken, but a person should know this about it.
+    Warning(&'a Notice),
+    /// A file or folder could not be read, or not to its end.
+    Unreadable(&'a Notice),
+    /// How far it is.
+    Progress {
+        /// Bytes read, of which all but some 12 MB are dealt with.
+        bytes_done: u64,
+        /// Bytes to read; `None` where that is not known.
+        bytes_total: Option<u64>,
+        /// Items that are in the store now: added, updated, kept beside others, or there before.
+        items: u64,
+    },
+}
+
+/// Something about a place in the input. Shown as `FILE:LINE: REASON`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The file's name as it was given, or "standard input".
+    pub file: String,
+    /// The line, from 1; 0 where it is about the whole file.
+    pub line: u64,
+    /// What there is to say: short, without a final period.
+    pub reason: String,
+}
+
+impl Notice {
+    fn whole(file: String, reason: String) -> Notice {
+        Notice { file, line: 0, reason }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.file, self.reason),
+            line => write!(f, "{}:{line}: {}", self.file, self.reason),
+        }
+    }
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Files read to their end.
+    pub files: u64,
+    /// New items.
+    pub added: u64,
+    /// Items that got new bytes.
+    pub updated: u64,
+    /// Items that were there already with the same bytes.
+    pub unchanged: u64,
+    /// New items that had the UID of another in this import, and are kept beside it under one of their own.
+    pub beside: u64,
+    /// Stretches of the input that were not taken.
+    pub rejected: u64,
+    /// Warnings about what was taken, and about folders and files with nothing in them.
+    pub warnings: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// What to undo it by; `None` where nothing changed.
+    pub operation: Option<OperationId>,
+    /// Files and folders that could not be read, or not to their end.
+    pub unreadable: Vec<Notice>,
+    /// The file that keeps what was rejected, if one was written.
+    pub rejects: Option<PathBuf>,
+    /// It was told to stop before the end.
+    pub interrupted: bool,
+}
+
+impl Summary {
+    /// Items of the input that are in the store now.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.added + self.updated + self.unchanged + self.beside
+    }
+
+    /// Did the store change?
+    #[must_use]
+    pub fn changed(&self) -> bool {
+        self.added + self.updated + self.beside > 0
+    }
+}
+
+/// Takes the cards of all inputs into one collection, as one operation.
+///
+/// A card whose UID is in the collection already is an update, or nothing at all if its bytes are the
+/// same; a second card with one UID in the same import is kept beside the first. A card without a UID gets
+/// one made from its bytes. What is no card is named in `events` and, with
+/// [`rejects`](ImportOptions::rejects), kept.
+///
+/// # Errors
+/// A store or rejects file that cannot be written ends the import; the batches before it are kept. Inputs
+/// that are missing, unreadable or broken are no errors: they are in the summary.
+pub fn import(
+    store: &mut Store,
+    inputs: Vec<Input>,
+    options: &ImportOptions,
+    events: &mut dyn FnMut(Event<'_>),
+) -> Result<Summary, Error> {
+    let operation = Operation::new("import", files::names(&inputs), options.at);
+    let files = Files::find(inputs);
+    let rejects = match &options.rejects {
+        Some(path) if files.contain(path) => {
+            return Err(Error::RejectsIsInput { path: path.clone() });
+        }
+        Some(path) => Some(Rejects::create(path)?),
+        None => None,
+    };
+    let mut writer = Writer {
+        store,
+        options,
+        events,
+        operation,
+        into: Arc::from(options.into.as_str()),
+        bytes_total: (!files.endless).then_some(files.bytes),
+        bytes_told: 0,
+        seen: Seen::default(),
+        changes: Vec::new(),
+        places: Vec::new(),
+        bytes: 0,
+        rejects,
+        summary: Summary::default(),
+    };
+    let result = writer.run(files);
+    // Also after an error: what was rejected until then has been named already.
+    let rejects = writer.rejects.take().map_or(Ok(None), Rejects::finish);
+    result?;
+    let mut summary = writer.summary;
+    summary.rejects = rejects?;
+    summary.operation = writer.operation.id();
+    Ok(summary)
+}
+
+/// UIDs met in this import, as hashes: a few million fit. Two that share one only mean that the second
+/// card, if it is not what the store has under its UID, is kept beside that instead of replacing it.
+#[derive(Default)]
+struct Seen {
+    hashes: HashSet<u64>,
+    state: RandomState,
+}
+
+impl Seen {
+    /// Is it the first of its kind?
+    fn first(&mut self, uid: &str) -> bool {
+        self.hashes.insert(self.state.hash_one(uid))
+    }
+}
+
+/// Where a change of the batch comes from.
+struct Place {
+    file: Arc<str>,
+    line: u64,
+    /// The UID, where it was met before.
+    second: Option<String>,
+}
+
+struct Writer<'a> {
+    store: &'a mut Store,
+    options: &'a ImportOptions,
+    events: &'a mut dyn FnMut(Event<'_>),
+    operation: Operation,
+    into: Arc<str>,
+    bytes_total: Option<u64>,
+    bytes_told: u64,
+    seen: Seen,
+    /// The batch that is being filled, where each of its changes comes from, and its bytes.
+    changes: Vec<Change>,
+    places: Vec<Place>,
+    bytes: usize,
+    rejects: Option<Rejects>,
+    summary: Summary,
+}
+
+impl Writer<'_> {
+    fn run(&mut self, mut files: Files) -> Result<(), Error> {
+        for notice in std::mem::take(&mut files.unreadable) {
+            self.unreadable(notice);
+        }
+        for notice in std::mem::take(&mut files.barren) {
+            self.warn(&notice);
+        }
+        let settings = Settings {
+            threads: self.options.threads,
+            max_item: self.options.max_item,
+            keep: self.rejects.is_some(),
+        };
+        let mut pipeline = Pipeline::start(files, self.store.deriver(), &settings)?;
+        while !self.stopped() {
+            match pipeline.next()? {
+                Next::Parcel(parcel) => {
+                    let cost = parcel.cost();
+                    self.parcel(parcel)?;
+                    pipeline.settle(cost);
+                }
+                Next::Waiting => {}
+                Next::End => return self.write(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Is the import to end? What is in the unwritten batch is then left out.
+    fn stopped(&mut self) -> bool {
+        self.summary.interrupted |= self.options.stop.load(Ordering::Relaxed);
+        self.summary.interrupted
+    }
+
+    fn parcel(&mut self, parcel: Parcel) -> Result<(), Error> {
+        self.summary.bytes = parcel.bytes_done;
+        for found in parcel.found {
+            self.found(found)?;
+            if self.summary.interrupted {
+                return Ok(());
+            }
+        }
+        if self.summary.bytes >= self.bytes_told + PROGRESS_BYTES {
+            self.progress();
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, found: Found<Parsed>) -> Result<(), Error> {
+        let Found { file, line, what } = found;
+        let notice = |line, reason| Notice { file: file.to_string(), line, reason };
+        match what {
+            What::Card(Ok((prepared, problems))) => {
+                for problem in problems {
+                    self.warn(&notice(line_of(line, &problem), problem.to_string()));
+                }
+                self.card(Place { file, line, second: None }, prepared)?;
+            }
+            What::Card(Err((bytes, problem))) => {
+                let notice = notice(line_of(line, &problem), problem.to_string());
+                self.reject(&notice, &bytes)?;
+            }
+            What::Other { name, bytes } => {
+                let reason =
+                    format!("{name}: not an address card, so not taken into an address book");
+                self.reject(&notice(line, reason), &bytes)?;
+            }
+            What::Stray { why, first: true, bytes } => {
+                let reason = stray(&why, self.options.max_item);
+                self.reject(&notice(line, reason), &bytes)?;
+            }
+            What::Stray { first: false, bytes, .. } => self.keep(&bytes, false)?,
+            What::Unreadable(error) => self.unreadable(notice(0, files::said(&error))),
+            What::End { empty } => {
+                self.summary.files += 1;
+                if empty {
+                    self.warn(&notice(0, "nothing in this file".into()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a card into the batch, which is written when it is full.
+    fn card(&mut self, mut place: Place, prepared: Prepared) -> Result<(), Error> {
+        let bytes = prepared.bytes().len();
+        if self.bytes + bytes > BATCH_BYTES {
+            self.write()?;
+        }
+        let own = prepared.uid().map(str::to_owned);
+        let derived = own.is_none();
+        let uid = own.unwrap_or_else(|| derived_uid(prepared.bytes()));
+        let expect = if self.seen.first(&uid) {
+            Expect::Anything
+        } else {
+            place.second = Some(uid.clone());
+            Expect::SecondOfImport
+        };
+        let collection = Arc::clone(&self.into);
+        self.changes.push(Change::Put(Put {
+            collection,
+            uid,
+            derived_uid: derived,
+            prepared,
+            expect,
+        }));
+        self.places.push(place);
+        self.bytes += bytes;
+        if self.changes.len() >= self.options.batch.clamp(1, MAX_BATCH) {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the batch, and says what became of it.
+    fn write(&mut self) -> Result<(), Error> {
+        if self.changes.is_empty() || self.stopped() {
+            return Ok(());
+        }
+        let changes = std::mem::take(&mut self.changes);
+        self.bytes = 0;
+        let places = std::mem::take(&mut self.places);
+        let applied = self.store.apply(&mut self.operation, changes)?;
+        for (outcome, place) in applied.outcomes.iter().zip(places) {
+            match outcome {
+                Outcome::Added(_) => self.summary.added += 1,
+                Outcome::Updated(_) => self.summary.updated += 1,
+                Outcome::AddedBeside(_) => self.beside(place),
+                _ => self.summary.unchanged += 1,
+            }
+        }
+        self.progress();
+        Ok(())
+    }
+
+    fn beside(&mut self, place: Place) {
+        self.summary.beside += 1;
+        let uid = shown(&place.second.unwrap_or_default(), UID_SHOWN);
+        let reason = format!("a second card with UID {uid}, kept beside the first");
+        self.warn(&Notice { file: place.file.to_string(), line: place.line, reason });
+    }
+
+    fn progress(&mut self) {
+        self.bytes_told = self.summary.bytes;
+        (self.events)(Event::Progress {
+            bytes_done: self.summary.bytes,
+            bytes_total: self.bytes_total,
+            items: self.summary.items(),
+        });
+    }
+
+    fn warn(&mut self, notice: &Notice) {
+        self.summary.warnings += 1;
+        (self.events)(Event::Warning(notice));
+    }
+
+    fn unreadable(&mut self, notice: Notice) {
+        (self.events)(Event::Unreadable(&notice));
+        self.summary.unreadable.push(notice);
+    }
+
+    fn reject(&mut self, notice: &Notice, bytes: &[u8]) -> Result<(), Error> {
+        self.summary.rejected += 1;
+        (self.events)(Event::Rejected(notice));
+        self.keep(bytes, true)
+    }
+
+    fn keep(&mut self, bytes: &[u8], first: bool) -> Result<(), Error> {
+        self.rejects.as_mut().map_or(Ok(()), |rejects| rejects.add(bytes, first))
+    }
+}
+
+/// The line of a problem: `first` is that of its card.
+fn line_of(first: u64, problem: &Problem) -> u64 {
+    first + u64::from(problem.line.max(1)) - 1
+}
+
+/// Why bytes outside of all cards are not taken.
+fn stray(why: &Stray, max_item: usize) -> String {
+    match why {
+        Stray::Outside => "text outside any card".into(),
+        Stray::TooLong => format!("card larger than {} (--max-item)", size(max_item)),
+        Stray::EndWithoutBegin => "END without BEGIN".into(),
+    }
+}
+
+/// A number of bytes in the largest unit of which it is a whole number.
+fn size(bytes: usize) -> String {
+    match bytes {
+        b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MB", b >> 20),
+        b if b >= 1 << 10 && b % (1 << 10) == 0 => format!("{} KB", b >> 10),
+        b => format!("{b} bytes"),
+    }
+}
+
+/// Text of the input as it may stand in a message: one line, without control characters, of bounded length.
+fn shown(text: &str, limit: usize) -> String {
+    let mut shown: String = text
+        .chars()
+        .take(limit)
+        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
+        .collect();
+    if text.chars().nth(limit).is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,142 @@
+//! A store of its own for each test, and what an import into it said.
+
+use larder_store::{Collection, Options, Store};
+use larder_sync::{Error, Event, ImportOptions, Input, Summary, export, import};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// The collection of tests that need one only.
+pub(crate) const INTO: &str = "contacts";
+
+/// A store in a folder that is gone after the test, with room for files beside it.
+pub(crate) struct Book {
+    folder: TempDir,
+    pub(crate) store: Store,
+}
+
+/// An import, as a person sees it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) summary: Summary,
+    pub(crate) rejected: Vec<String>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) unreadable: Vec<String>,
+}
+
+impl Book {
+    pub(crate) fn new() -> Book {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { create: true, ..Options::default() };
+        let store = Store::open(&folder.path().join("larder"), &options).unwrap();
+        Book { folder, store }
+    }
+
+    /// A file beside the store; folders on the way are made.
+    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("files").join(name)
+    }
+
+    pub(crate) fn import(&mut self, inputs: Vec<Input>, options: &ImportOptions) -> Told {
+        self.try_import(inputs, options).unwrap()
+    }
+
+    /// Imports, and shows file names without their folder.
+    pub(crate) fn try_import(
+        &mut self,
+        inputs: Vec<Input>,
+        options: &ImportOptions,
+    ) -> Result<Told, Error> {
+        let mut told = Told::default();
+        let folder = format!("{}/", self.path("").display().to_string().trim_end_matches('/'));
+        let summary = import(&mut self.store, inputs, options, &mut |event| match event {
+            Event::Rejected(notice) => told.rejected.push(notice.to_string().replace(&folder, "")),
+            Event::Warning(notice) => told.warnings.push(notice.to_string().replace(&folder, "")),
+            Event::Unreadable(notice) => {
+                told.unreadable.push(notice.to_string().replace(&folder, ""));
+            }
+            _ => {}
+        })?;
+        assert_eq!(summary.rejected, told.rejected.len() as u64);
+        assert_eq!(summary.warnings, told.warnings.len() as u64);
+        assert_eq!(summary.unreadable.len(), told.unreadable.len());
+        told.summary = summary;
+        Ok(told)
+    }
+
+    /// Imports bytes as standard input.
+    pub(crate) fn take(&mut self, bytes: impl AsRef<[u8]>, options: &ImportOptions) -> Told {
+        self.import(vec![stream(bytes)], options)
+    }
+
+    pub(crate) fn collection(&self, name: &str) -> Option<Collection> {
+        let collections = self.store.reader().unwrap().collections().unwrap();
+        collections.into_iter().find(|collection| collection.name == name)
+    }
+
+    /// The items of a collection in the order in which they came.
+    pub(crate) fn items(&self, name: &str) -> Vec<Vec<u8>> {
+        let Some(collection) = self.collection(name) else { return Vec::new() };
+        let reader = self.store.reader().unwrap();
+        let heads = reader.page(&collection, i64::MIN, usize::MAX >> 1).unwrap();
+        heads.iter().map(|head| reader.source(head.row).unwrap().unwrap()).collect()
+    }
+
+    pub(crate) fn export(&self, name: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        let Some(collection) = self.collection(name) else { return out };
+        let summary = export(&self.store.reader().unwrap(), &collection, &mut out).unwrap();
+        assert_eq!(summary.items, collection.items);
+        assert_eq!(summary.bytes, out.len() as u64);
+        out
+    }
+}
+
+/// Options of most tests.
+pub(crate) fn options() -> ImportOptions {
+    ImportOptions { threads: 2, ..ImportOptions::new(INTO, 1_000) }
+}
+
+pub(crate) fn path(path: impl AsRef<Path>) -> Input {
+    Input::Path(path.as_ref().to_path_buf())
+}
+
+pub(crate) fn stream(bytes: impl AsRef<[u8]>) -> Input {
+    Input::Stdin(Box::new(io::Cursor::new(bytes.as_ref().to_vec())))
+}
+
+/// A small card.
+pub(crate) fn card(uid: &str, name: &str) -> String {
+    format!("BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{uid}\r\nFN:{name}\r\nEND:VCARD\r\n")
+}
+
+/// Many small cards, one after the other, made while they are read.
+pub(crate) struct Cards {
+    next: u64,
+    count: u64,
+    rest: io::Cursor<Vec<u8>>,
+}
+
+pub(crate) fn cards(count: u64) -> Cards {
+    Cards { next: 0, count, rest: io::Cursor::default() }
+}
+
+impl Read for Cards {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.rest.read(buffer)?;
+        if read > 0 || self.next == self.count {
+            return Ok(read);
+        }
+        self.next += 1;
+        let card = card(&format!("number-{}", self.next), &format!("Name {}", self.next));
+        self.rest = io::Cursor::new(card.into_bytes());
+        self.rest.read(buffer)
+    }
+}

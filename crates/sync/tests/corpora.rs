@@ -1,0 +1,104 @@
+//! Every vCard file of the corpora: nothing is lost, nothing is changed.
+
+use crate::book::{Book, Told, options, path};
+use larder_sync::ImportOptions;
+use std::path::{Path, PathBuf};
+
+/// The folder of vCard corpora, or `None` with a word about it where there is none.
+fn corpora(test: &str) -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
+    let root = std::env::var_os("LARDER_CORPORA").map_or(beside, PathBuf::from).join("vcf");
+    if root.is_dir() {
+        return Some(root);
+    }
+    eprintln!("left out: {test} (no corpora; set LARDER_CORPORA)");
+    None
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "vcf" || ending == "vcard") {
+            found.push(path);
+        }
+    }
+}
+
+fn position(bytes: &[u8], from: usize, part: &[u8]) -> Option<usize> {
+    bytes[from..].windows(part.len()).position(|window| window == part).map(|at| from + at)
+}
+
+/// All bytes but line ends, white space and byte order marks.
+fn visible(bytes: &[u8]) -> usize {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    bytes.iter().filter(|byte| !byte.is_ascii_whitespace()).count()
+}
+
+fn check(book: &mut Book, file: &Path, number: usize) {
+    let bytes = std::fs::read(file).unwrap();
+    let rejects = book.path(&format!("rejects-{number}"));
+    let options = ImportOptions {
+        into: format!("file-{number}"),
+        rejects: Some(rejects.clone()),
+        ..options()
+    };
+    let Told { summary, .. } = book.import(vec![path(file)], &options);
+    assert_eq!((summary.files, summary.updated), (1, 0), "{}", file.display());
+
+    let items = book.items(&options.into);
+    let mut after = 0;
+    for item in &items {
+        let at = position(&bytes, after, item);
+        assert!(at.is_some(), "{} has no such bytes after {after}", file.display());
+        after = at.unwrap() + item.len();
+    }
+    if summary.unchanged == 0 {
+        let kept = std::fs::read(rejects).unwrap_or_default();
+        let found = items.iter().map(|item| visible(item)).sum::<usize>() + visible(&kept);
+        assert_eq!(found, visible(&bytes), "bytes of {} were lost", file.display());
+    }
+
+    let seq = book.store.seq().unwrap();
+    let again = book.import(vec![path(file)], &options).summary;
+    assert_eq!((again.unchanged, again.changed()), (summary.items(), false), "{}", file.display());
+    assert_eq!(book.store.seq().unwrap(), seq);
+
+    let copy = ImportOptions { into: format!("copy-{number}"), ..options.clone() };
+    let told = book.take(book.export(&options.into), &copy);
+    assert!(told.rejected.is_empty(), "{}: {:?}", file.display(), told.rejected);
+    let ended = |items: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
+        items.into_iter().map(|item| item.trim_ascii_end().to_vec()).collect()
+    };
+    assert_eq!(ended(book.items(&copy.into)), ended(items), "{}", file.display());
+}
+
+#[test]
+fn every_file_comes_back_byte_for_byte() {
+    let Some(root) = corpora("every_file_comes_back_byte_for_byte") else { return };
+    let mut found = Vec::new();
+    files(&root, &mut found);
+    assert!(!found.is_empty());
+    let mut book = Book::new();
+    book.file("x", "");
+    for (number, file) in found.iter().enumerate() {
+        check(&mut book, file, number);
+    }
+}
+
+#[test]
+fn all_of_it_at_once_is_the_same_as_one_by_one() {
+    let Some(root) = corpora("all_of_it_at_once_is_the_same_as_one_by_one") else { return };
+    let mut found = Vec::new();
+    files(&root, &mut found);
+    let mut book = Book::new();
+    let told = book.import(vec![path(&root)], &options());
+    assert!(told.summary.files > 200, "{:?}", told.summary);
+    let one_by_one = found.iter().map(path).collect();
+    let again = book.import(one_by_one, &options()).summary;
+    assert!(!again.changed(), "{again:?}");
+    assert_eq!(again.items(), told.summary.items());
+}

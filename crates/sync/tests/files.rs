@@ -1,0 +1,101 @@
+//! Which files an import takes, in which order, and what it says of those it cannot take.
+
+use crate::book::{Book, INTO, card, options, path, stream};
+use larder_sync::Error;
+
+/// The names of the cards that an import of the folder `files` takes, in order.
+fn names(book: &mut Book) -> Vec<String> {
+    book.import(vec![path(book.path(""))], &options());
+    let text = String::from_utf8(book.export(INTO)).unwrap();
+    text.lines().filter_map(|line| line.strip_prefix("FN:")).map(str::to_owned).collect()
+}
+
+#[test]
+fn folders_give_their_address_books_by_name() {
+    let mut book = Book::new();
+    for (file, name) in [
+        ("b.vcf", "two"),
+        ("a/deep/down/x.VCF", "one"),
+        ("c.vcard", "three"),
+        ("notes.txt", "no address book"),
+        ("z.vcf.bak", "no address book"),
+        ("vcf", "no address book"),
+        (".hidden.vcf", "hidden"),
+        (".git/x.vcf", "hidden"),
+        ("d.vcf/inner.vcf", "four"),
+    ] {
+        book.file(file, card(file, name));
+    }
+    assert_eq!(names(&mut book), ["one", "two", "three", "four"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_do_not_lead_in_circles() {
+    use std::os::unix::fs::symlink;
+    let mut book = Book::new();
+    book.file("a/one.vcf", card("1", "one"));
+    symlink(book.path(""), book.path("a/back")).unwrap();
+    symlink(book.path("loop"), book.path("loop")).unwrap();
+    book.file("elsewhere.txt", card("2", "two"));
+    symlink(book.path("elsewhere.txt"), book.path("two.vcf")).unwrap();
+    assert_eq!(names(&mut book), ["one", "two"]);
+}
+
+#[test]
+fn a_file_that_is_named_is_taken_whatever_its_name() {
+    let mut book = Book::new();
+    let file = book.file(".contacts.txt", card("1", "one"));
+    let told = book.import(vec![path(file)], &options());
+    assert_eq!((told.summary.added, told.summary.files), (1, 1));
+}
+
+#[test]
+fn the_others_are_taken_where_one_is_missing() {
+    let mut book = Book::new();
+    let (one, two) = (book.file("1.vcf", card("1", "one")), book.file("2.vcf", card("2", "two")));
+    let told = book.import(vec![path(one), path(book.path("gone.vcf")), path(two)], &options());
+    assert_eq!((told.summary.added, told.summary.files), (2, 2));
+    assert_eq!(told.unreadable, ["gone.vcf: no such file"]);
+}
+
+#[test]
+fn a_folder_or_file_with_nothing_in_it_is_said_to_be_so() {
+    let mut book = Book::new();
+    book.file("empty.vcf", "\n");
+    book.file("folder/letter.txt", "");
+    let told =
+        book.import(vec![path(book.path("folder")), path(book.path("empty.vcf"))], &options());
+    assert_eq!(
+        told.warnings,
+        ["folder: no .vcf or .vcard file in this folder", "empty.vcf: nothing in this file"]
+    );
+    assert_eq!(told.summary.items(), 0);
+    assert!(book.collection(INTO).is_none());
+}
+
+#[test]
+fn the_log_names_the_inputs_in_short() {
+    let mut book = Book::new();
+    let mut inputs = vec![stream(card("0", "zero"))];
+    for number in 1..6 {
+        let file = format!("folder/{number}.vcf");
+        inputs.push(path(book.file(&file, card(&file, "name"))));
+    }
+    book.import(inputs, &options());
+    let log = book.store.reader().unwrap().operations(None, 1).unwrap();
+    assert_eq!(log[0].detail, "standard input, 1.vcf, 2.vcf, and 3 more");
+}
+
+#[test]
+fn the_file_for_rejects_cannot_be_an_input() {
+    let mut book = Book::new();
+    let file = book.file("folder/1.vcf", card("1", "one"));
+    let same = book.path("folder/../folder/1.vcf");
+    for input in [book.path("folder"), file.clone()] {
+        let options = larder_sync::ImportOptions { rejects: Some(same.clone()), ..options() };
+        let error = book.try_import(vec![path(input)], &options).unwrap_err();
+        assert!(matches!(error, Error::RejectsIsInput { .. }), "{error}");
+    }
+    assert_eq!(std::fs::read_to_string(file).unwrap(), card("1", "one"));
+}

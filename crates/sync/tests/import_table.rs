@@ -1,0 +1,133 @@
+//! Small inputs: how many cards they give, what is not taken, and in which line.
+
+use crate::book::{Book, INTO, options};
+
+/// Imports `input`; `rejected` are the lines and reasons of what is not taken. A reason that begins with
+/// `~` is somebody else's wording: only the line counts.
+fn check(input: &str, added: u64, rejected: &[(u64, &str)]) {
+    let mut book = Book::new();
+    let told = book.take(input, &options());
+    assert_eq!(told.summary.added + told.summary.beside, added, "added of {input:?}: {told:?}");
+    assert_eq!(told.rejected.len(), rejected.len(), "rejected of {input:?}: {told:?}");
+    for (told, (line, reason)) in told.rejected.iter().zip(rejected) {
+        if reason.starts_with('~') {
+            assert!(told.starts_with(&format!("standard input:{line}: ")), "{told}");
+        } else {
+            assert_eq!(*told, format!("standard input:{line}: {reason}"), "of {input:?}");
+        }
+    }
+    for item in book.items(INTO) {
+        let item = String::from_utf8(item).unwrap();
+        assert!(input.contains(&item), "{item:?} is no part of {input:?}");
+    }
+}
+
+const A: &str = "BEGIN:VCARD\nUID:a\nFN:Ada\nEND:VCARD\n";
+const B: &str = "BEGIN:VCARD\r\nUID:b\r\nFN:Bo\r\nEND:VCARD\r\n";
+const CALENDAR: &str = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:e\nEND:VEVENT\nEND:VCALENDAR\n";
+const NO_CARD: &str = "VCALENDAR: not an address card, so not taken into an address book";
+
+#[test]
+fn cards_are_taken() {
+    check("", 0, &[]);
+    check("\r\n\n", 0, &[]);
+    check(A, 1, &[]);
+    check(A.trim_end(), 1, &[]);
+    check(&format!("{A}{B}"), 2, &[]);
+    check(&format!("\n\n{A}\r\n\n{B}\n"), 2, &[]);
+    check("begin:vcard\nfn:Small\nend:vcard\n", 1, &[]);
+    check("BEGIN:VCARD\nFN:Nobody\nEND:VCARD\n", 1, &[]);
+}
+
+#[test]
+fn what_is_no_card_is_named() {
+    check("hello\n", 0, &[(1, "text outside any card")]);
+    check(&format!("{A}hello\nthere\n{B}"), 2, &[(5, "text outside any card")]);
+    check(
+        &format!("x\n{A}y\n{B}z"),
+        2,
+        &[
+            (1, "text outside any card"),
+            (6, "text outside any card"),
+            (11, "text outside any card"),
+        ],
+    );
+    check(&format!("{A}END:VCARD\n{B}"), 2, &[(5, "END without BEGIN")]);
+    check(&format!("{CALENDAR}{A}"), 1, &[(1, NO_CARD)]);
+    check(&format!("{A}{CALENDAR}{B}"), 2, &[(5, NO_CARD)]);
+    check(&format!("{A}\nBEGIN:VCARD\nEND:VCARD\n{B}"), 2, &[(6, "~nothing in it")]);
+}
+
+#[test]
+fn a_stretch_is_named_once() {
+    check("one\ntwo\n\nEND:VCARD\nthree\n", 0, &[(1, "text outside any card")]);
+    let ends = "END:VCARD\n".repeat(5);
+    check(&format!("{ends}{A}{ends}"), 1, &[(1, "END without BEGIN"), (10, "END without BEGIN")]);
+}
+
+#[test]
+fn a_missing_end_is_no_reason_to_refuse() {
+    let open = "BEGIN:VCARD\nUID:open\nFN:Open\n";
+    check(&format!("{open}{A}"), 2, &[]);
+    check(open, 1, &[]);
+    let mut book = Book::new();
+    let told = book.take(format!("{open}{A}"), &options());
+    assert_eq!(told.warnings.len(), 1, "{told:?}");
+}
+
+#[test]
+fn two_cards_with_one_uid_are_both_kept() {
+    let other = A.replace("Ada", "Eve");
+    let mut book = Book::new();
+    let input = format!("{A}{B}{other}{A}");
+    let told = book.take(&input, &options());
+    assert_eq!((told.summary.added, told.summary.beside, told.summary.unchanged), (2, 1, 1));
+    assert_eq!(told.summary.items(), 4);
+    assert_eq!(
+        told.warnings,
+        ["standard input:9: a second card with UID a, kept beside the first"]
+    );
+    assert_eq!(book.items(INTO), [A.as_bytes(), B.as_bytes(), other.as_bytes()]);
+
+    let seq = book.store.seq().unwrap();
+    let told = book.take(&input, &options());
+    assert_eq!((told.summary.unchanged, told.warnings.len()), (4, 0), "{told:?}");
+    assert_eq!(told.summary.operation, None);
+    assert_eq!(book.store.seq().unwrap(), seq);
+}
+
+#[test]
+fn a_known_uid_is_an_update() {
+    let mut book = Book::new();
+    book.take(A, &options());
+    let other = A.replace("Ada", "Eve");
+    let told = book.take(&other, &options());
+    assert_eq!((told.summary.updated, told.summary.added), (1, 0));
+    assert!(told.summary.operation.is_some());
+    assert_eq!(book.items(INTO), [other.as_bytes()]);
+}
+
+#[test]
+fn cards_without_uid_are_known_again() {
+    let cards = "BEGIN:VCARD\nFN:One\nEND:VCARD\nBEGIN:VCARD\nFN:Two\nEND:VCARD\n";
+    let mut book = Book::new();
+    assert_eq!(book.take(cards, &options()).summary.added, 2);
+    assert_eq!(book.take(cards, &options()).summary.unchanged, 2);
+    // Without its last line end it is the same card.
+    let told = book.take(cards.trim_end(), &options());
+    assert_eq!((told.summary.unchanged, told.summary.changed()), (2, false));
+    assert_eq!(book.items(INTO).concat(), cards.as_bytes());
+}
+
+#[test]
+fn one_import_is_one_operation() {
+    let mut book = Book::new();
+    let options = larder_sync::ImportOptions { batch: 1, ..options() };
+    let told = book.take(format!("{A}{B}"), &options);
+    assert_eq!(book.store.seq().unwrap(), 2);
+    let log = book.store.reader().unwrap().operations(None, 10).unwrap();
+    assert_eq!(log.len(), 1);
+    assert_eq!(log[0].id, told.summary.operation.unwrap());
+    assert_eq!((log[0].verb.as_str(), log[0].detail.as_str()), ("import", "standard input"));
+    assert_eq!((log[0].counts, log[0].at), ([2, 0, 0], 1_000));
+}

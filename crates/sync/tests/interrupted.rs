@@ -1,0 +1,134 @@
+//! Imports that end before their input does: nothing hangs, and what was committed stays.
+
+use crate::book::{Book, INTO, card, cards, options, path};
+use larder_sync::{Error, Event, ImportOptions, Input, import};
+use std::io::{self, Read};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
+
+/// Gives what it has, then waits until the test is over, as a terminal would.
+struct Stuck<R>(R, Receiver<()>);
+
+impl<R: Read> Read for Stuck<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer)? {
+            0 => self.1.recv().map_or(Ok(0), |()| Ok(0)),
+            read => Ok(read),
+        }
+    }
+}
+
+fn stuck(input: impl Read + Send + 'static) -> (Input, Sender<()>) {
+    let (hold, held) = mpsc::channel();
+    (Input::Stdin(Box::new(Stuck(input, held))), hold)
+}
+
+/// Fails in mid-read.
+struct Failing<R>(R);
+
+impl<R: Read> Read for Failing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer)? {
+            0 => Err(io::Error::other("the disk went away")),
+            read => Ok(read),
+        }
+    }
+}
+
+struct Panicking;
+
+impl Read for Panicking {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        panic!("this panic belongs to the test")
+    }
+}
+
+/// Runs in a thread of its own, so that a deadlock is a failure instead of a test that never ends.
+fn within_a_minute<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || send.send(run()));
+    receive.recv_timeout(Duration::from_secs(60)).expect("the import hangs, or its test failed")
+}
+
+#[test]
+fn a_store_that_fails_ends_the_import() {
+    // The first batch fails while the reader waits for room, and the parsers have answers to give.
+    let error = within_a_minute(|| {
+        let mut book = Book::new();
+        let file = {
+            let mut bytes = Vec::new();
+            cards(100_000).read_to_end(&mut bytes).unwrap();
+            book.file("many.vcf", bytes)
+        };
+        let options = ImportOptions { into: "no/name".into(), threads: 4, ..options() };
+        book.try_import(vec![path(file)], &options).unwrap_err()
+    });
+    assert!(matches!(error, Error::Store(larder_store::Error::BadName { .. })), "{error}");
+}
+
+#[test]
+fn a_store_that_fails_does_not_wait_for_the_input() {
+    let error = within_a_minute(|| {
+        let (input, _hold) = stuck(cards(5000));
+        let options = ImportOptions { into: "no/name".into(), ..options() };
+        Book::new().try_import(vec![input], &options).unwrap_err()
+    });
+    assert!(matches!(error, Error::Store(_)), "{error}");
+}
+
+#[test]
+fn a_stop_ends_after_whole_batches() {
+    let (summary, items) = within_a_minute(|| {
+        let mut book = Book::new();
+        let options = ImportOptions { batch: 100, ..options() };
+        let mut batches = 0;
+        let input = vec![Input::Stdin(Box::new(cards(20_000)))];
+        let summary = import(&mut book.store, input, &options, &mut |event| {
+            if let Event::Progress { items, .. } = event {
+                assert_eq!(items % 100, 0);
+                batches += 1;
+                options.stop.store(batches == 3, Ordering::Relaxed);
+            }
+        });
+        (summary.unwrap(), book.items(INTO).len())
+    });
+    assert!(summary.interrupted);
+    assert_eq!((summary.added, items), (300, 300));
+}
+
+#[test]
+fn a_stop_does_not_wait_for_the_input() {
+    let summary = within_a_minute(|| {
+        let mut book = Book::new();
+        let (input, _hold) = stuck(io::empty());
+        let options = options();
+        let stop = std::sync::Arc::clone(&options.stop);
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            stop.store(true, Ordering::Relaxed);
+        });
+        book.import(vec![input], &options).summary
+    });
+    assert!(summary.interrupted);
+}
+
+#[test]
+fn what_came_before_a_read_error_is_taken() {
+    let mut book = Book::new();
+    let cut = format!("{}BEGIN:VCARD\r\nUID:b\r\nFN:Half\r\n", card("a", "Ada"));
+    let input = Input::Stdin(Box::new(Failing(io::Cursor::new(cut))));
+    let next = book.file("next.vcf", card("c", "Cy"));
+    let told = book.import(vec![input, path(next)], &options());
+    assert_eq!(told.unreadable, ["standard input: the disk went away"]);
+    assert_eq!((told.summary.added, told.summary.files), (2, 1));
+    assert_eq!(book.items(INTO), [card("a", "Ada").as_bytes(), card("c", "Cy").as_bytes()]);
+}
+
+#[test]
+fn a_panic_while_reading_is_an_error() {
+    let error = within_a_minute(|| {
+        Book::new().try_import(vec![Input::Stdin(Box::new(Panicking))], &options()).unwrap_err()
+    });
+    assert!(matches!(error, Error::Broken), "{error}");
+}

@@ -1,0 +1,100 @@
+//! What the file for rejects holds, and when it is written.
+
+use crate::book::{Book, card, options, path, stream};
+use larder_sync::{Error, ImportOptions};
+use std::path::Path;
+
+fn with(rejects: &Path) -> ImportOptions {
+    ImportOptions { rejects: Some(rejects.to_path_buf()), max_item: 4 << 10, ..options() }
+}
+
+/// Imports `input` and compares what is kept.
+fn check(input: impl AsRef<[u8]>, kept: Option<&[u8]>) {
+    let mut book = Book::new();
+    book.file("folder/x", "");
+    let target = book.path("folder/rejects.vcf");
+    let told = book.take(input, &with(&target));
+    assert_eq!(told.summary.rejects.is_some(), kept.is_some(), "{told:?}");
+    assert_eq!(std::fs::read(&target).ok().as_deref(), kept);
+    let files = std::fs::read_dir(book.path("folder")).unwrap().count();
+    assert_eq!(files, 1 + usize::from(kept.is_some()), "a temporary file was left");
+}
+
+#[test]
+fn stretches_are_kept_as_they_came() {
+    let (a, b) = (card("a", "Ada"), card("b", "Bo"));
+    check(&a, None);
+    check("", None);
+    check(format!("{a}hello\r\n\tthere\n{b}"), Some(b"hello\r\n\tthere\n"));
+    check(format!("{a}hello"), Some(b"hello"));
+    let calendar = "BEGIN:VCALENDAR\nX:1\nEND:VCALENDAR\n";
+    let kept = format!("one\n{calendar}END:VCARD\n");
+    check(format!("one\n{a}{calendar}{b}END:VCARD\n"), Some(kept.as_bytes()));
+    check(format!("{a}BEGIN:VCARD\r\nEND:VCARD\r\n{b}"), Some(b"BEGIN:VCARD\r\nEND:VCARD\r\n"));
+    check(b"\xff\x00\x80 x\n", Some(b"\xff\x00\x80 x\n"));
+}
+
+#[test]
+fn a_stretch_begins_on_its_own_line() {
+    let mut book = Book::new();
+    let target = book.path("rejects.vcf");
+    let one = book.file("1.vcf", "no line end");
+    let two = book.file("2.vcf", "END:VCARD\r\n");
+    book.import(vec![path(one), path(two)], &with(&target));
+    assert_eq!(std::fs::read_to_string(target).unwrap(), "no line end\nEND:VCARD\r\n");
+}
+
+#[test]
+fn a_card_that_is_too_large_is_kept_whole() {
+    let large = card("large", &"name ".repeat(4000));
+    let (a, b) = (card("a", "Ada"), card("b", "Bo"));
+    check(format!("{a}{large}{b}"), Some(large.as_bytes()));
+}
+
+#[test]
+fn an_earlier_file_is_replaced_only_by_rejects() {
+    let mut book = Book::new();
+    let target = book.file("rejects.vcf", "earlier");
+    book.take(card("a", "Ada"), &with(&target));
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "earlier");
+    book.take("later", &with(&target));
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "later");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_known_first() {
+    let mut book = Book::new();
+    book.file("folder/x", "");
+    for target in [book.path("folder"), book.path("nowhere/rejects.vcf"), "/".into()] {
+        let error = book.try_import(vec![stream(card("a", "Ada"))], &with(&target)).unwrap_err();
+        assert!(matches!(error, Error::Rejects { .. }), "{error}");
+        assert_eq!(book.store.seq().unwrap(), 0);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_a_link_and_a_device_a_device() {
+    let mut book = Book::new();
+    let real = book.file("real", "earlier");
+    std::os::unix::fs::symlink(&real, book.path("link")).unwrap();
+    book.take("later", &with(&book.path("link")));
+    assert!(book.path("link").is_symlink());
+    assert_eq!(std::fs::read_to_string(real).unwrap(), "later");
+
+    std::os::unix::fs::symlink("/dev/null", book.path("null")).unwrap();
+    let told = book.take("gone", &with(&book.path("null")));
+    assert_eq!(told.summary.rejects.as_deref(), Some(Path::new("/dev/null")));
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_rejected_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut book = Book::new();
+    book.file("x", "");
+    let target = book.path("rejects.vcf");
+    book.take("text", &with(&target));
+    assert_eq!(std::fs::metadata(target).unwrap().permissions().mode() & 0o777, 0o600);
+}

@@ -1,0 +1,90 @@
+//! The same input again changes nothing, and how it is cut up and how many work on it makes no difference.
+
+use crate::book::{Book, Told, card, options};
+use larder_sync::{ImportOptions, Input};
+use proptest::prelude::*;
+use std::io::{self, Read};
+
+/// Gives its bytes in pieces of these sizes, over and over.
+struct Pieces {
+    bytes: io::Cursor<Vec<u8>>,
+    sizes: Vec<usize>,
+    next: usize,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let size = self.sizes[self.next % self.sizes.len()].min(buffer.len());
+        self.next += 1;
+        self.bytes.read(&mut buffer[..size])
+    }
+}
+
+/// Parts of address books, good and bad, that are put together in any order.
+fn part() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => (0..6u8, "[a-z]{0,8}").prop_map(|(uid, name)| card(&format!("u{uid}"), &name)),
+        1 => "[a-z]{1,8}".prop_map(|name| format!("BEGIN:VCARD\nFN:{name}\nEND:VCARD\n")),
+        1 => "[a-z]{1,8}".prop_map(|name| format!("BEGIN:VCARD\nFN:{name}\n")),
+        1 => Just("BEGIN:VCALENDAR\nX:y\nEND:VCALENDAR\n".into()),
+        1 => Just("END:VCARD\n".into()),
+        1 => Just("\r\n\n".into()),
+        1 => "[ -~]{0,20}\n",
+        1 => Just(card("large", &"n".repeat(3000))),
+    ]
+}
+
+fn run(
+    text: &str,
+    sizes: &[usize],
+    options: &ImportOptions,
+) -> (Told, Vec<Vec<u8>>, Option<Vec<u8>>) {
+    let mut book = Book::new();
+    book.file("x", "");
+    let rejects = book.path("rejects");
+    let options = ImportOptions { rejects: Some(rejects.clone()), ..options.clone() };
+    let bytes = io::Cursor::new(text.as_bytes().to_vec());
+    let pieces = Pieces { bytes, sizes: sizes.to_vec(), next: 0 };
+    let mut told = book.import(vec![Input::Stdin(Box::new(pieces))], &options);
+    told.summary.rejects = None;
+
+    let (items, seq) = (book.items(&options.into), book.store.seq().unwrap());
+    let again = book.take(text, &options).summary;
+    assert_eq!((again.changed(), again.operation), (false, None), "{text:?}");
+    assert_eq!(again.items(), told.summary.items(), "{text:?}");
+    assert_eq!(book.store.seq().unwrap(), seq);
+    assert_eq!(book.items(&options.into), items);
+    (told, items, std::fs::read(rejects).ok())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn neither_chunks_nor_threads_matter(
+        parts in prop::collection::vec(part(), 0..12),
+        sizes in prop::collection::vec(1..200usize, 1..6),
+        threads in 1..4usize,
+    ) {
+        let text = parts.concat();
+        let options = ImportOptions { max_item: 2 << 10, ..options() };
+        let whole = run(&text, &[usize::MAX], &options);
+        let cut = run(&text, &sizes, &ImportOptions { threads, ..options });
+        prop_assert_eq!(whole, cut);
+    }
+
+    #[test]
+    fn batches_change_nothing_but_their_number(
+        parts in prop::collection::vec(part(), 0..12),
+        batch in 1..5usize,
+    ) {
+        let text = parts.concat();
+        let (mut whole, items, kept) = run(&text, &[usize::MAX], &options());
+        let (mut cut, cut_items, cut_kept) =
+            run(&text, &[usize::MAX], &ImportOptions { batch, ..options() });
+        // Second cards are named when their batch is written: earlier in smaller batches.
+        whole.warnings.sort();
+        cut.warnings.sort();
+        prop_assert_eq!((whole, items, kept), (cut, cut_items, cut_kept));
+    }
+}

@@ -8,9 +8,10 @@ use crate::contact::{Needle, phone_digits};
 use crate::query::{Op, Query, Subject, Test};
 use larder_format::field::{Field, Kind};
 use larder_format::fold::fold;
-use larder_store::{VALUE_LIMIT, Value, WORD_FIELD};
+use larder_store::{VALUE_FIELDS, VALUE_LIMIT, Value, WORD_FIELD};
 
-/// More trigrams than this narrow no further.
+/// More trigrams than this narrow no further. The last ones are taken: long texts that begin alike
+/// (`urn:uuid:...`) differ at their end.
 const TRIGRAMS: usize = 16;
 
 /// How a question's candidates are found.
@@ -79,7 +80,7 @@ struct Candidates {
     breadth: Breadth,
     /// An FTS5 expression over trigrams.
     text: Option<String>,
-    /// Conditions on `idx_value`, with their arguments, and in words.
+    /// SELECTs of items, with their arguments, and in words.
     values: Vec<(&'static str, Vec<Value>, String)>,
 }
 
@@ -90,8 +91,8 @@ impl Candidates {
         Narrow::To(candidates)
     }
 
-    fn value(breadth: Breadth, condition: &'static str, args: Vec<Value>, words: String) -> Narrow {
-        let values = vec![(condition, args, words)];
+    fn value(breadth: Breadth, select: &'static str, args: Vec<Value>, words: &str) -> Narrow {
+        let values = vec![(select, args, format!("idx_value: {words}"))];
         Narrow::To(Candidates { breadth, text: None, values })
     }
 
@@ -101,10 +102,10 @@ impl Candidates {
 
     fn plan(self) -> Plan {
         let (mut selects, mut args, mut steps) = (Vec::new(), Vec::new(), Vec::new());
-        for (condition, with, words) in self.values {
-            selects.push(format!("SELECT item FROM idx_value WHERE {condition}"));
+        for (select, with, words) in self.values {
+            selects.push(select.to_string());
             args.extend(with);
-            steps.push(format!("idx_value: {words}"));
+            steps.push(words);
         }
         if let Some(expression) = self.text {
             selects.push("SELECT rowid FROM idx_text WHERE idx_text MATCH ?".into());
@@ -198,6 +199,9 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
     let exact = field.kind == Kind::Uid && !test.text.is_ascii();
     let Some(field) = indexed(field).filter(|_| !exact) else { return Narrow::All };
     let folded = fold(&test.text);
+    if !VALUE_FIELDS.contains(&field.name) {
+        return text_only(test, &folded);
+    }
     match test.op {
         Op::Exists => any_value(field),
         Op::Is if folded.is_empty() => Narrow::Nothing,
@@ -206,11 +210,26 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
             let value = cut(&folded);
             let words = format!("{} is {value:?}", field.name);
             let args = vec![Value::Integer(field.id.into()), Value::Text(value.to_string())];
-            Candidates::value(Breadth::OneValue, "field = ? AND value = ?", args, words)
+            Candidates::value(
+                Breadth::OneValue,
+                "SELECT item FROM idx_value WHERE field = ? AND value = ?",
+                args,
+                &words,
+            )
         }
         Op::BeginsWith => beginning_of(field.id, field.name, &folded),
         Op::EndsWith => anywhere(&folded, None),
         Op::Contains => anywhere(&folded, phone_digits(&test.text).as_deref()),
+    }
+}
+
+/// A field whose values are in the trigram index only.
+fn text_only(test: &Test, folded: &str) -> Narrow {
+    match test.op {
+        Op::Exists => Narrow::All,
+        Op::Is if folded.is_empty() => Narrow::Nothing,
+        Op::Contains => anywhere(folded, phone_digits(&test.text).as_deref()),
+        Op::Is | Op::BeginsWith | Op::EndsWith => anywhere(folded, None),
     }
 }
 
@@ -230,7 +249,8 @@ fn of_any(test: &Test) -> Narrow {
 
 fn any_value(field: &Field) -> Narrow {
     let args = vec![Value::Integer(field.id.into())];
-    Candidates::value(Breadth::AnyValue, "field = ?", args, format!("has {}", field.name))
+    let select = "SELECT item FROM idx_value WHERE field = ?";
+    Candidates::value(Breadth::AnyValue, select, args, &format!("has {}", field.name))
 }
 
 fn beginning_of(field: u16, name: &str, text: &str) -> Narrow {
@@ -244,10 +264,13 @@ fn beginning_of(field: u16, name: &str, text: &str) -> Narrow {
     match after(first) {
         Some(end) => {
             args.push(Value::Text(end));
-            let condition = "field = ? AND value >= ? AND value < ?";
-            Candidates::value(breadth, condition, args, words)
+            let select = "SELECT item FROM idx_value WHERE field = ? AND value >= ? AND value < ?";
+            Candidates::value(breadth, select, args, &words)
         }
-        None => Candidates::value(breadth, "field = ? AND value >= ?", args, words),
+        None => {
+            let select = "SELECT item FROM idx_value WHERE field = ? AND value >= ?";
+            Candidates::value(breadth, select, args, &words)
+        }
     }
 }
 
@@ -265,6 +288,7 @@ fn all_trigrams(text: &str) -> Option<String> {
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let mut trigrams: Vec<String> = starts
         .windows(4)
+        .rev()
         .take(TRIGRAMS)
         .map(|window| format!("\"{}\"", text[window[0]..window[3]].replace('"', "\"\"")))
         .collect();

@@ -9,8 +9,24 @@ use larder_format::field::{FIELDS, Field, Kind as FieldKind, field};
 use larder_format::fold::{FOLD_VERSION, digits, fold, words};
 use std::sync::Arc;
 
-/// The field number under which the words of free-text fields are kept.
+/// The field number under which the beginnings of words are kept, of the fields that free words cover.
 pub const WORD_FIELD: u16 = 0;
+/// How many characters of a word's beginning are kept: longer ones are found by their trigrams.
+pub const WORD_LETTERS: usize = 2;
+/// Fields whose values are kept whole, for equality, short beginnings and presence. The others have their
+/// text in the trigram index only: an index row a value would double the store for questions nobody asks.
+pub const VALUE_FIELDS: &[&str] = &[
+    "file_as",
+    "full_name",
+    "given_name",
+    "family_name",
+    "nickname",
+    "email",
+    "phone",
+    "org",
+    "categories",
+    "birth_date",
+];
 /// Values are cut to this many bytes (at a character) in `idx_value`.
 pub const VALUE_LIMIT: usize = 120;
 /// Fields whose sort keys are stored.
@@ -114,44 +130,58 @@ impl Deriver {
 
     fn entry(&self, card: &Contact<'_>) -> Entry {
         let mut entry = Entry::default();
+        let mut texts = Vec::new();
         for field in FIELDS.iter().filter(|field| field.indexed) {
             for value in card.values(field) {
-                entry.add(field, &value);
+                entry.add(field, fold(&value).into_owned(), &mut texts);
             }
         }
+        entry.set_text(texts);
         for field in SORT_FIELDS.iter().filter_map(|name| field(name)) {
             let value = card.first(field).unwrap_or_default();
             entry.sort.push((field.id, self.sort_key(&value)));
         }
-        entry.finish();
+        entry.values.sort_unstable();
+        entry.values.dedup();
         entry
     }
 }
 
 impl Entry {
-    fn add(&mut self, field: &Field, value: &str) {
-        let folded = fold(value);
-        self.values.push((field.id, cut(&folded).to_string()));
+    fn add(&mut self, field: &Field, folded: String, texts: &mut Vec<String>) {
+        if VALUE_FIELDS.contains(&field.name) {
+            self.values.push((field.id, cut(&folded).to_string()));
+        }
         if field.words {
-            let found = words(&folded).map(|word| (WORD_FIELD, cut(word).to_string()));
+            let found = words(&folded).map(|word| (WORD_FIELD, first_letters(word).to_string()));
             self.values.extend(found);
         }
-        self.text.push_str(&folded);
-        self.text.push('\n');
         if field.kind == FieldKind::Phone {
-            self.text.push_str(&digits(&folded));
-            self.text.push('\n');
+            texts.push(digits(&folded));
         }
+        texts.push(folded);
     }
 
-    fn finish(&mut self) {
-        self.values.sort_unstable();
-        self.values.dedup();
-        if self.text.len() > TEXT_LIMIT {
-            self.large = true;
-            self.text = String::new();
+    /// Joins the values' texts, without those that lie within another one: a family name has no trigram that
+    /// the full name has not, and each costs a look-up when it is written.
+    fn set_text(&mut self, mut texts: Vec<String>) {
+        self.large = texts.iter().map(String::len).sum::<usize>() > TEXT_LIMIT;
+        if self.large {
+            return;
+        }
+        texts.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        for text in texts {
+            if !self.text.contains(&text) {
+                self.text.push_str(&text);
+                self.text.push('\n');
+            }
         }
     }
+}
+
+/// The beginning of a word that is kept.
+fn first_letters(word: &str) -> &str {
+    word.char_indices().nth(WORD_LETTERS).map_or(word, |(end, _)| &word[..end])
 }
 
 /// The beginning of a value that is kept: at most [`VALUE_LIMIT`] bytes, whole characters.

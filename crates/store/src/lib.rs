@@ -42,7 +42,9 @@ pub use crate::backup::Restored;
 pub use crate::batch::{Applied, Change, Expect, Operation, Outcome, Put};
 pub use crate::changes::{Cursor, News, NewsKind};
 pub use crate::check::{Fault, Report};
-pub use crate::contact::{Deriver, Entry, Prepared, SORT_FIELDS, VALUE_LIMIT, WORD_FIELD};
+pub use crate::contact::{
+    Deriver, Entry, Prepared, SORT_FIELDS, VALUE_FIELDS, VALUE_LIMIT, WORD_FIELD, WORD_LETTERS,
+};
 pub use crate::derived::IndexSet;
 pub use crate::directory::Directory;
 pub use crate::error::{Error, Result};

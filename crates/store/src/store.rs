@@ -14,6 +14,10 @@ use std::path::{Path, PathBuf};
 const OLDEST_SQLITE: i32 = 3_051_003;
 /// The writer checkpoints when the write-ahead log has this many pages of 4 KB: 4 MB.
 const CHECKPOINT_PAGES: i64 = 1000;
+/// Page cache of a reader, in kilobytes (negative, as the pragma has it).
+const READ_CACHE: i64 = -4096;
+/// Page cache of a writer: index rows of a batch fall all over their tables.
+const WRITE_CACHE: i64 = -16384;
 /// What the write-ahead log is cut back to after a checkpoint, in bytes.
 const WAL_KEPT: i64 = 4 << 20;
 
@@ -118,7 +122,7 @@ pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connec
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(std::time::Duration::from_secs(10))?;
     conn.set_prepared_statement_cache_capacity(64);
-    conn.pragma_update(None, "cache_size", -8192)?;
+    conn.pragma_update(None, "cache_size", READ_CACHE)?;
     Ok(conn)
 }
 
@@ -190,6 +194,7 @@ fn settle(
 }
 
 fn set_write_pragmas(conn: &Connection) -> rusqlite::Result<()> {
+    conn.pragma_update(None, "cache_size", WRITE_CACHE)?;
     conn.pragma_update(None, "journal_mode", "wal")?;
     conn.pragma_update(None, "synchronous", "full")?;
     conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;

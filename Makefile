@@ -1,0 +1,46 @@
+# The two commands: `make demo` and `make test`. The others are for those who work on Larder.
+
+BOOK ?=
+CARGO ?= cargo
+
+.PHONY: demo test torture fuzz coverage bench man help
+
+help:
+	@echo "make demo [BOOK=file.vcf]   build, and run the main job on the sample address books (or your own)"
+	@echo "make test                   build and run all tests; prints what it left out, and why"
+	@echo "make torture                the long tests: a thousand kill points, full disks, fuzzing"
+	@echo "make fuzz SECONDS=600       every fuzz target for that long"
+	@echo "make coverage               line coverage by crate"
+	@echo "make bench                  the benchmarks under bench/, beside predecessor and floor"
+	@echo "make man                    man pages and shell completions into target/man, target/completions"
+
+demo:
+	@scripts/prepare.sh build
+	@scripts/demo.sh $(BOOK)
+
+test:
+	@scripts/prepare.sh test
+	@scripts/test.sh
+
+torture:
+	@scripts/prepare.sh test
+	@scripts/torture.sh
+
+fuzz:
+	@scripts/prepare.sh test
+	@fuzz/run.sh all $(or $(SECONDS),600)
+
+coverage:
+	@scripts/prepare.sh test
+	@scripts/coverage.sh
+
+bench:
+	@scripts/prepare.sh build
+	@for script in bench/[TM][0-9]*.sh; do "$$script" || exit 1; done
+
+man:
+	@$(CARGO) build --release --package larder
+	@target/release/larder man --out target/man
+	@mkdir -p target/completions
+	@for shell in bash zsh fish; do target/release/larder completions $$shell > target/completions/larder.$$shell; done
+	@echo "target/man, target/completions"

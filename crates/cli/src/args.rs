@@ -1,0 +1,103 @@
+//! What was typed: the global options. The subcommands' own are beside their work, in `commands`.
+
+use crate::commands::Command;
+use clap::{ColorChoice, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Keeps what you own - address books, for now - on your own machine, and answers any question about it at
+/// once.
+///
+/// Take in your address books with `larder import FILE...`, then ask: `larder find anna`.
+#[derive(Debug, clap::Parser)]
+#[command(name = "larder", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 done; 1 nothing found; 2 wrong usage; 3 some input was left out \
+    because it was bad; 4 the store could not be used; 5 a source could not be reached; 130 interrupted."
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options that every subcommand takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Global {
+    /// Where the store lies [default: $LARDER_DIR, else the configuration, else $XDG_DATA_HOME/larder]
+    #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// How answers are printed; json is one object a line, its fields are documented in docs/output.md
+    #[arg(long, value_enum, global = true, default_value_t, help_heading = "Global options")]
+    pub(crate) format: Format,
+    /// Print no progress, notes or warnings
+    #[arg(long, short, global = true, help_heading = "Global options")]
+    pub(crate) quiet: bool,
+    /// Colour the output
+    #[arg(long, value_name = "WHEN", global = true, help_heading = "Global options")]
+    pub(crate) color: Option<ColorChoice>,
+}
+
+/// How answers are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs: one JSON object a line
+    Json,
+    /// The bytes of the items, as they came
+    Raw,
+}
+
+/// Makes the negated terms of a search line (`larder find anna -has:email`) words that clap does not take for
+/// options: `-has:email` becomes `not has:email`. The short options of `find` stay what they are.
+pub(crate) fn negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = Vec::new();
+    let mut searching = false;
+    for arg in typed {
+        let after_sort = args.last().is_some_and(|last| last == "--sort");
+        let term = arg.to_str().filter(|_| searching && !after_sort).and_then(negated);
+        match term {
+            Some(term) => args.extend([OsString::from("not"), OsString::from(term)]),
+            None => {
+                searching = (searching || arg == "find") && arg != "--";
+                args.push(arg);
+            }
+        }
+    }
+    args
+}
+
+/// The term behind a minus, if it is one: more than one letter, and not `-n20`.
+fn negated(arg: &str) -> Option<&str> {
+    let term = arg.strip_prefix('-').filter(|term| !term.starts_with('-'))?;
+    let limit =
+        term.strip_prefix('n').is_some_and(|n| n.trim_start_matches('=').parse::<u64>().is_ok());
+    (term.chars().count() > 1 && !limit).then_some(term)
+}
+
+/// The whole command line, for the man page and completions.
+pub(crate) fn command() -> clap::Command {
+    use clap::CommandFactory as _;
+    Args::command()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negated_terms_are_no_options() {
+        let check = |typed: &str, expect: &str| {
+            let args = negations(typed.split(' ').map(OsString::from));
+            let args: Vec<_> = args.iter().filter_map(|arg| arg.to_str()).collect();
+            assert_eq!(args.join(" "), expect);
+        };
+        check("larder find anna -has:email -n 3", "larder find anna not has:email -n 3");
+        check("larder find -otto --sort -rev -n20 -q", "larder find not otto --sort -rev -n20 -q");
+        check("larder find -- -otto", "larder find -- -otto");
+        check("larder --quiet show -x", "larder --quiet show -x");
+    }
+}

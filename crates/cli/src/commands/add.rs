@@ -1,0 +1,167 @@
+use crate::args::Format;
+use crate::context::{Context, now};
+use crate::failure::{Code, Failure, Kind};
+use crate::ids::name_in;
+use crate::output::{complain, plain};
+use larder_format::contact::with_uid;
+use larder_format::split::{Piece, Splitter};
+use larder_store::{Change, Expect, Operation, Outcome, Put, Store};
+use serde_json::json;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Add a contact, from a file or standard input
+///
+/// The card gets a UID if it has none. Each card of the file is added; one whose UID is there already is left
+/// alone (`larder edit` changes it, `larder import` takes the file's version).
+#[derive(Debug, clap::Args)]
+pub(crate) struct Add {
+    /// A vCard file; - is standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// The collection it goes to, made if there is none of that name
+    #[arg(long, value_name = "NAME", default_value = "contacts")]
+    into: String,
+}
+
+/// More than this is no card that anybody typed; `larder import` takes larger ones.
+const LARGEST: u64 = 32 << 20;
+
+impl Add {
+    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+        let (name, bytes) = self.read(context)?;
+        let mut store = context.store_or_new()?;
+        let (puts, mut left_out) = prepare(&store, &name, &self.into, &bytes)?;
+        if puts.is_empty() && left_out == 0 {
+            return Err(Failure::new(Kind::Input, format!("{name}: there is no card in it"))
+                .hint("a card begins with BEGIN:VCARD and ends with END:VCARD"));
+        }
+        let mut operation = Operation::new("add", &self.into, now());
+        let names: Vec<String> = puts.iter().map(|put| name_in(put.prepared.bytes())).collect();
+        let uids: Vec<String> = puts.iter().map(|put| put.uid.clone()).collect();
+        let applied = store.apply(&mut operation, puts.into_iter().map(Change::Put).collect())?;
+        let reader = store.reader()?;
+        for ((outcome, name), uid) in applied.outcomes.iter().zip(&names).zip(&uids) {
+            match outcome {
+                Outcome::Added(handle) => {
+                    let letters = reader.letters(*handle)?;
+                    match context.format {
+                        Format::Json => context
+                            .out
+                            .json(&json!({ "id": handle.to_string(), "uid": uid, "collection": self.into }))?,
+                        _ => context.out.line(format!(
+                            "{handle:.letters$}  {name}  added to {}",
+                            plain(&self.into)
+                        ))?,
+                    }
+                }
+                _ => {
+                    left_out += 1;
+                    complain(
+                        "left out",
+                        format!("{name}: there is an item with UID {uid:?} already"),
+                    );
+                    complain("hint", format!("larder edit 'uid:{uid}' changes it"));
+                }
+            }
+        }
+        Ok(if left_out > 0 { Code::LeftOut } else { Code::Done })
+    }
+
+    fn read(&self, context: &Context) -> Result<(String, Vec<u8>), Failure> {
+        let mut bytes = Vec::new();
+        let name = match self.file.to_str() {
+            Some("-") => {
+                use std::io::IsTerminal as _;
+                if std::io::stdin().is_terminal() {
+                    context.note("type or paste a vCard, and end it with Control-D");
+                }
+                std::io::stdin()
+                    .take(LARGEST)
+                    .read_to_end(&mut bytes)
+                    .map(|_| "standard input".into())
+            }
+            _ => std::fs::File::open(&self.file)
+                .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
+                .map(|_| self.file.display().to_string()),
+        };
+        let name = name.map_err(|error| {
+            Failure::new(Kind::Source, format!("{}: {error}", self.file.display()))
+        })?;
+        Ok((name, bytes))
+    }
+}
+
+/// The cards of the file on their way in, and how many were left out.
+fn prepare(
+    store: &Store,
+    file: &str,
+    into: &str,
+    bytes: &[u8],
+) -> Result<(Vec<Put>, u64), Failure> {
+    let mut cards: Vec<(u64, Vec<u8>)> = Vec::new();
+    let mut left_out = 0;
+    let mut sink = |piece: Piece<'_>| match piece {
+        Piece::Component { name: "VCARD", line, bytes, .. } => cards.push((line, bytes.to_vec())),
+        Piece::Component { name, line, .. } => {
+            left_out += 1;
+            complain("left out", format!("{file}:{line}: {name}: not an address card"));
+        }
+        Piece::Stray { first: true, line, .. } => {
+            left_out += 1;
+            complain("left out", format!("{file}:{line}: text outside any card"));
+        }
+        Piece::Stray { .. } => {}
+    };
+    let mut splitter = Splitter::new(LARGEST as usize);
+    splitter.push(bytes, &mut sink);
+    splitter.finish(&mut sink);
+    let into: Arc<str> = Arc::from(into);
+    let mut puts = Vec::new();
+    for (line, mut bytes) in cards {
+        if larder_format::contact::Contact::parse(&bytes).uid().is_none() {
+            bytes = with_uid(&bytes, &fresh_uid()?);
+        }
+        match store.deriver().contact(bytes) {
+            Ok((prepared, problems)) => {
+                for problem in problems {
+                    complain(
+                        "warning",
+                        format!("{file}:{}: {problem}", line + u64::from(problem.line) - 1),
+                    );
+                }
+                let uid = prepared.uid().unwrap_or_default().to_string();
+                let (collection, expect) = (Arc::clone(&into), Expect::Nothing);
+                puts.push(Put { collection, uid, derived_uid: false, prepared, expect });
+            }
+            Err((_, problem)) => {
+                left_out += 1;
+                complain(
+                    "left out",
+                    format!("{file}:{}: {problem}", line + u64::from(problem.line) - 1),
+                );
+            }
+        }
+    }
+    Ok((puts, left_out))
+}
+
+/// A random UID (RFC 9562, version 4), as RFC 6350 6.7.6 likes it.
+fn fresh_uid() -> Result<String, Failure> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Failure::new(Kind::Store, format!("no random number could be had: {error}"))
+    })?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!(
+        "urn:uuid:{}-{}-{}-{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..]
+    ))
+}

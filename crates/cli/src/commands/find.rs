@@ -1,0 +1,230 @@
+use super::item;
+use crate::args::Format;
+use crate::context::Context;
+use crate::failure::{Code, Failure, Kind};
+use crate::output::{FAINT, STRONG, grouped};
+use crate::table::columns;
+use larder_format::field::{Field, field, nearest};
+use larder_query::{Answer, Query, Sort};
+use larder_store::{ItemHead, Reader};
+use serde_json::json;
+
+/// Search everything
+///
+/// QUERY is a search line: free words look in names, nicknames, organisations, e-mail addresses and phone
+/// numbers; `field:value` looks in one field (`larder fields` lists them), `has:photo` asks whether it is there;
+/// `-word` and `not`, `or`, parentheses and "quoted phrases" do what they say; `full_name:ann*` begins with,
+/// `email:*@example.org` ends with, `title:=boss` is. Case and accents do not matter. Without QUERY
+/// everything is found.
+///
+///   larder find anna
+///   larder find 'org:example -has:email' --sort family_name
+///   larder find 030 1234 --format json
+///   larder find --count
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Find {
+    /// What to look for; several words all have to match
+    query: Vec<String>,
+    /// Only in this collection
+    #[arg(long = "in", value_name = "NAME")]
+    collection: Option<String>,
+    /// Only items of this kind
+    #[arg(long, value_name = "KIND", value_parser = ["contact"])]
+    kind: Option<String>,
+    /// QUERY is an S-expression of evolution-data-server: (contains "full_name" "anna")
+    #[arg(long)]
+    sexp: bool,
+    /// Sort by a field, -FIELD backwards [default: file_as; `--sort none` leaves the order in which they came]
+    #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
+    sort: Option<String>,
+    /// At most so many
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<usize>,
+    /// What to print of each
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
+    fields: Vec<String>,
+    /// Print how many there are, and nothing else
+    #[arg(long)]
+    count: bool,
+    /// Print how the answer was found instead of the answer
+    #[arg(long)]
+    explain: bool,
+}
+
+/// Items whose columns are laid out together.
+const TOGETHER: usize = 500;
+
+impl Find {
+    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+        let fields = fields_named(&self.fields)?;
+        let find = self.to_find()?;
+        let reader = match context.reader() {
+            // An empty larder answers, too: there is nothing in it.
+            Err(_) if self.count && !larder_store::Directory::new(&context.dir).holds_store() => {
+                context.out.line(0)?;
+                return Ok(Code::NothingFound);
+            }
+            reader => reader?,
+        };
+        let answer = larder_query::find(&reader, &find)?;
+        if self.explain {
+            explain(context, &answer)?;
+        } else if self.count {
+            match context.format {
+                Format::Json => context.out.json(&json!({ "count": answer.len() }))?,
+                _ => context.out.line(answer.len())?,
+            }
+        } else {
+            print(context, &reader, &answer, fields.as_deref())?;
+        }
+        Ok(if answer.is_empty() { Code::NothingFound } else { Code::Done })
+    }
+
+    fn to_find(&self) -> Result<larder_query::Find, Failure> {
+        let text = self.query.join(" ");
+        let query = if self.sexp { Query::parse_sexp(&text)? } else { Query::parse(&text)? };
+        let sort = match self.sort.as_deref() {
+            _ if self.count => None,
+            Some("none") => None,
+            Some(name) => Some(Sort::parse(name)?),
+            None => Some(Sort::parse("file_as")?),
+        };
+        Ok(larder_query::Find {
+            query,
+            collection: self.collection.clone(),
+            sort,
+            limit: self.limit,
+        })
+    }
+}
+
+fn fields_named(names: &[String]) -> Result<Option<Vec<&'static Field>>, Failure> {
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let named = |name: &String| {
+        field(name).ok_or_else(|| {
+            let failure = Failure::new(Kind::Usage, format!("there is no field {name:?} to print"));
+            match nearest(name) {
+                Some(near) => failure.hint(format!("did you mean {near}?")),
+                None => failure.hint("larder fields lists them"),
+            }
+        })
+    };
+    names.iter().map(named).collect::<Result<_, _>>().map(Some)
+}
+
+fn print(
+    context: &mut Context,
+    reader: &Reader,
+    answer: &Answer,
+    fields: Option<&[&'static Field]>,
+) -> Result<(), Failure> {
+    let mut failed = None;
+    let mut left = answer.len();
+    let mut waiting: Vec<(ItemHead, Vec<u8>)> = Vec::new();
+    let out = &mut context.out;
+    let format = context.format;
+    answer.each(reader, &mut |head, bytes| {
+        left = left.saturating_sub(1);
+        let printed = match format {
+            Format::Json => out.json(&item::json(head, bytes, fields)).map_err(Failure::from),
+            Format::Raw => item::raw(out, bytes, left == 0),
+            Format::Text => {
+                waiting.push((head.clone(), bytes.to_vec()));
+                if waiting.len() < TOGETHER {
+                    Ok(())
+                } else {
+                    lines(out, reader, &std::mem::take(&mut waiting), fields)
+                }
+            }
+        };
+        failed = printed.err();
+        failed.is_none()
+    })?;
+    if failed.is_none() {
+        failed = lines(&mut context.out, reader, &waiting, fields).err();
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+fn lines(
+    out: &mut crate::output::Out,
+    reader: &Reader,
+    items: &[(ItemHead, Vec<u8>)],
+    fields: Option<&[&'static Field]>,
+) -> Result<(), Failure> {
+    let default: Vec<_> =
+        ["full_name", "email", "phone", "org"].iter().filter_map(|name| field(name)).collect();
+    let asked = fields.is_some();
+    let fields = fields.unwrap_or(&default);
+    let mut rows = Vec::with_capacity(items.len());
+    for (head, bytes) in items {
+        let letters = reader.letters(head.handle)?;
+        let mut cells = item::cells(bytes, fields).into_iter();
+        let handle = format!("{:.letters$}", head.handle);
+        let row = match asked {
+            true => [
+                handle,
+                cells.collect::<Vec<_>>().join("\t"),
+                String::new(),
+                String::new(),
+                String::new(),
+            ],
+            false => {
+                let mut next = || cells.next().unwrap_or_default();
+                [handle, next(), next(), next(), next()]
+            }
+        };
+        rows.push(row);
+    }
+    for (line, row) in
+        columns(&rows, if asked { [13, usize::MAX, 0, 0, 0] } else { [13, 28, 34, 24, 0] })
+            .iter()
+            .zip(&rows)
+    {
+        let (handle, rest) = line.split_at(row[0].len());
+        match asked {
+            true => out.line(format!("{FAINT}{handle}{FAINT:#}{}", rest.trim_end()))?,
+            false => {
+                let name = rest.len() - rest.trim_start().len();
+                let end = (name..=rest.len())
+                    .find(|&at| rest.is_char_boundary(at) && rest[at..].starts_with("  "))
+                    .unwrap_or(rest.len());
+                let (name, rest) = rest.split_at(end);
+                out.line(format!("{FAINT}{handle}{FAINT:#}{STRONG}{name}{STRONG:#}{rest}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn explain(context: &mut Context, answer: &Answer) -> Result<(), Failure> {
+    let explain = &answer.explain;
+    if context.format == Format::Json {
+        context.out.json(&json!({
+            "query": explain.query, "plan": explain.plan, "order": explain.order, "sql": explain.sql,
+            "visited": explain.visited, "tested": explain.tested, "matched": explain.matched,
+            "returned": explain.returned,
+        }))?;
+        return Ok(());
+    }
+    let out = &mut context.out;
+    out.line(format!("query     {}", explain.query))?;
+    for (step, label) in explain.plan.iter().zip(["plan"].into_iter().chain(std::iter::repeat("")))
+    {
+        out.line(format!("{label:<8}  {step}"))?;
+    }
+    out.line(format!("order     {}", explain.order))?;
+    let numbers = [
+        ("visited", explain.visited, "rows of the index, or of the scan"),
+        ("tested", explain.tested, "items parsed, and compared with the query"),
+        ("matched", explain.matched, "items"),
+        ("returned", explain.returned, "items"),
+    ];
+    for (label, number, of) in numbers {
+        out.line(format!("{label:<8}  {} {of}", grouped(number)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+use crate::args::Format;
+use crate::context::{Context, now};
+use crate::failure::{Code, Failure, Kind};
+use crate::output::{complain, count, grouped, plain, size};
+use larder_store::Directory;
+use larder_sync::{BATCH, Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Summary};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Take in address books: vCard files (2.1, 3.0, 4.0), folders of them, or standard input
+///
+/// What is good is taken; what is not is named by file, line and reason, and kept with --rejects. A contact
+/// whose UID is known is updated; the same file again changes nothing. The whole import is one operation:
+/// one `larder undo` takes it back.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Import {
+    /// Files and folders; - is standard input
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The collection they go to, made if there is none of that name
+    #[arg(long, value_name = "NAME", default_value = "contacts")]
+    into: String,
+    /// Only items of this kind
+    #[arg(long, value_name = "KIND", value_parser = ["contact"])]
+    kind: Option<String>,
+    /// Keep what is not taken in this file, as it came
+    #[arg(long, value_name = "FILE")]
+    rejects: Option<PathBuf>,
+    /// Items written in one transaction: more are faster, fewer let others in sooner
+    #[arg(long, value_name = "N", default_value_t = BATCH as u64,
+          value_parser = clap::value_parser!(u64).range(1..=MAX_BATCH as u64))]
+    batch: u64,
+    /// The largest card that is taken, in bytes (K, M and G are understood)
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = bytes)]
+    max_item: u64,
+}
+
+impl Import {
+    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+        let was_there = Directory::new(&context.dir).holds_store();
+        let mut store = context.store_or_new()?;
+        if !was_there {
+            context.note(format!("a new store was made in {}", context.dir.display()));
+        }
+        let inputs = self.paths.iter().map(|path| match path.to_str() {
+            Some("-") => Input::Stdin(Box::new(std::io::stdin())),
+            _ => Input::Path(path.clone()),
+        });
+        let options = ImportOptions {
+            into: self.into.clone(),
+            batch: self.batch as usize,
+            max_item: self.max_item as usize,
+            rejects: self.rejects.clone(),
+            threads: std::thread::available_parallelism().map_or(2, usize::from),
+            at: now(),
+            stop: crate::interrupt::flag(),
+        };
+        let bar = crate::progress::bytes(context.quiet, None);
+        let quiet = context.quiet;
+        let mut events = |event: Event<'_>| match event {
+            Event::Rejected(notice) => {
+                bar.suspend(|| complain("left out", plain(&notice.to_string())));
+            }
+            Event::Warning(notice) if !quiet => {
+                bar.suspend(|| complain("warning", plain(&notice.to_string())));
+            }
+            Event::Progress { bytes_done, bytes_total, items } => {
+                if let Some(total) = bytes_total {
+                    bar.set_length(total);
+                }
+                bar.set_position(bytes_done);
+                bar.set_message(count(items, "contact"));
+            }
+            _ => {}
+        };
+        let summary = larder_sync::import(&mut store, inputs.collect(), &options, &mut events)?;
+        bar.finish_and_clear();
+        self.print(context, &summary)?;
+        Ok(match &summary {
+            summary if summary.interrupted => Code::Interrupted,
+            summary if !summary.unreadable.is_empty() => Code::SourceMissing,
+            summary if summary.rejected > 0 => Code::LeftOut,
+            _ => Code::Done,
+        })
+    }
+
+    fn print(&self, context: &mut Context, summary: &Summary) -> Result<(), Failure> {
+        for missing in &summary.unreadable {
+            complain("error", plain(&missing.to_string()));
+        }
+        if context.format == Format::Json {
+            context.out.json(&json!({
+                "collection": self.into, "added": summary.added, "updated": summary.updated,
+                "unchanged": summary.unchanged, "beside": summary.beside, "rejected": summary.rejected,
+                "warnings": summary.warnings, "files": summary.files, "bytes": summary.bytes,
+                "operation": summary.operation,
+            }))?;
+            return Ok(());
+        }
+        let name = plain(&self.into);
+        let new = summary.added + summary.beside;
+        let taken = if new + summary.updated == 0 {
+            format!("nothing new: {} unchanged in {name}", count(summary.unchanged, "contact"))
+        } else {
+            let mut parts = vec![format!("{} added to {name}", count(new, "contact"))];
+            if summary.updated > 0 {
+                parts.push(format!("{} updated", grouped(summary.updated)));
+            }
+            if summary.unchanged > 0 {
+                parts.push(format!("{} unchanged", grouped(summary.unchanged)));
+            }
+            parts.join(", ")
+        };
+        let (files, bytes) = (count(summary.files, "file"), size(summary.bytes));
+        context.out.line(format!("{taken} ({files}, {bytes})"))?;
+        if summary.rejected > 0 {
+            let kept = match &self.rejects {
+                Some(file) => format!("kept in {}", file.display()),
+                None => "--rejects FILE keeps them".into(),
+            };
+            context.out.line(format!("{} left out; {kept}", grouped(summary.rejected)))?;
+        }
+        if let Some(id) = summary.operation {
+            context.out.line(format!("larder undo {id} takes it back"))?;
+        }
+        if summary.interrupted {
+            context
+                .out
+                .line("interrupted: what was committed is kept; the same command goes on")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<larder_sync::Error> for Failure {
+    fn from(error: larder_sync::Error) -> Failure {
+        match error {
+            larder_sync::Error::Store(error) => error.into(),
+            error @ larder_sync::Error::RejectsIsInput { .. } => {
+                Failure::new(Kind::Usage, error).hint("name another file with --rejects")
+            }
+            larder_sync::Error::Write(error) => error.into(),
+            error => Failure::new(Kind::Source, error),
+        }
+    }
+}
+
+/// Reads `32M`, `500K`, `1G` or a plain number of bytes.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, factor) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1 << 10),
+        Some((at, 'm' | 'M')) => (&text[..at], 1 << 20),
+        Some((at, 'g' | 'G')) => (&text[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    let number: u64 =
+        digits.parse().map_err(|_| "a size is a number, or one with K, M or G".to_string())?;
+    match number.checked_mul(factor) {
+        Some(0) | None => Err("a size is from 1 byte up".into()),
+        Some(bytes) => Ok(bytes),
+    }
+}
+
+const _: () = assert!(MAX_ITEM == 32 << 20, "the help says 32M");

@@ -1,0 +1,27 @@
+use crate::context::Context;
+use crate::failure::{Code, Failure, Kind};
+use crate::output::count;
+use std::path::PathBuf;
+
+/// Put a backup in the store's place; what is there now is copied aside first
+#[derive(Debug, clap::Args)]
+pub(crate) struct Restore {
+    /// A file that `larder backup` made
+    file: PathBuf,
+}
+
+impl Restore {
+    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+        if !self.file.is_file() {
+            return Err(Failure::new(
+                Kind::Source,
+                format!("{}: there is no such file", self.file.display()),
+            ));
+        }
+        let restored = context.store_or_new()?.restore(&self.file)?;
+        let items = count(restored.items, "item");
+        context.out.line(format!("{items} restored from {}", self.file.display()))?;
+        context.out.line(format!("what was there before is in {}", restored.before.display()))?;
+        Ok(Code::Done)
+    }
+}

@@ -1,0 +1,112 @@
+//! What the options, the environment and the configuration mean together: read once, passed down.
+
+use crate::args::{Format, Global};
+use crate::config::Config;
+use crate::failure::{Failure, Kind};
+use crate::output::Out;
+use etcetera::BaseStrategy as _;
+use larder_store::{Options, Reader, Store};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Everything a command needs besides its own arguments.
+pub(crate) struct Context {
+    /// Where the store lies.
+    pub(crate) dir: PathBuf,
+    /// How answers are printed.
+    pub(crate) format: Format,
+    /// Print no progress, notes or warnings.
+    pub(crate) quiet: bool,
+    /// Standard output.
+    pub(crate) out: Out,
+    /// The editor to run, as a shell command.
+    pub(crate) editor: Option<OsString>,
+    locale: Option<String>,
+    locale_if_new: Option<String>,
+}
+
+impl Context {
+    pub(crate) fn new(global: Global) -> Result<Context, Failure> {
+        let bases = etcetera::base_strategy::Xdg::new();
+        let config_dir = bases.as_ref().map(|xdg| xdg.config_dir().join("larder")).ok();
+        let config = match &config_dir {
+            Some(dir) => Config::read(&dir.join("config.toml"))?,
+            None => Config::default(),
+        };
+        let dir = global
+            .data_dir
+            .or_else(|| non_empty("LARDER_DIR").map(PathBuf::from))
+            .or(config.data_dir)
+            .or_else(|| bases.as_ref().map(|xdg| xdg.data_dir().join("larder")).ok())
+            .ok_or_else(|| {
+                Failure::new(Kind::Usage, "no home directory is known, so no place for the store")
+                    .hint("name one with --data-dir DIR")
+            })?;
+        if let Some(color) = global.color {
+            crate::output::set_color(color);
+        }
+        Ok(Context {
+            dir,
+            format: global.format,
+            quiet: global.quiet,
+            out: Out::new(),
+            editor: config
+                .editor
+                .map(OsString::from)
+                .or_else(|| non_empty("VISUAL"))
+                .or_else(|| non_empty("EDITOR")),
+            locale: config.locale,
+            locale_if_new: ["LC_ALL", "LC_COLLATE", "LANG"]
+                .into_iter()
+                .find_map(non_empty)
+                .and_then(|locale| locale.into_string().ok()),
+        })
+    }
+
+    /// Opens the store for reading.
+    pub(crate) fn reader(&self) -> Result<Reader, Failure> {
+        Ok(Reader::open(&self.dir)?)
+    }
+
+    /// Opens the store for writing, where there is one.
+    pub(crate) fn store(&self) -> Result<Store, Failure> {
+        self.open(false)
+    }
+
+    /// Opens the store for writing, made where there is none.
+    pub(crate) fn store_or_new(&self) -> Result<Store, Failure> {
+        self.open(true)
+    }
+
+    fn open(&self, create: bool) -> Result<Store, Failure> {
+        let options = Options {
+            create,
+            locale: self.locale.clone(),
+            locale_if_new: self.locale_if_new.clone(),
+        };
+        Ok(Store::open(&self.dir, &options)?)
+    }
+
+    /// A remark for people, on standard error.
+    pub(crate) fn note(&self, text: impl std::fmt::Display) {
+        if !self.quiet {
+            crate::output::complain("note", text);
+        }
+    }
+
+    /// A warning, on standard error.
+    pub(crate) fn warn(&self, text: impl std::fmt::Display) {
+        if !self.quiet {
+            crate::output::complain("warning", text);
+        }
+    }
+}
+
+/// The time, in milliseconds since 1970.
+pub(crate) fn now() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+fn non_empty(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}

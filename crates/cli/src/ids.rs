@@ -1,0 +1,83 @@
+//! What a person types to name an item: `HANDLE`, `uid:TEXT` or `COLLECTION/UID`.
+
+use crate::context::Context;
+use crate::failure::{Failure, Kind};
+use crate::output::plain;
+use larder_format::contact::Contact;
+use larder_format::field::field;
+use larder_store::{HandlePrefix, ItemHead, Reader};
+
+/// How many items a message about an ambiguous name lists.
+const LISTED: usize = 5;
+
+/// The one item that the text names.
+pub(crate) fn resolve(reader: &Reader, text: &str) -> Result<ItemHead, Failure> {
+    let mut found = named(reader, text)?;
+    match found.len() {
+        1 => Ok(found.swap_remove(0)),
+        0 => Err(not_found(reader, text)?),
+        _ => {
+            let mut failure = Failure::new(Kind::Usage, format!("{text:?} may mean several items"));
+            for head in found.iter().take(LISTED) {
+                let name = shown_name(reader, head)?;
+                let (handle, collection) = (head.handle, &head.collection);
+                failure = failure.hint(format!("{handle}  {name}  (in {collection})"));
+            }
+            Err(failure.hint("type more of its letters"))
+        }
+    }
+}
+
+fn named(reader: &Reader, text: &str) -> Result<Vec<ItemHead>, Failure> {
+    if let Some(uid) = text.strip_prefix("uid:") {
+        return Ok(reader.by_uid(None, uid)?);
+    }
+    if let Some((collection, uid)) = text.split_once('/') {
+        return Ok(reader.by_uid(Some(collection), uid)?);
+    }
+    match HandlePrefix::parse(text) {
+        Some(prefix) => Ok(reader.by_handle(prefix, LISTED + 1)?),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn not_found(reader: &Reader, text: &str) -> Result<Failure, Failure> {
+    let failure = Failure::new(Kind::NotFound, format!("no item is named {text:?}"));
+    if let Some(prefix) = HandlePrefix::parse(text)
+        && let Some(handle) = reader.removed_by_handle(prefix, 1)?.first()
+    {
+        return Ok(failure.hint(format!(
+            "an item of that name was removed: larder log {handle} shows it, larder undo brings it back"
+        )));
+    }
+    Ok(failure.hint(
+        "an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by \
+         COLLECTION/UID",
+    ))
+}
+
+/// The name of an item, for messages.
+pub(crate) fn shown_name(reader: &Reader, head: &ItemHead) -> Result<String, Failure> {
+    let bytes = reader.source(head.row)?.unwrap_or_default();
+    Ok(name_in(&bytes))
+}
+
+/// The name that a card gives, for messages.
+pub(crate) fn name_in(bytes: &[u8]) -> String {
+    let card = Contact::parse(bytes);
+    let name = field("full_name").and_then(|field| card.first(field)).unwrap_or_default();
+    if name.trim().is_empty() { "(no name)".into() } else { plain(&name) }
+}
+
+/// All of these items, by the store of the command.
+pub(crate) fn resolve_all(context: &Context, texts: &[String]) -> Result<Vec<ItemHead>, Failure> {
+    let reader = context.reader()?;
+    let mut heads = Vec::new();
+    for text in texts {
+        let head = resolve(&reader, text)?;
+        if !heads.contains(&head) {
+            heads.push(head);
+        }
+    }
+    Ok(heads)
+}

@@ -1,0 +1,17 @@
+//! Control-C: the first asks for an end between two batches, the second ends at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A flag that the first interrupt sets. Nothing that was committed is lost by the second one, either.
+pub(crate) fn flag() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
+    // Where no handler can be set the default one ends the process, which is safe as well.
+    let _default = ctrlc::set_handler(move || {
+        if set.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    flag
+}

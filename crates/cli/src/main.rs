@@ -1,0 +1,33 @@
+//! `larder`: keeps what a person owns, and answers any question about it at once.
+//!
+//! The binary is the only place that reads the environment, the home directory, the clock and the
+//! terminal, and it holds no logic: each subcommand (`commands/`) is arguments, a call into a library
+//! crate, and printing. What was typed is `args`; what it means is `context`; what is shown is `output`;
+//! who is to blame is `failure`.
+
+mod args;
+mod commands;
+mod config;
+mod context;
+mod failure;
+mod ids;
+mod interrupt;
+mod output;
+mod progress;
+mod table;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = match args::Args::try_parse_from(args::negations(std::env::args_os())) {
+        Ok(args) => args,
+        Err(usage) => return failure::usage(&usage),
+    };
+    let quiet = args.global.quiet;
+    match context::Context::new(args.global).and_then(|mut context| args.command.run(&mut context))
+    {
+        Ok(code) => ExitCode::from(code.number()),
+        Err(failure) => failure.report(quiet),
+    }
+}

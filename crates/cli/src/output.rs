@@ -1,0 +1,148 @@
+//! What is shown: standard output, buffered, and messages on standard error.
+#![allow(clippy::print_stderr, reason = "this is the module that prints")]
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use clap::ColorChoice;
+use std::fmt::Display;
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+/// For names, the first thing to look for in a line.
+pub(crate) const STRONG: Style = Style::new().bold();
+/// For what is rarely looked at.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+/// For what went away.
+pub(crate) const GONE: Style = AnsiColor::Red.on_default();
+/// For what is new.
+pub(crate) const NEW: Style = AnsiColor::Green.on_default();
+
+/// Standard output. Styles are left out where it is no terminal; raw bytes go through untouched.
+pub(crate) struct Out {
+    stream: BufWriter<StdoutLock<'static>>,
+    styled: bool,
+}
+
+impl Out {
+    pub(crate) fn new() -> Out {
+        let styled = AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+        Out { stream: BufWriter::with_capacity(64 << 10, io::stdout().lock()), styled }
+    }
+
+    /// One line.
+    pub(crate) fn line(&mut self, text: impl Display) -> io::Result<()> {
+        if self.styled {
+            writeln!(self.stream, "{text}")
+        } else {
+            writeln!(self.stream, "{}", anstream::adapter::strip_str(&text.to_string()))
+        }
+    }
+
+    /// Bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// A JSON object on a line of its own.
+    pub(crate) fn json(&mut self, value: &serde_json::Value) -> io::Result<()> {
+        serde_json::to_writer(&mut self.stream, value)?;
+        self.stream.write_all(b"\n")
+    }
+
+    /// All that was written, out.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// Sets what `--color` asked for, for both streams.
+pub(crate) fn set_color(choice: ColorChoice) {
+    match choice {
+        ColorChoice::Auto => anstream::ColorChoice::Auto,
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    }
+    .write_global();
+}
+
+/// A message on standard error, with its kind in front.
+pub(crate) fn complain(kind: &str, text: impl Display) {
+    let style = match kind {
+        "error" | "left out" => AnsiColor::Red.on_default().bold(),
+        "warning" => AnsiColor::Yellow.on_default().bold(),
+        _ => AnsiColor::Cyan.on_default().bold(),
+    };
+    // Standard error may be gone: then nobody wants to know.
+    let _unheard = writeln!(anstream::stderr(), "{style}{kind}{style:#}: {text}");
+}
+
+/// Text that may come from anywhere, on one line and without control characters, so that a card cannot
+/// write escape sequences to the terminal.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// `1 contact`, `2 contacts`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `1.2 MB`.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// A moment in the machine's time zone.
+pub(crate) fn moment(milliseconds: i64) -> String {
+    match jiff::Timestamp::from_millisecond(milliseconds) {
+        Ok(instant) => {
+            let local = instant.to_zoned(jiff::tz::TimeZone::system());
+            local.strftime("%Y-%m-%d %H:%M:%S").to_string()
+        }
+        Err(_) => "-".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(count(1, "contact"), "1 contact");
+        assert_eq!(count(2_000, "contact"), "2,000 contacts");
+        assert_eq!(size(999), "999 bytes");
+        assert_eq!(size(1_250_000), "1.2 MB");
+        assert_eq!(plain("a\x1b[31mb\nc"), "a [31mb c");
+    }
+}

@@ -1,0 +1,17 @@
+//! Progress of long work: drawn on a terminal, silent elsewhere.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar over bytes, or a spinner where the total is not known.
+pub(crate) fn bytes(quiet: bool, total: Option<u64>) -> ProgressBar {
+    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(total, target);
+    let template = match total {
+        Some(_) => "{wide_bar} {bytes}/{total_bytes}  {msg}  {eta} left",
+        None => "{spinner} {bytes}  {msg}",
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}

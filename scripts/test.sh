@@ -1,0 +1,35 @@
+#!/bin/sh
+# Formatting, lints, documentation, and all tests. Tests that need what this machine has not say so; the
+# end repeats it. With LARDER_REQUIRE_ALL=1 leaving one out is a failure.
+set -eu
+cd "$(dirname "$0")/.."
+
+LARDER_LEFT_OUT="$PWD/target/left-out.txt"
+export LARDER_LEFT_OUT
+mkdir -p target
+: > "$LARDER_LEFT_OUT"
+
+echo "formatting"
+cargo fmt --all --check
+echo "lints"
+cargo clippy --quiet --workspace --all-targets -- -D warnings
+echo "documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --document-private-items
+echo "tests"
+if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run --workspace --no-fail-fast --status-level slow --final-status-level fail
+else
+    cargo test --quiet --workspace --no-fail-fast
+fi
+cargo test --quiet --workspace --doc
+
+if [ -s "$LARDER_LEFT_OUT" ]; then
+    echo
+    sort -u "$LARDER_LEFT_OUT"
+    if [ "${LARDER_REQUIRE_ALL:-}" = 1 ]; then
+        echo "error: tests were left out, and here none may be" >&2
+        exit 1
+    fi
+else
+    echo "nothing was left out"
+fi

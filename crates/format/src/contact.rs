@@ -29,6 +29,31 @@ pub struct Contact<'a> {
     problems: Vec<Problem>,
     refusal: Option<Problem>,
     version: Version,
+    /// Which names the properties may have: most fields are in few cards, and are known not to be there
+    /// without looking at all properties.
+    names: NameSet,
+}
+
+/// A set of names that may also hold others.
+#[derive(Debug, Clone, Copy, Default)]
+struct NameSet(u64);
+
+impl NameSet {
+    fn bit(name: &str) -> u64 {
+        let (first, last) = match name.as_bytes() {
+            [first, .., last] => (first | 0x20, last | 0x20),
+            _ => (0, 0),
+        };
+        1 << ((name.len() * 11 + usize::from(first) * 5 + usize::from(last)) % 64)
+    }
+
+    fn add(&mut self, name: &str) {
+        self.0 |= NameSet::bit(name);
+    }
+
+    fn may_hold(self, name: &str) -> bool {
+        self.0 & NameSet::bit(name) != 0
+    }
 }
 
 /// The version of the format.
@@ -82,6 +107,7 @@ impl<'a> Contact<'a> {
             problems: self.problems,
             refusal: self.refusal,
             version: self.version,
+            names: self.names,
         }
     }
 
@@ -170,6 +196,7 @@ impl<'a> Reader<'a> {
             problems: Vec::new(),
             refusal: None,
             version: Version::V3_0,
+            names: NameSet::default(),
         };
         Reader {
             contact,
@@ -239,6 +266,7 @@ impl<'a> Reader<'a> {
             self.refuse(number, Defect::TooManyProperties);
             return false;
         }
+        self.contact.names.add(property.name());
         self.contact.properties.push(property);
         true
     }

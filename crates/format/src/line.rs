@@ -13,6 +13,9 @@ use std::borrow::Cow;
 /// Names longer than this do not count when it is decided whether a lone CR ends a line.
 pub(crate) const NAME_LIMIT: usize = 100;
 
+/// Where a colon has to be for soft breaks to be looked for.
+const HEAD_LIMIT: usize = 1000;
+
 /// A logical line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line<'a> {
@@ -62,12 +65,16 @@ impl Lines<'_> {
         (start, end)
     }
 
-    /// The next physical line goes on with this text: folded by a blank, or broken softly.
-    fn continuation(&self, text: &[u8]) -> Option<Continuation> {
+    /// Does the next physical line go on with this text: folded by a blank, or broken softly? `quoted`
+    /// remembers whether the text is quoted-printable, once that can be told.
+    fn continuation(&self, text: &[u8], quoted: &mut Option<bool>) -> Option<Continuation> {
         let rest = &self.bytes[self.at..];
         let first = *rest.first()?;
-        if text.last() == Some(&b'=') && is_quoted_printable(text) && !is_marker(rest) {
-            return Some(Continuation::SoftBreak);
+        if text.last() == Some(&b'=') {
+            *quoted = quoted.or_else(|| is_quoted_printable(text));
+            if *quoted == Some(true) && !is_marker(rest) {
+                return Some(Continuation::SoftBreak);
+            }
         }
         (first == b' ' || first == b'\t').then_some(Continuation::Fold)
     }
@@ -97,7 +104,8 @@ impl<'a> Iterator for Lines<'a> {
         }
         let (first, number) = (start, self.number);
         let mut text = Cow::Borrowed(&self.bytes[start..end]);
-        while let Some(continuation) = self.continuation(&text) {
+        let mut quoted = None;
+        while let Some(continuation) = self.continuation(&text, &mut quoted) {
             (start, end) = self.physical();
             let joined = text.to_mut();
             match continuation {
@@ -115,11 +123,17 @@ pub(crate) fn is_blank(content: &[u8]) -> bool {
     content.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
 }
 
-/// Does the part before the first colon say that the value is quoted-printable?
-fn is_quoted_printable(text: &[u8]) -> bool {
+/// Does the part before the first colon say that the value is quoted-printable? `None`: there is no
+/// colon yet. Where there is none in many bytes, it is not, so that no line is searched again and again.
+fn is_quoted_printable(text: &[u8]) -> Option<bool> {
     const NAME: &[u8] = b"QUOTED-PRINTABLE";
-    let head = memchr(b':', text).map_or(&[][..], |colon| &text[..colon]);
-    head.windows(NAME.len()).any(|window| window.eq_ignore_ascii_case(NAME))
+    let start = &text[..text.len().min(HEAD_LIMIT)];
+    match memchr(b':', start) {
+        Some(colon) => {
+            Some(start[..colon].windows(NAME.len()).any(|window| window.eq_ignore_ascii_case(NAME)))
+        }
+        None => (text.len() >= HEAD_LIMIT).then_some(false),
+    }
 }
 
 /// Does a component begin or end here? A soft break never reaches across that.

@@ -6,7 +6,7 @@
 
 use crate::decode;
 use crate::line::Line;
-use memchr::{memchr, memchr3};
+use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
 /// One property of an item.
@@ -246,7 +246,7 @@ fn head_end(head: &[u8]) -> Option<usize> {
 fn find_unquoted(text: &[u8], wanted: u8) -> Option<usize> {
     let mut from = 0;
     loop {
-        let at = from + memchr3(wanted, b'"', wanted, &text[from..])?;
+        let at = from + memchr2(wanted, b'"', &text[from..])?;
         if text[at] == wanted {
             return Some(at);
         }

@@ -5,6 +5,7 @@ use crate::decode::{split_raw, split_structured, unescape_text};
 use crate::field::{FIELDS, Field, Kind, Source};
 use crate::property::Property;
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// The values of a field: trimmed, none of them empty; one at most where the field takes no more.
 pub(super) fn values(card: &Contact<'_>, field: &Field) -> Vec<String> {
@@ -81,6 +82,9 @@ impl<'c> Values<'c> {
 
     fn each(&mut self, names: &[&str], mut read: impl FnMut(&mut Values<'c>, &'c Property<'c>)) {
         let card = self.card;
+        if !names.iter().any(|name| card.names.may_hold(name)) {
+            return;
+        }
         for property in &card.properties {
             if names.iter().any(|name| property.is(name)) {
                 read(self, property);
@@ -152,7 +156,8 @@ impl<'c> Values<'c> {
             self.each(&["N", "ORG"], |values, property| {
                 let sort_as =
                     property.params().find(|param| param.name.eq_ignore_ascii_case("SORT-AS"));
-                values.add(&sort_as.map(|param| param.values.join(", ")).unwrap_or_default());
+                let list = sort_as.map(|param| param.values.join(",")).unwrap_or_default();
+                values.add(&listed(&list, ", "));
             });
         }
         if self.found.is_empty() {
@@ -215,14 +220,8 @@ impl<'c> Values<'c> {
             let text = own(property.text(), unescape_text);
             values.add(messenger_name(&text).1);
         });
-        let mut seen = Vec::new();
-        self.found.retain(|value| {
-            let new = !seen.contains(value);
-            if new {
-                seen.push(value.clone());
-            }
-            new
-        });
+        let mut seen = HashSet::new();
+        self.found.retain(|value| seen.insert(value.clone()));
     }
 
     fn position(&mut self, property: &Property<'_>) {

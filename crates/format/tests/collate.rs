@@ -1,0 +1,59 @@
+//! The order of names.
+
+use larder_format::collate::Collator;
+use proptest::prelude::*;
+
+/// In the order of the locale, is this sorted?
+#[track_caller]
+fn check(locale: &str, sorted: &[&str]) {
+    let collator = Collator::new(locale);
+    let mut found = sorted.to_vec();
+    found.sort_by_key(|text| collator.sort_key(text));
+    assert_eq!(found, sorted, "{locale}");
+}
+
+#[test]
+fn orders() {
+    check("en", &["", "anna", "Anna", "Ånna", "Bo", "Öberg", "Zoe", "Ёлка", "Ирина", "王"]);
+    check("sv_SE.UTF-8", &["Anna", "Zoe", "Åsa", "Ärla", "Öberg"]);
+    check("de_DE.UTF-8", &["Ad", "Ärger", "Af", "Müller", "Muff", "Muga"]);
+    check("de-u-co-standard", &["Ad", "Af", "Ärger", "Muff", "Muga", "Müller"]);
+    check("de_AT@euro", &["Ad", "Af", "Ärger"]); // Austria's phone books have ä behind a.
+    check("fi_FI", &["Anna", "Zoe", "Åsa", "Äiti", "Öberg"]);
+    check("cs", &["cz", "da", "hz", "chata", "ia"]);
+}
+
+#[test]
+fn names_of_locales() {
+    for (name, expect) in [
+        ("", "und"),
+        ("C", "und"),
+        ("POSIX", "und"),
+        ("C.UTF-8", "und"),
+        ("en_GB.UTF-8", "en-GB"),
+        ("sv", "sv"),
+        ("de_AT.UTF-8@euro", "de-AT-u-co-phonebk"),
+        ("no such locale!", "und"),
+        ("../../etc", "und"),
+    ] {
+        assert_eq!(Collator::new(name).locale(), expect, "{name:?}");
+    }
+}
+
+#[test]
+fn fingerprints() {
+    let of = |locale: &str| Collator::new(locale).fingerprint();
+    assert_eq!(of("sv"), of("sv"));
+    assert_ne!(of("sv"), of("en"));
+    assert_ne!(of("de"), of("de-u-co-standard"));
+    let tail = |locale: &str| of(locale).split_once(' ').map(|(_, hash)| hash.to_string());
+    assert_eq!(tail("en"), tail("xx"), "an unknown language has the root's order");
+    assert_ne!(tail("en"), tail("cs"));
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(locale in ".{0,20}", text in any::<String>()) {
+        let _ = Collator::new(&locale).sort_key(&text);
+    }
+}

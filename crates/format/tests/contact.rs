@@ -1,0 +1,160 @@
+//! Contacts: problems, refusals, versions.
+
+use larder_format::contact::{Contact, MAX_PROPERTIES, Version};
+use proptest::prelude::*;
+
+/// `line: problem` for each problem, then the refusal.
+fn show(card: &[u8]) -> Vec<String> {
+    let contact = Contact::parse(card);
+    let problems = contact.problems().iter().map(|p| format!("{}: {p}", p.line));
+    problems.chain(contact.refusal().map(|p| format!("{}: refused: {p}", p.line))).collect()
+}
+
+#[track_caller]
+fn check(card: &str, expect: &[&str]) {
+    assert_eq!(show(card.as_bytes()), expect, "{card:?}");
+}
+
+#[test]
+fn nothing_to_tell() {
+    check("BEGIN:VCARD\nVERSION:3.0\nFN:Anna\nEND:VCARD\n", &[]);
+    check("BEGIN:VCARD\nN:Berg;Anna\nEND:VCARD", &[]);
+    check("BEGIN:VCARD\nFN:Anna\nUID:1\nUID:1\nUID:\nEND:VCARD", &[]);
+    check("begin:vcard\r\nfn:Anna\r\nend:vcard\r\n", &[]);
+    check("\u{feff}BEGIN:VCARD\nFN:Jürgen\nEND:VCARD\n", &[]);
+    check("BEGIN:VCARD\nEMAIL:a@example.org\nEND:VCARD\n", &[]);
+}
+
+#[test]
+fn problems() {
+    const NO_COLON: &str = "a line without a colon, which is kept but not understood";
+    let card = "BEGIN:VCARD\nFN:Anna\nno colon\nnone here\nNOTE:x\nnone again\nEND:VCARD";
+    check(card, &[&format!("3: {NO_COLON}"), &format!("6: {NO_COLON}")]);
+    check(
+        "BEGIN:VCARD\nFN:Anna\n**TEL:1\nEND:VCARD",
+        &["3: a line that begins with no property name, which is kept but not understood"],
+    );
+    check(
+        "BEGIN:VCARD\nFN:Anna\nTEL;TYPE=\"home:1\nEND:VCARD",
+        &["3: a quote that is not closed before the colon"],
+    );
+    check("BEGIN:VCARD\nFN:An\0na\nEND:VCARD", &["2: a NUL byte, which is left out of the value"]);
+    check("BEGIN:VCARD\nFN:Anna\n", &["2: END:VCARD is missing"]);
+    check(
+        "BEGIN:VCARD\nUID:1\nTEL:1\n",
+        &["3: END:VCARD is missing", "1: a card without name, organisation and e-mail address"],
+    );
+    check(
+        "BEGIN:VCARD\nFN:Anna\nUID:1\nUID: \nUID:2\nEND:VCARD",
+        &["5: a second UID, of which only the first counts"],
+    );
+    check(
+        "BEGIN:VCARD\nTEL:1\nEND:VCARD",
+        &["1: a card without name, organisation and e-mail address"],
+    );
+    let latin = b"BEGIN:VCARD\nFN:J\xfcrgen\nNOTE:\xfc\nEND:VCARD";
+    assert_eq!(show(latin), ["2: not UTF-8, so read as Windows-1252"]);
+    assert!(show(b"BEGIN:VCARD\nFN;CHARSET=ISO-8859-1:J\xfcrgen\nEND:VCARD").is_empty());
+    assert!(show(b"BEGIN:VCARD\nFN:J\xc3\n \xbcrgen\nEND:VCARD").is_empty());
+}
+
+#[test]
+fn problems_do_not_pile_up() {
+    let card = format!("BEGIN:VCARD\nFN:Anna\n{}END:VCARD", "none\nNOTE:x\n".repeat(1000));
+    assert_eq!(show(card.as_bytes()).len(), 20);
+}
+
+#[test]
+fn refusals() {
+    check("", &["1: refused: no vCard: it does not begin with BEGIN:VCARD"]);
+    check(
+        "BEGIN:VCALENDAR\nEND:VCALENDAR",
+        &["1: refused: no vCard: it does not begin with BEGIN:VCARD"],
+    );
+    check("BEGIN:VCARD\nVERSION:3.0\nEND:VCARD", &["1: refused: a card with nothing in it"]);
+    check("BEGIN:VCARD\nFN:\nTEL: \nEND:VCARD", &["1: refused: a card with nothing in it"]);
+    check("BEGIN:VCARD\nTEL:1\n", &["2: refused: END:VCARD is missing"]);
+    check("BEGIN:VCARD\nTEL:1\nN:;;;;\n", &["3: refused: END:VCARD is missing"]);
+}
+
+#[test]
+fn a_million_properties() {
+    let full = format!("BEGIN:VCARD\n{}END:VCARD\n", "FN:a\n".repeat(MAX_PROPERTIES));
+    check(&full, &[]);
+    let more = format!("BEGIN:VCARD\n{}END:VCARD\n", "FN:a\n".repeat(1_000_000));
+    check(&more, &["65538: refused: a card with more than 65536 properties"]);
+}
+
+#[test]
+fn hostile_cards_take_linear_time() {
+    let line = |n: usize| format!("IMPP:x{n}\nN:a;b\nTEL;HOME;A;B;C:{n}\n");
+    let card = format!("BEGIN:VCARD\n{}END:VCARD\n", (0..20_000).map(line).collect::<String>());
+    let contact = Contact::parse(card.as_bytes());
+    let count: usize =
+        larder_format::field::FIELDS.iter().map(|field| contact.values(field).len()).sum();
+    assert!(count > 20_000);
+}
+
+#[test]
+fn versions() {
+    for (lines, expect) in [
+        ("VERSION:2.1", Version::V2_1),
+        ("VERSION: 4.0 ", Version::V4_0),
+        ("VERSION:4", Version::V4_0),
+        ("VERSION:3.0\nTEL;HOME:1", Version::V3_0),
+        ("TEL;HOME:1", Version::V2_1),
+        ("TEL;TYPE=HOME:1", Version::V3_0),
+        ("VERSION:odd", Version::V3_0),
+        ("", Version::V3_0),
+    ] {
+        let card = format!("BEGIN:VCARD\n{lines}\nFN:a\nEND:VCARD\n");
+        assert_eq!(Contact::parse(card.as_bytes()).version(), expect, "{lines}");
+    }
+}
+
+#[test]
+fn cards_inside_do_not_count() {
+    for agent in [
+        "AGENT:\nBEGIN:VCARD",
+        "AGENT:BEGIN:VCARD",
+        "BEGIN:X-EXTRA\nUID:x\nEND:X-EXTRA\nAGENT:\nBEGIN:VCARD",
+    ] {
+        let card =
+            format!("BEGIN:VCARD\n{agent}\nUID:inner\nEND:VCARD\nUID:outer\nFN:Anna\nEND:VCARD\n");
+        assert_eq!(Contact::parse(card.as_bytes()).uid().as_deref(), Some("outer"), "{agent}");
+        check(&card, &[]);
+    }
+    check("BEGIN:VCARD\nFN:Anna\nBEGIN:X-EXTRA\nUID:x\nEND:VCARD\n", &[]);
+}
+
+#[test]
+fn utf_16_is_decoded() {
+    let card = "BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Łukasz 😀\r\nUID:1\r\nEND:VCARD\r\n";
+    for text in [card.to_string(), format!("\u{feff}{card}")] {
+        for bytes in [
+            text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>(),
+            text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+        ] {
+            let contact = Contact::parse(&bytes);
+            assert_eq!(contact.refusal(), None);
+            assert_eq!(contact.properties()[1].text(), "Łukasz 😀");
+            assert_eq!(contact.properties()[1].number(), 3);
+            assert_eq!(contact.uid().as_deref(), Some("1"));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(bytes in any::<Vec<u8>>(), body in "([A-Z:;=,\"\n\r \\\\]|UID:|N:|FN:|END:VCARD|BEGIN:VCARD|=\r\n|QUOTED-PRINTABLE){0,40}") {
+        let card = format!("BEGIN:VCARD\n{body}");
+        for bytes in [&bytes[..], card.as_bytes()] {
+            let contact = Contact::parse(bytes);
+            for field in larder_format::field::FIELDS {
+                for value in contact.values(field) {
+                    prop_assert!(!value.trim().is_empty(), "{}", field.name);
+                }
+            }
+        }
+    }
+}

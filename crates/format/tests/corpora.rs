@@ -1,0 +1,82 @@
+//! Real files: each is split and read, nothing panics, no byte is lost. They are read in place.
+
+use crate::split::split;
+use larder_format::contact::{Contact, with_uid};
+use larder_format::field::{FIELDS, field};
+use std::path::{Path, PathBuf};
+
+/// The vCard files of the corpora; without the corpora none, and that is said.
+pub(crate) fn vcards(test: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let near = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
+    let folder = std::env::var_os("LARDER_CORPORA").map_or_else(near, PathBuf::from).join("vcf");
+    if !folder.is_dir() {
+        eprintln!("left out: {test} (no corpora; set LARDER_CORPORA)");
+        return Vec::new();
+    }
+    let (mut files, mut folders) = (Vec::new(), vec![folder]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "vcf" || ending == "vcard") {
+                files.push((path.clone(), std::fs::read(path).expect("a file")));
+            }
+        }
+    }
+    files.sort();
+    assert!(files.len() > 200, "the corpora have changed");
+    files
+}
+
+#[test]
+fn no_byte_is_lost() {
+    for (path, bytes) in vcards("no_byte_is_lost") {
+        let found = split([&bytes[..]], 32 << 20);
+        assert_eq!(found, split(bytes.chunks(97), 32 << 20), "{}", path.display());
+        let mut rest = &bytes[..];
+        for piece in &found {
+            let at = rest.windows(piece.bytes.len()).position(|window| window == piece.bytes);
+            let (skipped, behind) = rest.split_at(at.expect("a part of the file"));
+            assert!(skipped.iter().all(u8::is_ascii_whitespace), "{}", path.display());
+            rest = &behind[piece.bytes.len()..];
+        }
+        assert!(rest.iter().all(u8::is_ascii_whitespace), "{}", path.display());
+    }
+}
+
+#[test]
+fn every_card_is_read() {
+    let (mut taken, mut refused) = (0, 0);
+    for (path, bytes) in vcards("every_card_is_read") {
+        for piece in split([&bytes[..]], 32 << 20).iter().filter(|piece| piece.name == "VCARD") {
+            let card = Contact::parse(&piece.bytes);
+            for row in FIELDS {
+                let values = card.values(row);
+                let outer = row.within.and_then(field).map(|outer| card.values(outer));
+                assert!(
+                    outer.is_none_or(|outer| values.iter().all(|value| outer.contains(value))),
+                    "{}: {} is not within {:?}",
+                    path.display(),
+                    row.name,
+                    row.within,
+                );
+                assert!(row.multi || values.len() <= 1);
+            }
+            match card.refusal() {
+                Some(_) => refused += 1,
+                None => taken += 1,
+            }
+            if card.uid().is_none() {
+                let with = with_uid(&piece.bytes, "fresh");
+                assert_eq!(
+                    Contact::parse(&with).uid().as_deref(),
+                    Some("fresh"),
+                    "{}",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(taken == 0 || (taken > 280 && refused < 20), "{taken} taken, {refused} refused");
+}

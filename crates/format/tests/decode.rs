@@ -1,0 +1,101 @@
+//! Transfer encodings, character sets, escapes.
+
+use larder_format::decode::{base64, charset, quoted_printable, split_structured, unescape_text};
+use proptest::prelude::*;
+
+#[test]
+fn quoted_printable_text() {
+    for (input, expect) in [
+        ("", ""),
+        ("plain", "plain"),
+        ("J=C3=BCrgen", "Jürgen"),
+        ("J=c3=bcrgen", "Jürgen"),
+        ("a=0D=0Ab", "a\r\nb"),
+        ("a=\nb=\r\nc", "abc"),
+        ("1+1=2", "1+1=2"),
+        ("50=zz", "50=zz"),
+        ("end=", "end"),
+        ("end=4", "end=4"),
+        ("=3D=3D", "=="),
+    ] {
+        let found = quoted_printable(input.as_bytes());
+        assert_eq!(String::from_utf8_lossy(&found), expect, "{input:?}");
+    }
+}
+
+#[test]
+fn base64_text() {
+    for (input, expect) in [
+        ("", Some("")),
+        ("aGVsbG8=", Some("hello")),
+        ("aGVsbG8", Some("hello")),
+        (" aGVs\r\n\tbG8 = ", Some("hello")),
+        ("8J+Riw==", Some("👋")),
+        ("8J-Riw", Some("👋")),
+        ("a", None),
+        ("not base64!", None),
+        ("aGVs=bG8=", None),
+    ] {
+        let found = base64(input.as_bytes());
+        assert_eq!(found.as_deref(), expect.map(str::as_bytes), "{input:?}");
+    }
+}
+
+#[test]
+fn character_sets() {
+    for (input, label, expect) in [
+        (&b"J\xc3\xbcrgen"[..], None, "Jürgen"),
+        (b"J\xfcrgen", None, "Jürgen"),
+        (b"J\xfcrgen", Some("ISO-8859-1"), "Jürgen"),
+        (b"J\xc3\xbcrgen", Some("UTF-8"), "Jürgen"),
+        (b"J\xfcrgen", Some("utf-8"), "Jürgen"),
+        (b"\x93\xfa\x96\x7b", Some("Shift_JIS"), "日本"),
+        (b"\xc8\xe2\xe0\xed", Some("windows-1251"), "Иван"),
+        (b"J\xc3\xbcrgen", Some("no such set"), "Jürgen"),
+        (b"\x80 5", None, "€ 5"),
+    ] {
+        assert_eq!(charset(input, label), expect, "{input:?} {label:?}");
+    }
+}
+
+#[test]
+fn escapes() {
+    for (input, expect) in [
+        ("plain", "plain"),
+        (r"a\nb\Nc", "a\nb\nc"),
+        (r"a\,b\;c\\d\:e", "a,b;c\\d:e"),
+        (r"\x\", r"\x\"),
+        (r"\\n", r"\n"),
+    ] {
+        assert_eq!(unescape_text(input), expect, "{input:?}");
+    }
+}
+
+#[test]
+fn structured_values() {
+    for (input, separator, expect) in [
+        ("", ';', &[""][..]),
+        ("Berg;Anna;;;", ';', &["Berg", "Anna", "", "", ""]),
+        (r"a\;b;c", ';', &["a;b", "c"]),
+        (r"a\\;b", ';', &["a\\", "b"]),
+        (r"a\,b,c;d", ',', &["a,b", "c;d"]),
+        (r"a;b\", ';', &["a", r"b\"]),
+        (r"ä\ö;ü", ';', &[r"ä\ö", "ü"]),
+    ] {
+        assert_eq!(split_structured(input, separator), expect, "{input:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(bytes in any::<Vec<u8>>(), text in ".*", label in ".{0,12}") {
+        let _ = (quoted_printable(&bytes), base64(&bytes), charset(&bytes, Some(&label)));
+        prop_assert!(!split_structured(&text, ';').is_empty());
+    }
+
+    #[test]
+    fn escaping_is_undone(text in r"[a-z\\;,]{0,20}") {
+        let escaped = text.replace('\\', r"\\").replace(';', r"\;").replace(',', r"\,");
+        prop_assert_eq!(split_structured(&escaped, ';'), vec![text]);
+    }
+}

@@ -1,0 +1,211 @@
+//! The table of fields, and what the fields of a card are.
+
+use larder_format::contact::Contact;
+use larder_format::field::{FIELDS, Kind, field, nearest};
+use std::collections::HashSet;
+
+/// The values of a field in a card with these lines.
+fn values(lines: &str, name: &str) -> Vec<String> {
+    let card = format!("BEGIN:VCARD\n{lines}\nEND:VCARD\n");
+    Contact::parse(card.as_bytes()).values(field(name).expect(name))
+}
+
+#[track_caller]
+fn check(lines: &str, name: &str, expect: &[&str]) {
+    assert_eq!(values(lines, name), expect, "{name} of {lines:?}");
+}
+
+#[test]
+fn the_table_is_sound() {
+    let (mut ids, mut names) = (HashSet::new(), HashSet::new());
+    for row in FIELDS {
+        assert!(row.id > 0 && ids.insert(row.id), "{} has the number of another", row.name);
+        for name in row.aliases.iter().chain([&row.name]) {
+            assert!(names.insert(*name), "{name} is the name of two");
+            let found = field(name).expect("its own row");
+            assert_eq!(found.id, row.id, "{name}");
+        }
+        assert!(!row.help.is_empty() && !row.help.ends_with('.'), "{}", row.name);
+        assert!(!row.words || row.indexed, "{}: words are looked for in indexes", row.name);
+        if let Some(within) = row.within {
+            let outer = field(within).expect("a row of the table");
+            assert!(outer.indexed && !row.indexed && outer.kind == row.kind, "{}", row.name);
+            assert!(outer.multi || !row.multi, "{}", row.name);
+        }
+        assert!(row.kind != Kind::Binary || !row.indexed, "{}", row.name);
+    }
+    let words: Vec<_> = FIELDS.iter().filter(|row| row.words).map(|row| row.name).collect();
+    let expect = [
+        "file_as",
+        "full_name",
+        "given_name",
+        "family_name",
+        "nickname",
+        "email",
+        "phone",
+        "org",
+        "org_unit",
+    ];
+    assert_eq!(words, expect);
+}
+
+#[test]
+fn lookup() {
+    for (name, expect) in [
+        ("full_name", Some("full_name")),
+        ("Full-Name", Some("full_name")),
+        ("fn", Some("full_name")),
+        ("ID", Some("uid")),
+        ("Rev", Some("rev")),
+        ("x509cert", Some("x509Cert")),
+        ("x509Cert", Some("x509Cert")),
+        ("tel", Some("phone")),
+        ("", None),
+        ("no_such", None),
+    ] {
+        assert_eq!(field(name).map(|field| field.name), expect, "{name}");
+    }
+    for (name, expect) in [
+        ("emial", Some("email")),
+        ("full_nam", Some("full_name")),
+        ("phnoe", Some("phone")),
+        ("adress", Some("address")),
+        ("birthdate", Some("birth_date")),
+        ("xyzzyplugh", None),
+        ("", None),
+    ] {
+        assert_eq!(nearest(name), expect, "{name}");
+    }
+}
+
+#[test]
+fn names() {
+    check("FN: Anna Berg ", "full_name", &["Anna Berg"]);
+    check("FN:Anna\\, Dr.", "full_name", &["Anna, Dr."]);
+    check("FN;LANGUAGE=ja:王\nFN;LANGUAGE=en:Wang", "full_name", &["王", "Wang"]);
+    check("FN:\nN:Berg;Anna;Maria,Lena;Dr.;MSc", "full_name", &["Dr. Anna Maria Lena Berg MSc"]);
+    check("ORG:Acme;Sales", "full_name", &["Acme"]);
+    check("EMAIL:mailto:a@example.org\nTEL:1", "full_name", &["a@example.org"]);
+    check("TEL:1", "full_name", &[]);
+    check("N:Berg;Anna", "given_name", &["Anna"]);
+    check("N:Berg;Anna", "family_name", &["Berg"]);
+    check("N:;Anna", "family_name", &[]);
+    check("N:Berg\\;Tal;Anna", "family_name", &["Berg;Tal"]);
+    check("N;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=B6rg", "given_name", &["Jörg"]);
+    check("NICKNAME:Anni,Nanni\\, die", "nickname", &["Anni", "Nanni, die"]);
+    check("FN:Anna Berg\nN:Berg;Anna", "file_as", &["Berg, Anna"]);
+    check("FN:Anna\nN:;Anna", "file_as", &["Anna"]);
+    check("SORT-STRING:Berg\nX-EVOLUTION-FILE-AS:Berg\\, A.", "file_as", &["Berg, A."]);
+    check("N;SORT-AS=\"Harten,Rene\":van der Harten;Rene", "file_as", &["Harten, Rene"]);
+    check("ORG:Acme", "name_or_org", &["Acme"]);
+}
+
+#[test]
+fn ways_to_reach_somebody() {
+    check(
+        "EMAIL:a@example.org\nEMAIL;X=y:MAILTO:b@example.org",
+        "email",
+        &["a@example.org", "b@example.org"],
+    );
+    check("EMAIL: \nEMAIL:a@example.org\nEMAIL:b@example.org", "email_2", &["b@example.org"]);
+    check("EMAIL:a@example.org", "email_2", &[]);
+    check("TEL;VALUE=uri:tel:+43-1-2", "phone", &["+43-1-2"]);
+    let phones = "TEL;HOME:1\nTEL;TYPE=home,fax:2\nTEL;TYPE=\"work,voice\":3\nTEL;TYPE=CELL;TYPE=HOME:4\nTEL:5\n\
+        TEL;TYPE=fax:6\nTEL;TYPE=pref:7\nTEL;TYPE=X-EVOLUTION-ASSISTANT:8\nTEL;HOME:9\nTEL;TYPE=voice:10";
+    for (name, expect) in [
+        ("home_phone", &["1", "9"][..]),
+        ("home_phone_2", &["9"]),
+        ("home_fax", &["2"]),
+        ("business_phone", &["3"]),
+        ("mobile", &["4"]),
+        ("other_phone", &["5", "10"]),
+        ("other_fax", &["6"]),
+        ("primary_phone", &["7"]),
+        ("assistant_phone", &["8"]),
+        ("pager", &[]),
+    ] {
+        check(phones, name, expect);
+    }
+    let addresses = "ADR;TYPE=home:;;Weg 1\\, links;Ort;;1010;AT\nADR;TYPE=work;LABEL=\"Gasse 2\\nStadt\":;;Gasse 2;Stadt\nADR:;;Platz 3\nLABEL;HOME:Weg 1\\nOrt";
+    check(addresses, "address", &["Weg 1, links, Ort, 1010, AT", "Gasse 2, Stadt", "Platz 3"]);
+    check(addresses, "address_work", &["Gasse 2, Stadt"]);
+    check(addresses, "address_other", &["Platz 3"]);
+    check(addresses, "address_label_home", &["Weg 1\nOrt"]);
+    check(addresses, "address_label_work", &["Gasse 2\nStadt"]);
+}
+
+#[test]
+fn messengers() {
+    let lines = "X-JABBER:a@example.org\nIMPP:xmpp:b@example.org\nIMPP;X-SERVICE-TYPE=Skype:x-apple:carl\n\
+        IMPP:irc://example.org/room\nX-messaging/aim-All:dora\nIMPP;X-SERVICE-TYPE=GoogleTalk:xmpp:e@example.org";
+    check(lines, "im_jabber", &["a@example.org", "b@example.org", "e@example.org"]);
+    check(lines, "im_skype", &["carl"]);
+    check(lines, "im_aim", &["dora"]);
+    check(lines, "im_google_talk", &["e@example.org"]);
+    let all = values(lines, "im");
+    for name in [
+        "a@example.org",
+        "b@example.org",
+        "carl",
+        "irc://example.org/room",
+        "dora",
+        "e@example.org",
+    ] {
+        assert_eq!(all.iter().filter(|value| *value == name).count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn dates() {
+    for (value, expect) in [
+        ("1990-02-28", "1990-02-28"),
+        ("19900228", "1990-02-28"),
+        ("1990-02-28T00:00:00Z", "1990-02-28"),
+        ("19900228T120000", "1990-02-28"),
+        ("--0228", "--02-28"),
+        ("--02-28", "--02-28"),
+        ("---28", "---28"),
+        ("1990", "1990"),
+        ("1990-13-01", "1990-13-01"),
+        ("1990-2-1", "1990-2-1"),
+        ("circa 1800", "circa 1800"),
+        ("émile", "émile"),
+        ("199é-01-01", "199é-01-01"),
+    ] {
+        check(&format!("BDAY:{value}"), "birth_date", &[expect]);
+    }
+    check("BDAY;X-APPLE-OMIT-YEAR=1604:1604-02-28", "birth_date", &["--02-28"]);
+    check("X-ANNIVERSARY:20010203", "anniversary", &["2001-02-03"]);
+}
+
+#[test]
+fn the_rest() {
+    check("ORG:Acme\\, Inc.;Sales;Room 5", "org", &["Acme, Inc."]);
+    check("ORG:Acme;Sales;Room 5", "department", &["Sales"]);
+    check("ORG:Acme;Sales;Room 5", "office", &["Room 5"]);
+    check("CATEGORIES:Friends,Chess\nCATEGORIES:Work", "tag", &["Friends", "Chess", "Work"]);
+    check("NOTE:one\\ntwo", "note", &["one\ntwo"]);
+    check("NOTE;ENCODING=QUOTED-PRINTABLE:one=0D=0Atwo", "note", &["one\ntwo"]);
+    check("URL:https://example.org/a?b=c\\,d", "url", &["https://example.org/a?b=c,d"]);
+    check("GEO:48.2;16.3", "geo", &["48.2,16.3"]);
+    check("GEO:geo:48.2\\,16.3", "geo", &["48.2,16.3"]);
+    check("X-EVOLUTION-LIST:TRUE", "list", &["1"]);
+    check("X-EVOLUTION-LIST:FALSE", "list", &["0"]);
+    check("KIND:group", "list", &["1"]);
+    check("KIND:individual", "list", &[]);
+    check("X-MOZILLA-HTML:FALSE", "wants_html", &["0"]);
+    check("PHOTO;ENCODING=b:aGk=", "photo", &["aGk="]);
+    check(
+        "KEY;ENCODING=b;TYPE=X509:AA==\nKEY;MEDIATYPE=application/pgp-keys:http://x",
+        "x509",
+        &["AA=="],
+    );
+    check(
+        "KEY;ENCODING=b;TYPE=X509:AA==\nKEY;MEDIATYPE=application/pgp-keys:http://x",
+        "pgp",
+        &["http://x"],
+    );
+    check("TEL;HOME:1", "version", &["2.1"]);
+    check("UID: urn:uuid:1 ", "uid", &["urn:uuid:1"]);
+    check("REV:20260101T000000Z", "rev", &["20260101T000000Z"]);
+}

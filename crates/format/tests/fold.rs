@@ -1,0 +1,114 @@
+//! Folding, words, digits.
+
+use larder_format::fold::{digits, fold, is_cjk, words};
+use proptest::prelude::*;
+
+#[test]
+fn what_is_the_same() {
+    for (a, b) in [
+        ("Müller", "muller"),
+        ("STRASSE", "straße"),
+        ("STRAẞE", "strasse"),
+        ("İstanbul", "istanbul"),
+        ("Işık", "isik"),
+        ("Ελλάς", "ΕΛΛΑΣ"),
+        ("ёлка", "Елка"),
+        ("Ёлка", "елка"),
+        ("Łódź", "łodz"),
+        ("Nguyễn", "nguyen"),
+        ("e\u{301}", "é"),
+        ("ﬁn", "FIN"),
+        ("שָׁלוֹם", "שלום"),
+        ("مُحَمَّد", "محمد"),
+        ("محـــمد", "محمد"),
+        ("한국", "한국"),
+        ("が", "か\u{3099}"),
+        ("Ǆ", "ǆ"),
+    ] {
+        assert_eq!(fold(a), fold(b), "{a} and {b}");
+    }
+}
+
+#[test]
+fn what_is_not() {
+    for (a, b) in
+        [("が", "か"), ("王小明", "王小"), ("o", "ø"), ("l", "ł"), ("a  b", "a b"), ("ج", "ح")]
+    {
+        assert_ne!(fold(a), fold(b), "{a} and {b}");
+    }
+}
+
+#[test]
+fn folded_text() {
+    for (text, expect) in [
+        ("", ""),
+        ("Anna-Lena  Berg", "anna-lena  berg"),
+        ("王小明", "王小明"),
+        ("Ünal", "unal"),
+        ("ı", "i"),
+    ] {
+        assert_eq!(fold(text), expect);
+    }
+    assert!(matches!(fold("plain text 1"), std::borrow::Cow::Borrowed(_)));
+    assert!(matches!(fold("王小明"), std::borrow::Cow::Borrowed(_)));
+}
+
+#[test]
+fn words_of_a_text() {
+    for (text, expect) in [
+        ("", &[][..]),
+        ("anna-lena  o'brien", &["anna", "lena", "o", "brien"]),
+        ("a.b@example.org", &["a", "b", "example", "org"]),
+        ("+43 (1) 234", &["43", "1", "234"]),
+        ("王小明", &["王", "小", "明"]),
+        ("li王xu", &["li", "王", "xu"]),
+        ("かとう", &["か", "と", "う"]),
+        ("김철수 부장", &["김", "철", "수", "부", "장"]),
+        ("हिन्दी नाम", &["हिन्दी", "नाम"]),
+        ("สมชาย", &["สมชาย"]),
+        ("می‌خواهم", &["می‌خواهم"]),
+        ("…!?", &[]),
+    ] {
+        assert_eq!(words(text).collect::<Vec<_>>(), expect, "{text:?}");
+    }
+}
+
+#[test]
+fn digits_of_a_text() {
+    for (text, expect) in [
+        ("", ""),
+        ("+43 (1) 234-56", "43123456"),
+        ("٠١٢٣٤٥٦٧٨٩", "0123456789"),
+        ("۰۹", "09"),
+        ("０９", "09"),
+        ("०९", "09"),
+        ("๐๙", "09"),
+        ("𝟎𝟗", "09"),
+        ("²½Ⅷ一", ""),
+    ] {
+        assert_eq!(digits(text), expect, "{text:?}");
+    }
+}
+
+#[test]
+fn scripts_without_blanks() {
+    assert!("王々〇かカー한ㄅｶ𠀀".chars().all(is_cjk));
+    assert!(!"aäяאמไ1。・ 、".chars().any(is_cjk));
+}
+
+proptest! {
+    #[test]
+    fn folding_folded_text_changes_nothing(text in any::<String>(), name in "[\u{300}-\u{3ff}A-ZßİıÀ-ỹ\u{1e00}-\u{1fff}]{0,12}") {
+        for text in [text, name] {
+            let once = fold(&text).into_owned();
+            prop_assert_eq!(fold(&once).into_owned(), once);
+        }
+    }
+
+    /// The words are parts of the text, in order, and what is between them is no letter.
+    #[test]
+    fn words_lose_no_letter(text in any::<String>()) {
+        let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
+        prop_assert_eq!(letters(&words(&text).collect::<String>()), letters(&text));
+    }
+}

@@ -1,0 +1,75 @@
+//! Derived UIDs, sameness, and the UID that is put in.
+
+use larder_format::contact::{Contact, derived_uid, same_card, with_uid};
+use proptest::prelude::*;
+
+#[test]
+fn derived_uids() {
+    let uid = derived_uid(b"BEGIN:VCARD\nFN:Anna\nEND:VCARD\n");
+    assert_eq!(uid, "larder-372d8e403f38467c4a339f6988e17e40");
+    assert_eq!(uid, derived_uid(b"BEGIN:VCARD\nFN:Anna\nEND:VCARD"));
+    assert_eq!(uid, derived_uid(b"BEGIN:VCARD\nFN:Anna\nEND:VCARD\r\n\r\n"));
+    assert_ne!(uid, derived_uid(b"BEGIN:VCARD\nFN:Anne\nEND:VCARD\n"));
+}
+
+#[test]
+fn same_cards() {
+    for (a, b, expect) in [
+        (&b"A\nB"[..], &b"A\nB\r\n"[..], true),
+        (b"A\nB", b"A\r\nB", false),
+        (b"", b"\n", true),
+        (b"B\0E\0\r\0\n\0", b"B\0E\0", true),
+        (b"\0B\0E\0\n", b"\0B\0E", true),
+        (b"B\0E\0\x0a\x0a", b"B\0E\0", false),
+    ] {
+        assert_eq!(same_card(a, b), expect, "{a:?} {b:?}");
+        assert_eq!(derived_uid(a) == derived_uid(b), expect, "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn uids_put_in() {
+    for (card, expect) in [
+        (
+            "BEGIN:VCARD\nVERSION:3.0\nFN:a\nEND:VCARD\n",
+            "BEGIN:VCARD\nVERSION:3.0\nUID:u\nFN:a\nEND:VCARD\n",
+        ),
+        ("BEGIN:VCARD\r\nFN:a\r\nEND:VCARD", "BEGIN:VCARD\r\nUID:u\r\nFN:a\r\nEND:VCARD"),
+        ("BEGIN:VCARD\rFN:a\rEND:VCARD\r", "BEGIN:VCARD\rUID:u\rFN:a\rEND:VCARD\r"),
+        ("BEGIN:VCARD\r\r\nFN:a\r\r\n", "BEGIN:VCARD\r\r\nUID:u\r\r\nFN:a\r\r\n"),
+        (
+            "BEGIN:VCARD\nAGENT:\nBEGIN:VCARD\nVERSION:2.1\nEND:VCARD\nVERSION:2.1\n\nEND:VCARD\n",
+            "BEGIN:VCARD\nAGENT:\nBEGIN:VCARD\nVERSION:2.1\nEND:VCARD\nVERSION:2.1\nUID:u\n\nEND:VCARD\n",
+        ),
+        (
+            "\u{feff}BEGIN:VCARD\nVERSION:4\n .0\nEND:VCARD",
+            "\u{feff}BEGIN:VCARD\nVERSION:4\n .0\nUID:u\nEND:VCARD",
+        ),
+        ("BEGIN:VCARD", "BEGIN:VCARD\nUID:u"),
+        ("", "UID:u\n"),
+    ] {
+        let found = with_uid(card.as_bytes(), "u");
+        assert_eq!(String::from_utf8_lossy(&found), expect, "{card:?}");
+        for encode in [u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes] {
+            let wide = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(encode).collect() };
+            if !card.is_empty() {
+                assert_eq!(with_uid(&wide(card), "u"), wide(expect), "{card:?}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_uid_put_in_is_found(uid in "[!-~é\\\\,;]{1,30}", end in prop::sample::select(vec!["\n", "\r\n"])) {
+        let card = format!("BEGIN:VCARD{end}VERSION:3.0{end}NOTE:UID{end}END:VCARD{end}");
+        let with = with_uid(card.as_bytes(), &uid);
+        prop_assert_eq!(Contact::parse(&with).uid(), Some(uid));
+    }
+
+    #[test]
+    fn nothing_panics(bytes in any::<Vec<u8>>(), uid in any::<String>()) {
+        prop_assert!(with_uid(&bytes, &uid).len() > bytes.len());
+        prop_assert!(same_card(&bytes, &bytes));
+    }
+}

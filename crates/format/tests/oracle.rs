@@ -1,0 +1,70 @@
+//! calcard reads the same values: names, e-mail addresses and phone numbers of the corpora's cards.
+
+use crate::corpora::vcards;
+use crate::split::split;
+use calcard::vcard::{VCardProperty, VCardValue};
+use calcard::{Entry, Parser};
+use larder_format::contact::Contact;
+
+/// Cards where the two differ: the end of the path, and why.
+const EXCEPTIONS: &[(&str, &str)] = &[(
+    "libebook/vcard/5.vcf",
+    "it writes QUOTED-PRINTABLE without ENCODING=, which calcard does not know",
+)];
+
+/// The values of a property as calcard reads them: parts joined by the separator it took away.
+fn theirs(card: &calcard::vcard::VCard, name: &VCardProperty) -> Vec<String> {
+    let text = |value: &VCardValue| match value {
+        VCardValue::Component(parts) => parts.join(","),
+        value => value.as_text().unwrap_or_default().to_string(),
+    };
+    card.entries
+        .iter()
+        .filter(|entry| entry.name == *name)
+        .map(|entry| entry.values.iter().map(text).collect::<Vec<_>>().join(";").trim().to_string())
+        .filter(|value| !value.is_empty())
+        .collect()
+}
+
+fn ours(card: &Contact<'_>, name: &str) -> Vec<String> {
+    card.properties()
+        .iter()
+        .filter(|property| property.is(name))
+        .map(|property| larder_format::decode::unescape_text(property.text().trim()).into_owned())
+        .filter(|value| !value.is_empty())
+        .collect()
+}
+
+#[test]
+fn calcard_agrees() {
+    let (mut same, mut differences) = (0, Vec::new());
+    for (path, bytes) in vcards("calcard_agrees") {
+        if EXCEPTIONS.iter().any(|(end, _)| path.ends_with(end)) {
+            continue;
+        }
+        for piece in split([&bytes[..]], 32 << 20).iter().filter(|piece| piece.name == "VCARD") {
+            let Ok(text) = std::str::from_utf8(&piece.bytes) else {
+                continue;
+            };
+            let Entry::VCard(other) = Parser::new(text).entry() else {
+                continue;
+            };
+            let card = Contact::parse(&piece.bytes);
+            for (name, property) in [
+                ("FN", VCardProperty::Fn),
+                ("EMAIL", VCardProperty::Email),
+                ("TEL", VCardProperty::Tel),
+            ] {
+                let (ours, theirs) = (ours(&card, name), theirs(&other, &property));
+                if ours == theirs {
+                    same += ours.len();
+                } else {
+                    differences
+                        .push(format!("{} {name}: {ours:?}, calcard {theirs:?}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    assert!(same == 0 || same > 700, "only {same} values compared");
+}

@@ -1,0 +1,301 @@
+//! A stream of bytes, split into items.
+
+use larder_format::split::{Piece, Splitter, Stray};
+use proptest::prelude::*;
+
+/// A piece on its own, with the parts of a stretch joined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) name: String,
+    pub(crate) line: u64,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) closed: bool,
+}
+
+/// Splits what comes in these chunks. Stretches are named `outside`, `too long` and `end`.
+pub(crate) fn split<'b>(chunks: impl IntoIterator<Item = &'b [u8]>, max_item: usize) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    let mut sink = |piece: Piece<'_>| match piece {
+        Piece::Component { name, line, bytes, closed } => {
+            found.push(Found { name: name.into(), line, bytes: bytes.into(), closed });
+        }
+        Piece::Stray { line, bytes, why, first } => {
+            assert!(!bytes.is_empty(), "an empty part");
+            let name = match why {
+                Stray::Outside => "outside",
+                Stray::TooLong => "too long",
+                Stray::EndWithoutBegin => "end",
+            };
+            match found.last_mut().filter(|_| !first) {
+                Some(stretch) => {
+                    assert_eq!(stretch.name, name, "a part of another stretch");
+                    stretch.bytes.extend_from_slice(bytes);
+                }
+                None => {
+                    assert!(first, "a stretch without beginning");
+                    found.push(Found {
+                        name: name.into(),
+                        line,
+                        bytes: bytes.into(),
+                        closed: false,
+                    });
+                }
+            }
+        }
+    };
+    let mut splitter = Splitter::new(max_item);
+    for chunk in chunks {
+        splitter.push(chunk, &mut sink);
+    }
+    splitter.finish(&mut sink);
+    found
+}
+
+/// `name line[!] bytes` for each piece; `!`: a component that is not closed.
+#[track_caller]
+fn check_with(input: &[u8], max_item: usize, expect: &[(&str, u64, &str)]) {
+    for size in [1, 3, 7, usize::MAX] {
+        let found = split(input.chunks(size.min(input.len().max(1))), max_item);
+        let found: Vec<(String, u64, String)> = found
+            .into_iter()
+            .map(|found| {
+                let is_item = found.name.chars().all(|c| !c.is_ascii_lowercase());
+                let mark = if is_item && !found.closed { "!" } else { "" };
+                let bytes = String::from_utf8_lossy(&found.bytes).into_owned();
+                (found.name + mark, found.line, bytes)
+            })
+            .collect();
+        let found: Vec<(&str, u64, &str)> =
+            found.iter().map(|(n, l, b)| (&**n, *l, &**b)).collect();
+        assert_eq!(found, expect, "{:?} by {size}", String::from_utf8_lossy(input));
+    }
+}
+
+#[track_caller]
+fn check(input: &str, expect: &[(&str, u64, &str)]) {
+    check_with(input.as_bytes(), 1 << 20, expect);
+}
+
+#[test]
+fn items() {
+    check("", &[]);
+    check("\n \r\n", &[]);
+    check("BEGIN:VCARD\nFN:a\nEND:VCARD\n", &[("VCARD", 1, "BEGIN:VCARD\nFN:a\nEND:VCARD\n")]);
+    check("begin:vCard \nend:VCARD", &[("VCARD", 1, "begin:vCard \nend:VCARD")]);
+    check(
+        "\r\n\r\nBEGIN:VCARD\r\nEND:VCARD\r\n\r\nBEGIN:VCARD\r\nEND:VCARD\r\n",
+        &[
+            ("VCARD", 3, "BEGIN:VCARD\r\nEND:VCARD\r\n"),
+            ("VCARD", 6, "BEGIN:VCARD\r\nEND:VCARD\r\n"),
+        ],
+    );
+    check(
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VEVENT\nEND:VCALENDAR\nBEGIN:VCARD\nEND:VCARD\n",
+        &[
+            ("VCALENDAR", 1, "BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VEVENT\nEND:VCALENDAR\n"),
+            ("VCARD", 5, "BEGIN:VCARD\nEND:VCARD\n"),
+        ],
+    );
+    check(
+        "BEGIN:VCARD\rFN:a\rEND:VCARD\rBEGIN:VCARD\rFN:b\rEND:VCARD\r",
+        &[
+            ("VCARD", 1, "BEGIN:VCARD\rFN:a\rEND:VCARD\r"),
+            ("VCARD", 4, "BEGIN:VCARD\rFN:b\rEND:VCARD\r"),
+        ],
+    );
+    check("BEGIN:VCARD\r\r\nEND:VCARD\r\r\n", &[("VCARD", 1, "BEGIN:VCARD\r\r\nEND:VCARD\r\r\n")]);
+}
+
+#[test]
+fn items_that_are_not_closed() {
+    check(
+        "BEGIN:VCARD\nFN:a\n\nBEGIN:VCARD\nFN:b\nEND:VCARD\n",
+        &[("VCARD!", 1, "BEGIN:VCARD\nFN:a\n\n"), ("VCARD", 4, "BEGIN:VCARD\nFN:b\nEND:VCARD\n")],
+    );
+    check("BEGIN:VCARD\nFN:a", &[("VCARD!", 1, "BEGIN:VCARD\nFN:a")]);
+    check(
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nBEGIN:VCARD\nEND:VCARD\n",
+        &[
+            ("VCALENDAR!", 1, "BEGIN:VCALENDAR\nBEGIN:VEVENT\n"),
+            ("VCARD", 3, "BEGIN:VCARD\nEND:VCARD\n"),
+        ],
+    );
+    check(
+        "BEGIN:VCARD\nEND:VEVENT\nEND:VCARD\n",
+        &[("VCARD", 1, "BEGIN:VCARD\nEND:VEVENT\nEND:VCARD\n")],
+    );
+}
+
+#[test]
+fn agents() {
+    for agent in ["AGENT:\n", "agent;x=1: \n\n", "AGENT:BEGIN:VCARD\nVERSION:2.1\n"] {
+        let begin = if agent.contains("BEGIN") { "" } else { "BEGIN:VCARD\n" };
+        let card = format!("BEGIN:VCARD\n{agent}{begin}FN:b\nEND:VCARD\nFN:a\nEND:VCARD\n");
+        check(&card, &[("VCARD", 1, &card)]);
+    }
+    check(
+        "BEGIN:VCARD\nAGENT;VALUE=uri:\n cid:1\nBEGIN:VCARD\nEND:VCARD\n",
+        &[
+            ("VCARD!", 1, "BEGIN:VCARD\nAGENT;VALUE=uri:\n cid:1\n"),
+            ("VCARD", 4, "BEGIN:VCARD\nEND:VCARD\n"),
+        ],
+    );
+    check(
+        "BEGIN:VCARD\nAGENT:BEGIN:VCARD\\nFN:b\\nEND:VCARD\nEND:VCARD\n",
+        &[("VCARD", 1, "BEGIN:VCARD\nAGENT:BEGIN:VCARD\\nFN:b\\nEND:VCARD\nEND:VCARD\n")],
+    );
+}
+
+#[test]
+fn text_that_is_no_item() {
+    check("hello\nworld\n", &[("outside", 1, "hello\nworld\n")]);
+    check(
+        "\nhello\n\nworld\n\nBEGIN:VCARD\nEND:VCARD\nmore",
+        &[
+            ("outside", 2, "hello\n\nworld\n\n"),
+            ("VCARD", 6, "BEGIN:VCARD\nEND:VCARD\n"),
+            ("outside", 8, "more"),
+        ],
+    );
+    check(
+        "FN:a\nEND:VCARD\n\nEND:VCARD\n",
+        &[("outside", 1, "FN:a\n"), ("end", 2, "END:VCARD\n"), ("end", 4, "END:VCARD\n")],
+    );
+    check(
+        "BEGIN:\nBEGIN VCARD\nBEGINNING:x\n",
+        &[("outside", 1, "BEGIN:\nBEGIN VCARD\nBEGINNING:x\n")],
+    );
+}
+
+#[test]
+fn byte_order_marks() {
+    let card = "BEGIN:VCARD\nEND:VCARD\n";
+    check(
+        &format!("\u{feff}{card}\u{feff}{card}\u{feff}\n"),
+        &[("VCARD", 1, card), ("VCARD", 3, card)],
+    );
+    check("\u{feff}text\n", &[("outside", 1, "\u{feff}text\n")]);
+}
+
+#[test]
+fn utf_16() {
+    let text = "BEGIN:VCARD\r\nFN:Ünal Ł\r\nEND:VCARD\r\n\r\nbegin:vcard\nend:vcard\n";
+    let (first, second) = text.split_at(text.find("\r\nbegin").expect("the second") + 2);
+    let first = first.trim_end_matches("\r\n").to_string() + "\r\n";
+    for (mark, encode) in [
+        (true, u16::to_le_bytes as fn(u16) -> [u8; 2]),
+        (true, u16::to_be_bytes),
+        (false, u16::to_le_bytes),
+        (false, u16::to_be_bytes),
+    ] {
+        let wide = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(encode).collect() };
+        let input = wide(&format!("{}{text}", if mark { "\u{feff}" } else { "" }));
+        for size in [1, 2, 3, 5, input.len()] {
+            let found = split(input.chunks(size), 1 << 20);
+            let found: Vec<_> = found.iter().map(|found| (found.line, &found.bytes[..])).collect();
+            assert_eq!(found, [(1, &wide(&first)[..]), (5, &wide(second)[..])]);
+        }
+    }
+}
+
+#[test]
+fn too_long() {
+    let card = "BEGIN:VCARD\nNOTE:0123456789\nEND:VCARD\n";
+    let small = "BEGIN:VCARD\nEND:VCARD\n";
+    let all = format!("{small}{card}\n{small}");
+    check_with(
+        all.as_bytes(),
+        card.len(),
+        &[("VCARD", 1, small), ("VCARD", 3, card), ("VCARD", 7, small)],
+    );
+    check_with(
+        all.as_bytes(),
+        card.len() - 1,
+        &[("VCARD", 1, small), ("too long", 3, card), ("VCARD", 7, small)],
+    );
+    check_with(
+        format!("BEGIN:VCARD\nNOTE:0123456789\n{small}").as_bytes(),
+        22,
+        &[("too long", 1, "BEGIN:VCARD\nNOTE:0123456789\n"), ("VCARD", 3, small)],
+    );
+    let long_line = format!("BEGIN:VCARD\nNOTE:{}\nEND:VCARD\n{small}", "x".repeat(5000));
+    let (bad, _) = long_line.split_at(long_line.len() - small.len());
+    check_with(long_line.as_bytes(), 1000, &[("too long", 1, bad), ("VCARD", 4, small)]);
+}
+
+#[test]
+fn memory_is_bounded() {
+    for garbage in [b"x".repeat(1 << 16), b"BEGIN:VCARD\nx\n".repeat(1 << 12), vec![b'\r'; 1 << 16]]
+    {
+        let (mut splitter, mut given, mut pushed) = (Splitter::new(1000), 0, 0);
+        let mut sink = |piece: Piece<'_>| match piece {
+            Piece::Component { bytes, .. } | Piece::Stray { bytes, .. } => given += bytes.len(),
+        };
+        for _ in 0..16 {
+            splitter.push(&garbage, &mut sink);
+            pushed += garbage.len();
+        }
+        assert!(given + 2000 > pushed, "{given} of {pushed} given out");
+    }
+}
+
+fn stream() -> impl Strategy<Value = Vec<u8>> {
+    let token = prop_oneof![
+        4 => Just("BEGIN:VCARD".to_string()),
+        4 => Just("END:VCARD".to_string()),
+        2 => prop::sample::select(vec!["BEGIN:VCALENDAR", "END:VCALENDAR", "BEGIN:VEVENT", "END:VEVENT", "AGENT:"])
+            .prop_map(String::from),
+        6 => prop::sample::select(vec!["\n", "\r\n", "\r", "\r\r\n", "\r\r"]).prop_map(String::from),
+        2 => prop::sample::select(vec![" ", "\t", "FN:x", "\u{feff}", "ü", "\0", "A", ":", ";"]).prop_map(String::from),
+        1 => (1usize..400).prop_map(|length| "x".repeat(length)),
+        1 => (1usize..400).prop_map(|length| " ".repeat(length)),
+    ];
+    (prop::collection::vec(token, 0..40), 0..5).prop_map(|(tokens, encoding)| {
+        let text = tokens.concat();
+        match encoding {
+            0 => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+            1 => format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_be_bytes).collect(),
+            _ => text.into_bytes(),
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// How the bytes are cut into chunks does not matter, and none but blanks and marks are lost.
+    #[test]
+    fn chunks_do_not_matter(
+        bytes in stream(),
+        cuts in prop::collection::vec(1usize..50, 1..30),
+        max_item in prop::sample::select(vec![20usize, 60, 300, 5000]),
+    ) {
+        let whole = split([&bytes[..]], max_item);
+        let mut chunks = Vec::new();
+        let mut rest = &bytes[..];
+        for cut in cuts.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (chunk, behind) = rest.split_at((*cut).min(rest.len()));
+            chunks.push(chunk);
+            rest = behind;
+        }
+        prop_assert_eq!(&split(chunks, max_item), &whole);
+        prop_assert_eq!(&split(bytes.chunks(1), max_item), &whole);
+
+        let mut rest = &bytes[..];
+        for found in &whole {
+            let at = rest.windows(found.bytes.len()).position(|window| window == found.bytes);
+            let (skipped, behind) = rest.split_at(at.expect("a piece is a part of the stream"));
+            let skips = |byte: &u8| byte.is_ascii_whitespace() || [0, 0xef, 0xbb, 0xbf, 0xfe, 0xff].contains(byte);
+            prop_assert!(skipped.iter().all(skips));
+            rest = &behind[found.bytes.len()..];
+        }
+    }
+
+    #[test]
+    fn nothing_panics(bytes in any::<Vec<u8>>(), max_item in 0usize..100) {
+        split(bytes.chunks(7), max_item);
+    }
+}

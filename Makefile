@@ -2,6 +2,7 @@
 
 BOOK ?=
 CARGO ?= cargo
+BIN = $(or $(CARGO_TARGET_DIR),target)/release/larder
 
 .PHONY: demo test torture fuzz coverage bench man help
 
@@ -24,7 +25,9 @@ test:
 
 torture:
 	@scripts/prepare.sh test
-	@scripts/torture.sh
+	@torture/kill.sh 1000
+	@torture/full-disk.sh
+	@fuzz/run.sh all 600
 
 fuzz:
 	@scripts/prepare.sh test
@@ -40,7 +43,7 @@ bench:
 
 man:
 	@$(CARGO) build --release --package larder
-	@target/release/larder man --out target/man
+	@$(BIN) man --out target/man
 	@mkdir -p target/completions
-	@for shell in bash zsh fish; do target/release/larder completions $$shell > target/completions/larder.$$shell; done
+	@for shell in bash zsh fish; do $(BIN) completions $$shell > target/completions/larder.$$shell; done
 	@echo "target/man, target/completions"

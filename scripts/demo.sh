@@ -4,41 +4,44 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+if [ $# -gt 0 ] && [ ! -e "$1" ]; then
+    echo "error: $1: there is no such file; make demo BOOK=FILE.vcf" >&2
+    exit 1
+fi
 echo "building (the first time takes a few minutes) ..."
 cargo build --quiet --release --package larder
-PATH="$PWD/target/release:$PATH"
-scratch=$(mktemp -d)
+PATH="${CARGO_TARGET_DIR:-$PWD/target}/release:$PATH"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/larder-demo.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT INT TERM
 export LARDER_DIR="$scratch/store"
-rejects="$scratch/rejects.vcf"
 
 # Shows a command, runs it, and prints the time and memory it took. The exit code of a search that finds
 # nothing, or of an import that left something out, is part of what is shown.
 show() {
     printf '\n$ %s\n' "$*"
     code=0
-    larder measure run --quiet -- "$@" 2>&1 || code=$?
+    larder measure run --show -- "$@" 2>&1 || code=$?
     [ $code -le 3 ] || exit $code
 }
 
 if [ $# -gt 0 ]; then
-    book=$1
-    if [ ! -e "$book" ]; then
-        echo "error: $book: there is no such file; make demo BOOK=FILE.vcf" >&2
-        exit 1
-    fi
-    show larder import "$book" --rejects "$rejects"
+    book=$(readlink -f "$1")
+    cd "$scratch"
+    show larder import "$book" --rejects rejects.vcf
     show larder find --limit 10
     show larder find --explain a
 else
-    show larder import samples/contacts --rejects "$rejects"
-    show larder find anna
-    show larder find --explain anna
-    show larder find 王
-    show larder import samples/contacts
+    ln -s "$PWD/samples" "$scratch/samples"
+    cd "$scratch"
+    show larder import samples/contacts --rejects rejects.vcf
+    show larder find helene
+    show larder find --explain helene
+    show larder find 小
+    show larder find 5550120
+    show larder import --quiet samples/contacts/nextcloud.vcf
 fi
-if [ -s "$rejects" ]; then
-    printf '\n$ head -n 5 rejects.vcf\n'
-    head -n 5 "$rejects"
+if [ -s rejects.vcf ]; then
+    printf '\n$ head -n 6 rejects.vcf\n'
+    head -n 6 rejects.vcf
 fi
 show larder check

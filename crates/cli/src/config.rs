@@ -17,6 +17,8 @@ pub(crate) struct Config {
 }
 
 const KEYS: &[&str] = &["data-dir", "locale", "editor"];
+/// What to do about a file that is no configuration.
+const EXAMPLE: &str = "a line is written like this: locale = \"sv\"";
 
 impl Config {
     /// Reads the file; one that does not exist says nothing.
@@ -24,7 +26,7 @@ impl Config {
         match std::fs::read_to_string(path) {
             Ok(text) => Config::parse(&text, path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Config::default()),
-            Err(error) => Err(Failure::new(Kind::Usage, format!("{}: {error}", path.display()))),
+            Err(error) => Err(Failure::file(path, &error)),
         }
     }
 
@@ -32,7 +34,8 @@ impl Config {
         let wrong = |what: String| Failure::new(Kind::Usage, format!("{}: {what}", path.display()));
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-            wrong(format!("line {}: {}", before.matches('\n').count() + 1, error.message()))
+            let line = before.matches('\n').count() + 1;
+            wrong(format!("line {line}: {}", error.message())).hint(EXAMPLE)
         })?;
         for key in table.keys() {
             if !KEYS.contains(&key.as_str()) {
@@ -44,6 +47,8 @@ impl Config {
                     .hint(format!("did you mean {near}? known keys: {}", KEYS.join(", "))));
             }
         }
-        table.try_into().map_err(|error: toml::de::Error| wrong(error.message().to_string()))
+        table
+            .try_into()
+            .map_err(|error: toml::de::Error| wrong(error.message().to_string()).hint(EXAMPLE))
     }
 }

@@ -127,8 +127,10 @@ impl From<std::io::Error> for Failure {
             ErrorKind::StorageFull => Failure::new(
                 Kind::Source,
                 "the output could not be written: no space left on its disk",
-            ),
-            _ => Failure::new(Kind::Source, format!("the output could not be written: {error}")),
+            )
+            .hint("make room, or send the output elsewhere"),
+            _ => Failure::new(Kind::Source, format!("the output could not be written: {error}"))
+                .hint("send the output elsewhere"),
         }
     }
 }
@@ -193,7 +195,7 @@ impl From<larder_query::Error> for Failure {
                 let failure = Failure::new(Kind::Usage, &error);
                 match error.hint {
                     Some(hint) => failure.hint(hint),
-                    None => failure,
+                    None => failure.hint("larder find --help shows how a query is written"),
                 }
             }
             larder_query::Error::NoField { nearest, .. } => {

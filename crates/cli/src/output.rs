@@ -44,8 +44,17 @@ impl Out {
 
     /// A JSON object on a line of its own.
     pub(crate) fn json(&mut self, value: &serde_json::Value) -> io::Result<()> {
-        serde_json::to_writer(&mut self.stream, value)?;
-        self.stream.write_all(b"\n")
+        let text = value.to_string();
+        // JSON escapes the first 32 control characters only; terminals obey the others, too. They can stand
+        // nowhere but in strings.
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find(char::is_control) {
+            let (before, from) = rest.split_at(at);
+            let control = from.chars().next().unwrap_or_default();
+            write!(self.stream, "{before}\\u{:04x}", u32::from(control))?;
+            rest = &from[control.len_utf8()..];
+        }
+        writeln!(self.stream, "{rest}")
     }
 
     /// All that was written, out.

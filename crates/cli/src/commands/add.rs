@@ -3,7 +3,7 @@ use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::name_in;
 use crate::output::{complain, plain};
-use larder_format::contact::with_uid;
+use larder_format::contact::{Contact, Problem, with_uid};
 use larder_format::split::{Piece, Splitter};
 use larder_store::{Change, Expect, Operation, Outcome, Put, Store};
 use serde_json::json;
@@ -32,7 +32,7 @@ impl Add {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let (name, bytes) = self.read(context)?;
         let mut store = context.store_or_new()?;
-        let (puts, mut left_out) = prepare(&store, &name, &self.into, &bytes)?;
+        let (puts, mut left_out) = prepare(context, &store, &name, &self.into, &bytes)?;
         if puts.is_empty() && left_out == 0 {
             return Err(Failure::new(Kind::Input, format!("{name}: there is no card in it"))
                 .hint("a card begins with BEGIN:VCARD and ends with END:VCARD"));
@@ -86,15 +86,14 @@ impl Add {
                 .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
                 .map(|_| self.file.display().to_string()),
         };
-        let name = name.map_err(|error| {
-            Failure::new(Kind::Source, format!("{}: {error}", self.file.display()))
-        })?;
+        let name = name.map_err(|error| Failure::file(&self.file, &error))?;
         Ok((name, bytes))
     }
 }
 
 /// The cards of the file on their way in, and how many were left out.
 fn prepare(
+    context: &Context,
     store: &Store,
     file: &str,
     into: &str,
@@ -119,28 +118,25 @@ fn prepare(
     splitter.finish(&mut sink);
     let into: Arc<str> = Arc::from(into);
     let mut puts = Vec::new();
-    for (line, mut bytes) in cards {
-        if larder_format::contact::Contact::parse(&bytes).uid().is_none() {
+    for (start, mut bytes) in cards {
+        let line = |problem: &Problem| start + u64::from(problem.line) - 1;
+        let card = Contact::parse(&bytes);
+        // Of the card as it was given: a UID is a line more.
+        for problem in card.problems().iter().filter(|_| card.refusal().is_none()) {
+            context.warn(format!("{file}:{}: {problem}", line(problem)));
+        }
+        if card.uid().is_none() {
             bytes = with_uid(&bytes, &fresh_uid()?);
         }
         match store.deriver().contact(bytes) {
-            Ok((prepared, problems)) => {
-                for problem in problems {
-                    complain(
-                        "warning",
-                        format!("{file}:{}: {problem}", line + u64::from(problem.line) - 1),
-                    );
-                }
+            Ok((prepared, _)) => {
                 let uid = prepared.uid().unwrap_or_default().to_string();
                 let (collection, expect) = (Arc::clone(&into), Expect::Nothing);
                 puts.push(Put { collection, uid, derived_uid: false, prepared, expect });
             }
             Err((_, problem)) => {
                 left_out += 1;
-                complain(
-                    "left out",
-                    format!("{file}:{}: {problem}", line + u64::from(problem.line) - 1),
-                );
+                complain("left out", format!("{file}:{}: {problem}", line(&problem)));
             }
         }
     }

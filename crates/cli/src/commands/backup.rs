@@ -1,6 +1,7 @@
 use crate::context::Context;
-use crate::failure::{Code, Failure};
-use crate::output::size;
+use crate::failure::{Code, Failure, Kind};
+use crate::output::{plain, size};
+use larder_store::Error;
 use std::path::PathBuf;
 
 /// Copy the store into one file while it is in use, and verify the copy
@@ -14,7 +15,17 @@ pub(crate) struct Backup {
 
 impl Backup {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let bytes = context.store()?.backup(&self.file)?;
+        let bytes = context.store()?.backup(&self.file).map_err(|error| match error {
+            Error::Damaged { path, .. } | Error::NotAStore { path, .. } if path == self.file => {
+                let path = plain(&path.display().to_string());
+                Failure::new(Kind::Source, format!("{path} is there already, and no backup"))
+                    .hint("name another file: only an older backup is replaced")
+            }
+            Error::File { path, source } if !path.starts_with(&context.dir) => {
+                Failure::file(&self.file, &source)
+            }
+            error => error.into(),
+        })?;
         context.out.line(format!(
             "{} written and verified, {}",
             self.file.display(),

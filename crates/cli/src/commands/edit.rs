@@ -2,6 +2,7 @@ use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::{name_in, resolve};
 use crate::output::complain;
+use larder_format::contact::Defect;
 use larder_format::split::{Piece, Splitter};
 use larder_store::{Change, Expect, ItemHead, Operation, Outcome, Prepared, Put, Store};
 use std::ffi::OsString;
@@ -30,11 +31,10 @@ impl Edit {
         let mut store = context.store()?;
         let prepared = match &self.from {
             Some(file) => {
-                let bytes = std::fs::read(file).map_err(|error| {
-                    Failure::new(Kind::Source, format!("{}: {error}", file.display()))
-                })?;
+                let bytes = std::fs::read(file).map_err(|error| Failure::file(file, &error))?;
                 read(&store, &head, bytes).map_err(|(_, what)| {
                     Failure::new(Kind::Input, format!("{}: {what}", file.display()))
+                        .hint("nothing was changed: mend the file, and run the same command again")
                 })?
             }
             None => match ask(context, &store, &head, &before)? {
@@ -94,6 +94,7 @@ fn ask(
     let mut file =
         tempfile::Builder::new().prefix("larder-").suffix(".vcf").tempfile().map_err(|error| {
             Failure::new(Kind::Source, format!("no temporary file could be made: {error}"))
+                .hint("TMPDIR names the folder for temporary files")
         })?;
     file.write_all(before).and_then(|()| file.flush())?;
     loop {
@@ -133,7 +134,8 @@ fn run_editor(editor: &OsString, file: &Path) -> Result<(), Failure> {
             format!("the editor {editor:?} ended with {status}; nothing was changed"),
         )
         .hint("name another one with EDITOR, or in the configuration")),
-        Err(error) => Err(Failure::new(Kind::Source, format!("no editor could be run: {error}"))),
+        Err(error) => Err(Failure::new(Kind::Source, format!("no editor could be run: {error}"))
+            .hint("--from FILE takes the new text from a file")),
     }
 }
 
@@ -169,6 +171,11 @@ fn read(store: &Store, head: &ItemHead, text: Vec<u8>) -> Result<Prepared, (Vec<
     }
     match store.deriver().contact(text) {
         Err((text, problem)) => Err((text, format!("line {}: {problem}", problem.line))),
+        Ok((prepared, problems))
+            if problems.iter().any(|problem| problem.what == Defect::NoEnd) =>
+        {
+            Err((prepared.bytes().to_vec(), "the line END:VCARD is missing".into()))
+        }
         Ok((prepared, _)) => match prepared.uid() {
             Some(uid) if uid != head.uid => {
                 let what =

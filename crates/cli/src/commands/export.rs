@@ -1,6 +1,6 @@
 use crate::args::Format;
 use crate::context::Context;
-use crate::failure::{Code, Failure, Kind};
+use crate::failure::{Code, Failure};
 use crate::output::{count, plain};
 use serde_json::json;
 use std::io::Write as _;
@@ -27,9 +27,7 @@ impl Export {
         let summary = match &self.output {
             None => larder_sync::export(&reader, collection, &mut context.out)?,
             Some(path) => {
-                let failed = |error: std::io::Error| {
-                    Failure::new(Kind::Source, format!("{}: {error}", path.display()))
-                };
+                let failed = |error: std::io::Error| Failure::file(path, &error);
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                 let folder = folder.unwrap_or(std::path::Path::new("."));
                 let file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;

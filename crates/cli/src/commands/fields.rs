@@ -2,12 +2,19 @@ use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::output::{FAINT, STRONG};
-use larder_format::field::FIELDS;
+use larder_format::field::{FIELDS, Field};
 use serde_json::json;
 
 /// List the fields that can be searched, sorted by and printed
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fields {}
+
+/// The table of fields, for the manual of `find`.
+pub(super) fn manual() -> String {
+    let row = |field: &Field| format!("  {:<20}  {}", field.name, field.help);
+    let rows: Vec<String> = FIELDS.iter().map(row).collect();
+    format!("Fields:\n{}", rows.join("\n"))
+}
 
 impl Fields {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {

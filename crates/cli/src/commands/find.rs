@@ -2,7 +2,7 @@ use super::item;
 use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
-use crate::output::{FAINT, STRONG, grouped};
+use crate::output::{FAINT, STRONG, count};
 use crate::table::columns;
 use larder_format::field::{Field, field, nearest};
 use larder_query::{Answer, Query, Sort};
@@ -11,18 +11,27 @@ use serde_json::json;
 
 /// Search everything
 ///
-/// QUERY is a search line: free words look in names, nicknames, organisations, e-mail addresses and phone
-/// numbers; `field:value` looks in one field (`larder fields` lists them), `has:photo` asks whether it is there;
-/// `-word` and `not`, `or`, parentheses and "quoted phrases" do what they say; `full_name:ann*` begins with,
-/// `email:*@example.org` ends with, `title:=boss` is. Case and accents do not matter. Without QUERY
-/// everything is found.
+/// Free words look in names, nicknames, organisations, e-mail addresses and
+/// phone numbers; all of them have to match. Case and accents do not matter.
+/// Without QUERY everything is found.
+///
+///   org:example          a field contains (the list of fields is below)
+///   full_name:ann*       begins with
+///   email:*@example.org  ends with
+///   title:=boss          is, as a whole
+///   has:photo            is there
+///   "anna schmidt"       a phrase, within one value
+///   -otto, not otto      does not match
+///   anna or (otto berg)  one of them
+///
+/// Quote for the shell what has blanks, quotes, stars or parentheses:
 ///
 ///   larder find anna
 ///   larder find 'org:example -has:email' --sort family_name
 ///   larder find 030 1234 --format json
 ///   larder find --count
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, after_long_help = super::fields::manual())]
 pub(crate) struct Find {
     /// What to look for; several words all have to match
     query: Vec<String>,
@@ -77,6 +86,9 @@ impl Find {
             }
         } else {
             print(context, &reader, &answer, fields.as_deref())?;
+        }
+        if answer.is_empty() && !self.count && !self.explain && context.format == Format::Text {
+            context.note("nothing was found");
         }
         Ok(if answer.is_empty() { Code::NothingFound } else { Code::Done })
     }
@@ -217,14 +229,14 @@ fn explain(context: &mut Context, answer: &Answer) -> Result<(), Failure> {
         out.line(format!("{label:<8}  {step}"))?;
     }
     out.line(format!("order     {}", explain.order))?;
-    let numbers = [
-        ("visited", explain.visited, "rows of the index, or of the scan"),
-        ("tested", explain.tested, "items parsed, and compared with the query"),
-        ("matched", explain.matched, "items"),
-        ("returned", explain.returned, "items"),
+    let counts = [
+        ("visited", explain.visited, "row", " of the index, or of the scan"),
+        ("tested", explain.tested, "item", " parsed, and compared with the query"),
+        ("matched", explain.matched, "item", ""),
+        ("returned", explain.returned, "item", ""),
     ];
-    for (label, number, of) in numbers {
-        out.line(format!("{label:<8}  {} {of}", grouped(number)))?;
+    for (label, number, noun, of) in counts {
+        out.line(format!("{label:<8}  {}{of}", count(number, noun)))?;
     }
     Ok(())
 }

@@ -88,6 +88,9 @@ impl Import {
         for missing in &summary.unreadable {
             complain("error", plain(&missing.to_string()));
         }
+        if !summary.unreadable.is_empty() {
+            complain("hint", "check the name, and who may read it; what could be read was taken");
+        }
         if context.format == Format::Json {
             context.out.json(&json!({
                 "collection": self.into, "added": summary.added, "updated": summary.updated,
@@ -99,7 +102,9 @@ impl Import {
         }
         let name = plain(&self.into);
         let new = summary.added + summary.beside;
-        let taken = if new + summary.updated == 0 {
+        let taken = if summary.items() == 0 {
+            "no contact was found".to_string()
+        } else if new + summary.updated == 0 {
             format!("nothing new: {} unchanged in {name}", count(summary.unchanged, "contact"))
         } else {
             let mut parts = vec![format!("{} added to {name}", count(new, "contact"))];
@@ -140,6 +145,7 @@ impl From<larder_sync::Error> for Failure {
                 Failure::new(Kind::Usage, error).hint("name another file with --rejects")
             }
             larder_sync::Error::Write(error) => error.into(),
+            larder_sync::Error::Rejects { path, source } => Failure::file(&path, &source),
             error => Failure::new(Kind::Source, error),
         }
     }

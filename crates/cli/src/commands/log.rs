@@ -80,7 +80,8 @@ fn operation_json(row: &OperationRow) -> Value {
 
 fn versions(context: &mut Context, versions: &[Version]) -> Result<Code, Failure> {
     if versions.is_empty() {
-        return Err(Failure::new(Kind::NotFound, "no version of it is kept"));
+        return Err(Failure::new(Kind::NotFound, "no version of it is kept")
+            .hint("former versions are kept for 90 days or 64 MB, whichever is less"));
     }
     let mut before: &[u8] = &[];
     for version in versions {
@@ -111,13 +112,17 @@ fn versions(context: &mut Context, versions: &[Version]) -> Result<Code, Failure
 
 fn event(out: &mut Out, row: Option<&OperationRow>, what: &str) -> io::Result<()> {
     match row {
-        Some(row) => out.line(format!(
-            "{STRONG}{}{STRONG:#}  {FAINT}operation {}, {}{FAINT:#}  {what}",
-            row.verb,
-            row.id,
-            moment(row.at)
-        )),
-        None => out.line(format!("(not known any more)  {what}")),
+        Some(row) => {
+            let (verb, id, at) = (&row.verb, row.id, moment(row.at));
+            let mut line =
+                format!("{STRONG}{verb}{STRONG:#}  {FAINT}operation {id}, {at}{FAINT:#}");
+            if !what.is_empty() {
+                line.push_str("  ");
+                line.push_str(what);
+            }
+            out.line(line)
+        }
+        None => out.line(format!("(not known any more)  {what}").trim_end()),
     }
 }
 

@@ -1,5 +1,5 @@
 use crate::context::Context;
-use crate::failure::{Code, Failure, Kind};
+use crate::failure::{Code, Failure};
 use std::path::PathBuf;
 
 /// Print the man page; with --out, write one for every subcommand
@@ -22,9 +22,7 @@ impl Man {
             Some(dir) => {
                 std::fs::create_dir_all(&dir)
                     .and_then(|()| clap_mangen::generate_to(command, &dir))
-                    .map_err(|error| {
-                        Failure::new(Kind::Source, format!("{}: {error}", dir.display()))
-                    })?;
+                    .map_err(|error| Failure::file(&dir, &error))?;
             }
         }
         Ok(Code::Done)

@@ -1,14 +1,14 @@
 use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
-use crate::output::size;
+use crate::output::{FAINT, size};
 use crate::table::columns;
 use larder_measure::run::{Run, run, spread};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -32,13 +32,16 @@ enum Instrument {
 /// Run a command and print what it cost: time, processor, peak of anonymous memory, bytes written
 ///
 /// Of several runs the least, the median and the most. What the command prints on standard output is thrown
-/// away. The exit code is the command's; a run that fails is the last one.
+/// away unless --show is given. The exit code is the command's; a run that fails is the last one.
 #[derive(Debug, clap::Args)]
 struct Runs {
     /// How often
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+    /// Let the command print, and print the median cost in one line below it
+    #[arg(long)]
+    show: bool,
     /// The command and its arguments, behind --
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -75,9 +78,7 @@ impl Measure {
                     larder_measure::generate::contacts(number, seed, &mut file)?;
                     file.flush()
                 };
-                write().map_err(|error| {
-                    Failure::new(Kind::Source, format!("{}: {error}", path.display()))
-                })?;
+                write().map_err(|error: std::io::Error| Failure::file(&path, &error))?;
             }
         }
         Ok(Code::Done)
@@ -87,13 +88,14 @@ impl Measure {
 impl Runs {
     fn run(&self, context: &mut Context) -> Result<Code, Failure> {
         let Some((program, arguments)) = self.command.split_first() else {
-            return Err(Failure::new(Kind::Usage, "a command is missing behind --"));
+            return Err(Failure::new(Kind::Usage, "a command is missing behind --")
+                .hint("larder measure run -- COMMAND"));
         };
         let mut runs = Vec::new();
         for _ in 0..self.repeat {
-            let cost = run(Command::new(program).args(arguments).stdout(Stdio::null())).map_err(
-                |error| Failure::new(Kind::Source, format!("{}: {error}", program.display())),
-            )?;
+            let output = if self.show { Stdio::inherit() } else { Stdio::null() };
+            let cost = run(Command::new(program).args(arguments).stdout(output))
+                .map_err(|error| Failure::file(Path::new(program), &error))?;
             runs.push(cost);
             if !cost.status.success() {
                 break;
@@ -120,6 +122,12 @@ impl Runs {
         }
         if context.format == Format::Json {
             context.out.json(&object)?;
+            return Ok(());
+        }
+        if self.show {
+            let median = |row: usize| rows.get(row).map_or("", |row| row[2].as_str());
+            let (wall, anonymous) = (median(1), median(5));
+            context.out.line(format!("{FAINT}[{wall}, {anonymous} of memory]{FAINT:#}"))?;
             return Ok(());
         }
         for line in columns(&rows, [20; 4]) {

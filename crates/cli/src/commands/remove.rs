@@ -31,7 +31,8 @@ impl Remove {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let found = self.items(context)?;
         if found.is_empty() {
-            return Err(Failure::new(Kind::NotFound, "nothing was found to remove"));
+            return Err(Failure::new(Kind::NotFound, "nothing was found to remove")
+                .hint("larder find shows what a query finds"));
         }
         if self.dry_run {
             let reader = context.reader()?;

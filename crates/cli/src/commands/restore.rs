@@ -1,6 +1,7 @@
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
-use crate::output::count;
+use crate::output::{count, plain};
+use larder_store::Error;
 use std::path::PathBuf;
 
 /// Put a backup in the store's place; what is there now is copied aside first
@@ -15,10 +16,20 @@ impl Restore {
         if !self.file.is_file() {
             return Err(Failure::new(
                 Kind::Source,
-                format!("{}: there is no such file", self.file.display()),
-            ));
+                format!("{}: there is no such file", plain(&self.file.display().to_string())),
+            )
+            .hint("name a file that larder backup made"));
         }
-        let restored = context.store_or_new()?.restore(&self.file)?;
+        let restored =
+            context.store_or_new()?.restore(&self.file).map_err(|error| match &error {
+                Error::Damaged { path, .. } | Error::NotAStore { path, .. }
+                    if *path == self.file =>
+                {
+                    Failure::new(Kind::Source, &error)
+                        .hint("name a file that larder backup made; the store is as it was")
+                }
+                _ => error.into(),
+            })?;
         let items = count(restored.items, "item");
         context.out.line(format!("{items} restored from {}", self.file.display()))?;
         context.out.line(format!("what was there before is in {}", restored.before.display()))?;

@@ -25,7 +25,10 @@ impl Undo {
             Some(id) => id,
             None => match reader.last_operation()? {
                 Some(row) => row.id,
-                None => return Err(Failure::new(Kind::NotFound, "there is nothing to undo")),
+                None => {
+                    return Err(Failure::new(Kind::NotFound, "there is nothing to undo")
+                        .hint("larder log lists what was done"));
+                }
             },
         };
         let mut store = context.store()?;

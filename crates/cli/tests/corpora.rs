@@ -1,0 +1,164 @@
+//! Address books that other programs wrote: every file is taken in, and what is taken comes back as it came.
+//!
+//! The files are no part of the project; `LARDER_CORPORA` says where they are.
+
+use crate::home::{Home, Run, no_corpora};
+use larder_store::Reader;
+use std::path::{Path, PathBuf};
+
+/// The folder of vCard files, where there is one. Nobody else has them, so their absence is no failure.
+fn folder() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
+    let corpora = std::env::var_os("LARDER_CORPORA").map_or(beside, PathBuf::from);
+    let folder = corpora.join("vcf");
+    if !folder.is_dir() {
+        no_corpora("corpora/vcf");
+        return None;
+    }
+    Some(folder.canonicalize().unwrap())
+}
+
+/// All address books in the folder and below.
+fn books(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            books(&path, found);
+        } else if path.extension().is_some_and(|end| end == "vcf" || end == "vcard") {
+            found.push(path);
+        }
+    }
+    found.sort();
+}
+
+#[test]
+fn every_book_comes_back() {
+    let Some(folder) = folder() else { return };
+    let mut files = Vec::new();
+    books(&folder, &mut files);
+    assert!(!files.is_empty(), "no address book is in {}", folder.display());
+    let home = Home::new();
+    for file in &files {
+        let (dir, rejects) = (home.work("store"), home.work("rejects.vcf"));
+        let _none = std::fs::remove_dir_all(&dir);
+        let _none = std::fs::remove_file(&rejects);
+        let (dir_text, path) = (dir.to_str().unwrap(), file.to_str().unwrap());
+        let run = home.run(&[
+            "--data-dir",
+            dir_text,
+            "import",
+            path,
+            "--rejects",
+            "rejects.vcf",
+            "--format",
+            "json",
+        ]);
+        let summary = explained(&run, path);
+        let bytes = std::fs::read(file).unwrap();
+        let taken = taken(&dir, &bytes, path);
+        let said = ["added", "beside"].map(|key| summary[key].as_u64().unwrap());
+        assert_eq!(taken, said[0] + said[1], "{path}");
+        if summary["rejected"] != 0 {
+            rejects_are_of(&std::fs::read(&rejects).expect(path), &bytes, path);
+        }
+        let check = home.run(&["--data-dir", dir_text, "check", "--rebuild"]);
+        assert!(
+            check.code == 0 && check.stdout().starts_with("sound: "),
+            "{path}: {}",
+            check.shown()
+        );
+    }
+}
+
+/// Exit code 0, or 3 with every rejection named by file, line and reason; the summary.
+fn explained(run: &Run, path: &str) -> serde_json::Value {
+    assert!(run.code == 0 || run.code == 3, "{path}: {}", run.shown());
+    let summary: serde_json::Value = serde_json::from_str(run.stdout().trim()).expect(path);
+    let errors = String::from_utf8_lossy(&run.err).into_owned();
+    let named = errors.lines().filter(|line| line.starts_with("left out: ")).count() as u64;
+    assert_eq!(summary["rejected"].as_u64().unwrap(), named, "{path}: {errors}");
+    assert_eq!(run.code == 3, named > 0, "{path}: {errors}");
+    let marks = ["left out: ", "warning: "];
+    for line in errors.lines() {
+        let Some(rest) = marks.iter().find_map(|mark| line.strip_prefix(mark)) else {
+            assert!(line.starts_with("note: "), "{path}: {line}");
+            continue;
+        };
+        let rest = rest.strip_prefix(path).unwrap_or_else(|| panic!("{path}: {line}"));
+        let rest = rest.strip_prefix(':').expect(line);
+        let (number, reason) = rest.split_once(": ").unwrap_or_else(|| panic!("{path}: {line}"));
+        let whole_file = reason.is_empty() || number.parse::<u64>().is_err();
+        assert!(whole_file || number.parse::<u64>().unwrap() > 0, "{path}: {line}");
+    }
+    summary
+}
+
+/// Every item of the store is a stretch of the file; how many there are.
+fn taken(dir: &Path, file: &[u8], path: &str) -> u64 {
+    let reader = Reader::open(dir).unwrap();
+    let mut taken = 0;
+    for collection in reader.collections().unwrap() {
+        let mut after = i64::MIN;
+        loop {
+            let page = reader.page(&collection, after, 100).unwrap();
+            let Some(last) = page.last() else { break };
+            after = last.row;
+            for head in &page {
+                let bytes = reader.source(head.row).unwrap().unwrap();
+                assert!(!bytes.is_empty(), "{path}: {}", head.uid);
+                assert!(
+                    contains(file, &bytes),
+                    "{path}: {} is not in it as it was taken",
+                    head.uid
+                );
+                taken += 1;
+            }
+        }
+    }
+    taken
+}
+
+/// Every line of the rejects is a line of the file.
+fn rejects_are_of(rejects: &[u8], file: &[u8], path: &str) {
+    assert!(!rejects.is_empty(), "{path}: nothing was kept");
+    for line in rejects.split(|&byte| byte == b'\n' || byte == b'\r') {
+        assert!(contains(file, line), "{path}: {:?} is not in it", String::from_utf8_lossy(line));
+    }
+}
+
+fn contains(all: &[u8], part: &[u8]) -> bool {
+    let Some(&first) = part.first() else { return true };
+    let mut from = 0;
+    while let Some(at) = all[from..].iter().position(|&byte| byte == first) {
+        if all[from + at..].starts_with(part) {
+            return true;
+        }
+        from += at + 1;
+    }
+    false
+}
+
+#[test]
+fn the_whole_folder_and_again() {
+    let Some(folder) = folder() else { return };
+    let home = Home::new();
+    let args = ["import", folder.to_str().unwrap(), "--format", "json"];
+    let run = home.run(&args);
+    assert!(run.code == 0 || run.code == 3, "{}", run.shown());
+    home.sound();
+    let first: serde_json::Value = serde_json::from_str(run.stdout().trim()).unwrap();
+    let before = home.run(&["export", "contacts"]).out;
+    let run = home.run(&args);
+    let again: serde_json::Value = serde_json::from_str(run.stdout().trim()).unwrap();
+    let number = |summary: &serde_json::Value, key: &str| summary[key].as_u64().unwrap();
+    for key in ["added", "updated", "beside"] {
+        assert_eq!(number(&again, key), 0, "{key} by the second import: {again}");
+    }
+    assert!(again["operation"].is_null(), "{again}");
+    let all = ["added", "updated", "beside", "unchanged"].map(|key| number(&first, key));
+    assert_eq!(number(&again, "unchanged"), all.iter().sum::<u64>());
+    assert_eq!(number(&again, "rejected"), number(&first, "rejected"));
+    assert!(before == home.run(&["export", "contacts"]).out, "the second import changed something");
+    assert_eq!(number(&first, "updated"), 0, "a card took another's place: {first}");
+    home.sound();
+}

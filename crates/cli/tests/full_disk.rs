@@ -1,0 +1,105 @@
+//! A disk that fills up ends an import with exit code 4 and loses nothing that was committed.
+//!
+//! Each size is a tmpfs of its own in a mount namespace of its own, which goes away with the shell that
+//! made it. Making one takes root's rights, or user namespaces.
+
+use crate::home::{Home, LARDER, Run, cards, left_out};
+
+/// Sizes of the disk, in kilobytes: too small for the store itself, and then full ever later.
+const SIZES: &[u64] = &[64, 400, 1000, 2500, 4000, 6000];
+const CONTACTS: u64 = 3000;
+
+/// What is done on the disk. $1 is the program, $2 the disk, $3 its size, $4 the book, $5 where the answers go.
+const SCRIPT: &str = r#"
+larder=$1 disk=$2 size=$3 book=$4 answers=$5
+mount -t tmpfs -o size="$size"k none "$disk" || exit 77
+said() { "$larder" --data-dir "$disk/store" "$@"; echo "exit $?"; }
+said import "$book" --batch 100 >"$answers/import" 2>&1
+said check >"$answers/check" 2>&1
+said find --count >"$answers/count" 2>&1
+said export contacts >"$answers/export" 2>&1
+mount -o remount,size=256m "$disk" || exit 78
+said check >"$answers/check-with-room" 2>&1
+said import "$book" --batch 100 >"$answers/again" 2>&1
+said export contacts >"$answers/whole" 2>/dev/null
+said check >"$answers/check-at-last" 2>&1
+"#;
+
+fn on_a_disk(home: &Home, size: u64) -> Run {
+    for name in ["disk", "answers"] {
+        std::fs::create_dir_all(home.work(name)).unwrap();
+    }
+    let mut command = home.program("unshare");
+    let root = std::fs::metadata("/proc/self")
+        .is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
+    if !root {
+        command.args(["--user", "--map-root-user"]);
+    }
+    command.args(["--mount", "/bin/sh", "-c", SCRIPT, "sh", LARDER]);
+    command.arg(home.work("disk")).arg(size.to_string());
+    command.arg(home.work("book.vcf")).arg(home.work("answers"));
+    match command.output() {
+        Ok(output) => home.finish(output),
+        Err(error) => {
+            let text = error.to_string().into_bytes();
+            let mut run = home.run(&["--version"]);
+            (run.code, run.err) = (77, text);
+            run
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up() {
+    for &size in SIZES {
+        let home = Home::new();
+        home.generate("book.vcf", CONTACTS, 11);
+        let run = on_a_disk(&home, size);
+        if run.code != 0 {
+            let why = run.stderr();
+            return left_out("full disk", &format!("cannot mount a tmpfs ({})", why.trim()));
+        }
+        let answer = |name: &str| std::fs::read(home.work("answers").join(name)).unwrap();
+        let text = |name: &str| String::from_utf8_lossy(&answer(name)).into_owned();
+        let import = text("import");
+        assert!(import.ends_with("exit 4\n"), "{size} kB: {import}");
+        assert!(
+            import.contains("error: no space left on the disk that holds "),
+            "{size} kB: {import}"
+        );
+        assert!(import.contains("\nhint: what was committed is kept"), "{size} kB: {import}");
+        let check = text("check-with-room");
+        let none = check.contains("there is no store") && check.ends_with("exit 1\n");
+        assert!(none || check.starts_with("sound: "), "{size} kB: {check}");
+        // What was there while the disk was full was a sum of whole batches, and in the file.
+        let count = text("count");
+        if !count.contains("there is no store") {
+            let items: u64 = count.lines().next().unwrap().parse().expect(&count);
+            assert!(items.is_multiple_of(100), "{size} kB: {items} items");
+            let kept = cards(&answer("export"));
+            assert_eq!(kept.len() as u64, items, "{size} kB");
+        }
+        assert!(text("again").ends_with("exit 0\n"), "{size} kB: {}", text("again"));
+        assert!(
+            text("check-at-last").starts_with("sound: "),
+            "{size} kB: {}",
+            text("check-at-last")
+        );
+        let original = cards(&std::fs::read(home.work("book.vcf")).unwrap());
+        assert!(cards(&answer("whole")) == original, "{size} kB: the export differs");
+    }
+}
+
+/// Standard output on a full disk, which every Linux has at hand.
+#[test]
+fn output_that_cannot_be_written() {
+    let home = Home::with_book();
+    if !std::path::Path::new("/dev/full").exists() {
+        return left_out("output that cannot be written", "there is no /dev/full");
+    }
+    for verb in ["find", "export contacts", "fields", "find --format json", "man", "log"] {
+        let run = home.shell(&format!("larder {verb} >/dev/full"));
+        assert_eq!(run.code, 5, "{verb}: {}", run.shown());
+        assert!(run.stderr().contains("no space left"), "{verb}: {}", run.shown());
+    }
+}

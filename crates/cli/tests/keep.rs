@@ -1,0 +1,141 @@
+//! `collections`, `export`, `check`, `backup`, `restore`, and where the store lies.
+
+use crate::home::{ANNA, BRUNO, CHLOE, Home};
+use insta::assert_snapshot;
+
+#[test]
+fn collections() {
+    let home = Home::with_book();
+    assert_snapshot!(home.run(&["collections"]).shown(), @"contacts              3 contacts");
+    assert_snapshot!(home.run(&["collections", "create", "friends"]).shown(), @"friends created");
+    assert_snapshot!(home.run(&["collections", "create", "friends"]).shown(), @r#"
+    ! error: there is a collection "friends" already
+    ! hint: choose another name
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["collections", "create", "a/b"]).shown(), @r#"
+    ! error: "a/b" cannot name a collection: a name is 1 to 200 characters, without control characters or /
+    ! hint: choose another name
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).shown(), @"contacts is now people");
+    assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).shown(), @r#"
+    ! error: there is no collection "contacts"
+    ! hint: larder collections lists them
+    exit 1
+    "#);
+    assert_snapshot!(home.run(&["collections", "list", "--format", "json"]).shown(), @r#"
+    {"name":"friends","kind":"contact","items":0}
+    {"name":"people","kind":"contact","items":3}
+    "#);
+    assert_snapshot!(home.run(&["collections", "remove", "people"]).shown(), @"people and 3 items removed; larder undo 4 brings them back");
+    assert_eq!(home.code(&["find"], 1).stdout(), "");
+    assert_snapshot!(home.run(&["undo"]).shown(), @"operation 4 is undone: 3 items put back; larder undo 5 does it again");
+    assert_eq!(home.ok(&["find", "--count"]), "3\n");
+    assert_snapshot!(home.run(&["collections", "remove", "nowhere"]).shown(), @r#"
+    ! error: there is no collection "nowhere"
+    ! hint: larder collections lists them
+    exit 1
+    "#);
+    home.sound();
+}
+
+#[test]
+fn export_is_what_came() {
+    let home = Home::with_book();
+    let book = [ANNA, BRUNO, CHLOE].concat();
+    assert_eq!(home.run(&["export", "contacts"]).stdout(), book);
+    assert_snapshot!(home.run(&["export", "contacts", "-o", "out.vcf"]).shown(), @"3 items written to out.vcf");
+    assert_eq!(std::fs::read_to_string(home.work("out.vcf")).unwrap(), book);
+    assert_snapshot!(home.run(&["export", "contacts", "-o", "json.vcf", "--format", "json"]).shown(), @r#"{"items":3}"#);
+    assert_snapshot!(home.run(&["export", "contact"]).shown(), @r#"
+    ! error: there is no collection "contact"
+    ! hint: larder collections lists them
+    exit 1
+    "#);
+    assert_snapshot!(home.run(&["export", "contacts", "-o", "no/such/folder.vcf"]).shown(), @r"
+    ! error: no/such/folder.vcf: there is no such file or folder
+    ! hint: check its name
+    exit 5
+    ");
+}
+
+#[test]
+fn check_says_sound() {
+    let home = Home::with_book();
+    for args in [&["check"][..], &["check", "--rebuild"]] {
+        let text = home.ok(args);
+        assert!(
+            text.starts_with("sound: 3 items\nformer versions  0 bytes of 0 versions\ndata.db "),
+            "{text}"
+        );
+    }
+    let report = &home.json(&["check", "--rebuild"])[0];
+    assert_eq!(report["faults"], serde_json::json!([]));
+    assert_eq!(report["items"], 3);
+    assert!(report["rebuilt"].as_u64() >= Some(3), "{report}");
+}
+
+#[test]
+fn backup_and_restore() {
+    let home = Home::with_book();
+    let text = home.ok(&["backup", "copy.db"]);
+    assert!(text.starts_with("copy.db written and verified, "), "{text}");
+    home.ok(&["remove", "uid:anna-1"]);
+    home.ok(&["backup", "later.db"]);
+    assert_snapshot!(home.run(&["restore", "copy.db"]).shown(), @r"
+    3 items restored from copy.db
+    what was there before is in [HOME]/home/.local/share/larder/data.db.before-restore
+    ");
+    assert_eq!(home.ok(&["find", "--count"]), "3\n");
+    home.sound();
+    // Into an empty place.
+    home.ok(&["restore", "later.db", "--data-dir", "elsewhere"]);
+    assert_eq!(home.ok(&["find", "--count", "--data-dir", "elsewhere"]), "2\n");
+    assert_snapshot!(home.run(&["restore", "missing.db"]).shown(), @r"
+    ! error: missing.db: there is no such file
+    ! hint: name a file that larder backup made
+    exit 5
+    ");
+    home.write("broken.db", "this is no store at all, and was never one");
+    assert_snapshot!(home.run(&["restore", "broken.db"]).shown(), @r"
+    ! error: broken.db is damaged: file is not a database
+    ! hint: name a file that larder backup made; the store is as it was
+    exit 5
+    ");
+    assert_snapshot!(home.run(&["backup", "broken.db"]).shown(), @r"
+    ! error: broken.db is there already, and no backup
+    ! hint: name another file: only an older backup is replaced
+    exit 5
+    ");
+    assert_snapshot!(home.run(&["backup", "no/such/folder.db"]).shown(), @r"
+    ! error: no/such/folder.db: there is no such file or folder
+    ! hint: check its name
+    exit 5
+    ");
+    assert_eq!(home.ok(&["find", "--count"]), "3\n");
+    home.sound();
+}
+
+/// `--data-dir`, else `LARDER_DIR`, else the configuration, else `$XDG_DATA_HOME/larder`; global options
+/// stand before the verb or after it.
+#[test]
+fn where_the_store_lies() {
+    let home = Home::new();
+    for (place, card) in [("one", ANNA), ("two", BRUNO), ("three", CHLOE)] {
+        home.write("card.vcf", card);
+        home.ok(&["--data-dir", place, "import", "card.vcf"]);
+    }
+    assert!(!home.data().exists());
+    let found = |args: &[&str], variable: &str| {
+        let output = home.command(args).env("LARDER_DIR", variable).output().unwrap();
+        home.finish(output).stdout().split_whitespace().nth(1).unwrap_or_default().to_string()
+    };
+    assert_eq!(found(&["find", "--data-dir", "one"], "two"), "Anna");
+    assert_eq!(found(&["--data-dir", "one", "find"], "two"), "Anna");
+    assert_eq!(found(&["find"], "two"), "Bruno");
+    home.configure(&format!("data-dir = {:?}\n", home.work("three").to_str().unwrap()));
+    assert_eq!(found(&["find"], "two"), "Bruno");
+    assert_eq!(found(&["find"], ""), "Chloé");
+    assert!(!home.data().exists());
+}

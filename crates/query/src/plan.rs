@@ -13,6 +13,10 @@ use larder_store::{VALUE_FIELDS, VALUE_LIMIT, Value, WORD_FIELD};
 /// More trigrams than this narrow no further. The last ones are taken: long texts that begin alike
 /// (`urn:uuid:...`) differ at their end.
 const TRIGRAMS: usize = 16;
+/// More look-ups than this in one statement are not worth it, and SQLite takes no more than 500.
+const LOOK_UPS: usize = 250;
+/// How deep an FTS5 expression may nest; its parser takes no more than some dozens.
+const NESTING: usize = 20;
 
 /// How a question's candidates are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,26 +82,37 @@ enum Breadth {
 /// A union of what several index look-ups name.
 struct Candidates {
     breadth: Breadth,
-    /// An FTS5 expression over trigrams.
-    text: Option<String>,
+    /// How many look-ups it takes.
+    look_ups: usize,
+    /// An expression over trigrams.
+    text: Option<Text>,
     /// SELECTs of items, with their arguments, and in words.
     values: Vec<(&'static str, Vec<Value>, String)>,
 }
 
 impl Candidates {
     fn text(expression: String) -> Narrow {
-        let candidates =
-            Candidates { breadth: Breadth::SomeText, text: Some(expression), values: Vec::new() };
-        Narrow::To(candidates)
+        let text = Some(Text { join: "", parts: vec![expression], nesting: 1 });
+        let breadth = Breadth::SomeText;
+        Narrow::To(Candidates { breadth, look_ups: 1, text, values: Vec::new() })
     }
 
     fn value(breadth: Breadth, select: &'static str, args: Vec<Value>, words: &str) -> Narrow {
         let values = vec![(select, args, format!("idx_value: {words}"))];
-        Narrow::To(Candidates { breadth, text: None, values })
+        Narrow::To(Candidates { breadth, look_ups: 1, text: None, values })
+    }
+
+    fn none(breadth: Breadth) -> Candidates {
+        Candidates { breadth, look_ups: 0, text: None, values: Vec::new() }
     }
 
     fn is_text(&self) -> bool {
         self.values.is_empty()
+    }
+
+    /// Would SQLite refuse it, or a scan be faster?
+    fn is_too_much(&self) -> bool {
+        self.look_ups > LOOK_UPS || self.text.as_ref().is_some_and(|text| text.nesting > NESTING)
     }
 
     fn plan(self) -> Plan {
@@ -107,7 +122,7 @@ impl Candidates {
             args.extend(with);
             steps.push(words);
         }
-        if let Some(expression) = self.text {
+        if let Some(expression) = self.text.map(|text| text.expression()) {
             selects.push("SELECT rowid FROM idx_text WHERE idx_text MATCH ?".into());
             selects.push("SELECT item FROM idx_large".into());
             steps.push(format!("idx_text: {expression}"));
@@ -118,6 +133,39 @@ impl Candidates {
             selects[0] = selects[0].replacen("SELECT", "SELECT DISTINCT", 1);
         }
         Plan::Index { sql: format!("{} ORDER BY 1", selects.join(" UNION ")), args, steps }
+    }
+}
+
+/// An FTS5 expression whose parts are joined by one operator.
+#[derive(Clone)]
+struct Text {
+    join: &'static str,
+    parts: Vec<String>,
+    /// How deep the parts nest.
+    nesting: usize,
+}
+
+impl Text {
+    fn joined(&self, join: &'static str, other: &Text) -> Text {
+        let mut text = Text { join, parts: Vec::new(), nesting: 1 };
+        for side in [self, other] {
+            // What the same operator joins needs no parentheses of its own.
+            if side.parts.len() == 1 || side.join == join {
+                text.parts.extend_from_slice(&side.parts);
+                text.nesting = text.nesting.max(side.nesting);
+            } else {
+                text.parts.push(side.expression());
+                text.nesting = text.nesting.max(side.nesting + 1);
+            }
+        }
+        text
+    }
+
+    fn expression(&self) -> String {
+        match &self.parts[..] {
+            [part] => part.clone(),
+            parts => format!("({})", parts.join(&format!(") {} (", self.join))),
+        }
     }
 }
 
@@ -157,9 +205,15 @@ fn narrowest(all: &[Query]) -> Narrow {
 }
 
 fn smaller(a: Candidates, b: Candidates) -> Candidates {
+    let look_ups = a.look_ups + b.look_ups;
     match (&a.text, &b.text) {
         (Some(x), Some(y)) if a.is_text() && b.is_text() => {
-            Candidates { text: Some(format!("({x}) AND ({y})")), ..a }
+            let both = Candidates {
+                text: Some(x.joined("AND", y)),
+                look_ups,
+                ..Candidates::none(a.breadth)
+            };
+            if both.is_too_much() { a } else { both }
         }
         _ if b.breadth < a.breadth => b,
         _ => a,
@@ -174,10 +228,14 @@ fn union(any: &[Query]) -> Narrow {
             Narrow::Nothing => {}
             Narrow::All => return Narrow::All,
             Narrow::To(next) => {
-                whole = Some(match whole {
+                let next = match whole {
                     None => next,
                     Some(whole) => both(whole, next),
-                });
+                };
+                if next.is_too_much() {
+                    return Narrow::All;
+                }
+                whole = Some(next);
             }
         }
     }
@@ -186,8 +244,9 @@ fn union(any: &[Query]) -> Narrow {
 
 fn both(mut a: Candidates, b: Candidates) -> Candidates {
     a.breadth = a.breadth.max(b.breadth);
+    a.look_ups += b.look_ups;
     a.text = match (a.text, b.text) {
-        (Some(x), Some(y)) => Some(format!("({x}) OR ({y})")),
+        (Some(x), Some(y)) => Some(x.joined("OR", &y)),
         (x, y) => x.or(y),
     };
     a.values.extend(b.values);
@@ -288,9 +347,12 @@ fn all_trigrams(text: &str) -> Option<String> {
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let mut trigrams: Vec<String> = starts
         .windows(4)
+        .map(|window| &text[window[0]..window[3]])
+        // An expression ends at a NUL.
+        .filter(|trigram| !trigram.contains('\0'))
         .rev()
         .take(TRIGRAMS)
-        .map(|window| format!("\"{}\"", text[window[0]..window[3]].replace('"', "\"\"")))
+        .map(|trigram| format!("\"{}\"", trigram.replace('"', "\"\"")))
         .collect();
     trigrams.sort_unstable();
     trigrams.dedup();

@@ -66,6 +66,7 @@ impl Store {
         if !batch.changed() {
             return Ok(Applied { seq: seq - 1, outcomes });
         }
+        derived::give_up_others(&tx, &self.deriver)?;
         let id = batch.finish(operation)?;
         tx.commit()?;
         operation.id = Some(id);
@@ -261,6 +262,9 @@ impl<'a> Batch<'a> {
     }
 
     fn put(&mut self, index: usize, put: Put) -> Result<Outcome, Trouble> {
+        if matches!(put.expect, Expect::At(_)) && self.find_collection(&put.collection)?.is_none() {
+            return Ok(Outcome::Conflict(None, None));
+        }
         let into = self.collection(&put.collection, Kind::Contact)?;
         let Some(item) = self.find(into.id, &put.uid)? else {
             return match put.expect {
@@ -578,7 +582,7 @@ impl Batch<'_> {
             .optional()?;
         let Some(name) = name else { return Ok(Outcome::Conflict(None, None)) };
         if self.find_collection(&name)?.is_some() {
-            return Ok(Outcome::Conflict(None, None));
+            return Err(Trouble::Store(Error::CollectionExists { name }));
         }
         self.keep_collection(id, Some(&name), true)?;
         self.tx

@@ -26,8 +26,7 @@ impl Store {
     /// Returns the copy's size in bytes.
     pub fn backup(&self, to: &Path) -> Result<u64> {
         if to.exists() {
-            let old = connect(to, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(at(to))?;
-            schema::standing(&old, to)?;
+            replaceable(to)?;
         }
         copy(&self.conn, &self.path, to)?;
         Ok(fs::metadata(to).map_err(file(to))?.len())
@@ -38,9 +37,9 @@ impl Store {
     pub fn restore(&mut self, from: &Path) -> Result<Restored> {
         let lock = self.locks.acquire()?;
         self.recover(&lock)?;
+        let staged = staged(&self.directory, from)?;
         let before = self.directory.copy_before("restore");
         copy(&self.conn, &self.path, &before)?;
-        let staged = staged(&self.directory, from)?;
         let mut put = || -> rusqlite::Result<u64> {
             let backup = Backup::new(&staged.conn, &mut self.conn)?;
             backup.run_to_completion(i32::MAX, Duration::ZERO, None)?;
@@ -59,6 +58,18 @@ impl Store {
         self.refresh()?;
         Ok(Restored { before, items })
     }
+}
+
+/// Refuses a file that is no backup. One in write-ahead mode is a store in use, perhaps this very one.
+fn replaceable(to: &Path) -> Result<()> {
+    let old = connect(to, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(at(to))?;
+    schema::standing(&old, to)?;
+    let mode: String =
+        old.pragma_query_value(None, "journal_mode", |row| row.get(0)).map_err(at(to))?;
+    if mode == "wal" {
+        return Err(file(to)(std::io::Error::other("is a store in use, not a backup")));
+    }
+    Ok(())
 }
 
 /// A verified copy of a backup in the data directory, of the newest version, with an epoch of its own. It is

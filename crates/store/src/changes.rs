@@ -5,6 +5,7 @@ use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::meta;
 use crate::{Kind, Seq};
+use rusqlite::Connection;
 use std::fmt;
 
 /// A place in a store's log: all up to and including this change was seen.
@@ -60,8 +61,13 @@ pub enum NewsKind {
 impl Reader {
     /// The cursor behind everything that is there now.
     pub fn now(&self) -> Result<Cursor> {
+        let tx = self.conn.unchecked_transaction().map_err(at(&self.path))?;
+        self.now_in(&tx)
+    }
+
+    fn now_in(&self, tx: &Connection) -> Result<Cursor> {
         let epoch = self.meta_text("epoch")?;
-        let seq = meta(&self.conn, "seq").map_err(at(&self.path))?;
+        let seq = meta(tx, "seq").map_err(at(&self.path))?;
         Ok(Cursor { epoch, at: (seq, i64::MAX) })
     }
 
@@ -76,12 +82,14 @@ impl Reader {
     /// # Errors
     /// [`Error::Expired`] where removals since the cursor are no longer kept, or the store was replaced.
     pub fn changes_since(&self, cursor: &Cursor, limit: usize) -> Result<(Vec<News>, Cursor)> {
-        let epoch = self.meta_text("epoch")?;
         // One transaction: what is kept, and what happened, must be of the same moment.
         let tx = self.conn.unchecked_transaction().map_err(at(&self.path))?;
+        let now = self.now_in(&tx)?;
         let oldest = meta(&tx, "oldest").map_err(at(&self.path))?;
         let fresh = cursor.at == (0, 0);
-        if epoch != cursor.epoch || (!fresh && cursor.at.0 + 1 < oldest) {
+        // A cursor in the middle of a batch needs the rest of that batch, too.
+        let next = cursor.at.0 + i64::from(cursor.at.1 == i64::MAX);
+        if now.epoch != cursor.epoch || (!fresh && next < oldest) {
             return Err(Error::Expired);
         }
         let run = || -> rusqlite::Result<Vec<News>> {
@@ -102,8 +110,9 @@ impl Reader {
             .collect()
         };
         let found = run().map_err(at(&self.path))?;
-        let place = found.last().map_or(cursor.at, |last| (last.seq, last.ordinal));
-        Ok((found, Cursor { epoch, at: place }))
+        let last = found.last().filter(|_| found.len() >= limit);
+        let at = last.map_or(now.at, |last| (last.seq, last.ordinal));
+        Ok((found, Cursor { at, ..now }))
     }
 }
 

@@ -90,6 +90,19 @@ pub(crate) fn mark_whole(conn: &Connection, deriver: &Deriver) -> rusqlite::Resu
     Ok(())
 }
 
+/// Gives up the sets that another program, or another locale, has begun to fill since this store was opened: with
+/// rows of this one's making among them they are nobody's. The next refresh fills them anew.
+pub(crate) fn give_up_others(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<()> {
+    for set in IndexSet::ALL {
+        let fingerprint = set.fingerprint(deriver);
+        let state = set.state(conn)?.unwrap_or_default();
+        if state != fingerprint && progress(&state, &fingerprint).is_none() {
+            set.set_state(conn, "empty")?;
+        }
+    }
+    Ok(())
+}
+
 /// Index rows of a batch, gathered so that they are written in key order: a third of the time at a
 /// hundred thousand items, since each page of an index is touched once a batch.
 #[derive(Default)]

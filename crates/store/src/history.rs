@@ -282,7 +282,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Forgotten`] where former versions are no longer kept, [`Error::AlreadyUndone`],
-    /// [`Error::NoOperation`].
+    /// [`Error::NoOperation`]; [`Error::CollectionExists`] where another collection has the name of one that has
+    /// to come back.
     pub fn undo(&mut self, id: OperationId, at: i64) -> Result<Undo> {
         self.writable()?;
         let of = self.undoable(id)?;
@@ -295,8 +296,11 @@ impl Store {
         let mut operation = Operation::new("undo", format!("operation {id}, {}", of.verb), at);
         operation.undoes = Some(id);
         let mut undo = Undo::default();
-        let (first, last) = self.collection_changes(id).map_err(sql(&self.path))?;
-        let mut batch = first;
+        let first = self.collections_before(id).map_err(sql(&self.path))?;
+        if !first.is_empty() {
+            put_back(self, &mut operation, first)?;
+        }
+        let mut batch = Vec::new();
         for handle in handles {
             match self.step(id, handle).map_err(sql(&self.path))? {
                 Step::Nothing => {}
@@ -307,7 +311,7 @@ impl Store {
                 undo.items += put_back(self, &mut operation, std::mem::take(&mut batch))?;
             }
         }
-        batch.extend(last);
+        batch.extend(self.collections_after(id).map_err(sql(&self.path))?);
         batch.push(Change::Undone(id));
         batch.extend(of.undoes.map(Change::Redone));
         undo.items += put_back(self, &mut operation, batch)?;
@@ -399,9 +403,11 @@ impl Store {
         };
         let mut before: Option<Option<State>> = None;
         let mut left: Option<Option<State>> = None;
+        let mut erased = false;
         for former in self.formers(handle)? {
             let ended = self.of(id, former.seq)?;
             let began = self.of(id, former.before)?;
+            erased |= (ended || began) && former.state.is_none();
             if ended && before.is_none() {
                 // A version that the operation itself made is not what was before it: nothing was.
                 before = Some(if began { None } else { former.state.clone() });
@@ -419,7 +425,9 @@ impl Store {
         let before = before.flatten();
         let left = left.flatten();
         let bytes = |state: &Option<State>| state.as_ref().map(|state| state.bytes.clone());
-        if bytes(&before) == bytes(&now) {
+        // What is so already, and what the operation left as it was; of what was purged nobody can say.
+        let untouched = bytes(&before) == bytes(&left) && !erased;
+        if untouched || bytes(&before) == bytes(&now) {
             return Ok(Step::Nothing);
         }
         if bytes(&left) != bytes(&now) {
@@ -485,39 +493,75 @@ impl Store {
             .collect()
     }
 
-    /// What to do to collections before the items, and what after them: newest change first.
-    fn collection_changes(&self, id: OperationId) -> rusqlite::Result<(Vec<Change>, Vec<Change>)> {
-        let mut select = self.conn.prepare_cached(
-            "SELECT f.collection, f.name, f.removed, c.name, c.removed
-             FROM batch b JOIN collection_former f ON f.seq = b.seq
-             JOIN collection c ON c.id = f.collection
-             WHERE b.operation = ?1 ORDER BY f.seq DESC, f.ordinal DESC",
-        )?;
-        let rows = select
-            .query_map([id], |row| {
-                let was: (Option<String>, bool) = (row.get(1)?, row.get(2)?);
-                let is: (String, bool) = (row.get(3)?, row.get(4)?);
-                Ok((row.get::<_, i64>(0)?, was, is))
-            })?
+    /// What to do to collections before the items are put back: those that the items were in, and those that
+    /// the operation renamed or removed, the newest change first.
+    fn collections_before(&self, id: OperationId) -> rusqlite::Result<Vec<Change>> {
+        let mut changes = self
+            .conn
+            .prepare_cached(
+                "SELECT DISTINCT c.id
+                 FROM batch b JOIN former f ON f.seq = b.seq JOIN collection c ON c.id = f.collection
+                 WHERE b.operation = ?1 AND c.removed = 1 AND f.uid IS NOT NULL
+                   AND f.before NOT IN (SELECT seq FROM batch WHERE operation = ?1)",
+            )?
+            .query_map([id], |row| row.get(0).map(Change::RestoreCollection))?
             .collect::<rusqlite::Result<Vec<_>>>()?;
-        let (mut first, mut last) = (Vec::new(), Vec::new());
-        for (collection, (was, was_removed), (is, is_removed)) in rows {
-            match was {
-                None if !is_removed => last.push(Change::RemoveCollection(is)),
-                Some(_) if was_removed && !is_removed => last.push(Change::RemoveCollection(is)),
-                Some(was) if !was_removed => {
-                    if is_removed {
-                        first.push(Change::RestoreCollection(collection));
-                    }
-                    if was != is {
-                        first.push(Change::RenameCollection(is, was));
-                    }
+        for Changed { collection, was, is, is_removed } in self.collections_changed(id)? {
+            let Some(was) = was else {
+                // Empty, it may have the name that another one is to get back; else it waits for its items.
+                if !is_removed {
+                    changes.push(Change::RemoveCollection(is));
                 }
-                _ => {}
+                continue;
+            };
+            if is_removed {
+                changes.push(Change::RestoreCollection(collection));
+            }
+            if was != is {
+                changes.push(Change::RenameCollection(is, was));
             }
         }
-        Ok((first, last))
+        Ok(changes)
     }
+
+    /// The collections that were not there before the operation: to be taken away after their items.
+    fn collections_after(&self, id: OperationId) -> rusqlite::Result<Vec<Change>> {
+        let changed = self.collections_changed(id)?.into_iter();
+        let made = changed.filter(|changed| changed.was.is_none() && !changed.is_removed);
+        Ok(made.map(|made| Change::RemoveCollection(made.is)).collect())
+    }
+
+    fn collections_changed(&self, id: OperationId) -> rusqlite::Result<Vec<Changed>> {
+        let mut select = self.conn.prepare_cached(
+            "SELECT f.collection, iif(f.removed, NULL, f.name), c.name, c.removed
+             FROM batch b JOIN collection_former f ON f.seq = b.seq
+             JOIN collection c ON c.id = f.collection
+             WHERE b.operation = ?1 ORDER BY f.seq, f.ordinal",
+        )?;
+        let rows = select.query_map([id], |row| {
+            let (collection, was) = (row.get(0)?, row.get(1)?);
+            Ok(Changed { collection, was, is: row.get(2)?, is_removed: row.get(3)? })
+        })?;
+        // The oldest row of a collection says what it was before the operation.
+        let mut changed: Vec<Changed> = Vec::new();
+        for row in rows {
+            let row = row?;
+            if changed.iter().all(|known| known.collection != row.collection) {
+                changed.push(row);
+            }
+        }
+        changed.reverse();
+        Ok(changed)
+    }
+}
+
+/// A collection that an operation made, renamed, removed or brought back.
+struct Changed {
+    collection: i64,
+    /// Its name before the operation; `None`: it was not there.
+    was: Option<String>,
+    is: String,
+    is_removed: bool,
 }
 
 struct Former {

@@ -7,6 +7,7 @@
 
 use crate::directory::Directory;
 use crate::error::{Result, file};
+use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -27,6 +28,15 @@ pub(crate) struct WriteLock<'a> {
     locks: &'a Locks,
     /// The former owner died while it held the lock.
     pub(crate) unclean: bool,
+    /// Somebody made sure since that nothing is wrong.
+    verified: Cell<bool>,
+}
+
+impl WriteLock<'_> {
+    /// Takes the former owner's mark away: what it left was looked at, and nothing is wrong with it.
+    pub(crate) fn verified(&self) {
+        self.verified.set(true);
+    }
 }
 
 fn open(path: &Path) -> Result<File> {
@@ -70,7 +80,7 @@ impl Locks {
         let unclean = at.read_to_string(&mut mark).is_err() || !mark.is_empty();
         // On a full disk the mark may fail; the work then fails by itself, cleanly.
         let _unmarked = replace(&self.lock, "writing\n");
-        Ok(WriteLock { locks: self, unclean })
+        Ok(WriteLock { locks: self, unclean, verified: Cell::new(false) })
     }
 
     /// Writes the number of the last batch where other processes watch. A bell that cannot be rung is
@@ -82,7 +92,9 @@ impl Locks {
 
 impl Drop for WriteLock<'_> {
     fn drop(&mut self) {
-        let _left = replace(&self.locks.lock, "");
+        if !self.unclean || self.verified.get() {
+            let _left = replace(&self.locks.lock, "");
+        }
         let _held = self.locks.lock.unlock();
     }
 }

@@ -5,7 +5,7 @@ use crate::batch::{Change, Operation, Outcome};
 use crate::error::{Error, Result, at};
 use crate::handle::Handle;
 use crate::history;
-use crate::store::Store;
+use crate::store::{Store, meta, set_meta};
 use rusqlite::Connection;
 use std::path::Path;
 
@@ -57,7 +57,8 @@ fn purge_copy(copy: &Path, handles: &[Handle]) -> Result<()> {
         conn.pragma_update(None, "secure_delete", true)?;
         let tx = crate::store::immediate(&conn)?;
         for &handle in handles {
-            history::erase(&tx, handle)?;
+            let (_, bytes) = history::erase(&tx, handle)?;
+            set_meta(&tx, "former_bytes", meta(&tx, "former_bytes")? - bytes)?;
             tx.execute(
                 "UPDATE blob SET uses = uses - 1 WHERE hash IN (SELECT blob FROM source
                    WHERE item IN (SELECT id FROM item WHERE handle = ?1))",

@@ -200,8 +200,8 @@ fn set_version(conn: &Connection, (major, minor): (i64, i64)) -> rusqlite::Resul
     conn.pragma_update(None, "user_version", major * 1000 + minor)
 }
 
-/// Takes the file from version `from` to the newest that `steps` reach, with a copy of it made first.
-/// Fails with nothing changed where no step starts from a version on the way.
+/// Takes the file from version `from` to the one known here, with a copy of it made first. Fails with nothing
+/// changed, and no copy made, where the steps do not lead there.
 pub(crate) fn migrate(
     conn: &mut Connection,
     directory: &Directory,
@@ -209,18 +209,99 @@ pub(crate) fn migrate(
     steps: &[Migration],
 ) -> Result<()> {
     let path = directory.data();
-    let copy = directory.copy_before(&format!("migration-{}.{}", from.0, from.1));
-    crate::backup::copy(conn, &path, &copy)?;
-    let tx = conn.transaction().map_err(at(&path))?;
     let mut version = from;
+    let mut way = Vec::new();
     while let Some(step) = steps.iter().find(|step| step.from == version) {
-        tx.execute_batch(step.sql).map_err(at(&path))?;
+        way.push(step.sql);
         version = step.to;
     }
-    if version != (MAJOR, MINOR) && version == from {
+    if version != (MAJOR, MINOR) {
         let what = format!("no way is known from schema {}.{}", from.0, from.1);
         return Err(Error::Damaged { path, what });
     }
+    let copy = directory.copy_before(&format!("migration-{}.{}", from.0, from.1));
+    crate::backup::copy(conn, &path, &copy)?;
+    let tx = conn.transaction().map_err(at(&path))?;
+    for sql in way {
+        tx.execute_batch(sql).map_err(at(&path))?;
+    }
     set_version(&tx, version).map_err(at(&path))?;
     tx.commit().map_err(at(&path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Store};
+    use std::path::PathBuf;
+
+    /// Two made-up steps that lead here from versions that never were.
+    const STEPS: &[Migration] = &[
+        Migration {
+            from: (0, 1),
+            to: (0, 2),
+            sql: "CREATE TABLE made(a); INSERT INTO made VALUES(7)",
+        },
+        Migration { from: (0, 2), to: (MAJOR, MINOR), sql: "UPDATE made SET a = a + 1" },
+    ];
+
+    /// Looks at what came of a migration, at the file, and at the copies beside it.
+    type Look<'a> = &'a dyn Fn(Result<()>, &Connection, &[PathBuf]);
+
+    /// Migrates a file of version 0.1 by these steps.
+    fn check(steps: &[Migration], expect: Look<'_>) {
+        let scratch = tempfile::tempdir().expect("a scratch directory");
+        let dir = scratch.path().join("data");
+        let options = Options { create: true, ..Options::default() };
+        drop(Store::open(&dir, &options).expect("a store"));
+        let directory = Directory::new(&dir);
+        let mut conn = Connection::open(directory.data()).expect("its file");
+        set_version(&conn, (0, 1)).expect("an older version");
+        assert_eq!(standing(&conn, &dir).expect("a header"), Standing::Older(0, 1));
+        let result = migrate(&mut conn, &directory, (0, 1), steps);
+        expect(result, &conn, &directory.copies().expect("a directory"));
+    }
+
+    fn version(conn: &Connection) -> i64 {
+        conn.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a version")
+    }
+
+    #[test]
+    fn steps_lead_here_and_leave_a_copy() {
+        check(STEPS, &|result, conn, copies| {
+            result.expect("a way");
+            assert_eq!(version(conn), MAJOR * 1000 + MINOR);
+            let made: i64 =
+                conn.query_row("SELECT a FROM made", [], |row| row.get(0)).expect("a row");
+            assert_eq!(made, 8);
+            let [copy] = copies else { panic!("one copy: {copies:?}") };
+            assert!(copy.ends_with("data.db.before-migration-0.1"));
+            let copy = Connection::open(copy).expect("the copy");
+            assert_eq!(version(&copy), 1);
+            assert!(copy.prepare("SELECT a FROM made").is_err(), "the copy is of before");
+        });
+    }
+
+    #[test]
+    fn steps_that_do_not_lead_here_change_nothing() {
+        for steps in [&STEPS[..0], &STEPS[..1], &STEPS[1..]] {
+            check(steps, &|result, conn, copies| {
+                assert!(matches!(result, Err(Error::Damaged { .. })), "{result:?}");
+                assert_eq!((version(conn), copies.len()), (1, 0));
+                assert!(conn.prepare("SELECT a FROM made").is_err());
+            });
+        }
+    }
+
+    #[test]
+    fn a_step_that_fails_changes_nothing() {
+        let broken =
+            Migration { from: (0, 2), to: (MAJOR, MINOR), sql: "UPDATE nothing SET a = 1" };
+        let first = Migration { from: (0, 1), to: (0, 2), sql: STEPS[0].sql };
+        check(&[first, broken], &|result, conn, copies| {
+            assert!(matches!(result, Err(Error::Sqlite { .. })), "{result:?}");
+            assert_eq!((version(conn), copies.len()), (1, 1));
+            assert!(conn.prepare("SELECT a FROM made").is_err());
+        });
+    }
 }

@@ -61,6 +61,7 @@ impl Store {
             let mut conn = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(at(&path))?;
             if lock.unclean {
                 quick_check(&conn, &path)?;
+                lock.verified();
             }
             let read_only = settle(&mut conn, &directory, options)?;
             (conn, read_only)
@@ -107,7 +108,11 @@ impl Store {
     /// After a writer died in mid-write: SQLite rolls its transaction back by itself; this makes sure
     /// that nothing else is wrong before anything is written on top.
     pub(crate) fn recover(&self, lock: &WriteLock<'_>) -> Result<()> {
-        if lock.unclean { quick_check(&self.conn, &self.path) } else { Ok(()) }
+        if lock.unclean {
+            quick_check(&self.conn, &self.path)?;
+            lock.verified();
+        }
+        Ok(())
     }
 }
 

@@ -1,0 +1,332 @@
+//! The property that everything rests on: for any book and any question, the plan's answer is that of a
+//! plain walk, with whatever indexes there are.
+
+use crate::book::{Book, Stale, card};
+use larder_format::field::FIELDS;
+use larder_query::{Find, Op, Query, Sort, Subject, Test, find, walk};
+use larder_store::{Change, Expect, Reader};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Texts that are in cards and in questions.
+const POOL: &[&str] = &[
+    "anna",
+    "Änne",
+    "ANNA",
+    "Anna Maria",
+    "Müller",
+    "Muller",
+    "MÜLLER & Söhne",
+    "Straße",
+    "STRASSE",
+    "ß",
+    "ss",
+    "İstanbul",
+    "ıstanbul",
+    "ISTANBUL",
+    "王小明",
+    "小",
+    "明",
+    "か",
+    "が",
+    "김철수",
+    "Ёлка",
+    "елка",
+    "علي",
+    "שָׁלוֹם",
+    "שלום",
+    "o'brien",
+    "O’Brien",
+    "a",
+    "B",
+    "é",
+    "e\u{301}",
+    "x y",
+    "1",
+    "12",
+    "100%",
+    "%",
+    "_",
+    "\"",
+    "\\",
+    "\"quoted\"",
+    "'",
+    "*",
+    "a*b",
+    ";",
+    "a\nb",
+    "\t",
+    "",
+    " ",
+    "anna@example.org",
+    "example",
+    ".org",
+    "@",
+    "tel",
+    "AND",
+    "NEAR(",
+    "+43 (664) 123-45 67",
+    "06641234567",
+    "664 123",
+    "123",
+    "4567",
+    "٠٦٦٤١٢٣",
+    "١٢٣",
+    "++",
+    "1970-01-01",
+    "1970",
+    "--02-29",
+    "https://example.org/",
+    "u1",
+    "U1",
+    "u2",
+    "ﬁ",
+    "fi",
+    "Ⅷ",
+    "½",
+    "K",
+    "\u{10ffff}",
+    "\u{d7ff}",
+    "\0",
+    "ann\0",
+    "\u{200d}",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    let one = || select(POOL).prop_map(str::to_string);
+    prop_oneof![
+        12 => one(),
+        3 => (one(), one()).prop_map(|(a, b)| format!("{a} {b}")),
+        2 => (one(), one()).prop_map(|(a, b)| a + &b),
+        2 => (one(), 0..6usize, 0..6usize).prop_map(|(text, from, length)| {
+            text.chars().skip(from).take(length).collect()
+        }),
+        // Around the length at which values are cut.
+        1 => (110..130usize, select(&["x", "é", "王", "𝒳"][..]), one())
+            .prop_map(|(length, fill, end)| fill.repeat(length / fill.len()) + &end),
+        1 => "\\PC{0,4}",
+    ]
+}
+
+/// A value as a card has it: escaped, on one line.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\n', "\\n").replace(',', "\\,").replace(';', "\\;")
+}
+
+fn line() -> impl Strategy<Value = String> {
+    let properties = &[
+        "FN",
+        "FN",
+        "N",
+        "N",
+        "NICKNAME",
+        "EMAIL",
+        "EMAIL",
+        "EMAIL;TYPE=WORK",
+        "TEL",
+        "TEL;TYPE=CELL",
+        "TEL;TYPE=WORK,FAX",
+        "TEL;TYPE=HOME;VALUE=uri",
+        "ORG",
+        "TITLE",
+        "NOTE",
+        "URL",
+        "BDAY",
+        "CATEGORIES",
+        "ADR;TYPE=HOME",
+        "IMPP",
+        "X-EVOLUTION-FILE-AS",
+        "X-EVOLUTION-SPOUSE",
+        "X-EVOLUTION-LIST",
+        "X-JABBER",
+        "GEO",
+        "PHOTO;ENCODING=b",
+        "LABEL;TYPE=WORK",
+        "KEY;TYPE=PGP",
+        "REV",
+        "X-UNKNOWN",
+        "item1.TEL",
+    ];
+    (select(&properties[..]), vec(text(), 1..3)).prop_map(|(name, values)| {
+        let values: Vec<String> = values.iter().map(|value| escaped(value)).collect();
+        format!("{name}:{}\n", values.join(";"))
+    })
+}
+
+fn one_card() -> impl Strategy<Value = String> {
+    let uid = prop_oneof![2 => Just(String::new()), 5 => (0..12).prop_map(|n| format!("UID:u{n}\n")),
+        1 => text().prop_map(|uid| format!("UID:{}\n", escaped(&uid)))];
+    let long = prop_oneof![
+        30 => Just(String::new()),
+        1 => select(POOL).prop_map(|text| format!("NOTE:{}\n", escaped(text).repeat(70_000 / (text.len() + 1)))),
+    ];
+    (uid, vec(line(), 1..7), long)
+        .prop_map(|(uid, lines, long)| card(&(uid + "X-A:b\n" + &lines.concat() + &long)))
+}
+
+fn one_test() -> impl Strategy<Value = Query> {
+    let names = vec!["uid", "full_name", "email", "phone", "given_name", "note", "org"];
+    let subject = prop_oneof![
+        8 => (0..FIELDS.len()).prop_map(|row| Subject::Field(&FIELDS[row])),
+        8 => select(names).prop_map(|name| Subject::Field(larder_format::field::field(name).unwrap())),
+        2 => Just(Subject::Any),
+        1 => Just(Subject::Nothing),
+    ];
+    let op = select(vec![Op::Contains, Op::Is, Op::BeginsWith, Op::EndsWith, Op::Exists]);
+    (subject, op, text()).prop_map(|(subject, op, text)| {
+        let text = if op == Op::Exists { String::new() } else { text };
+        Query::Test(Test { subject, op, text })
+    })
+}
+
+fn query() -> impl Strategy<Value = Query> {
+    let leaf =
+        prop_oneof![6 => text().prop_map(Query::Word), 10 => one_test(), 1 => Just(Query::All)];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            3 => vec(inner.clone(), 0..4).prop_map(Query::And),
+            3 => vec(inner.clone(), 0..4).prop_map(Query::Or),
+            2 => inner.prop_map(|query| Query::Not(Box::new(query))),
+        ]
+    })
+}
+
+fn sort() -> impl Strategy<Value = Option<Sort>> {
+    let names = vec!["file_as", "full_name", "full_name", "email", "phone", "version"];
+    let sort = (select(names), any::<bool>()).prop_map(|(name, descending)| {
+        Some(Sort { field: larder_format::field::field(name).unwrap(), descending })
+    });
+    prop_oneof![1 => Just(None), 1 => sort]
+}
+
+fn asked() -> impl Strategy<Value = Find> {
+    let collection =
+        prop_oneof![3 => Just(None), 1 => select(&["contacts", "work"][..]).prop_map(Some)];
+    let limit = prop_oneof![3 => Just(None), 1 => (0..4usize).prop_map(Some)];
+    (query(), collection, sort(), limit).prop_map(|(query, collection, sort, limit)| Find {
+        query,
+        collection: collection.map(str::to_string),
+        sort,
+        limit,
+    })
+}
+
+/// The plan finds what the walk finds, in its order.
+fn check(reader: &Reader, asked: &Find) {
+    let found = find(reader, asked).unwrap_or_else(|error| panic!("{error}: {asked:?}"));
+    let walked = walk(reader, asked).unwrap();
+    assert_eq!(found.rows(), walked.rows(), "{}: {asked:?}", found.explain.plan.join("; "));
+    assert_eq!(found.len(), walked.len());
+    assert_eq!(found.explain.returned, found.len() as u64);
+    assert_eq!(found.explain.matched, walked.explain.matched);
+    let parsed = Query::parse_sexp(&asked.query.to_string());
+    assert_eq!(parsed.as_ref(), Ok(&asked.query));
+    let mut given = Vec::new();
+    found
+        .each(reader, &mut |head, bytes| {
+            assert_eq!(reader.source(head.row).unwrap().as_deref(), Some(bytes));
+            given.push(head.row);
+            true
+        })
+        .unwrap();
+    assert_eq!(given, found.rows());
+}
+
+fn book(cards: &[String], more: &[String]) -> Book {
+    let mut book = Book::of(cards.iter().map(String::as_str));
+    book.apply(vec![Change::CreateCollection("work".into(), larder_store::Kind::Contact)]);
+    book.put("work", more.iter().map(String::as_str));
+    book
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn plan_and_walk(
+        cards in vec(one_card(), 1..10),
+        more in vec(one_card(), 0..3),
+        asked in vec(asked(), 1..24),
+    ) {
+        let book = book(&cards, &more);
+        let reader = book.reader();
+        for asked in &asked {
+            check(&reader, asked);
+        }
+    }
+
+    #[test]
+    fn plan_and_walk_after_edits(
+        cards in vec(one_card(), 2..8),
+        edits in vec(one_card(), 1..8),
+        removed in 0..8usize,
+        asked in vec(asked(), 1..12),
+    ) {
+        let mut book = book(&cards, &[]);
+        book.put("contacts", edits.iter().map(String::as_str));
+        let collection = book.reader().collections().unwrap().remove(0);
+        let items = book.reader().page(&collection, 0, 99).unwrap();
+        let gone = items[removed % items.len()].handle;
+        book.apply(vec![Change::Remove(gone, Expect::Anything)]);
+        prop_assert_eq!(book.store.check().unwrap().faults, []);
+        let reader = book.reader();
+        for asked in &asked {
+            check(&reader, asked);
+        }
+    }
+
+    #[test]
+    fn plan_and_walk_without_indexes(
+        cards in vec(one_card(), 1..6),
+        stale in select(vec![&Stale::ALL[..1], &Stale::ALL[1..], Stale::ALL]),
+        asked in vec(asked(), 1..8),
+    ) {
+        let (_scratch, reader) = book(&cards, &[]).with_stale(stale);
+        for asked in &asked {
+            check(&reader, asked);
+        }
+    }
+
+    #[test]
+    fn what_people_type(
+        cards in vec(one_card(), 1..6),
+        lines in vec(vec(typed(), 0..5), 1..12),
+    ) {
+        let book = book(&cards, &[]);
+        let reader = book.reader();
+        for line in lines {
+            if let Ok(query) = Query::parse(&line.join(" ")) {
+                check(&reader, &Find { query, collection: None, sort: None, limit: None });
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_makes_a_parser_panic(text in "\\PC{0,40}", sexp in "[()a-z\"\\\\# -]{0,60}") {
+        for text in [text, sexp] {
+            for parsed in [Query::parse(&text), Query::parse_sexp(&text)] {
+                match parsed {
+                    Ok(query) => prop_assert_eq!(Query::parse_sexp(&query.to_string()), Ok(query)),
+                    Err(error) => prop_assert!(error.at <= text.chars().count() + 1, "{}", error),
+                }
+            }
+        }
+    }
+}
+
+/// A part of a search line.
+fn typed() -> impl Strategy<Value = String> {
+    let field =
+        select(&["name", "email", "phone", "uid", "any", "note", "birthday", "has", "nofield"][..]);
+    let quoted = |text: String| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+    prop_oneof![
+        4 => text(),
+        3 => text().prop_map(quoted),
+        3 => (field.clone(), select(&["", "=", "*"][..]), text())
+            .prop_map(|(field, op, text)| format!("{field}:{op}{text}")),
+        2 => (field, select(&["", "=", "*"][..]), text(), select(&["", "*"][..]))
+            .prop_map(move |(field, op, text, star)| format!("{field}:{op}{}{star}", quoted(text))),
+        2 => select(&["or", "and", "not", "-", "(", ")", "has:email", "-has:phone", "--a"][..]).prop_map(str::to_string),
+    ]
+}

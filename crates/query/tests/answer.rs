@@ -1,0 +1,181 @@
+//! Answers: order, limits, collections, and items that change while an answer is being read.
+
+use crate::book::{Book, Stale, ask, card, small, uids};
+use larder_query::{Error, Find, Query, Sort, find, walk};
+use larder_store::{Change, Expect, Options, Reader, Store};
+use std::fs;
+
+fn asked(line: &str, sort: Option<&str>) -> Find {
+    let sort = sort.map(|sort| Sort::parse(sort).unwrap());
+    Find { sort, ..ask(Query::parse(line).unwrap()) }
+}
+
+fn names(names: &[&str]) -> Book {
+    let cards: Vec<String> =
+        names.iter().map(|name| card(&format!("UID:{name}\nFN:{name}"))).collect();
+    Book::of(cards.iter().map(String::as_str))
+}
+
+#[test]
+fn in_the_order_of_a_field() {
+    let book = small();
+    let check = |reader: &Reader| {
+        let check = |line: &str, sort: &str, expect: &[&str]| {
+            assert_eq!(uids(reader, &asked(line, Some(sort))), expect, "{line:?} by {sort}");
+        };
+        let all = ["anna", "bob", "club", "istanbul", "Straße", "ivan", "ali", "wang"];
+        check("", "full_name", &all);
+        check("", "-full_name", &all.iter().rev().copied().collect::<Vec<_>>());
+        check("has:email", "full_name", &["anna", "bob", "club", "ivan"]);
+        check("has:email", "-full_name", &["ivan", "club", "bob", "anna"]);
+        check("has:email", "email", &["club", "anna", "bob", "ivan"]);
+        // Who has none comes first, and equals as they came.
+        check("", "title", &["anna", "wang", "ivan", "ali", "istanbul", "Straße", "club", "bob"]);
+        check("", "-title", &["bob", "anna", "wang", "ivan", "ali", "istanbul", "Straße", "club"]);
+    };
+    check(&book.reader());
+    for stale in [&Stale::ALL[..1], &Stale::ALL[1..], Stale::ALL] {
+        let (_scratch, reader) = small().with_stale(stale);
+        check(&reader);
+    }
+}
+
+#[test]
+fn in_the_order_of_a_language() {
+    let book = names(&["Zebra", "Ärger", "Otto", "Öl", "Anna"]);
+    let check = |reader: &Reader, expect: &[&str]| {
+        let asked = asked("", Some("full_name"));
+        assert_eq!(uids(reader, &asked), expect);
+        assert_eq!(find(reader, &asked).unwrap().rows(), walk(reader, &asked).unwrap().rows());
+    };
+    let before = book.reader();
+    check(&before, &["Anna", "Ärger", "Öl", "Otto", "Zebra"]);
+    let swedish = Options { locale: Some("sv".into()), ..Options::default() };
+    let store = Store::open(&book.dir(), &swedish).unwrap();
+    check(&store.reader().unwrap(), &["Anna", "Otto", "Zebra", "Ärger", "Öl"]);
+    // Who had it open goes on in the old order.
+    check(&before, &["Anna", "Ärger", "Öl", "Otto", "Zebra"]);
+}
+
+#[test]
+fn a_field_to_sort_by() {
+    assert!(Sort::parse("-file_as").unwrap().descending);
+    assert_eq!(Sort::parse("mail").unwrap().field.name, "email");
+    let error = Sort::parse("-emial").unwrap_err();
+    assert_eq!(error.to_string(), "there is no field \"emial\" to sort by");
+    assert!(matches!(error, Error::NoField { nearest: Some("email"), .. }));
+}
+
+#[test]
+fn limits_and_collections() {
+    let mut book = small();
+    book.put("work", [card("UID:anna\nFN:Anna at work").as_str(), &card("UID:zoe\nFN:Zoe")]);
+    let reader = book.reader();
+    let check = |line: &str, collection: Option<&str>, limit: Option<usize>, expect: &[&str]| {
+        for sort in [None, Some("full_name"), Some("note")] {
+            let collection = collection.map(str::to_string);
+            let asked = Find { collection, limit, ..asked(line, sort) };
+            let answer = find(&reader, &asked).unwrap();
+            assert_eq!(answer.rows(), walk(&reader, &asked).unwrap().rows());
+            if sort.is_none() {
+                assert_eq!(uids(&reader, &asked), expect, "{line:?}");
+            }
+        }
+    };
+    check("anna", None, None, &["anna", "anna"]);
+    check("anna", Some("work"), None, &["anna"]);
+    check("", Some("work"), None, &["anna", "zoe"]);
+    check("", Some("work"), Some(1), &["anna"]);
+    check("", None, Some(0), &[]);
+    check("zoe", Some("contacts"), None, &[]);
+    let nowhere = Find { collection: Some("nowhere".into()), ..asked("", None) };
+    for result in [find(&reader, &nowhere), walk(&reader, &nowhere)] {
+        assert!(matches!(result, Err(Error::Store(larder_store::Error::NoCollection { .. }))));
+    }
+}
+
+#[test]
+fn what_changed_since_it_was_found_is_left_out() {
+    let mut book = names(&["Anna 1", "Anna 2", "Anna 3", "Anna 4"]);
+    let reader = book.reader();
+    let answer = find(&reader, &asked("anna", None)).unwrap();
+    let everything = find(&reader, &asked("", None)).unwrap();
+    assert_eq!((answer.len(), answer.is_empty()), (4, false));
+    let second = reader.by_uid(None, "Anna 2").unwrap()[0].handle;
+    book.apply(vec![Change::Remove(second, Expect::Anything)]);
+    book.put("contacts", [card("UID:Anna 3\nFN:Berta").as_str()]);
+    let given = |answer: &larder_query::Answer, most: usize| {
+        let mut given = Vec::new();
+        answer
+            .each(&reader, &mut |head, _| {
+                given.push(head.uid.clone());
+                given.len() < most
+            })
+            .unwrap();
+        given
+    };
+    assert_eq!(given(&answer, 9), ["Anna 1", "Anna 4"]);
+    assert_eq!(given(&answer, 1), ["Anna 1"]);
+    assert_eq!(given(&everything, 9), ["Anna 1", "Anna 3", "Anna 4"]);
+}
+
+#[test]
+fn many_questions_in_one() {
+    // More parts than SQLite takes in one compound SELECT, or nests in one full-text expression.
+    let book = names(&["Anna 7", "Berta 42", "Clara 999"]);
+    let reader = book.reader();
+    let list = |join: &str, part: &dyn Fn(usize) -> String| {
+        (0..1500).map(part).collect::<Vec<_>>().join(join)
+    };
+    let check = |line: String, expect: &[&str]| {
+        let asked = asked(&line, None);
+        assert_eq!(uids(&reader, &asked), expect, "{}", &line[..40]);
+        assert_eq!(find(&reader, &asked).unwrap().rows(), walk(&reader, &asked).unwrap().rows());
+    };
+    check(list(" or ", &|n| format!("full_name:=\"Berta {n}\"")), &["Berta 42"]);
+    check(list(" or ", &|n| format!("\"Clara {n}\"")), &["Clara 999"]);
+    check(list(" ", &|_| "anna".to_string()), &["Anna 7"]);
+    check(list(" ", &|n| format!("ann{}", if n == 700 { "x" } else { "" })), &[]);
+    check(list(" or ", &|n| format!("({n} full_name:{n})")), &["Anna 7", "Berta 42", "Clara 999"]);
+    let deep = format!("{}anna{}", "(a or ".repeat(99), ")".repeat(99));
+    check(deep, &["Anna 7"]);
+}
+
+#[test]
+fn an_answer_of_more_than_a_page() {
+    let cards: Vec<String> =
+        (0..600).map(|n| card(&format!("UID:u{n}\nFN:Name {:03}", n % 300))).collect();
+    let book = Book::of(cards.iter().map(String::as_str));
+    let reader = book.reader();
+    for line in ["", "name", "name -\"name 001\""] {
+        for sort in [None, Some("full_name"), Some("-full_name"), Some("uid")] {
+            let asked = asked(line, sort);
+            let answer = find(&reader, &asked).unwrap();
+            assert_eq!(answer.rows(), walk(&reader, &asked).unwrap().rows());
+            assert_eq!(uids(&reader, &asked).len(), answer.len());
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_sleeps_in_mid_answer_holds_nothing_up() {
+    let mut book = names(&["Anna", "Berta", "Clara"]);
+    let reader = book.reader();
+    let answer = find(&reader, &asked("", Some("full_name"))).unwrap();
+    let wal = book.store.directory().wal();
+    let mut given = 0;
+    answer
+        .each(&reader, &mut |_, _| {
+            given += 1;
+            for n in 0..20 {
+                let photo = "A".repeat(1 << 20);
+                let large = card(&format!("UID:{given} {n}\nPHOTO;ENCODING=b:{photo}"));
+                book.put("contacts", [large.as_str()]);
+            }
+            given < 2
+        })
+        .unwrap();
+    assert_eq!(given, 2);
+    let size = fs::metadata(wal).unwrap().len();
+    assert!(size <= 16 << 20, "the write-ahead log has {size} bytes");
+}

@@ -1,0 +1,178 @@
+//! The search line: what each line means, what is wrong with those that mean nothing, and whom they find.
+
+use crate::book::{ask, small, uids};
+use larder_query::Query;
+
+#[test]
+fn lines_and_what_they_mean() {
+    let check = |line: &str, expect: &str| {
+        let query = Query::parse(line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
+        assert_eq!(query.to_string(), expect, "{line:?}");
+        assert_eq!(Query::parse_sexp(expect), Ok(query), "{line:?}");
+    };
+    check("", "#t");
+    check("  \t ", "#t");
+    check("anna", r#"(word "anna")"#);
+    check("anna berg", r#"(and (word "anna") (word "berg"))"#);
+    check("anna AND berg", r#"(and (word "anna") (word "berg"))"#);
+    check("anna or berg Or c", r#"(or (word "anna") (word "berg") (word "c"))"#);
+    check("a b or c", r#"(or (and (word "a") (word "b")) (word "c"))"#);
+    check("a (b or c)", r#"(and (word "a") (or (word "b") (word "c")))"#);
+    check("(a)", r#"(word "a")"#);
+    check("()", "#t");
+    check("-anna", r#"(not (word "anna"))"#);
+    check("not anna", r#"(not (word "anna"))"#);
+    check("not -anna", r#"(not (not (word "anna")))"#);
+    check("-(a b)", r#"(not (and (word "a") (word "b")))"#);
+    check("-", r#"(word "-")"#);
+    check("a - b", r#"(and (word "a") (word "-") (word "b"))"#);
+    check("o'brien-smith", r#"(word "o'brien-smith")"#);
+    check(r#""or""#, r#"(word "or")"#);
+    check(r#""not anna""#, r#"(word "not anna")"#);
+    check(r#""a \"b\" \\ \c""#, r#"(word "a \"b\" \\ \\c")"#);
+    check(r#""a"b"#, r#"(and (word "a") (word "b"))"#);
+    check("12:30", r#"(word "12:30")"#);
+    check("https://example.org/?a:b", r#"(word "https://example.org/?a:b")"#);
+    check(":x", r#"(word ":x")"#);
+    check("émail:x", r#"(word "émail:x")"#);
+    check("email:anna", r#"(contains "email" "anna")"#);
+    check("E-Mail:anna", r#"(contains "email" "anna")"#);
+    check("email:=a@b.example", r#"(is "email" "a@b.example")"#);
+    check("email:anna*", r#"(beginswith "email" "anna")"#);
+    check("email:*.org", r#"(endswith "email" ".org")"#);
+    check("email:*", r#"(endswith "email" "")"#);
+    check("email:", r#"(contains "email" "")"#);
+    check(r#"note:"100% wool""#, r#"(contains "note" "100% wool")"#);
+    check(r#"note:="blue""#, r#"(is "note" "blue")"#);
+    check(r#"note:"blue"*"#, r#"(beginswith "note" "blue")"#);
+    check(r#"note:*"blue""#, r#"(endswith "note" "blue")"#);
+    check("has:phone", r#"(exists "phone")"#);
+    check("HAS:tel", r#"(exists "phone")"#);
+    check("-has:email", r#"(not (exists "email"))"#);
+    check("any:anna", r#"(contains "x-evolution-any-field" "anna")"#);
+    check("has:any", r#"(exists "x-evolution-any-field")"#);
+    check("url:https://example.org", r#"(contains "url" "https://example.org")"#);
+}
+
+#[test]
+fn lines_that_mean_nothing() {
+    let check = |line: &str, expect: &str, hint: &str| {
+        let error = Query::parse(line).expect_err(line);
+        assert_eq!(error.to_string(), expect, "{line:?}");
+        let found = error.hint.unwrap_or_default();
+        assert!(found.contains(hint) && found.is_empty() == hint.is_empty(), "{line:?}: {found:?}");
+    };
+    check("\"anna", "a quote that is not closed (at character 1 of the query)", "add a \"");
+    check("änne \"anna\\", "a quote that is not closed (at character 6 of the query)", "add a \"");
+    check("note:\"anna", "a quote that is not closed (at character 6 of the query)", "add a \"");
+    check(
+        "nme:x",
+        "there is no field \"nme\" (at character 1 of the query)",
+        "did you mean name:?",
+    );
+    check(
+        "a has:emial",
+        "there is no field \"emial\" (at character 3 of the query)",
+        "did you mean email:?",
+    );
+    check(
+        "zzzzzzzz:x",
+        "there is no field \"zzzzzzzz\" (at character 1 of the query)",
+        "larder fields",
+    );
+    check("(a", "a \"(\" that is not closed (at character 1 of the query)", "add a \")\"");
+    check("a)", "a \")\" that closes nothing (at character 2 of the query)", "remove it");
+    check(")", "a \")\" that closes nothing (at character 1 of the query)", "remove it");
+    check(
+        "-)",
+        "nothing follows the negation (at character 1 of the query)",
+        "put a term behind it",
+    );
+    check(
+        "not",
+        "nothing follows the negation (at character 1 of the query)",
+        "put a term behind it",
+    );
+    check("a or", "\"or\" needs a term on both sides (at character 3 of the query)", "quote it");
+    check("or a", "\"or\" needs a term on both sides (at character 1 of the query)", "quote it");
+    check(&"(".repeat(200), "nested too deeply (at character 101 of the query)", "");
+    check(&"not ".repeat(200), "nested too deeply (at character 401 of the query)", "");
+}
+
+#[test]
+fn whom_lines_find() {
+    let book = small();
+    let reader = book.reader();
+    let check = |line: &str, expect: &[&str]| {
+        assert_eq!(uids(&reader, &ask(Query::parse(line).unwrap())), expect, "{line:?}");
+    };
+    check("", &["anna", "bob", "wang", "ivan", "ali", "istanbul", "Straße", "club"]);
+    // Case and accents make no difference.
+    check("bergstrom", &["anna"]);
+    check("BERGSTRÖM", &["anna"]);
+    check("muller", &["anna"]);
+    check("ёлкин", &["ivan"]);
+    check("елкин", &["ivan"]);
+    check("istanbul", &["istanbul"]);
+    check("ISIK", &["istanbul"]);
+    check("strauss", &["Straße"]);
+    // One or two letters begin a word; Chinese letters are found anywhere.
+    check("b", &["anna", "bob"]);
+    check("o", &["anna", "bob"]);
+    check("br", &["bob"]);
+    check("小", &["wang"]);
+    check("明", &["wang"]);
+    check("大学", &["wang"]);
+    check("علي", &["ali"]);
+    // Three letters and more are found within words.
+    check("rie", &["bob"]);
+    check("gstr", &["anna"]);
+    // Phone numbers by their digits, however they are written.
+    check("0664", &["bob", "ali"]);
+    check("6641234567", &["anna", "bob"]);
+    check("\"664 123 45 67\"", &["anna", "bob"]);
+    check("+43664", &["anna"]);
+    check("٠٦٦٤", &["bob", "ali"]);
+    check("phone:6275", &["wang"]);
+    check("mobile:664", &["anna"]);
+    check("business_phone:10", &["wang"]);
+    // Phrases, and signs that mean something elsewhere.
+    check("\"anna berg\"", &["anna"]);
+    check("\"anna  berg\"", &[]);
+    check("note:100%", &["anna"]);
+    check("note:\"\\\"blue\\\"\"", &["anna"]);
+    check("o'brien", &["bob"]);
+    check("note:wool", &["anna"]);
+    check("wool", &[]);
+    check("any:wool", &["anna"]);
+    check("any:maxine", &["Straße"]);
+    // Values whole, and by their ends.
+    check("email:=anna@example.org", &["anna"]);
+    check("email:=anna@example", &[]);
+    check("email:bob*", &["bob"]);
+    check("email:*.org", &["anna"]);
+    check("email:*", &["anna", "bob", "ivan", "club"]);
+    check("nickname:=nan", &["anna"]);
+    check("category:=arbeit", &["anna"]);
+    check("birthday:1970*", &["anna"]);
+    check("org_unit:verkauf", &["anna"]);
+    check("address:wien", &["Straße"]);
+    check("xmpp:jabber", &["Straße"]);
+    check("list:=1", &["club"]);
+    // A UID is compared as it is.
+    check("uid:=Straße", &["Straße"]);
+    check("uid:=straße", &[]);
+    check("uid:=strasse", &[]);
+    check("uid:an*", &["anna"]);
+    check("uid:AN*", &[]);
+    // What is empty is not there.
+    check("has:email", &["anna", "bob", "ivan", "club"]);
+    check("-has:email", &["wang", "ali", "istanbul", "Straße"]);
+    check("has:note", &["anna"]);
+    check("has:title or has:birthday", &["anna", "bob"]);
+    // Put together.
+    check("example -anna", &["bob", "club"]);
+    check("(bob or 王) has:org", &["wang"]);
+    check("bob 王", &[]);
+    check("-(example or has:phone)", &["ivan", "istanbul", "Straße"]);
+}

@@ -1,0 +1,192 @@
+//! Copies and the way back.
+
+use crate::book::{Book, card, handle_of, put};
+use larder_store::{Error, Expect, Operation, Options, Store};
+use rusqlite::Connection;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+fn files(dir: &Path) -> Vec<String> {
+    let names =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_copy_of_a_busy_store_holds_whole_batches() {
+    let book = Book::new();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (dir, done) = (book.dir(), &done);
+        scope.spawn(move || {
+            let mut store = Store::open(&dir, &Options::default()).unwrap();
+            let mut operation = Operation::new("import", "", 0);
+            for n in 0.. {
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+                let changes = (0..10).map(|m| {
+                    put(&store, "contacts", &card(&format!("{n} {m}"), "A", ""), Expect::Anything)
+                });
+                let changes = changes.collect();
+                store.apply(&mut operation, changes).unwrap();
+            }
+        });
+        let to = book.beside("copy.db");
+        for _ in 0..8 {
+            let size = book.store.backup(&to).unwrap();
+            assert_eq!(size, fs::metadata(&to).unwrap().len());
+            assert_eq!(mode(&to), 0o600);
+            let conn = Connection::open(&to).unwrap();
+            let (items, seq): (i64, i64) = conn
+                .query_row(
+                    "SELECT (SELECT count(*) FROM item), value FROM meta WHERE key = 'seq'",
+                    [],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+                .unwrap();
+            assert_eq!(items, seq * 10);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(
+        files(book.beside("").as_path()),
+        ["copy.db", "data"],
+        "one file, nothing beside it"
+    );
+    assert_eq!(mode(&book.dir()), 0o700);
+    for name in files(&book.dir()) {
+        assert_eq!(mode(&book.dir().join(&name)), 0o600, "{name}");
+    }
+}
+
+#[test]
+fn there_and_back() {
+    let mut book = Book::new();
+    let first = book.put(&card("a", "Anna", "")).1;
+    book.put(&crate::book::large_card("large", 'A', 100_000));
+    let kept = book.contents();
+    let copy = book.beside("copy.db");
+    book.store.backup(&copy).unwrap();
+    let cursor = book.reader().now().unwrap();
+    book.put(&card("b", "Berta", ""));
+    book.remove(handle_of(&first));
+    let lost = book.contents();
+    let reader = book.reader();
+
+    let restored = book.store.restore(&copy).unwrap();
+    assert_eq!(restored.items, 2);
+    assert_eq!(book.contents(), kept);
+    assert_eq!(crate::book::contents_of(&reader), kept, "who had it open sees it, too");
+    assert!(matches!(reader.changes_since(&cursor, 9), Err(Error::Expired)));
+    book.sound();
+    // What was there lies aside, and is a backup itself.
+    assert_eq!(restored.before, book.dir().join("data.db.before-restore"));
+    assert_eq!(mode(&restored.before), 0o600);
+    let again = book.store.restore(&restored.before).unwrap();
+    assert_eq!(book.contents(), lost);
+    assert_eq!(again.before, book.dir().join("data.db.before-restore-1"));
+    book.put(&card("c", "Clara", ""));
+    book.sound();
+    assert!(
+        !files(&book.dir())
+            .iter()
+            .any(|name| name.contains("restoring") || name.contains("partial"))
+    );
+}
+
+#[test]
+fn a_restore_brings_its_locale_and_its_own_indexes() {
+    let mut swedish = Book::with(&Options { locale: Some("sv".into()), ..crate::book::made() });
+    for name in ["Zebra", "Ärger"] {
+        swedish.put(&card(name, name, ""));
+    }
+    let copy = swedish.beside("copy.db");
+    swedish.store.backup(&copy).unwrap();
+    let mut book = Book::new();
+    book.store.restore(&copy).unwrap();
+    assert_eq!(book.reader().locale().unwrap(), "sv");
+    book.put(&card("Öl", "Öl", ""));
+    book.sound();
+}
+
+#[test]
+fn a_backup_replaces_only_a_backup() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let refused = |path: &Path| {
+        let before = fs::read(path).unwrap();
+        let result = book.store.backup(path);
+        assert!(result.is_err(), "{}", path.display());
+        assert_eq!(fs::read(path).unwrap(), before);
+    };
+    let text = book.beside("text");
+    fs::write(&text, "a letter to grandmother, much longer than the header of a database would be")
+        .unwrap();
+    refused(&text);
+    let foreign = book.beside("foreign.db");
+    Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
+    refused(&foreign);
+    // A store in use is no backup, and least of all this one.
+    refused(&book.data());
+    let other = Book::new();
+    refused(&other.data());
+    assert!(matches!(book.store.backup(&book.beside("no/such/folder")), Err(Error::File { .. })));
+    let good = book.beside("good.db");
+    book.store.backup(&good).unwrap();
+    book.store.backup(&good).unwrap();
+    book.sound();
+    other.sound();
+}
+
+#[test]
+fn what_is_no_backup_is_not_restored() {
+    let mut book = Book::new();
+    let changes = (0..300)
+        .map(|n| {
+            put(&book.store, "contacts", &card(&format!("u{n}"), "Name", ""), Expect::Anything)
+        })
+        .collect();
+    book.apply(changes);
+    let copy = book.beside("copy.db");
+    book.store.backup(&copy).unwrap();
+    let (before, listed) = (book.contents(), files(&book.dir()));
+    let cursor = book.reader().now().unwrap();
+
+    let mut whole = fs::read(&copy).unwrap();
+    let half = book.beside("half.db");
+    fs::write(&half, &whole[..whole.len() / 2]).unwrap();
+    let broken = book.beside("broken.db");
+    whole[5 * 4096..].fill(0xa5);
+    fs::write(&broken, &whole).unwrap();
+    let foreign = book.beside("foreign.db");
+    Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
+    let (text, empty) = (book.beside("text"), book.beside("empty"));
+    fs::write(&text, "a letter to grandmother").unwrap();
+    fs::write(&empty, "").unwrap();
+    let newer = book.beside("newer.db");
+    fs::copy(&copy, &newer).unwrap();
+    Connection::open(&newer).unwrap().execute_batch("PRAGMA user_version = 2000").unwrap();
+
+    for path in [&half, &broken, &foreign, &text, &empty, &newer, &book.beside("missing")] {
+        let result = book.store.restore(path);
+        let error = result.expect_err(&path.display().to_string());
+        let shown = error.to_string();
+        assert!(shown.contains(path.file_name().unwrap().to_str().unwrap()), "{shown}");
+        assert_eq!(book.contents(), before);
+        assert_eq!(files(&book.dir()), listed, "{}", path.display());
+    }
+    assert!(matches!(book.store.restore(&newer), Err(Error::TooNew { major: 2, .. })));
+    assert!(matches!(book.store.restore(&foreign), Err(Error::NotAStore { .. })));
+    assert!(book.reader().changes_since(&cursor, 9).is_ok());
+    book.sound();
+}

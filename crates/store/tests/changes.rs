@@ -1,0 +1,87 @@
+//! News since a cursor: the net effect, each item once, in order; or the word that it has expired.
+
+use crate::book::{Book, card, handle_of, put};
+use larder_store::{Change, Cursor, Error, Expect, Kind, NewsKind, Operation};
+
+/// The news since a cursor, as text: seq, and what happened to which UID.
+fn news(book: &Book, since: &Cursor) -> Vec<String> {
+    let reader = book.reader();
+    let (news, _) = reader.changes_since(since, 100).unwrap();
+    let text = |news: &larder_store::News| match news.what {
+        NewsKind::Put(row) => {
+            format!("{} put {}", news.seq, reader.by_row(row).unwrap().unwrap().uid)
+        }
+        NewsKind::Removed => format!("{} removed", news.seq),
+    };
+    news.iter().map(text).collect()
+}
+
+#[test]
+fn each_item_once_with_its_last_change() {
+    let mut book = Book::new();
+    let beginning = book.reader().beginning().unwrap();
+    let a = handle_of(&book.put(&card("a", "Anna", "")).1);
+    book.put(&card("b", "Berta", ""));
+    let middle = book.reader().now().unwrap();
+    assert_eq!(news(&book, &middle), [""; 0]);
+    book.put(&card("a", "Anna II", ""));
+    book.put(&card("c", "Clara", ""));
+    assert_eq!(news(&book, &middle), ["3 put a", "4 put c"]);
+    book.remove(a);
+    assert_eq!(news(&book, &middle), ["4 put c", "5 removed"]);
+    book.put(&card("a", "Anna", ""));
+    assert_eq!(news(&book, &middle), ["4 put c", "6 put a"]);
+    assert_eq!(news(&book, &beginning), ["2 put b", "4 put c", "6 put a"]);
+}
+
+#[test]
+fn page_by_page() {
+    let mut book = Book::new();
+    let beginning = book.reader().beginning().unwrap();
+    book.apply(vec![Change::CreateCollection("contacts".into(), Kind::Contact)]);
+    let changes = (0..10)
+        .map(|n| put(&book.store, "contacts", &card(&format!("u{n}"), "A", ""), Expect::Anything))
+        .collect();
+    book.apply(changes);
+    let reader = book.reader();
+    let mut cursor = beginning;
+    let mut seen = Vec::new();
+    for pages in 0.. {
+        let (news, next) = reader.changes_since(&cursor, 4).unwrap();
+        seen.extend(news.iter().map(|news| (news.seq, news.ordinal)));
+        cursor = next;
+        if news.len() < 4 {
+            assert_eq!(pages, 2);
+            break;
+        }
+    }
+    assert_eq!(seen, (1..=10).map(|n| (2, n)).collect::<Vec<_>>());
+    assert_eq!(reader.changes_since(&cursor, 4).unwrap().0, []);
+}
+
+#[test]
+fn cursors_as_text() {
+    let book = Book::new();
+    let now = book.reader().now().unwrap();
+    assert_eq!(Cursor::parse(&now.to_string()), Some(now));
+    for text in ["", "data", "data-", "data-x-1", "data-x-1-y", "data-x-1-2-3", "index-x-1-2"] {
+        assert_eq!(Cursor::parse(text), None, "{text:?}");
+    }
+}
+
+#[test]
+fn a_cursor_of_another_store_has_expired() {
+    let (book, other) = (Book::new(), Book::new());
+    for cursor in [other.reader().now().unwrap(), other.reader().beginning().unwrap()] {
+        assert!(matches!(book.reader().changes_since(&cursor, 9), Err(Error::Expired)));
+    }
+}
+
+#[test]
+fn a_purge_is_news_too() {
+    let mut book = Book::new();
+    let handle = handle_of(&book.put(&card("a", "Anna", "")).1);
+    let cursor = book.reader().now().unwrap();
+    book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
+    assert_eq!(news(&book, &cursor), ["2 removed"]);
+}

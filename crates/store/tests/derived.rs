@@ -1,0 +1,255 @@
+//! Derived data: fingerprints, rebuilding in steps, writes in the middle of it, faults that are found.
+
+use crate::book::{Book, card, handle_of, made, put};
+use larder_format::field::field;
+use larder_store::{Change, Expect, Fault, IndexSet, Options, Reader, Store, Value};
+use rusqlite::Connection;
+
+fn with_locale(locale: &str) -> Options {
+    Options { locale: Some(locale.into()), ..made() }
+}
+
+/// The full names in stored order.
+fn sorted(reader: &Reader) -> Vec<String> {
+    let sql = "SELECT i.uid FROM idx_sort s JOIN item i ON i.id = s.item
+               WHERE s.field = ? ORDER BY s.key, s.item";
+    let args = [Value::Integer(field("full_name").unwrap().id.into())];
+    let mut names = Vec::new();
+    reader
+        .rows(sql, &args, &mut |row| {
+            names.push(row.text(0));
+            true
+        })
+        .unwrap();
+    names
+}
+
+fn names(book: &mut Book, names: &[&str]) {
+    for name in names {
+        book.put(&card(name, name, ""));
+    }
+}
+
+#[test]
+fn another_locale_sorts_anew() {
+    let mut book = Book::new();
+    names(&mut book, &["Zebra", "Ärger", "Anna", "Öl", "Otto"]);
+    let check = |book: &Book, locale: &str, expect: &[&str]| {
+        let reader = book.reader();
+        assert_eq!(reader.locale().unwrap(), locale);
+        assert!(reader.usable(IndexSet::Sort).unwrap());
+        assert_eq!(sorted(&reader), expect);
+        book.sound();
+    };
+    check(&book, "und", &["Anna", "Ärger", "Öl", "Otto", "Zebra"]);
+    let book = book.reopened(&with_locale("sv"));
+    check(&book, "sv", &["Anna", "Otto", "Zebra", "Ärger", "Öl"]);
+    // Who does not say whose order it is leaves it as it is.
+    let book = book.reopened(&Options { locale_if_new: Some("de".into()), ..made() });
+    check(&book, "sv", &["Anna", "Otto", "Zebra", "Ärger", "Öl"]);
+    let new = Book::with(&Options { locale_if_new: Some("sv".into()), ..made() });
+    check(&new, "sv", &[]);
+    let new = Book::with(&Options { locale: Some("de".into()), ..with_locale("de") });
+    check(&new, "de", &[]);
+}
+
+#[test]
+fn a_store_left_open_over_a_change_of_locale() {
+    let mut book = Book::new();
+    names(&mut book, &["Zebra", "Ärger"]);
+    let reader = book.reader();
+    let mut other = Store::open(&book.dir(), &with_locale("sv")).unwrap();
+    assert!(!reader.usable(IndexSet::Sort).unwrap(), "sorted by somebody else's order");
+    // The first store still has the old order in mind, and writes.
+    book.put(&card("Zebra", "Zorn", ""));
+    book.put(&card("Öl", "Öl", ""));
+    let outcome = book.put(&card("Anna", "Anna", "")).1;
+    book.remove(handle_of(&outcome));
+    other.refresh().unwrap();
+    assert_eq!(other.check().unwrap().faults, []);
+    let reader = other.reader().unwrap();
+    assert!(reader.usable(IndexSet::Sort).unwrap());
+    assert_eq!(sorted(&reader), ["Zebra", "Ärger", "Öl"]);
+}
+
+fn many(book: &mut Book, count: usize) {
+    let changes = (0..count)
+        .map(|n| {
+            let bytes = card(&format!("u{n}"), &format!("Name {n:04}"), "TEL:+43 664 123\r\n");
+            put(&book.store, "contacts", &bytes, Expect::Anything)
+        })
+        .collect();
+    book.apply(changes);
+}
+
+fn set_state(conn: &Connection, set: &str, state: &str) {
+    conn.execute("UPDATE meta SET value = ?2 WHERE key = 'idx:' || ?1", (set, state)).unwrap();
+}
+
+fn state(conn: &Connection, set: &str) -> String {
+    conn.query_row("SELECT value FROM meta WHERE key = 'idx:' || ?1", [set], |row| row.get(0))
+        .unwrap()
+}
+
+/// Leaves a set as a rebuild leaves it that was interrupted after item `last`, and returns what
+/// its state will be when it is whole.
+fn interrupt(conn: &Connection, set: &str, last: i64) -> String {
+    let whole = state(conn, set);
+    let tables: &[&str] = if set == "sort" { &["idx_sort"] } else { &["idx_value", "idx_large"] };
+    for table in tables {
+        conn.execute(&format!("DELETE FROM {table} WHERE item > ?1"), [last]).unwrap();
+    }
+    if set == "text" {
+        conn.execute("DELETE FROM idx_text WHERE rowid > ?1", [last]).unwrap();
+    }
+    set_state(conn, set, &format!("rebuilding {last} {whole}"));
+    whole
+}
+
+#[test]
+fn what_another_program_filled_is_not_used_and_filled_again() {
+    for set in ["text", "sort"] {
+        let mut book = Book::new();
+        many(&mut book, 1200);
+        let (scratch, ()) = book.closed(|dir| {
+            set_state(&Connection::open(dir.join("data.db")).unwrap(), set, "of another program");
+        });
+        let dir = scratch.path().join("data");
+        let reader = Reader::open(&dir).unwrap();
+        assert_eq!(reader.usable(IndexSet::Text).unwrap(), set != "text");
+        assert_eq!(reader.usable(IndexSet::Sort).unwrap(), set != "sort");
+        // Opening for writing fills it again, and the reader sees that.
+        let store = Store::open(&dir, &Options::default()).unwrap();
+        assert!(store.usable(IndexSet::Text).unwrap() && reader.usable(IndexSet::Sort).unwrap());
+        assert_eq!(store.check().unwrap().faults, []);
+    }
+}
+
+#[test]
+fn an_interrupted_rebuild_goes_on_where_it_was() {
+    for set in ["text", "sort"] {
+        let mut book = Book::new();
+        many(&mut book, 700);
+        let (scratch, whole) = book.closed(|dir| {
+            let conn = Connection::open(dir.join("data.db")).unwrap();
+            // A row that only beginning again would take away.
+            let table = if set == "sort" { "idx_sort" } else { "idx_value" };
+            conn.execute(
+                &format!("INSERT INTO {table} VALUES(999, '', 1)").replace(
+                    "''",
+                    match set {
+                        "sort" => "x''",
+                        _ => "''",
+                    },
+                ),
+                [],
+            )
+            .unwrap();
+            interrupt(&conn, set, 600)
+        });
+        let dir = scratch.path().join("data");
+        let mut store = Store::open(&dir, &Options::default()).unwrap();
+        let conn = Connection::open(dir.join("data.db")).unwrap();
+        assert_eq!(state(&conn, set), whole);
+        let faults = store.check().unwrap().faults;
+        assert!(
+            matches!(faults[..], [Fault::Index { stored, expected, .. }] if stored == expected + 1),
+            "{set}: {faults:?}"
+        );
+        // A rebuild by hand takes it away and says so.
+        let report = store.check_rebuild().unwrap();
+        assert_eq!(report.faults, faults);
+        assert_eq!(report.rebuilt, 1400);
+        assert_eq!(store.check_rebuild().unwrap().faults, []);
+    }
+}
+
+#[test]
+fn writes_in_the_middle_of_a_rebuild() {
+    let mut book = Book::new();
+    many(&mut book, 30);
+    let conn = Connection::open(book.data()).unwrap();
+    for set in ["text", "sort"] {
+        interrupt(&conn, set, 10);
+    }
+    assert!(!book.store.usable(IndexSet::Text).unwrap());
+    let faults = book.store.check().unwrap().faults;
+    assert_eq!(faults, [Fault::Stale { set: "text" }, Fault::Stale { set: "sort" }]);
+    // On both sides of where it has come: edits, a removal, an addition, an edit that leaves the text alone.
+    for uid in ["u3", "u20"] {
+        book.put(&card(uid, "Edited", "EMAIL:new@example.org\r\n"));
+    }
+    for uid in ["u4", "u21"] {
+        let handle = book.reader().by_uid(None, uid).unwrap()[0].handle;
+        book.remove(handle);
+    }
+    for uid in ["u5", "u22"] {
+        let bytes = card(
+            uid,
+            &format!("Name {:04}", uid[1..].parse::<u32>().unwrap()),
+            "TEL:+43 664 123\r\nX-A:b\r\n",
+        );
+        book.put(&bytes);
+    }
+    book.put(&card("new", "New", ""));
+    assert!(book.store.refresh().unwrap() > 0);
+    book.sound();
+    assert_eq!(book.store.refresh().unwrap(), 0);
+}
+
+#[test]
+fn faults_are_named() {
+    let check = |sql: &str, expect: &str| {
+        let mut book = Book::new();
+        many(&mut book, 5);
+        book.put(&crate::book::large_card("large", 'A', 100_000));
+        book.put(&card("u1", "Edited", ""));
+        book.sound();
+        let conn = Connection::open(book.data()).unwrap();
+        conn.execute_batch(sql).unwrap();
+        let faults = book.store.check().unwrap().faults;
+        let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert!(text.iter().any(|fault| fault.contains(expect)), "{sql}: {text:?}");
+    };
+    check("DELETE FROM source WHERE item = 2", "1 items without source bytes");
+    check("INSERT INTO source VALUES(99, x'00', NULL)", "1 source bytes without an item");
+    check("UPDATE source SET bytes = NULL WHERE item = 2", "1 sources that are neither");
+    check("UPDATE blob SET uses = 7", "1 blobs with a wrong number of users");
+    check("UPDATE collection SET removed = 1", "6 items in no collection");
+    check("DELETE FROM batch WHERE seq = 1", "items of a batch that is not in the log");
+    check("DELETE FROM operation WHERE id = 1", "1 batches of no operation");
+    check("UPDATE meta SET value = 1 WHERE key = 'seq'", "2 batches after the last number");
+    check("UPDATE meta SET value = 1 WHERE key = 'former_bytes'", "counted wrongly");
+    check("DELETE FROM idx_value WHERE item = 2", "idx_value does not hold");
+    check("DELETE FROM idx_text WHERE rowid = 2", "idx_text does not hold");
+    check("INSERT INTO idx_large VALUES(2)", "idx_large does not hold");
+    check("UPDATE idx_sort SET key = x'00' WHERE item = 2", "idx_sort does not hold");
+}
+
+#[test]
+fn a_report_counts() {
+    let mut book = Book::new();
+    many(&mut book, 5);
+    let bytes = card("u1", "Name 0001", "TEL:+43 664 123\r\n");
+    book.put(&card("u1", "Edited", ""));
+    let report = book.store.check().unwrap();
+    assert_eq!((report.items, report.former), (5, (1, bytes.len() as u64)));
+    assert!(report.size > 0 || report.wal > 0);
+    assert_eq!(report.rebuilt, 0);
+    assert_eq!(book.store.check_rebuild().unwrap().rebuilt, 10);
+    let handle = book.reader().by_uid(None, "u1").unwrap()[0].handle;
+    book.apply(vec![Change::Remove(handle, Expect::Anything)]);
+    assert_eq!(book.store.check().unwrap().items, 4);
+}
+
+#[test]
+fn bytes_that_are_no_contact_are_given_back() {
+    let book = Book::new();
+    let deriver = book.store.deriver();
+    for bytes in [&b"nonsense"[..], b"", b"BEGIN:VCARD\r\nVERSION:3.0\r\nEND:VCARD\r\n"] {
+        let (back, _why) = deriver.contact(bytes.to_vec()).unwrap_err();
+        assert_eq!(back, bytes);
+        // What is stored already is indexed, whatever it is.
+        let _entry = deriver.entry_of(bytes);
+    }
+}

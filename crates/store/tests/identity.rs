@@ -1,0 +1,266 @@
+//! Which item is which: UIDs, second items of an import, handles that last.
+
+use crate::book::{Book, card, handle_of, put};
+use larder_format::contact::derived_uid;
+use larder_store::{Change, Error, Expect, Handle, HandlePrefix, Kind, Operation, Outcome};
+
+fn names(outcomes: &[Outcome]) -> Vec<&'static str> {
+    let name = |outcome: &Outcome| match outcome {
+        Outcome::Added(_) => "added",
+        Outcome::Updated(_) => "updated",
+        Outcome::Unchanged(_) => "unchanged",
+        Outcome::AddedBeside(_) => "added beside",
+        Outcome::UnchangedBeside(_) => "unchanged beside",
+        Outcome::Removed(_) => "removed",
+        Outcome::Conflict(..) => "conflict",
+        _ => "done",
+    };
+    outcomes.iter().map(name).collect()
+}
+
+/// Imports cards in one batch, as an importer does: a UID met before is a second item.
+fn import(book: &mut Book, cards: &[&[u8]]) -> Vec<Outcome> {
+    let mut met = Vec::new();
+    let changes = cards.iter().map(|bytes| {
+        let uid = crate::book::prepared(&book.store, bytes).uid().map(str::to_string);
+        let again = uid.is_some() && met.contains(&uid);
+        met.push(uid);
+        let expect = if again { Expect::SecondOfImport } else { Expect::Anything };
+        put(&book.store, "contacts", bytes, expect)
+    });
+    let changes = changes.collect();
+    book.apply(changes).1.outcomes
+}
+
+#[test]
+fn two_items_of_one_uid_are_both_kept() {
+    let mut book = Book::new();
+    let (a, b) = (card("x", "Anna", ""), card("x", "Berta", ""));
+    let check = |book: &mut Book, cards: &[&[u8]], expect: &[&str]| {
+        let seq = book.store.seq().unwrap();
+        let outcomes = import(book, cards);
+        assert_eq!(names(&outcomes), expect);
+        let quiet = expect.iter().all(|name| name.starts_with("unchanged"));
+        assert_eq!(book.store.seq().unwrap() > seq, !quiet);
+        book.sound();
+    };
+    check(&mut book, &[&a, &b], &["added", "added beside"]);
+    check(&mut book, &[&a, &b], &["unchanged", "unchanged beside"]);
+    check(&mut book, &[&b, &a], &["unchanged beside", "unchanged"]);
+    check(&mut book, &[&a], &["unchanged"]);
+    check(&mut book, &[&b], &["unchanged beside"]);
+    let c = card("x", "Clara", "");
+    check(&mut book, &[&c], &["updated"]);
+    let contents = book.contents();
+    assert_eq!(contents.len(), 2);
+    assert_eq!(contents[&("contacts".into(), "x".into())], c);
+    assert_eq!(contents[&("contacts".into(), derived_uid(&b))], b);
+}
+
+#[test]
+fn a_card_without_uid_is_known_by_its_bytes() {
+    let mut book = Book::new();
+    let (a, b) = (card("", "Anna", ""), card("", "Berta", ""));
+    assert_eq!(names(&import(&mut book, &[&a, &b, &a])), ["added", "added", "unchanged"]);
+    assert_eq!(names(&import(&mut book, &[&b, &a])), ["unchanged", "unchanged"]);
+    let reader = book.reader();
+    let found = reader.by_uid(None, &derived_uid(&a)).unwrap();
+    assert_eq!(found.len(), 1);
+    assert!(found[0].derived_uid);
+    assert_eq!(found[0].kind.name(), "contact");
+    assert_eq!(reader.by_row(found[0].row).unwrap(), Some(found[0].clone()));
+    assert_eq!(reader.by_row(99).unwrap(), None);
+    assert_eq!(reader.source(99).unwrap(), None);
+    assert_eq!(reader.by_uid(Some("elsewhere"), &derived_uid(&a)).unwrap(), []);
+}
+
+#[test]
+fn line_ends_behind_a_card_make_no_other_card() {
+    let whole = card("x", "Anna", "");
+    let bare = whole.strip_suffix(b"\r\n").unwrap().to_vec();
+    let unix = [&bare[..], b"\n"].concat();
+    let inside = card("x", "Anna", "NOTE:\r\n");
+    let check = |first: &[u8], second: &[u8], expect: &str| {
+        let mut book = Book::new();
+        book.put(first);
+        assert_eq!(names(&[book.put(second).1]), [expect]);
+    };
+    check(&whole, &bare, "unchanged");
+    check(&bare, &whole, "unchanged");
+    check(&whole, &unix, "unchanged");
+    check(&whole, &inside, "updated");
+}
+
+#[test]
+fn what_a_change_expects() {
+    let mut book = Book::new();
+    let (a, b) = (card("x", "Anna", ""), card("x", "Berta", ""));
+    let check = |book: &mut Book, bytes: &[u8], expect: Expect, outcome: &str| {
+        let change = put(&book.store, "contacts", bytes, expect);
+        let seq = book.store.seq().unwrap();
+        let applied = book.apply(vec![change]).1;
+        assert_eq!(names(&applied.outcomes), [outcome]);
+        assert_eq!(applied.seq, book.store.seq().unwrap());
+        assert_eq!(applied.seq > seq, ["added", "updated", "removed"].contains(&outcome));
+        applied
+    };
+    check(&mut book, &a, Expect::At(1), "conflict");
+    let first = check(&mut book, &a, Expect::Nothing, "added");
+    let handle = handle_of(&first.outcomes[0]);
+    let applied = check(&mut book, &a, Expect::Nothing, "conflict");
+    assert_eq!(applied.outcomes, [Outcome::Conflict(Some(handle), Some(first.seq))]);
+    check(&mut book, &b, Expect::At(first.seq + 1), "conflict");
+    let second = check(&mut book, &b, Expect::At(first.seq), "updated");
+    check(&mut book, &b, Expect::At(second.seq), "unchanged");
+
+    let remove =
+        |book: &mut Book, expect| book.apply(vec![Change::Remove(handle, expect)]).1.outcomes[0];
+    let stale = remove(&mut book, Expect::At(first.seq));
+    assert_eq!(stale, Outcome::Conflict(Some(handle), Some(second.seq)));
+    assert_eq!(remove(&mut book, Expect::At(second.seq)), Outcome::Removed(handle));
+    assert_eq!(remove(&mut book, Expect::Anything), Outcome::Conflict(None, None));
+    book.sound();
+}
+
+#[test]
+fn one_item_many_times_in_one_batch() {
+    let mut book = Book::new();
+    let versions: Vec<Vec<u8>> =
+        (0..5).map(|n| card("x", &format!("Anna {n}"), "TEL:+43 1 234\r\n")).collect();
+    let changes = versions
+        .iter()
+        .map(|bytes| put(&book.store, "contacts", bytes, Expect::Anything))
+        .collect();
+    let applied = book.apply(changes).1;
+    assert_eq!(names(&applied.outcomes), ["added", "updated", "updated", "updated", "updated"]);
+    book.sound();
+    let handle = handle_of(&applied.outcomes[0]);
+    let history = book.reader().versions(handle).unwrap();
+    assert_eq!(history.len(), 5);
+    assert!(history.iter().zip(&versions).all(|(kept, bytes)| kept.bytes.as_ref() == Some(bytes)));
+    let changes = vec![
+        Change::Remove(handle, Expect::Anything),
+        put(&book.store, "contacts", &versions[0], Expect::Anything),
+        Change::Remove(handle, Expect::Anything),
+    ];
+    assert_eq!(names(&book.apply(changes).1.outcomes), ["removed", "added", "removed"]);
+    book.sound();
+    assert!(book.contents().is_empty());
+}
+
+#[test]
+fn a_handle_outlives_rebuild_rename_removal_and_undo() {
+    let mut book = Book::new();
+    let bytes = card("x", "Anna", "");
+    let handle = handle_of(&book.put(&bytes).1);
+    let there = |book: &Book, collection: &str| {
+        let text = handle.to_string();
+        let found = book.reader().by_handle(HandlePrefix::parse(&text[..8]).unwrap(), 2).unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].handle, found[0].collection.as_str()), (handle, collection));
+    };
+    there(&book, "contacts");
+    book.store.check_rebuild().unwrap();
+    there(&book, "contacts");
+    book.apply(vec![Change::RenameCollection("contacts".into(), "friends".into())]);
+    there(&book, "friends");
+    let removal = book.remove(handle);
+    assert_eq!(
+        book.reader()
+            .removed_by_handle(HandlePrefix::parse(&handle.to_string()).unwrap(), 9)
+            .unwrap(),
+        [handle]
+    );
+    book.store.undo(removal, 0).unwrap();
+    there(&book, "friends");
+    assert_eq!(handle_of(&book.put_into("friends", &bytes).1), handle);
+    // The same card in a new collection of the old name is another item.
+    assert_ne!(handle_of(&book.put(&bytes).1), handle);
+    book.sound();
+}
+
+#[test]
+fn handles_are_the_same_in_every_store() {
+    let of = |cards: &[&str]| -> Handle {
+        let mut book = Book::new();
+        cards.iter().map(|uid| handle_of(&book.put(&card(uid, "A", "")).1)).next_back().unwrap()
+    };
+    assert_eq!(of(&["x"]), of(&["a", "b", "x"]));
+    assert_ne!(of(&["x"]), of(&["y"]));
+}
+
+#[test]
+fn letters_that_name_an_item_without_doubt() {
+    let mut book = Book::new();
+    let changes = (0..200)
+        .map(|n| put(&book.store, "contacts", &card(&format!("u{n}"), "A", ""), Expect::Anything));
+    let changes = changes.collect();
+    let outcomes = book.apply(changes).1.outcomes;
+    let reader = book.reader();
+    for outcome in &outcomes {
+        let handle = handle_of(outcome);
+        let letters = reader.letters(handle).unwrap();
+        assert!((8..=13).contains(&letters));
+        let prefix = HandlePrefix::parse(&handle.to_string()[..letters]).unwrap();
+        assert_eq!(reader.by_handle(prefix, 2).unwrap().len(), 1);
+    }
+    let letters = "0123456789abcdefghjkmnpqrstvwxyz".chars().map(|letter| {
+        let prefix = HandlePrefix::parse(&letter.to_string()).unwrap();
+        reader.by_handle(prefix, 1000).unwrap().len()
+    });
+    assert_eq!(letters.sum::<usize>(), 200);
+}
+
+#[test]
+fn names_of_collections() {
+    let mut book = Book::new();
+    let make = |book: &mut Book, name: &str| {
+        let change = Change::CreateCollection(name.into(), Kind::Contact);
+        book.store.apply(&mut Operation::new("collections", "", 0), vec![change])
+    };
+    let long = "é".repeat(200);
+    for name in ["contacts", "Família", "a b", "-x", &long] {
+        assert!(make(&mut book, name).is_ok(), "{name:?}");
+        assert!(matches!(make(&mut book, name), Err(Error::CollectionExists { .. })), "{name:?}");
+    }
+    let longer = "é".repeat(201);
+    for name in ["", "a/b", "a\nb", "\u{7f}", &longer] {
+        assert!(matches!(make(&mut book, name), Err(Error::BadName { .. })), "{name:?}");
+    }
+    let mut change = |change: Change| {
+        let applied = book.store.apply(&mut Operation::new("collections", "", 0), vec![change]);
+        applied.map(|applied| applied.outcomes[0])
+    };
+    let rename = |from: &str, to: &str| Change::RenameCollection(from.into(), to.into());
+    assert!(matches!(change(rename("nobody", "x")), Err(Error::NoCollection { .. })));
+    assert!(matches!(change(rename("-x", "a b")), Err(Error::CollectionExists { .. })));
+    assert!(matches!(change(rename("-x", "a/b")), Err(Error::BadName { .. })));
+    assert!(matches!(
+        change(Change::RemoveCollection("nobody".into())),
+        Err(Error::NoCollection { .. })
+    ));
+    assert_eq!(change(rename("-x", "y")).unwrap(), Outcome::Done);
+    assert_eq!(change(Change::RemoveCollection("y".into())).unwrap(), Outcome::Done);
+    book.put(&card("x", "Anna", ""));
+    let full = book.apply(vec![Change::RemoveCollection("contacts".into())]).1;
+    assert_eq!(full.outcomes, [Outcome::Conflict(None, None)]);
+    let collections = book.reader().collections().unwrap();
+    let listed: Vec<(&str, u64)> = collections.iter().map(|c| (c.name.as_str(), c.items)).collect();
+    assert_eq!(listed, [("Família", 0), ("a b", 0), ("contacts", 1), (long.as_str(), 0)]);
+    book.sound();
+}
+
+#[test]
+fn a_batch_with_an_error_is_left_out_whole() {
+    let mut book = Book::new();
+    let changes = vec![
+        put(&book.store, "contacts", &card("x", "Anna", ""), Expect::Anything),
+        Change::RemoveCollection("nobody".into()),
+    ];
+    let result = book.store.apply(&mut Operation::new("import", "", 0), changes);
+    assert!(matches!(result, Err(Error::NoCollection { .. })));
+    assert!(book.contents().is_empty());
+    assert_eq!(book.store.seq().unwrap(), 0);
+    assert!(book.reader().operations(None, 9).unwrap().is_empty());
+    book.sound();
+}

@@ -1,0 +1,214 @@
+//! Writers in turn, readers that hold nothing up, and what a dead writer leaves.
+
+use crate::book::{Book, card, large_card, put};
+use larder_store::{Change, Error, Expect, Operation, Options, Reader, Row, Store, Value};
+use std::fs;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+fn open(dir: &Path) -> Store {
+    Store::open(dir, &Options::default()).unwrap()
+}
+
+fn one(store: &Store, uid: &str) -> Vec<Change> {
+    vec![put(store, "contacts", &card(uid, "Name", ""), Expect::Anything)]
+}
+
+/// Counts batches, not time: a fair lock lets whoever waits in after the batch that is being written. How
+/// many more are counted depends on when the threads are let run, so one good turn of some is asked for.
+#[test]
+fn a_small_change_gets_in_while_a_big_import_runs() {
+    let book = Book::new();
+    let dir = book.dir();
+    let (batches, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    let waited = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut store = open(&dir);
+            let mut operation = Operation::new("import", "", 0);
+            for n in 0.. {
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+                let changes = one(&store, &format!("import {n}"));
+                store.apply(&mut operation, changes).unwrap();
+                batches.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let mut store = open(&dir);
+        while batches.load(Ordering::Relaxed) == 0 {
+            thread::yield_now();
+        }
+        let waits = (0..9).map(|n| {
+            let changes = one(&store, &format!("small {n}"));
+            let before = batches.load(Ordering::Relaxed);
+            store.apply(&mut Operation::new("add", "", 0), changes).unwrap();
+            batches.load(Ordering::Relaxed) - before
+        });
+        let waits = waits.collect::<Vec<u64>>();
+        done.store(true, Ordering::Relaxed);
+        waits
+    });
+    assert!(waited.iter().min() <= Some(&3), "batches that came before: {waited:?}");
+    book.sound();
+}
+
+#[test]
+fn two_stores_write_at_once() {
+    let book = Book::new();
+    let dir = book.dir();
+    thread::scope(|scope| {
+        for name in ["a", "b"] {
+            let dir = &dir;
+            scope.spawn(move || {
+                let mut store = open(dir);
+                for n in 0..20 {
+                    let changes =
+                        (0..5)
+                            // Every fifth item is written by both.
+                            .map(|m| {
+                                if m == 0 { format!("both {n}") } else { format!("{name} {n} {m}") }
+                            })
+                            .map(|uid| {
+                                let bytes = card(&uid, &format!("{name} {n}"), "");
+                                put(&store, "contacts", &bytes, Expect::Anything)
+                            });
+                    let changes = changes.collect();
+                    store.apply(&mut Operation::new("import", name, 0), changes).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(book.contents().len(), 2 * 20 * 4 + 20);
+    assert_eq!(book.store.seq().unwrap(), 40);
+    book.sound();
+}
+
+#[test]
+fn the_bell_tells_the_last_batch() {
+    let mut book = Book::new();
+    for n in 1..=11 {
+        book.put(&card(&format!("u{n}"), "A", ""));
+        let bell = fs::read_to_string(book.store.directory().bell()).unwrap();
+        assert_eq!(bell, format!("{n}\n"));
+    }
+    // What changes nothing rings no bell.
+    fs::write(book.store.directory().bell(), "").unwrap();
+    book.put(&card("u1", "A", ""));
+    assert_eq!(fs::read_to_string(book.store.directory().bell()).unwrap(), "");
+}
+
+#[test]
+fn after_an_unclean_stop() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let lock = book.dir().join("lock");
+    for mark in [&b"writing\n"[..], b"\xff\xfe"] {
+        fs::write(&lock, mark).unwrap();
+        // The one that is open goes on ...
+        book.put(&card("b", &format!("Berta {}", mark.len()), ""));
+        assert_eq!(fs::read(&lock).unwrap(), b"");
+        // ... and one that is opened anew does, too.
+        fs::write(&lock, mark).unwrap();
+        assert_eq!(open(&book.dir()).seq().unwrap(), book.store.seq().unwrap());
+        assert_eq!(fs::read(&lock).unwrap(), b"");
+    }
+    book.sound();
+}
+
+/// Overwrites everything behind the first pages.
+fn damage(data: &Path) {
+    let length = fs::metadata(data).unwrap().len();
+    let mut file = fs::OpenOptions::new().write(true).open(data).unwrap();
+    file.seek(SeekFrom::Start(5 * 4096)).unwrap();
+    file.write_all(&vec![0xa5; usize::try_from(length).unwrap() - 5 * 4096]).unwrap();
+}
+
+#[test]
+fn damaged_pages_are_found_after_an_unclean_stop() {
+    let mut book = Book::new();
+    let changes = (0..300)
+        .map(|n| {
+            put(&book.store, "contacts", &card(&format!("u{n}"), "Name", ""), Expect::Anything)
+        })
+        .collect();
+    book.apply(changes);
+    let (scratch, ()) = book.closed(|dir| {
+        damage(&dir.join("data.db"));
+        fs::write(dir.join("lock"), "writing\n").unwrap();
+    });
+    let dir = scratch.path().join("data");
+    for attempt in 1..=2 {
+        let opened = Store::open(&dir, &Options::default());
+        assert!(matches!(opened, Err(Error::Damaged { .. })), "attempt {attempt}: {opened:?}");
+    }
+}
+
+#[test]
+fn damage_is_named_by_check_and_by_reading() {
+    let mut book = Book::new();
+    let changes = (0..300)
+        .map(|n| {
+            put(&book.store, "contacts", &card(&format!("u{n}"), "Name", ""), Expect::Anything)
+        })
+        .collect();
+    book.apply(changes);
+    let (scratch, ()) = book.closed(|dir| damage(&dir.join("data.db")));
+    let dir = scratch.path().join("data");
+    if let Ok(store) = Store::open(&dir, &Options::default()) {
+        match store.check() {
+            Err(Error::Damaged { path, .. }) => assert_eq!(path, dir.join("data.db")),
+            Ok(report) => assert!(!report.faults.is_empty()),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    let reader = Reader::open(&dir).unwrap();
+    let read = reader.by_uid(None, "u7");
+    assert!(matches!(read, Err(Error::Damaged { .. }) | Ok(_)), "{read:?}");
+}
+
+#[test]
+fn an_answer_in_progress_keeps_its_moment_and_stops_nobody() {
+    let mut book = Book::new();
+    for n in 0..5 {
+        book.put(&card(&format!("u{n}"), "A", ""));
+    }
+    let reader = book.reader();
+    let mut seen = Vec::new();
+    let given = reader.rows("SELECT uid FROM item ORDER BY id", &[], &mut |row: &Row<'_>| {
+        book.put(&card(&format!("during {}", seen.len()), "A", ""));
+        seen.push(row.text(0));
+        seen.len() < 4
+    });
+    assert_eq!((given.unwrap(), seen), (4, ["u0", "u1", "u2", "u3"].map(String::from).to_vec()));
+    assert_eq!(book.contents().len(), 9);
+}
+
+#[test]
+fn values_go_in_and_out_of_a_question() {
+    let book = Book::new();
+    let args = [Value::Integer(7), Value::Text("anna".into()), Value::Blob(vec![1, 2])];
+    let mut seen = None;
+    book.reader()
+        .rows("SELECT ?1, ?2, ?3, NULL", &args, &mut |row| {
+            let wrong = (row.integer(1), row.text(0), row.blob(1).is_none(), row.blob(3).is_none());
+            seen = Some((row.integer(0), row.text(1), row.blob(2).map(<[u8]>::to_vec), wrong));
+            true
+        })
+        .unwrap();
+    let wrong = (0, String::new(), true, true);
+    assert_eq!(seen, Some((7, "anna".to_string(), Some(vec![1, 2]), wrong)));
+    let refused = book.reader().rows("DELETE FROM item", &[], &mut |_| true);
+    assert!(matches!(refused, Err(Error::Sqlite { .. })));
+}
+
+#[test]
+fn the_log_file_stays_small() {
+    let mut book = Book::new();
+    for n in 0..40 {
+        book.put(&large_card(&format!("u{n}"), 'A', 1 << 20));
+    }
+    let size = fs::metadata(book.store.directory().wal()).unwrap().len();
+    assert!(size <= 16 << 20, "{size} bytes");
+}

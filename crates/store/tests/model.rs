@@ -1,0 +1,471 @@
+//! Random operations against a plain model: after each, the store holds what the model holds, its
+//! indexes are what the items give, and every earlier cursor leads to now.
+
+use crate::book::{Book, NOW, card, contents_of, handle_of, large_card, put};
+use larder_store::{
+    Change, Cursor, Expect, Handle, Kind, NewsKind, Operation, OperationId, Outcome,
+};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A change, before it is known to which items it applies.
+#[derive(Debug, Clone)]
+enum Act {
+    Put { collection: usize, uid: usize, body: usize, expect: Expect },
+    Remove(usize),
+    PutBack,
+}
+
+/// Something that a person does.
+#[derive(Debug, Clone)]
+enum Deed {
+    Batches(Vec<Vec<Act>>),
+    Undo(usize),
+    Create(usize),
+    Rename(usize, usize),
+    Drop(usize),
+    Purge(usize),
+    Rebuild,
+}
+
+/// An item as the model knows it: the row of its collection never changes, the collection's name may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Item {
+    collection: usize,
+    uid: String,
+    bytes: Vec<u8>,
+}
+
+type Items = BTreeMap<Handle, Item>;
+/// Names of collections by number; those that are not there have none.
+type Names = BTreeMap<usize, String>;
+
+#[derive(Debug, Clone)]
+struct Past {
+    id: OperationId,
+    before: (Items, Names),
+    after: (Items, Names),
+    touched: BTreeSet<Handle>,
+    /// What was purged since: nobody knows any more what this did to it.
+    erased: BTreeSet<Handle>,
+    undone: bool,
+    undoes: Option<usize>,
+}
+
+#[derive(Default)]
+struct Model {
+    items: Items,
+    names: Names,
+    /// The last names of removed collections: making one of that name brings the collection back.
+    removed: Names,
+    next: usize,
+    past: Vec<Past>,
+    cursors: Vec<(Cursor, Items)>,
+}
+
+const COLLECTIONS: [&str; 4] = ["contacts", "work", "family", "old"];
+
+fn bytes(uid: usize, body: usize) -> Vec<u8> {
+    let named = if uid == 0 { String::new() } else { format!("u{uid}") };
+    match body {
+        0 => card(&named, "", "N:Berg;Anna;;;\r\nTEL:+43 1 234 567\r\n"),
+        1 => card(&named, "Änne Берг", "EMAIL:anna@example.org\r\nEMAIL:a@b.example\r\n"),
+        2 => card(&named, "王小明", "ORG:Straße & Söhne;R&D\r\nNOTE:100% \"x\"\r\n"),
+        3 => large_card(&named, 'A', 70_000),
+        4 => card(&named, &"long ".repeat(60), &format!("NOTE:{}\r\n", "b ".repeat(40_000))),
+        5 => card(&named, "Anna", "BDAY:1970-01-01\r\nFN:Second\r\nTEL:\r\n"),
+        _ => card(&named, &format!("Name {body}"), ""),
+    }
+}
+
+impl Model {
+    fn collection(&self, name: &str) -> Option<usize> {
+        self.names.iter().find(|(_, known)| *known == name).map(|(number, _)| *number)
+    }
+
+    /// The collection of this name, made or brought back as the store does it.
+    fn make(&mut self, name: &str) -> usize {
+        if let Some(number) = self.collection(name) {
+            return number;
+        }
+        let back = self.removed.iter().find(|(_, known)| *known == name).map(|(number, _)| *number);
+        let number = back.unwrap_or_else(|| {
+            self.next += 1;
+            self.next
+        });
+        self.removed.remove(&number);
+        self.names.insert(number, name.to_string());
+        number
+    }
+
+    fn nth(&self, n: usize) -> Option<Handle> {
+        self.items.keys().nth(n % self.items.len().max(1)).copied()
+    }
+
+    fn contents(&self) -> crate::book::Contents {
+        self.items
+            .values()
+            .map(|item| {
+                ((self.names[&item.collection].clone(), item.uid.clone()), item.bytes.clone())
+            })
+            .collect()
+    }
+}
+
+/// The store beside its model.
+struct Pair {
+    book: Book,
+    model: Model,
+}
+
+impl Pair {
+    fn act(&mut self, deed: &Deed) {
+        let seq = self.book.store.seq().unwrap();
+        let before = (self.model.items.clone(), self.model.names.clone());
+        match deed {
+            Deed::Batches(batches) => self.batches(batches),
+            Deed::Undo(n) => self.undo(*n),
+            Deed::Create(n) => {
+                let name = COLLECTIONS[n % 4];
+                if self.model.collection(name).is_none() {
+                    self.one(Change::CreateCollection(name.into(), Kind::Contact));
+                    self.model.make(name);
+                    self.keep(&before, &[]);
+                }
+            }
+            Deed::Rename(from, to) => {
+                let (from, to) = (COLLECTIONS[from % 4], COLLECTIONS[to % 4]);
+                if let (Some(number), None) =
+                    (self.model.collection(from), self.model.collection(to))
+                {
+                    self.one(Change::RenameCollection(from.into(), to.into()));
+                    self.model.names.insert(number, to.to_string());
+                    self.keep(&before, &[]);
+                }
+            }
+            Deed::Drop(n) => self.drop_collection(COLLECTIONS[n % 4], &before),
+            Deed::Purge(n) => self.purge(*n),
+            Deed::Rebuild => assert_eq!(self.book.store.check_rebuild().unwrap().faults, []),
+        }
+        let changed = before != (self.model.items.clone(), self.model.names.clone());
+        assert!(!changed || self.book.store.seq().unwrap() > seq, "a change without a number");
+        self.compare();
+    }
+
+    fn one(&mut self, change: Change) {
+        self.book.apply(vec![change]);
+    }
+
+    /// Notes the newest operation, with what was before it, and what it touched without changing it in the end.
+    fn keep(&mut self, before: &(Items, Names), touched: &[Handle]) {
+        let id = self.book.reader().operations(None, 1).unwrap()[0].id;
+        let after = (self.model.items.clone(), self.model.names.clone());
+        let touched = before
+            .0
+            .keys()
+            .chain(after.0.keys())
+            .filter(|handle| before.0.get(handle) != after.0.get(handle))
+            .chain(touched)
+            .copied()
+            .collect();
+        let (before, undone, undoes, erased) = (before.clone(), false, None, BTreeSet::new());
+        self.model.past.push(Past { id, before, after, touched, erased, undone, undoes });
+    }
+
+    fn batches(&mut self, batches: &[Vec<Act>]) {
+        let before = (self.model.items.clone(), self.model.names.clone());
+        let mut operation = Operation::new("import", "", NOW);
+        let mut touched = Vec::new();
+        for acts in batches {
+            let seq = self.book.store.seq().unwrap();
+            let changes: Vec<Change> = acts.iter().filter_map(|act| self.change(act)).collect();
+            let applied = self.book.store.apply(&mut operation, changes.clone()).unwrap();
+            let mut changed = false;
+            for (change, outcome) in changes.iter().zip(&applied.outcomes) {
+                if self.follow(change, outcome) {
+                    touched.push(handle_of(outcome));
+                    changed = true;
+                }
+            }
+            let made = self.book.store.seq().unwrap() > seq;
+            assert!(made || !changed, "changed without a number");
+            assert_eq!(applied.seq, self.book.store.seq().unwrap());
+        }
+        if operation.id().is_some() {
+            self.keep(&before, &touched);
+        }
+    }
+
+    fn change(&self, act: &Act) -> Option<Change> {
+        match act {
+            Act::Put { collection, uid, body, expect } => {
+                let bytes = bytes(*uid, *body);
+                Some(put(&self.book.store, COLLECTIONS[collection % 4], &bytes, *expect))
+            }
+            Act::Remove(n) => Some(Change::Remove(self.model.nth(*n)?, Expect::Anything)),
+            Act::PutBack => {
+                let item = self.model.items.values().next()?;
+                let name = &self.model.names[&item.collection];
+                Some(put(&self.book.store, name, &item.bytes, Expect::Anything))
+            }
+        }
+    }
+
+    /// Does to the model what the store said it did, if that is what it had to do.
+    fn follow(&mut self, change: &Change, outcome: &Outcome) -> bool {
+        let model = &mut self.model;
+        match change {
+            Change::Put(put) => {
+                let collection = model.make(&put.collection);
+                let bytes = put.prepared.bytes().to_vec();
+                let find = |model: &Model, uid: &str| {
+                    let same = |item: &&Item| item.collection == collection && item.uid == uid;
+                    model.items.values().find(same).map(|item| item.bytes.clone())
+                };
+                let derived = larder_format::contact::derived_uid(&bytes);
+                let there = find(model, &put.uid);
+                let beside = find(model, &derived).filter(|_| derived != put.uid);
+                let uid = match outcome {
+                    Outcome::Added(_) => {
+                        assert_eq!(there, None);
+                        put.uid.clone()
+                    }
+                    Outcome::Updated(_) => {
+                        assert!(there.is_some_and(|there| there != bytes) && beside.is_none());
+                        assert_eq!(put.expect, Expect::Anything);
+                        put.uid.clone()
+                    }
+                    Outcome::Unchanged(_) => {
+                        assert_eq!(there, Some(bytes));
+                        return false;
+                    }
+                    Outcome::AddedBeside(_) => {
+                        assert!(there.is_some() && beside.is_none());
+                        derived
+                    }
+                    Outcome::UnchangedBeside(_) => {
+                        assert!(there.is_some() && beside.is_some());
+                        return false;
+                    }
+                    other => panic!("{other:?}"),
+                };
+                model.items.insert(handle_of(outcome), Item { collection, uid, bytes });
+                true
+            }
+            Change::Remove(handle, _) => {
+                let gone = model.items.remove(handle);
+                assert_eq!(gone.is_some(), matches!(outcome, Outcome::Removed(_)));
+                gone.is_some()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn drop_collection(&mut self, name: &str, before: &(Items, Names)) {
+        let Some(number) = self.model.collection(name) else { return };
+        let outcome = self.book.apply(vec![Change::RemoveCollection(name.into())]).1.outcomes[0];
+        if self.model.items.values().any(|item| item.collection == number) {
+            assert_eq!(outcome, Outcome::Conflict(None, None));
+        } else {
+            assert_eq!(outcome, Outcome::Done);
+            self.model.names.remove(&number);
+            self.model.removed.insert(number, name.to_string());
+            self.keep(before, &[]);
+        }
+    }
+
+    fn purge(&mut self, n: usize) {
+        let Some(handle) = self.model.nth(n) else { return };
+        let before = (self.model.items.clone(), self.model.names.clone());
+        let mut operation = Operation::new("purge", "", NOW);
+        assert_eq!(self.book.store.purge(&mut operation, &[handle]).unwrap(), 1);
+        self.model.items.remove(&handle);
+        self.keep(&before, &[]);
+        // Nothing is remembered of it.
+        for past in &mut self.model.past {
+            if past.touched.contains(&handle) {
+                past.erased.insert(handle);
+            }
+            past.before.0.remove(&handle);
+            past.after.0.remove(&handle);
+        }
+    }
+
+    fn undo(&mut self, n: usize) {
+        let Some(index) = n.checked_rem(self.model.past.len()) else { return };
+        let past = self.model.past[index].clone();
+        if past.undone || !self.collections_are_simple(&past) {
+            return;
+        }
+        let before = (self.model.items.clone(), self.model.names.clone());
+        let undo = self.book.store.undo(past.id, NOW).unwrap();
+        let bytes =
+            |items: &Items, handle: &Handle| items.get(handle).map(|item| item.bytes.clone());
+        let open = past.touched.iter().filter(|handle| {
+            let (was, left) = (bytes(&past.before.0, handle), bytes(&past.after.0, handle));
+            let done = was == left && !past.erased.contains(handle);
+            !done && was != bytes(&self.model.items, handle)
+        });
+        let open: Vec<Handle> = open.copied().collect();
+        let conflicts: BTreeSet<Handle> = open
+            .iter()
+            .filter(|handle| bytes(&past.after.0, handle) != bytes(&self.model.items, handle))
+            .copied()
+            .collect();
+        let named: BTreeSet<Handle> =
+            undo.conflicts.iter().map(|conflict| conflict.handle).collect();
+        assert_eq!(named, conflicts, "undo of operation {}", past.id);
+        if !conflicts.is_empty() {
+            assert_eq!((undo.operation, undo.items), (None, 0));
+            return;
+        }
+        assert_eq!(undo.items, open.len() as u64);
+        self.put_back(&past, &open);
+        self.keep(&before, &[]);
+        let newest = self.model.past.len() - 1;
+        self.model.past[newest].undoes = Some(index);
+        self.model.past[index].undone = true;
+        if let Some(undone) = past.undoes {
+            self.model.past[undone].undone = false;
+        }
+    }
+
+    /// Names of collections that other operations took or changed since make an undo a matter of taste:
+    /// those are left out here.
+    fn collections_are_simple(&self, past: &Past) -> bool {
+        let model = &self.model;
+        let numbers = past.before.1.keys().chain(past.after.1.keys()).collect::<BTreeSet<_>>();
+        let same_since = |number: &usize| past.after.1.get(number) == model.names.get(number);
+        let changed = |number: &usize| past.before.1.get(number) != past.after.1.get(number);
+        let free = |number: &usize| {
+            let name = past.before.1.get(number);
+            name.is_none_or(|name| model.collection(name).is_none_or(|taken| taken == *number))
+        };
+        let collections =
+            numbers.iter().filter(|n| changed(n)).all(|number| same_since(number) && free(number));
+        let items =
+            past.touched.iter().filter_map(|handle| past.before.0.get(handle)).all(|item| {
+                let back = |name: &String| model.collection(name).is_none();
+                model.names.contains_key(&item.collection)
+                    || model.removed.get(&item.collection).is_some_and(back)
+            });
+        collections && items
+    }
+
+    fn put_back(&mut self, past: &Past, open: &[Handle]) {
+        for handle in open {
+            let Some(item) = past.before.0.get(handle) else {
+                self.model.items.remove(handle);
+                continue;
+            };
+            self.model.items.insert(*handle, item.clone());
+            let back = self.model.removed.remove(&item.collection);
+            self.model.names.extend(back.map(|name| (item.collection, name)));
+        }
+        let numbers: BTreeSet<usize> =
+            past.before.1.keys().chain(past.after.1.keys()).copied().collect();
+        for number in numbers {
+            let (was, left) = (past.before.1.get(&number), past.after.1.get(&number));
+            if was == left {
+                continue;
+            }
+            match was {
+                Some(name) => {
+                    self.model.removed.remove(&number);
+                    self.model.names.insert(number, name.clone());
+                }
+                None if self.model.items.values().any(|item| item.collection == number) => {}
+                None => {
+                    let name = self.model.names.remove(&number);
+                    self.model.removed.extend(name.map(|name| (number, name)));
+                }
+            }
+        }
+    }
+
+    fn compare(&mut self) {
+        let reader = self.book.reader();
+        assert_eq!(contents_of(&reader), self.model.contents());
+        let names: Vec<String> =
+            reader.collections().unwrap().into_iter().map(|c| c.name).collect();
+        let mut known: Vec<String> = self.model.names.values().cloned().collect();
+        known.sort();
+        assert_eq!(names, known);
+        self.book.sound();
+        self.model.cursors.push((reader.now().unwrap(), self.model.items.clone()));
+    }
+
+    /// Follows the news from every cursor, in pages, to what is there now.
+    fn news(&self) {
+        let reader = self.book.reader();
+        let bytes = |items: &Items| -> BTreeMap<Handle, Vec<u8>> {
+            items.iter().map(|(handle, item)| (*handle, item.bytes.clone())).collect()
+        };
+        for (cursor, items) in &self.model.cursors {
+            for limit in [1, 3, 1000] {
+                let (mut state, mut cursor) = (bytes(items), cursor.clone());
+                let (mut met, mut last) = (BTreeSet::new(), (0, 0));
+                loop {
+                    let (news, next) = reader.changes_since(&cursor, limit).unwrap();
+                    for one in &news {
+                        assert!(met.insert(one.handle), "an item twice");
+                        assert!((one.seq, one.ordinal) > last, "out of order");
+                        last = (one.seq, one.ordinal);
+                        match one.what {
+                            NewsKind::Put(row) => {
+                                state.insert(one.handle, reader.source(row).unwrap().unwrap());
+                            }
+                            NewsKind::Removed => {
+                                state.remove(&one.handle);
+                            }
+                        }
+                    }
+                    cursor = next;
+                    if news.len() < limit {
+                        break;
+                    }
+                }
+                assert_eq!(state, bytes(&self.model.items));
+                assert_eq!(reader.changes_since(&cursor, 1).unwrap().0, []);
+            }
+        }
+    }
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let expect = prop_oneof![4 => Just(Expect::Anything), 1 => Just(Expect::SecondOfImport)];
+    let body = prop_oneof![12 => 0..3usize, 1 => 3..5usize, 8 => 5..9usize];
+    prop_oneof![
+        6 => (prop_oneof![4 => Just(0usize), 2 => 1..4usize], 0..6usize, body, expect)
+            .prop_map(|(collection, uid, body, expect)| Act::Put { collection, uid, body, expect }),
+        2 => (0..20usize).prop_map(Act::Remove),
+        1 => Just(Act::PutBack),
+    ]
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let batches = prop::collection::vec(prop::collection::vec(act(), 0..5), 1..4);
+    prop_oneof![
+        10 => batches.prop_map(Deed::Batches),
+        8 => (0..100usize).prop_map(Deed::Undo),
+        1 => (0..4usize).prop_map(Deed::Create),
+        2 => (0..4usize, 0..4usize).prop_map(|(from, to)| Deed::Rename(from, to)),
+        2 => (0..4usize).prop_map(Deed::Drop),
+        1 => (0..20usize).prop_map(Deed::Purge),
+        1 => Just(Deed::Rebuild),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_store_is_its_model(deeds in prop::collection::vec(deed(), 1..24)) {
+        let mut pair = Pair { book: Book::new(), model: Model::default() };
+        for deed in &deeds {
+            pair.act(deed);
+        }
+        pair.news();
+        assert_eq!(pair.book.store.check_rebuild().unwrap().faults, []);
+    }
+}

@@ -1,0 +1,107 @@
+//! Erasing for good: no byte is left in any file.
+
+use crate::book::{Book, card, handle_of};
+use larder_store::{Error, Operation, Row};
+use std::fs;
+
+const TOKEN: &str = "Zqxjplänted9931Straße";
+const FOLDED: &str = "zqxjplanted9931strasse";
+
+/// The files of the data directory in which the token is, in any form.
+fn found_in(book: &Book) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(book.dir()).unwrap() {
+        let entry = entry.unwrap();
+        let bytes = fs::read(entry.path()).unwrap();
+        let holds =
+            |token: &str| bytes.windows(token.len()).any(|window| window == token.as_bytes());
+        if holds(TOKEN) || holds(FOLDED) {
+            names.push(entry.file_name().into_string().unwrap());
+        }
+    }
+    names.sort();
+    names
+}
+
+/// An item with the token in many places, edited several times, beside items that stay.
+fn planted(book: &mut Book) -> larder_store::Handle {
+    for n in 0..50 {
+        book.put(&card(&format!("u{n}"), "Innocent", "NOTE:nothing to see\r\n"));
+    }
+    let mut handle = None;
+    for n in 0..5 {
+        let lines = format!("EMAIL:{TOKEN}@example.org\r\nORG:{TOKEN} {n}\r\nNOTE:{TOKEN}\r\n");
+        handle = Some(handle_of(&book.put(&card(TOKEN, &format!("{TOKEN} {n}"), &lines)).1));
+    }
+    // More than fits into a row, and more text than is indexed.
+    let long = format!("NOTE:{}\r\n", format!("{TOKEN} ").repeat(6000));
+    book.put(&card(TOKEN, TOKEN, &long));
+    book.put(&card(TOKEN, TOKEN, ""));
+    handle.unwrap()
+}
+
+fn purge(book: &mut Book, handle: larder_store::Handle) -> Result<u64, Error> {
+    book.store.purge(&mut Operation::new("purge", "one item", 0), &[handle])
+}
+
+#[test]
+fn nothing_is_left_in_any_file() {
+    for removed_before in [false, true] {
+        let mut book = Book::new();
+        let handle = planted(&mut book);
+        let copy = book.beside("copy.db");
+        book.store.backup(&copy).unwrap();
+        book.store.restore(&copy).unwrap();
+        if removed_before {
+            book.remove(handle);
+        }
+        let before = found_in(&book);
+        assert!(before.iter().any(|name| name.starts_with("data.db.before-")), "{before:?}");
+        assert_eq!(purge(&mut book, handle).unwrap(), 1);
+        assert_eq!(found_in(&book), [""; 0]);
+        assert_eq!(book.contents().len(), 50);
+        book.sound();
+        // Twice is nothing more.
+        let seq = book.store.seq().unwrap();
+        assert_eq!(purge(&mut book, handle).unwrap(), 0);
+        assert_eq!(book.store.seq().unwrap(), seq);
+        // The copy lost it, too, and can still be put back.
+        book.store.restore(&book.dir().join("data.db.before-restore")).unwrap();
+        assert_eq!(book.contents().len(), 50);
+        book.sound();
+        assert_eq!(found_in(&book), [""; 0]);
+    }
+}
+
+#[test]
+fn large_bytes_that_others_share_stay_for_them() {
+    let mut book = Book::new();
+    let large = crate::book::large_card("a", 'A', 100_000);
+    let handle = handle_of(&book.put(&large).1);
+    book.put_into("elsewhere", &large);
+    assert_eq!(purge(&mut book, handle).unwrap(), 1);
+    assert_eq!(book.contents().into_values().collect::<Vec<_>>(), [large]);
+    book.sound();
+}
+
+#[test]
+fn a_reader_in_mid_answer_is_in_the_way_or_not_and_then_it_is_done() {
+    let mut book = Book::new();
+    let handle = planted(&mut book);
+    let reader = book.reader();
+    let mut first = None;
+    reader
+        .rows("SELECT uid FROM item", &[], &mut |_: &Row<'_>| {
+            first.get_or_insert_with(|| purge(&mut book, handle));
+            true
+        })
+        .unwrap();
+    match first.unwrap() {
+        Ok(1) => assert_eq!(found_in(&book), [""; 0]),
+        Err(Error::ReaderInTheWay) => {}
+        other => panic!("{other:?}"),
+    }
+    purge(&mut book, handle).unwrap();
+    assert_eq!(found_in(&book), [""; 0]);
+    book.sound();
+}

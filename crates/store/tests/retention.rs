@@ -1,0 +1,123 @@
+//! How long former versions are kept: 90 days or 64 MB, the newest operation always whole.
+
+use crate::book::{Book, DAY, NOW, card, handle_of, large_card, put};
+use larder_store::{Change, Error, Expect, Handle, Operation};
+
+const LARGE: usize = 20 << 20;
+
+fn kept(book: &Book, handle: Handle) -> usize {
+    book.reader().versions(handle).unwrap().len()
+}
+
+#[test]
+fn more_than_64_mb_are_forgotten_oldest_first() {
+    let mut book = Book::new();
+    let (first, outcome) = book.put(&large_card("x", 'A', LARGE));
+    let handle = handle_of(&outcome);
+    let early = book.reader().now().unwrap();
+    let mut edits = Vec::new();
+    for fill in ['B', 'C', 'D'] {
+        edits.push(book.put(&large_card("x", fill, LARGE)).0);
+    }
+    assert_eq!(kept(&book, handle), 4, "60 MB are kept");
+    assert_eq!(book.reader().changes_since(&early, 9).unwrap().0.len(), 1);
+    let late = book.reader().now().unwrap();
+    let (last, _) = book.put(&card("x", "Small", ""));
+    assert_eq!(kept(&book, handle), 4, "80 MB are not");
+    assert!(book.store.check().unwrap().former.1 <= 64 << 20);
+    book.sound();
+    for id in [first, edits[0]] {
+        assert!(matches!(book.store.undo(id, NOW), Err(Error::Forgotten { .. })), "operation {id}");
+    }
+    assert!(matches!(book.reader().changes_since(&early, 9), Err(Error::Expired)));
+    assert_eq!(book.reader().changes_since(&late, 9).unwrap().0.len(), 1);
+    assert_eq!(book.store.undo(last, NOW).unwrap().items, 1);
+    let bytes = book.contents().into_values().next().unwrap();
+    assert_eq!(bytes, large_card("x", 'D', LARGE));
+    book.sound();
+}
+
+#[test]
+fn the_newest_operation_stays_whole() {
+    let mut book = Book::new();
+    let uids = ["a", "b", "c", "d"];
+    let cards = |book: &Book, fill: char| -> Vec<Vec<Change>> {
+        let one = |uid: &&str| {
+            vec![put(&book.store, "contacts", &large_card(uid, fill, LARGE), Expect::Anything)]
+        };
+        uids.iter().map(one).collect()
+    };
+    let batches = cards(&book, 'A');
+    book.batches(batches);
+    let before = book.contents();
+    let batches = cards(&book, 'B');
+    let id = book.batches(batches);
+    assert!(book.store.check().unwrap().former.1 > 64 << 20);
+    book.store.undo(id, NOW).unwrap();
+    assert_eq!(book.contents(), before);
+    // The undo is the newest operation now; it is whole, and what it undid is forgotten at last.
+    book.put(&card("e", "Small", ""));
+    book.put(&card("e", "Small again", ""));
+    assert!(book.store.check().unwrap().former.1 <= 64 << 20);
+    book.sound();
+}
+
+#[test]
+fn after_90_days() {
+    let mut book = Book::new();
+    let outcome = book.put(&card("x", "First", "")).1;
+    let handle = handle_of(&outcome);
+    let (edit, _) = book.put(&card("x", "Second", ""));
+    let cursor = book.reader().now().unwrap();
+    let (early, late) = (NOW + 89 * DAY, NOW + 91 * DAY);
+    let change = |book: &Book, name: &str| {
+        vec![put(&book.store, "contacts", &card("x", name, ""), Expect::Anything)]
+    };
+    let third = change(&book, "Third");
+    let (third, _) = book.apply_at(early, third);
+    assert_eq!(kept(&book, handle), 3);
+    let fourth = change(&book, "Fourth");
+    book.apply_at(late, fourth);
+    assert_eq!(kept(&book, handle), 3, "the first is forgotten");
+    assert!(matches!(book.store.undo(edit, late), Err(Error::Forgotten { .. })));
+    // What happened since the cursor is still known in full.
+    assert_eq!(book.reader().changes_since(&cursor, 9).unwrap().0.len(), 1);
+    assert_eq!(book.store.undo(third, late).unwrap().conflicts.len(), 1);
+    book.sound();
+}
+
+#[test]
+fn a_removal_that_is_forgotten_expires_the_cursors_before_it() {
+    let mut book = Book::new();
+    let changes = ["a", "b", "c"]
+        .map(|uid| put(&book.store, "contacts", &card(uid, "A", ""), Expect::Anything));
+    let applied = book.apply(changes.to_vec()).1;
+    let remove = |n: usize| Change::Remove(handle_of(&applied.outcomes[n]), Expect::Anything);
+    let before = book.reader().now().unwrap();
+    book.apply(vec![remove(0), remove(1), remove(2)]);
+    // A reader that stopped in the middle of the batch, and one that read all of it.
+    let (news, middle) = book.reader().changes_since(&before, 1).unwrap();
+    assert_eq!(news.len(), 1);
+    let (rest, end) = book.reader().changes_since(&middle, 9).unwrap();
+    assert_eq!(rest.len(), 2);
+    let change = put(&book.store, "contacts", &card("d", "D", ""), Expect::Anything);
+    book.apply_at(NOW + 91 * DAY, vec![change]);
+    let expired = |cursor| matches!(book.reader().changes_since(cursor, 9), Err(Error::Expired));
+    assert!(expired(&before));
+    assert!(expired(&middle), "the rest of its batch is forgotten");
+    assert_eq!(book.reader().changes_since(&end, 9).unwrap().0.len(), 1);
+}
+
+#[test]
+fn a_forgotten_operation_without_former_versions() {
+    let mut book = Book::new();
+    let (add, _) = book.put(&card("a", "Anna", ""));
+    let outcome = book.put(&card("b", "Berta", "")).1;
+    book.remove(handle_of(&outcome));
+    let change = put(&book.store, "contacts", &card("c", "Clara", ""), Expect::Anything);
+    let mut operation = Operation::new("late", "", NOW + 91 * DAY);
+    book.store.apply(&mut operation, vec![change]).unwrap();
+    assert!(matches!(book.store.undo(add, NOW), Err(Error::Forgotten { .. })));
+    assert_eq!(book.store.undo(operation.id().unwrap(), NOW).unwrap().items, 1);
+    book.sound();
+}

@@ -1,0 +1,341 @@
+//! Undo: bytes come back exactly, or nothing changes and both versions are shown.
+
+use crate::book::{Book, NOW, card, handle_of, put};
+use larder_store::{Change, Conflict, Error, Expect, Kind, Operation, Outcome};
+
+fn key(uid: &str) -> (String, String) {
+    ("contacts".into(), uid.into())
+}
+
+fn import(book: &Book, cards: std::ops::Range<usize>, name: &str) -> Vec<Change> {
+    cards
+        .map(|n| put(&book.store, "contacts", &card(&format!("u{n}"), name, ""), Expect::Anything))
+        .collect()
+}
+
+#[test]
+fn an_import_of_many_batches_is_one_undo() {
+    let mut book = Book::new();
+    book.put(&card("u3", "Before", ""));
+    let before = book.contents();
+    let batches = (0..4).map(|n| import(&book, n * 400..(n + 1) * 400, "After")).collect();
+    let id = book.batches(batches);
+    let after = book.contents();
+    assert_eq!(after.len(), 1600);
+    let log = book.reader().operations(None, 9).unwrap();
+    assert_eq!((log[0].id, log[0].verb.as_str(), log[0].counts), (id, "import", [1599, 1, 0]));
+    assert_eq!(book.reader().last_operation().unwrap().unwrap().id, id);
+
+    let undo = book.store.undo(id, NOW + 1).unwrap();
+    assert_eq!(undo.items, 1600);
+    assert_eq!(undo.conflicts, []);
+    assert_eq!(book.contents(), before);
+    book.sound();
+    let log = book.reader().operations(None, 1).unwrap();
+    assert_eq!((Some(log[0].id), log[0].undoes, log[0].at), (undo.operation, Some(id), NOW + 1));
+    let undone = book.reader().operations(undo.operation, 1).unwrap();
+    assert_eq!((undone[0].id, undone[0].undone_by), (id, undo.operation));
+    let again = book.store.undo(id, NOW);
+    assert!(matches!(again, Err(Error::AlreadyUndone { by, .. }) if Some(by) == undo.operation));
+
+    let redo = book.store.undo(undo.operation.unwrap(), NOW).unwrap();
+    assert_eq!(redo.items, 1600);
+    assert_eq!(book.contents(), after);
+    assert_eq!(book.reader().last_operation().unwrap().unwrap().id, id);
+    book.sound();
+    assert_eq!(book.store.undo(id, NOW).unwrap().items, 1600);
+    assert_eq!(book.contents(), before);
+    book.sound();
+}
+
+#[test]
+fn what_was_changed_since_is_refused_with_both_versions() {
+    let mut book = Book::new();
+    let (a, b, c) = (card("x", "Anna", ""), card("x", "Berta", ""), card("x", "Clara", ""));
+    let (add, outcome) = book.put(&a);
+    let handle = handle_of(&outcome);
+    book.put(&card("y", "Other", ""));
+    let (edit, _) = book.put(&b);
+    book.put(&c);
+    let refused = |book: &mut Book, id: i64, left: Option<&[u8]>, now: Option<&[u8]>| {
+        let (seq, contents) = (book.store.seq().unwrap(), book.contents());
+        let undo = book.store.undo(id, NOW).unwrap();
+        let conflict =
+            Conflict { handle, left: left.map(<[u8]>::to_vec), now: now.map(<[u8]>::to_vec) };
+        assert_eq!((undo.operation, undo.items, undo.conflicts), (None, 0, vec![conflict]));
+        assert_eq!(book.store.seq().unwrap(), seq);
+        assert_eq!(book.contents(), contents);
+    };
+    refused(&mut book, add, Some(&a), Some(&c));
+    refused(&mut book, edit, Some(&b), Some(&c));
+    let removal = book.remove(handle);
+    // Adding it is undone already, in effect; the edit in between is not.
+    refused(&mut book, edit, Some(&b), None);
+    book.put(&a);
+    refused(&mut book, removal, None, Some(&a));
+    book.sound();
+}
+
+#[test]
+fn one_conflict_keeps_the_whole_operation() {
+    let mut book = Book::new();
+    let changes = import(&book, 0..20, "First");
+    let (id, _) = book.apply(changes);
+    book.put(&card("u7", "Changed", ""));
+    let before = book.contents();
+    let undo = book.store.undo(id, NOW).unwrap();
+    assert_eq!((undo.items, undo.conflicts.len()), (0, 1));
+    assert_eq!(book.contents(), before);
+}
+
+#[test]
+fn changed_and_put_back_is_no_obstacle() {
+    let mut book = Book::new();
+    let (a, b, c) = (card("x", "Anna", ""), card("x", "Berta", ""), card("x", "Clara", ""));
+    book.put(&a);
+    let (edit, outcome) = book.put(&b);
+    book.put(&c);
+    book.put(&b);
+    book.remove(handle_of(&outcome));
+    book.put(&b);
+    assert_eq!(book.store.undo(edit, NOW).unwrap().items, 1);
+    assert_eq!(book.contents()[&key("x")], a);
+    book.sound();
+}
+
+#[test]
+fn what_somebody_undid_by_hand_only_gets_its_mark() {
+    let mut book = Book::new();
+    let (a, b) = (card("x", "Anna", ""), card("x", "Berta", ""));
+    book.put(&a);
+    let (edit, _) = book.put(&b);
+    book.put(&a);
+    let undo = book.store.undo(edit, NOW).unwrap();
+    assert_eq!((undo.items, undo.conflicts.len()), (0, 0));
+    assert!(matches!(book.store.undo(edit, NOW), Err(Error::AlreadyUndone { .. })));
+    assert_eq!(book.contents()[&key("x")], a);
+}
+
+#[test]
+fn an_interrupted_undo_is_completed() {
+    let mut book = Book::new();
+    book.put(&card("u1", "Before", ""));
+    let before = book.contents();
+    let changes = import(&book, 0..10, "After");
+    let (id, applied) = book.apply(changes);
+    // Half of it is undone, as an undo that was killed between two batches leaves it.
+    let mut half: Vec<Change> = applied.outcomes[2..6]
+        .iter()
+        .map(|outcome| Change::Remove(handle_of(outcome), Expect::Anything))
+        .collect();
+    half.push(put(&book.store, "contacts", &card("u1", "Before", ""), Expect::Anything));
+    book.apply(half);
+    let undo = book.store.undo(id, NOW).unwrap();
+    assert_eq!((undo.items, undo.conflicts.len()), (5, 0));
+    assert_eq!(book.contents(), before);
+    assert!(matches!(book.store.undo(id, NOW), Err(Error::AlreadyUndone { .. })));
+    book.sound();
+}
+
+#[test]
+fn an_operation_that_changed_one_item_often() {
+    let mut book = Book::new();
+    let version = |n: usize| card("x", &format!("Anna {n}"), "");
+    let change =
+        |book: &Book, n: usize| put(&book.store, "contacts", &version(n), Expect::Anything);
+    book.put(&version(0));
+    let handle = handle_of(&book.put(&version(0)).1);
+    let first = vec![change(&book, 1), Change::Remove(handle, Expect::Anything)];
+    let second = vec![change(&book, 2), change(&book, 3)];
+    let third = vec![Change::Remove(handle, Expect::Anything), change(&book, 4)];
+    let id = book.batches(vec![first, second, third]);
+    assert_eq!(book.contents()[&key("x")], version(4));
+    let undo = book.store.undo(id, NOW).unwrap();
+    assert_eq!(undo.items, 1);
+    assert_eq!(book.contents()[&key("x")], version(0));
+    book.store.undo(undo.operation.unwrap(), NOW).unwrap();
+    assert_eq!(book.contents()[&key("x")], version(4));
+    book.sound();
+}
+
+#[test]
+fn an_item_made_and_removed_by_one_operation() {
+    let mut book = Book::new();
+    let add = put(&book.store, "contacts", &card("x", "Anna", ""), Expect::Anything);
+    let mut operation = Operation::new("test", "", NOW);
+    let added = book.store.apply(&mut operation, vec![add]).unwrap();
+    let handle = handle_of(&added.outcomes[0]);
+    book.store.apply(&mut operation, vec![Change::Remove(handle, Expect::Anything)]).unwrap();
+    let undo = book.store.undo(operation.id().unwrap(), NOW).unwrap();
+    assert_eq!((undo.items, undo.conflicts.len()), (0, 0));
+    assert!(book.contents().is_empty());
+    book.sound();
+}
+
+#[test]
+fn a_second_item_of_one_uid_comes_back_under_its_derived_uid() {
+    let mut book = Book::new();
+    book.put(&card("x", "Anna", ""));
+    let beside = put(&book.store, "contacts", &card("x", "Berta", ""), Expect::SecondOfImport);
+    let outcome = book.apply(vec![beside]).1.outcomes[0];
+    let before = book.contents();
+    let removal = book.remove(handle_of(&outcome));
+    book.store.undo(removal, NOW).unwrap();
+    assert_eq!(book.contents(), before);
+    let uid = larder_format::contact::derived_uid(&card("x", "Berta", ""));
+    assert!(book.reader().by_uid(None, &uid).unwrap()[0].derived_uid);
+    book.sound();
+}
+
+fn collections(book: &Book) -> Vec<(String, u64)> {
+    book.reader().collections().unwrap().into_iter().map(|c| (c.name, c.items)).collect()
+}
+
+#[test]
+fn collections_come_back() {
+    let mut book = Book::new();
+    let check = |book: &mut Book, changes: Vec<Change>, after: &[(&str, u64)]| {
+        let owned = |list: &[(&str, u64)]| {
+            list.iter().map(|(name, items)| (name.to_string(), *items)).collect::<Vec<_>>()
+        };
+        let before = collections(book);
+        let (id, _) = book.apply(changes);
+        assert_eq!(collections(book), owned(after));
+        let undo = book.store.undo(id, NOW).unwrap();
+        assert_eq!(collections(book), before);
+        book.sound();
+        book.store.undo(undo.operation.unwrap(), NOW).unwrap();
+        assert_eq!(collections(book), owned(after));
+        book.sound();
+    };
+    let create = |name: &str| Change::CreateCollection(name.into(), Kind::Contact);
+    let rename = |from: &str, to: &str| Change::RenameCollection(from.into(), to.into());
+    let drop = |name: &str| Change::RemoveCollection(name.into());
+    check(&mut book, vec![create("a")], &[("a", 0)]);
+    check(&mut book, vec![rename("a", "b")], &[("b", 0)]);
+    check(&mut book, vec![drop("b")], &[]);
+    check(&mut book, vec![create("a"), create("b")], &[("a", 0), ("b", 0)]);
+    check(
+        &mut book,
+        vec![rename("a", "c"), rename("c", "d"), rename("d", "e")],
+        &[("b", 0), ("e", 0)],
+    );
+    check(&mut book, vec![create("f"), rename("f", "g")], &[("b", 0), ("e", 0), ("g", 0)]);
+    check(&mut book, vec![drop("g"), rename("e", "g")], &[("b", 0), ("g", 0)]);
+    let into = put(&book.store, "h", &card("x", "Anna", ""), Expect::Anything);
+    check(&mut book, vec![into, drop("b")], &[("g", 0), ("h", 1)]);
+    let into = put(&book.store, "i", &card("y", "Berta", ""), Expect::Anything);
+    check(&mut book, vec![rename("h", "i"), into], &[("g", 0), ("i", 2)]);
+}
+
+#[test]
+fn a_collection_that_others_have_filled_stays() {
+    let mut book = Book::new();
+    let (id, _) = book.put_into("new", &card("x", "Anna", ""));
+    book.put_into("new", &card("y", "Berta", ""));
+    assert_eq!(book.store.undo(id, NOW).unwrap().items, 1);
+    assert_eq!(collections(&book), [("new".to_string(), 1)]);
+    book.sound();
+}
+
+#[test]
+fn an_item_of_a_removed_collection_brings_it_back() {
+    let mut book = Book::new();
+    let (_, outcome) = book.put_into("old", &card("x", "Anna", ""));
+    let before = book.contents();
+    let removal = book.remove(handle_of(&outcome));
+    book.apply(vec![Change::RemoveCollection("old".into())]);
+    assert_eq!(collections(&book), []);
+    book.store.undo(removal, NOW).unwrap();
+    assert_eq!(book.contents(), before);
+    assert_eq!(book.reader().by_uid(None, "x").unwrap()[0].handle, handle_of(&outcome));
+    book.sound();
+}
+
+#[test]
+fn a_name_that_another_collection_took_is_no_place_to_come_back_to() {
+    let mut book = Book::new();
+    let (_, outcome) = book.put_into("old", &card("x", "Anna", ""));
+    let removal = book.remove(handle_of(&outcome));
+    let (drop, _) = book.apply(vec![Change::RemoveCollection("old".into())]);
+    book.apply(vec![Change::CreateCollection("new".into(), Kind::Contact)]);
+    let (rename, _) = book.apply(vec![Change::RenameCollection("new".into(), "old".into())]);
+    book.put_into("new", &card("y", "Berta", ""));
+    let (seq, before) = (book.store.seq().unwrap(), book.contents());
+    for (id, taken) in [(removal, "old"), (drop, "old"), (rename, "new")] {
+        let refused = book.store.undo(id, NOW);
+        assert!(
+            matches!(&refused, Err(Error::CollectionExists { name }) if name == taken),
+            "{refused:?}"
+        );
+    }
+    assert_eq!((book.store.seq().unwrap(), book.contents()), (seq, before));
+    book.sound();
+}
+
+#[test]
+fn what_cannot_be_undone() {
+    let mut book = Book::new();
+    assert!(matches!(book.store.undo(1, NOW), Err(Error::NoOperation { id: 1 })));
+    assert_eq!(book.reader().last_operation().unwrap(), None);
+    let (_, outcome) = book.put(&card("x", "Anna", ""));
+    let (edit, _) = book.put(&card("x", "Berta", ""));
+    let handle = handle_of(&outcome);
+    book.store.purge(&mut Operation::new("purge", "", NOW), &[handle]).unwrap();
+    // The log says that there was something, not what.
+    let versions = book.reader().versions(handle).unwrap();
+    assert!(!versions.is_empty() && versions.iter().all(|version| version.bytes.is_none()));
+    assert_eq!(book.store.undo(edit, NOW).unwrap().items, 0);
+    assert!(book.contents().is_empty());
+    book.sound();
+}
+
+#[test]
+fn what_was_purged_and_added_again_is_a_conflict() {
+    let mut book = Book::new();
+    let (_, outcome) = book.put(&card("x", "Anna", ""));
+    let (edit, _) = book.put(&card("x", "Berta", ""));
+    let handle = handle_of(&outcome);
+    book.store.purge(&mut Operation::new("purge", "", NOW), &[handle]).unwrap();
+    let new = card("x", "New", "");
+    book.put(&new);
+    let undo = book.store.undo(edit, NOW).unwrap();
+    assert_eq!(undo.conflicts, [Conflict { handle, left: None, now: Some(new.clone()) }]);
+    assert_eq!(book.contents()[&key("x")], new);
+}
+
+#[test]
+fn the_history_of_an_item() {
+    let mut book = Book::new();
+    let (a, b) = (card("x", "Anna", ""), card("x", "Berta", ""));
+    let (add, outcome) = book.put(&a);
+    let handle = handle_of(&outcome);
+    let (edit, _) = book.put(&b);
+    let removal = book.remove(handle);
+    let undo = book.store.undo(removal, NOW).unwrap().operation.unwrap();
+    let versions = book.reader().versions(handle).unwrap();
+    let seen: Vec<_> = versions
+        .iter()
+        .map(|version| {
+            let id = |row: &Option<larder_store::OperationRow>| row.as_ref().map(|row| row.id);
+            let bytes = version.bytes.clone().unwrap();
+            (
+                version.since,
+                version.until,
+                version.removed,
+                id(&version.operation),
+                id(&version.ended_by),
+                bytes,
+            )
+        })
+        .collect();
+    let expect = [
+        (1, Some(2), false, Some(add), Some(edit), a),
+        (2, Some(3), true, Some(edit), Some(removal), b.clone()),
+        (4, None, false, Some(undo), None, b),
+    ];
+    assert_eq!(seen, expect);
+    let nothing = larder_store::HandlePrefix::parse("0000000000000").unwrap();
+    assert_eq!(book.reader().removed_by_handle(nothing, 9).unwrap(), []);
+    assert!(matches!(outcome, Outcome::Added(_)));
+}

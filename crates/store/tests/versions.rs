@@ -1,0 +1,114 @@
+//! Files of other versions and of other programs.
+
+use crate::book::{Book, card, made};
+use larder_store::{Error, Operation, Options, Reader, Store};
+use rusqlite::Connection;
+use std::fs;
+use std::path::Path;
+
+fn set_version(data: &Path, version: i64) {
+    let conn = Connection::open(data).unwrap();
+    conn.pragma_update(None, "user_version", version).unwrap();
+}
+
+#[test]
+fn a_newer_minor_version_can_only_be_read() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let (id, _) = book.put(&card("b", "Berta", ""));
+    let (scratch, ()) = book.closed(|dir| set_version(&dir.join("data.db"), 1001));
+    let dir = scratch.path().join("data");
+    assert_eq!(Reader::open(&dir).unwrap().collections().unwrap()[0].items, 2);
+    let mut store = Store::open(&dir, &made()).unwrap();
+    let reader = store.reader().unwrap();
+    let handle = reader.by_uid(None, "a").unwrap()[0].handle;
+    let mut operation = Operation::new("test", "", 0);
+    let errors = [
+        store.apply(&mut operation, Vec::new()).map(drop),
+        store.undo(id, 0).map(drop),
+        store.purge(&mut operation, &[handle]).map(drop),
+        store.rebuild().map(drop),
+    ];
+    for error in errors {
+        assert!(
+            matches!(&error, Err(Error::ReadOnly { minor, .. }) if minor == "1.1"),
+            "{error:?}"
+        );
+    }
+    assert_eq!(store.check().unwrap().faults, []);
+    store.backup(&scratch.path().join("copy.db")).unwrap();
+}
+
+#[test]
+fn what_is_refused_stays_as_it_is() {
+    let check = |prepare: &dyn Fn(&Path), expect: &str| {
+        let book = Book::new();
+        let (scratch, before) = book.closed(|dir| {
+            prepare(&dir.join("data.db"));
+            fs::read(dir.join("data.db")).unwrap()
+        });
+        let dir = scratch.path().join("data");
+        let error = Store::open(&dir, &made()).unwrap_err().to_string();
+        assert!(error.contains(expect), "{error}");
+        let error = Reader::open(&dir).unwrap_err().to_string();
+        assert!(error.contains(expect), "{error}");
+        assert_eq!(fs::read(dir.join("data.db")).unwrap(), before);
+        assert!(!fs::read_dir(&dir).unwrap().any(|entry| {
+            entry.unwrap().file_name().to_string_lossy().starts_with("data.db.before-")
+        }));
+    };
+    check(
+        &|data| set_version(data, 2000),
+        "schema 2.0, made by a newer larder; this one knows 1.0",
+    );
+    check(&|data| set_version(data, 12_003), "schema 12.3");
+    check(
+        &|data| {
+            fs::remove_file(data).unwrap();
+            Connection::open(data).unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
+        },
+        "is not a larder store (application id 0x0)",
+    );
+    check(
+        &|data| Connection::open(data).unwrap().execute_batch("PRAGMA application_id = 7").unwrap(),
+        "is not a larder store (application id 0x7)",
+    );
+    check(&|data| fs::write(data, "a letter to grandmother ".repeat(100)).unwrap(), "damaged");
+}
+
+#[test]
+fn an_older_version_without_a_way_from_it() {
+    let book = Book::new();
+    let (scratch, ()) = book.closed(|dir| set_version(&dir.join("data.db"), 900));
+    let dir = scratch.path().join("data");
+    let error = Store::open(&dir, &made()).unwrap_err().to_string();
+    assert!(error.contains("no way is known from schema 0.900"), "{error}");
+}
+
+#[test]
+fn no_store_and_an_empty_file() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("data");
+    let none = |result: Result<(), Error>| {
+        assert!(matches!(result, Err(Error::NoStore { .. })), "{result:?}");
+    };
+    none(Store::open(&dir, &Options::default()).map(drop));
+    none(Reader::open(&dir).map(drop));
+    assert!(!dir.exists(), "looking for a store makes none");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("data.db"), "").unwrap();
+    none(Reader::open(&dir).map(drop));
+    let mut store = Store::open(&dir, &made()).unwrap();
+    store.apply(&mut Operation::new("test", "", 0), Vec::new()).unwrap();
+    assert_eq!(store.check().unwrap().faults, []);
+    assert_eq!(store.seq().unwrap(), 0);
+}
+
+#[test]
+fn a_directory_that_cannot_be_made() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = Store::open(&file.join("data"), &made()).unwrap_err();
+    assert!(matches!(error, Error::File { .. }), "{error}");
+}

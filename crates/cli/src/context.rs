@@ -79,12 +79,12 @@ impl Context {
     }
 
     fn open(&self, create: bool) -> Result<Store, Failure> {
-        let options = Options {
-            create,
-            locale: self.locale.clone(),
-            locale_if_new: self.locale_if_new.clone(),
-        };
-        Ok(Store::open(&self.dir, &options)?)
+        Ok(Store::open(&self.dir, &self.options(create))?)
+    }
+
+    /// How this command's store is opened.
+    pub(crate) fn options(&self, create: bool) -> Options {
+        Options { create, locale: self.locale.clone(), locale_if_new: self.locale_if_new.clone() }
     }
 
     /// A remark for people, on standard error.

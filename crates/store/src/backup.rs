@@ -3,8 +3,9 @@
 use crate::check::{Fault, integrity};
 use crate::directory::Directory;
 use crate::error::{Error, Result, at, file};
+use crate::lock::Locks;
 use crate::schema::{self, Standing};
-use crate::store::{Store, connect};
+use crate::store::{Options, Store, connect};
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{self, File};
@@ -58,6 +59,47 @@ impl Store {
         self.refresh()?;
         Ok(Restored { before, items })
     }
+}
+
+impl Directory {
+    /// Puts a backup in the place of a store, as [`Store::restore`] does, also where that store is damaged: its
+    /// files are then moved aside as they are.
+    pub fn restore(&self, options: &Options, from: &Path) -> Result<Restored> {
+        let restored = Store::open(self.path(), options).and_then(|mut store| store.restore(from));
+        match restored {
+            Err(Error::Damaged { path, .. }) if path == self.data() => self.replace(from),
+            restored => restored,
+        }
+    }
+
+    /// Moves a damaged store aside and puts a backup in its place. Who has it open sees that at the next opening.
+    fn replace(&self, from: &Path) -> Result<Restored> {
+        let locks = Locks::open(self)?;
+        let lock = locks.acquire()?;
+        let staged = staged(self, from)?;
+        let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0).map(i64::unsigned_abs);
+        let items = staged.conn.query_row("SELECT count(*) FROM item", [], count);
+        let items = items.map_err(at(&staged.path))?;
+        let (data, before) = (self.data(), self.copy_before("damaged"));
+        // Its write-ahead log may hold what could still be saved from it.
+        for end in ["", "-wal"] {
+            let (now, then) = (with_end(&data, end), with_end(&before, end));
+            if now.exists() {
+                fs::rename(&now, &then).map_err(file(&now))?;
+            }
+        }
+        let _none = fs::remove_file(with_end(&data, "-shm"));
+        fs::rename(&staged.path, &data).map_err(file(&data))?;
+        File::open(self.path()).and_then(|dir| dir.sync_all()).map_err(file(self.path()))?;
+        lock.verified();
+        Ok(Restored { before, items })
+    }
+}
+
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
 }
 
 /// Refuses a file that is no backup. One in write-ahead mode is a store in use, perhaps this very one.
@@ -117,9 +159,7 @@ fn verify(conn: &Connection, path: &Path) -> Result<()> {
 
 /// Copies a database into one file: under another name first, verified, synced, then renamed.
 pub(crate) fn copy(conn: &Connection, from: &Path, to: &Path) -> Result<()> {
-    let mut name = to.as_os_str().to_owned();
-    name.push(".partial");
-    let partial = PathBuf::from(name);
+    let partial = with_end(to, ".partial");
     let _none = fs::remove_file(&partial);
     let result = copy_to(conn, from, &partial).and_then(|()| {
         File::open(&partial).and_then(|copy| copy.sync_all()).map_err(file(&partial))?;

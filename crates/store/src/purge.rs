@@ -18,14 +18,18 @@ impl Store {
     /// them may be left until the purge is run again.
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<u64> {
         self.writable()?;
+        // The copies first: where one of them cannot be purged, nothing is.
+        {
+            let _lock = self.locks.acquire()?;
+            self.directory.sweep()?;
+        }
+        for copy in self.directory.copies()? {
+            purge_copy(&copy, handles)?;
+        }
         // Deleted rows are overwritten at once, so that a crash before the rewrite leaves as little as can be.
         self.conn.pragma_update(None, "secure_delete", true).map_err(at(&self.path))?;
         let changes = handles.iter().map(|&handle| Change::Purge(handle)).collect();
         let applied = self.apply(operation, changes)?;
-        self.directory.sweep()?;
-        for copy in self.directory.copies()? {
-            purge_copy(&copy, handles)?;
-        }
         self.rewrite()?;
         let purged = |outcome: &&Outcome| matches!(outcome, Outcome::Removed(_));
         Ok(applied.outcomes.iter().filter(purged).count() as u64)

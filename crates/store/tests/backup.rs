@@ -1,7 +1,7 @@
 //! Copies and the way back.
 
-use crate::book::{Book, card, handle_of, put};
-use larder_store::{Error, Expect, Operation, Options, Store};
+use crate::book::{Book, card, contents_of, handle_of, made, put};
+use larder_store::{Directory, Error, Expect, Operation, Options, Reader, Store};
 use rusqlite::Connection;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -189,4 +189,23 @@ fn what_is_no_backup_is_not_restored() {
     assert!(matches!(book.store.restore(&foreign), Err(Error::NotAStore { .. })));
     assert!(book.reader().changes_since(&cursor, 9).is_ok());
     book.sound();
+}
+
+#[test]
+fn a_damaged_store_makes_room_for_a_backup() {
+    let mut book = Book::new();
+    book.put(&card("anna", "Anna", ""));
+    let copy = book.beside("copy.db");
+    book.store.backup(&copy).unwrap();
+    let contents = book.contents();
+    let (_scratch, ()) = book.closed(|dir| {
+        fs::write(dir.join("data.db"), "a letter to grandmother ".repeat(400)).unwrap();
+        let directory = Directory::new(dir);
+        let restored = directory.restore(&made(), &copy).unwrap();
+        assert_eq!(restored.items, 1);
+        assert!(fs::read(&restored.before).unwrap().starts_with(b"a letter"), "kept as it was");
+        assert_eq!(contents_of(&Reader::open(dir).unwrap()), contents);
+        let mut store = Store::open(dir, &Options::default()).unwrap();
+        assert_eq!(store.check_rebuild().unwrap().faults, []);
+    });
 }

@@ -1,7 +1,7 @@
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
 use crate::output::{count, plain};
-use larder_store::Error;
+use larder_store::{Directory, Error};
 use std::path::PathBuf;
 
 /// Put a backup in the store's place; what is there now is copied aside first
@@ -20,8 +20,9 @@ impl Restore {
             )
             .hint("name a file that larder backup made"));
         }
-        let restored =
-            context.store_or_new()?.restore(&self.file).map_err(|error| match &error {
+        let restored = Directory::new(&context.dir)
+            .restore(&context.options(true), &self.file)
+            .map_err(|error| match &error {
                 Error::Damaged { path, .. } | Error::NotAStore { path, .. }
                     if *path == self.file =>
                 {

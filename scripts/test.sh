@@ -13,6 +13,8 @@ echo "formatting"
 cargo fmt --all --check
 echo "lints"
 cargo clippy --quiet --workspace --all-targets -- -D warnings
+echo "fuzz targets"
+cargo build --quiet --package larder-fuzz --features libfuzzer --bins
 echo "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --document-private-items
 echo "tests"

@@ -359,8 +359,9 @@ fn stands_alone(name: &str) -> bool {
 /// What a line is. All lines come by here: most are known by their first byte.
 fn marker(content: &[u8], order: Option<Order>) -> Option<Marker> {
     if let Some(order) = order {
+        // Half a character is no blank: it is something that has to be given back.
         let narrow: Vec<u8> = order.narrow(content).collect();
-        return marker(&narrow, None);
+        return marker(&narrow, None).filter(|_| content.len().is_multiple_of(2));
     }
     match content.first() {
         None => Some(Marker::Blank),

@@ -258,14 +258,13 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
     let exact = field.kind == Kind::Uid && !test.text.is_ascii();
     let Some(field) = indexed(field).filter(|_| !exact) else { return Narrow::All };
     let folded = fold(&test.text);
-    if !VALUE_FIELDS.contains(&field.name) {
-        return text_only(test, &folded);
-    }
+    let whole = VALUE_FIELDS.contains(&field.name);
     match test.op {
-        Op::Exists => any_value(field),
-        Op::Is if folded.is_empty() => Narrow::Nothing,
-        _ if folded.is_empty() => any_value(field),
-        Op::Is => {
+        // A value of nothing but accents is folded to nothing, and is there all the same.
+        Op::Is if folded.is_empty() => Narrow::All,
+        Op::Exists => present(field),
+        _ if folded.is_empty() => present(field),
+        Op::Is if whole => {
             let value = cut(&folded);
             let words = format!("{} is {value:?}", field.name);
             let args = vec![Value::Integer(field.id.into()), Value::Text(value.to_string())];
@@ -276,19 +275,10 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
                 &words,
             )
         }
-        Op::BeginsWith => beginning_of(field.id, field.name, &folded),
-        Op::EndsWith => anywhere(&folded, None),
+        Op::BeginsWith if whole => beginning_of(field.id, field.name, &folded),
         Op::Contains => anywhere(&folded, phone_digits(&test.text).as_deref()),
-    }
-}
-
-/// A field whose values are in the trigram index only.
-fn text_only(test: &Test, folded: &str) -> Narrow {
-    match test.op {
-        Op::Exists => Narrow::All,
-        Op::Is if folded.is_empty() => Narrow::Nothing,
-        Op::Contains => anywhere(folded, phone_digits(&test.text).as_deref()),
-        Op::Is | Op::BeginsWith | Op::EndsWith => anywhere(folded, None),
+        // Not found by its whole value, it is found by its trigrams.
+        Op::Is | Op::BeginsWith | Op::EndsWith => anywhere(&folded, None),
     }
 }
 
@@ -306,9 +296,10 @@ fn of_any(test: &Test) -> Narrow {
     anywhere(&folded, number.as_deref())
 }
 
-fn any_value(field: &Field) -> Narrow {
+/// Each field that an item has is noted by an empty value.
+fn present(field: &Field) -> Narrow {
     let args = vec![Value::Integer(field.id.into())];
-    let select = "SELECT item FROM idx_value WHERE field = ?";
+    let select = "SELECT item FROM idx_value WHERE field = ? AND value = ''";
     Candidates::value(Breadth::AnyValue, select, args, &format!("has {}", field.name))
 }
 

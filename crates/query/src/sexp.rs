@@ -7,8 +7,8 @@ use crate::error::SyntaxError;
 use crate::query::{Op, Query, Subject, Test};
 use larder_format::field::FIELDS;
 
-/// How deep lists may nest.
-const DEPTH: usize = 100;
+/// How deep lists may nest: whatever a search line can nest, and each parenthesis of one may be two lists.
+const DEPTH: usize = 256;
 /// The functions of this module, for messages.
 const KNOWN: &str = "and, or, not, contains, is, beginswith, endswith, exists, word";
 

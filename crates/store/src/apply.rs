@@ -9,9 +9,10 @@ use crate::handle::Handle;
 use crate::store::{Store, immediate, meta, set_meta};
 use crate::{Kind, Seq, blob, history};
 use larder_format::contact::{derived_uid, same_card};
-use rusqlite::{OptionalExtension as _, Transaction};
+use rusqlite::{Connection, OptionalExtension as _, Transaction};
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
 
 /// What a batch found outside the lock: per change, the batch that last changed its item, and the rows
 /// that its bytes gave.
@@ -42,11 +43,15 @@ impl Store {
         self.writable()?;
         let known = self.look_up(&changes).map_err(at(&self.path))?;
         let lock = self.locks.acquire()?;
+        let began = Instant::now();
         self.recover(&lock)?;
-        let applied = self.write(operation, changes, &known).map_err(|trouble| match trouble {
-            Trouble::Sqlite(error) => at(&self.path)(error),
-            Trouble::Store(error) => error,
-        })?;
+        let mut applied =
+            self.write(operation, changes, &known).map_err(|trouble| match trouble {
+                Trouble::Sqlite(error) => at(&self.path)(error),
+                Trouble::Store(error) => error,
+            })?;
+        applied.held = began.elapsed();
+        self.let_go(lock);
         Ok(applied)
     }
 
@@ -64,29 +69,40 @@ impl Store {
         }
         let seq = batch.seq;
         if !batch.changed() {
-            return Ok(Applied { seq: seq - 1, outcomes });
+            return Ok(Applied { seq: seq - 1, outcomes, held: Duration::ZERO });
         }
         derived::give_up_others(&tx, &self.deriver)?;
         let id = batch.finish(operation)?;
         tx.commit()?;
         operation.id = Some(id);
         self.locks.ring(seq);
-        Ok(Applied { seq, outcomes })
+        Ok(Applied { seq, outcomes, held: Duration::ZERO })
     }
 
     /// Reads and parses what the changes will replace, before the lock is taken.
     fn look_up(&self, changes: &[Change]) -> rusqlite::Result<Known> {
         let mut known = Known::new();
+        // By name once, not by a join: SQLite prepares that anew for each value it is given.
+        let mut collections: HashMap<&str, Option<i64>> = HashMap::new();
         for (index, change) in changes.iter().enumerate() {
             let found: Option<(i64, Seq)> = match change {
-                Change::Put(put) => self
-                    .conn
-                    .prepare_cached(
-                        "SELECT i.id, i.seq FROM collection c JOIN item i ON i.collection = c.id
-                         WHERE c.name = ?1 AND c.removed = 0 AND i.uid = ?2 AND i.recurrence = ''",
-                    )?
-                    .query_row((&put.collection, &put.uid), |row| Ok((row.get(0)?, row.get(1)?)))
-                    .optional()?,
+                Change::Put(put) => {
+                    let collection = match collections.get(&*put.collection) {
+                        Some(known) => *known,
+                        None => {
+                            let found = collection_named(&self.conn, &put.collection)?;
+                            collections.insert(&put.collection, found);
+                            found
+                        }
+                    };
+                    self.conn
+                        .prepare_cached(
+                            "SELECT id, seq FROM item
+                             WHERE collection = ?1 AND uid = ?2 AND recurrence = ''",
+                        )?
+                        .query_row((collection, &put.uid), |row| Ok((row.get(0)?, row.get(1)?)))
+                        .optional()?
+                }
                 Change::Remove(handle, _) | Change::Purge(handle) => self
                     .conn
                     .prepare_cached("SELECT id, seq FROM item WHERE handle = ?1")?
@@ -103,6 +119,12 @@ impl Store {
         }
         Ok(known)
     }
+}
+
+fn collection_named(conn: &Connection, name: &str) -> rusqlite::Result<Option<i64>> {
+    conn.prepare_cached("SELECT id FROM collection WHERE name = ?1 AND removed = 0")?
+        .query_row([name], |row| row.get(0))
+        .optional()
 }
 
 /// The same card again changes nothing, so what it gave needs no parsing.

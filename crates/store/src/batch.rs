@@ -5,6 +5,7 @@ use crate::handle::Handle;
 use crate::history::OperationId;
 use crate::{Kind, Seq};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One thing that a person did: all batches of one import are one operation, and one undo.
 ///
@@ -114,4 +115,6 @@ pub struct Applied {
     pub seq: Seq,
     /// What became of each change, in their order.
     pub outcomes: Vec<Outcome>,
+    /// For how long it kept other writers out. A large job cuts its batches to this.
+    pub held: Duration,
 }

@@ -13,20 +13,11 @@ use std::sync::Arc;
 pub const WORD_FIELD: u16 = 0;
 /// How many characters of a word's beginning are kept: longer ones are found by their trigrams.
 pub const WORD_LETTERS: usize = 2;
-/// Fields whose values are kept whole, for equality, short beginnings and presence. The others have their
-/// text in the trigram index only: an index row a value would double the store for questions nobody asks.
-pub const VALUE_FIELDS: &[&str] = &[
-    "file_as",
-    "full_name",
-    "given_name",
-    "family_name",
-    "nickname",
-    "email",
-    "phone",
-    "org",
-    "categories",
-    "birth_date",
-];
+/// Fields whose values are kept whole, for equality and short beginnings. Of the others only the presence is
+/// noted; their text is in the trigram index. A row a value would double what an import writes: rows in
+/// random order touch a page each.
+pub const VALUE_FIELDS: &[&str] =
+    &["full_name", "given_name", "family_name", "nickname", "email", "org", "categories"];
 /// Values are cut to this many bytes (at a character) in `idx_value`.
 pub const VALUE_LIMIT: usize = 120;
 /// Fields whose sort keys are stored.
@@ -149,7 +140,8 @@ impl Deriver {
 
 impl Entry {
     fn add(&mut self, field: &Field, folded: String, texts: &mut Vec<String>) {
-        if VALUE_FIELDS.contains(&field.name) {
+        self.values.push((field.id, String::new()));
+        if VALUE_FIELDS.contains(&field.name) && !folded.is_empty() {
             self.values.push((field.id, cut(&folded).to_string()));
         }
         if field.words {

@@ -250,7 +250,9 @@ impl Store {
             tx.commit()?;
             Ok(page.len() as u64)
         };
-        step().map_err(at(&path))
+        let derived = step().map_err(at(&path))?;
+        self.let_go(lock);
+        Ok(derived)
     }
 
     fn derive_after(&self, last: i64) -> rusqlite::Result<Vec<(i64, Seq, Entry)>> {

@@ -28,9 +28,9 @@
 //!
 //! **What is derived from it**, and may be dropped and refilled at any time; `contact` says from what:
 //!
-//! * `idx_value(field, value, item)`: folded values of the fields that are most asked for, cut at 120 bytes;
-//!   field 0: the first two letters of each word of the fields that free words cover. For equality,
-//!   beginnings, presence.
+//! * `idx_value(field, value, item)`: an empty value for each field that an item has; folded values of the fields that
+//!   are most asked for, cut at 120 bytes; field 0: the first two letters of each word of the fields that free words
+//!   cover. For presence, equality, beginnings.
 //! * `idx_text`: an FTS5 table of trigrams of the folded text of all indexed fields; it stores no text.
 //! * `idx_large(item)`: items with more text than `idx_text` takes; they are always candidates.
 //! * `idx_sort(field, key, item)`: sort keys of the store's locale.

@@ -12,14 +12,18 @@ use std::path::{Path, PathBuf};
 
 /// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
 const OLDEST_SQLITE: i32 = 3_051_003;
-/// The writer checkpoints when the write-ahead log has this many pages of 4 KB: 4 MB.
-const CHECKPOINT_PAGES: i64 = 1000;
+/// A writer checkpoints when the write-ahead log has this many bytes, after it has let go of the lock.
+const CHECKPOINT: u64 = 4 << 20;
+/// Where writers follow each other so fast that the log was never empty in between, one of them
+/// checkpoints before it lets go.
+const CHECKPOINT_LOCKED: u64 = 12 << 20;
 /// Page cache of a reader, in kilobytes (negative, as the pragma has it).
 const READ_CACHE: i64 = -4096;
 /// Page cache of a writer: index rows of a batch fall all over their tables.
 const WRITE_CACHE: i64 = -16384;
-/// What the write-ahead log is cut back to after a checkpoint, in bytes.
-const WAL_KEPT: i64 = 4 << 20;
+/// What the write-ahead log is cut back to when it begins anew, in bytes. Below `CHECKPOINT`, so that
+/// the file's size says how much is in it.
+const WAL_KEPT: i64 = 1 << 20;
 
 /// How to open a store.
 #[derive(Debug, Clone, Default)]
@@ -95,6 +99,22 @@ impl Store {
     /// The number of the last batch.
     pub fn seq(&self) -> Result<Seq> {
         meta(&self.conn, "seq").map_err(at(&self.path))
+    }
+
+    /// Lets go of the lock, and copies the write-ahead log into the file where it has grown. Others may
+    /// write meanwhile.
+    pub(crate) fn let_go(&self, lock: WriteLock<'_>) {
+        self.checkpoint(CHECKPOINT_LOCKED);
+        drop(lock);
+        self.checkpoint(CHECKPOINT);
+    }
+
+    fn checkpoint(&self, from: u64) {
+        let wal = std::fs::metadata(self.directory.wal()).map_or(0, |wal| wal.len());
+        if wal >= from {
+            // A reader, or somebody else's checkpoint, may be in the way; there will be another commit.
+            let _in_the_way = self.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        }
     }
 
     /// Fails where a newer minor version made the store.
@@ -202,6 +222,7 @@ fn set_write_pragmas(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "cache_size", WRITE_CACHE)?;
     conn.pragma_update(None, "journal_mode", "wal")?;
     conn.pragma_update(None, "synchronous", "full")?;
-    conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    // SQLite would checkpoint within the commit, while others wait for our lock.
+    conn.pragma_update(None, "wal_autocheckpoint", 0)?;
     conn.pragma_update(None, "journal_size_limit", WAL_KEPT)
 }

@@ -23,9 +23,14 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-/// Cards of one batch, where nothing else is said.
+/// Cards of the first batch, where nothing else is said.
 pub const BATCH: usize = 1000;
+/// Other writers are kept out for this long at most: where a batch took longer, the next are smaller.
+const HELD: Duration = Duration::from_millis(100);
+/// No batch is cut below this many cards: a commit costs a sync of the disk, however small.
+const SMALLEST: usize = 100;
 /// The largest batch: more would keep other writers waiting for too long.
 pub const MAX_BATCH: usize = 4000;
 /// The largest card that is taken, in bytes, where nothing else is said: 32 MB.
@@ -42,8 +47,9 @@ const UID_SHOWN: usize = 80;
 pub struct ImportOptions {
     /// The collection that the cards go to; it is made where there is none.
     pub into: String,
-    /// Cards of one batch, 1 to [`MAX_BATCH`]: each batch is one transaction.
-    pub batch: usize,
+    /// Cards of one batch, 1 to [`MAX_BATCH`]: each batch is one transaction. `None`: [`BATCH`] at first, then as many
+    /// as keep other writers out for a tenth of a second.
+    pub batch: Option<usize>,
     /// The largest card that is taken, in bytes. Twice as much memory is needed for one.
     pub max_item: usize,
     /// Where what is not taken is kept. The file is replaced if something is rejected, and left alone
@@ -62,7 +68,7 @@ impl ImportOptions {
     pub fn new(into: impl Into<String>, at: i64) -> ImportOptions {
         ImportOptions {
             into: into.into(),
-            batch: BATCH,
+            batch: None,
             max_item: MAX_ITEM,
             rejects: None,
             threads: 1,
@@ -208,6 +214,7 @@ pub fn import(
         changes: Vec::new(),
         places: Vec::new(),
         bytes: 0,
+        size: options.batch.unwrap_or(BATCH).clamp(1, MAX_BATCH),
         rejects,
         summary: Summary::default(),
     };
@@ -236,6 +243,18 @@ impl Seen {
     }
 }
 
+/// The size of the batch after one of `size` cards that kept others out for so long.
+fn next_size(size: usize, held: Duration) -> usize {
+    let next = if held > HELD {
+        size * 3 / 4
+    } else if held < HELD / 2 {
+        size * 5 / 4
+    } else {
+        size
+    };
+    next.clamp(SMALLEST, BATCH)
+}
+
 /// Where a change of the batch comes from.
 struct Place {
     file: Arc<str>,
@@ -257,6 +276,8 @@ struct Writer<'a> {
     changes: Vec<Change>,
     places: Vec<Place>,
     bytes: usize,
+    /// Cards that fill it.
+    size: usize,
     rejects: Option<Rejects>,
     summary: Summary,
 }
@@ -369,7 +390,7 @@ impl Writer<'_> {
         }));
         self.places.push(place);
         self.bytes += bytes;
-        if self.changes.len() >= self.options.batch.clamp(1, MAX_BATCH) {
+        if self.changes.len() >= self.size {
             self.write()?;
         }
         Ok(())
@@ -384,6 +405,9 @@ impl Writer<'_> {
         self.bytes = 0;
         let places = std::mem::take(&mut self.places);
         let applied = self.store.apply(&mut self.operation, changes)?;
+        if self.options.batch.is_none() {
+            self.size = next_size(self.size, applied.held);
+        }
         for (outcome, place) in applied.outcomes.iter().zip(places) {
             match outcome {
                 Outcome::Added(_) => self.summary.added += 1,

@@ -122,7 +122,7 @@ fn cards_without_uid_are_known_again() {
 #[test]
 fn one_import_is_one_operation() {
     let mut book = Book::new();
-    let options = larder_sync::ImportOptions { batch: 1, ..options() };
+    let options = larder_sync::ImportOptions { batch: Some(1), ..options() };
     let told = book.take(format!("{A}{B}"), &options);
     assert_eq!(book.store.seq().unwrap(), 2);
     let log = book.store.reader().unwrap().operations(None, 10).unwrap();

@@ -81,7 +81,7 @@ fn a_store_that_fails_does_not_wait_for_the_input() {
 fn a_stop_ends_after_whole_batches() {
     let (summary, items) = within_a_minute(|| {
         let mut book = Book::new();
-        let options = ImportOptions { batch: 100, ..options() };
+        let options = ImportOptions { batch: Some(100), ..options() };
         let mut batches = 0;
         let input = vec![Input::Stdin(Box::new(cards(20_000)))];
         let summary = import(&mut book.store, input, &options, &mut |event| {

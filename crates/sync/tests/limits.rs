@@ -48,9 +48,9 @@ fn limits_are_shown_in_whole_units() {
 #[test]
 fn odd_options_do_no_harm() {
     let mut book = Book::new();
-    let odd = ImportOptions { batch: 0, threads: 0, ..options() };
+    let odd = ImportOptions { batch: Some(0), threads: 0, ..options() };
     assert_eq!(book.take(card("a", "Ada"), &odd).summary.added, 1);
-    let odd = ImportOptions { batch: usize::MAX, max_item: usize::MAX, ..options() };
+    let odd = ImportOptions { batch: Some(usize::MAX), max_item: usize::MAX, ..options() };
     assert_eq!(book.take(card("b", "Bo"), &odd).summary.added, 1);
     let odd = ImportOptions { max_item: 0, ..options() };
     assert_eq!(book.take(card("c", "Cy"), &odd).summary.rejected, 1);

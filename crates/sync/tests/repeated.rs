@@ -81,7 +81,7 @@ proptest! {
         let text = parts.concat();
         let (mut whole, items, kept) = run(&text, &[usize::MAX], &options());
         let (mut cut, cut_items, cut_kept) =
-            run(&text, &[usize::MAX], &ImportOptions { batch, ..options() });
+            run(&text, &[usize::MAX], &ImportOptions { batch: Some(batch), ..options() });
         // Second cards are named when their batch is written: earlier in smaller batches.
         whole.warnings.sort();
         cut.warnings.sort();

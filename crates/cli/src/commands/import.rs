@@ -3,7 +3,7 @@ use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::output::{complain, count, grouped, plain, size};
 use larder_store::Directory;
-use larder_sync::{BATCH, Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Summary};
+use larder_sync::{Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Summary};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -26,10 +26,10 @@ pub(crate) struct Import {
     /// Keep what is not taken in this file, as it came
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
-    /// Items written in one transaction: more are faster, fewer let others in sooner
-    #[arg(long, value_name = "N", default_value_t = BATCH as u64,
-          value_parser = clap::value_parser!(u64).range(1..=MAX_BATCH as u64))]
-    batch: u64,
+    /// Items written in one transaction, up to 4000 [default: as many as keep other writers out for a tenth
+    /// of a second]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BATCH as u64))]
+    batch: Option<u64>,
     /// The largest card that is taken, in bytes (K, M and G are understood)
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = bytes)]
     max_item: u64,
@@ -48,7 +48,7 @@ impl Import {
         });
         let options = ImportOptions {
             into: self.into.clone(),
-            batch: self.batch as usize,
+            batch: self.batch.map(|batch| batch as usize),
             max_item: self.max_item as usize,
             rejects: self.rejects.clone(),
             threads: std::thread::available_parallelism().map_or(2, usize::from),

@@ -1,0 +1,273 @@
+//! The floor of the import benchmark: the least that the same cards cost on the same disk.
+//!
+//! `larder-floor MODE BOOK DIR BATCH` reads an address book, cuts it at BEGIN and END lines without looking
+//! into the cards, and writes them into the empty directory DIR. The line that it prints has the number
+//! of cards, and the time and processor time of the writing alone. MODE is one of
+//!
+//! * `copy`: the bytes into one file, one `fsync`; cards are not counted. No design that keeps what it was given does less.
+//! * `plain`: for each card a row of bytes, an item row, and 18 rows of keys that are just parts of the
+//!   bytes; for each batch a log row. What any store on SQLite pays.
+//! * `same`: exactly the rows that Larder writes, in Larder's schema, but for its bookkeeping of operations.
+//!   Parsing is not part of the time that is printed: what is left is SQLite.
+//!
+//! It is no part of Larder, and the one program besides `larder-store` that names rusqlite: a floor that went
+//! through Larder's own code would be none. The settings are Larder's: WAL, `synchronous=FULL`, 8 MB of
+//! cache, a checkpoint at 4 MB, rows of a batch in key order.
+
+#![allow(clippy::print_stdout, reason = "a program for scripts")]
+
+use larder_store::{Deriver, Entry};
+use rusqlite::Connection;
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [mode, book, dir, batch] = &arguments[..] else {
+        return Err("larder-floor copy|plain|same BOOK DIR BATCH".into());
+    };
+    fs::create_dir_all(dir)?;
+    let (book, dir, batch) = (Path::new(book), Path::new(dir), batch.parse()?);
+    let spent = match mode.as_str() {
+        "copy" => copy(book, dir)?,
+        "plain" => rows::<Plain>(book, dir, batch)?,
+        "same" => rows::<Same>(book, dir, batch)?,
+        other => return Err(format!("no mode is called {other}").into()),
+    };
+    let Spent { cards, wall, processor } = spent;
+    let (wall, processor) = (wall.as_micros(), processor.as_micros());
+    println!("{{\"cards\":{cards},\"wall_us\":{wall},\"cpu_us\":{processor}}}");
+    Ok(())
+}
+
+/// What the writing took.
+#[derive(Default)]
+struct Spent {
+    cards: u64,
+    wall: Duration,
+    processor: Duration,
+}
+
+impl Spent {
+    /// Does something and adds what it took.
+    fn on<T>(&mut self, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        let (clock, before) = (Instant::now(), processor_time()?);
+        let done = work()?;
+        self.wall += clock.elapsed();
+        self.processor += processor_time()?.saturating_sub(before);
+        Ok(done)
+    }
+}
+
+/// Of this one thread, in nanoseconds.
+fn processor_time() -> Outcome<Duration> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanoseconds = text.split_ascii_whitespace().next().unwrap_or("0");
+    Ok(Duration::from_nanos(nanoseconds.parse()?))
+}
+
+fn copy(book: &Path, dir: &Path) -> Outcome<Spent> {
+    let mut spent = Spent::default();
+    spent.on(|| {
+        let (mut from, mut to) = (File::open(book)?, File::create(dir.join("copy"))?);
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            let read = from.read(&mut buffer)?;
+            if read == 0 {
+                return Ok(to.sync_all()?);
+            }
+            to.write_all(&buffer[..read])?;
+        }
+    })?;
+    Ok(spent)
+}
+
+/// A way to keep cards in tables.
+trait Keep: Sized {
+    /// A card with what is written of it, made outside the measured time.
+    type Row;
+    const SCHEMA: &str;
+    fn new() -> Self;
+    fn prepare(&self, card: &[u8]) -> Self::Row;
+    /// Writes a batch; `first` is the number of its first card.
+    fn write(&self, conn: &Connection, seq: i64, first: i64, rows: Vec<Self::Row>) -> Outcome<()>;
+}
+
+fn rows<K: Keep>(book: &Path, dir: &Path, batch: usize) -> Outcome<Spent> {
+    let keep = K::new();
+    let mut spent = Spent::default();
+    let conn = spent.on(|| {
+        let conn = Connection::open(dir.join("floor.db"))?;
+        for (pragma, value) in [("journal_mode", "wal"), ("synchronous", "full")] {
+            conn.pragma_update(None, pragma, value)?;
+        }
+        for (pragma, value) in [("cache_size", -8192), ("wal_autocheckpoint", 1000)] {
+            conn.pragma_update(None, pragma, value)?;
+        }
+        conn.execute_batch(K::SCHEMA)?;
+        conn.set_prepared_statement_cache_capacity(64);
+        Ok(conn)
+    })?;
+    let mut cards = Cards { from: BufReader::with_capacity(256 << 10, File::open(book)?) };
+    let mut seq = 0;
+    loop {
+        let mut batch_rows = Vec::with_capacity(batch);
+        while batch_rows.len() < batch
+            && let Some(card) = cards.next()?
+        {
+            batch_rows.push(keep.prepare(&card));
+        }
+        if batch_rows.is_empty() {
+            return Ok(spent);
+        }
+        seq += 1;
+        let (first, number) = (spent.cards as i64 + 1, batch_rows.len() as u64);
+        spent.on(|| {
+            let tx = conn.unchecked_transaction()?;
+            keep.write(&conn, seq, first, batch_rows)?;
+            Ok(tx.commit()?)
+        })?;
+        spent.cards += number;
+    }
+}
+
+/// The cards of a book whose lines begin where they should.
+struct Cards {
+    from: BufReader<File>,
+}
+
+impl Cards {
+    fn next(&mut self) -> Outcome<Option<Vec<u8>>> {
+        use std::io::BufRead as _;
+        let mut card = Vec::with_capacity(1024);
+        loop {
+            let start = card.len();
+            if self.from.read_until(b'\n', &mut card)? == 0 {
+                return Ok(None);
+            }
+            if card[start..].starts_with(b"END:VCARD") {
+                return Ok(Some(card));
+            }
+        }
+    }
+}
+
+/// Rows that no parser is needed for.
+struct Plain;
+
+/// Keys of a card, as many as `spec/floor.md` counts: prefixes, reversed ones, a sort key, phones, e-mails.
+const KEYS: usize = 18;
+
+impl Keep for Plain {
+    type Row = Vec<u8>;
+
+    const SCHEMA: &str = "
+        CREATE TABLE item(id INTEGER PRIMARY KEY, uid BLOB NOT NULL UNIQUE, seq INTEGER NOT NULL) STRICT;
+        CREATE TABLE source(item INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
+        CREATE TABLE key(field INTEGER NOT NULL, value BLOB NOT NULL, item INTEGER NOT NULL,
+                         PRIMARY KEY(field, value, item)) STRICT, WITHOUT ROWID;
+        CREATE TABLE log(seq INTEGER PRIMARY KEY, first INTEGER NOT NULL, number INTEGER NOT NULL) STRICT;";
+
+    fn new() -> Plain {
+        Plain
+    }
+
+    fn prepare(&self, card: &[u8]) -> Vec<u8> {
+        card.to_vec()
+    }
+
+    fn write(&self, conn: &Connection, seq: i64, first: i64, rows: Vec<Vec<u8>>) -> Outcome<()> {
+        let mut item = conn.prepare_cached("INSERT INTO item VALUES(?1, ?2, ?3)")?;
+        let mut source = conn.prepare_cached("INSERT INTO source VALUES(?1, ?2)")?;
+        let mut keys = Vec::with_capacity(rows.len() * KEYS);
+        for (id, card) in (first..).zip(&rows) {
+            // Any part of a card will do for a key; the number makes the UID its own.
+            let uid =
+                [&card[card.len() / 2..card.len().min(card.len() / 2 + 28)], &id.to_le_bytes()]
+                    .concat();
+            item.execute((id, uid, seq))?;
+            source.execute((id, card))?;
+            for field in 0..KEYS {
+                let at = (id as usize * 7 + field * 37) % card.len().saturating_sub(20).max(1);
+                keys.push((field as i64, &card[at..card.len().min(at + 14)], id));
+            }
+        }
+        keys.sort_unstable();
+        let mut key = conn.prepare_cached("INSERT INTO key VALUES(?1, ?2, ?3)")?;
+        for row in keys {
+            key.execute(row)?;
+        }
+        conn.execute("INSERT INTO log VALUES(?1, ?2, ?3)", (seq, first, rows.len() as i64))?;
+        Ok(())
+    }
+}
+
+/// The rows of Larder's schema.
+struct Same {
+    deriver: Deriver,
+}
+
+impl Keep for Same {
+    type Row = (Vec<u8>, Entry);
+
+    const SCHEMA: &str = "
+        CREATE TABLE item(id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, kind INTEGER NOT NULL,
+          uid TEXT NOT NULL, recurrence TEXT NOT NULL, derived_uid INTEGER NOT NULL, handle BLOB NOT NULL,
+          seq INTEGER NOT NULL, ordinal INTEGER NOT NULL) STRICT;
+        CREATE UNIQUE INDEX item_uid ON item(collection, uid, recurrence);
+        CREATE UNIQUE INDEX item_handle ON item(handle);
+        CREATE UNIQUE INDEX item_seq ON item(seq, ordinal);
+        CREATE TABLE source(item INTEGER PRIMARY KEY, bytes BLOB, blob BLOB) STRICT;
+        CREATE TABLE batch(seq INTEGER PRIMARY KEY, operation INTEGER NOT NULL) STRICT;
+        CREATE TABLE idx_value(field INTEGER NOT NULL, value TEXT NOT NULL, item INTEGER NOT NULL,
+          PRIMARY KEY(field, value, item)) STRICT, WITHOUT ROWID;
+        CREATE VIRTUAL TABLE idx_text USING fts5(text, content='', contentless_delete=1, detail=none,
+          tokenize='trigram case_sensitive 1');
+        CREATE TABLE idx_sort(field INTEGER NOT NULL, key BLOB NOT NULL, item INTEGER NOT NULL,
+          PRIMARY KEY(field, key, item)) STRICT, WITHOUT ROWID;";
+
+    fn new() -> Same {
+        Same { deriver: Deriver::new("und") }
+    }
+
+    fn prepare(&self, card: &[u8]) -> Self::Row {
+        (card.to_vec(), self.deriver.entry_of(card))
+    }
+
+    fn write(&self, conn: &Connection, seq: i64, first: i64, rows: Vec<Self::Row>) -> Outcome<()> {
+        let mut item =
+            conn.prepare_cached("INSERT INTO item VALUES(?1, 1, 1, ?2, '', 0, ?3, ?4, ?5)")?;
+        let mut source = conn.prepare_cached("INSERT INTO source VALUES(?1, ?2, NULL)")?;
+        let mut text = conn.prepare_cached("INSERT INTO idx_text(rowid, text) VALUES(?1, ?2)")?;
+        let (mut values, mut sort) = (Vec::new(), Vec::new());
+        for (id, (card, entry)) in (first..).zip(&rows) {
+            // As scattered as a hash and as long as the usual UID.
+            let handle = (id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let uid = format!("{handle:016x}-{id:019}");
+            item.execute((id, uid, handle.to_be_bytes(), seq, id - first))?;
+            source.execute((id, card))?;
+            values.extend(entry.values.iter().map(|(field, value)| (*field, value.as_str(), id)));
+            sort.extend(entry.sort.iter().map(|(field, key)| (*field, key.as_slice(), id)));
+        }
+        values.sort_unstable();
+        sort.sort_unstable();
+        let mut insert = conn.prepare_cached("INSERT INTO idx_value VALUES(?1, ?2, ?3)")?;
+        for row in values {
+            insert.execute(row)?;
+        }
+        let mut insert = conn.prepare_cached("INSERT INTO idx_sort VALUES(?1, ?2, ?3)")?;
+        for row in sort {
+            insert.execute(row)?;
+        }
+        for (id, (_, entry)) in (first..).zip(&rows) {
+            text.execute((id, &entry.text))?;
+        }
+        conn.execute("INSERT INTO batch VALUES(?1, 1)", [seq])?;
+        Ok(())
+    }
+}

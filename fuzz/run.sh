@@ -1,0 +1,53 @@
+#!/bin/bash
+# Fuzzes one parser, or all of them in turn: fuzz/run.sh TARGET|all [SECONDS], 60 seconds each if not said.
+#
+# It needs a stable Rust and a C++ compiler (libFuzzer is built from source), no nightly and no cargo-fuzz: the
+# coverage instrumentation is a pass of LLVM that rustc runs when told to. Inputs that reach something new are
+# kept in target/fuzz-corpus/TARGET, which starts from the samples; an input that breaks a promise is
+# written to target/fuzz-found, and the script ends with 1. To run it again: the program and the file's name.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+all="lines split contact decode fold line sexp address"
+wanted=${1:-}
+seconds=${2:-60}
+case " $all all " in
+*" $wanted "*) [ -n "$wanted" ] ;;
+*) false ;;
+esac || {
+	echo "fuzz/run.sh TARGET|all [SECONDS], where TARGET is one of: $all" >&2
+	exit 2
+}
+if ! command -v c++ >/dev/null; then
+	echo "left out: fuzzing (no C++ compiler: apt-get install g++)" >&2
+	exit 0
+fi
+[ "$wanted" = all ] || all=$wanted
+
+host=$(rustc -vV | sed -n 's/^host: //p')
+base=${CARGO_TARGET_DIR:-$PWD/target}
+instrumented="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
+	-Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Coverflow-checks -Ccodegen-units=1"
+# --target: build scripts and macros run on their own and must not be instrumented.
+bins=$(printf -- '--bin %s ' $all)
+RUSTFLAGS=$(tr -s '\n\t' '  ' <<<"$instrumented") CARGO_TARGET_DIR=$base/fuzz CARGO_PROFILE_RELEASE_LTO=off \
+	cargo build --quiet --release --target "$host" -p larder-fuzz --features libfuzzer $bins
+
+found=0
+for target in $all; do
+	corpus=$base/fuzz-corpus/$target
+	mkdir -p "$corpus" "$base/fuzz-found"
+	# Queries and addresses are a line long; the samples would only slow them down.
+	seeds=samples/contacts
+	length=8192
+	case $target in line | sexp | address) seeds= length=256 ;; esac
+	case $target in fold | decode) length=1024 ;; esac
+	echo "== $target, $seconds s"
+	log=$base/fuzz-found/$target.log
+	"$base/fuzz/$host/release/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \
+		-max_len=$length -artifact_prefix="$base/fuzz-found/$target-" -print_final_stats=1 \
+		-dict=fuzz/words.dict "$corpus" $seeds >"$log" 2>&1 || found=1
+	grep -aE -A3 'panicked' "$log" || true
+	grep -aE 'ERROR|SUMMARY|Test unit written|DONE|stat::(number|average)' "$log" || true
+done
+exit $found

@@ -1,0 +1,231 @@
+//! What is made of bytes: lines, properties, items, values, folded text.
+
+use larder_format::collate::Collator;
+use larder_format::contact::{Contact, MAX_PROPERTIES, derived_uid, same_card, with_uid};
+use larder_format::decode as from;
+use larder_format::field::{FIELDS, field};
+use larder_format::fold as text;
+use larder_format::property::Property;
+use larder_format::split::{Piece, Splitter, Stray};
+use std::sync::LazyLock;
+
+/// White space between lines and items.
+const BLANK: &[u8] = b" \t\r\n";
+
+/// Content lines and properties: the lines are the bytes, but for blank lines; a property keeps its line.
+pub fn lines(data: &[u8]) {
+    let mut rest = data;
+    let mut number = 0;
+    for line in larder_format::line::lines(data) {
+        rest = behind(rest, line.raw, BLANK);
+        assert!(line.number > number, "line {} after line {number}", line.number);
+        number = line.number;
+        assert!(line.text.len() <= line.raw.len(), "text grew");
+        let (raw, text) = (line.raw, line.text.clone());
+        let property = Property::parse(line);
+        assert_eq!((property.raw(), property.number()), (raw, number));
+        if property.is_known() {
+            assert!(!property.name().is_empty(), "a known property has a name");
+            assert!(property.is(property.name()), "its name is its name");
+            assert!(text.ends_with(property.value()), "the value is the end of the line");
+        }
+        let values = property.params().map(|param| param.values.len()).sum::<usize>();
+        assert!(values <= text.len(), "more parameters than characters");
+        assert!(!property.text().contains('\0'), "a NUL in a text");
+        let owned = property.clone().into_owned();
+        assert_eq!((owned.name(), owned.value()), (property.name(), property.value()));
+    }
+    assert!(rest.iter().all(|byte| BLANK.contains(byte)), "lines end before the bytes do");
+}
+
+/// What came out of a splitter, with the parts of a stretch put together.
+#[derive(Debug, PartialEq, Eq)]
+enum Whole {
+    Item { name: String, line: u64, bytes: Vec<u8>, closed: bool },
+    Stretch { line: u64, bytes: Vec<u8>, why: Stray },
+}
+
+/// The splitter: the same pieces whatever the chunks, which together are the bytes, but for white space
+/// between them. The first byte says how long the chunks are, the second how long an item may be.
+pub fn split(data: &[u8]) {
+    let [chunk, limit, stream @ ..] = data else { return };
+    let limit = match limit {
+        0..128 => 1 << 20,
+        limit => usize::from(*limit),
+    };
+    let at_once = pieces(stream, stream.len().max(1), limit);
+    let in_chunks = pieces(stream, usize::from(*chunk) % 67 + 1, limit);
+    assert_eq!(at_once, in_chunks, "chunks of {} bytes", chunk % 67 + 1);
+
+    // A byte order mark is skipped, and in UTF-16 the other half of each blank.
+    let skipped = b" \t\r\n\0\xef\xbb\xbf\xfe\xff";
+    let mut rest = stream;
+    for piece in &at_once {
+        let bytes = match piece {
+            Whole::Item { bytes, .. } => {
+                assert!(bytes.len() <= limit, "an item of {} bytes", bytes.len());
+                bytes
+            }
+            Whole::Stretch { bytes, .. } => bytes,
+        };
+        rest = behind(rest, bytes, skipped);
+    }
+    assert!(rest.iter().all(|byte| skipped.contains(byte)), "the last {} bytes", rest.len());
+}
+
+fn pieces(stream: &[u8], chunk: usize, limit: usize) -> Vec<Whole> {
+    let mut whole: Vec<Whole> = Vec::new();
+    let mut sink = |piece: Piece<'_>| match piece {
+        Piece::Component { name, line, bytes, closed } => {
+            let (name, bytes) = (name.to_string(), bytes.to_vec());
+            whole.push(Whole::Item { name, line, bytes, closed });
+        }
+        Piece::Stray { line, bytes, why, first: true } => {
+            whole.push(Whole::Stretch { line, bytes: bytes.to_vec(), why });
+        }
+        Piece::Stray { bytes, why, .. } => match whole.last_mut() {
+            Some(Whole::Stretch { bytes: before, why: first, .. }) => {
+                assert_eq!(why, *first, "a stretch changes its reason");
+                before.extend_from_slice(bytes);
+            }
+            other => panic!("a stretch goes on behind {other:?}"),
+        },
+    };
+    let mut splitter = Splitter::new(limit);
+    for part in stream.chunks(chunk) {
+        splitter.push(part, &mut sink);
+    }
+    splitter.finish(&mut sink);
+    whole
+}
+
+/// What follows `piece`, of which only skipped bytes may stand before.
+fn behind<'a>(rest: &'a [u8], piece: &[u8], skipped: &[u8]) -> &'a [u8] {
+    let mut at = 0;
+    loop {
+        if let Some(behind) = rest[at..].strip_prefix(piece) {
+            return behind;
+        }
+        match rest.get(at) {
+            Some(byte) if skipped.contains(byte) => at += 1,
+            _ => panic!("{:?} does not follow in {:?}", piece.escape_ascii(), rest.escape_ascii()),
+        }
+    }
+}
+
+/// Contacts: any field of any card can be asked for, and a UID that is put in can be read.
+pub fn contact(data: &[u8]) {
+    let card = Contact::parse(data);
+    assert!(card.properties().len() <= MAX_PROPERTIES + 1, "too many properties");
+    for field in FIELDS {
+        let values = card.values(field);
+        assert_eq!(card.first(field), values.first().cloned(), "first and all of {}", field.name);
+        assert!(values.iter().all(|value| !value.is_empty()), "an empty value of {}", field.name);
+    }
+    for problem in card.problems() {
+        assert!(!problem.to_string().is_empty(), "{problem:?} says nothing");
+    }
+    assert!(same_card(data, data), "not the same as itself");
+    for longer in [[data, b"\r\n"].concat(), [data, b"X"].concat()] {
+        let same = derived_uid(data) == derived_uid(&longer);
+        assert_eq!(same, same_card(data, &longer), "two notions of the same card");
+    }
+    match card.uid() {
+        Some(uid) => {
+            assert!(!uid.trim().is_empty(), "an empty UID");
+            let of_table = field("uid").and_then(|field| card.first(field));
+            assert_eq!(of_table.as_deref(), Some(uid.as_str()), "two ways to the UID");
+        }
+        None if card.refusal().is_none() => {
+            let named = with_uid(data, "fuzz-1");
+            let uid = Contact::parse(&named).uid();
+            assert_eq!(uid.as_deref(), Some("fuzz-1"), "in {}", named.escape_ascii());
+        }
+        None => {}
+    }
+}
+
+/// Transfer encodings, character sets, escapes and structured values.
+pub fn decode(data: &[u8]) {
+    assert!(from::quoted_printable(data).len() <= data.len(), "quoted-printable grew");
+    assert!(from::base64(data).is_none_or(|bytes| bytes.len() <= data.len()), "base64 grew");
+    assert_eq!(from::base64(&in_base64(data)).as_deref(), Some(data), "base64, there and back");
+    let hex = |digit: u8| b"0123456789ABCDEF"[usize::from(digit)];
+    let quoted: Vec<u8> =
+        data.iter().flat_map(|byte| [b'=', hex(byte >> 4), hex(byte & 15)]).collect();
+    assert_eq!(&*from::quoted_printable(&quoted), data, "quoted-printable, there and back");
+
+    // The first line names the character set of the rest.
+    let mut parts = data.splitn(2, |byte| *byte == b'\n');
+    let label = String::from_utf8_lossy(parts.next().unwrap_or_default());
+    let value = parts.next().unwrap_or_default();
+    let text = from::charset(value, Some(&label));
+    let unlabelled = from::charset(value, None);
+    if let Ok(valid) = std::str::from_utf8(value) {
+        assert_eq!(unlabelled, valid, "UTF-8 is UTF-8");
+    }
+
+    for text in [&*text, &*unlabelled] {
+        escapes(text);
+        for separator in [';', ','] {
+            let raw: Vec<&str> = from::split_raw(text, separator).collect();
+            assert_eq!(raw.join(&separator.to_string()), text, "parts are the text");
+            let parts = from::split_structured(text, separator);
+            assert_eq!(parts.len(), raw.len(), "as many parts");
+        }
+    }
+}
+
+/// What is escaped as RFC 6350 section 3.4 says comes back as it was.
+fn escapes(text: &str) {
+    assert!(from::unescape_text(text).len() <= text.len(), "unescaped text grew");
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '\n' => escaped.push_str("\\n"),
+            '\\' | ',' | ';' => escaped.extend(['\\', c]),
+            c => escaped.push(c),
+        }
+    }
+    assert_eq!(from::unescape_text(&escaped), text, "escaped and back");
+    assert_eq!(from::split_structured(&escaped, ';'), [text], "an escaped separator separates");
+}
+
+fn in_base64(data: &[u8]) -> Vec<u8> {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut encoded = Vec::new();
+    for three in data.chunks(3) {
+        let bits = three.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = bits << (8 * (3 - three.len()));
+        for place in 0..=three.len() {
+            encoded.push(LETTERS[(bits >> (18 - 6 * place)) as usize & 63]);
+        }
+        encoded.extend(&b"=="[..3 - three.len()]);
+    }
+    encoded
+}
+
+/// Folding, words, digits and sort keys.
+pub fn fold(data: &[u8]) {
+    static ROOT: LazyLock<Collator> = LazyLock::new(|| Collator::new("und"));
+    let given = String::from_utf8_lossy(data);
+    let folded = text::fold(&given);
+    assert_eq!(text::fold(&folded), folded, "folded twice");
+    let mut rest = &*folded;
+    for word in text::words(&folded) {
+        assert!(word.starts_with(char::is_alphanumeric), "{word:?} begins with no letter");
+        let Some(at) = rest.find(word) else { panic!("{word:?} is not in {rest:?}") };
+        rest = &rest[at + word.len()..];
+    }
+    let digits = text::digits(&given);
+    assert!(digits.bytes().all(|digit| digit.is_ascii_digit()), "{digits:?}");
+    assert_eq!(text::digits(&digits), digits, "digits of digits");
+    let key = ROOT.sort_key(&given);
+    assert_eq!(key, ROOT.sort_key(&given), "another key the second time");
+    // To make a collator takes far longer than all of the above.
+    if let Some(name) = given.lines().next().filter(|name| (1..12).contains(&name.len())) {
+        let named = Collator::new(name);
+        let again = Collator::new(named.locale());
+        assert_eq!(named.sort_key(&given), again.sort_key(&given), "by its name");
+    }
+}

@@ -1,0 +1,90 @@
+//! Every target over every input: each parser has to bear what was meant for another.
+
+use larder_fuzz::TARGETS;
+use std::fs;
+use std::path::Path;
+
+/// Bytes that have broken parsers of this kind.
+const NASTY: &[&[u8]] = &[
+    b"",
+    b"\0",
+    b"\r",
+    b"\r\r\n\r",
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"\xff\xfe\x42",
+    b"#((()-------------------------------------------------------------------------------------a)))",
+    b"\xff\xfeB\0E\0G\0I\0N\0:\0V\0C\0A\0R\0D\0\n\0F\0N\0:\0A\0\n\0E\0N\0D\0:\0V\0C\0A\0R\0D\0\n\0",
+    b"\0B\0E\0G\0I\0N\0:\0V\0C\0A\0R\0D\0\r\0\n\0F\0N\0:\0A",
+    b"BEGIN:VCARD",
+    b"BEGIN:VCARD\nBEGIN:VCARD\nFN:A\nEND:VCARD\nEND:VCARD\n",
+    b"begin : vcard \r\nfn;x=\"a:b\r\n :c\r\nend:vcard",
+    b"BEGIN:VCARD\rVERSION:2.1\rN:A;B\rAGENT:\rBEGIN:VCARD\rN:C\rEND:VCARD\rEND:VCARD\r",
+    b"BEGIN:VCARD\nN;ENCODING=QUOTED-PRINTABLE;CHARSET=utf-7:=\n=\n=4\n=41=\nEND:VCARD\n",
+    b"BEGIN:VCARD\nPHOTO;ENCODING=b:A=A=\n AAA\nUID:\nUID: \nUID:\\n\nEND:VCARD\nEND:VCARD\n",
+    b"BEGIN:VCARD\n.FN:a\na..b.FN:c\n;:\n::\nFN;:\nTEL;TYPE=\"a,^n\",b;=;;:^'\nEND:VCARD\n",
+    b"BEGIN:VCALENDAR\nBEGIN:VCARD\nFN:A\nEND:VCALENDAR\nEND:VCARD\nBEGIN:\nBEGIN\n",
+    b" BEGIN:VCARD\n\tFN:A\n \n\t\nEND:VCARD \n",
+    b"=",
+    b"==\n=0=",
+    b"\\",
+    b"\\;\\\\,\\",
+    b"iso-2022-jp\n\x1b$B\x1b(\x80",
+    b"utf-16le\n\x00\xd8\x00",
+    "İıẞſŉΐΰﬃᾳ\u{345}\u{387}\u{1f71}".as_bytes(),
+    "가각힣か\u{3099}\u{5b0}ا\u{64b}٣४๓".as_bytes(),
+    "\u{0f73}\u{0344}\u{2126}\u{212b}\u{1e9b}\u{323}".as_bytes(),
+    b"( -( not or and",
+    b"full_name:\"a\\\"b\"* -email:=x (phone:*12 or has:note)",
+    b"any:* has: :a a:b x-larder-no-field:1 http://a",
+    b"(and (or) (not #t) (contains \"full_name\" \"\\n\\\"\") (exists \"x\") (word \"\"))rest",
+    b"(is \"uid\" \"\\",
+    b"((((((((((((((((((((",
+    b"0123456789abc",
+    b"ZZZZZZZZZZZZZ",
+    b"data-0123456789abcdef--1-9223372036854775807",
+    b"data--1-1",
+    b"data-0123456789abcdef-7-+3",
+];
+
+fn run(name: &str, bytes: &[u8]) {
+    for (target, check) in TARGETS {
+        let shown = bytes[..bytes.len().min(200)].escape_ascii();
+        if std::panic::catch_unwind(|| check(bytes)).is_err() {
+            panic!("target {target}, input {name}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn nasty_inputs() {
+    for bytes in NASTY {
+        run("from the table", bytes);
+        // The splitter reads its chunk length and limit from two bytes in front.
+        for front in [[0, 0], [2, 0], [66, 200], [6, 255]] {
+            run("from the table, as a stream", &[&front[..], bytes].concat());
+        }
+    }
+}
+
+#[test]
+fn deep_nesting_ends() {
+    for text in ["(", "-", "(not ", "not ", "(and (or ", "BEGIN:A\n"] {
+        run("nested", text.repeat(20_000).as_bytes());
+    }
+}
+
+#[test]
+fn samples_whole_and_cut() {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../samples/contacts");
+    for entry in fs::read_dir(samples).expect("the samples") {
+        let path = entry.expect("an entry").path();
+        let name = path.display().to_string();
+        let bytes = fs::read(&path).expect("a sample");
+        run(&name, &bytes);
+        for step in 1..20 {
+            run(&name, &bytes[..bytes.len() * step / 20]);
+            run(&name, &bytes[bytes.len() * step / 20..]);
+        }
+    }
+}

@@ -297,6 +297,7 @@ impl<'a> Batch<'a> {
         let same = blob::source(self.tx, item.id)?
             .is_some_and(|bytes| same_card(&bytes, put.prepared.bytes()));
         match put.expect {
+            Expect::Nothing if same => return Ok(Outcome::Unchanged(item.handle)),
             Expect::Nothing => return Ok(Outcome::Conflict(Some(item.handle), Some(item.seq))),
             Expect::At(seq) if seq != item.seq => {
                 return Ok(Outcome::Conflict(Some(item.handle), Some(item.seq)));

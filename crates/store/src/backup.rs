@@ -36,11 +36,16 @@ impl Store {
     /// Puts a backup in the store's place, for all who have it open; what was there is copied aside first.
     /// Cursors of before expire.
     pub fn restore(&mut self, from: &Path) -> Result<Restored> {
+        self.writable()?;
         let lock = self.locks.acquire()?;
         self.recover(&lock)?;
         let staged = staged(&self.directory, from)?;
         let before = self.directory.copy_before("restore");
-        copy(&self.conn, &self.path, &before)?;
+        copy(&self.conn, &self.path, &before).map_err(|error| match error {
+            // It is the store that is damaged, not its copy.
+            Error::Damaged { what, .. } => Error::Damaged { path: self.path.clone(), what },
+            error => error,
+        })?;
         let mut put = || -> rusqlite::Result<u64> {
             let backup = Backup::new(&staged.conn, &mut self.conn)?;
             backup.run_to_completion(i32::MAX, Duration::ZERO, None)?;
@@ -81,12 +86,12 @@ impl Directory {
         let items = staged.conn.query_row("SELECT count(*) FROM item", [], count);
         let items = items.map_err(at(&staged.path))?;
         let (data, before) = (self.data(), self.copy_before("damaged"));
-        // Its write-ahead log may hold what could still be saved from it.
-        for end in ["", "-wal"] {
-            let (now, then) = (with_end(&data, end), with_end(&before, end));
-            if now.exists() {
-                fs::rename(&now, &then).map_err(file(&now))?;
-            }
+        // A second name first, so that there is a store at every moment; then its write-ahead log, which may
+        // hold what could still be saved from it and must not be read into the backup.
+        fs::hard_link(&data, &before).map_err(file(&data))?;
+        let wal = with_end(&data, "-wal");
+        if wal.exists() {
+            fs::rename(&wal, with_end(&before, "-wal")).map_err(file(&wal))?;
         }
         let _none = fs::remove_file(with_end(&data, "-shm"));
         fs::rename(&staged.path, &data).map_err(file(&data))?;
@@ -130,8 +135,15 @@ impl Drop for Staged {
 fn staged(directory: &Directory, from: &Path) -> Result<Staged> {
     let source = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(at(from))?;
     let standing = schema::standing(&source, from)?;
-    if standing == Standing::Empty {
-        return Err(Error::NotAStore { path: from.to_path_buf(), found: 0 });
+    match standing {
+        Standing::Empty => {
+            return Err(Error::NotAStore { path: from.to_path_buf(), found: 0 });
+        }
+        Standing::NewerMinor(major, minor) => {
+            let minor = format!("{major}.{minor}");
+            return Err(Error::ReadOnly { path: from.to_path_buf(), minor });
+        }
+        Standing::Current | Standing::Older(..) => {}
     }
     verify(&source, from)?;
     let path = directory.path().join("data.db.restoring");

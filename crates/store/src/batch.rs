@@ -80,7 +80,7 @@ pub enum Expect {
     /// Anything, but this UID was met before in the same import: other bytes are another item, which is kept
     /// under a derived UID.
     SecondOfImport,
-    /// No item of this UID.
+    /// No item of this UID, unless it has the same bytes.
     Nothing,
     /// The item, last changed by this batch.
     At(Seq),

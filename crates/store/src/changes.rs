@@ -15,11 +15,14 @@ pub struct Cursor {
     epoch: String,
     /// The batch, and the place in it.
     at: (Seq, i64),
+    /// The last batch when a reading from the beginning began: only what was removed since matters to it.
+    began: Option<Seq>,
 }
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "data-{}-{}-{}", self.epoch, self.at.0, self.at.1)
+        write!(f, "data-{}-{}-{}", self.epoch, self.at.0, self.at.1)?;
+        self.began.map_or(Ok(()), |began| write!(f, "-{began}"))
     }
 }
 
@@ -30,7 +33,8 @@ impl Cursor {
         let mut parts = text.strip_prefix("data-")?.split('-');
         let epoch = parts.next()?.to_string();
         let at = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        parts.next().is_none().then_some(Cursor { epoch, at })
+        let began = parts.next().map(str::parse).transpose().ok()?;
+        parts.next().is_none().then_some(Cursor { epoch, at, began })
     }
 }
 
@@ -68,12 +72,13 @@ impl Reader {
     fn now_in(&self, tx: &Connection) -> Result<Cursor> {
         let epoch = self.meta_text("epoch")?;
         let seq = meta(tx, "seq").map_err(at(&self.path))?;
-        Ok(Cursor { epoch, at: (seq, i64::MAX) })
+        Ok(Cursor { epoch, at: (seq, i64::MAX), began: None })
     }
 
     /// The cursor before everything.
     pub fn beginning(&self) -> Result<Cursor> {
-        Ok(Cursor { epoch: self.meta_text("epoch")?, at: (0, 0) })
+        let now = self.now()?;
+        Ok(Cursor { at: (0, 0), began: Some(now.at.0), ..now })
     }
 
     /// The net effect of all batches after `cursor`, in the order of their last change, at most `limit`
@@ -86,12 +91,14 @@ impl Reader {
         let tx = self.conn.unchecked_transaction().map_err(at(&self.path))?;
         let now = self.now_in(&tx)?;
         let oldest = meta(&tx, "oldest").map_err(at(&self.path))?;
-        let fresh = cursor.at == (0, 0);
         // A cursor in the middle of a batch needs the rest of that batch, too.
-        let next = cursor.at.0 + i64::from(cursor.at.1 == i64::MAX);
-        if now.epoch != cursor.epoch || (!fresh && next < oldest) {
+        let next = cursor.at.0.saturating_add(i64::from(cursor.at.1 == i64::MAX));
+        let needed = cursor.began.map_or(next, |began| began.saturating_add(1));
+        // A cursor ahead of the store is of a later state that is not there any more.
+        if now.epoch != cursor.epoch || needed < oldest || cursor.at > now.at {
             return Err(Error::Expired);
         }
+        let limit = limit.max(1);
         let run = || -> rusqlite::Result<Vec<News>> {
             tx.prepare_cached(
                 "SELECT * FROM (
@@ -111,8 +118,11 @@ impl Reader {
         };
         let found = run().map_err(at(&self.path))?;
         let last = found.last().filter(|_| found.len() >= limit);
-        let at = last.map_or(now.at, |last| (last.seq, last.ordinal));
-        Ok((found, Cursor { at, ..now }))
+        let next = match last {
+            Some(last) => Cursor { at: (last.seq, last.ordinal), began: cursor.began, ..now },
+            None => now,
+        };
+        Ok((found, next))
     }
 }
 

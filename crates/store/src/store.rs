@@ -127,7 +127,12 @@ impl Store {
 
     /// After a writer died in mid-write: SQLite rolls its transaction back by itself; this makes sure
     /// that nothing else is wrong before anything is written on top.
+    /// And a newer program may have migrated the store since it was opened here.
     pub(crate) fn recover(&self, lock: &WriteLock<'_>) -> Result<()> {
+        if let Standing::NewerMinor(major, minor) = schema::standing(&self.conn, &self.path)? {
+            let minor = format!("{major}.{minor}");
+            return Err(Error::ReadOnly { path: self.path.clone(), minor });
+        }
         if lock.unclean {
             quick_check(&self.conn, &self.path)?;
             lock.verified();

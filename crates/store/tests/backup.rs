@@ -191,21 +191,29 @@ fn what_is_no_backup_is_not_restored() {
     book.sound();
 }
 
+/// Whatever is damaged, the backup takes its place, and what was there is kept.
 #[test]
 fn a_damaged_store_makes_room_for_a_backup() {
-    let mut book = Book::new();
-    book.put(&card("anna", "Anna", ""));
-    let copy = book.beside("copy.db");
-    book.store.backup(&copy).unwrap();
-    let contents = book.contents();
-    let (_scratch, ()) = book.closed(|dir| {
-        fs::write(dir.join("data.db"), "a letter to grandmother ".repeat(400)).unwrap();
-        let directory = Directory::new(dir);
-        let restored = directory.restore(&made(), &copy).unwrap();
-        assert_eq!(restored.items, 1);
-        assert!(fs::read(&restored.before).unwrap().starts_with(b"a letter"), "kept as it was");
-        assert_eq!(contents_of(&Reader::open(dir).unwrap()), contents);
-        let mut store = Store::open(dir, &Options::default()).unwrap();
-        assert_eq!(store.check_rebuild().unwrap().faults, []);
-    });
+    for first in [0, 4, 9] {
+        let mut book = Book::new();
+        let cards = (0..300).map(|n| card(&format!("u{n}"), "Name", ""));
+        let changes = cards.map(|card| put(&book.store, "contacts", &card, Expect::Anything));
+        let changes = changes.collect();
+        book.apply(changes);
+        let copy = book.beside("copy.db");
+        book.store.backup(&copy).unwrap();
+        let contents = book.contents();
+        let (_scratch, ()) = book.closed(|dir| {
+            let data = dir.join("data.db");
+            let mut bytes = fs::read(&data).unwrap();
+            bytes[first * 4096..].fill(0xa5);
+            fs::write(&data, &bytes).unwrap();
+            let restored = Directory::new(dir).restore(&made(), &copy).unwrap();
+            assert_eq!(restored.items, 300, "damaged from page {first} on");
+            assert_eq!(fs::read(&restored.before).unwrap().len(), bytes.len(), "kept as it was");
+            assert_eq!(contents_of(&Reader::open(dir).unwrap()), contents);
+            let mut store = Store::open(dir, &Options::default()).unwrap();
+            assert_eq!(store.check_rebuild().unwrap().faults, []);
+        });
+    }
 }

@@ -1,6 +1,6 @@
 //! News since a cursor: the net effect, each item once, in order; or the word that it has expired.
 
-use crate::book::{Book, card, handle_of, put};
+use crate::book::{Book, DAY, NOW, card, handle_of, put};
 use larder_store::{Change, Cursor, Error, Expect, Kind, NewsKind, Operation};
 
 /// The news since a cursor, as text: seq, and what happened to which UID.
@@ -64,7 +64,7 @@ fn cursors_as_text() {
     let book = Book::new();
     let now = book.reader().now().unwrap();
     assert_eq!(Cursor::parse(&now.to_string()), Some(now));
-    for text in ["", "data", "data-", "data-x-1", "data-x-1-y", "data-x-1-2-3", "index-x-1-2"] {
+    for text in ["", "data", "data-", "data-x-1", "data-x-1-y", "data-x-1-2-3-4", "index-x-1-2"] {
         assert_eq!(Cursor::parse(text), None, "{text:?}");
     }
 }
@@ -84,4 +84,44 @@ fn a_purge_is_news_too() {
     let cursor = book.reader().now().unwrap();
     book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
     assert_eq!(news(&book, &cursor), ["2 removed"]);
+}
+
+/// A reading from the beginning ends, whatever was forgotten before it began.
+#[test]
+fn a_fresh_reading_in_pages_ends() {
+    let mut book = Book::new();
+    for n in 0..20 {
+        book.put(&card(&format!("u{n}"), "Name", ""));
+    }
+    for (years, name) in [(1, "One"), (2, "Two")] {
+        let changes = vec![put(&book.store, "contacts", &card("u3", name, ""), Expect::Anything)];
+        book.apply_at(NOW + years * 365 * DAY, changes);
+    }
+    let reader = book.reader();
+    let mut cursor = Cursor::parse(&reader.beginning().unwrap().to_string()).unwrap();
+    let mut seen = 0;
+    loop {
+        let (news, next) = reader.changes_since(&cursor, 3).unwrap();
+        seen += news.len();
+        cursor = Cursor::parse(&next.to_string()).unwrap();
+        if news.len() < 3 {
+            break;
+        }
+    }
+    assert_eq!(seen, 20);
+    assert_eq!(cursor, reader.now().unwrap());
+}
+
+#[test]
+fn a_cursor_ahead_of_the_store_has_expired() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let now = book.reader().now().unwrap().to_string();
+    let epoch = now.split('-').nth(1).unwrap();
+    for place in ["999-1", &format!("{0}-{0}", i64::MAX), &format!("1-1-{}", i64::MAX)] {
+        let cursor = Cursor::parse(&format!("data-{epoch}-{place}")).unwrap();
+        let read = book.reader().changes_since(&cursor, 0);
+        let expired = matches!(read, Err(Error::Expired));
+        assert!(expired || place.starts_with("1-1"), "{place}: {read:?}");
+    }
 }

@@ -107,7 +107,8 @@ fn what_a_change_expects() {
     check(&mut book, &a, Expect::At(1), "conflict");
     let first = check(&mut book, &a, Expect::Nothing, "added");
     let handle = handle_of(&first.outcomes[0]);
-    let applied = check(&mut book, &a, Expect::Nothing, "conflict");
+    check(&mut book, &a, Expect::Nothing, "unchanged");
+    let applied = check(&mut book, &b, Expect::Nothing, "conflict");
     assert_eq!(applied.outcomes, [Outcome::Conflict(Some(handle), Some(first.seq))]);
     check(&mut book, &b, Expect::At(first.seq + 1), "conflict");
     let second = check(&mut book, &b, Expect::At(first.seq), "updated");

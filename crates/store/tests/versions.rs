@@ -1,7 +1,7 @@
 //! Files of other versions and of other programs.
 
-use crate::book::{Book, card, made};
-use larder_store::{Error, Operation, Options, Reader, Store};
+use crate::book::{Book, NOW, card, made, put};
+use larder_store::{Error, Expect, Operation, Options, Reader, Store};
 use rusqlite::Connection;
 use std::fs;
 use std::path::Path;
@@ -111,4 +111,18 @@ fn a_directory_that_cannot_be_made() {
     fs::write(&file, "").unwrap();
     let error = Store::open(&file.join("data"), &made()).unwrap_err();
     assert!(matches!(error, Error::File { .. }), "{error}");
+}
+
+/// A newer program migrates the store while this one has it open.
+#[test]
+fn a_version_that_comes_while_it_is_open_is_seen() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    set_version(&book.data(), 2000);
+    let change = put(&book.store, "contacts", &card("b", "Berta", ""), Expect::Anything);
+    let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change.clone()]);
+    assert!(matches!(applied, Err(Error::TooNew { .. })), "{applied:?}");
+    set_version(&book.data(), 1001);
+    let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change]);
+    assert!(matches!(applied, Err(Error::ReadOnly { .. })), "{applied:?}");
 }

@@ -11,7 +11,7 @@ mod rejects;
 
 use crate::error::Error;
 use files::Files;
-use larder_format::contact::{Problem, derived_uid};
+use larder_format::contact::{Defect, Problem, derived_uid};
 use larder_format::split::Stray;
 use larder_store::{Change, Expect, Operation, OperationId, Outcome, Prepared, Put, Store};
 use pipeline::{Found, Next, Parcel, Parsed, Pipeline, Settings, What};
@@ -261,6 +261,8 @@ struct Place {
     line: u64,
     /// The UID, where it was met before.
     second: Option<String>,
+    /// The bytes of a card without END. It may be half of one, so it never takes the place of a whole one.
+    cut: Option<Vec<u8>>,
 }
 
 struct Writer<'a> {
@@ -335,10 +337,12 @@ impl Writer<'_> {
         let notice = |line, reason| Notice { file: file.to_string(), line, reason };
         match what {
             What::Card(Ok((prepared, problems))) => {
+                let cut = problems.iter().any(|problem| problem.what == Defect::NoEnd);
                 for problem in problems {
                     self.warn(&notice(line_of(line, &problem), problem.to_string()));
                 }
-                self.card(Place { file, line, second: None }, prepared)?;
+                let cut = cut.then(|| prepared.bytes().to_vec());
+                self.card(Place { file, line, second: None, cut }, prepared)?;
             }
             What::Card(Err((bytes, problem))) => {
                 let notice = notice(line_of(line, &problem), problem.to_string());
@@ -375,7 +379,7 @@ impl Writer<'_> {
         let derived = own.is_none();
         let uid = own.unwrap_or_else(|| derived_uid(prepared.bytes()));
         let expect = if self.seen.first(&uid) {
-            Expect::Anything
+            if place.cut.is_some() { Expect::Nothing } else { Expect::Anything }
         } else {
             place.second = Some(uid.clone());
             Expect::SecondOfImport
@@ -413,11 +417,18 @@ impl Writer<'_> {
                 Outcome::Added(_) => self.summary.added += 1,
                 Outcome::Updated(_) => self.summary.updated += 1,
                 Outcome::AddedBeside(_) => self.beside(place),
+                Outcome::Conflict(..) => self.reject_cut(&place)?,
                 _ => self.summary.unchanged += 1,
             }
         }
         self.progress();
         Ok(())
+    }
+
+    fn reject_cut(&mut self, place: &Place) -> Result<(), Error> {
+        let reason = "END:VCARD is missing, so it does not replace the card that is there".into();
+        let notice = Notice { file: place.file.to_string(), line: place.line, reason };
+        self.reject(&notice, place.cut.as_deref().unwrap_or_default())
     }
 
     fn beside(&mut self, place: Place) {

@@ -1,6 +1,6 @@
 //! The same input again changes nothing, and how it is cut up and how many work on it makes no difference.
 
-use crate::book::{Book, Told, card, options};
+use crate::book::{Book, INTO, Told, card, options};
 use larder_sync::{ImportOptions, Input};
 use proptest::prelude::*;
 use std::io::{self, Read};
@@ -87,4 +87,19 @@ proptest! {
         cut.warnings.sort();
         prop_assert_eq!((whole, items, kept), (cut, cut_items, cut_kept));
     }
+}
+
+/// A file that ends in the middle of a card gives half of it, which must not replace the whole one.
+#[test]
+fn half_a_card_replaces_no_whole_one() {
+    let mut book = Book::new();
+    let whole = "BEGIN:VCARD\nUID:b\nFN:Otto\nEND:VCARD\n";
+    book.take(whole, &options());
+    let told = book.take(&whole[..24], &options());
+    assert_eq!((told.summary.updated, told.summary.rejected), (0, 1), "{told:?}");
+    assert_eq!(book.items(INTO), [whole.as_bytes()]);
+    // Where there is no whole one, half is better than nothing; and it is no news the second time.
+    let half = "BEGIN:VCARD\nUID:c\nFN:Ot";
+    assert_eq!(book.take(half, &options()).summary.added, 1);
+    assert_eq!(book.take(half, &options()).summary.unchanged, 1);
 }

@@ -119,11 +119,21 @@ fn replaceable(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A verified copy of a backup in the data directory, of the newest version, with an epoch of its own. It is
-/// removed when dropped.
-struct Staged {
-    conn: Connection,
+/// A copy in the data directory, for a while: it is removed when dropped.
+pub(crate) struct Staged {
+    pub(crate) conn: Connection,
     path: PathBuf,
+}
+
+impl Staged {
+    /// A copy of a store as it is at this moment, whatever is wrong with it.
+    pub(crate) fn of(conn: &Connection, directory: &Directory) -> Result<Staged> {
+        let name = format!("check-{}.partial", std::process::id());
+        let path = with_end(&directory.data(), &format!(".{name}"));
+        let _none = fs::remove_file(&path);
+        let conn = raw_copy(conn, &directory.data(), &path)?;
+        Ok(Staged { conn, path })
+    }
 }
 
 impl Drop for Staged {
@@ -132,6 +142,7 @@ impl Drop for Staged {
     }
 }
 
+/// A verified copy of a backup, of the newest version, with an epoch of its own.
 fn staged(directory: &Directory, from: &Path) -> Result<Staged> {
     let source = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(at(from))?;
     let standing = schema::standing(&source, from)?;
@@ -187,6 +198,10 @@ pub(crate) fn copy(conn: &Connection, from: &Path, to: &Path) -> Result<()> {
 }
 
 fn copy_to(conn: &Connection, from: &Path, partial: &Path) -> Result<()> {
+    verify(&raw_copy(conn, from, partial)?, partial)
+}
+
+fn raw_copy(conn: &Connection, from: &Path, partial: &Path) -> Result<Connection> {
     let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     // Only its owner may read a copy, from its first moment on.
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -205,5 +220,5 @@ fn copy_to(conn: &Connection, from: &Path, partial: &Path) -> Result<()> {
     }
     // A single file, without a write-ahead log beside it.
     target.pragma_update(None, "journal_mode", "delete").map_err(at(partial))?;
-    verify(&target, partial)
+    Ok(target)
 }

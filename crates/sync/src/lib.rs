@@ -1,8 +1,8 @@
 //! Sources on disk: address books in, from files, folders and streams, and out again.
 //!
-//! [`import`] finds the files, splits them into cards, parses those in parallel and gives them to the one
+//! [`import()`] finds the files, splits them into cards, parses those in parallel and gives them to the one
 //! writer in the order in which they lie in the input; what is not taken is named and, if asked for, kept.
-//! [`export`] writes a collection out again, byte for byte.
+//! [`export()`] writes a collection out again, byte for byte.
 //!
 //! This crate knows no syntax (`larder-format` splits and parses) and no SQL (`larder-store` writes and
 //! reads). It is apart because it is where bytes enter from outside: files that are missing, endless,

@@ -54,20 +54,37 @@ pub(crate) enum Format {
 /// Makes the negated terms of a search line (`larder find anna -has:email`) words that clap does not take for
 /// options: `-has:email` becomes `not has:email`. The short options of `find` stay what they are.
 pub(crate) fn negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut args: Vec<OsString> = Vec::new();
-    let mut searching = false;
+    let mut typed = typed.peekable();
+    // The program's name, and global options with their values; then comes the subcommand.
+    let mut args: Vec<OsString> = typed.next().into_iter().collect();
+    while let Some(option) = typed.next_if(|arg| arg != "--" && begins_with_minus(arg)) {
+        let valued = VALUED.iter().any(|name| option == *name);
+        args.push(option);
+        if valued {
+            args.extend(typed.next());
+        }
+    }
+    let mut searching = typed.peek().is_some_and(|arg| arg == "find");
     for arg in typed {
         let after_sort = args.last().is_some_and(|last| last == "--sort");
         let term = arg.to_str().filter(|_| searching && !after_sort).and_then(negated);
         match term {
             Some(term) => args.extend([OsString::from("not"), OsString::from(term)]),
             None => {
-                searching = (searching || arg == "find") && arg != "--";
+                // What follows is nobody's option, and never looked at again.
+                searching = searching && arg != "--";
                 args.push(arg);
             }
         }
     }
     args
+}
+
+/// The global options whose value may be an argument of its own.
+const VALUED: &[&str] = &["--data-dir", "--format", "--color"];
+
+fn begins_with_minus(arg: &OsString) -> bool {
+    arg.as_encoded_bytes().first() == Some(&b'-')
 }
 
 /// The term behind a minus, if it is one: more than one letter, and not `-n20`.
@@ -99,5 +116,18 @@ mod tests {
         check("larder find -otto --sort -rev -n20 -q", "larder find not otto --sort -rev -n20 -q");
         check("larder find -- -otto", "larder find -- -otto");
         check("larder --quiet show -x", "larder --quiet show -x");
+        check("larder find -- a -- find -otto", "larder find -- a -- find -otto");
+        check("larder -- find -otto", "larder -- find -otto");
+        let measured = "larder measure run -- find DIR -maxdepth 0";
+        check(measured, measured);
+        check("larder show find -xyz", "larder show find -xyz");
+        check("larder --data-dir find show -xyz", "larder --data-dir find show -xyz");
+        check("larder -q --data-dir d find -otto", "larder -q --data-dir d find not otto");
+        check("larder --format=json find -otto", "larder --format=json find not otto");
+        check("larder", "larder");
+        let globals = command();
+        let valued = globals.get_arguments().filter(|arg| arg.get_action().takes_values());
+        let valued: Vec<_> = valued.filter_map(|arg| arg.get_long()).collect();
+        assert_eq!(valued, VALUED.iter().map(|name| &name[2..]).collect::<Vec<_>>());
     }
 }

@@ -173,6 +173,10 @@ impl From<larder_store::Error> for Failure {
             Error::NoOperation { .. } => failure(Kind::NotFound).hint("larder log lists operations"),
             Error::Forgotten { .. } => failure(Kind::NotFound)
                 .hint("former versions are kept for 90 days or 64 MB, whichever is less"),
+            Error::Purged { .. } => failure(Kind::NotFound)
+                .hint("a backup made before may hold them: larder restore FILE brings all of it back"),
+            Error::CollectionChanged { .. } => failure(Kind::Usage)
+                .hint("undo the later operations first (larder log lists them)"),
             Error::AlreadyUndone { by, .. } => {
                 failure(Kind::NotFound).hint(format!("to do it again, undo the undo: larder undo {by}"))
             }

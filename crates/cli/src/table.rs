@@ -4,6 +4,12 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Lays rows out in columns; the last one is as long as it is. `limits` are the widest that the others may be.
 pub(crate) fn columns<const N: usize>(rows: &[[String; N]], limits: [usize; N]) -> Vec<String> {
+    let line = |cells: [String; N]| cells.concat().trim_end().to_string();
+    padded(rows, limits).into_iter().map(line).collect()
+}
+
+/// The same as cells, each with the blanks that stand behind it, for who wants to style them.
+pub(crate) fn padded<const N: usize>(rows: &[[String; N]], limits: [usize; N]) -> Vec<[String; N]> {
     let mut widths = [0; N];
     for row in rows {
         for (width, (cell, limit)) in widths.iter_mut().zip(row.iter().zip(limits)) {
@@ -11,23 +17,17 @@ pub(crate) fn columns<const N: usize>(rows: &[[String; N]], limits: [usize; N]) 
         }
     }
     let last = N - 1;
-    let line = |row: &[String; N]| {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            if column == last {
-                line.push_str(cell);
-            } else {
-                let cell = shorten(cell, widths[column]);
-                line.push_str(&cell);
-                if widths[column] > 0 {
-                    line.push_str(&" ".repeat(widths[column] - cell.width() + 2));
-                }
-            }
+    let cell = |row: &[String; N], column: usize| {
+        if column == last {
+            return row[column].clone();
         }
-        line.truncate(line.trim_end().len());
-        line
+        let mut cell = shorten(&row[column], widths[column]);
+        if widths[column] > 0 {
+            cell.push_str(&" ".repeat((widths[column] + 2).saturating_sub(cell.width())));
+        }
+        cell
     };
-    rows.iter().map(line).collect()
+    rows.iter().map(|row| std::array::from_fn(|column| cell(row, column))).collect()
 }
 
 /// A text in at most `width` columns of the terminal, with an ellipsis where it was cut.

@@ -402,11 +402,16 @@ fn editors() {
     let home = Home::with_book();
     assert_snapshot!(edit(&home, "sed -i s/Orchard/Meadow/ \"$1\"").shown(), @"xdnskgpk  Anna Hölderlin  changed");
     assert_snapshot!(edit(&home, "true").shown(), @"! note: nothing was changed");
-    assert_snapshot!(edit(&home, "sed -i s/Meadow/Forest/ \"$1\"; exit 3").shown(), @r#"
+    let run = edit(&home, "exit 3");
+    assert_snapshot!(run.shown(), @r#"
     ! error: the editor "[HOME]/work/editor" ended with exit status: 3; nothing was changed
     ! hint: name another one with EDITOR, or in the configuration
     exit 5
     "#);
+    // An editor that saved before it failed.
+    let run = edit(&home, "sed -i s/Meadow/Forest/ \"$1\"; exit 3");
+    assert_eq!(run.code, 5, "{}", run.shown());
+    assert!(kept(&home, &run).contains("ORG:Forest Works"), "{}", run.shown());
     let mut missing = home.command(&["edit", "uid:anna-1"]);
     let run = home.finish(missing.env("EDITOR", "no-such-editor --wait").output().unwrap());
     assert_eq!(run.code, 5, "{}", run.shown());

@@ -5,6 +5,7 @@
 //! | `home` | not a test: a private home, and the program run in it |
 //! | `take_in`, `find_show`, `change`, `keep`, `tools` | the ordinary way of every subcommand |
 //! | `newcomer`, `arguments` | what goes wrong in a person's first hour, and whatever may be typed |
+//! | `mishaps` | a store that fails, writers that come first, input that is too large or too bad |
 //! | `corpora` | address books of other programs, each card byte for byte |
 //! | `kill`, `full_disk`, `together` | crashes, a full disk, several processes at once |
 //! | `invariants`, `readme` | what the sources and the README promise |
@@ -27,6 +28,7 @@ mod home;
 mod invariants;
 mod keep;
 mod kill;
+mod mishaps;
 mod newcomer;
 mod readme;
 mod take_in;

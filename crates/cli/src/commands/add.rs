@@ -8,6 +8,7 @@ use larder_format::split::{Piece, Splitter};
 use larder_store::{Change, Expect, Operation, Outcome, Put, Store};
 use serde_json::json;
 use std::io::Read as _;
+use std::iter::Peekable;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,8 +26,12 @@ pub(crate) struct Add {
     into: String,
 }
 
-/// More than this is no card that anybody typed; `larder import` takes larger ones.
+/// More than this is no card that anybody typed; `larder import` takes larger files.
 const LARGEST: u64 = 32 << 20;
+
+/// Cards, and bytes of them, that are written in one batch: short enough to let others in between.
+const BATCH: usize = 200;
+const BATCH_BYTES: usize = 4 << 20;
 
 impl Add {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
@@ -38,9 +43,25 @@ impl Add {
                 .hint("a card begins with BEGIN:VCARD and ends with END:VCARD"));
         }
         let mut operation = Operation::new("add", &self.into, now());
+        let mut puts = puts.into_iter().peekable();
+        while puts.peek().is_some() {
+            left_out += self.add(context, &mut store, &mut operation, batch(&mut puts))?;
+        }
+        Ok(if left_out > 0 { Code::LeftOut } else { Code::Done })
+    }
+
+    /// Adds one batch, and says what became of each; gives the number that was left out.
+    fn add(
+        &self,
+        context: &mut Context,
+        store: &mut Store,
+        operation: &mut Operation,
+        puts: Vec<Put>,
+    ) -> Result<u64, Failure> {
         let names: Vec<String> = puts.iter().map(|put| name_in(put.prepared.bytes())).collect();
         let uids: Vec<String> = puts.iter().map(|put| put.uid.clone()).collect();
-        let applied = store.apply(&mut operation, puts.into_iter().map(Change::Put).collect())?;
+        let applied = store.apply(operation, puts.into_iter().map(Change::Put).collect())?;
+        let mut left_out = 0;
         let reader = store.reader()?;
         for ((outcome, name), uid) in applied.outcomes.iter().zip(&names).zip(&uids) {
             match outcome {
@@ -66,7 +87,7 @@ impl Add {
                 }
             }
         }
-        Ok(if left_out > 0 { Code::LeftOut } else { Code::Done })
+        Ok(left_out)
     }
 
     fn read(&self, context: &Context) -> Result<(String, Vec<u8>), Failure> {
@@ -78,17 +99,34 @@ impl Add {
                     context.note("type or paste a vCard, and end it with Control-D");
                 }
                 std::io::stdin()
-                    .take(LARGEST)
+                    .take(LARGEST + 1)
                     .read_to_end(&mut bytes)
                     .map(|_| "standard input".into())
             }
             _ => std::fs::File::open(&self.file)
-                .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
+                .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
                 .map(|_| self.file.display().to_string()),
         };
         let name = name.map_err(|error| Failure::file(&self.file, &error))?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(Failure::new(Kind::Input, format!("{name}: it has more than 32 MB"))
+                .hint("nothing was added; larder import takes files of any size"));
+        }
         Ok((name, bytes))
     }
+}
+
+/// The next batch: one card at least, however large.
+fn batch(puts: &mut Peekable<impl Iterator<Item = Put>>) -> Vec<Put> {
+    let mut batch = Vec::new();
+    let mut bytes = 0;
+    while let Some(put) = puts.next_if(|put| {
+        bytes += put.prepared.bytes().len();
+        batch.is_empty() || (batch.len() < BATCH && bytes <= BATCH_BYTES)
+    }) {
+        batch.push(put);
+    }
+    batch
 }
 
 /// The cards of the file on their way in, and how many were left out.

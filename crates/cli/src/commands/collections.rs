@@ -2,7 +2,7 @@ use crate::args::Format;
 use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::output::{STRONG, count, plain};
-use larder_store::{Change, Expect, Kind as ItemKind, Operation};
+use larder_store::{Change, Expect, Kind as ItemKind, Operation, Store};
 use serde_json::json;
 
 /// List collections, or create, rename and remove them
@@ -47,13 +47,13 @@ impl Collections {
             Verb::List => list(context),
             Verb::Create { name, kind: _contact } => {
                 let change = Change::CreateCollection(name.clone(), ItemKind::Contact);
-                apply(context, "create", &name, change)?;
+                apply(context.store_or_new()?, "create", &name, change)?;
                 context.out.line(format!("{} created", plain(&name)))?;
                 Ok(Code::Done)
             }
             Verb::Rename { from, to } => {
                 let change = Change::RenameCollection(from.clone(), to.clone());
-                apply(context, "rename", &from, change)?;
+                apply(context.store()?, "rename", &from, change)?;
                 context.out.line(format!("{} is now {}", plain(&from), plain(&to)))?;
                 Ok(Code::Done)
             }
@@ -78,9 +78,9 @@ fn list(context: &mut Context) -> Result<Code, Failure> {
     Ok(if collections.is_empty() { Code::NothingFound } else { Code::Done })
 }
 
-fn apply(context: &Context, verb: &str, name: &str, change: Change) -> Result<(), Failure> {
+fn apply(mut store: Store, verb: &str, name: &str, change: Change) -> Result<(), Failure> {
     let mut operation = Operation::new(verb, name, now());
-    context.store_or_new()?.apply(&mut operation, vec![change])?;
+    store.apply(&mut operation, vec![change])?;
     Ok(())
 }
 

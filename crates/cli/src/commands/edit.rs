@@ -2,13 +2,14 @@ use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::{name_in, resolve};
 use crate::output::complain;
-use larder_format::contact::Defect;
+use larder_format::contact::{Contact, Defect};
 use larder_format::split::{Piece, Splitter};
 use larder_store::{Change, Expect, ItemHead, Operation, Outcome, Prepared, Put, Store};
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tempfile::TempPath;
 
 /// Change an item in your editor ($VISUAL, $EDITOR), or take its new text from a file
 ///
@@ -29,16 +30,17 @@ impl Edit {
         let head = resolve(&reader, &self.id)?;
         let before = reader.source(head.row)?.unwrap_or_default();
         let mut store = context.store()?;
-        let prepared = match &self.from {
+        let (prepared, edited) = match &self.from {
             Some(file) => {
                 let bytes = std::fs::read(file).map_err(|error| Failure::file(file, &error))?;
-                read(&store, &head, bytes).map_err(|(_, what)| {
+                let prepared = read(&store, &head, &before, &bytes).map_err(|what| {
                     Failure::new(Kind::Input, format!("{}: {what}", file.display()))
                         .hint("nothing was changed: mend the file, and run the same command again")
-                })?
+                })?;
+                (prepared, None)
             }
             None => match ask(context, &store, &head, &before)? {
-                Some(prepared) => prepared,
+                Some((prepared, edited)) => (prepared, Some(edited)),
                 None => {
                     context.note("nothing was changed");
                     return Ok(Code::Done);
@@ -50,11 +52,21 @@ impl Edit {
         let put = Put {
             collection: Arc::from(head.collection.as_str()),
             uid: head.uid.clone(),
-            derived_uid: head.derived_uid && prepared.uid().is_none(),
+            // An item kept beside another of its UID is known by a derived one, whatever its bytes say.
+            derived_uid: prepared.uid() != Some(head.uid.as_str()),
             prepared,
             expect: Expect::At(head.seq),
         };
-        let applied = store.apply(&mut operation, vec![Change::Put(put)])?;
+        let applied = match store.apply(&mut operation, vec![Change::Put(put)]) {
+            Ok(applied) => applied,
+            Err(error) => {
+                let failure = Failure::from(error);
+                return Err(match edited {
+                    Some(edited) => left(failure, edited),
+                    None => failure,
+                });
+            }
+        };
         match applied.outcomes.first() {
             Some(Outcome::Updated(handle)) => {
                 let letters = reader.letters(*handle)?;
@@ -66,7 +78,10 @@ impl Edit {
                 Ok(Code::Done)
             }
             _ => {
-                let kept = keep(&head, &text)?;
+                let kept = match edited.map(TempPath::keep) {
+                    Some(Ok(path)) => path,
+                    _ => keep(&head, &text)?,
+                };
                 Err(Failure::new(
                     Kind::Input,
                     "the item was changed by somebody else in the meantime",
@@ -83,36 +98,47 @@ impl Edit {
     }
 }
 
-/// Lets the user edit until the text is a card, unchanged, or given up.
+/// Lets the user edit until the text is a card, unchanged, or given up; and the file that holds the text.
 fn ask(
     context: &Context,
     store: &Store,
     head: &ItemHead,
     before: &[u8],
-) -> Result<Option<Prepared>, Failure> {
+) -> Result<Option<(Prepared, TempPath)>, Failure> {
     let editor = context.editor.clone().unwrap_or_else(|| OsString::from("vi"));
-    let mut file =
-        tempfile::Builder::new().prefix("larder-").suffix(".vcf").tempfile().map_err(|error| {
-            Failure::new(Kind::Source, format!("no temporary file could be made: {error}"))
-                .hint("TMPDIR names the folder for temporary files")
-        })?;
-    file.write_all(before).and_then(|()| file.flush())?;
+    let file = create(head, before).map_err(|error| {
+        Failure::new(Kind::Source, format!("no temporary file could be made: {error}"))
+            .hint("TMPDIR names the folder for temporary files")
+    })?;
     loop {
-        run_editor(&editor, file.path())?;
-        let text = std::fs::read(file.path())?;
+        let ended = run_editor(&editor, &file);
+        let text = std::fs::read(&file);
+        if let Err(failure) = ended {
+            // It may have saved before it failed.
+            let changed = text.is_ok_and(|text| text != before);
+            return Err(if changed { left(failure, file) } else { failure });
+        }
+        let text = text.map_err(|error| Failure::file(&file, &error))?;
         if text == before {
             return Ok(None);
         }
-        let (text, what) = match read(store, head, text) {
-            Ok(prepared) => return Ok(Some(prepared)),
-            Err(broken) => broken,
-        };
-        complain("error", &what);
-        if !again() {
-            let kept = keep(head, &text)?;
-            return Err(Failure::new(Kind::Input, "the item was not changed")
-                .hint(format!("your text is kept in {}", kept.display())));
+        match read(store, head, before, &text) {
+            Ok(prepared) => return Ok(Some((prepared, file))),
+            Err(what) => complain("error", &what),
         }
+        if !again() {
+            return Err(left(Failure::new(Kind::Input, "the item was not changed"), file));
+        }
+    }
+}
+
+/// A failure after the user typed something: the editor's file stays where it is. It is not copied, since the
+/// disk may be full.
+fn left(failure: Failure, file: TempPath) -> Failure {
+    let path = file.to_path_buf();
+    match file.keep() {
+        Ok(path) => failure.hint(format!("your text is kept in {}", path.display())),
+        Err(error) => failure.hint(format!("your text in {} is lost: {error}", path.display())),
     }
 }
 
@@ -152,50 +178,54 @@ fn again() -> bool {
     }
 }
 
-/// The one card in the text, if it is one and keeps its UID; else the text, and what is wrong with it.
-fn read(store: &Store, head: &ItemHead, text: Vec<u8>) -> Result<Prepared, (Vec<u8>, String)> {
-    let mut cards = 0;
+/// The one card in the text, without blank lines around it, if it is one and keeps its UID; else what is wrong.
+fn read(store: &Store, head: &ItemHead, before: &[u8], text: &[u8]) -> Result<Prepared, String> {
+    let mut cards: Vec<Vec<u8>> = Vec::new();
     let mut strays = None;
     let mut sink = |piece: Piece<'_>| match piece {
-        Piece::Component { name: "VCARD", .. } => cards += 1,
+        Piece::Component { name: "VCARD", bytes, .. } => cards.push(bytes.to_vec()),
         Piece::Component { line, .. } | Piece::Stray { line, .. } => strays = strays.or(Some(line)),
     };
     let mut splitter = Splitter::new(usize::MAX);
-    splitter.push(&text, &mut sink);
+    splitter.push(text, &mut sink);
     splitter.finish(&mut sink);
     if let Some(line) = strays {
-        return Err((text, format!("line {line}: text outside the card")));
+        return Err(format!("line {line}: text outside the card"));
     }
-    if cards != 1 {
-        return Err((text, format!("one card is needed, and there are {cards}")));
+    let card = match <[Vec<u8>; 1]>::try_from(cards) {
+        Ok([card]) => card,
+        Err(cards) => return Err(format!("one card is needed, and there are {}", cards.len())),
+    };
+    let (prepared, problems) = store
+        .deriver()
+        .contact(card)
+        .map_err(|(_, problem)| format!("line {}: {problem}", problem.line))?;
+    if problems.iter().any(|problem| problem.what == Defect::NoEnd) {
+        return Err("the line END:VCARD is missing".into());
     }
-    match store.deriver().contact(text) {
-        Err((text, problem)) => Err((text, format!("line {}: {problem}", problem.line))),
-        Ok((prepared, problems))
-            if problems.iter().any(|problem| problem.what == Defect::NoEnd) =>
-        {
-            Err((prepared.bytes().to_vec(), "the line END:VCARD is missing".into()))
+    // What the card itself said; an item that is kept beside another of its UID is known by a derived one.
+    let card = Contact::parse(before);
+    let own = card.uid();
+    let stays = own.as_deref().unwrap_or(&head.uid);
+    match prepared.uid() {
+        Some(uid) if uid != stays => {
+            Err(format!("the UID has to stay {stays:?}: it is what the item is known by"))
         }
-        Ok((prepared, _)) => match prepared.uid() {
-            Some(uid) if uid != head.uid => {
-                let what =
-                    format!("the UID has to stay {:?}: it is what the item is known by", head.uid);
-                Err((prepared.bytes().to_vec(), what))
-            }
-            None if !head.derived_uid => {
-                let what = format!("the line UID:{} is missing", head.uid);
-                Err((prepared.bytes().to_vec(), what))
-            }
-            _ => Ok(prepared),
-        },
+        None if own.is_some() => Err(format!("the line UID:{stays} is missing")),
+        _ => Ok(prepared),
     }
 }
 
 /// Keeps a text that could not be taken where its writer can find it.
 fn keep(head: &ItemHead, text: &[u8]) -> Result<PathBuf, Failure> {
-    let name = format!("larder-edit-{:.8}-", head.handle);
-    let file = tempfile::Builder::new().prefix(&name).suffix(".vcf").tempfile()?;
-    let (mut file, path) = file.keep().map_err(|error| error.error)?;
-    file.write_all(text)?;
+    let path = create(head, text)?.keep().map_err(|error| error.error)?;
     Ok(path)
+}
+
+/// A file of its own for this text, with an item's name in its own.
+fn create(head: &ItemHead, text: &[u8]) -> std::io::Result<TempPath> {
+    let name = format!("larder-edit-{:.8}-", head.handle);
+    let mut file = tempfile::Builder::new().prefix(&name).suffix(".vcf").tempfile()?;
+    file.write_all(text)?;
+    Ok(file.into_temp_path())
 }

@@ -2,8 +2,9 @@ use super::item;
 use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
-use crate::output::{FAINT, STRONG, count};
-use crate::table::columns;
+use crate::output::{FAINT, Out, STRONG, count};
+use crate::table::padded;
+use anstyle::Style;
 use larder_format::field::{Field, field, nearest};
 use larder_query::{Answer, Query, Sort};
 use larder_store::{ItemHead, Reader};
@@ -63,6 +64,9 @@ pub(crate) struct Find {
 
 /// Items whose columns are laid out together.
 const TOGETHER: usize = 500;
+
+/// The longest cell of them, in characters; with --fields they are whole.
+const WIDEST: usize = 200;
 
 impl Find {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
@@ -135,81 +139,76 @@ fn print(
 ) -> Result<(), Failure> {
     let mut failed = None;
     let mut left = answer.len();
-    let mut waiting: Vec<(ItemHead, Vec<u8>)> = Vec::new();
+    let mut waiting: Vec<Row> = Vec::new();
+    let default: Vec<_> =
+        ["full_name", "email", "phone", "org"].iter().filter_map(|name| field(name)).collect();
     let out = &mut context.out;
     let format = context.format;
     answer.each(reader, &mut |head, bytes| {
         left = left.saturating_sub(1);
-        let printed = match format {
-            Format::Json => out.json(&item::json(head, bytes, fields)).map_err(Failure::from),
-            Format::Raw => item::raw(out, bytes, left == 0),
-            Format::Text => {
-                waiting.push((head.clone(), bytes.to_vec()));
-                if waiting.len() < TOGETHER {
-                    Ok(())
-                } else {
-                    lines(out, reader, &std::mem::take(&mut waiting), fields)
-                }
+        let printed = match (format, fields) {
+            (Format::Json, _) => out.json(&item::json(head, bytes, fields)).map_err(Failure::from),
+            (Format::Raw, _) => item::raw(out, bytes, left == 0),
+            (Format::Text, Some(fields)) => asked(out, reader, head, &item::cells(bytes, fields)),
+            (Format::Text, None) => {
+                row(reader, head, item::cells(bytes, &default)).and_then(|row| {
+                    waiting.push(row);
+                    if waiting.len() < TOGETHER { Ok(()) } else { lines(out, &mut waiting) }
+                })
             }
         };
         failed = printed.err();
         failed.is_none()
     })?;
     if failed.is_none() {
-        failed = lines(&mut context.out, reader, &waiting, fields).err();
+        failed = lines(&mut context.out, &mut waiting).err();
     }
     failed.map_or(Ok(()), Err)
 }
 
-fn lines(
-    out: &mut crate::output::Out,
-    reader: &Reader,
-    items: &[(ItemHead, Vec<u8>)],
-    fields: Option<&[&'static Field]>,
-) -> Result<(), Failure> {
-    let default: Vec<_> =
-        ["full_name", "email", "phone", "org"].iter().filter_map(|name| field(name)).collect();
-    let asked = fields.is_some();
-    let fields = fields.unwrap_or(&default);
-    let mut rows = Vec::with_capacity(items.len());
-    for (head, bytes) in items {
-        let letters = reader.letters(head.handle)?;
-        let mut cells = item::cells(bytes, fields).into_iter();
-        let handle = format!("{:.letters$}", head.handle);
-        let row = match asked {
-            true => [
-                handle,
-                cells.collect::<Vec<_>>().join("\t"),
-                String::new(),
-                String::new(),
-                String::new(),
-            ],
-            false => {
-                let mut next = || cells.next().unwrap_or_default();
-                [handle, next(), next(), next(), next()]
-            }
-        };
-        rows.push(row);
-    }
-    for (line, row) in
-        columns(&rows, if asked { [13, usize::MAX, 0, 0, 0] } else { [13, 28, 34, 24, 0] })
-            .iter()
-            .zip(&rows)
-    {
-        let (handle, rest) = line.split_at(row[0].len());
-        match asked {
-            true => out.line(format!("{FAINT}{handle}{FAINT:#}{}", rest.trim_end()))?,
-            false => {
-                let name = rest.len() - rest.trim_start().len();
-                let end = (name..=rest.len())
-                    .find(|&at| rest.is_char_boundary(at) && rest[at..].starts_with("  "))
-                    .unwrap_or(rest.len());
-                let (name, rest) = rest.split_at(end);
-                out.line(format!("{FAINT}{handle}{FAINT:#}{STRONG}{name}{STRONG:#}{rest}"))?;
-            }
+/// The fields that were asked for, whole, with tabs between them.
+fn asked(out: &mut Out, reader: &Reader, head: &ItemHead, cells: &[String]) -> Result<(), Failure> {
+    let letters = reader.letters(head.handle)?;
+    let handle = format!("{:.letters$}", head.handle);
+    let line = format!("{FAINT}{handle}{FAINT:#}  {}", cells.join("\t"));
+    Ok(out.line(line.trim_end())?)
+}
+
+/// The handle, and the four fields that are shown by default.
+type Row = [String; 5];
+
+/// A row waits for others, and not the card, which may have a photo of megabytes.
+fn row(reader: &Reader, head: &ItemHead, cells: Vec<String>) -> Result<Row, Failure> {
+    let letters = reader.letters(head.handle)?;
+    let mut cells = cells.into_iter().map(|cell| match cell.char_indices().nth(WIDEST) {
+        Some((end, _)) => format!("{}…", &cell[..end]),
+        None => cell,
+    });
+    let mut next = || cells.next().unwrap_or_default();
+    Ok([format!("{:.letters$}", head.handle), next(), next(), next(), next()])
+}
+
+/// Prints the rows that wait.
+fn lines(out: &mut Out, waiting: &mut Vec<Row>) -> Result<(), Failure> {
+    for [handle, name, rest @ ..] in padded(&std::mem::take(waiting), [13, 28, 34, 24, 0]) {
+        let (rest, mut name, mut handle) = (rest.concat(), name.as_str(), handle.as_str());
+        let rest = rest.trim_end();
+        if rest.is_empty() {
+            name = name.trim_end();
         }
+        if rest.is_empty() && name.is_empty() {
+            handle = handle.trim_end();
+        }
+        let (handle, name) = (styled(FAINT, handle), styled(STRONG, name));
+        out.line(format!("{handle}{name}{rest}"))?;
     }
     Ok(())
+}
+
+/// A padded cell with its text in this style.
+fn styled(style: Style, cell: &str) -> String {
+    let (text, blanks) = cell.split_at(cell.trim_end().len());
+    format!("{style}{text}{style:#}{blanks}")
 }
 
 fn explain(context: &mut Context, answer: &Answer) -> Result<(), Failure> {

@@ -35,6 +35,10 @@ pub(crate) struct Import {
     max_item: u64,
 }
 
+/// Messages about single items that an import prints; what is left out is counted, and kept, all the same.
+const MESSAGES: u64 = 1000;
+const MESSAGES_AND_ONE: u64 = MESSAGES + 1;
+
 impl Import {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let was_there = Directory::new(&context.dir).holds_store();
@@ -57,13 +61,18 @@ impl Import {
         };
         let bar = crate::progress::bytes(context.quiet, None);
         let quiet = context.quiet;
+        let mut said = 0;
+        let mut say = |kind: &str, notice: &dyn std::fmt::Display| {
+            said += 1;
+            match said {
+                ..=MESSAGES => bar.suspend(|| complain(kind, plain(&notice.to_string()))),
+                MESSAGES_AND_ONE => bar.suspend(|| complain("note", "... more are not shown")),
+                _ => {}
+            }
+        };
         let mut events = |event: Event<'_>| match event {
-            Event::Rejected(notice) => {
-                bar.suspend(|| complain("left out", plain(&notice.to_string())));
-            }
-            Event::Warning(notice) if !quiet => {
-                bar.suspend(|| complain("warning", plain(&notice.to_string())));
-            }
+            Event::Rejected(notice) => say("left out", &notice),
+            Event::Warning(notice) if !quiet => say("warning", &notice),
             Event::Progress { bytes_done, bytes_total, items } => {
                 if let Some(total) = bytes_total {
                     bar.set_length(total);

@@ -2,9 +2,10 @@ use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::resolve;
-use crate::output::{FAINT, GONE, NEW, Out, STRONG, moment, plain};
+use crate::output::{FAINT, GONE, NEW, Out, STRONG, count, moment, plain};
 use larder_store::{Handle, HandlePrefix, OperationRow, Reader, Version};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::io;
 
 /// List what was done, newest first; with ID, what an item was before
@@ -126,21 +127,29 @@ fn event(out: &mut Out, row: Option<&OperationRow>, what: &str) -> io::Result<()
     }
 }
 
-/// The lines that are only in one of two texts: what went in red, what came in green. Long lines are cut.
+/// Lines of a difference that are printed.
+const SHOWN: usize = 200;
+
+/// The lines that are only in one of two texts: what went in red, what came in green. Long lines are cut, and
+/// so is a long list of them.
 pub(crate) fn difference(out: &mut Out, before: &[u8], after: &[u8]) -> io::Result<()> {
     let lines = |bytes: &[u8]| -> Vec<String> {
         String::from_utf8_lossy(bytes).lines().map(|line| plain(line.trim_end())).collect()
     };
     let (before, after) = (lines(before), lines(after));
+    let (old, new): (HashSet<_>, HashSet<_>) = (before.iter().collect(), after.iter().collect());
     let cut = |line: &str| match line.char_indices().nth(120) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_string(),
     };
-    for line in before.iter().filter(|line| !after.contains(line)) {
-        out.line(format!("  {GONE}- {}{GONE:#}", cut(line)))?;
+    let gone = before.iter().filter(|line| !new.contains(line)).map(|line| (GONE, '-', line));
+    let came = after.iter().filter(|line| !old.contains(line)).map(|line| (NEW, '+', line));
+    let mut all = gone.chain(came);
+    for (style, sign, line) in all.by_ref().take(SHOWN) {
+        out.line(format!("  {style}{sign} {}{style:#}", cut(line)))?;
     }
-    for line in after.iter().filter(|line| !before.contains(line)) {
-        out.line(format!("  {NEW}+ {}{NEW:#}", cut(line)))?;
+    match all.count() {
+        0 => Ok(()),
+        more => out.line(format!("  ... and {}", count(more as u64, "more line"))),
     }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::{resolve_all, shown_name};
-use crate::output::{complain, count};
+use crate::output::{complain, count, plain};
 use larder_store::{Handle, HandlePrefix, Operation};
 use std::io::IsTerminal as _;
 
@@ -25,12 +25,13 @@ impl Purge {
         let mut handles = Vec::new();
         let mut names = Vec::new();
         for id in &self.ids {
-            let (handle, name) = match removed(&reader, id)? {
-                Some(handle) => (handle, "a removed item".to_string()),
-                None => {
-                    let heads = resolve_all(context, std::slice::from_ref(id))?;
-                    (heads[0].handle, shown_name(&reader, &heads[0])?)
-                }
+            let (handle, name) = if let Some(handle) = removed(&reader, id)? {
+                (handle, "a removed item".to_string())
+            } else if let Some(handle) = purged(&reader, id)? {
+                (handle, "an item that was purged before".to_string())
+            } else {
+                let heads = resolve_all(context, std::slice::from_ref(id))?;
+                (heads[0].handle, shown_name(&reader, &heads[0])?)
             };
             handles.push(handle);
             names.push(name);
@@ -45,8 +46,17 @@ impl Purge {
         let mut store = context.store()?;
         let mut operation = Operation::new("purge", "", now());
         let purged = store.purge(&mut operation, &handles)?;
-        let items = count(purged, "item");
-        context.out.line(format!("{items} purged, with all former versions"))?;
+        if purged.completed {
+            context.out.line("the purge that was interrupted before is completed")?;
+        }
+        if purged.items > 0 || !purged.completed {
+            let items = count(purged.items, "item");
+            context.out.line(format!("{items} purged, with all former versions"))?;
+        }
+        for copy in &purged.deleted {
+            let copy = plain(&copy.display().to_string());
+            context.out.line(format!("{copy} was damaged, and is deleted"))?;
+        }
         Ok(Code::Done)
     }
 }
@@ -58,6 +68,18 @@ fn removed(reader: &larder_store::Reader, id: &str) -> Result<Option<Handle>, Fa
         return Ok(None);
     }
     Ok(match reader.removed_by_handle(prefix, 2)?.as_slice() {
+        [handle] => Some(*handle),
+        _ => None,
+    })
+}
+
+/// A handle of an item that a purge took away and did not erase from the files yet.
+fn purged(reader: &larder_store::Reader, id: &str) -> Result<Option<Handle>, Failure> {
+    let Some(prefix) = HandlePrefix::parse(id) else { return Ok(None) };
+    if !reader.purge_pending()? || !reader.by_handle(prefix, 1)?.is_empty() {
+        return Ok(None);
+    }
+    Ok(match reader.purged_by_handle(prefix, 2)?.as_slice() {
         [handle] => Some(*handle),
         _ => None,
     })

@@ -2,9 +2,9 @@ use crate::args::Format;
 use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::{resolve_all, shown_name};
-use crate::output::{count, plain};
+use crate::output::{complain, count, plain};
 use larder_query::{Find, Query};
-use larder_store::{Change, Expect, Handle, Operation, Outcome};
+use larder_store::{Change, Expect, Handle, Operation, Outcome, Seq};
 use serde_json::json;
 
 /// Take items away; `larder undo` brings them back
@@ -36,7 +36,7 @@ impl Remove {
         }
         if self.dry_run {
             let reader = context.reader()?;
-            for (handle, name) in &found {
+            for (handle, _, name) in &found {
                 let letters = reader.letters(*handle)?;
                 context.out.line(format!("{handle:.letters$}  {name}"))?;
             }
@@ -47,28 +47,43 @@ impl Remove {
             Operation::new("remove", self.collection.as_deref().unwrap_or(""), now());
         let mut removed = 0;
         for batch in found.chunks(BATCH) {
-            let changes = batch.iter().map(|(handle, _)| Change::Remove(*handle, Expect::Anything));
+            let changes =
+                batch.iter().map(|(handle, seq, _)| Change::Remove(*handle, Expect::At(*seq)));
             let applied = store.apply(&mut operation, changes.collect())?;
             let gone = |outcome: &&Outcome| matches!(outcome, Outcome::Removed(_));
             removed += applied.outcomes.iter().filter(gone).count() as u64;
         }
-        let id = operation.id().unwrap_or_default();
+        // Looked up before it was our turn to write: others may have come first.
+        let left = found.len() as u64 - removed;
+        let late =
+            format!("{} changed or removed by somebody else in the meantime", count(left, "item"));
+        let Some(id) = operation.id().filter(|_| removed > 0) else {
+            return Err(Failure::new(Kind::Input, format!("nothing was removed: {late}"))
+                .hint("run the same command again to remove what is still there"));
+        };
         if context.format == Format::Json {
             context.out.json(&json!({ "removed": removed, "operation": id }))?;
-        } else if let [(_, name)] = found.as_slice() {
+        } else if let [(_, _, name)] = found.as_slice() {
             context.out.line(format!("{name} removed; larder undo {id} brings it back"))?;
         } else {
             let what = count(removed, "item");
             context.out.line(format!("{what} removed; larder undo {id} brings them back"))?;
         }
+        if left > 0 {
+            complain("left out", late);
+            complain("hint", "run the same command again to remove what is still there");
+            return Ok(Code::LeftOut);
+        }
         Ok(Code::Done)
     }
 
-    fn items(&self, context: &Context) -> Result<Vec<(Handle, String)>, Failure> {
+    /// What is to be removed, the batch that changed it last, and its name.
+    fn items(&self, context: &Context) -> Result<Vec<(Handle, Seq, String)>, Failure> {
         let reader = context.reader()?;
         let Some(line) = &self.query else {
             let heads = resolve_all(context, &self.ids)?;
-            let named = heads.iter().map(|head| Ok((head.handle, shown_name(&reader, head)?)));
+            let named =
+                heads.iter().map(|head| Ok((head.handle, head.seq, shown_name(&reader, head)?)));
             return named.collect();
         };
         if line.trim().is_empty() {
@@ -89,7 +104,7 @@ impl Remove {
             } else {
                 String::new()
             };
-            found.push((head.handle, plain(&name)));
+            found.push((head.handle, head.seq, plain(&name)));
             true
         })?;
         Ok(found)

@@ -4,7 +4,6 @@ use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::name_in;
 use crate::output::{GONE, NEW, STRONG, count};
-use larder_store::Conflict;
 use serde_json::json;
 
 /// Put back what an operation changed
@@ -33,8 +32,8 @@ impl Undo {
         };
         let mut store = context.store()?;
         let undo = store.undo(id, now())?;
-        if !undo.conflicts.is_empty() && undo.operation.is_none() {
-            return refuse(context, id, &undo.conflicts);
+        if !undo.conflicts.is_empty() {
+            return refuse(context, id, &undo);
         }
         let items = count(undo.items, "item");
         let by = undo.operation.unwrap_or_default();
@@ -51,8 +50,8 @@ impl Undo {
 }
 
 /// Shows what the operation left and what is there now.
-fn refuse(context: &mut Context, id: i64, conflicts: &[Conflict]) -> Result<Code, Failure> {
-    for conflict in conflicts {
+fn refuse(context: &mut Context, id: i64, undo: &larder_store::Undo) -> Result<Code, Failure> {
+    for conflict in &undo.conflicts {
         let left = conflict.left.as_deref().unwrap_or_default();
         let now = conflict.now.as_deref().unwrap_or_default();
         let name = name_in(if now.is_empty() { left } else { now });
@@ -73,7 +72,15 @@ fn refuse(context: &mut Context, id: i64, conflicts: &[Conflict]) -> Result<Code
         difference(&mut context.out, left, now)?;
     }
     context.out.flush()?;
-    let items = count(conflicts.len() as u64, "item");
+    let items = count(undo.conflicts.len() as u64, "item");
+    if undo.operation.is_some() {
+        let back = count(undo.items, "item");
+        let message = format!(
+            "operation {id} was undone in part: {back} put back, {items} changed meanwhile and left as they are"
+        );
+        return Err(Failure::new(Kind::Usage, message)
+            .hint(format!("larder undo {id} puts back the rest, once nothing of it is changed")));
+    }
     Err(Failure::new(Kind::Usage, format!("operation {id} was not undone: {items} changed since"))
         .hint("undo the later operations first (larder log lists them), or edit the items by hand"))
 }

@@ -6,8 +6,9 @@ use crate::contact::{Deriver, Entry};
 use crate::derived::{self, Rows};
 use crate::error::{Error, Result, at};
 use crate::handle::Handle;
+use crate::history::OperationId;
 use crate::store::{Store, immediate, meta, set_meta};
-use crate::{Kind, Seq, blob, history};
+use crate::{Kind, Seq, blob, history, purge};
 use larder_format::contact::{derived_uid, same_card};
 use rusqlite::{Connection, OptionalExtension as _, Transaction};
 use sha2::{Digest as _, Sha256};
@@ -72,9 +73,9 @@ impl Store {
             return Ok(Applied { seq: seq - 1, outcomes, held: Duration::ZERO });
         }
         derived::give_up_others(&tx, &self.deriver)?;
-        let id = batch.finish(operation)?;
+        let written = batch.finish(operation)?;
         tx.commit()?;
-        operation.id = Some(id);
+        operation.written = Some(written);
         self.locks.ring(seq);
         Ok(Applied { seq, outcomes, held: Duration::ZERO })
     }
@@ -132,6 +133,10 @@ fn is_same(change: &Change, bytes: &[u8]) -> bool {
     matches!(change, Change::Put(put) if same_card(bytes, put.prepared.bytes()))
 }
 
+fn is_conflict(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Conflict(..))
+}
+
 /// An item as it stands in the transaction.
 struct Found {
     id: i64,
@@ -166,6 +171,8 @@ struct Batch<'a> {
     removed: i64,
     /// Marks on operations were written, which are changes without a place.
     marked: bool,
+    /// An item was not what a change expected.
+    refused: bool,
 }
 
 impl<'a> Batch<'a> {
@@ -189,6 +196,7 @@ impl<'a> Batch<'a> {
             updated: 0,
             removed: 0,
             marked: false,
+            refused: false,
         })
     }
 
@@ -198,8 +206,19 @@ impl<'a> Batch<'a> {
 
     fn change(&mut self, index: usize, change: Change) -> Result<Outcome, Trouble> {
         match change {
-            Change::Put(put) => self.put(index, put),
-            Change::Remove(handle, expect) => self.remove(index, handle, expect),
+            Change::Put(put) => {
+                let outcome = self.put(index, put)?;
+                self.refused |= is_conflict(&outcome);
+                Ok(outcome)
+            }
+            Change::Remove(handle, expect) => {
+                let outcome = self.remove(index, handle, expect)?;
+                self.refused |= is_conflict(&outcome);
+                Ok(outcome)
+            }
+            Change::Undone(_) | Change::Redone(_) if self.refused => {
+                Ok(Outcome::Conflict(None, None))
+            }
             Change::Purge(handle) => self.purge(index, handle),
             Change::CreateCollection(name, kind) => self.create(&name, kind),
             Change::RenameCollection(from, to) => self.rename(&from, &to),
@@ -210,13 +229,16 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Writes what was gathered, and the batch's own rows.
-    fn finish(mut self, operation: &Operation) -> Result<i64, Trouble> {
+    /// Writes what was gathered, and the batch's own rows. Returns what the operation is known by from now on.
+    fn finish(mut self, operation: &Operation) -> Result<(String, OperationId), Trouble> {
         let tx = self.tx;
         self.rows.write(tx)?;
-        let id = match operation.id {
-            Some(id) => id,
-            None => {
+        let epoch: String = tx
+            .prepare_cached("SELECT value FROM meta WHERE key = 'epoch'")?
+            .query_row([], |row| row.get(0))?;
+        let id = match &operation.written {
+            Some((of, id)) if *of == epoch => *id,
+            _ => {
                 tx.prepare_cached(
                     "INSERT INTO operation(verb, detail, at, undoes, added, updated, removed)
                      VALUES(?1, ?2, ?3, ?4, 0, 0, 0)",
@@ -242,7 +264,7 @@ impl<'a> Batch<'a> {
         set_meta(tx, "items", self.items)?;
         let kept = history::prune(tx, id, operation.at, self.former_bytes)?;
         set_meta(tx, "former_bytes", kept)?;
-        Ok(id)
+        Ok((epoch, id))
     }
 
     fn next_ordinal(&mut self) -> i64 {
@@ -440,12 +462,15 @@ impl<'a> Batch<'a> {
             self.keep_former(item, ordinal, true)?;
             self.drop_item(item, &old)?;
         }
-        let (erased, bytes) = history::erase(self.tx, handle)?;
+        let (erased, bytes) = purge::erase(self.tx, handle)?;
         self.former_bytes -= bytes;
         self.marked |= erased > 0;
         match (item, erased) {
             (None, 0) => Ok(Outcome::Conflict(None, None)),
-            _ => Ok(Outcome::Removed(handle)),
+            _ => {
+                purge::owe_rewrite(self.tx)?;
+                Ok(Outcome::Removed(handle))
+            }
         }
     }
 

@@ -12,7 +12,8 @@ use std::time::Duration;
 /// Nothing is written of it before its first batch is.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    pub(crate) id: Option<OperationId>,
+    /// Its number, and the store's epoch when it got that: after a restore another operation may have it.
+    pub(crate) written: Option<(String, OperationId)>,
     pub(crate) verb: String,
     pub(crate) detail: String,
     pub(crate) at: i64,
@@ -23,13 +24,13 @@ impl Operation {
     /// An operation that begins `at` milliseconds after 1970 (for display; order is by batch). `detail` is
     /// shown in the log: names of files and collections, never contents.
     pub fn new(verb: impl Into<String>, detail: impl Into<String>, at: i64) -> Operation {
-        Operation { id: None, verb: verb.into(), detail: detail.into(), at, undoes: None }
+        Operation { written: None, verb: verb.into(), detail: detail.into(), at, undoes: None }
     }
 
     /// Its number, once a batch of it was written.
     #[must_use]
     pub fn id(&self) -> Option<OperationId> {
-        self.id
+        self.written.as_ref().map(|(_, id)| *id)
     }
 }
 
@@ -51,9 +52,9 @@ pub enum Change {
     Purge(Handle),
     /// Brings back a removed collection, for undo.
     RestoreCollection(i64),
-    /// Marks an operation as undone by this one, for undo.
+    /// Marks an operation as undone by this one, for undo; not where an item of the same batch was in conflict.
     Undone(OperationId),
-    /// Marks an operation as no longer undone, when its undo is undone.
+    /// Marks an operation as no longer undone, when its undo is undone; with the same proviso.
     Redone(OperationId),
 }
 

@@ -127,6 +127,20 @@ pub enum Error {
         /// The operation that undid it.
         by: i64,
     },
+    /// The operation erased items for good.
+    #[error("operation {id} erased items for good: that cannot be undone")]
+    Purged {
+        /// The operation.
+        id: i64,
+    },
+    /// A collection is no longer what the operation left.
+    #[error("operation {id} was not undone: the collection {name:?} was renamed or removed since")]
+    CollectionChanged {
+        /// The operation.
+        id: i64,
+        /// The name that it left the collection.
+        name: String,
+    },
     /// The cursor is older than what is kept, or of a store that was replaced: read afresh.
     #[error("the cursor has expired: read the whole answer again")]
     Expired,

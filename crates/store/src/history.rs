@@ -3,10 +3,12 @@
 use crate::batch::{Change, Expect, Operation, Outcome, Put};
 use crate::error::{Error, Result, at};
 use crate::handle::Handle;
+use crate::purge::forget;
 use crate::reader::Reader;
 use crate::store::{Store, meta, set_meta};
 use crate::{Seq, blob};
 use rusqlite::{Connection, OptionalExtension as _, Transaction};
+use std::mem;
 use std::sync::Arc;
 
 /// The number of an operation, as `larder log` prints it.
@@ -20,6 +22,8 @@ const KEPT_BYTES: i64 = 64 << 20;
 const FORGET_AT_ONCE: usize = 4;
 /// Changes of one batch of an undo.
 const UNDO_BATCH: usize = 500;
+/// ... or of so many bytes, read into memory and written at once.
+const UNDO_BYTES: usize = 4 << 20;
 
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,11 +64,12 @@ pub struct Version {
 /// What undoing came to.
 #[derive(Debug, Clone, Default)]
 pub struct Undo {
-    /// The operation that undid it; `None` where nothing was left to undo.
+    /// The operation that undid it; `None` where nothing was written.
     pub operation: Option<OperationId>,
     /// Items put back or taken away again.
     pub items: u64,
-    /// Items changed since by somebody else. Where there are any, nothing was undone.
+    /// Items changed since by somebody else. Where there are any, the operation is not undone: nothing of it
+    /// was put back, or, if they were changed while this ran, only part.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -89,7 +94,8 @@ struct State {
 }
 
 /// Forgets what is too old or too much, and returns the bytes that are still kept. The operation `newest` is
-/// always whole.
+/// always whole; however much is kept, the one active before it is, too: it may be an import that is still
+/// running, with a small change in between.
 pub(crate) fn prune(
     tx: &Transaction<'_>,
     newest: OperationId,
@@ -105,8 +111,10 @@ pub(crate) fn prune(
             .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
         let Some((seq, operation, began)) = oldest else { break };
-        let old = began < now - KEPT_FOR || bytes > KEPT_BYTES;
-        if !old || operation == newest {
+        let old = began < now - KEPT_FOR;
+        let active = [Some(newest), active_before(tx, newest)?];
+        let much = bytes > KEPT_BYTES && !active.contains(&Some(operation));
+        if operation == newest || !(old || much) || is_being_undone(tx, operation, active)? {
             break;
         }
         bytes -= forget(tx, "seq", seq)?;
@@ -117,35 +125,35 @@ pub(crate) fn prune(
     Ok(bytes)
 }
 
-/// Gives up the bytes of former versions, and returns how many those were.
-fn forget(
+/// The operation that wrote last before `newest` did.
+fn active_before(
     tx: &Transaction<'_>,
-    column: &'static str,
-    key: impl rusqlite::ToSql + Copy,
-) -> rusqlite::Result<i64> {
-    let mut select = tx.prepare_cached(&format!(
-        "SELECT f.blob, coalesce(length(f.bytes), length(b.bytes), 0)
-         FROM former f LEFT JOIN blob b ON b.hash = f.blob WHERE f.{column} = ?1"
-    ))?;
-    let rows = select
-        .query_map([key], |row| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, i64>(1)?)))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    for (hash, _) in &rows {
-        blob::release(tx, hash.as_deref())?;
-    }
-    Ok(rows.iter().map(|(_, length)| length).sum())
+    newest: OperationId,
+) -> rusqlite::Result<Option<OperationId>> {
+    tx.prepare_cached(
+        "SELECT operation FROM batch WHERE operation <> ?1 ORDER BY seq DESC LIMIT 1",
+    )?
+    .query_row([newest], |row| row.get(0))
+    .optional()
 }
 
-/// Erases what is kept of an item, leaving tombstones. Returns how many versions, and how many bytes.
-pub(crate) fn erase(tx: &Transaction<'_>, handle: Handle) -> rusqlite::Result<(usize, i64)> {
-    let bytes = forget(tx, "handle", handle.to_bytes())?;
-    let erased = tx.execute(
-        "UPDATE former SET uid = NULL, recurrence = NULL, bytes = NULL, blob = NULL
-         WHERE handle = ?1 AND uid IS NOT NULL",
-        [handle.to_bytes()],
-    )?;
-    Ok((erased, bytes))
+/// Is one of the active operations an undo of this one that has not come to its end? It needs all of it.
+fn is_being_undone(
+    tx: &Transaction<'_>,
+    operation: OperationId,
+    active: [Option<OperationId>; 2],
+) -> rusqlite::Result<bool> {
+    tx.prepare_cached(
+        "SELECT 1 FROM operation undo JOIN operation o ON o.id = undo.undoes
+         WHERE undo.id IN (?1, ?2) AND o.id = ?3 AND o.undone_by IS NULL",
+    )?
+    .query_row((active[0], active[1], operation), |_| Ok(()))
+    .optional()
+    .map(|found| found.is_some())
 }
+
+/// The verb of an operation that erased items for good.
+const PURGE: &str = "purge";
 
 const OPERATION: &str =
     "o.id, o.verb, o.detail, o.at, o.added, o.updated, o.removed, o.undoes, o.undone_by";
@@ -182,12 +190,14 @@ impl Reader {
         run().map_err(at(&self.path))
     }
 
-    /// The operation that `undo` without a number means: the newest that is neither undone nor an undo.
+    /// The operation that `undo` without a number means: the newest that is neither undone nor an undo, nor a
+    /// purge, which cannot be.
     pub fn last_operation(&self) -> Result<Option<OperationRow>> {
         self.conn
             .query_row(
                 &format!(
                     "SELECT {OPERATION} FROM operation o WHERE undone_by IS NULL AND undoes IS NULL
+                       AND verb <> '{PURGE}'
                      ORDER BY id DESC LIMIT 1"
                 ),
                 [],
@@ -244,12 +254,21 @@ impl Reader {
         prefix: crate::HandlePrefix,
         limit: usize,
     ) -> Result<Vec<Handle>> {
+        self.former_handles("uid IS NOT NULL", prefix, limit)
+    }
+
+    pub(crate) fn former_handles(
+        &self,
+        condition: &'static str,
+        prefix: crate::HandlePrefix,
+        limit: usize,
+    ) -> Result<Vec<Handle>> {
         let run = || -> rusqlite::Result<Vec<Handle>> {
             self.conn
-                .prepare_cached(
+                .prepare_cached(&format!(
                     "SELECT DISTINCT handle FROM former
-                     WHERE handle BETWEEN ?1 AND ?2 AND uid IS NOT NULL ORDER BY handle LIMIT ?3",
-                )?
+                     WHERE handle BETWEEN ?1 AND ?2 AND {condition} ORDER BY handle LIMIT ?3"
+                ))?
                 .query_map(
                     (prefix.first.to_bytes(), prefix.last.to_bytes(), limit as i64),
                     |row| Ok(Handle::from_bytes(&row.get::<_, Vec<u8>>(0)?)),
@@ -271,19 +290,31 @@ fn operation_of(conn: &Connection, seq: Seq) -> rusqlite::Result<Option<Operatio
 /// What one step of an undo has to do.
 enum Step {
     Nothing,
-    Change(Box<Change>),
+    /// A change, and how many bytes it reads and writes.
+    Change(Box<Change>, usize),
     Conflict(Conflict),
+}
+
+/// What is to be written of an undo at once.
+#[derive(Default)]
+struct Pending {
+    changes: Vec<Change>,
+    /// The items of the first changes.
+    handles: Vec<Handle>,
+    bytes: usize,
 }
 
 impl Store {
     /// Puts everything that `id` changed back to what it was before, as a new operation that began `at`.
     /// Refuses, and changes nothing, where something was changed since; what was changed and put back
-    /// again in the meantime is no obstacle. An undo that was interrupted is completed by the next one.
+    /// again in the meantime is no obstacle. What somebody changes while this runs is left as it is: then part
+    /// is put back, the conflicts are returned, and the operation stays open. An undo that was interrupted,
+    /// or stopped short in this way, is completed by the next one.
     ///
     /// # Errors
-    /// [`Error::Forgotten`] where former versions are no longer kept, [`Error::AlreadyUndone`],
-    /// [`Error::NoOperation`]; [`Error::CollectionExists`] where another collection has the name of one that has
-    /// to come back.
+    /// [`Error::Forgotten`] where former versions are no longer kept, [`Error::Purged`], [`Error::AlreadyUndone`],
+    /// [`Error::NoOperation`]; [`Error::CollectionChanged`] where a collection was renamed or removed since,
+    /// [`Error::CollectionExists`] where another has the name of one that has to come back.
     pub fn undo(&mut self, id: OperationId, at: i64) -> Result<Undo> {
         self.writable()?;
         let of = self.undoable(id)?;
@@ -296,27 +327,72 @@ impl Store {
         let mut operation = Operation::new("undo", format!("operation {id}, {}", of.verb), at);
         operation.undoes = Some(id);
         let mut undo = Undo::default();
-        let first = self.collections_before(id).map_err(sql(&self.path))?;
-        if !first.is_empty() {
-            put_back(self, &mut operation, first)?;
+        let changes = self.collections_before(id)?;
+        let mut pending = Pending { changes, ..Pending::default() };
+        if !pending.changes.is_empty() {
+            self.put_back(&mut operation, mem::take(&mut pending), &mut undo)?;
         }
-        let mut batch = Vec::new();
         for handle in handles {
-            match self.step(id, handle).map_err(sql(&self.path))? {
+            let step = self.step(id, handle).map_err(sql(&self.path))?;
+            // Others may write meanwhile, and what they write make the store forget.
+            self.remembered(id)?;
+            match step {
                 Step::Nothing => {}
-                Step::Change(change) => batch.push(*change),
+                Step::Change(change, bytes) => {
+                    pending.changes.push(*change);
+                    pending.handles.push(handle);
+                    pending.bytes += bytes;
+                }
                 Step::Conflict(conflict) => undo.conflicts.push(conflict),
             }
-            if batch.len() >= UNDO_BATCH {
-                undo.items += put_back(self, &mut operation, std::mem::take(&mut batch))?;
+            if pending.changes.len() >= UNDO_BATCH || pending.bytes >= UNDO_BYTES {
+                self.put_back(&mut operation, mem::take(&mut pending), &mut undo)?;
             }
         }
-        batch.extend(self.collections_after(id).map_err(sql(&self.path))?);
-        batch.push(Change::Undone(id));
-        batch.extend(of.undoes.map(Change::Redone));
-        undo.items += put_back(self, &mut operation, batch)?;
-        undo.operation = operation.id;
+        pending.changes.extend(self.collections_after(id).map_err(sql(&self.path))?);
+        if undo.conflicts.is_empty() {
+            // They are not made where an item of this last batch is in conflict.
+            pending.changes.push(Change::Undone(id));
+            pending.changes.extend(of.undoes.map(Change::Redone));
+        }
+        self.put_back(&mut operation, pending, &mut undo)?;
+        undo.operation = operation.id();
         Ok(undo)
+    }
+
+    /// Writes a batch of an undo; counts the items it put back, and notes those that somebody changed after
+    /// they were looked at.
+    fn put_back(
+        &mut self,
+        operation: &mut Operation,
+        pending: Pending,
+        undo: &mut Undo,
+    ) -> Result<()> {
+        let applied = self.apply(operation, pending.changes)?;
+        let done = |outcome: &&Outcome| {
+            matches!(outcome, Outcome::Added(_) | Outcome::Updated(_) | Outcome::Removed(_))
+        };
+        undo.items += applied.outcomes.iter().filter(done).count() as u64;
+        let Some(id) = operation.undoes else { return Ok(()) };
+        for (outcome, handle) in applied.outcomes.iter().zip(pending.handles) {
+            if matches!(outcome, Outcome::Conflict(..)) {
+                undo.conflicts.push(self.refused(id, handle).map_err(at(&self.path))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// An item that could not be put back, as it is now. Even if it is again what the operation left, the
+    /// undo has to be run once more.
+    fn refused(&self, id: OperationId, handle: Handle) -> rusqlite::Result<Conflict> {
+        if let Step::Conflict(conflict) = self.step(id, handle)? {
+            return Ok(conflict);
+        }
+        let now = match self.item_now(handle)?.0 {
+            Some(item) => blob::source(&self.conn, item)?,
+            None => None,
+        };
+        Ok(Conflict { handle, left: now.clone(), now })
     }
 
     fn undoable(&self, id: OperationId) -> Result<OperationRow> {
@@ -334,15 +410,26 @@ impl Store {
         if let Some(by) = row.undone_by {
             return Err(Error::AlreadyUndone { id, by });
         }
+        if row.verb == PURGE {
+            return Err(Error::Purged { id });
+        }
+        self.remembered(id)?;
+        Ok(row)
+    }
+
+    /// Fails where former versions that the operation replaced are no longer kept.
+    fn remembered(&self, id: OperationId) -> Result<()> {
+        let path = &self.path;
         let first: Option<Seq> = self
             .conn
-            .query_row("SELECT min(seq) FROM batch WHERE operation = ?1", [id], |row| row.get(0))
+            .prepare_cached("SELECT min(seq) FROM batch WHERE operation = ?1")
+            .and_then(|mut select| select.query_row([id], |row| row.get(0)))
             .map_err(at(path))?;
         let oldest = meta(&self.conn, "oldest").map_err(at(path))?;
         if first.is_some_and(|first| first < oldest) {
             return Err(Error::Forgotten { id });
         }
-        Ok(row)
+        Ok(())
     }
 
     /// The items that an operation added, changed or removed.
@@ -433,12 +520,14 @@ impl Store {
         if bytes(&left) != bytes(&now) {
             return Ok(Step::Conflict(Conflict { handle, left: bytes(&left), now: bytes(&now) }));
         }
+        let length = |state: &Option<State>| state.as_ref().map_or(0, |state| state.bytes.len());
+        let length = length(&before) + length(&now);
         let expect = if now.is_some() { Expect::At(seq) } else { Expect::Nothing };
         let change = match before {
             None => Change::Remove(handle, expect),
             Some(state) => self.put_of(state, expect)?,
         };
-        Ok(Step::Change(Box::new(change)))
+        Ok(Step::Change(Box::new(change), length))
     }
 
     fn put_of(&self, state: State, expect: Expect) -> rusqlite::Result<Change> {
@@ -494,19 +583,12 @@ impl Store {
     }
 
     /// What to do to collections before the items are put back: those that the items were in, and those that
-    /// the operation renamed or removed, the newest change first.
-    fn collections_before(&self, id: OperationId) -> rusqlite::Result<Vec<Change>> {
-        let mut changes = self
-            .conn
-            .prepare_cached(
-                "SELECT DISTINCT c.id
-                 FROM batch b JOIN former f ON f.seq = b.seq JOIN collection c ON c.id = f.collection
-                 WHERE b.operation = ?1 AND c.removed = 1 AND f.uid IS NOT NULL
-                   AND f.before NOT IN (SELECT seq FROM batch WHERE operation = ?1)",
-            )?
-            .query_map([id], |row| row.get(0).map(Change::RestoreCollection))?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
-        for Changed { collection, was, is, is_removed } in self.collections_changed(id)? {
+    /// the operation renamed or removed, the newest change first. Fails where one was renamed or removed since.
+    fn collections_before(&self, id: OperationId) -> Result<Vec<Change>> {
+        let mut changes = self.collections_of_items(id).map_err(at(&self.path))?;
+        for changed in self.collections_changed(id).map_err(at(&self.path))? {
+            let left = self.collection_left(id, &changed).map_err(at(&self.path))?;
+            let Changed { collection, was, is, is_removed } = changed;
             let Some(was) = was else {
                 // Empty, it may have the name that another one is to get back; else it waits for its items.
                 if !is_removed {
@@ -514,6 +596,12 @@ impl Store {
                 }
                 continue;
             };
+            if was == is && !is_removed {
+                continue;
+            }
+            if left != (is.clone(), is_removed) {
+                return Err(Error::CollectionChanged { id, name: left.0 });
+            }
             if is_removed {
                 changes.push(Change::RestoreCollection(collection));
             }
@@ -522,6 +610,40 @@ impl Store {
             }
         }
         Ok(changes)
+    }
+
+    /// The removed collections in which items were that the operation removed.
+    fn collections_of_items(&self, id: OperationId) -> rusqlite::Result<Vec<Change>> {
+        self.conn
+            .prepare_cached(
+                "SELECT DISTINCT c.id
+                 FROM batch b JOIN former f ON f.seq = b.seq JOIN collection c ON c.id = f.collection
+                 WHERE b.operation = ?1 AND c.removed = 1 AND f.uid IS NOT NULL
+                   AND f.before NOT IN (SELECT seq FROM batch WHERE operation = ?1)",
+            )?
+            .query_map([id], |row| row.get(0).map(Change::RestoreCollection))?
+            .collect()
+    }
+
+    /// The name that the operation left a collection, and whether it left it removed: what the next one found,
+    /// else what is so now.
+    fn collection_left(
+        &self,
+        id: OperationId,
+        changed: &Changed,
+    ) -> rusqlite::Result<(String, bool)> {
+        let next = self
+            .conn
+            .prepare_cached(
+                "SELECT f.name, f.removed FROM collection_former f
+                 WHERE f.collection = ?2 AND f.seq >
+                   (SELECT max(mine.seq) FROM collection_former mine JOIN batch b ON b.seq = mine.seq
+                    WHERE mine.collection = ?2 AND b.operation = ?1)
+                 ORDER BY f.seq, f.ordinal LIMIT 1",
+            )?
+            .query_row((id, changed.collection), |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        Ok(next.unwrap_or_else(|| (changed.is.clone(), changed.is_removed)))
     }
 
     /// The collections that were not there before the operation: to be taken away after their items.
@@ -569,13 +691,4 @@ struct Former {
     before: Seq,
     removed: bool,
     state: Option<State>,
-}
-
-/// Writes a batch of an undo and counts the items it put back.
-fn put_back(store: &mut Store, operation: &mut Operation, batch: Vec<Change>) -> Result<u64> {
-    let applied = store.apply(operation, batch)?;
-    let items = applied.outcomes.iter().filter(|outcome| {
-        matches!(outcome, Outcome::Added(_) | Outcome::Updated(_) | Outcome::Removed(_))
-    });
-    Ok(items.count() as u64)
 }

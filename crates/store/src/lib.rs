@@ -50,6 +50,7 @@ pub use crate::directory::Directory;
 pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{Conflict, OperationId, OperationRow, Undo, Version};
+pub use crate::purge::Purged;
 pub use crate::reader::{Collection, ItemHead, Reader, Row, Value};
 pub use crate::store::{Options, Store};
 

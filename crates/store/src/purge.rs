@@ -1,51 +1,157 @@
 //! Erasing for good: afterwards no byte of the item is in any file of the data directory, the
 //! write-ahead log and free pages included.
+//!
+//! The rows go in one transaction, the bytes in the pages after it. In between, `rewrite` in `meta` says that
+//! the second is still owed, so that a purge that was interrupted can be finished by the next one.
 
 use crate::batch::{Change, Operation, Outcome};
-use crate::error::{Error, Result, at};
+use crate::blob;
+use crate::error::{Error, Result, at, file};
 use crate::handle::Handle;
-use crate::history;
+use crate::reader::Reader;
 use crate::store::{Store, meta, set_meta};
-use rusqlite::Connection;
-use std::path::Path;
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// For how long a rewrite waits for readers. A purge can be run again, so this is short.
+const READERS_GET: Duration = Duration::from_secs(2);
+
+/// What a purge did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// Items taken away, removed ones of which versions were kept included.
+    pub items: u64,
+    /// A purge that was interrupted before was finished by this one.
+    pub completed: bool,
+    /// Copies beside the store that were damaged, and were deleted since nothing can be erased from them.
+    pub deleted: Vec<PathBuf>,
+}
 
 impl Store {
     /// Takes items and all their former versions away and rewrites the files without them, the copies
-    /// that migrations and restores left included. Cannot be undone. Returns how many items there were.
+    /// that migrations and restores left included; a copy that is damaged is deleted. Cannot be undone.
+    /// Finishes an earlier purge that was interrupted, also with no handles.
     ///
     /// # Errors
     /// [`Error::ReaderInTheWay`] where a reader kept the old pages in use: the items are gone, but bytes of
-    /// them may be left until the purge is run again.
-    pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<u64> {
+    /// them may be left until a purge is run again; [`Reader::purge_pending`] tells.
+    pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<Purged> {
         self.writable()?;
+        let mut purged = Purged { completed: self.pending()?, ..Purged::default() };
         // The copies first: where one of them cannot be purged, nothing is.
         {
             let _lock = self.locks.acquire()?;
             self.directory.sweep()?;
         }
-        for copy in self.directory.copies()? {
-            purge_copy(&copy, handles)?;
+        let copies = self.directory.copies()?;
+        for copy in &copies {
+            purge_copy(copy, handles, &mut purged.deleted)?;
         }
         // Deleted rows are overwritten at once, so that a crash before the rewrite leaves as little as can be.
         self.conn.pragma_update(None, "secure_delete", true).map_err(at(&self.path))?;
         let changes = handles.iter().map(|&handle| Change::Purge(handle)).collect();
         let applied = self.apply(operation, changes)?;
-        self.rewrite()?;
-        let purged = |outcome: &&Outcome| matches!(outcome, Outcome::Removed(_));
-        Ok(applied.outcomes.iter().filter(purged).count() as u64)
+        if self.pending()? {
+            self.rewrite(handles, &copies, &mut purged.deleted)?;
+        }
+        let gone = |outcome: &&Outcome| matches!(outcome, Outcome::Removed(_));
+        purged.items = applied.outcomes.iter().filter(gone).count() as u64;
+        Ok(purged)
     }
 
-    /// Rewrites the file without free pages and empties the write-ahead log.
-    fn rewrite(&mut self) -> Result<()> {
+    fn pending(&self) -> Result<bool> {
+        owes_rewrite(&self.conn).map_err(at(&self.path))
+    }
+
+    /// Purges the copies that a restore made since, rewrites the file without free pages and empties the
+    /// write-ahead log.
+    fn rewrite(
+        &mut self,
+        handles: &[Handle],
+        known: &[PathBuf],
+        deleted: &mut Vec<PathBuf>,
+    ) -> Result<()> {
         let lock = self.locks.acquire()?;
         self.recover(&lock)?;
-        compact(&self.conn).map_err(at(&self.path))?;
-        let busy: i64 = self
-            .conn
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-            .map_err(at(&self.path))?;
-        if busy == 0 { Ok(()) } else { Err(Error::ReaderInTheWay) }
+        for copy in self.directory.copies()? {
+            if !known.contains(&copy) {
+                purge_copy(&copy, handles, deleted)?;
+            }
+        }
+        let run = || -> rusqlite::Result<bool> {
+            compact(&self.conn)?;
+            let patience: u32 =
+                self.conn.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
+            self.conn.busy_timeout(READERS_GET)?;
+            let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
+            let busy = self.conn.query_row(truncate, [], |row| row.get::<_, bool>(0));
+            self.conn.busy_timeout(Duration::from_millis(patience.into()))?;
+            if !busy? {
+                self.conn.execute("DELETE FROM meta WHERE key = 'rewrite'", [])?;
+                return Ok(true);
+            }
+            Ok(false)
+        };
+        if run().map_err(at(&self.path))? { Ok(()) } else { Err(Error::ReaderInTheWay) }
     }
+}
+
+impl Reader {
+    /// Was a purge interrupted, so that bytes of what it took away may be left in the files?
+    pub fn purge_pending(&self) -> Result<bool> {
+        owes_rewrite(&self.conn).map_err(at(&self.path))
+    }
+
+    /// The handles of items that were purged, as far as their traces are kept, for a beginning of a handle.
+    pub fn purged_by_handle(
+        &self,
+        prefix: crate::HandlePrefix,
+        limit: usize,
+    ) -> Result<Vec<Handle>> {
+        self.former_handles("uid IS NULL", prefix, limit)
+    }
+}
+
+fn owes_rewrite(conn: &Connection) -> rusqlite::Result<bool> {
+    let mark = "SELECT 1 FROM meta WHERE key = 'rewrite'";
+    Ok(conn.prepare_cached(mark)?.query_row([], |_| Ok(())).optional()?.is_some())
+}
+
+/// Notes, in the transaction that takes an item away, that its bytes are still to be erased from the pages.
+pub(crate) fn owe_rewrite(conn: &Connection) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES('rewrite', 1)")?.execute([]).map(drop)
+}
+
+/// Gives up the bytes of former versions, and returns how many those were.
+pub(crate) fn forget(
+    tx: &Transaction<'_>,
+    column: &'static str,
+    key: impl rusqlite::ToSql + Copy,
+) -> rusqlite::Result<i64> {
+    let mut select = tx.prepare_cached(&format!(
+        "SELECT f.blob, coalesce(length(f.bytes), length(b.bytes), 0)
+         FROM former f LEFT JOIN blob b ON b.hash = f.blob WHERE f.{column} = ?1"
+    ))?;
+    let rows = select
+        .query_map([key], |row| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, i64>(1)?)))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    for (hash, _) in &rows {
+        blob::release(tx, hash.as_deref())?;
+    }
+    Ok(rows.iter().map(|(_, length)| length).sum())
+}
+
+/// Erases what is kept of an item, leaving tombstones. Returns how many versions, and how many bytes.
+pub(crate) fn erase(tx: &Transaction<'_>, handle: Handle) -> rusqlite::Result<(usize, i64)> {
+    let bytes = forget(tx, "handle", handle.to_bytes())?;
+    let erased = tx.execute(
+        "UPDATE former SET uid = NULL, recurrence = NULL, bytes = NULL, blob = NULL
+         WHERE handle = ?1 AND uid IS NOT NULL",
+        [handle.to_bytes()],
+    )?;
+    Ok((erased, bytes))
 }
 
 /// Merges the full-text index into one segment, which leaves out what was deleted, and rewrites all pages.
@@ -54,34 +160,62 @@ fn compact(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("VACUUM")
 }
 
-/// Erases the items from a copy. Its indexes are simply emptied: a restore refills them.
-fn purge_copy(copy: &Path, handles: &[Handle]) -> Result<()> {
-    let run = || -> rusqlite::Result<()> {
-        let conn = Connection::open(copy)?;
-        conn.pragma_update(None, "secure_delete", true)?;
-        let tx = crate::store::immediate(&conn)?;
-        for &handle in handles {
-            let (_, bytes) = history::erase(&tx, handle)?;
-            set_meta(&tx, "former_bytes", meta(&tx, "former_bytes")? - bytes)?;
-            tx.execute(
-                "UPDATE blob SET uses = uses - 1 WHERE hash IN (SELECT blob FROM source
-                   WHERE item IN (SELECT id FROM item WHERE handle = ?1))",
-                [handle.to_bytes()],
-            )?;
-            tx.execute("DELETE FROM blob WHERE uses <= 0", [])?;
-            tx.execute(
-                "DELETE FROM source WHERE item IN (SELECT id FROM item WHERE handle = ?1)",
-                [handle.to_bytes()],
-            )?;
-            tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
+/// Erases the items from a copy, or deletes it where that cannot be done because it is damaged: a repair set
+/// it aside, and it may hold the items' bytes.
+fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Result<()> {
+    let Err(error) = erase_from(copy, handles) else { return Ok(()) };
+    let code = error.sqlite_error_code();
+    if let Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) = code {
+        return Err(at(copy)(error));
+    }
+    for end in ["-wal", "-shm", "-journal", ""] {
+        let mut name = copy.as_os_str().to_owned();
+        name.push(end);
+        let path = PathBuf::from(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(file(&path)(error));
+            }
+            _ => {}
         }
-        tx.execute_batch(
-            "DELETE FROM idx_value; DELETE FROM idx_large; DELETE FROM idx_sort;
-             INSERT INTO idx_text(idx_text) VALUES('delete-all');
-             UPDATE meta SET value = 'emptied' WHERE key LIKE 'idx:%';",
+    }
+    deleted.push(copy.to_path_buf());
+    Ok(())
+}
+
+/// Erases the items from a copy. Its indexes are simply emptied: a restore refills them.
+fn erase_from(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
+    let conn = Connection::open(copy)?;
+    // Where pages contradict each other, bytes may lie where no query finds them.
+    let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict != "ok" {
+        return Err(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+            Some(verdict),
+        ));
+    }
+    conn.pragma_update(None, "secure_delete", true)?;
+    let tx = crate::store::immediate(&conn)?;
+    for &handle in handles {
+        let (_, bytes) = erase(&tx, handle)?;
+        set_meta(&tx, "former_bytes", meta(&tx, "former_bytes")? - bytes)?;
+        tx.execute(
+            "UPDATE blob SET uses = uses - 1 WHERE hash IN (SELECT blob FROM source
+               WHERE item IN (SELECT id FROM item WHERE handle = ?1))",
+            [handle.to_bytes()],
         )?;
-        tx.commit()?;
-        compact(&conn)
-    };
-    run().map_err(at(copy))
+        tx.execute("DELETE FROM blob WHERE uses <= 0", [])?;
+        tx.execute(
+            "DELETE FROM source WHERE item IN (SELECT id FROM item WHERE handle = ?1)",
+            [handle.to_bytes()],
+        )?;
+        tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
+    }
+    tx.execute_batch(
+        "DELETE FROM idx_value; DELETE FROM idx_large; DELETE FROM idx_sort;
+         INSERT INTO idx_text(idx_text) VALUES('delete-all');
+         UPDATE meta SET value = 'emptied' WHERE key LIKE 'idx:%';",
+    )?;
+    tx.commit()?;
+    compact(&conn)
 }

@@ -8,7 +8,7 @@
 //! * `meta(key, value)`: single values. `epoch`: 16 random hex digits, new after a restore. `seq`: the last
 //!   batch. `items`: the last row number given to an item, never given again. `locale`: whose sort order
 //!   the store keeps. `oldest`: the first batch whose former versions are all kept. `former_bytes`: how
-//!   much they take. `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
+//!   much they take. `rewrite`: there after a purge until the file was rewritten without what was purged. `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
 //! * `collection`: a named set of items of one family (1: contacts). `key` is made from the first name
 //!   and stays when the name changes; handles are made from it. A removed collection stays as a row,
 //!   for undo. `seq` is its last change.
@@ -23,7 +23,7 @@
 //! * `batch(seq, operation)`: which operation a batch belongs to.
 //! * `former`: one row for each version that a batch replaced (`removed` 0) or removed (1): the bytes that
 //!   were there, and since which batch. Kept for 90 days or 64 MB, whichever is less, the newest operation
-//!   always whole. After a purge the row stays, without uid and bytes, as a tombstone.
+//!   always whole, and from the latter limit also the one before it and one that is being undone. After a purge the row stays, without uid and bytes, as a tombstone.
 //! * `collection_former`: the same for collections; `name` NULL: it did not exist.
 //!
 //! **What is derived from it**, and may be dropped and refilled at any time; `contact` says from what:

@@ -212,3 +212,32 @@ fn the_log_file_stays_small() {
     let size = fs::metadata(book.store.directory().wal()).unwrap().len();
     assert!(size <= 16 << 20, "{size} bytes");
 }
+
+/// A restore gives the numbers of operations anew: a writer that goes on after it must not write into another's.
+#[test]
+fn an_operation_that_goes_on_after_a_restore_is_another() {
+    let mut book = Book::new();
+    book.put(&card("first", "First", ""));
+    let copy = book.beside("copy.db");
+    book.store.backup(&copy).unwrap();
+    let mut import = Operation::new("import", "", 0);
+    let changes = one(&book.store, "import 1");
+    book.store.apply(&mut import, changes).unwrap();
+    let early = import.id();
+
+    let mut other = open(&book.dir());
+    other.restore(&copy).unwrap();
+    let mut add = Operation::new("add", "", 0);
+    let changes = one(&other, "other");
+    other.apply(&mut add, changes).unwrap();
+    assert_eq!(add.id(), early, "the number is given again");
+
+    let changes = one(&book.store, "import 2");
+    book.store.apply(&mut import, changes).unwrap();
+    assert_ne!(import.id(), early);
+    let log = book.reader().operations(None, 9).unwrap();
+    let seen: Vec<_> = log.iter().map(|row| (row.verb.as_str(), row.counts)).collect();
+    let each = [1, 0, 0];
+    assert_eq!(seen, [("import", each), ("add", each), ("test", each)]);
+    book.sound();
+}

@@ -278,7 +278,7 @@ impl Pair {
         let Some(handle) = self.model.nth(n) else { return };
         let before = (self.model.items.clone(), self.model.names.clone());
         let mut operation = Operation::new("purge", "", NOW);
-        assert_eq!(self.book.store.purge(&mut operation, &[handle]).unwrap(), 1);
+        assert_eq!(self.book.store.purge(&mut operation, &[handle]).unwrap().items, 1);
         self.model.items.remove(&handle);
         self.keep(&before, &[]);
         // Nothing is remembered of it.
@@ -298,7 +298,10 @@ impl Pair {
             return;
         }
         let before = (self.model.items.clone(), self.model.names.clone());
-        let undo = self.book.store.undo(past.id, NOW).unwrap();
+        let undo = match self.book.store.undo(past.id, NOW) {
+            Err(larder_store::Error::Purged { .. }) => return,
+            other => other.unwrap(),
+        };
         let bytes =
             |items: &Items, handle: &Handle| items.get(handle).map(|item| item.bytes.clone());
         let open = past.touched.iter().filter(|handle| {

@@ -1,7 +1,7 @@
 //! Erasing for good: no byte is left in any file.
 
 use crate::book::{Book, card, handle_of};
-use larder_store::{Error, Operation, Row};
+use larder_store::{Directory, Error, HandlePrefix, Operation, Row};
 use std::fs;
 
 const TOKEN: &str = "Zqxjplänted9931Straße";
@@ -41,7 +41,9 @@ fn planted(book: &mut Book) -> larder_store::Handle {
 }
 
 fn purge(book: &mut Book, handle: larder_store::Handle) -> Result<u64, Error> {
-    book.store.purge(&mut Operation::new("purge", "one item", 0), &[handle])
+    let purged = book.store.purge(&mut Operation::new("purge", "one item", 0), &[handle])?;
+    assert_eq!(purged.deleted, [""; 0].map(std::path::PathBuf::from));
+    Ok(purged.items)
 }
 
 #[test]
@@ -104,4 +106,72 @@ fn a_reader_in_mid_answer_is_in_the_way_or_not_and_then_it_is_done() {
     purge(&mut book, handle).unwrap();
     assert_eq!(found_in(&book), [""; 0]);
     book.sound();
+}
+
+/// A reader held on to the old pages, or the computer stopped before they were rewritten.
+#[test]
+fn a_purge_that_was_interrupted_is_completed_by_the_next() {
+    for handles_again in [true, false] {
+        let mut book = Book::new();
+        let handle = planted(&mut book);
+        let reader = book.reader();
+        let mut first = None;
+        let began = std::time::Instant::now();
+        let all = "SELECT i.uid, f.uid FROM item i, former f";
+        let mut look = |_: &Row<'_>| {
+            first.get_or_insert_with(|| purge(&mut book, handle));
+            true
+        };
+        reader.rows(all, &[], &mut look).unwrap();
+        assert!(matches!(first, Some(Err(Error::ReaderInTheWay))), "{first:?}");
+        assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
+        assert_ne!(found_in(&book), [""; 0]);
+        assert!(reader.purge_pending().unwrap());
+        let prefix = HandlePrefix::parse(&handle.to_string()).unwrap();
+        assert_eq!(reader.purged_by_handle(prefix, 2).unwrap(), [handle]);
+        drop(reader);
+
+        let handles = if handles_again { vec![handle] } else { Vec::new() };
+        let mut operation = Operation::new("purge", "", 0);
+        let purged = book.store.purge(&mut operation, &handles).unwrap();
+        assert_eq!((purged.items, purged.completed, operation.id()), (0, true, None));
+        assert_eq!(found_in(&book), [""; 0]);
+        assert!(!book.reader().purge_pending().unwrap());
+        let purged = book.store.purge(&mut operation, &handles).unwrap();
+        assert!(!purged.completed, "nothing is left to do");
+        book.sound();
+    }
+}
+
+/// What a repair set aside may hold anything, and cannot be purged.
+#[test]
+fn a_damaged_copy_is_deleted() {
+    let mut book = Book::new();
+    let handle = planted(&mut book);
+    let copy = book.beside("copy.db");
+    book.store.backup(&copy).unwrap();
+    for first in [0, 9] {
+        let (_scratch, ()) = {
+            let mut book = Book::new();
+            planted(&mut book);
+            book.closed(|dir| {
+                let data = dir.join("data.db");
+                let mut bytes = fs::read(&data).unwrap();
+                bytes[first * 4096..(first + 6) * 4096].fill(0xa5);
+                fs::write(&data, &bytes).unwrap();
+                let before =
+                    Directory::new(dir).restore(&crate::book::made(), &copy).unwrap().before;
+                let mut store = larder_store::Store::open(dir, &Default::default()).unwrap();
+                let mut operation = Operation::new("purge", "", 0);
+                let purged = store.purge(&mut operation, &[handle]).unwrap();
+                assert_eq!((purged.items, purged.deleted), (1, vec![before]));
+                let left: Vec<_> = Directory::new(dir).path().read_dir().unwrap().collect();
+                let copies = left.iter().filter(|entry| {
+                    let name = entry.as_ref().unwrap().file_name();
+                    name.to_string_lossy().contains("before")
+                });
+                assert_eq!(copies.count(), 0, "damaged from page {first} on: {left:?}");
+            })
+        };
+    }
 }

@@ -121,3 +121,33 @@ fn a_forgotten_operation_without_former_versions() {
     assert_eq!(book.store.undo(operation.id().unwrap(), NOW).unwrap().items, 1);
     book.sound();
 }
+
+/// An import is still running, whatever small change is made in between.
+#[test]
+fn a_small_change_in_the_middle_of_an_import_leaves_its_undo() {
+    let mut book = Book::new();
+    let uids = ["a", "b", "c", "d", "e", "f"];
+    for uid in uids {
+        book.put(&large_card(uid, 'A', LARGE));
+    }
+    let before = book.contents();
+    let mut import = Operation::new("import", "", NOW);
+    for uid in uids {
+        let card = large_card(uid, 'B', LARGE);
+        let change = put(&book.store, "contacts", &card, Expect::Anything);
+        book.store.apply(&mut import, vec![change]).unwrap();
+        if uid == "d" || uid == "f" {
+            book.put(&card_of(uid));
+        }
+    }
+    let undo = book.store.undo(import.id().unwrap(), NOW).unwrap();
+    assert_eq!((undo.items, undo.conflicts), (6, vec![]));
+    let mut after = book.contents();
+    after.retain(|(_, uid), _| uids.contains(&uid.as_str()));
+    assert!(after == before, "every item has its bytes again");
+    book.sound();
+}
+
+fn card_of(uid: &str) -> Vec<u8> {
+    card(&format!("small {uid}"), "Small", "")
+}

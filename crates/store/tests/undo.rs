@@ -283,6 +283,11 @@ fn what_cannot_be_undone() {
     let handle = handle_of(&outcome);
     book.store.purge(&mut Operation::new("purge", "", NOW), &[handle]).unwrap();
     // The log says that there was something, not what.
+    let log = book.reader().operations(None, 1).unwrap();
+    assert!(
+        matches!(book.store.undo(log[0].id, NOW), Err(Error::Purged { id }) if id == log[0].id)
+    );
+    assert_eq!(book.reader().last_operation().unwrap().unwrap().id, edit, "not the purge");
     let versions = book.reader().versions(handle).unwrap();
     assert!(!versions.is_empty() && versions.iter().all(|version| version.bytes.is_none()));
     assert_eq!(book.store.undo(edit, NOW).unwrap().items, 0);
@@ -338,4 +343,100 @@ fn the_history_of_an_item() {
     let nothing = larder_store::HandlePrefix::parse("0000000000000").unwrap();
     assert_eq!(book.reader().removed_by_handle(nothing, 9).unwrap(), []);
     assert!(matches!(outcome, Outcome::Added(_)));
+}
+
+/// Changes the item with the last handle as another writer would, when an undo has written the row that `when`
+/// names: after it looked for conflicts.
+fn meddle(book: &Book, when: &str) {
+    let last = "(SELECT max(handle) FROM item WHERE uid LIKE 'u%')";
+    let sql = format!(
+        "CREATE TRIGGER meddle {when} AND NOT EXISTS (SELECT 1 FROM former WHERE ordinal = 99999)
+         BEGIN
+           INSERT INTO former(seq, ordinal, handle, collection, kind, removed, before, uid, recurrence,
+                              derived_uid, bytes, blob)
+             SELECT NEW.seq, 99999, handle, collection, kind, 0, seq, uid, recurrence, derived_uid, bytes, blob
+             FROM item JOIN source ON item = id WHERE handle = {last};
+           UPDATE item SET seq = NEW.seq, ordinal = 99999 WHERE handle = {last};
+           UPDATE source
+             SET bytes = CAST(replace(CAST(bytes AS TEXT), 'FN:After', 'FN:Other') AS BLOB)
+             WHERE item = (SELECT id FROM item WHERE handle = {last});
+         END"
+    );
+    let conn = rusqlite::Connection::open(book.data()).unwrap();
+    conn.execute_batch(&sql).unwrap();
+}
+
+#[test]
+fn what_is_changed_while_it_is_undone_is_left_and_the_operation_stays_open() {
+    let check = |items: usize, when: &str| {
+        let mut book = Book::new();
+        let changes = import(&book, 0..items, "After");
+        let (id, _) = book.apply(changes);
+        meddle(&book, when);
+        let undo = book.store.undo(id, NOW).unwrap();
+        assert_eq!((undo.items, undo.conflicts.len()), (items as u64 - 1, 1), "{when}");
+        assert!(undo.operation.is_some());
+        let conflict = &undo.conflicts[0];
+        let text = |bytes: &Option<Vec<u8>>| String::from_utf8(bytes.clone().unwrap()).unwrap();
+        assert!(text(&conflict.left).contains("FN:After"), "{when}");
+        assert!(text(&conflict.now).contains("FN:Other"), "{when}");
+        assert_eq!(book.contents().len(), 1);
+        // It is still there to be undone: not while that is so, and completely after.
+        assert_eq!(book.reader().last_operation().unwrap().unwrap().id, id);
+        let again = book.store.undo(id, NOW).unwrap();
+        assert_eq!((again.operation, again.conflicts), (None, undo.conflicts.clone()));
+        book.remove(conflict.handle);
+        let rest = book.store.undo(id, NOW).unwrap();
+        assert_eq!((rest.items, rest.conflicts), (0, vec![]));
+        assert!(matches!(book.store.undo(id, NOW), Err(Error::AlreadyUndone { .. })));
+    };
+    // Between two batches, and between looking at an item and writing its batch.
+    check(700, "AFTER INSERT ON batch WHEN NEW.seq = 2");
+    check(20, "AFTER INSERT ON former WHEN NEW.ordinal = 1");
+}
+
+#[test]
+fn an_undo_of_large_items_is_cut_by_bytes() {
+    let mut book = Book::new();
+    let cards = (0..10).map(|n| crate::book::large_card(&format!("u{n}"), 'A', 1 << 20));
+    let changes: Vec<_> =
+        cards.map(|card| put(&book.store, "contacts", &card, Expect::Anything)).collect();
+    let applied = book.apply(changes).1;
+    let before = book.contents();
+    let removals = applied.outcomes.iter().map(handle_of);
+    let removals = removals.map(|handle| Change::Remove(handle, Expect::Anything)).collect();
+    let (removal, _) = book.apply(removals);
+    let undo = book.store.undo(removal, NOW).unwrap();
+    assert_eq!(undo.items, 10);
+    assert!(book.contents() == before);
+    let id = undo.operation.unwrap();
+    assert_eq!(book.count(&format!("SELECT count(*) FROM batch WHERE operation = {id}")), 3);
+    book.sound();
+}
+
+#[test]
+fn a_collection_that_got_another_name_since_keeps_it() {
+    let rename = |from: &str, to: &str| Change::RenameCollection(from.into(), to.into());
+    let mut book = Book::new();
+    book.apply(vec![Change::CreateCollection("a".into(), Kind::Contact)]);
+    let (first, _) = book.apply(vec![rename("a", "b")]);
+    let (second, _) = book.apply(vec![rename("b", "c")]);
+    let seq = book.store.seq().unwrap();
+    let refused = book.store.undo(first, NOW);
+    assert!(
+        matches!(&refused, Err(Error::CollectionChanged { id, name }) if *id == first && name == "b"),
+        "{refused:?}"
+    );
+    assert_eq!(book.store.seq().unwrap(), seq);
+    assert_eq!(collections(&book), [("c".to_string(), 0)]);
+    // The other way round it is none; nor where it was renamed back by hand.
+    book.store.undo(second, NOW).unwrap();
+    book.store.undo(first, NOW).unwrap();
+    assert_eq!(collections(&book), [("a".to_string(), 0)]);
+    let (third, _) = book.apply(vec![rename("a", "b")]);
+    book.apply(vec![rename("b", "c")]);
+    book.apply(vec![rename("c", "b")]);
+    book.store.undo(third, NOW).unwrap();
+    assert_eq!(collections(&book), [("a".to_string(), 0)]);
+    book.sound();
 }

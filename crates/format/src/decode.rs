@@ -3,6 +3,7 @@
 //! Each function takes what it is given as well as it can; nothing is refused but base64 that is none.
 //! Which of them apply is for [`Property`](crate::property::Property) and the readers of fields to say.
 
+use crate::wide::{self, Order};
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
@@ -88,6 +89,14 @@ pub fn charset<'a>(value: &'a [u8], label: Option<&str>) -> Cow<'a, str> {
             Err(_) => encoding_rs::WINDOWS_1252.decode_without_bom_handling(value).0,
         },
     }
+}
+
+/// The text of a whole item in UTF-16, without its byte-order mark; `None` for any other item. It is known
+/// by its mark, or by beginning as BEGIN does in UTF-16: the rule by which items are found and read.
+/// Halves of pairs become U+FFFD.
+#[must_use]
+pub fn utf16(item: &[u8]) -> Option<String> {
+    Order::of(item).map(|order| wide::decode(item, order))
 }
 
 /// Undoes the escapes of a text value (RFC 6350, 3.4): `\n`, `\,`, `\;`, `\\`, and `\:`, which older

@@ -120,6 +120,14 @@ impl Field {
     const fn within(self, name: &'static str) -> Field {
         Field { indexed: false, within: Some(name), ..self }
     }
+
+    /// What stored indexes depend on in this row, in words: whoever stores values of it stores a digest of
+    /// this with them. It names all but what is only shown, and the other names.
+    #[must_use]
+    pub fn rule(&self) -> String {
+        let Field { id, name, kind, words, indexed, within, source, .. } = self;
+        format!("{id} {name} {kind:?} {words} {indexed} {within:?} {source:?}")
+    }
 }
 
 use Kind::{Binary, Date, Email, Flag, Phone, Text, Uid, Uri};

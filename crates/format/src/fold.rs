@@ -11,39 +11,48 @@ use std::borrow::Cow;
 
 /// The version of the rules in this module. Whoever stores folded text stores this number with it and
 /// folds again when it changes; the Unicode version of the tables counts, too.
-pub const FOLD_VERSION: u32 = 1;
+pub const FOLD_VERSION: u32 = 2;
 
 /// Folds a text: canonical decomposition, marks dropped, full case folding with all kinds of i alike,
 /// canonical composition. White space is not touched. Folding folded text changes nothing.
+///
+/// NUL, U+FFFE and U+FFFF, which are no characters of any text, are not in it: full-text indexes read them
+/// as something else, or not at all.
 #[must_use]
 pub fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
-        return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => Cow::Owned(text.to_ascii_lowercase()),
+        return match text.bytes().any(|byte| byte.is_ascii_uppercase() || byte == 0) {
+            true => Cow::Owned(text.to_ascii_lowercase().replace('\0', "")),
             false => Cow::Borrowed(text),
         };
     }
     let decompose = DecomposingNormalizerBorrowed::new_nfd();
     let without_marks: String =
-        decompose.normalize_iter(text.chars()).filter(|c| !is_dropped(*c)).map(plain_i).collect();
+        decompose.normalize_iter(text.chars()).filter(|c| !is_dropped(*c)).map(plain).collect();
     let folded = CaseMapper::new().fold_string(&without_marks);
     let composed = ComposingNormalizerBorrowed::new_nfc().normalize(&folded);
     if composed == text { Cow::Borrowed(text) } else { Cow::Owned(composed.into_owned()) }
 }
 
 /// Marks that make no other letter: accents, Hebrew accents and points, Arabic vowel signs and the
-/// stroke that only stretches a word.
+/// stroke that only stretches a word. And NUL, which is no part of a text.
 fn is_dropped(c: char) -> bool {
     matches!(c,
-        '\u{300}'..='\u{36f}'
+        '\0'
+        | '\u{300}'..='\u{36f}'
         | '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}'..='\u{5c2}' | '\u{5c4}'..='\u{5c5}' | '\u{5c7}'
         | '\u{610}'..='\u{61a}' | '\u{640}' | '\u{64b}'..='\u{65f}' | '\u{670}'
         | '\u{6d6}'..='\u{6dc}' | '\u{6df}'..='\u{6e4}' | '\u{6e7}'..='\u{6e8}' | '\u{6ea}'..='\u{6ed}')
 }
 
-/// The i without a dot is an i, as I and İ (whose dot is dropped) are.
-fn plain_i(c: char) -> char {
-    if c == 'ı' { 'i' } else { c }
+/// The i without a dot is an i, as I and İ (whose dot is dropped) are. The last two codes of the basic
+/// plane are no characters; what stands for a character that is none does for them.
+fn plain(c: char) -> char {
+    match c {
+        'ı' => 'i',
+        '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
+        c => c,
+    }
 }
 
 /// The words of folded text: runs of letters and digits of any script, with the marks that belong to

@@ -9,6 +9,10 @@ use crate::line::Line;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
+/// Of more parameters than this in one property, and of more values in one parameter, the rest is not
+/// looked at: no card needs them, and each look at a type would take as long as they are many.
+const MAX_PARAMS: usize = 256;
+
 /// One property of an item.
 #[derive(Debug, Clone)]
 pub struct Property<'a> {
@@ -30,7 +34,7 @@ pub struct Property<'a> {
 pub struct Param<'a> {
     /// The name, as it is written.
     pub name: Cow<'a, str>,
-    /// The values, without quotes and with RFC 6868's escapes undone.
+    /// The values, without quotes and NUL characters, and with RFC 6868's escapes undone.
     pub values: Vec<Cow<'a, str>>,
 }
 
@@ -141,7 +145,7 @@ impl<'a> Property<'a> {
         self.text[self.name.0..self.name.1].eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// Its parameters, in order.
+    /// Its parameters, in order; of more than 256 those.
     pub fn params(&self) -> impl Iterator<Item = Param<'_>> {
         self.raw_params().map(|param| param.decode())
     }
@@ -164,7 +168,7 @@ impl<'a> Property<'a> {
     #[must_use]
     pub fn has_type(&self, wanted: &str) -> bool {
         self.raw_params().filter(|param| param.name.eq_ignore_ascii_case(b"TYPE")).any(|param| {
-            param.value.split(|byte| *byte == b',').any(|value| {
+            param.value.split(|byte| *byte == b',').take(MAX_PARAMS).any(|value| {
                 let is_quote = |byte: &u8| *byte == b'"' || byte.is_ascii_whitespace();
                 let start = value.iter().take_while(|byte| is_quote(byte)).count();
                 let end = value.iter().rev().take_while(|byte| is_quote(byte)).count();
@@ -206,10 +210,7 @@ impl<'a> Property<'a> {
         } else {
             decode::charset(self.value(), label)
         };
-        if memchr(0, text.as_bytes()).is_some() {
-            return Cow::Owned(text.replace('\0', ""));
-        }
-        text
+        without_nul(text)
     }
 
     /// Some programs write names and notes in base64; pictures, sounds and keys stay what they are.
@@ -227,8 +228,9 @@ impl<'a> Property<'a> {
     }
 
     /// The text without folds, and the parts of it that the parameters are.
-    fn raw_params(&self) -> RawParams<'_> {
-        RawParams { rest: &self.text[self.head.0..self.head.1], quotes: !self.open_quote }
+    fn raw_params(&self) -> impl Iterator<Item = RawParam<'_>> {
+        let rest = &self.text[self.head.0..self.head.1];
+        RawParams { rest, quotes: !self.open_quote }.take(MAX_PARAMS)
     }
 }
 
@@ -316,13 +318,13 @@ impl<'a> RawParam<'a> {
         loop {
             let end = if self.quotes { find_unquoted(rest, b',') } else { memchr(b',', rest) };
             let value = decode::charset(unquoted(&rest[..end.unwrap_or(rest.len())]), None);
-            values.push(match value {
+            values.push(match without_nul(value) {
                 Cow::Borrowed(text) => uncaret(text),
                 Cow::Owned(text) => Cow::Owned(uncaret(&text).into_owned()),
             });
             match end {
-                Some(end) => rest = &rest[end + 1..],
-                None => break,
+                Some(end) if values.len() < MAX_PARAMS => rest = &rest[end + 1..],
+                _ => break,
             }
         }
         Param { name: decode::charset(self.name, None), values }
@@ -333,6 +335,14 @@ fn unquoted(value: &[u8]) -> &[u8] {
     match value.trim_ascii() {
         [b'"', inside @ .., b'"'] => inside,
         value => value,
+    }
+}
+
+/// No text has NUL characters; those that are there came with a wrong character set, or with damage.
+fn without_nul(text: Cow<'_, str>) -> Cow<'_, str> {
+    match memchr(0, text.as_bytes()) {
+        Some(_) => Cow::Owned(text.replace('\0', "")),
+        None => text,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Transfer encodings, character sets, escapes.
 
-use larder_format::decode::{base64, charset, quoted_printable, split_structured, unescape_text};
+use larder_format::decode::{
+    base64, charset, quoted_printable, split_structured, unescape_text, utf16,
+};
 use proptest::prelude::*;
 
 #[test]
@@ -84,6 +86,21 @@ fn structured_values() {
     ] {
         assert_eq!(split_structured(input, separator), expect, "{input:?}");
     }
+}
+
+#[test]
+fn items_in_utf16() {
+    let check = |item: &[u8], expect: Option<&str>| {
+        assert_eq!(utf16(item).as_deref(), expect, "{item:?}");
+    };
+    check(b"\xff\xfeB\0\xfc\0", Some("Bü"));
+    check(b"\xfe\xff\0B\0\xfc", Some("Bü"));
+    check(b"B\0E\0\0\xd8", Some("BE\u{fffd}"));
+    check(b"\0b\0e\0g", Some("beg"));
+    // One zero makes no UTF-16: the same rule as where items are found.
+    check(b"B\0EGIN:VCARD", None);
+    check(b"BEGIN:VCARD", None);
+    check(b"", None);
 }
 
 proptest! {

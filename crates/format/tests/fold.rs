@@ -46,6 +46,9 @@ fn folded_text() {
         ("王小明", "王小明"),
         ("Ünal", "unal"),
         ("ı", "i"),
+        ("An\0na", "anna"),
+        ("Än\0na\u{fffe}\u{ffff}", "anna\u{fffd}\u{fffd}"),
+        ("\u{ffff}", "\u{fffd}"),
     ] {
         assert_eq!(fold(text), expect);
     }

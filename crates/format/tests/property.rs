@@ -40,6 +40,7 @@ fn parts() {
         ("A;URL:http://x", "A|VALUE=URL|http://x"),
         ("A;X=\"open:1;2", "A|X=\"open!|1;2"),
         ("A;X=5\":\"quoted\"", "A|X=5\"!|\"quoted\""),
+        ("A;X=a\0b,\"c\0\":1", "A|X=ab,c|1"),
         ("X_UNDER:1", "X_UNDER|1"),
         ("X-messaging/aim-All:1", "X-messaging/aim-All|1"),
         ("no colon", "?|no colon"),
@@ -89,6 +90,22 @@ fn types() {
         ("TEL;TYPE=:1", "home", false),
     ] {
         assert_eq!(parse(input.as_bytes()).has_type(wanted), expect, "{input:?}");
+    }
+}
+
+/// A card may have millions of them, and every look at a type would take them all.
+#[test]
+fn of_very_many_parameters_the_first_are_looked_at() {
+    for (between, values) in [(";", 1), (",", 256)] {
+        for (before, found) in [(0, true), (200, true), (300, false)] {
+            let before = format!("X{between}").repeat(before);
+            let line = format!("TEL;TYPE={before}CELL{between}{}:1", "Y,".repeat(300));
+            let property = parse(line.as_bytes());
+            assert_eq!(property.has_type("cell"), found, "{line}");
+            let params: Vec<_> = property.params().collect();
+            assert!(params.len() <= 256 && params[0].values.len() == values, "{line}");
+            assert_eq!(property.text(), "1");
+        }
     }
 }
 

@@ -133,10 +133,7 @@ impl<'a> Parser<'a> {
                 }
                 Ok(inner)
             }
-            Token::Word { field: None, text, quoted, .. } => {
-                let _typed_or_quoted = quoted;
-                Ok(Query::Word(text.clone()))
-            }
+            Token::Word { field: None, text, .. } => Ok(Query::Word(text.clone())),
             Token::Word { field: Some(name), op, text, .. } => self.test(*at, name, *op, text),
             Token::Minus | Token::Close => {
                 Err(SyntaxError::new(self.line, *at, "a \")\" that closes nothing"))

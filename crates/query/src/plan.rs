@@ -8,7 +8,7 @@ use crate::contact::{Needle, phone_digits};
 use crate::query::{Op, Query, Subject, Test};
 use larder_format::field::{Field, Kind};
 use larder_format::fold::fold;
-use larder_store::{VALUE_FIELDS, VALUE_LIMIT, Value, WORD_FIELD};
+use larder_store::{Entry, VALUE_FIELDS, Value, WORD_FIELD};
 
 /// More trigrams than this narrow no further. The last ones are taken: long texts that begin alike
 /// (`urn:uuid:...`) differ at their end.
@@ -265,7 +265,7 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
         Op::Exists => present(field),
         _ if folded.is_empty() => present(field),
         Op::Is if whole => {
-            let value = cut(&folded);
+            let value = Entry::kept(&folded);
             let words = format!("{} is {value:?}", field.name);
             let args = vec![Value::Integer(field.id.into()), Value::Text(value.to_string())];
             Candidates::value(
@@ -304,7 +304,7 @@ fn present(field: &Field) -> Narrow {
 }
 
 fn beginning_of(field: u16, name: &str, text: &str) -> Narrow {
-    let first = cut(text);
+    let first = Entry::kept(text);
     let breadth = match first.chars().count() {
         1 => Breadth::OneLetter,
         _ => Breadth::Beginning,
@@ -339,8 +339,6 @@ fn all_trigrams(text: &str) -> Option<String> {
     let mut trigrams: Vec<String> = starts
         .windows(4)
         .map(|window| &text[window[0]..window[3]])
-        // An expression ends at a NUL.
-        .filter(|trigram| !trigram.contains('\0'))
         .rev()
         .take(TRIGRAMS)
         .map(|trigram| format!("\"{}\"", trigram.replace('"', "\"\"")))
@@ -348,10 +346,6 @@ fn all_trigrams(text: &str) -> Option<String> {
     trigrams.sort_unstable();
     trigrams.dedup();
     (!trigrams.is_empty()).then(|| trigrams.join(" AND "))
-}
-
-fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(VALUE_LIMIT)]
 }
 
 /// The first text after all that begin with this one; `None` where there is no such text.

@@ -1,8 +1,8 @@
 //! Answering: candidates, the test of each, the order, and the items page by page.
 //!
-//! An answer is a list of rows; bytes are fetched when they are asked for, a page at a time, in short read
-//! transactions. So an answer that is read slowly holds nothing up, and an item that was removed in
-//! between is left out.
+//! An answer is a list of rows; bytes are fetched when they are asked for, an item at a time, in short read
+//! transactions. So an answer that is read slowly holds nothing up, cards with pictures do not add up in
+//! memory, and an item that was removed in between is left out.
 
 use crate::contact::matches;
 use crate::error::Error;
@@ -12,7 +12,7 @@ use larder_format::contact::Contact;
 use larder_format::field::{Field, field, nearest};
 use larder_store::{IndexSet, ItemHead, Reader, SORT_FIELDS, Value};
 
-/// Items read in one transaction.
+/// Rows of items listed in one transaction.
 const PAGE: usize = 256;
 
 /// What is asked, and how the answer is to look.
@@ -114,19 +114,11 @@ impl Answer {
         reader: &Reader,
         each: &mut dyn FnMut(&ItemHead, &[u8]) -> bool,
     ) -> Result<(), Error> {
-        for page in self.rows.chunks(PAGE) {
-            let mut items = Vec::with_capacity(page.len());
-            for &row in page {
-                if let Some((head, bytes)) = item(reader, row)? {
-                    items.push((head, bytes));
-                }
-            }
-            for (head, bytes) in &items {
-                let still =
-                    self.query == Query::All || matches(&self.query, &Contact::parse(bytes));
-                if still && !each(head, bytes) {
-                    return Ok(());
-                }
+        for &row in &self.rows {
+            let Some((head, bytes)) = item(reader, row)? else { continue };
+            let still = self.query == Query::All || matches(&self.query, &Contact::parse(&bytes));
+            if still && !each(&head, &bytes) {
+                return Ok(());
             }
         }
         Ok(())
@@ -150,30 +142,47 @@ fn item(reader: &Reader, row: i64) -> Result<Option<(ItemHead, Vec<u8>)>, Error>
 pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let plan = Plan::of(&find.query, reader.usable(IndexSet::Text)?);
     let mut answer = empty_answer(reader, find)?;
-    answer.explain.plan = plan.steps();
     let by_index = find.query == Query::All && sorted_by_index(reader, find, &mut answer)?;
     if !by_index {
         let mut hits = Hits::new(reader, find.sort);
+        answer.explain.plan = plan.steps();
         match &plan {
             Plan::Nothing => {}
             Plan::Scan => scan(reader, &mut answer, &mut hits)?,
-            Plan::Index { sql, args, .. } => {
-                answer.explain.sql = Some(sql.clone());
-                let mut rows = Vec::new();
-                answer.explain.visited = reader.rows(sql, args, &mut |row| {
-                    rows.push(row.integer(0));
-                    true
-                })?;
-                for page in rows.chunks(PAGE) {
-                    test(reader, page, &mut answer, &mut hits)?;
+            Plan::Index { sql, args, .. } => match rows(reader, IndexSet::Text, sql, args)? {
+                Some(rows) => {
+                    answer.explain.visited = rows.len() as u64;
+                    answer.explain.sql = Some(sql.clone());
+                    let candidates: Vec<i64> = rows.into_iter().map(|(row, _)| row).collect();
+                    test(reader, &candidates, &mut answer, &mut hits)?;
                 }
-            }
+                None => {
+                    answer.explain.plan = Plan::Scan.steps();
+                    scan(reader, &mut answer, &mut hits)?;
+                }
+            },
         }
         answer.explain.order = hits.order();
         answer.rows = hits.into_rows();
     }
     cut(&mut answer, find.limit);
     Ok(answer)
+}
+
+/// The first two numbers of what an index names. `None`: since it was found usable, somebody has begun to fill it
+/// anew, so that rows may be missing in it.
+fn rows(
+    reader: &Reader,
+    set: IndexSet,
+    sql: &str,
+    args: &[Value],
+) -> Result<Option<Vec<(i64, i64)>>, Error> {
+    let mut rows = Vec::new();
+    reader.rows(sql, args, &mut |row| {
+        rows.push((row.integer(0), row.integer(1)));
+        true
+    })?;
+    Ok(reader.usable(set)?.then_some(rows))
 }
 
 /// Answers a question by testing every item: what [`find`] has to agree with.
@@ -220,15 +229,14 @@ fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<
         "SELECT s.item, i.collection FROM idx_sort s JOIN item i ON i.id = s.item
          WHERE s.field = ? ORDER BY s.key {direction}, s.item ASC"
     );
-    let mut rows = Vec::new();
-    answer.explain.visited =
-        reader.rows(&sql, &[Value::Integer(sort.field.id.into())], &mut |row| {
-            if answer.in_collection(row.integer(1)) {
-                rows.push(row.integer(0));
-            }
-            true
-        })?;
-    answer.rows = rows;
+    let args = [Value::Integer(sort.field.id.into())];
+    let Some(rows) = rows(reader, IndexSet::Sort, &sql, &args)? else { return Ok(false) };
+    answer.explain.visited = rows.len() as u64;
+    answer.rows = rows
+        .into_iter()
+        .filter(|(_, collection)| answer.in_collection(*collection))
+        .map(|(row, _)| row)
+        .collect();
     answer.explain.plan = vec![format!("idx_sort: all by {}", sort.field.name)];
     answer.explain.order = "as the index has it".into();
     answer.explain.sql = Some(sql);
@@ -322,5 +330,27 @@ impl<'a> Hits<'a> {
         });
         self.rows.extend(self.keyed.into_iter().map(|(_, row)| row));
         self.rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use larder_store::{Options, Store};
+
+    #[test]
+    fn an_index_that_changed_since_it_was_found_usable() {
+        let scratch = tempfile::tempdir().unwrap();
+        let made = Options { create: true, ..Options::default() };
+        let reader = Store::open(scratch.path(), &made).unwrap().reader().unwrap();
+        let ask = |set, table: &str| {
+            rows(&reader, set, &format!("SELECT item FROM {table}"), &[]).unwrap()
+        };
+        assert!(reader.usable(IndexSet::Sort).unwrap());
+        // Between the question whether it is usable and the look at it, somebody fills it anew.
+        let swedish = Options { locale: Some("sv".into()), ..made };
+        Store::open(scratch.path(), &swedish).unwrap();
+        assert_eq!(ask(IndexSet::Sort, "idx_sort"), None);
+        assert_eq!(ask(IndexSet::Text, "idx_value"), Some(Vec::new()), "any order will do");
     }
 }

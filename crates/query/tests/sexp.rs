@@ -45,7 +45,7 @@ fn expressions_that_mean_nothing() {
     check("(contains a b)", "a string in double quotes is missing (at character 11");
     check("(word \"ä", "a string that is not closed (at character 7");
     check("(word \"ä\\", "a string that is not closed (at character 7");
-    check(&"(not ".repeat(300), "nested too deeply (at character 506");
+    check(&"(not ".repeat(300), "nested too deeply (at character 1286");
     let hint = Query::parse_sexp("(like)").expect_err("no function").hint.unwrap_or_default();
     assert!(hint.contains("contains") && hint.contains("endswith"), "{hint:?}");
 }

@@ -7,7 +7,9 @@ use larder_format::collate::Collator;
 use larder_format::contact::{Contact, Problem};
 use larder_format::field::{FIELDS, Field, Kind as FieldKind, field};
 use larder_format::fold::{FOLD_VERSION, digits, fold, words};
-use std::sync::Arc;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
 
 /// The field number under which the beginnings of words are kept, of the fields that free words cover.
 pub const WORD_FIELD: u16 = 0;
@@ -24,8 +26,24 @@ pub const VALUE_LIMIT: usize = 120;
 pub const SORT_FIELDS: &[&str] = &["file_as", "full_name"];
 /// Items with more folded text than this are always candidates instead of being indexed as text.
 const TEXT_LIMIT: usize = 64 << 10;
+/// Sort keys are made of this many characters: what differs only behind them is in no order.
+const SORT_LETTERS: usize = 512;
 /// The version of the rules in this module.
-const RULES: u32 = 1;
+const RULES: u32 = 2;
+/// Texts whose folds tell one version of folding, and of the Unicode tables behind it, from another: marks,
+/// case, scripts, and letters that came late.
+const PROBES: &[&str] = &[
+    "Straße ẞ Müller Łódź Nguyễn ﬁ",
+    "İstanbul ı I Ǆ",
+    "Ελλάς ᾼ",
+    "Ёлка Ӣ",
+    "שָׁלוֹם",
+    "مُحَمَّد محـــمد ٠١٢",
+    "が か\u{3099} 한국 王〇",
+    "हिन्दी สมชาย می\u{200c}خواهم",
+    "Ა Ꭰ \u{a7dc} \u{1c89} \u{10d50} \u{16ea0}",
+    "a\0b \u{fffe}\u{ffff}",
+];
 
 /// Derives index rows; cheap to clone, shared by threads.
 #[derive(Debug, Clone)]
@@ -105,7 +123,7 @@ impl Deriver {
 
     /// With what the text set is filled.
     pub(crate) fn text_fingerprint(&self) -> String {
-        format!("rules {RULES}, folding {FOLD_VERSION}, fields {}", FIELDS.len())
+        format!("rules {RULES}, folding {FOLD_VERSION}, tables {}", *TABLES)
     }
 
     /// With what the sort set is filled.
@@ -113,70 +131,111 @@ impl Deriver {
         format!("rules {RULES}, folding {FOLD_VERSION}, {}", self.collator.fingerprint())
     }
 
-    /// The sort key of a text in the store's order.
+    /// The sort key of a text in the store's order: of its first 512 characters.
     #[must_use]
     pub fn sort_key(&self, text: &str) -> Vec<u8> {
-        self.collator.sort_key(text)
+        self.collator.sort_key(beginning(text, SORT_LETTERS))
     }
 
     fn entry(&self, card: &Contact<'_>) -> Entry {
-        let mut entry = Entry::default();
-        let mut texts = Vec::new();
+        let mut found = Found::default();
         for field in FIELDS.iter().filter(|field| field.indexed) {
-            for value in card.values(field) {
-                entry.add(field, fold(&value).into_owned(), &mut texts);
-            }
+            found.add(field, card.values(field));
         }
-        entry.set_text(texts);
+        let mut entry = found.entry();
         for field in SORT_FIELDS.iter().filter_map(|name| field(name)) {
             let value = card.first(field).unwrap_or_default();
             entry.sort.push((field.id, self.sort_key(&value)));
         }
-        entry.values.sort_unstable();
-        entry.values.dedup();
         entry
     }
 }
 
 impl Entry {
-    fn add(&mut self, field: &Field, folded: String, texts: &mut Vec<String>) {
-        self.values.push((field.id, String::new()));
-        if VALUE_FIELDS.contains(&field.name) && !folded.is_empty() {
-            self.values.push((field.id, cut(&folded).to_string()));
+    /// What `idx_value` keeps of a folded value: its beginning, at most [`VALUE_LIMIT`] bytes, whole
+    /// characters. Who looks for a value there looks for this.
+    #[must_use]
+    pub fn kept(folded: &str) -> &str {
+        &folded[..folded.floor_char_boundary(VALUE_LIMIT)]
+    }
+}
+
+/// What of a card's values goes into an [`Entry`]. Rows are a set from the beginning, and texts are let go as
+/// soon as there are too many: a card may be one word, millions of times.
+#[derive(Default)]
+struct Found {
+    values: BTreeSet<(u16, String)>,
+    texts: Vec<String>,
+    /// Bytes in all texts, also in those that were let go.
+    size: usize,
+}
+
+impl Found {
+    fn add(&mut self, field: &Field, values: Vec<String>) {
+        let whole = VALUE_FIELDS.contains(&field.name);
+        for value in values {
+            self.values.insert((field.id, String::new()));
+            if self.is_large() && !whole && !field.words {
+                return;
+            }
+            let folded = fold(&value).into_owned();
+            if whole && !folded.is_empty() {
+                self.values.insert((field.id, Entry::kept(&folded).to_string()));
+            }
+            if field.words {
+                let beginnings = words(&folded).map(|word| beginning(word, WORD_LETTERS));
+                self.values.extend(beginnings.map(|letters| (WORD_FIELD, letters.to_string())));
+            }
+            if field.kind == FieldKind::Phone {
+                self.add_text(digits(&folded));
+            }
+            self.add_text(folded);
         }
-        if field.words {
-            let found = words(&folded).map(|word| (WORD_FIELD, first_letters(word).to_string()));
-            self.values.extend(found);
+    }
+
+    fn add_text(&mut self, text: String) {
+        self.size += text.len();
+        match self.is_large() {
+            true => self.texts.clear(),
+            false => self.texts.push(text),
         }
-        if field.kind == FieldKind::Phone {
-            texts.push(digits(&folded));
-        }
-        texts.push(folded);
+    }
+
+    fn is_large(&self) -> bool {
+        self.size > TEXT_LIMIT
     }
 
     /// Joins the values' texts, without those that lie within another one: a family name has no trigram that
     /// the full name has not, and each costs a look-up when it is written.
-    fn set_text(&mut self, mut texts: Vec<String>) {
-        self.large = texts.iter().map(String::len).sum::<usize>() > TEXT_LIMIT;
-        if self.large {
-            return;
-        }
-        texts.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        for text in texts {
-            if !self.text.contains(&text) {
-                self.text.push_str(&text);
-                self.text.push('\n');
+    fn entry(mut self) -> Entry {
+        let (large, mut joined) = (self.is_large(), String::new());
+        self.texts.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        for text in &self.texts {
+            if !joined.contains(text.as_str()) {
+                joined.push_str(text);
+                joined.push('\n');
             }
         }
+        let values = self.values.into_iter().collect();
+        Entry { values, text: joined, large, sort: Vec::new() }
     }
 }
 
-/// The beginning of a word that is kept.
-fn first_letters(word: &str) -> &str {
-    word.char_indices().nth(WORD_LETTERS).map_or(word, |(end, _)| &word[..end])
-}
+/// A digest of the tables that rows are made by: those of folding, by what they do to [`PROBES`], and that
+/// of the fields.
+static TABLES: LazyLock<String> = LazyLock::new(|| {
+    let mut hasher = Sha256::new();
+    for folded in PROBES.iter().map(|probe| fold(probe)) {
+        let words: Vec<&str> = words(&folded).collect();
+        hasher.update(format!("{folded:?} {words:?} {}\n", digits(&folded)));
+    }
+    for field in FIELDS {
+        hasher.update(format!("{}\n", field.rule()));
+    }
+    hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+});
 
-/// The beginning of a value that is kept: at most [`VALUE_LIMIT`] bytes, whole characters.
-fn cut(value: &str) -> &str {
-    &value[..value.floor_char_boundary(VALUE_LIMIT)]
+/// The first characters of a text.
+fn beginning(text: &str, letters: usize) -> &str {
+    text.char_indices().nth(letters).map_or(text, |(end, _)| &text[..end])
 }

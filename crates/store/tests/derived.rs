@@ -72,6 +72,41 @@ fn a_store_left_open_over_a_change_of_locale() {
     assert_eq!(sorted(&reader), ["Zebra", "Ärger", "Öl"]);
 }
 
+/// Full-text indexes read some characters as others, or not at all; what is expected of them must not differ.
+#[test]
+fn characters_that_are_none_are_no_fault() {
+    for (name, lines) in [
+        ("Anna\u{ffff}Berg", ""),
+        ("Anna\u{fffe}Berg", "NOTE:x\u{ffff}\u{ffff}y\u{1ffff}\u{fdd0}\r\n"),
+        ("An\0na", "NOTE:abc\0def\r\n"),
+        ("Anna", "N;SORT-AS=\"Be\0rg,An\u{ffff}na\":Berg;Anna;;;\r\n"),
+        ("Anna", "ADR;LABEL=\"Gas\0se\u{fffe} 1\":;;Gasse 1;Wien;;;\r\n"),
+        ("Anna", "NOTE;ENCODING=QUOTED-PRINTABLE:abc=00def=EF=BF=BFg\r\n"),
+        ("Anna", "EMAIL;TYPE=\0:a\0@b.example\r\nTEL:12\x0034\u{ffff}\r\n"),
+    ] {
+        let mut book = Book::new();
+        book.put(&card("u", name, lines));
+        assert_eq!(book.store.check().unwrap().faults, [], "{name:?} {lines:?}");
+    }
+}
+
+/// One card of one word, or of two, millions of times, is not as many rows, nor a key as long.
+#[test]
+fn rows_of_a_long_card_are_bounded() {
+    let book = Book::new();
+    let entry = |lines: &str| book.store.deriver().entry_of(&card("u", "Anna", lines));
+    let words = entry(&format!("NICKNAME:{}\r\n", "a b ".repeat(100_000)));
+    assert!(words.large && words.text.is_empty());
+    assert!(words.values.len() < 20, "{} values", words.values.len());
+    assert!(words.values.windows(2).all(|two| two[0] < two[1]), "sorted, and each once");
+    let many = entry(&"NOTE:abc\r\nNICKNAME:Zoe\r\n".repeat(20_000));
+    assert!(many.large, "many short texts are much text, too");
+    assert!(many.values.contains(&(field("nickname").unwrap().id, "zoe".into())));
+    let key = |end: &str| book.store.deriver().sort_key(&format!("{}{end}", "a".repeat(512)));
+    assert_eq!(key("b"), key("c"), "the order is that of the first 512 characters");
+    assert!(key(&"b".repeat(100_000)).len() < 8 << 10);
+}
+
 fn many(book: &mut Book, count: usize) {
     let changes = (0..count)
         .map(|n| {

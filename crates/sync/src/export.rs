@@ -4,6 +4,7 @@
 //! itself does not: every item ends with a line end, and all have one encoding. Nothing else is changed.
 
 use crate::error::Error;
+use larder_format::decode::utf16;
 use larder_store::{Collection, Reader};
 use std::borrow::Cow;
 use std::io::{BufWriter, Write};
@@ -83,20 +84,4 @@ fn missing_line_end(bytes: &[u8]) -> &'static [u8] {
             if first.is_some_and(|at| at > 0 && bytes[at - 1] == b'\r') { b"\r\n" } else { b"\n" }
         }
     }
-}
-
-/// The text of an item in UTF-16, told by its byte order mark or by the zero beside the `B` of `BEGIN`.
-fn utf16(bytes: &[u8]) -> Option<String> {
-    let (rest, little) = match bytes {
-        [0xff, 0xfe, rest @ ..] => (rest, true),
-        [0xfe, 0xff, rest @ ..] => (rest, false),
-        [b'B' | b'b', 0, ..] => (bytes, true),
-        [0, b'B' | b'b', ..] => (bytes, false),
-        _ => return None,
-    };
-    let units = rest.chunks_exact(2).map(|pair| {
-        let pair = [pair[0], pair[1]];
-        if little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) }
-    });
-    Some(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }

@@ -33,8 +33,9 @@ const PARCEL: usize = 64 << 10;
 const IN_FLIGHT: usize = 8 << 20;
 /// What a piece costs beside its bytes.
 const PIECE: usize = 256;
-/// Index rows take some four times the bytes they are made from; photos, which make cards large, have none.
-const INDEXED: usize = 8 << 10;
+/// Index rows take some four times the bytes they are made from; but text beyond this is not indexed, and
+/// photos, which make cards large, have no rows.
+const INDEXED: usize = 64 << 10;
 /// How often a caller that waits for a slow input gets to look around.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 

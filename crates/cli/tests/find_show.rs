@@ -24,6 +24,7 @@ fn a_list_for_people() {
     ");
     assert_snapshot!(home.run(&["find", "nobody at all"]).shown(), @r"
     ! note: nothing was found
+    ! note: any:WORD looks in all fields, notes and addresses too; larder fields lists them
     exit 1
     ");
 }

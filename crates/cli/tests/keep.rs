@@ -30,7 +30,7 @@ fn collections() {
     "#);
     assert_snapshot!(home.run(&["collections", "remove", "people"]).shown(), @"people and 3 items removed; larder undo 4 brings them back");
     assert_eq!(home.code(&["find"], 1).stdout(), "");
-    assert_snapshot!(home.run(&["undo"]).shown(), @"operation 4 is undone: 3 items put back; larder undo 5 does it again");
+    assert_snapshot!(home.run(&["undo"]).shown(), @"operation 4 is undone, 3 items as before it; larder undo 5 does it again");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
     assert_snapshot!(home.run(&["collections", "remove", "nowhere"]).shown(), @r#"
     ! error: there is no collection "nowhere"

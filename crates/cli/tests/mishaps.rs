@@ -139,7 +139,7 @@ fn two_removals_of_one_item() {
     turn.unlock().unwrap();
     let mut runs = running.map(|child| home.finish(child.wait_with_output().unwrap()));
     runs.sort_by_key(|run| run.code);
-    assert_eq!(runs[0].shown(), "Anna Hölderlin removed; larder undo 2 brings it back\n");
+    assert_eq!(runs[0].shown(), "xdnskgpk  Anna Hölderlin removed; larder undo 2 brings it back\n");
     assert_eq!(runs[1].code, 3, "{}", runs[1].shown());
     let why = "nothing was removed: 1 item changed or removed by somebody else in the meantime";
     assert!(runs[1].out.is_empty() && runs[1].stderr().contains(why), "{}", runs[1].shown());

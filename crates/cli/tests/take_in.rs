@@ -27,7 +27,7 @@ fn a_book_and_again() {
     1 contact added to contacts, 1 updated, 1 unchanged (1 file, 511 bytes)
     larder undo 2 takes it back
     ");
-    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"operation 2 is undone: 2 items put back; larder undo 3 does it again");
+    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"operation 2 is undone, 2 items as before it; larder undo 3 does it again");
     assert_eq!(home.run(&["export", "contacts"]).out, book().as_bytes());
     home.sound();
 }

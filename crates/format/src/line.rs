@@ -175,7 +175,7 @@ pub(crate) fn behind_cr(rest: &[u8], last: bool) -> Option<usize> {
             let length = rest.iter().take(NAME_LIMIT).take_while(|byte| is_name(byte)).count();
             match rest.get(length) {
                 Some(b':' | b';') if length > 0 => Some(1),
-                None if !last && length < NAME_LIMIT => None,
+                None if !last => None,
                 _ => Some(0),
             }
         }

@@ -299,3 +299,15 @@ proptest! {
         split(bytes.chunks(7), max_item);
     }
 }
+
+/// A name as long as names may be behind a lone CR, with its colon in the next chunk.
+#[test]
+fn a_colon_that_comes_late() {
+    for length in 98..=102 {
+        let line = format!("FN:A\r{}:b\nFN:C\n", "x".repeat(length));
+        for bytes in [line.as_bytes().to_vec(), line.bytes().flat_map(|byte| [byte, 0]).collect()] {
+            let whole = split([&bytes[..]], 1000);
+            assert_eq!(split(bytes.chunks(1), 1000), whole, "{length} letters");
+        }
+    }
+}

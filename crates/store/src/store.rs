@@ -200,6 +200,9 @@ fn settle(
     }
     set_write_pragmas(conn).map_err(at(&path))?;
     match standing {
+        Standing::Empty if !options.create => {
+            return Err(Error::NoStore { dir: directory.path().to_path_buf() });
+        }
         Standing::Empty => {
             let locale = options.locale.as_deref().or(options.locale_if_new.as_deref());
             let locale = locale.unwrap_or("und");

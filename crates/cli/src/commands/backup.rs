@@ -15,6 +15,10 @@ pub(crate) struct Backup {
 
 impl Backup {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+        if self.file.is_dir() {
+            let what = format!("{} is a folder", plain(&self.file.display().to_string()));
+            return Err(Failure::new(Kind::Usage, what).hint("name the file to make in it"));
+        }
         let bytes = context.store()?.backup(&self.file).map_err(|error| match error {
             Error::Damaged { path, .. } | Error::NotAStore { path, .. } if path == self.file => {
                 let path = plain(&path.display().to_string());

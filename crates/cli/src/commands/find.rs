@@ -93,6 +93,9 @@ impl Find {
         }
         if answer.is_empty() && !self.count && !self.explain && context.format == Format::Text {
             context.note("nothing was found");
+            if !self.sexp && !self.query.is_empty() {
+                context.note("any:WORD looks in all fields, notes and addresses too; larder fields lists them");
+            }
         }
         Ok(if answer.is_empty() { Code::NothingFound } else { Code::Done })
     }
@@ -185,7 +188,9 @@ fn row(reader: &Reader, head: &ItemHead, cells: Vec<String>) -> Result<Row, Fail
         None => cell,
     });
     let mut next = || cells.next().unwrap_or_default();
-    Ok([format!("{:.letters$}", head.handle), next(), next(), next(), next()])
+    let name = next();
+    let name = if name.is_empty() { "(no name)".into() } else { name };
+    Ok([format!("{:.letters$}", head.handle), name, next(), next(), next()])
 }
 
 /// Prints the rows that wait.

@@ -63,8 +63,9 @@ impl Remove {
         };
         if context.format == Format::Json {
             context.out.json(&json!({ "removed": removed, "operation": id }))?;
-        } else if let [(_, _, name)] = found.as_slice() {
-            context.out.line(format!("{name} removed; larder undo {id} brings it back"))?;
+        } else if let [(handle, _, name)] = found.as_slice() {
+            let line = format!("{handle:.8}  {name} removed; larder undo {id} brings it back");
+            context.out.line(line)?;
         } else {
             let what = count(removed, "item");
             context.out.line(format!("{what} removed; larder undo {id} brings them back"))?;

@@ -41,8 +41,13 @@ impl Undo {
             Format::Json => {
                 context.out.json(&json!({ "undone": id, "operation": by, "items": undo.items }))?;
             }
+            _ if undo.items == 0 => {
+                context
+                    .out
+                    .line(format!("operation {id} is undone; larder undo {by} does it again"))?;
+            }
             _ => context.out.line(format!(
-                "operation {id} is undone: {items} put back; larder undo {by} does it again"
+                "operation {id} is undone, {items} as before it; larder undo {by} does it again"
             ))?,
         }
         Ok(Code::Done)

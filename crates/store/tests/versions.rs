@@ -126,3 +126,25 @@ fn a_version_that_comes_while_it_is_open_is_seen() {
     let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change]);
     assert!(matches!(applied, Err(Error::ReadOnly { .. })), "{applied:?}");
 }
+
+/// Files in `tests/data`, each with an import of items and, as operation 2, the removal of one.
+const RELEASES: &[(&str, u64)] = &[("store-1.0.db", 81)];
+
+/// A store of each release is kept: it opens, holds what it held, and goes on.
+#[test]
+fn stores_of_all_releases_open() {
+    for &(name, items) in RELEASES {
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+        let (_scratch, ()) = Book::new().closed(|dir| {
+            fs::copy(&kept, dir.join("data.db")).unwrap();
+            for beside in ["data.db-wal", "data.db-shm"] {
+                let _none = fs::remove_file(dir.join(beside));
+            }
+            let mut store = Store::open(dir, &Options::default()).unwrap();
+            assert_eq!(store.check_rebuild().unwrap().faults, [], "{name}");
+            assert_eq!(store.reader().unwrap().collections().unwrap()[0].items, items, "{name}");
+            let undo = store.undo(2, NOW).unwrap();
+            assert_eq!((undo.items, undo.conflicts.len()), (1, 0), "{name}");
+        });
+    }
+}

@@ -9,7 +9,7 @@ if ! cargo tarpaulin --version >/dev/null 2>&1; then
 fi
 mkdir -p target/coverage
 cargo tarpaulin --engine llvm --workspace --exclude larder-fuzz --exclude-files 'fuzz/*' 'bench/*' 'crates/*/tests/*' \
-    --follow-exec --skip-clean --target-dir target/coverage --out Lcov --output-dir target/coverage \
+    --timeout 1800 --skip-clean --target-dir target/coverage --out Lcov --output-dir target/coverage \
     > target/coverage/log.txt 2>&1 || { tail -n 40 target/coverage/log.txt; exit 1; }
 awk -F: '
     /^SF:/ { n = split($2, part, "/"); for (i = 1; i < n; i++) if (part[i] == "crates") crate = part[i + 1] }

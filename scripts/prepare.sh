@@ -1,66 +1,84 @@
 #!/bin/sh
-# Installs what is missing to build (`prepare.sh build`) and to test (`prepare.sh test`), or says what
-# to install where it may not.
+# Installs what is missing to build (`prepare.sh build`) and to test (`prepare.sh test`). Rust, and what this
+# user may not install, it leaves alone: there it names the one command to run.
 set -eu
 cd "$(dirname "$0")/.."
 
-# Runs a package manager as root, if that is allowed without asking.
-as_root() {
-    if [ "$(id -u)" = 0 ]; then
-        "$@"
-    elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
-        sudo -n "$@"
-    else
-        return 1
-    fi
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# fail WHAT-IS-WRONG COMMAND
+fail() {
+    printf 'error: %s; run this, and then make again:\n    %s\n' "$1" "$2" >&2
+    exit 1
 }
 
-# install DEBIAN FEDORA ARCH ALPINE: the same package under the names that distributions give it.
-install() {
-    if command -v apt-get >/dev/null 2>&1; then
-        # shellcheck disable=SC2086  # a name may be several packages
-        as_root apt-get install -y -qq $1 >/dev/null 2>&1 ||
-            { as_root apt-get update -qq >/dev/null 2>&1 && as_root apt-get install -y -qq $1 >/dev/null; }
-    elif command -v dnf >/dev/null 2>&1; then
-        as_root dnf install -y -q "$2" >/dev/null
-    elif command -v pacman >/dev/null 2>&1; then
-        as_root pacman -S --noconfirm --needed "$3" >/dev/null
-    elif command -v apk >/dev/null 2>&1; then
-        as_root apk add -q "$4" >/dev/null
-    else
-        return 1
-    fi
-}
-
+# need COMMAND WHAT DEBIAN FEDORA ARCH ALPINE: the last four are the package that brings the command, under
+# the names that distributions give it.
 need() {
-    command -v "$1" >/dev/null 2>&1 && return
+    has "$1" && return
+    if has apt-get; then
+        install="apt-get install -y --no-install-recommends $3"
+    elif has dnf; then
+        install="dnf install -y $4"
+    elif has pacman; then
+        install="pacman -S --noconfirm --needed $5"
+    elif has apk; then
+        install="apk add $6"
+    else
+        echo "error: $2 is missing; install the package that brings the command $1, and then make again" >&2
+        exit 1
+    fi
+    if [ "$(id -u)" = 0 ]; then
+        as_root=
+    elif ! has sudo; then
+        fail "$2 is missing" "su - -c '$install'"
+    elif sudo -n true 2>/dev/null; then
+        as_root="sudo -n"
+    else
+        fail "$2 is missing" "sudo $install"
+    fi
     echo "installing $2, which is missing ..." >&2
-    if ! install "$3" "$4" "$5" "$6"; then
-        echo "error: $2 is missing, and this user may not install it; as root:" >&2
-        echo "    apt-get install $3    (Debian, Ubuntu)    dnf install $4    (Fedora)" >&2
+    if ! log=$(run_install 2>&1 </dev/null) || ! has "$1"; then
+        printf '%s\n' "$log" | tail -n 6 >&2
+        echo "error: $2 is still missing, because this failed, as shown above; make again once that is mended:" >&2
+        echo "    $as_root${as_root:+ }$install" >&2
         exit 1
     fi
 }
 
-if ! command -v cargo >/dev/null 2>&1; then
-    if [ -x "$HOME/.cargo/bin/cargo" ]; then
-        echo "error: Rust is installed but not on the PATH; run:  . \"\$HOME/.cargo/env\"" >&2
-    else
-        echo "error: Rust is missing; this command brings it:" >&2
-        echo "    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y && . \"\$HOME/.cargo/env\"" >&2
+# shellcheck disable=SC2086  # these are several words
+run_install() {
+    noninteractive="$as_root env DEBIAN_FRONTEND=noninteractive"
+    $noninteractive $install || { has apt-get && $noninteractive apt-get update && $noninteractive $install; }
+}
+
+# need_rust WHAT-IS-WRONG
+need_rust() {
+    home=${CARGO_HOME:-${HOME:-}/.cargo}
+    if [ -x "$home/bin/cargo" ] && [ "$(command -v cargo)" != "$home/bin/cargo" ]; then
+        fail "$1 (there is one in $home/bin)" "export PATH=\"$home/bin:\$PATH\""
+    elif has rustup; then
+        fail "$1" "rustup update stable && rustup default stable"
     fi
-    exit 1
-fi
+    need curl "curl (which brings Rust)" "curl ca-certificates" curl curl curl
+    fail "$1" "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y && . \"$home/env\""
+}
+
 wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-found=$(rustc --version | sed 's/^rustc \([0-9.]*\).*/\1/')
+has cargo || need_rust "Rust $wanted or newer is needed, and none is on the PATH"
+found=$(rustc --version 2>/dev/null | sed -n 's/^rustc \([0-9.]*\).*/\1/p')
+[ -n "$found" ] || need_rust "Rust $wanted or newer is needed, and \"rustc --version\" does not work"
 if [ "$(printf '%s\n%s\n' "$wanted" "$found" | sort -V | head -n 1)" != "$wanted" ]; then
-    echo "error: Rust $wanted or newer is needed, and this is $found; this command brings it:" >&2
-    echo "    rustup update stable" >&2
-    exit 1
+    need_rust "Rust $wanted or newer is needed, and this is $found"
 fi
 
 need cc "a C compiler" "gcc libc6-dev" gcc base-devel build-base
 if [ "${1:-build}" = test ]; then
     need c++ "a C++ compiler (for the fuzz targets)" g++ gcc-c++ base-devel build-base
     need setpriv "setpriv (tests run as another user)" util-linux util-linux util-linux setpriv
+    if has rustup && ! { cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1; then
+        fail "rustfmt or clippy is missing" "rustup component add rustfmt clippy"
+    fi
+    need cargo-fmt "rustfmt" rustfmt rustfmt rust rustfmt
+    need cargo-clippy "clippy" rust-clippy clippy rust rust-clippy
 fi

@@ -51,6 +51,17 @@ pub(crate) enum Format {
     Raw,
 }
 
+impl Format {
+    /// As it is typed.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Json => "json",
+            Format::Raw => "raw",
+        }
+    }
+}
+
 /// Makes the negated terms of a search line (`larder find anna -has:email`) words that clap does not take for
 /// options: `-has:email` becomes `not has:email`. The short options of `find` stay what they are.
 pub(crate) fn negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {

@@ -2,6 +2,8 @@
 
 use crate::failure::{Failure, Kind};
 use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// What the configuration file may say. docs/configuration.md documents it.
@@ -31,24 +33,30 @@ impl Config {
     }
 
     fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
-        let wrong = |what: String| Failure::new(Kind::Usage, format!("{}: {what}", path.display()));
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let wrong = |place: Option<Range<usize>>, what: String| {
+            let before = place.and_then(|place| text.get(..place.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            wrong(format!("line {line}: {}", error.message())).hint(EXAMPLE)
-        })?;
-        for key in table.keys() {
-            if !KEYS.contains(&key.as_str()) {
-                let near = KEYS.iter().max_by(|a, b| {
-                    strsim::jaro_winkler(a, key).total_cmp(&strsim::jaro_winkler(b, key))
-                });
-                let near = near.copied().unwrap_or_default();
-                return Err(wrong(format!("there is no key {key:?}"))
-                    .hint(format!("did you mean {near}? known keys: {}", KEYS.join(", "))));
-            }
+            Failure::new(Kind::Usage, format!("{}: line {line}: {what}", path.display()))
+        };
+        let example = |error: &toml::de::Error| {
+            wrong(error.span(), error.message().to_string()).hint(EXAMPLE)
+        };
+        let keys: BTreeMap<toml::Spanned<String>, toml::Value> =
+            toml::from_str(text).map_err(|error| example(&error))?;
+        let unknown = keys.keys().filter(|key| !KEYS.contains(&key.get_ref().as_str()));
+        if let Some(key) = unknown.min_by_key(|key| key.span().start) {
+            let known = format!("known keys: {}", KEYS.join(", "));
+            let (name, near) = (key.get_ref(), nearest(key.get_ref()));
+            let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+            return Err(wrong(Some(key.span()), format!("there is no key {name:?}"))
+                .hint(format!("{near}{known}")));
         }
-        table
-            .try_into()
-            .map_err(|error: toml::de::Error| wrong(error.message().to_string()).hint(EXAMPLE))
+        toml::from_str(text).map_err(|error| example(&error))
     }
+}
+
+/// The key that was probably meant; none is nearer than chance would have it.
+fn nearest(name: &str) -> Option<&'static str> {
+    let near = |key: &&str| strsim::damerau_levenshtein(key, name);
+    KEYS.iter().copied().min_by_key(near).filter(|key| near(key) * 3 <= name.len())
 }

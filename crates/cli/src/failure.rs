@@ -157,8 +157,15 @@ impl From<larder_store::Error> for Failure {
             }
             Error::Full { .. } => failure(Kind::Store)
                 .hint("what was committed is kept: make room, then run the same command again"),
-            Error::Damaged { .. } => failure(Kind::Store)
-                .hint("larder check tells what is wrong; larder restore FILE brings a backup back"),
+            Error::Damaged { path, .. } => {
+                let failure = failure(Kind::Store).hint(
+                    "larder restore FILE brings the last backup back (FILE: what larder backup wrote)",
+                );
+                copies(path.parent().unwrap_or(Path::new(".")))
+                    .iter()
+                    .fold(failure, |failure, copy| failure.hint(copy))
+                    .hint(WHEN_SOMETHING_BREAKS)
+            }
             Error::NetworkFileSystem { .. } => failure(Kind::Store)
                 .hint("name a directory on a local disk with --data-dir DIR; larder backup can copy to the network"),
             Error::TooNew { .. } | Error::ReadOnly { .. } => {
@@ -189,6 +196,27 @@ impl From<larder_store::Error> for Failure {
             _ => failure(Kind::Store),
         }
     }
+}
+
+/// Where the steps are written down.
+pub(crate) const WHEN_SOMETHING_BREAKS: &str =
+    "docs/keeping.md, \"When something breaks\", goes through it step by step";
+
+/// The copies that a migration or a restore left in the store's directory, each as a hint.
+pub(crate) fn copies(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let temporary = ["-wal", "-shm", "-journal", ".partial"];
+    let mut names: Vec<String> = names
+        .filter(|name| name.starts_with("data.db.before-"))
+        .filter(|name| !temporary.iter().any(|end| name.ends_with(end)))
+        .collect();
+    names.sort();
+    let copy = |name: &String| {
+        let path = plain(&dir.join(name).display().to_string());
+        format!("{path} is a copy made before: larder restore takes it, too")
+    };
+    names.iter().map(copy).collect()
 }
 
 impl From<larder_query::Error> for Failure {

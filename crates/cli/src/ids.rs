@@ -5,10 +5,11 @@ use crate::failure::{Failure, Kind};
 use crate::output::plain;
 use larder_format::contact::Contact;
 use larder_format::field::field;
+use larder_query::{Find, Query};
 use larder_store::{HandlePrefix, ItemHead, Reader};
 
 /// How many items a message about an ambiguous name lists.
-const LISTED: usize = 5;
+const LISTED: usize = 20;
 
 /// The one item that the text names.
 pub(crate) fn resolve(reader: &Reader, text: &str) -> Result<ItemHead, Failure> {
@@ -16,21 +17,33 @@ pub(crate) fn resolve(reader: &Reader, text: &str) -> Result<ItemHead, Failure> 
     match found.len() {
         1 => Ok(found.swap_remove(0)),
         0 => Err(not_found(reader, text)?),
-        _ => {
-            let mut failure = Failure::new(Kind::Usage, format!("{text:?} may mean several items"));
-            for head in found.iter().take(LISTED) {
-                let name = shown_name(reader, head)?;
-                let (handle, collection) = (head.handle, &head.collection);
-                failure = failure.hint(format!("{handle}  {name}  (in {collection})"));
-            }
-            Err(failure.hint("type more of its letters"))
-        }
+        _ => Err(ambiguous(reader, text, &found)?),
     }
+}
+
+/// Lists what a text may mean, and how to name one of them.
+fn ambiguous(reader: &Reader, text: &str, found: &[ItemHead]) -> Result<Failure, Failure> {
+    let mut failure = Failure::new(Kind::Usage, format!("{text:?} may mean several items"));
+    for head in found.iter().take(LISTED) {
+        let (name, handle, collection) =
+            (shown_name(reader, head)?, head.handle, plain(&head.collection));
+        failure = failure.hint(format!("{handle}  {name}  (in {collection})"));
+    }
+    if found.len() > LISTED {
+        failure = failure.hint("... and more");
+    }
+    Ok(match text.strip_prefix("uid:") {
+        Some(_) => failure.hint(format!(
+            "name one by its letters ({}), or the first of a collection as COLLECTION/UID",
+            found[0].handle
+        )),
+        None => failure.hint("type more of its letters"),
+    })
 }
 
 fn named(reader: &Reader, text: &str) -> Result<Vec<ItemHead>, Failure> {
     if let Some(uid) = text.strip_prefix("uid:") {
-        return Ok(reader.by_uid(None, uid)?);
+        return with_uid(reader, uid);
     }
     if let Some((collection, uid)) = text.split_once('/') {
         return Ok(reader.by_uid(Some(collection), uid)?);
@@ -39,6 +52,21 @@ fn named(reader: &Reader, text: &str) -> Result<Vec<ItemHead>, Failure> {
         Some(prefix) => Ok(reader.by_handle(prefix, LISTED + 1)?),
         None => Ok(Vec::new()),
     }
+}
+
+/// The items that are kept under this UID, and those that were kept beside another one of it.
+fn with_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemHead>, Failure> {
+    let mut found = reader.by_uid(None, uid)?;
+    let quoted = uid.replace('\\', "\\\\").replace('"', "\\\"");
+    let query = Query::parse_sexp(&format!("(is \"uid\" \"{quoted}\")"))?;
+    let find = Find { query, collection: None, sort: None, limit: None };
+    larder_query::find(reader, &find)?.each(reader, &mut |head, _| {
+        if !found.contains(head) {
+            found.push(head.clone());
+        }
+        true
+    })?;
+    Ok(found)
 }
 
 fn not_found(reader: &Reader, text: &str) -> Result<Failure, Failure> {

@@ -5,7 +5,7 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 use std::fmt::Display;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
 /// For names, the first thing to look for in a line.
 pub(crate) const STRONG: Style = Style::new().bold();
@@ -26,6 +26,14 @@ impl Out {
     pub(crate) fn new() -> Out {
         let styled = AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
         Out { stream: BufWriter::with_capacity(64 << 10, io::stdout().lock()), styled }
+    }
+
+    /// How wide a line of a list may be: the number in `COLUMNS`, else that of the terminal it is printed
+    /// on. `None` elsewhere: what a program reads is never shortened.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let terminal = || io::stdout().is_terminal().then(terminal_width).flatten();
+        columns.or_else(terminal).filter(|columns| *columns > 0)
     }
 
     /// One line.
@@ -71,6 +79,15 @@ impl Write for Out {
     fn flush(&mut self) -> io::Result<()> {
         self.stream.flush()
     }
+}
+
+/// The columns of the terminal. The standard library does not know them, and asking the system itself is unsafe
+/// code: `stty` asks for us.
+fn terminal_width() -> Option<usize> {
+    let terminal = std::fs::File::open("/dev/tty").ok()?;
+    let mut stty = std::process::Command::new("stty");
+    let answer = stty.arg("size").stdin(terminal).stderr(std::process::Stdio::null()).output();
+    String::from_utf8(answer.ok()?.stdout).ok()?.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Sets what `--color` asked for, for both streams.

@@ -1,37 +1,74 @@
-//! Columns for people: as wide as what is in them, up to a limit.
+//! Columns for people: aligned, and on a terminal no wider than it is.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Lays rows out in columns; the last one is as long as it is. `limits` are the widest that the others may be.
-pub(crate) fn columns<const N: usize>(rows: &[[String; N]], limits: [usize; N]) -> Vec<String> {
+/// No column is made narrower than this, however narrow the terminal.
+const NARROWEST: usize = 6;
+/// Blanks between two columns.
+const BETWEEN: usize = 2;
+
+/// Lays rows out in columns. `limits` are how far the columns but the last are padded; longer cells are printed
+/// whole. With a `width` the widest columns are shortened until a row fits; the first one never is.
+pub(crate) fn columns<const N: usize>(
+    rows: &[[String; N]],
+    limits: [usize; N],
+    width: Option<usize>,
+) -> Vec<String> {
     let line = |cells: [String; N]| cells.concat().trim_end().to_string();
-    padded(rows, limits).into_iter().map(line).collect()
+    padded(rows, limits, width).into_iter().map(line).collect()
 }
 
 /// The same as cells, each with the blanks that stand behind it, for who wants to style them.
-pub(crate) fn padded<const N: usize>(rows: &[[String; N]], limits: [usize; N]) -> Vec<[String; N]> {
-    let mut widths = [0; N];
-    for row in rows {
-        for (width, (cell, limit)) in widths.iter_mut().zip(row.iter().zip(limits)) {
-            *width = (*width).max(cell.width().min(limit));
+pub(crate) fn padded<const N: usize>(
+    rows: &[[String; N]],
+    limits: [usize; N],
+    width: Option<usize>,
+) -> Vec<[String; N]> {
+    let mut widths: [usize; N] =
+        std::array::from_fn(|column| widest(rows.iter().map(|row| row[column].as_str())));
+    match width {
+        Some(width) => fit(&mut widths, width),
+        None => {
+            for (width, limit) in widths.iter_mut().zip(limits) {
+                *width = (*width).min(limit);
+            }
         }
     }
-    let last = N - 1;
     let cell = |row: &[String; N], column: usize| {
-        if column == last {
-            return row[column].clone();
-        }
-        let mut cell = shorten(&row[column], widths[column]);
-        if widths[column] > 0 {
-            cell.push_str(&" ".repeat((widths[column] + 2).saturating_sub(cell.width())));
+        let mut cell = match width {
+            Some(_) => shorten(&row[column], widths[column]),
+            None => row[column].clone(),
+        };
+        if column < N - 1 && widths[column] > 0 {
+            let blanks = widths[column].saturating_sub(cell.width()) + BETWEEN;
+            cell.push_str(&" ".repeat(blanks));
         }
         cell
     };
     rows.iter().map(|row| std::array::from_fn(|column| cell(row, column))).collect()
 }
 
+fn widest<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
+    cells.map(|cell| cell.width()).max().unwrap_or_default()
+}
+
+/// Takes from the widest column until all fit, or none can give any more.
+fn fit(widths: &mut [usize], width: usize) {
+    let total = |widths: &[usize]| -> usize {
+        let used = widths.iter().filter(|width| **width > 0);
+        used.map(|width| width + BETWEEN).sum::<usize>().saturating_sub(BETWEEN)
+    };
+    while total(widths) > width {
+        let widest = widths.iter_mut().skip(1).max_by_key(|width| **width);
+        match widest.filter(|width| **width > NARROWEST) {
+            Some(widest) => *widest -= 1,
+            None => return,
+        }
+    }
+}
+
 /// A text in at most `width` columns of the terminal, with an ellipsis where it was cut.
-fn shorten(text: &str, width: usize) -> String {
+pub(crate) fn shorten(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_string();
     }
@@ -57,7 +94,31 @@ mod tests {
     fn wide_characters_take_two_columns() {
         let rows = [["王小明", "x"], ["Anna", "y"], ["a very long name", "z"]]
             .map(|row| row.map(String::from));
-        let lines = columns(&rows, [8, 80]);
-        assert_eq!(lines, ["王小明    x", "Anna      y", "a very …  z"]);
+        let check = |width, expect: [&str; 3]| assert_eq!(columns(&rows, [8, 80], width), expect);
+        check(None, ["王小明    x", "Anna      y", "a very long name  z"]);
+        check(Some(80), ["王小明            x", "Anna              y", "a very long name  z"]);
+    }
+
+    #[test]
+    fn the_widest_column_gives_way() {
+        let rows = [
+            ["h1", "Anna Schmidt", "anna.schmidt@example.org", ""],
+            ["h2", "王小明王小明", "w@x", "é"],
+        ]
+        .map(|row| row.map(String::from));
+        for (width, expect) in [
+            (
+                45,
+                [
+                    "h1  Anna Schmidt  anna.schmidt@example.org",
+                    "h2  王小明王小明  w@x                       é",
+                ],
+            ),
+            (34, ["h1  Anna Schmidt  anna.schmidt…", "h2  王小明王小明  w@x            é"]),
+            (24, ["h1  Anna Sc…  anna.s…", "h2  王小明…   w@x      é"]),
+            (5, ["h1  Anna …  anna.…", "h2  王小…   w@x     é"]),
+        ] {
+            assert_eq!(columns(&rows, [13, 28, 34, 0], Some(width)), expect, "{width}");
+        }
     }
 }

@@ -16,7 +16,8 @@ fn add_a_card() {
     assert_snapshot!(home.run_with(&["add", "--into", "friends", "--format", "json"], BRUNO.as_bytes()).shown(), @r#"{"id":"sq5e8yw1mjjzy","uid":"bruno-2","collection":"friends"}"#);
     assert_snapshot!(home.run_with(&["add"], b"").shown(), @r"
     ! error: standard input: there is no card in it
-    ! hint: a card begins with BEGIN:VCARD and ends with END:VCARD
+    ! hint: a vCard is expected: it begins with BEGIN:VCARD and ends with END:VCARD
+    ! hint: a small one: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
     exit 3
     ");
     assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:x\nFN:x\n").shown(), @r"
@@ -186,8 +187,8 @@ fn undo_refuses_and_shows_both() {
     assert_snapshot!(home.run(&["log"]).shown(), @r"
     5  [TIME]  undo      ~1                operation 2, edit
     4  [TIME]  undo      ~1                operation 3, edit
-    3  [TIME]  edit      ~1                contacts  (undone by 4)
-    2  [TIME]  edit      ~1                contacts  (undone by 5)
+    3  [TIME]  edit      ~1                xdnskgpk Anna Hölderlin in contacts  (undone by 4)
+    2  [TIME]  edit      ~1                xdnskgpk Anna Hölderlin in contacts  (undone by 5)
     1  [TIME]  import    +3                book.vcf
     ");
     home.sound();
@@ -197,7 +198,7 @@ fn undo_refuses_and_shows_both() {
 fn the_log() {
     let home = Home::with_book();
     home.ok(&["remove", "uid:anna-1"]);
-    assert_snapshot!(home.run(&["log", "-n", "1"]).shown(), @"    2  [TIME]  remove    -1");
+    assert_snapshot!(home.run(&["log", "-n", "1"]).shown(), @"    2  [TIME]  remove    -1                xdnskgpk Anna Hölderlin");
     let rows = home.json(&["log"]);
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[0]["verb"], "remove");
@@ -228,6 +229,7 @@ fn purge_erases() {
     home.ok(&["remove", &id]);
     assert_snapshot!(home.run(&["purge", &id]).shown(), @r"
     ! error: nothing was purged
+    ! hint: this would erase for good: a removed item (xdnskgpk)
     ! hint: --yes purges without asking
     exit 2
     ");

@@ -81,7 +81,7 @@ fn explained(run: &Run, path: &str) -> serde_json::Value {
     let marks = ["left out: ", "warning: "];
     for line in errors.lines() {
         let Some(rest) = marks.iter().find_map(|mark| line.strip_prefix(mark)) else {
-            assert!(line.starts_with("note: "), "{path}: {line}");
+            assert!(line.starts_with("note: ") || line.starts_with("hint: "), "{path}: {line}");
             continue;
         };
         let rest = rest.strip_prefix(path).unwrap_or_else(|| panic!("{path}: {line}"));

@@ -18,8 +18,8 @@ fn a_list_for_people() {
     kc7xst8t  Bruno Álvarez                     030 765-43-21
     ");
     assert_snapshot!(home.run(&["find", "--fields", "phone,org", "--sort", "none"]).shown(), @r"
-    xdnskgpk  +49 30 1234567	Orchard Works
-    kc7xst8t  030 765-43-21
+    xdnskgpk	+49 30 1234567	Orchard Works
+    kc7xst8t	030 765-43-21	
     fhbw2pvt
     ");
     assert_snapshot!(home.run(&["find", "nobody at all"]).shown(), @r"
@@ -131,14 +131,14 @@ fn show_an_item() {
     let page = home.run(&["show", &id[..8]]).shown();
     assert_snapshot!(page, @r"
     Anna Hölderlin
-    id              xdnskgpk
-    collection      contacts
-    uid             anna-1
-    file_as         Hölderlin, Anna
-    full_name       Anna Hölderlin
-    email           anna@example.org
-    phone           +49 30 1234567
-    org             Orchard Works
+    id          xdnskgpk
+    collection  contacts
+    uid         anna-1
+    file_as     Hölderlin, Anna
+    full_name   Anna Hölderlin
+    email       anna@example.org
+    phone       +49 30 1234567
+    org         Orchard Works
     ");
     for name in [id, &id[..9], "uid:anna-1", "contacts/anna-1", &id.to_uppercase()] {
         assert_eq!(home.run(&["show", name]).shown(), page, "{name}");
@@ -147,22 +147,22 @@ fn show_an_item() {
     assert_snapshot!(home.run(&["show", "uid:bruno-2", "--format", "json"]).shown(), @r#"{"id":"kc7xst8tez2at","kind":"contact","collection":"contacts","uid":"bruno-2","seq":1,"file_as":"Álvarez, Bruno","full_name":["Bruno Álvarez"],"name":["Bruno Álvarez"],"given_name":["Bruno"],"family_name":["Álvarez"],"name_or_org":["Bruno Álvarez"],"phone":["030 765-43-21"],"home_phone":["030 765-43-21"],"version":"4.0","source":"BEGIN:VCARD\r\nVERSION:4.0\r\nUID:bruno-2\r\nFN:Bruno Álvarez\r\nN:Álvarez;Bruno;;;\r\nTEL;TYPE=home:030 765-43-21\r\nEND:VCARD\r\n"}"#);
     assert_snapshot!(home.run(&["show", "uid:bruno-2", "uid:anna-1", "--quiet"]).shown(), @r"
     Bruno Álvarez
-    id              kc7xst8t
-    collection      contacts
-    uid             bruno-2
-    file_as         Álvarez, Bruno
-    full_name       Bruno Álvarez
-    phone           030 765-43-21
+    id          kc7xst8t
+    collection  contacts
+    uid         bruno-2
+    file_as     Álvarez, Bruno
+    full_name   Bruno Álvarez
+    phone       030 765-43-21
 
     Anna Hölderlin
-    id              xdnskgpk
-    collection      contacts
-    uid             anna-1
-    file_as         Hölderlin, Anna
-    full_name       Anna Hölderlin
-    email           anna@example.org
-    phone           +49 30 1234567
-    org             Orchard Works
+    id          xdnskgpk
+    collection  contacts
+    uid         anna-1
+    file_as     Hölderlin, Anna
+    full_name   Anna Hölderlin
+    email       anna@example.org
+    phone       +49 30 1234567
+    org         Orchard Works
     ");
     let both = home.run(&["show", "uid:bruno-2", "uid:anna-1", "--format", "raw"]);
     assert_eq!(both.out, [BRUNO, ANNA].concat().as_bytes());
@@ -198,7 +198,7 @@ fn items_that_are_not_there() {
     ! error: "uid:anna-1" may mean several items
     ! hint: xdnskgpk7xp6c  Anna Hölderlin  (in contacts)
     ! hint: bd4hdzjjcpesa  Anna Hölderlin  (in other)
-    ! hint: type more of its letters
+    ! hint: name one by its letters (xdnskgpk7xp6c), or the first of a collection as COLLECTION/UID
     exit 2
     "#);
     let id = home.json(&["find", "bruno"])[0]["id"].as_str().unwrap().to_string();

@@ -175,7 +175,7 @@ fn the_configuration() {
         home.code(&["find"], 2).stderr()
     };
     assert_snapshot!(check("data-dri = \"x\"\n"), @r#"
-    error: [HOME]/home/.config/larder/config.toml: there is no key "data-dri"
+    error: [HOME]/home/.config/larder/config.toml: line 1: there is no key "data-dri"
     hint: did you mean data-dir? known keys: data-dir, locale, editor
     "#);
     assert_snapshot!(check("# fine\nlocale = de\n"), @r#"
@@ -183,7 +183,7 @@ fn the_configuration() {
     hint: a line is written like this: locale = "sv"
     "#);
     assert_snapshot!(check("locale = 7\n"), @r#"
-    error: [HOME]/home/.config/larder/config.toml: invalid type: integer `7`, expected a string
+    error: [HOME]/home/.config/larder/config.toml: line 1: invalid type: integer `7`, expected a string
     hint: a line is written like this: locale = "sv"
     "#);
     home.configure("locale = \"sv\"\n");
@@ -215,21 +215,24 @@ fn places_that_cannot_hold_a_store() {
         "foreign/data.db",
         "this is not a database, but somebody's diary, and long enough to be read as one",
     );
-    assert_snapshot!(at("foreign", &["import", "book.vcf"]), @r"
+    assert_snapshot!(at("foreign", &["import", "book.vcf"]), @r#"
     ! error: foreign/data.db is damaged: file is not a database
-    ! hint: larder check tells what is wrong; larder restore FILE brings a backup back
+    ! hint: larder restore FILE brings the last backup back (FILE: what larder backup wrote)
+    ! hint: docs/keeping.md, "When something breaks", goes through it step by step
     exit 4
-    ");
-    assert_snapshot!(at("foreign", &["find"]), @r"
+    "#);
+    assert_snapshot!(at("foreign", &["find"]), @r#"
     ! error: foreign/data.db is damaged: file is not a database
-    ! hint: larder check tells what is wrong; larder restore FILE brings a backup back
+    ! hint: larder restore FILE brings the last backup back (FILE: what larder backup wrote)
+    ! hint: docs/keeping.md, "When something breaks", goes through it step by step
     exit 4
-    ");
-    assert_snapshot!(at("foreign", &["check"]), @r"
+    "#);
+    assert_snapshot!(at("foreign", &["check"]), @r#"
     ! error: foreign/data.db is damaged: file is not a database
-    ! hint: larder check tells what is wrong; larder restore FILE brings a backup back
+    ! hint: larder restore FILE brings the last backup back (FILE: what larder backup wrote)
+    ! hint: docs/keeping.md, "When something breaks", goes through it step by step
     exit 4
-    ");
+    "#);
     std::fs::create_dir_all(home.work("odd/data.db")).unwrap();
     assert_snapshot!(at("odd", &["import", "book.vcf"]), @r"
     ! error: odd/data.db: unable to open database file: odd/data.db

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `home` | not a test: a private home, and the program run in it |
 //! | `take_in`, `find_show`, `change`, `keep`, `tools` | the ordinary way of every subcommand |
+//! | `told` | formats, widths, hints: how things are told |
 //! | `newcomer`, `arguments` | what goes wrong in a person's first hour, and whatever may be typed |
 //! | `mishaps` | a store that fails, writers that come first, input that is too large or too bad |
 //! | `corpora` | address books of other programs, each card byte for byte |
@@ -33,6 +34,7 @@ mod newcomer;
 mod readme;
 mod take_in;
 mod together;
+mod told;
 mod tools;
 
 /// A file that is not a module here would never be run.

@@ -129,7 +129,7 @@ fn files_that_cannot_be_read() {
     home.write("empty.vcf", "");
     std::fs::create_dir(home.work("nothing")).unwrap();
     assert_snapshot!(home.run(&["import", "missing.vcf"]).shown(), @r"
-    no contact was found (0 files, 0 bytes)
+    no card was found in missing.vcf (0 files, 0 bytes)
     ! note: a new store was made in [HOME]/home/.local/share/larder
     ! error: missing.vcf: no such file
     ! hint: check the name, and who may read it; what could be read was taken
@@ -143,11 +143,11 @@ fn files_that_cannot_be_read() {
     exit 5
     ");
     assert_snapshot!(home.run(&["import", "empty.vcf"]).shown(), @r"
-    no contact was found (1 file, 0 bytes)
+    no card was found in empty.vcf (1 file, 0 bytes)
     ! warning: empty.vcf: nothing in this file
     ");
     assert_snapshot!(home.run(&["import", "nothing"]).shown(), @r"
-    no contact was found (0 files, 0 bytes)
+    no card was found in nothing (0 files, 0 bytes)
     ! warning: nothing: no .vcf or .vcard file in this folder
     ");
     assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "book.vcf"]).shown(), @r"
@@ -194,9 +194,10 @@ fn what_is_too_much() {
     );
     let run = home.run(&["import", "properties.vcf"]);
     assert_snapshot!(run.shown(), @r"
-    no contact was found (1 file, 1.9 MB)
+    no card was found in properties.vcf (1 file, 1.9 MB)
     1 left out; --rejects FILE keeps them
     ! left out: properties.vcf:65538: a card with more than 65536 properties
+    ! hint: a card begins with BEGIN:VCARD and ends with END:VCARD
     exit 3
     ");
     home.sound();

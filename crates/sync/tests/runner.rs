@@ -8,6 +8,8 @@
 )]
 
 mod book;
+mod card;
+mod change;
 mod corpora;
 mod export_items;
 mod files;

@@ -1,7 +1,9 @@
+use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
 use crate::output::{plain, size};
 use larder_store::Error;
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Copy the store into one file while it is in use, and verify the copy
@@ -30,11 +32,14 @@ impl Backup {
             }
             error => error.into(),
         })?;
-        context.out.line(format!(
-            "{} written and verified, {}",
-            self.file.display(),
-            size(bytes)
-        ))?;
+        let file = self.file.display().to_string();
+        match context.format {
+            Format::Json => context.out.json(&json!({ "file": file, "size": bytes }))?,
+            _ => {
+                let line = format!("{} written and verified, {}", plain(&file), size(bytes));
+                context.out.line(line)?;
+            }
+        }
         Ok(Code::Done)
     }
 }

@@ -1,9 +1,11 @@
 use crate::args::Format;
 use crate::context::{Context, now};
-use crate::failure::{Code, Failure, Kind};
-use crate::output::{STRONG, count, plain};
-use larder_store::{Change, Expect, Kind as ItemKind, Operation, Store};
-use serde_json::json;
+use crate::failure::{Code, Failure};
+use crate::ids::shown_name;
+use crate::output::{STRONG, complain, count, plain};
+use crate::table::shorten;
+use larder_store::{Change, ItemHead, Kind as ItemKind, Operation, Reader, Store};
+use serde_json::{Value, json};
 
 /// List collections, or create, rename and remove them
 #[derive(Debug, clap::Args)]
@@ -38,8 +40,8 @@ enum Verb {
     },
 }
 
-/// Removals in one batch: short enough to let others in between.
-const BATCH: usize = 500;
+/// Items that a message about those left names.
+const NAMED: usize = 5;
 
 impl Collections {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
@@ -47,15 +49,16 @@ impl Collections {
             Verb::List => list(context),
             Verb::Create { name, kind: _contact } => {
                 let change = Change::CreateCollection(name.clone(), ItemKind::Contact);
-                apply(context.store_or_new()?, "create", &name, change)?;
-                context.out.line(format!("{} created", plain(&name)))?;
-                Ok(Code::Done)
+                let id = apply(context.store_or_new()?, "create", &name, change)?;
+                let line = format!("{} created", plain(&name));
+                done(context, &json!({ "name": name, "operation": id }), &line)
             }
             Verb::Rename { from, to } => {
                 let change = Change::RenameCollection(from.clone(), to.clone());
-                apply(context.store()?, "rename", &from, change)?;
-                context.out.line(format!("{} is now {}", plain(&from), plain(&to)))?;
-                Ok(Code::Done)
+                let detail = format!("{from} to {to}");
+                let id = apply(context.store()?, "rename", &detail, change)?;
+                let line = format!("{} is now {}", plain(&from), plain(&to));
+                done(context, &json!({ "name": to, "was": from, "operation": id }), &line)
             }
             Verb::Remove { name } => remove(context, &name),
         }
@@ -64,49 +67,77 @@ impl Collections {
 
 fn list(context: &mut Context) -> Result<Code, Failure> {
     let collections = context.reader()?.collections()?;
+    let width = context.out.width().map(|width| width.saturating_sub(COUNT).max(8));
     for collection in &collections {
         let (name, kind) = (plain(&collection.name), collection.kind.name());
-        match context.format {
-            Format::Json => context.out.json(&json!({
+        if context.format == Format::Json {
+            context.out.json(&json!({
                 "name": collection.name, "kind": kind, "items": collection.items,
-            }))?,
-            _ => context
-                .out
-                .line(format!("{STRONG}{name:<20}{STRONG:#}  {}", count(collection.items, kind)))?,
+            }))?;
+            continue;
         }
+        let name = width.map_or_else(|| name.clone(), |width| shorten(&name, width));
+        let items = count(collection.items, kind);
+        context.out.line(format!("{STRONG}{name:<20}{STRONG:#}  {items}"))?;
     }
     Ok(if collections.is_empty() { Code::NothingFound } else { Code::Done })
 }
 
-fn apply(mut store: Store, verb: &str, name: &str, change: Change) -> Result<(), Failure> {
-    let mut operation = Operation::new(verb, name, now());
+/// Columns that a number of items takes, with the blanks before it.
+const COUNT: usize = 18;
+
+fn done(context: &mut Context, object: &Value, line: &str) -> Result<Code, Failure> {
+    match context.format {
+        Format::Json => context.out.json(object)?,
+        _ => context.out.line(line)?,
+    }
+    Ok(Code::Done)
+}
+
+fn apply(mut store: Store, verb: &str, detail: &str, change: Change) -> Result<i64, Failure> {
+    let mut operation = Operation::new(verb, detail, now());
     store.apply(&mut operation, vec![change])?;
-    Ok(())
+    Ok(operation.id().unwrap_or_default())
 }
 
 fn remove(context: &mut Context, name: &str) -> Result<Code, Failure> {
-    let reader = context.reader()?;
-    let collections = reader.collections()?;
-    let Some(collection) = collections.iter().find(|collection| collection.name == name) else {
-        return Err(larder_store::Error::NoCollection { name: name.to_string() }.into());
-    };
+    let listed = larder_sync::list(&context.reader()?, name)?;
     let mut store = context.store()?;
-    let mut operation = Operation::new("remove", name, now());
-    loop {
-        let page = reader.page(collection, 0, BATCH)?;
-        if page.is_empty() {
-            break;
+    let mut operation = Operation::new("remove", format!("collection {name}"), now());
+    let removed = larder_sync::remove_collection(&mut store, &mut operation, &listed)?;
+    let id = removed.operation.unwrap_or_default();
+    let (items, shown) = (count(removed.items, "item"), plain(name));
+    match context.format {
+        Format::Json => context.out.json(&json!({
+            "name": name, "removed": removed.whole, "items": removed.items,
+            "kept": removed.kept.len(), "operation": removed.operation,
+        }))?,
+        _ if removed.whole => context
+            .out
+            .line(format!("{shown} and {items} removed; larder undo {id} brings them back"))?,
+        _ if removed.items > 0 => {
+            context.out.line(format!("{items} removed; larder undo {id} brings them back"))?;
         }
-        let changes = page.iter().map(|head| Change::Remove(head.handle, Expect::Anything));
-        store.apply(&mut operation, changes.collect())?;
+        _ => {}
     }
-    let last = store.apply(&mut operation, vec![Change::RemoveCollection(name.to_string())])?;
-    if last.outcomes != [larder_store::Outcome::Done] {
-        return Err(Failure::new(Kind::Store, "somebody added an item in the meantime")
-            .hint("run the same command again"));
+    if removed.whole {
+        return Ok(Code::Done);
     }
-    let (items, id) = (count(collection.items, "item"), operation.id().unwrap_or_default());
-    let name = plain(name);
-    context.out.line(format!("{name} and {items} removed; larder undo {id} brings them back"))?;
-    Ok(Code::Done)
+    stays(&store.reader()?, &shown, &removed.kept)?;
+    Ok(Code::LeftOut)
+}
+
+/// Names what keeps a collection.
+fn stays(reader: &Reader, name: &str, kept: &[ItemHead]) -> Result<(), Failure> {
+    let items = count(kept.len() as u64, "item");
+    let what = "changed or added by somebody else in the meantime";
+    complain("left out", format!("{name} stays, with {items} {what}"));
+    for head in kept.iter().take(NAMED) {
+        complain("kept", format!("{}  {}", head.handle, shown_name(reader, head)?));
+    }
+    if kept.len() > NAMED {
+        complain("kept", format!("... and {} more", kept.len() - NAMED));
+    }
+    complain("hint", "run the same command again to remove what is there now");
+    Ok(())
 }

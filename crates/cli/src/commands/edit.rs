@@ -1,14 +1,14 @@
+use crate::args::Format;
 use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::{name_in, resolve};
-use crate::output::complain;
-use larder_format::contact::{Contact, Defect};
-use larder_format::split::{Piece, Splitter};
-use larder_store::{Change, Expect, ItemHead, Operation, Outcome, Prepared, Put, Store};
+use crate::output::{complain, plain};
+use larder_store::{Applied, ItemHead, Operation, Outcome, Prepared, Reader, Seq, Store};
+use larder_sync::{card::edited, replace};
+use serde_json::json;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use tempfile::TempPath;
 
 /// Change an item in your editor ($VISUAL, $EDITOR), or take its new text from a file
@@ -24,78 +24,107 @@ pub(crate) struct Edit {
     from: Option<PathBuf>,
 }
 
+/// A card that may be written, and the editor's file that it comes from.
+struct Edited {
+    card: Prepared,
+    file: Option<TempPath>,
+}
+
 impl Edit {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let reader = context.reader()?;
         let head = resolve(&reader, &self.id)?;
         let before = reader.source(head.row)?.unwrap_or_default();
         let mut store = context.store()?;
-        let (prepared, edited) = match &self.from {
-            Some(file) => {
-                let bytes = std::fs::read(file).map_err(|error| Failure::file(file, &error))?;
-                let prepared = read(&store, &head, &before, &bytes).map_err(|what| {
-                    Failure::new(Kind::Input, format!("{}: {what}", file.display()))
-                        .hint("nothing was changed: mend the file, and run the same command again")
-                })?;
-                (prepared, None)
-            }
-            None => match ask(context, &store, &head, &before)? {
-                Some((prepared, edited)) => (prepared, Some(edited)),
-                None => {
-                    context.note("nothing was changed");
-                    return Ok(Code::Done);
-                }
-            },
+        let edited = match &self.from {
+            Some(file) => Some(from_file(&store, &head, &before, file)?),
+            None => ask(context, &store, &head, &before)?,
         };
-        let text = prepared.bytes().to_vec();
-        let mut operation = Operation::new("edit", &head.collection, now());
-        let put = Put {
-            collection: Arc::from(head.collection.as_str()),
-            uid: head.uid.clone(),
-            // An item kept beside another of its UID is known by a derived one, whatever its bytes say.
-            derived_uid: prepared.uid() != Some(head.uid.as_str()),
-            prepared,
-            expect: Expect::At(head.seq),
-        };
-        let applied = match store.apply(&mut operation, vec![Change::Put(put)]) {
+        let Some(Edited { card, file }) = edited else { return unchanged(context, &head) };
+        let text = card.bytes().to_vec();
+        let detail = format!("{} in {}", head.handle, head.collection);
+        let mut operation = Operation::new("edit", detail, now());
+        let applied = match replace(&mut store, &mut operation, &head, card) {
             Ok(applied) => applied,
             Err(error) => {
                 let failure = Failure::from(error);
-                return Err(match edited {
-                    Some(edited) => left(failure, edited),
+                return Err(match file {
+                    Some(file) => left(failure, file),
                     None => failure,
                 });
             }
         };
         match applied.outcomes.first() {
-            Some(Outcome::Updated(handle)) => {
-                let letters = reader.letters(*handle)?;
-                context.out.line(format!("{handle:.letters$}  {}  changed", name_in(&text)))?;
-                Ok(Code::Done)
-            }
-            Some(Outcome::Unchanged(_)) => {
-                context.note("nothing was changed");
-                Ok(Code::Done)
-            }
-            _ => {
-                let kept = match edited.map(TempPath::keep) {
-                    Some(Ok(path)) => path,
-                    _ => keep(&head, &text)?,
-                };
-                Err(Failure::new(
-                    Kind::Input,
-                    "the item was changed by somebody else in the meantime",
-                )
-                .hint(format!("your text is kept in {}", kept.display()))
-                .hint(format!(
-                    "larder show {} prints what is there now; larder edit {} --from {} takes yours",
-                    self.id,
-                    self.id,
-                    kept.display()
-                )))
-            }
+            Some(Outcome::Updated(_)) => changed(context, &reader, &head, &text, &applied),
+            Some(Outcome::Unchanged(_)) => unchanged(context, &head),
+            _ => Err(self.overtaken(&head, file, &text)?),
         }
     }
+
+    /// Somebody else was first: the text is kept.
+    fn overtaken(
+        &self,
+        head: &ItemHead,
+        file: Option<TempPath>,
+        text: &[u8],
+    ) -> Result<Failure, Failure> {
+        let kept = match file.map(TempPath::keep) {
+            Some(Ok(path)) => path,
+            _ => keep(head, text)?,
+        };
+        let (id, kept) = (&self.id, kept.display());
+        let what = "the item was changed by somebody else in the meantime";
+        Ok(Failure::new(Kind::Input, what).hint(format!("your text is kept in {kept}")).hint(format!(
+            "larder show {id} prints what is there now; larder edit {id} --from {kept} takes yours"
+        )))
+    }
+}
+
+fn from_file(
+    store: &Store,
+    head: &ItemHead,
+    before: &[u8],
+    file: &Path,
+) -> Result<Edited, Failure> {
+    let bytes = std::fs::read(file).map_err(|error| Failure::file(file, &error))?;
+    match edited(store.deriver(), &head.uid, before, &bytes) {
+        Ok(card) => Ok(Edited { card, file: None }),
+        Err(what) => {
+            let file = plain(&file.display().to_string());
+            Err(Failure::new(Kind::Input, format!("{file}: {what}"))
+                .hint("nothing was changed: mend the file, and run the same command again"))
+        }
+    }
+}
+
+fn changed(
+    context: &mut Context,
+    reader: &Reader,
+    head: &ItemHead,
+    text: &[u8],
+    applied: &Applied,
+) -> Result<Code, Failure> {
+    if context.format == Format::Json {
+        told(context, head, true, applied.seq)?;
+    } else {
+        let (handle, letters) = (head.handle, reader.letters(head.handle)?);
+        context.out.line(format!("{handle:.letters$}  {}  changed", name_in(text)))?;
+    }
+    Ok(Code::Done)
+}
+
+fn unchanged(context: &mut Context, head: &ItemHead) -> Result<Code, Failure> {
+    if context.format == Format::Json {
+        told(context, head, false, head.seq)?;
+    } else {
+        context.note("nothing was changed");
+    }
+    Ok(Code::Done)
+}
+
+fn told(context: &mut Context, head: &ItemHead, changed: bool, seq: Seq) -> Result<(), Failure> {
+    let id = head.handle.to_string();
+    Ok(context.out.json(&json!({ "id": id, "changed": changed, "seq": seq }))?)
 }
 
 /// Lets the user edit until the text is a card, unchanged, or given up; and the file that holds the text.
@@ -104,7 +133,7 @@ fn ask(
     store: &Store,
     head: &ItemHead,
     before: &[u8],
-) -> Result<Option<(Prepared, TempPath)>, Failure> {
+) -> Result<Option<Edited>, Failure> {
     let editor = context.editor.clone().unwrap_or_else(|| OsString::from("vi"));
     let file = create(head, before).map_err(|error| {
         Failure::new(Kind::Source, format!("no temporary file could be made: {error}"))
@@ -122,9 +151,9 @@ fn ask(
         if text == before {
             return Ok(None);
         }
-        match read(store, head, before, &text) {
-            Ok(prepared) => return Ok(Some((prepared, file))),
-            Err(what) => complain("error", &what),
+        match edited(store.deriver(), &head.uid, before, &text) {
+            Ok(card) => return Ok(Some(Edited { card, file: Some(file) })),
+            Err(what) => complain("error", plain(&what.to_string())),
         }
         if !again() {
             return Err(left(Failure::new(Kind::Input, "the item was not changed"), file));
@@ -175,44 +204,6 @@ fn again() -> bool {
     match std::io::stdin().read_line(&mut answer) {
         Ok(0) | Err(_) => false,
         Ok(_) => !answer.trim().to_lowercase().starts_with('n'),
-    }
-}
-
-/// The one card in the text, without blank lines around it, if it is one and keeps its UID; else what is wrong.
-fn read(store: &Store, head: &ItemHead, before: &[u8], text: &[u8]) -> Result<Prepared, String> {
-    let mut cards: Vec<Vec<u8>> = Vec::new();
-    let mut strays = None;
-    let mut sink = |piece: Piece<'_>| match piece {
-        Piece::Component { name: "VCARD", bytes, .. } => cards.push(bytes.to_vec()),
-        Piece::Component { line, .. } | Piece::Stray { line, .. } => strays = strays.or(Some(line)),
-    };
-    let mut splitter = Splitter::new(usize::MAX);
-    splitter.push(text, &mut sink);
-    splitter.finish(&mut sink);
-    if let Some(line) = strays {
-        return Err(format!("line {line}: text outside the card"));
-    }
-    let card = match <[Vec<u8>; 1]>::try_from(cards) {
-        Ok([card]) => card,
-        Err(cards) => return Err(format!("one card is needed, and there are {}", cards.len())),
-    };
-    let (prepared, problems) = store
-        .deriver()
-        .contact(card)
-        .map_err(|(_, problem)| format!("line {}: {problem}", problem.line))?;
-    if problems.iter().any(|problem| problem.what == Defect::NoEnd) {
-        return Err("the line END:VCARD is missing".into());
-    }
-    // What the card itself said; an item that is kept beside another of its UID is known by a derived one.
-    let card = Contact::parse(before);
-    let own = card.uid();
-    let stays = own.as_deref().unwrap_or(&head.uid);
-    match prepared.uid() {
-        Some(uid) if uid != stays => {
-            Err(format!("the UID has to stay {stays:?}: it is what the item is known by"))
-        }
-        None if own.is_some() => Err(format!("the line UID:{stays} is missing")),
-        _ => Ok(prepared),
     }
 }
 

@@ -17,6 +17,14 @@ pub(crate) struct Export {
 }
 
 impl Export {
+    /// A collection is bytes; how many items a file got can be said in JSON, too.
+    pub(super) fn formats(&self) -> &'static [Format] {
+        match self.output {
+            None => &[Format::Text, Format::Raw],
+            Some(_) => &[Format::Text, Format::Json],
+        }
+    }
+
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let reader = context.reader()?;
         let collections = reader.collections()?;
@@ -40,7 +48,10 @@ impl Export {
                 let items = count(summary.items, "item");
                 match context.format {
                     Format::Json => context.out.json(&json!({ "items": summary.items }))?,
-                    _ => context.out.line(format!("{items} written to {}", path.display()))?,
+                    _ => context.out.line(format!(
+                        "{items} written to {}",
+                        plain(&path.display().to_string())
+                    ))?,
                 }
                 summary
             }

@@ -1,7 +1,8 @@
 use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
-use crate::output::{FAINT, STRONG};
+use crate::output::STRONG;
+use crate::table::shorten;
 use larder_format::field::{FIELDS, Field};
 use serde_json::json;
 
@@ -19,6 +20,7 @@ pub(super) fn manual() -> String {
 impl Fields {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let Fields {} = self;
+        let width = context.out.width().map(|width| width.saturating_sub(22).max(8));
         for field in FIELDS {
             if context.format == Format::Json {
                 context.out.json(&json!({
@@ -27,19 +29,16 @@ impl Fields {
                 }))?;
                 continue;
             }
-            let mut marks = Vec::new();
+            let mut text = field.help.to_string();
             if field.words {
-                marks.push("free words look here");
+                text.push_str(" (free words look here)");
             }
             if !field.indexed {
-                marks.push("not indexed");
+                text.push_str(" (not indexed)");
             }
-            let marks =
-                if marks.is_empty() { String::new() } else { format!("  ({})", marks.join(", ")) };
-            let (name, help) = (field.name, field.help);
-            context
-                .out
-                .line(format!("{STRONG}{name:<20}{STRONG:#}  {help}{FAINT}{marks}{FAINT:#}"))?;
+            let text = width.map_or_else(|| text.clone(), |width| shorten(&text, width));
+            let name = field.name;
+            context.out.line(format!("{STRONG}{name:<20}{STRONG:#}  {text}"))?;
         }
         Ok(Code::Done)
     }

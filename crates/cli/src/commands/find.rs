@@ -51,7 +51,7 @@ pub(crate) struct Find {
     /// At most so many
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
-    /// What to print of each
+    /// What to print of each, whole, with a tab between two fields
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     fields: Vec<String>,
     /// Print how many there are, and nothing else
@@ -62,20 +62,23 @@ pub(crate) struct Find {
     explain: bool,
 }
 
-/// Items whose columns are laid out together.
+/// Items whose columns are laid out together, and bytes of them: a cell may be of any length.
 const TOGETHER: usize = 500;
-
-/// The longest cell of them, in characters; with --fields they are whole.
-const WIDEST: usize = 200;
+const TOGETHER_BYTES: usize = 1 << 20;
 
 impl Find {
+    /// Does it print items, rather than what there is to say about them?
+    pub(super) fn lists(&self) -> bool {
+        !self.count && !self.explain
+    }
+
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let fields = fields_named(&self.fields)?;
         let find = self.to_find()?;
         let reader = match context.reader() {
             // An empty larder answers, too: there is nothing in it.
             Err(_) if self.count && !larder_store::Directory::new(&context.dir).holds_store() => {
-                context.out.line(0)?;
+                counted(context, 0)?;
                 return Ok(Code::NothingFound);
             }
             reader => reader?,
@@ -84,10 +87,7 @@ impl Find {
         if self.explain {
             explain(context, &answer)?;
         } else if self.count {
-            match context.format {
-                Format::Json => context.out.json(&json!({ "count": answer.len() }))?,
-                _ => context.out.line(answer.len())?,
-            }
+            counted(context, answer.len())?;
         } else {
             print(context, &reader, &answer, fields.as_deref())?;
         }
@@ -118,6 +118,14 @@ impl Find {
     }
 }
 
+fn counted(context: &mut Context, number: usize) -> Result<(), Failure> {
+    match context.format {
+        Format::Json => context.out.json(&json!({ "count": number }))?,
+        _ => context.out.line(number)?,
+    }
+    Ok(())
+}
+
 fn fields_named(names: &[String]) -> Result<Option<Vec<&'static Field>>, Failure> {
     if names.is_empty() {
         return Ok(None);
@@ -140,13 +148,15 @@ fn print(
     answer: &Answer,
     fields: Option<&[&'static Field]>,
 ) -> Result<(), Failure> {
+    let format = context.format;
     let mut failed = None;
     let mut left = answer.len();
     let mut waiting: Vec<Row> = Vec::new();
+    let mut bytes_waiting = 0;
+    let width = if format == Format::Text && fields.is_none() { context.out.width() } else { None };
     let default: Vec<_> =
         ["full_name", "email", "phone", "org"].iter().filter_map(|name| field(name)).collect();
     let out = &mut context.out;
-    let format = context.format;
     answer.each(reader, &mut |head, bytes| {
         left = left.saturating_sub(1);
         let printed = match (format, fields) {
@@ -155,8 +165,13 @@ fn print(
             (Format::Text, Some(fields)) => asked(out, reader, head, &item::cells(bytes, fields)),
             (Format::Text, None) => {
                 row(reader, head, item::cells(bytes, &default)).and_then(|row| {
+                    bytes_waiting += row.iter().map(String::len).sum::<usize>();
                     waiting.push(row);
-                    if waiting.len() < TOGETHER { Ok(()) } else { lines(out, &mut waiting) }
+                    if waiting.len() < TOGETHER && bytes_waiting < TOGETHER_BYTES {
+                        return Ok(());
+                    }
+                    bytes_waiting = 0;
+                    lines(out, &mut waiting, width)
                 })
             }
         };
@@ -164,17 +179,17 @@ fn print(
         failed.is_none()
     })?;
     if failed.is_none() {
-        failed = lines(&mut context.out, &mut waiting).err();
+        failed = lines(&mut context.out, &mut waiting, width).err();
     }
     failed.map_or(Ok(()), Err)
 }
 
-/// The fields that were asked for, whole, with tabs between them.
+/// The handle and the fields that were asked for, whole, with one tab before each: as many in every line,
+/// so that a program finds the third field in the fourth column.
 fn asked(out: &mut Out, reader: &Reader, head: &ItemHead, cells: &[String]) -> Result<(), Failure> {
     let letters = reader.letters(head.handle)?;
     let handle = format!("{:.letters$}", head.handle);
-    let line = format!("{FAINT}{handle}{FAINT:#}  {}", cells.join("\t"));
-    Ok(out.line(line.trim_end())?)
+    Ok(out.line(format!("{FAINT}{handle}{FAINT:#}\t{}", cells.join("\t")))?)
 }
 
 /// The handle, and the four fields that are shown by default.
@@ -183,10 +198,7 @@ type Row = [String; 5];
 /// A row waits for others, and not the card, which may have a photo of megabytes.
 fn row(reader: &Reader, head: &ItemHead, cells: Vec<String>) -> Result<Row, Failure> {
     let letters = reader.letters(head.handle)?;
-    let mut cells = cells.into_iter().map(|cell| match cell.char_indices().nth(WIDEST) {
-        Some((end, _)) => format!("{}…", &cell[..end]),
-        None => cell,
-    });
+    let mut cells = cells.into_iter();
     let mut next = || cells.next().unwrap_or_default();
     let name = next();
     let name = if name.is_empty() { "(no name)".into() } else { name };
@@ -194,8 +206,9 @@ fn row(reader: &Reader, head: &ItemHead, cells: Vec<String>) -> Result<Row, Fail
 }
 
 /// Prints the rows that wait.
-fn lines(out: &mut Out, waiting: &mut Vec<Row>) -> Result<(), Failure> {
-    for [handle, name, rest @ ..] in padded(&std::mem::take(waiting), [13, 28, 34, 24, 0]) {
+fn lines(out: &mut Out, waiting: &mut Vec<Row>, width: Option<usize>) -> Result<(), Failure> {
+    let rows = padded(&std::mem::take(waiting), [13, 28, 34, 24, 0], width);
+    for [handle, name, rest @ ..] in rows {
         let (rest, mut name, mut handle) = (rest.concat(), name.as_str(), handle.as_str());
         let rest = rest.trim_end();
         if rest.is_empty() {

@@ -3,7 +3,7 @@ use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::output::{complain, count, grouped, plain, size};
 use larder_store::Directory;
-use larder_sync::{Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Summary};
+use larder_sync::{Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Packed, Summary};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -50,15 +50,7 @@ impl Import {
             Some("-") => Input::Stdin(Box::new(std::io::stdin())),
             _ => Input::Path(path.clone()),
         });
-        let options = ImportOptions {
-            into: self.into.clone(),
-            batch: self.batch.map(|batch| batch as usize),
-            max_item: self.max_item as usize,
-            rejects: self.rejects.clone(),
-            threads: std::thread::available_parallelism().map_or(2, usize::from),
-            at: now(),
-            stop: crate::interrupt::flag(),
-        };
+        let options = self.options();
         let bar = crate::progress::bytes(context.quiet, None);
         let quiet = context.quiet;
         let mut said = 0;
@@ -85,12 +77,71 @@ impl Import {
         let summary = larder_sync::import(&mut store, inputs.collect(), &options, &mut events)?;
         bar.finish_and_clear();
         self.print(context, &summary)?;
+        self.advise(&summary);
         Ok(match &summary {
             summary if summary.interrupted => Code::Interrupted,
             summary if !summary.unreadable.is_empty() => Code::SourceMissing,
             summary if summary.rejected > 0 => Code::LeftOut,
             _ => Code::Done,
         })
+    }
+
+    fn options(&self) -> ImportOptions {
+        ImportOptions {
+            into: self.into.clone(),
+            batch: self.batch.map(|batch| batch as usize),
+            max_item: self.max_item as usize,
+            rejects: self.rejects.clone(),
+            threads: std::thread::available_parallelism().map_or(2, usize::from),
+            at: now(),
+            stop: crate::interrupt::flag(),
+        }
+    }
+
+    /// What may help where something was left out, or nothing found.
+    fn advise(&self, summary: &Summary) {
+        if summary.rejected == 0 {
+            return;
+        }
+        let mut any = false;
+        for path in &self.paths {
+            if let Some(Packed { with, unpack }) = larder_sync::packed(path) {
+                any = true;
+                let path = plain(&path.display().to_string());
+                complain(
+                    "hint",
+                    format!("{path} is packed with {with}: {unpack} {path} | larder import -"),
+                );
+            }
+        }
+        if summary.items() == 0 && !any {
+            complain("hint", "a card begins with BEGIN:VCARD and ends with END:VCARD");
+        }
+    }
+
+    /// How many were taken, and what of them is new.
+    fn taken(&self, summary: &Summary) -> String {
+        let name = plain(&self.into);
+        let new = summary.added + summary.beside;
+        if summary.items() == 0 {
+            let place = match self.paths.as_slice() {
+                [path] if path.as_os_str() == "-" => "standard input".to_string(),
+                [path] => plain(&path.display().to_string()),
+                paths => count(paths.len() as u64, "input"),
+            };
+            format!("no card was found in {place}")
+        } else if new + summary.updated == 0 {
+            format!("nothing new: {} unchanged in {name}", count(summary.unchanged, "contact"))
+        } else {
+            let mut parts = vec![format!("{} added to {name}", count(new, "contact"))];
+            if summary.updated > 0 {
+                parts.push(format!("{} updated", grouped(summary.updated)));
+            }
+            if summary.unchanged > 0 {
+                parts.push(format!("{} unchanged", grouped(summary.unchanged)));
+            }
+            parts.join(", ")
+        }
     }
 
     fn print(&self, context: &mut Context, summary: &Summary) -> Result<(), Failure> {
@@ -109,22 +160,7 @@ impl Import {
             }))?;
             return Ok(());
         }
-        let name = plain(&self.into);
-        let new = summary.added + summary.beside;
-        let taken = if summary.items() == 0 {
-            "no contact was found".to_string()
-        } else if new + summary.updated == 0 {
-            format!("nothing new: {} unchanged in {name}", count(summary.unchanged, "contact"))
-        } else {
-            let mut parts = vec![format!("{} added to {name}", count(new, "contact"))];
-            if summary.updated > 0 {
-                parts.push(format!("{} updated", grouped(summary.updated)));
-            }
-            if summary.unchanged > 0 {
-                parts.push(format!("{} unchanged", grouped(summary.unchanged)));
-            }
-            parts.join(", ")
-        };
+        let taken = self.taken(summary);
         let (files, bytes) = (count(summary.files, "file"), size(summary.bytes));
         context.out.line(format!("{taken} ({files}, {bytes})"))?;
         if summary.rejected > 0 {

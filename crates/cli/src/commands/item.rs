@@ -72,33 +72,52 @@ pub(crate) fn page(
     head: &ItemHead,
     bytes: &[u8],
 ) -> Result<(), Failure> {
-    let card = Contact::parse(bytes);
-    let name = crate::ids::name_in(bytes);
     let letters = reader.letters(head.handle)?;
-    out.line(format!("{STRONG}{name}{STRONG:#}"))?;
-    let faint = |label: &str, value: &str| format!("{FAINT}{label:<14}  {value}{FAINT:#}");
-    out.line(faint("id", &format!("{:.letters$}", head.handle)))?;
-    out.line(faint("collection", &plain(&head.collection)))?;
+    out.line(format!("{STRONG}{}{STRONG:#}", crate::ids::name_in(bytes)))?;
     let derived =
         if head.derived_uid { "  (made by larder: the card names none of its own)" } else { "" };
-    out.line(faint("uid", &format!("{}{derived}", plain(&head.uid))))?;
+    let about = [
+        ("id", format!("{:.letters$}", head.handle)),
+        ("collection", plain(&head.collection)),
+        ("uid", format!("{}{derived}", plain(&head.uid))),
+    ];
+    let (values, pictures) = values(bytes);
+    let labels = about.iter().chain(&values).chain(&pictures).map(|(label, _)| label.len());
+    let width = labels.max().unwrap_or_default();
+    let faint =
+        |(label, value): &(&str, String)| format!("{FAINT}{label:<width$}  {value}{FAINT:#}");
+    for row in &about {
+        out.line(faint(row))?;
+    }
+    for (label, value) in &values {
+        out.line(format!("{label:<width$}  {value}").trim_end())?;
+    }
+    for row in &pictures {
+        out.line(faint(row))?;
+    }
+    Ok(())
+}
+
+/// A line of an item's page: a label, which is empty where the line belongs to the one above, and a text.
+type Row = (&'static str, String);
+
+/// What there is to print of a card, and what only can be named.
+fn values(bytes: &[u8]) -> (Vec<Row>, Vec<Row>) {
+    let card = Contact::parse(bytes);
+    let mut rows = Vec::new();
     for field in FIELDS.iter().filter(|field| by_default(field)) {
         let mut label = field.name;
         for value in card.values(field) {
             let mut lines = value.lines().map(plain);
-            out.line(format!("{label:<14}  {}", lines.next().unwrap_or_default()))?;
-            for line in lines {
-                out.line(format!("{:<14}  {line}", ""))?;
-            }
-            label = "";
+            rows.push((std::mem::take(&mut label), lines.next().unwrap_or_default()));
+            rows.extend(lines.map(|line| ("", line)));
         }
     }
-    for field in FIELDS.iter().filter(|field| field.kind == Kind::Binary) {
-        if card.first(field).is_some() {
-            out.line(faint(field.name, "(larder show --format raw prints it)"))?;
-        }
-    }
-    Ok(())
+    let pictures = FIELDS
+        .iter()
+        .filter(|field| field.kind == Kind::Binary && card.first(field).is_some())
+        .map(|field| (field.name, "(larder show --format raw prints it)".to_string()));
+    (rows, pictures.collect())
 }
 
 /// The cells of a list's line, after the handle.

@@ -1,8 +1,9 @@
 use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
-use crate::ids::resolve;
+use crate::ids::{name_in, resolve, shown_name};
 use crate::output::{FAINT, GONE, NEW, Out, STRONG, count, moment, plain};
+use crate::table::shorten;
 use larder_store::{Handle, HandlePrefix, OperationRow, Reader, Version};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -10,11 +11,12 @@ use std::io;
 
 /// List what was done, newest first; with ID, what an item was before
 ///
-/// Former versions are kept for 90 days or 64 MB, whichever is less. `larder log ID --format raw` prints
-/// the bytes of each version, oldest first.
+/// ID names an item as in `larder show`, a removed one too; the number of an operation (fewer than eight
+/// digits) shows that operation alone. Former versions are kept for 90 days or 64 MB, whichever is less.
+/// `larder log ID --format raw` prints the bytes of each version, oldest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Log {
-    /// The history of this item; a removed one, too
+    /// The history of this item, a removed one too; or the number of an operation
     id: Option<String>,
     /// At most so many operations
     #[arg(long, short = 'n', value_name = "N", default_value_t = 30)]
@@ -22,17 +24,28 @@ pub(crate) struct Log {
 }
 
 impl Log {
+    /// Is it asked about an item? Handles are printed with eight letters at least, and so are no numbers of
+    /// operations.
+    pub(super) fn item(&self) -> bool {
+        let number = |id: &str| id.len() < 8 && id.bytes().all(|byte| byte.is_ascii_digit());
+        self.id.as_deref().is_some_and(|id| !number(id))
+    }
+
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let reader = context.reader()?;
-        if let Some(id) = &self.id {
-            let handle = handle_of(&reader, id)?;
-            return versions(context, &reader.versions(handle)?);
-        }
-        let operations = reader.operations(None, self.limit)?;
+        let operations = match &self.id {
+            Some(id) if self.item() => {
+                let handle = handle_of(&reader, id)?;
+                return versions(context, &reader.versions(handle)?);
+            }
+            Some(number) => operation(&reader, number)?,
+            None => reader.operations(None, self.limit)?,
+        };
+        let width = context.out.width();
         for row in &operations {
             match context.format {
                 Format::Json => context.out.json(&operation_json(row))?,
-                _ => context.out.line(operation_line(row))?,
+                _ => context.out.line(operation_line(&reader, row, width)?)?,
             }
         }
         Ok(if operations.is_empty() { Code::NothingFound } else { Code::Done })
@@ -53,7 +66,22 @@ fn handle_of(reader: &Reader, id: &str) -> Result<Handle, Failure> {
     }
 }
 
-fn operation_line(row: &OperationRow) -> String {
+/// The operation of this number.
+fn operation(reader: &Reader, number: &str) -> Result<Vec<OperationRow>, Failure> {
+    let id: i64 = number.parse().unwrap_or_default();
+    let mut found = reader.operations(Some(id + 1), 1)?;
+    found.retain(|row| row.id == id);
+    if found.is_empty() {
+        return Err(larder_store::Error::NoOperation { id }.into());
+    }
+    Ok(found)
+}
+
+fn operation_line(
+    reader: &Reader,
+    row: &OperationRow,
+    width: Option<usize>,
+) -> Result<String, Failure> {
     let [added, updated, removed] = row.counts;
     let counts: Vec<String> = [(added, "+"), (updated, "~"), (removed, "-")]
         .iter()
@@ -61,13 +89,50 @@ fn operation_line(row: &OperationRow) -> String {
         .map(|(number, sign)| format!("{sign}{number}"))
         .collect();
     let undone = row.undone_by.map_or(String::new(), |by| format!("  (undone by {by})"));
-    let (id, verb, detail) = (row.id, &row.verb, plain(&row.detail));
+    let (id, verb, mut detail) = (row.id, &row.verb, described(reader, &row.detail)?);
+    let mut counts_wide = 16;
+    if let Some(width) = width {
+        counts_wide = if width < 80 { 8 } else { counts_wide };
+        let used = BEFORE_DETAIL + counts_wide + undone.len();
+        detail = shorten(&detail, width.saturating_sub(used).max(1));
+    }
     let line = format!(
-        "{id:>5}  {FAINT}{}{FAINT:#}  {STRONG}{verb:<8}{STRONG:#}  {:<16}  {detail}{undone}",
+        "{id:>5}  {FAINT}{}{FAINT:#}  {STRONG}{verb:<8}{STRONG:#}  {:<counts_wide$}  {detail}{undone}",
         moment(row.at),
         counts.join(" ")
     );
-    line.trim_end().to_string()
+    Ok(line.trim_end().to_string())
+}
+
+/// The detail of an operation, with a name behind each item's handle. The log itself holds no names: a purge
+/// would have to look for them there.
+fn described(reader: &Reader, detail: &str) -> Result<String, Failure> {
+    let mut words = Vec::new();
+    for word in detail.split(' ') {
+        let prefix = HandlePrefix::parse(word).filter(|_| word.len() == HANDLE);
+        match prefix.map(|prefix| known_as(reader, prefix)).transpose()?.flatten() {
+            Some((handle, name)) => words.push(format!("{handle:.8} {name}")),
+            None => words.push(plain(word)),
+        }
+    }
+    Ok(words.join(" "))
+}
+
+/// Columns of a line of the log before its detail, without the counts.
+const BEFORE_DETAIL: usize = 40;
+
+/// The letters of a whole handle.
+const HANDLE: usize = 13;
+
+/// What an item is called, or was when it was there last.
+fn known_as(reader: &Reader, prefix: HandlePrefix) -> Result<Option<(Handle, String)>, Failure> {
+    if let Some(head) = reader.by_handle(prefix, 1)?.first() {
+        return Ok(Some((head.handle, shown_name(reader, head)?)));
+    }
+    let Some(&handle) = reader.removed_by_handle(prefix, 1)?.first() else { return Ok(None) };
+    let versions = reader.versions(handle)?;
+    let bytes = versions.last().and_then(|version| version.bytes.as_deref());
+    Ok(bytes.map(|bytes| (handle, name_in(bytes))))
 }
 
 fn operation_json(row: &OperationRow) -> Value {

@@ -63,6 +63,11 @@ enum What {
 }
 
 impl Measure {
+    /// Is it the one that runs a command?
+    pub(super) fn runs(&self) -> bool {
+        matches!(self.instrument, Instrument::Run(_))
+    }
+
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let (number, seed, output) = match self.instrument {
             Instrument::Run(runs) => return runs.run(context),
@@ -130,7 +135,7 @@ impl Runs {
             context.out.line(format!("{FAINT}[{wall}, {anonymous} of memory]{FAINT:#}"))?;
             return Ok(());
         }
-        for line in columns(&rows, [20; 4]) {
+        for line in columns(&rows, [20; 4], None) {
             context.out.line(line)?;
         }
         Ok(())

@@ -20,8 +20,9 @@ mod restore;
 mod show;
 mod undo;
 
+use crate::args::Format;
 use crate::context::Context;
-use crate::failure::{Code, Failure};
+use crate::failure::{Code, Failure, Kind};
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -46,8 +47,17 @@ pub(crate) enum Command {
     Man(man::Man),
 }
 
+/// What most verbs can print.
+const USUAL: &[Format] = &[Format::Text, Format::Json];
+const WITH_RAW: &[Format] = &[Format::Text, Format::Json, Format::Raw];
+const TEXT: &[Format] = &[Format::Text];
+
 impl Command {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+        let supported = self.formats();
+        if !supported.contains(&context.format) {
+            return Err(unsupported(context.format, supported));
+        }
         let code = match self {
             Command::Import(args) => args.run(context),
             Command::Find(args) => args.run(context),
@@ -71,4 +81,23 @@ impl Command {
         context.out.flush()?;
         Ok(code)
     }
+
+    /// The formats in which this verb, used in this way, can answer.
+    fn formats(&self) -> &'static [Format] {
+        match self {
+            Command::Find(find) if find.lists() => WITH_RAW,
+            Command::Log(log) if log.item() => WITH_RAW,
+            Command::Show(_) => WITH_RAW,
+            Command::Export(export) => export.formats(),
+            Command::Measure(measure) if !measure.runs() => TEXT,
+            Command::Completions(_) | Command::Man(_) => TEXT,
+            _ => USUAL,
+        }
+    }
+}
+
+fn unsupported(format: Format, supported: &[Format]) -> Failure {
+    let names: Vec<&str> = supported.iter().map(|format| format.name()).collect();
+    let what = format!("this cannot be printed as {}", format.name());
+    Failure::new(Kind::Usage, what).hint(format!("--format takes {} here", names.join(" or ")))
 }

@@ -4,7 +4,8 @@ use crate::failure::{Code, Failure, Kind};
 use crate::ids::{resolve_all, shown_name};
 use crate::output::{complain, count, plain};
 use larder_query::{Find, Query};
-use larder_store::{Change, Expect, Handle, Operation, Outcome, Seq};
+use larder_store::{Handle, Operation, Seq};
+use larder_sync::Removed;
 use serde_json::json;
 
 /// Take items away; `larder undo` brings them back
@@ -24,8 +25,11 @@ pub(crate) struct Remove {
     dry_run: bool,
 }
 
-/// Removals in one batch: short enough to let others in between.
-const BATCH: usize = 500;
+/// What is to be removed, the batch that changed it last, and its name.
+type Found = (Handle, Seq, String);
+
+/// Items that the log names, and that a message about those left out does.
+const NAMED: usize = 3;
 
 impl Remove {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
@@ -35,51 +39,29 @@ impl Remove {
                 .hint("larder find shows what a query finds"));
         }
         if self.dry_run {
-            let reader = context.reader()?;
-            for (handle, _, name) in &found {
-                let letters = reader.letters(*handle)?;
-                context.out.line(format!("{handle:.letters$}  {name}"))?;
-            }
-            return Ok(Code::Done);
+            return would(context, &found);
         }
+        let items: Vec<_> = found.iter().map(|(handle, seq, _)| (*handle, *seq)).collect();
         let mut store = context.store()?;
-        let mut operation =
-            Operation::new("remove", self.collection.as_deref().unwrap_or(""), now());
-        let mut removed = 0;
-        for batch in found.chunks(BATCH) {
-            let changes =
-                batch.iter().map(|(handle, seq, _)| Change::Remove(*handle, Expect::At(*seq)));
-            let applied = store.apply(&mut operation, changes.collect())?;
-            let gone = |outcome: &&Outcome| matches!(outcome, Outcome::Removed(_));
-            removed += applied.outcomes.iter().filter(gone).count() as u64;
-        }
-        // Looked up before it was our turn to write: others may have come first.
-        let left = found.len() as u64 - removed;
-        let late =
-            format!("{} changed or removed by somebody else in the meantime", count(left, "item"));
-        let Some(id) = operation.id().filter(|_| removed > 0) else {
-            return Err(Failure::new(Kind::Input, format!("nothing was removed: {late}"))
-                .hint("run the same command again to remove what is still there"));
-        };
-        if context.format == Format::Json {
-            context.out.json(&json!({ "removed": removed, "operation": id }))?;
-        } else if let [(handle, _, name)] = found.as_slice() {
-            let line = format!("{handle:.8}  {name} removed; larder undo {id} brings it back");
-            context.out.line(line)?;
-        } else {
-            let what = count(removed, "item");
-            context.out.line(format!("{what} removed; larder undo {id} brings them back"))?;
-        }
-        if left > 0 {
-            complain("left out", late);
-            complain("hint", "run the same command again to remove what is still there");
-            return Ok(Code::LeftOut);
-        }
-        Ok(Code::Done)
+        let mut operation = Operation::new("remove", self.detail(&items), now());
+        let removed = larder_sync::remove(&mut store, &mut operation, &items)?;
+        print(context, &found, &removed)
     }
 
-    /// What is to be removed, the batch that changed it last, and its name.
-    fn items(&self, context: &Context) -> Result<Vec<(Handle, Seq, String)>, Failure> {
+    /// What the log says of it: handles, since names and queries are contents.
+    fn detail(&self, items: &[(Handle, Seq)]) -> String {
+        let mut words: Vec<String> =
+            items.iter().take(NAMED).map(|(handle, _)| handle.to_string()).collect();
+        if items.len() > NAMED {
+            words.push(format!("and {} more", items.len() - NAMED));
+        }
+        let found = if self.query.is_some() { "found by a query" } else { "" };
+        let place = self.collection.as_ref().map(|name| format!("in {name}")).unwrap_or_default();
+        words.extend([found.to_string(), place].into_iter().filter(|word| !word.is_empty()));
+        words.join(" ")
+    }
+
+    fn items(&self, context: &Context) -> Result<Vec<Found>, Failure> {
         let reader = context.reader()?;
         let Some(line) = &self.query else {
             let heads = resolve_all(context, &self.ids)?;
@@ -110,4 +92,57 @@ impl Remove {
         })?;
         Ok(found)
     }
+}
+
+/// Says what would be removed.
+fn would(context: &mut Context, found: &[Found]) -> Result<Code, Failure> {
+    let reader = context.reader()?;
+    for (handle, _, name) in found {
+        if context.format == Format::Json {
+            context.out.json(&json!({ "id": handle.to_string(), "full_name": name }))?;
+            continue;
+        }
+        let letters = reader.letters(*handle)?;
+        context.out.line(format!("{handle:.letters$}  {name}"))?;
+    }
+    Ok(Code::Done)
+}
+
+/// Says what was removed, and what was not.
+fn print(context: &mut Context, found: &[Found], removed: &Removed) -> Result<Code, Failure> {
+    let again = "run the same command again to remove what is still there";
+    let late = late(removed);
+    let Some(id) = removed.operation else {
+        let what = format!("nothing was removed: {late}");
+        return Err(Failure::new(Kind::Input, what).hint(again));
+    };
+    if context.format == Format::Json {
+        context.out.json(&json!({ "removed": removed.items, "operation": id }))?;
+    } else if let [(handle, _, name)] = found {
+        let line = format!("{handle:.8}  {name} removed; larder undo {id} brings it back");
+        context.out.line(line)?;
+    } else {
+        let what = count(removed.items, "item");
+        context.out.line(format!("{what} removed; larder undo {id} brings them back"))?;
+    }
+    if removed.changed.is_empty() && removed.gone == 0 {
+        return Ok(Code::Done);
+    }
+    complain("left out", late);
+    complain("hint", again);
+    Ok(Code::LeftOut)
+}
+
+/// What was not removed. Items are looked up before it is our turn to write: others may come first.
+fn late(removed: &Removed) -> String {
+    let left = removed.changed.len() as u64 + removed.gone;
+    let items = count(left, "item");
+    let mut text = format!("{items} changed or removed by somebody else in the meantime");
+    if !removed.changed.is_empty() {
+        let named: Vec<_> = removed.changed.iter().take(NAMED).map(ToString::to_string).collect();
+        let more = removed.changed.len() - named.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        text.push_str(&format!(" (kept: {}{more})", named.join(", ")));
+    }
+    text
 }

@@ -1,7 +1,9 @@
+use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
 use crate::output::{count, plain};
 use larder_store::{Directory, Error};
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Put a backup in the store's place; what is there now is copied aside first
@@ -31,9 +33,16 @@ impl Restore {
                 }
                 _ => error.into(),
             })?;
+        let (file, before) = (&self.file.display().to_string(), restored.before.display());
+        if context.format == Format::Json {
+            let before = before.to_string();
+            let object = json!({ "file": file, "items": restored.items, "before": before });
+            context.out.json(&object)?;
+            return Ok(Code::Done);
+        }
         let items = count(restored.items, "item");
-        context.out.line(format!("{items} restored from {}", self.file.display()))?;
-        context.out.line(format!("what was there before is in {}", restored.before.display()))?;
+        context.out.line(format!("{items} restored from {}", plain(file)))?;
+        context.out.line(format!("what was there before is in {before}"))?;
         Ok(Code::Done)
     }
 }

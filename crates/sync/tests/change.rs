@@ -1,0 +1,88 @@
+//! Removing what was listed, and nothing that somebody changed since.
+
+use crate::book::{Book, INTO};
+use larder_store::{Operation, Store};
+use larder_sync::{ImportOptions, Input, list, packed, remove, remove_collection};
+
+fn card(n: usize, name: &str) -> String {
+    format!("BEGIN:VCARD\nVERSION:4.0\nUID:n-{n}\nFN:{name}\nEND:VCARD\n")
+}
+
+fn import(book: &mut Book, text: &str) {
+    let file = book.file("book.vcf", text);
+    book.import(vec![Input::Path(file)], &ImportOptions::new(INTO, 0));
+}
+
+fn book(cards: usize) -> Book {
+    let mut book = Book::new();
+    import(&mut book, &(0..cards).map(|n| card(n, "as it was")).collect::<String>());
+    book
+}
+
+fn names(store: &Store) -> Vec<String> {
+    let collections = store.reader().unwrap().collections().unwrap();
+    collections.into_iter().map(|collection| collection.name).collect()
+}
+
+#[test]
+fn a_collection_goes_as_it_was_listed() {
+    let mut book = book(1203);
+    let listed = list(&book.store.reader().unwrap(), INTO).unwrap();
+    let mut operation = Operation::new("remove", INTO, 0);
+    let removed = remove_collection(&mut book.store, &mut operation, &listed).unwrap();
+    assert!(removed.whole && removed.kept.is_empty() && removed.items == 1203, "{removed:?}");
+    assert_eq!(names(&book.store), [""; 0]);
+    let undone = book.store.undo(removed.operation.unwrap(), 0).unwrap();
+    assert_eq!((undone.items, undone.conflicts.len()), (1203, 0));
+}
+
+/// What was changed after the list was made, or added, is named and stays.
+#[test]
+fn what_changed_meanwhile_is_kept() {
+    for (meanwhile, removed_items, kept) in
+        [(card(1, "changed"), 2, "n-1"), (card(9, "added"), 3, "n-9")]
+    {
+        let mut book = book(3);
+        let listed = list(&book.store.reader().unwrap(), INTO).unwrap();
+        import(&mut book, &meanwhile);
+        let mut operation = Operation::new("remove", INTO, 0);
+        let removed = remove_collection(&mut book.store, &mut operation, &listed).unwrap();
+        assert_eq!((removed.whole, removed.items), (false, removed_items), "{removed:?}");
+        let uids: Vec<_> = removed.kept.iter().map(|head| head.uid.as_str()).collect();
+        assert_eq!(uids, [kept]);
+        assert_eq!(names(&book.store), [INTO]);
+    }
+}
+
+#[test]
+fn items_go_as_they_were_looked_up() {
+    let mut book = book(3);
+    let reader = book.store.reader().unwrap();
+    let found = |uid: &str| reader.by_uid(Some(INTO), uid).unwrap().remove(0);
+    let items: Vec<_> = ["n-0", "n-1", "n-2"].map(found).map(|head| (head.handle, head.seq)).into();
+    import(&mut book, &card(1, "changed"));
+    let mut operation = Operation::new("remove", "", 0);
+    remove(&mut book.store, &mut operation, &items[2..]).unwrap();
+    let removed = remove(&mut book.store, &mut operation, &items).unwrap();
+    assert_eq!((removed.items, removed.gone), (1, 1));
+    assert_eq!(removed.changed, [items[1].0]);
+}
+
+#[test]
+fn packed_files() {
+    let book = Book::new();
+    for (first, expect) in [
+        (&b"\x1f\x8b\x08\0"[..], Some("gzip")),
+        (b"BZh91AY", Some("bzip2")),
+        (b"\xfd7zXZ\0\0", Some("xz")),
+        (b"\x28\xb5\x2f\xfd\x04", Some("zstd")),
+        (b"PK\x03\x04", Some("zip")),
+        (b"BEGIN:VCARD\n", None),
+        (b"\x1f", None),
+        (b"", None),
+    ] {
+        let file = book.file("file", first);
+        assert_eq!(packed(&file).map(|packed| packed.with), expect, "{first:?}");
+    }
+    assert_eq!(packed(&book.path("")), None);
+}

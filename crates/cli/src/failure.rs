@@ -177,7 +177,9 @@ impl From<larder_store::Error> for Failure {
             Error::CollectionExists { .. } | Error::WrongKind { .. } | Error::BadName { .. } => {
                 failure(Kind::Usage).hint("choose another name")
             }
-            Error::NoOperation { .. } => failure(Kind::NotFound).hint("larder log lists operations"),
+            Error::NoOperation { .. } | Error::Replaced { .. } => {
+                failure(Kind::NotFound).hint("larder log lists operations")
+            }
             Error::Forgotten { .. } => failure(Kind::NotFound)
                 .hint("former versions are kept for 90 days or 64 MB, whichever is less"),
             Error::Purged { .. } => failure(Kind::NotFound)

@@ -17,7 +17,8 @@ pub struct Operation {
     pub(crate) verb: String,
     pub(crate) detail: String,
     pub(crate) at: i64,
-    pub(crate) undoes: Option<OperationId>,
+    /// The operation that this one undoes, and the epoch in which that number holds.
+    pub(crate) undoes: Option<(String, OperationId)>,
 }
 
 impl Operation {
@@ -48,6 +49,14 @@ pub enum Change {
     RenameCollection(String, String),
     /// Takes an empty collection away.
     RemoveCollection(String),
+    /// What only the store itself asks for; its payload cannot be made elsewhere.
+    #[doc(hidden)]
+    Own(Own),
+}
+
+/// Changes that only the store makes, for purge and undo: the type has no name outside.
+#[derive(Debug, Clone)]
+pub enum Own {
     /// Takes an item and all its former versions away; [`crate::Store::purge`] then erases the bytes.
     Purge(Handle),
     /// Brings back a removed collection, for undo.

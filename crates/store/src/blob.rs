@@ -46,3 +46,17 @@ pub(crate) fn source(conn: &Connection, item: i64) -> rusqlite::Result<Option<Ve
     .optional()
     .map(Option::flatten)
 }
+
+/// The bytes of an item that exists: without them the store is damaged.
+pub(crate) fn must(conn: &Connection, item: i64) -> rusqlite::Result<Vec<u8>> {
+    source(conn, item)?.ok_or_else(|| missing(item))
+}
+
+/// An item without bytes, as SQLite would say it; [`crate::error::at`] makes it `Error::Damaged`.
+pub(crate) fn missing(item: i64) -> rusqlite::Error {
+    let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+    rusqlite::Error::SqliteFailure(
+        corrupt,
+        Some(format!("the bytes of item row {item} are missing")),
+    )
+}

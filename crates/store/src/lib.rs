@@ -17,7 +17,7 @@
 //! | `contact` | what is derived from a contact's bytes, for the indexes |
 //! | `derived` | fingerprints of derived data; filling, rebuilding, digesting it |
 //! | `reader`, `changes` | reading, and what changed since a cursor |
-//! | `history` | operations, former versions, undo |
+//! | `history`, `undo` | operations and former versions; putting back what one changed |
 //! | `purge`, `check`, `backup` | erasing for good, verifying, copying |
 
 mod apply;
@@ -37,6 +37,7 @@ mod purge;
 mod reader;
 mod schema;
 mod store;
+mod undo;
 
 pub use crate::backup::Restored;
 pub use crate::batch::{Applied, Change, Expect, Operation, Outcome, Put};
@@ -49,10 +50,11 @@ pub use crate::derived::IndexSet;
 pub use crate::directory::Directory;
 pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
-pub use crate::history::{Conflict, OperationId, OperationRow, Undo, Version};
+pub use crate::history::{OperationId, OperationRow, Version};
 pub use crate::purge::Purged;
 pub use crate::reader::{Collection, ItemHead, Reader, Row, Value};
 pub use crate::store::{Options, Store};
+pub use crate::undo::{Conflict, Undo};
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by a clock.
 pub type Seq = i64;

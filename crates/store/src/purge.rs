@@ -51,7 +51,8 @@ impl Store {
         }
         // Deleted rows are overwritten at once, so that a crash before the rewrite leaves as little as can be.
         self.conn.pragma_update(None, "secure_delete", true).map_err(at(&self.path))?;
-        let changes = handles.iter().map(|&handle| Change::Purge(handle)).collect();
+        let changes =
+            handles.iter().map(|&handle| Change::Own(crate::batch::Own::Purge(handle))).collect();
         let applied = self.apply(operation, changes)?;
         if self.pending()? {
             self.rewrite(handles, &copies, &mut purged.deleted)?;

@@ -440,3 +440,28 @@ fn a_collection_that_got_another_name_since_keeps_it() {
     assert_eq!(collections(&book), [("a".to_string(), 0)]);
     book.sound();
 }
+
+#[test]
+fn an_undo_does_not_go_on_in_a_store_that_a_restore_replaced() {
+    let mut book = Book::new();
+    let id = book.batches((0..8).map(|n| import(&book, n * 500..(n + 1) * 500, "A")).collect());
+    let before = book.contents();
+    let dir = book.store.directory().path().to_path_buf();
+    let backup = dir.with_extension("backup");
+    book.store.backup(&backup).unwrap();
+    let seq = book.store.seq().unwrap();
+    let mut other = larder_store::Store::open(&dir, &larder_store::Options::default()).unwrap();
+    let restored = std::thread::spawn(move || {
+        while other.seq().unwrap() == seq {
+            std::thread::yield_now();
+        }
+        other.restore(&backup).map(drop)
+    });
+    let undone = book.store.undo(id, NOW);
+    restored.join().unwrap().unwrap();
+    // Where the restore came after the undo's last batch there is no error, and nothing to see.
+    if let Err(error) = undone {
+        assert!(matches!(error, larder_store::Error::Replaced { .. }), "{error}");
+    }
+    assert_eq!(book.contents(), before);
+}

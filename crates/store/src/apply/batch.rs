@@ -1,0 +1,369 @@
+//! A batch while it is written: what putting, updating, removing and purging do to items.
+//!
+//! It takes no lock and begins no transaction (`apply` does), and leaves collections to `collections`. It is
+//! apart because these are the rules of items: what is a conflict, what becomes a former version.
+
+use super::collections::Target;
+use super::{Known, Trouble};
+use crate::batch::{Change, Expect, Operation, Outcome, Own, Put};
+use crate::contact::{Deriver, Entry};
+use crate::derived::{self, Rows};
+use crate::handle::Handle;
+use crate::history::OperationId;
+use crate::store::{meta, set_meta};
+use crate::{Kind, Seq, blob, history, purge};
+use larder_format::contact::{derived_uid, same_card};
+use rusqlite::{OptionalExtension as _, Transaction};
+use std::collections::{HashMap, HashSet};
+
+/// An item as it stands in the transaction.
+struct Found {
+    id: i64,
+    handle: Handle,
+    seq: Seq,
+}
+
+/// A batch while it is being written.
+pub(super) struct Batch<'a> {
+    pub(super) tx: &'a Transaction<'a>,
+    deriver: &'a Deriver,
+    known: &'a Known,
+    pub(super) seq: Seq,
+    /// The place of the next change in the batch.
+    ordinal: i64,
+    /// The last row number given to an item.
+    items: i64,
+    former_bytes: i64,
+    rows: Rows,
+    /// Items that this batch has touched: what was found before the lock does not hold for them.
+    touched: HashSet<i64>,
+    pub(super) collections: HashMap<String, Target>,
+    added: i64,
+    updated: i64,
+    removed: i64,
+    /// Marks on operations were written, which are changes without a place.
+    marked: bool,
+    /// An item was not what a change expected.
+    refused: bool,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn begin(
+        tx: &'a Transaction<'a>,
+        deriver: &'a Deriver,
+        known: &'a Known,
+    ) -> rusqlite::Result<Batch<'a>> {
+        Ok(Batch {
+            tx,
+            deriver,
+            known,
+            seq: meta(tx, "seq")? + 1,
+            ordinal: 0,
+            items: meta(tx, "items")?,
+            former_bytes: meta(tx, "former_bytes")?,
+            rows: Rows::default(),
+            touched: HashSet::new(),
+            collections: HashMap::new(),
+            added: 0,
+            updated: 0,
+            removed: 0,
+            marked: false,
+            refused: false,
+        })
+    }
+
+    pub(super) fn changed(&self) -> bool {
+        self.ordinal > 0 || self.marked
+    }
+
+    pub(super) fn change(&mut self, index: usize, change: Change) -> Result<Outcome, Trouble> {
+        match change {
+            Change::Put(put) => {
+                let outcome = self.put(index, put)?;
+                self.refused |= is_conflict(&outcome);
+                Ok(outcome)
+            }
+            Change::Remove(handle, expect) => {
+                let outcome = self.remove(index, handle, expect)?;
+                self.refused |= is_conflict(&outcome);
+                Ok(outcome)
+            }
+            Change::Own(Own::Undone(_)) | Change::Own(Own::Redone(_)) if self.refused => {
+                Ok(Outcome::Conflict(None, None))
+            }
+            Change::Own(Own::Purge(handle)) => self.purge(index, handle),
+            Change::CreateCollection(name, kind) => self.create(&name, kind),
+            Change::RenameCollection(from, to) => self.rename(&from, &to),
+            Change::RemoveCollection(name) => self.remove_collection(&name),
+            Change::Own(Own::RestoreCollection(id)) => self.restore_collection(id),
+            Change::Own(Own::Undone(id)) => self.mark(id, true),
+            Change::Own(Own::Redone(id)) => self.mark(id, false),
+        }
+    }
+
+    /// Writes what was gathered, and the batch's own rows. Returns what the operation is known by from now on.
+    pub(super) fn finish(
+        mut self,
+        operation: &Operation,
+    ) -> Result<(String, OperationId), Trouble> {
+        let tx = self.tx;
+        self.rows.write(tx)?;
+        let epoch = history::epoch(tx)?;
+        let id = match &operation.written {
+            Some((of, id)) if *of == epoch => *id,
+            _ => {
+                tx.prepare_cached(
+                    "INSERT INTO operation(verb, detail, at, undoes, added, updated, removed)
+                     VALUES(?1, ?2, ?3, ?4, 0, 0, 0)",
+                )?
+                .execute((
+                    &operation.verb,
+                    &operation.detail,
+                    operation.at,
+                    operation.undoes.as_ref().map(|(_, id)| *id),
+                ))?;
+                tx.last_insert_rowid()
+            }
+        };
+        tx.prepare_cached(
+            "UPDATE operation SET added = added + ?2, updated = updated + ?3, removed = removed + ?4
+             WHERE id = ?1",
+        )?
+        .execute((id, self.added, self.updated, self.removed))?;
+        tx.prepare_cached("INSERT INTO batch VALUES(?1, ?2)")?.execute((self.seq, id))?;
+        tx.prepare_cached("UPDATE operation SET undone_by = ?1 WHERE undone_by = -1")?
+            .execute([id])?;
+        set_meta(tx, "seq", self.seq)?;
+        set_meta(tx, "items", self.items)?;
+        let kept = history::prune(tx, id, operation.at, self.former_bytes)?;
+        set_meta(tx, "former_bytes", kept)?;
+        Ok((epoch, id))
+    }
+
+    pub(super) fn next_ordinal(&mut self) -> i64 {
+        self.ordinal += 1;
+        self.ordinal
+    }
+
+    fn find(&self, collection: i64, uid: &str) -> rusqlite::Result<Option<Found>> {
+        self.tx
+            .prepare_cached(
+                "SELECT id, handle, seq FROM item
+                 WHERE collection = ?1 AND uid = ?2 AND recurrence = ''",
+            )?
+            .query_row((collection, uid), found)
+            .optional()
+    }
+
+    fn find_handle(&self, handle: Handle) -> rusqlite::Result<Option<Found>> {
+        self.tx
+            .prepare_cached("SELECT id, handle, seq FROM item WHERE handle = ?1")?
+            .query_row([handle.to_bytes()], found)
+            .optional()
+    }
+
+    /// The index rows that an item has now. Parsed under the lock only where another writer, or this
+    /// batch itself, changed the item after it was looked up.
+    fn entry_now(&mut self, index: usize, item: &Found) -> Result<Entry, Trouble> {
+        if !self.touched.contains(&item.id)
+            && let Some((seq, entry)) = self.known.get(&index)
+            && *seq == item.seq
+        {
+            return Ok(entry.clone());
+        }
+        if self.touched.contains(&item.id) {
+            self.rows.write(self.tx)?;
+        }
+        let bytes = blob::must(self.tx, item.id)?;
+        Ok(self.deriver.entry_of(&bytes))
+    }
+
+    fn put(&mut self, index: usize, put: Put) -> Result<Outcome, Trouble> {
+        if matches!(put.expect, Expect::At(_)) && self.find_collection(&put.collection)?.is_none() {
+            return Ok(Outcome::Conflict(None, None));
+        }
+        let into = self.collection(&put.collection, Kind::Contact)?;
+        let Some(item) = self.find(into.id, &put.uid)? else {
+            return match put.expect {
+                Expect::At(_) => Ok(Outcome::Conflict(None, None)),
+                _ => Ok(Outcome::Added(self.add(&into, put)?)),
+            };
+        };
+        let same = same_card(&blob::must(self.tx, item.id)?, put.prepared.bytes());
+        match put.expect {
+            Expect::Nothing if same => return Ok(Outcome::Unchanged(item.handle)),
+            Expect::Nothing => return Ok(Outcome::Conflict(Some(item.handle), Some(item.seq))),
+            Expect::At(seq) if seq != item.seq => {
+                return Ok(Outcome::Conflict(Some(item.handle), Some(item.seq)));
+            }
+            _ if same => return Ok(Outcome::Unchanged(item.handle)),
+            Expect::SecondOfImport => return self.put_beside(&into, put),
+            Expect::Anything => {
+                let beside = self.find(into.id, &derived_uid(put.prepared.bytes()))?;
+                if let Some(beside) = beside.filter(|beside| beside.id != item.id) {
+                    return Ok(Outcome::UnchangedBeside(beside.handle));
+                }
+            }
+            Expect::At(_) => {}
+        }
+        self.update(index, &item, put)?;
+        Ok(Outcome::Updated(item.handle))
+    }
+
+    /// Keeps a second item with a UID that another one had first, under a UID made from its bytes.
+    fn put_beside(&mut self, into: &Target, mut put: Put) -> Result<Outcome, Trouble> {
+        put.uid = derived_uid(put.prepared.bytes());
+        put.derived_uid = true;
+        match self.find(into.id, &put.uid)? {
+            Some(item) => Ok(Outcome::UnchangedBeside(item.handle)),
+            None => Ok(Outcome::AddedBeside(self.add(into, put)?)),
+        }
+    }
+
+    fn add(&mut self, into: &Target, put: Put) -> Result<Handle, Trouble> {
+        self.items += 1;
+        let (id, ordinal) = (self.items, self.next_ordinal());
+        let handle = self.free_handle(&into.key, &put.uid)?;
+        self.tx
+            .prepare_cached("INSERT INTO item VALUES(?1, ?2, ?3, ?4, '', ?5, ?6, ?7, ?8)")?
+            .execute((
+                id,
+                into.id,
+                Kind::Contact as i64,
+                &put.uid,
+                put.derived_uid,
+                handle.to_bytes(),
+                self.seq,
+                ordinal,
+            ))?;
+        let place = blob::place(self.tx, put.prepared.bytes)?;
+        self.tx.prepare_cached("INSERT INTO source VALUES(?1, ?2, ?3)")?.execute((
+            id,
+            place.bytes,
+            place.blob,
+        ))?;
+        self.added += 1;
+        self.touched.insert(id);
+        self.rows.replace(self.tx, id, &Entry::default(), put.prepared.entry)?;
+        Ok(handle)
+    }
+
+    /// The handle of a new item; another one only where two UIDs share their first 64 bits of hash.
+    fn free_handle(&self, key: &[u8], uid: &str) -> rusqlite::Result<Handle> {
+        let mut attempt = 0;
+        loop {
+            let handle = Handle::of(key, uid, "", attempt);
+            if self.find_handle(handle)?.is_none() {
+                return Ok(handle);
+            }
+            attempt += 1;
+        }
+    }
+
+    fn update(&mut self, index: usize, item: &Found, put: Put) -> Result<(), Trouble> {
+        let old = self.entry_now(index, item)?;
+        let ordinal = self.next_ordinal();
+        self.keep_former(item, ordinal, false)?;
+        let place = blob::place(self.tx, put.prepared.bytes)?;
+        self.tx
+            .prepare_cached("UPDATE source SET bytes = ?2, blob = ?3 WHERE item = ?1")?
+            .execute((item.id, place.bytes, place.blob))?;
+        self.tx
+            .prepare_cached(
+                "UPDATE item SET seq = ?2, ordinal = ?3, derived_uid = ?4 WHERE id = ?1",
+            )?
+            .execute((item.id, self.seq, ordinal, put.derived_uid))?;
+        self.updated += 1;
+        self.touched.insert(item.id);
+        self.rows.replace(self.tx, item.id, &old, put.prepared.entry)?;
+        Ok(())
+    }
+
+    /// Copies what an item is into `former`. A large item's bytes get one more user instead of a copy.
+    fn keep_former(&mut self, item: &Found, ordinal: i64, removed: bool) -> rusqlite::Result<()> {
+        self.tx
+            .prepare_cached(
+                "INSERT INTO former(seq, ordinal, handle, collection, kind, removed, before, uid,
+                                    recurrence, derived_uid, bytes, blob)
+                 SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence,
+                        i.derived_uid, s.bytes, s.blob
+                 FROM item i JOIN source s ON s.item = i.id WHERE i.id = ?1",
+            )?
+            .execute((item.id, self.seq, ordinal, removed))?;
+        // The place moves from `source` to `former`: the number of a blob's users stays the same.
+        self.former_bytes += self
+            .tx
+            .prepare_cached(
+                "SELECT coalesce(length(s.bytes), length(b.bytes), 0)
+                 FROM source s LEFT JOIN blob b ON b.hash = s.blob WHERE s.item = ?1",
+            )?
+            .query_row([item.id], |row| row.get::<_, i64>(0))?;
+        Ok(())
+    }
+
+    fn remove(&mut self, index: usize, handle: Handle, expect: Expect) -> Result<Outcome, Trouble> {
+        let Some(item) = self.find_handle(handle)? else {
+            return Ok(Outcome::Conflict(None, None));
+        };
+        if let Expect::At(seq) = expect
+            && seq != item.seq
+        {
+            return Ok(Outcome::Conflict(Some(handle), Some(item.seq)));
+        }
+        let old = self.entry_now(index, &item)?;
+        let ordinal = self.next_ordinal();
+        self.keep_former(&item, ordinal, true)?;
+        self.drop_item(&item, &old)?;
+        Ok(Outcome::Removed(handle))
+    }
+
+    fn drop_item(&mut self, item: &Found, old: &Entry) -> Result<(), Trouble> {
+        derived::remove(self.tx, item.id, old)?;
+        self.tx.prepare_cached("DELETE FROM source WHERE item = ?1")?.execute([item.id])?;
+        self.tx.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([item.id])?;
+        self.removed += 1;
+        self.touched.insert(item.id);
+        Ok(())
+    }
+
+    fn purge(&mut self, index: usize, handle: Handle) -> Result<Outcome, Trouble> {
+        let item = self.find_handle(handle)?;
+        if let Some(item) = &item {
+            let old = self.entry_now(index, item)?;
+            let ordinal = self.next_ordinal();
+            self.keep_former(item, ordinal, true)?;
+            self.drop_item(item, &old)?;
+        }
+        let (erased, bytes) = purge::erase(self.tx, handle)?;
+        self.former_bytes -= bytes;
+        self.marked |= erased > 0;
+        match (item, erased) {
+            (None, 0) => Ok(Outcome::Conflict(None, None)),
+            _ => {
+                purge::owe_rewrite(self.tx)?;
+                Ok(Outcome::Removed(handle))
+            }
+        }
+    }
+
+    fn mark(&mut self, id: i64, undone: bool) -> Result<Outcome, Trouble> {
+        // The number of the undoing operation is known when the batch is finished; -1 stands for it.
+        self.tx
+            .prepare_cached("UPDATE operation SET undone_by = ?2 WHERE id = ?1")?
+            .execute((id, undone.then_some(-1)))?;
+        self.marked = true;
+        Ok(Outcome::Done)
+    }
+}
+
+fn is_conflict(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Conflict(..))
+}
+
+fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
+    Ok(Found {
+        id: row.get(0)?,
+        handle: Handle::from_bytes(&row.get::<_, Vec<u8>>(1)?),
+        seq: row.get(2)?,
+    })
+}

@@ -265,6 +265,25 @@ pub fn field(name: &str) -> Option<&'static Field> {
     FIELDS.iter().find(|field| same(field.name) || field.aliases.iter().any(|alias| same(alias)))
 }
 
+/// The field that evolution-data-server means by this name: its own names, and only as it writes them. Of
+/// the three places that it has for names at home and at work at each messenger (`im_aim_home_1`), the field is
+/// all names at that messenger.
+#[must_use]
+pub fn eds_field(name: &str) -> Option<&'static Field> {
+    const OTHER_NAMES: &[&str] = &["id", "Rev", "category_list", "calurl"];
+    let found = |name: &str| {
+        FIELDS.iter().find(|field| {
+            field.name == name || (OTHER_NAMES.contains(&name) && field.aliases.contains(&name))
+        })
+    };
+    found(name).or_else(|| {
+        let (place, nth) = name.strip_prefix("im_")?.rsplit_once('_')?;
+        let service = place.strip_suffix("_home").or_else(|| place.strip_suffix("_work"))?;
+        let field = FIELDS.iter().find(|field| field.name.strip_prefix("im_") == Some(service));
+        field.filter(|_| matches!(nth, "1" | "2" | "3"))
+    })
+}
+
 fn plain(byte: u8) -> u8 {
     if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() }
 }

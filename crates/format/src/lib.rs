@@ -3,7 +3,7 @@
 //! Everything here is pure: no file, no clock, no environment. Nothing here fails on any input: what
 //! cannot be understood is kept and named. The bytes stay the truth; this crate finds items in a stream
 //! ([`split`]), takes one apart ([`line`](mod@line), [`property`], [`contact`]), says which fields there are
-//! ([`field`](mod@field)), and prepares their text for comparing ([`fold`](mod@fold)) and sorting
+//! ([`field`](mod@field)), and prepares their text for comparing ([`fold`](mod@fold), [`phone`]) and sorting
 //! ([`collate`]).
 //!
 //! ```
@@ -21,6 +21,7 @@ pub mod decode;
 pub mod field;
 pub mod fold;
 pub mod line;
+pub mod phone;
 pub mod property;
 pub mod split;
 mod wide;

@@ -16,6 +16,8 @@ mod fold;
 mod identity;
 mod line;
 mod oracle;
+#[cfg(feature = "phone")]
+mod phone;
 mod property;
 mod split;
 

@@ -1,34 +1,358 @@
 //! What a question means for a contact: the plain test of one parsed card. The planner's answer is right
 //! when it is this one's.
+//!
+//! A [`Matcher`] is made once a question, and then tests many cards: texts are folded, patterns compiled and
+//! numbers read when it is made, and of a card only the values are decoded that the question looks at.
+//!
+//! The functions mean what they mean to evolution-data-server's own evaluator in memory (`e-book-backend-sexp.c`),
+//! with its SQL evaluator's folding on both sides; `tests/eds_functions.rs` lists where they differ on purpose.
 
 use crate::query::{Op, Query, Subject, Test};
 use larder_format::contact::Contact;
-use larder_format::field::{FIELDS, Field, Kind};
+use larder_format::decode::{split_structured, unescape_text};
+use larder_format::field::{FIELDS, Field, Kind, field};
 use larder_format::fold::{digits, fold, is_cjk, words};
+use larder_format::phone::{Match, Number, looks_like_number};
+use regex::Regex;
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// Fewer digits than this are no part of a phone number, just a number.
 pub(crate) const PHONE_DIGITS: usize = 3;
+/// A pattern's program may have so many bytes, and so may the states found while it runs.
+const REGEX_SIZE: usize = 1 << 20;
+/// A pattern may have so many bytes, and nest so deep.
+const REGEX_LENGTH: usize = 4096;
+const REGEX_DEPTH: u32 = 64;
 
-/// Does the card answer the question?
-pub(crate) fn matches(query: &Query, card: &Contact<'_>) -> bool {
-    match query {
-        Query::All => true,
-        Query::And(all) => all.iter().all(|query| matches(query, card)),
-        Query::Or(any) => any.iter().any(|query| matches(query, card)),
-        Query::Not(query) => !matches(query, card),
-        Query::Word(text) => word(text, card),
-        Query::Test(test) => match test.subject {
-            Subject::Nothing => false,
-            Subject::Field(field) => field_matches(field, test, card),
-            Subject::Any => FIELDS
-                .iter()
-                .filter(|field| field.indexed)
-                .any(|field| field_matches(field, test, card)),
-        },
+/// A question made ready to be put to many cards.
+#[derive(Debug, Clone)]
+pub struct Matcher(Node);
+
+#[derive(Debug, Clone)]
+enum Node {
+    Constant(bool),
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    Word(Needle),
+    Uids(HashSet<String>),
+    Fields(Fields, Compare),
+    Property(String, Compare),
+    Any(Compare),
+}
+
+/// The fields that a test of one field looks at.
+#[derive(Debug, Clone)]
+struct Fields {
+    of: &'static [&'static Field],
+    /// Is no value as good as an empty one? Not so where evolution-data-server has a list.
+    or_empty: bool,
+}
+
+impl Matcher {
+    /// Makes a question ready. A pattern that cannot be compiled, which no parser lets through, matches nothing.
+    #[must_use]
+    pub fn new(query: &Query) -> Matcher {
+        Matcher(Node::of(query))
+    }
+
+    /// Does the card answer the question?
+    #[must_use]
+    pub fn matches(&self, card: &Contact<'_>) -> bool {
+        self.0.matches(card)
+    }
+
+    /// Does everything answer it, whatever it is?
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        matches!(self.0, Node::Constant(true))
     }
 }
 
+/// Does the card answer the question? For one card; a [`Matcher`] is for many.
+pub(crate) fn matches(query: &Query, card: &Contact<'_>) -> bool {
+    Matcher::new(query).matches(card)
+}
+
+impl Node {
+    fn of(query: &Query) -> Node {
+        match query {
+            Query::All => Node::Constant(true),
+            Query::And(all) => Node::And(all.iter().map(Node::of).collect()),
+            Query::Or(any) => Node::Or(any.iter().map(Node::of).collect()),
+            Query::Not(query) => Node::Not(Box::new(Node::of(query))),
+            Query::Word(text) => Node::Word(Needle::of(text)),
+            Query::Uids(uids) => Node::Uids(uids.iter().cloned().collect()),
+            Query::Test(test) => Node::test(test),
+        }
+    }
+
+    fn test(test: &Test) -> Node {
+        let Some(compare) = Compare::of(test) else { return Node::Constant(false) };
+        match &test.subject {
+            Subject::Nothing => Node::Constant(false),
+            Subject::Field(field) => {
+                Node::Fields(Fields { of: looked_at(field), or_empty: !is_list(field) }, compare)
+            }
+            Subject::Property(name) => Node::Property(name.clone(), compare),
+            // Some field or other is missing in every card.
+            Subject::Any if compare.passes("") => Node::Constant(true),
+            Subject::Any => Node::Any(compare),
+        }
+    }
+
+    fn matches(&self, card: &Contact<'_>) -> bool {
+        match self {
+            Node::Constant(answer) => *answer,
+            Node::And(all) => all.iter().all(|node| node.matches(card)),
+            Node::Or(any) => any.iter().any(|node| node.matches(card)),
+            Node::Not(node) => !node.matches(card),
+            Node::Word(needle) => needle.matches(card),
+            Node::Uids(uids) => card.uid().is_some_and(|uid| uids.contains(&uid)),
+            Node::Fields(fields, compare) => fields.pass(compare, card),
+            Node::Property(name, compare) => property_passes(name, compare, card),
+            Node::Any(compare) => {
+                ANY.iter().any(|field| compare.passes_any(field, &card.values(field)))
+            }
+        }
+    }
+}
+
+impl Fields {
+    fn pass(&self, compare: &Compare, card: &Contact<'_>) -> bool {
+        self.of.iter().any(|field| {
+            let values = card.values(field);
+            if values.is_empty() {
+                self.or_empty && compare.passes("")
+            } else {
+                compare.passes_any(field, &values)
+            }
+        })
+    }
+}
+
+/// What any-field looks at: no UID and no time of revision, which nobody means; pictures and keys are not
+/// indexed, and `1` is no word for a list.
+static ANY: LazyLock<Vec<&'static Field>> = LazyLock::new(|| {
+    let meant = |field: &&Field| {
+        field.indexed && !matches!(field.kind, Kind::Uid | Kind::Flag) && field.name != "rev"
+    };
+    FIELDS.iter().filter(meant).collect()
+});
+
+static WORDS: LazyLock<Vec<&'static Field>> =
+    LazyLock::new(|| FIELDS.iter().filter(|field| field.words).collect());
+
+/// The fields that a test of this one looks at: of the full name also the parts of the name and the nicknames.
+pub(crate) fn looked_at(one: &'static Field) -> &'static [&'static Field] {
+    static NAMES: LazyLock<Vec<&'static Field>> = LazyLock::new(|| {
+        ["full_name", "family_name", "given_name", "nickname"]
+            .into_iter()
+            .filter_map(field)
+            .collect()
+    });
+    static EACH: LazyLock<Vec<(&'static str, [&'static Field; 1])>> =
+        LazyLock::new(|| FIELDS.iter().map(|field| (field.name, [field])).collect());
+    if one.name == "full_name" {
+        return &NAMES;
+    }
+    EACH.iter().find(|(name, _)| *name == one.name).map_or(&[], |(_, one)| one)
+}
+
+/// Has evolution-data-server a list of values here? Then a missing value is none; else it is an empty text.
+fn is_list(field: &Field) -> bool {
+    let lists = ["full_name", "email", "phone", "address", "categories", "photo", "logo"];
+    lists.contains(&field.name) || field.name.starts_with("im")
+}
+
+/// The values of a property that is no field: its components, and those of all properties of that name.
+fn property_passes(name: &str, compare: &Compare, card: &Contact<'_>) -> bool {
+    let mut of_name = card.properties().iter().filter(|property| property.is(name));
+    let separator = if name.eq_ignore_ascii_case("CATEGORIES") { ',' } else { ';' };
+    let first = |text: &str| {
+        split_structured(text, separator).first().is_some_and(|value| !value.trim().is_empty())
+    };
+    let pass = |text: &str| {
+        // Also the whole, as people see it: `1;2` may be no list at all.
+        compare.passes(unescape_text(text).trim())
+            || split_structured(text, separator).iter().any(|value| compare.passes(value.trim()))
+    };
+    match compare {
+        Compare::FirstExists => of_name.next().is_some_and(|property| first(&property.text())),
+        _ => of_name.any(|property| pass(&property.text())),
+    }
+}
+
+/// How a value is compared, with what made ready.
+#[derive(Debug, Clone)]
+enum Compare {
+    /// It is there and not empty.
+    Exists,
+    /// The first component of the first property of the name is not empty.
+    FirstExists,
+    /// As it is, not folded: a UID.
+    Raw(Op, String),
+    /// These in their order, folded; or these digits, of a phone number.
+    Contains(Vec<String>, Option<String>),
+    Is(String),
+    BeginsWith(String),
+    EndsWith(String),
+    Normal(Regex),
+    Unfolded(Regex),
+    /// Such a number, that agrees so well; the value is read in this region.
+    Phone(Number, Match, Option<String>),
+}
+
+impl Compare {
+    /// `None`: nothing can pass.
+    fn of(test: &Test) -> Option<Compare> {
+        if let Subject::Field(Field { kind: Kind::Uid, .. }) = &test.subject
+            && matches!(test.op, Op::Contains | Op::Is | Op::BeginsWith | Op::EndsWith)
+        {
+            return Some(Compare::Raw(test.op, test.text.clone()));
+        }
+        let folded = || fold(&test.text).into_owned();
+        let phone = |wanted: Match| {
+            let number = Number::parse(&test.text, test.region.as_deref())?;
+            Some(Compare::Phone(number, wanted, test.region.clone()))
+        };
+        Some(match test.op {
+            Op::Contains => Compare::Contains(pieces(&folded()), phone_digits(&test.text)),
+            Op::Is => Compare::Is(folded()),
+            Op::BeginsWith => Compare::BeginsWith(folded()),
+            Op::EndsWith => Compare::EndsWith(folded()),
+            Op::Exists => Compare::Exists,
+            Op::ExistsVcard => Compare::FirstExists,
+            Op::RegexNormal => Compare::Normal(pattern(&test.text).ok()?),
+            Op::RegexRaw => Compare::Unfolded(pattern(&test.text).ok()?),
+            Op::EqPhone => phone(Match::Exact)?,
+            Op::EqPhoneNational => phone(Match::National)?,
+            Op::EqPhoneShort => phone(Match::Short)?,
+        })
+    }
+
+    fn passes_any(&self, field: &Field, values: &[String]) -> bool {
+        match self {
+            Compare::Contains(_, Some(number)) if field.kind == Kind::Phone => {
+                values.iter().any(|value| self.passes(value) || digits(value).contains(number))
+            }
+            _ => values.iter().any(|value| self.passes(value)),
+        }
+    }
+
+    fn passes(&self, value: &str) -> bool {
+        match self {
+            Compare::Exists | Compare::FirstExists => !value.is_empty(),
+            Compare::Raw(Op::Contains, text) => value.contains(text.as_str()),
+            Compare::Raw(Op::BeginsWith, text) => value.starts_with(text.as_str()),
+            Compare::Raw(Op::EndsWith, text) => value.ends_with(text.as_str()),
+            Compare::Raw(_, text) => value == text,
+            Compare::Contains(pieces, _) if is_plain(value) => in_order(value, pieces, find_plain),
+            Compare::Contains(pieces, _) => {
+                in_order(&fold(value), pieces, |text, piece| text.find(piece))
+            }
+            Compare::Is(text) if is_plain(value) => value.eq_ignore_ascii_case(text),
+            Compare::Is(text) => fold(value) == text.as_str(),
+            Compare::BeginsWith(text) if is_plain(value) => {
+                value.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text))
+            }
+            Compare::BeginsWith(text) => fold(value).starts_with(text.as_str()),
+            Compare::EndsWith(text) if is_plain(value) => value
+                .len()
+                .checked_sub(text.len())
+                .and_then(|start| value.get(start..))
+                .is_some_and(|end| end.eq_ignore_ascii_case(text)),
+            Compare::EndsWith(text) => fold(value).ends_with(text.as_str()),
+            Compare::Normal(pattern) => pattern.is_match(&fold(value)),
+            Compare::Unfolded(pattern) => pattern.is_match(value),
+            Compare::Phone(number, wanted, region) => Number::parse(value, region.as_deref())
+                .is_some_and(|found| found.compare(number) >= *wanted),
+        }
+    }
+}
+
+/// Compiles a pattern, within bounds.
+///
+/// It is the `regex` crate's language, not all of PCRE's: no pattern of libebook's own looks around or back, and
+/// without those a match takes time linear in the text, whoever wrote the pattern. PCRE's backtracking would
+/// have to be stopped by a budget in mid-card, and a live view would then miss a contact now and then.
+pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
+    if text.len() > REGEX_LENGTH {
+        return Err(format!("it has more than {REGEX_LENGTH} bytes"));
+    }
+    let built = regex::RegexBuilder::new(text)
+        .size_limit(REGEX_SIZE)
+        .dfa_size_limit(REGEX_SIZE)
+        .nest_limit(REGEX_DEPTH)
+        .build();
+    built.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => "it is too large when compiled".into(),
+        // The crate draws the pattern and points into it; what is wrong stands in the last line.
+        error => {
+            let drawn = error.to_string();
+            let last = drawn.lines().last().unwrap_or_default();
+            last.strip_prefix("error: ").unwrap_or(last).to_string()
+        }
+    })
+}
+
+/// What a folded text has to contain, in this order: the first blank behind a word stands for anything, or for
+/// nothing; so does one at the end. Other blanks belong to the words behind them.
+pub(crate) fn pieces(folded: &str) -> Vec<String> {
+    let (mut pieces, mut piece) = (Vec::new(), String::new());
+    let (mut in_word, mut after_blank) = (false, false);
+    for c in folded.chars() {
+        if c == ' ' && in_word && !after_blank {
+            after_blank = true;
+            pieces.push(std::mem::take(&mut piece));
+        } else {
+            if c != ' ' {
+                (in_word, after_blank) = (true, false);
+            }
+            piece.push(c);
+        }
+    }
+    match pieces.last_mut() {
+        Some(last) if after_blank => last.push_str(&piece),
+        _ => pieces.push(piece),
+    }
+    pieces
+}
+
+/// Are the pieces in the text, each beginning behind the beginning of the one before? They may overlap:
+/// `an nn` is in `anna`, as in evolution-data-server.
+fn in_order(text: &str, pieces: &[String], find: fn(&str, &str) -> Option<usize>) -> bool {
+    let mut rest = text;
+    for (nth, piece) in pieces.iter().enumerate() {
+        let Some(at) = find(rest, piece) else { return false };
+        if nth + 1 < pieces.len() {
+            let next = rest[at..].chars().next().map_or(0, char::len_utf8);
+            rest = &rest[at + next..];
+        }
+    }
+    true
+}
+
+/// Is folding no more than making letters small? Then that can be done while comparing, without another text.
+fn is_plain(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii() && byte != 0)
+}
+
+/// Where in a [plain](is_plain) text a folded piece begins.
+fn find_plain(text: &str, piece: &str) -> Option<usize> {
+    let (text, piece) = (text.as_bytes(), piece.as_bytes());
+    let Some(first) = piece.first() else { return Some(0) };
+    let last = text.len().checked_sub(piece.len())?;
+    let starts = text[..=last].iter().enumerate();
+    starts
+        .filter(|(_, byte)| byte.eq_ignore_ascii_case(first))
+        .map(|(at, _)| at)
+        .find(|at| text[*at..*at + piece.len()].eq_ignore_ascii_case(piece))
+}
+
 /// A free word as it is looked for.
+#[derive(Debug, Clone)]
 pub(crate) enum Needle {
     /// One or two letters: the beginning of a word.
     Beginning(String),
@@ -46,60 +370,32 @@ impl Needle {
             && words(&folded).eq([folded.as_str()]);
         if short { Needle::Beginning(folded) } else { Needle::Anywhere(folded, phone_digits(text)) }
     }
+
+    fn matches(&self, card: &Contact<'_>) -> bool {
+        WORDS.iter().any(|field| {
+            card.values(field).iter().any(|value| match self {
+                Needle::Beginning(beginning) => {
+                    words(&fold(value)).any(|word| word.starts_with(beginning.as_str()))
+                }
+                Needle::Anywhere(text, _)
+                    if is_plain(value) && find_plain(value, text).is_some() =>
+                {
+                    true
+                }
+                Needle::Anywhere(_, None) if is_plain(value) => false,
+                Needle::Anywhere(text, number) => {
+                    let folded = fold(value);
+                    let has_digits = |number: &String| digits(&folded).contains(number);
+                    folded.contains(text.as_str())
+                        || (field.kind == Kind::Phone && number.as_ref().is_some_and(has_digits))
+                }
+            })
+        })
+    }
 }
 
 /// The digits of a text that can be read as (part of) a phone number.
 pub(crate) fn phone_digits(text: &str) -> Option<String> {
-    let number =
-        text.chars().all(|c| c.is_numeric() || c.is_whitespace() || "+-–().,/".contains(c));
     let digits = digits(text);
-    (number && digits.len() >= PHONE_DIGITS).then_some(digits)
-}
-
-fn word(text: &str, card: &Contact<'_>) -> bool {
-    let needle = Needle::of(text);
-    FIELDS.iter().filter(|field| field.words).any(|field| {
-        card.values(field).iter().any(|value| {
-            let folded = fold(value);
-            match &needle {
-                Needle::Beginning(beginning) => {
-                    words(&folded).any(|word| word.starts_with(beginning.as_str()))
-                }
-                Needle::Anywhere(text, number) => {
-                    folded.contains(text.as_str()) || has_digits(field, &folded, number.as_deref())
-                }
-            }
-        })
-    })
-}
-
-fn has_digits(field: &Field, folded: &str, number: Option<&str>) -> bool {
-    field.kind == Kind::Phone && number.is_some_and(|number| digits(folded).contains(number))
-}
-
-fn field_matches(field: &Field, test: &Test, card: &Contact<'_>) -> bool {
-    let values = card.values(field);
-    let mut values = values.iter().filter(|value| !value.is_empty());
-    if test.op == Op::Exists {
-        return values.next().is_some();
-    }
-    if field.kind == Kind::Uid {
-        return values.any(|value| compare(test.op, value, &test.text));
-    }
-    let text = fold(&test.text);
-    let number = if test.op == Op::Contains { phone_digits(&test.text) } else { None };
-    values.any(|value| {
-        let folded = fold(value);
-        compare(test.op, &folded, &text) || has_digits(field, &folded, number.as_deref())
-    })
-}
-
-fn compare(op: Op, value: &str, text: &str) -> bool {
-    match op {
-        Op::Contains => value.contains(text),
-        Op::Is => value == text,
-        Op::BeginsWith => value.starts_with(text),
-        Op::EndsWith => value.ends_with(text),
-        Op::Exists => true,
-    }
+    (looks_like_number(text) && digits.len() >= PHONE_DIGITS).then_some(digits)
 }

@@ -17,7 +17,8 @@ mod query;
 mod run;
 mod sexp;
 
+pub use crate::contact::Matcher;
 pub use crate::error::{Error, SyntaxError};
 pub use crate::plan::Plan;
-pub use crate::query::{Op, Query, Subject, Test};
+pub use crate::query::{Op, Query, Settings, Subject, Test};
 pub use crate::run::{Answer, Explain, Find, Sort, find, walk};

@@ -2,20 +2,29 @@
 //!
 //! ```text
 //! line   = terms that all have to match; "or" between terms needs one side only
-//! term   = [ "-" | "not" ] ( "(" line ")" | field ":" value | "has:" field | word )
+//! term   = [ "-" | "not" ] ( "(" line ")" | field ":" value | "uid:" uid "," uid ... | "has:" field | word )
 //! value  = text        the field contains it        "=" text   it is the whole value
 //!          text "*"    the value begins with it     "*" text   the value ends with it
+//!          nothing     the field is there           "~" text   the folded value matches the pattern
+//! field  = a row of the table, or a property of the vCard that begins with "X-"
 //! word   = a word, or a phrase in double quotes; \" and \\ stand for themselves inside
 //! ```
 //!
-//! An empty line matches everything.
+//! An empty line matches everything. What can be a whole phone number, as a word or as (part of) the value of a
+//! phone field, is also compared as one, as `eqphone_national` does.
 
+use crate::contact::{pattern, phone_digits};
 use crate::error::SyntaxError;
-use crate::query::{Op, Query, Subject, Test};
-use larder_format::field::{field, nearest};
+use crate::query::{Op, Query, Settings, Subject, Test};
+use larder_format::field::{Field, Kind, field, nearest};
+use larder_format::phone::{Number, looks_like_number};
 
 /// How deep parentheses may nest.
 const DEPTH: usize = 100;
+/// How many words, parentheses and signs a line may have.
+const TERMS: usize = 16_384;
+/// Fewer digits than this are no whole phone number.
+const WHOLE_NUMBER: usize = 7;
 
 /// A piece of the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,10 +47,21 @@ impl Query {
     ///
     /// # Errors
     /// Names what is wrong, where, and what to do: an unclosed quote, an unknown field, a parenthesis too
-    /// few or too many.
+    /// few or too many, a pattern that cannot be compiled.
     pub fn parse(line: &str) -> Result<Query, SyntaxError> {
+        Query::parse_with(line, &Settings::default())
+    }
+
+    /// Reads a search line, with settings.
+    ///
+    /// # Errors
+    /// As [`Query::parse`].
+    pub fn parse_with(line: &str, settings: &Settings) -> Result<Query, SyntaxError> {
         let tokens = tokens(line)?;
-        let mut parser = Parser { line, tokens: &tokens, next: 0, depth: 0 };
+        if let Some((at, _)) = tokens.get(TERMS) {
+            return Err(SyntaxError::new(line, *at, format!("more than {TERMS} words")));
+        }
+        let mut parser = Parser { line, settings, tokens: &tokens, next: 0, depth: 0 };
         let query = parser.alternatives()?;
         match parser.peek() {
             None => Ok(query),
@@ -53,6 +73,7 @@ impl Query {
 
 struct Parser<'a> {
     line: &'a str,
+    settings: &'a Settings,
     tokens: &'a [(usize, Token)],
     next: usize,
     depth: usize,
@@ -81,7 +102,7 @@ impl<'a> Parser<'a> {
             }
             any.push(side);
         }
-        Ok(if any.len() == 1 { any.swap_remove(0) } else { Query::Or(any) })
+        Ok(if any.len() == 1 { any.swap_remove(0) } else { Query::any(any) })
     }
 
     fn terms(&mut self) -> Result<Query, SyntaxError> {
@@ -94,13 +115,39 @@ impl<'a> Parser<'a> {
                 self.next += 1;
                 continue;
             }
-            all.push(self.term()?);
+            match self.number_in_words() {
+                Some((number, words)) => {
+                    self.next += words;
+                    all.push(number);
+                }
+                None => all.push(self.term()?),
+            }
         }
         Ok(match all.len() {
             0 => Query::All,
             1 => all.swap_remove(0),
             _ => Query::And(all),
         })
+    }
+
+    /// Bare words that follow one another and are a whole phone number together, `0664 123 45 67`: each of
+    /// them, or that number. And how many words they are.
+    fn number_in_words(&self) -> Option<(Query, usize)> {
+        let digits = |(_, token): &'a (usize, Token)| match token {
+            Token::Word { field: None, op: Op::Contains, text, quoted: false }
+                if text.contains(char::is_numeric) && looks_like_number(text) =>
+            {
+                Some(text.as_str())
+            }
+            _ => None,
+        };
+        let words: Vec<&str> = self.tokens[self.next..].iter().map_while(digits).collect();
+        if words.len() < 2 {
+            return None;
+        }
+        let all = words.iter().map(|word| Query::Word((*word).to_string())).collect();
+        let query = self.or_number(Query::And(all), field("phone"), &words.join(" "));
+        matches!(query, Query::Or(_)).then_some((query, words.len()))
     }
 
     fn term(&mut self) -> Result<Query, SyntaxError> {
@@ -133,8 +180,17 @@ impl<'a> Parser<'a> {
                 }
                 Ok(inner)
             }
-            Token::Word { field: None, text, .. } => Ok(Query::Word(text.clone())),
-            Token::Word { field: Some(name), op, text, .. } => self.test(*at, name, *op, text),
+            Token::Word { field: None, text, .. } => {
+                Ok(self.or_number(Query::Word(text.clone()), field("phone"), text))
+            }
+            Token::Word { field: Some(name), op, text, quoted } => {
+                let uids = field(name).is_some_and(|field| field.kind == Kind::Uid);
+                if uids && *op == Op::Contains && !quoted && text.contains(',') {
+                    let some = text.split(',').filter(|uid| !uid.is_empty());
+                    return Ok(Query::uids(some.map(str::to_string).collect()));
+                }
+                self.test(*at, name, *op, text)
+            }
             Token::Minus | Token::Close => {
                 Err(SyntaxError::new(self.line, *at, "a \")\" that closes nothing"))
             }
@@ -154,12 +210,45 @@ impl<'a> Parser<'a> {
             true => (text, Op::Exists, ""),
             false => (name, op, text),
         };
-        let subject = if name.eq_ignore_ascii_case("any") {
-            Subject::Any
-        } else {
-            Subject::Field(field(name).ok_or_else(|| self.unknown(at, name))?)
+        let subject = match field(name) {
+            _ if name.eq_ignore_ascii_case("any") => Subject::Any,
+            Some(field) => Subject::Field(field),
+            None if is_extension(name) => Subject::property(name),
+            None => return Err(self.unknown(at, name)),
         };
-        Ok(Query::Test(Test { subject, op, text: text.to_string() }))
+        if op == Op::RegexNormal
+            && let Err(why) = pattern(text)
+        {
+            let what = format!("the pattern {text:?} cannot be used: {why}");
+            return Err(
+                SyntaxError::new(self.line, at, what).hint("to look for the text itself, quote it")
+            );
+        }
+        let op = match op {
+            Op::Contains | Op::BeginsWith | Op::EndsWith if text.is_empty() => Op::Exists,
+            op => op,
+        };
+        let number = match subject {
+            Subject::Field(field) if matches!(op, Op::Contains | Op::Is) => Some(field),
+            _ => None,
+        };
+        let query = Query::Test(Test::new(subject, op, text));
+        Ok(self.or_number(query, number, text))
+    }
+
+    /// The question, or, if the text can be a whole phone number, that number in a phone field.
+    fn or_number(&self, query: Query, field: Option<&'static Field>, text: &str) -> Query {
+        let region = self.settings.region.clone();
+        let Some(field) = field.filter(|field| field.kind == Kind::Phone) else { return query };
+        if !is_whole_number(text)
+            || is_date(text)
+            || Number::parse(text, region.as_deref()).is_none()
+        {
+            return query;
+        }
+        let (subject, text) = (Subject::Field(field), text.to_string());
+        let number = Test { subject, op: Op::EqPhoneNational, text, region };
+        Query::Or(vec![query, Query::Test(number)])
     }
 
     fn unknown(&self, at: usize, name: &str) -> SyntaxError {
@@ -212,6 +301,8 @@ fn word(line: &str, start: usize) -> Result<(Token, usize), SyntaxError> {
             (op, at) = (Op::Is, at + 1);
         } else if line[at..].starts_with('*') {
             (op, at) = (Op::EndsWith, at + 1);
+        } else if line[at..].starts_with('~') {
+            (op, at) = (Op::RegexNormal, at + 1);
         }
     }
     let (mut text, quoted, mut end) = text(line, at)?;
@@ -260,4 +351,25 @@ fn field_name(text: &str) -> Option<&str> {
         && !rest.starts_with("://")
         && name.starts_with(|c: char| c.is_ascii_alphabetic());
     is_field.then_some(name)
+}
+
+/// A property that no standard has a field for.
+fn is_extension(name: &str) -> bool {
+    name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"))
+        && name.len() > 2
+        && matches!(Subject::property(name), Subject::Property(_))
+}
+
+/// Has it as many digits as a number that can be called?
+fn is_whole_number(text: &str) -> bool {
+    phone_digits(text).is_some_and(|digits| digits.len() >= WHOLE_NUMBER)
+}
+
+/// `1970-02-28` is a day before it is a number.
+fn is_date(text: &str) -> bool {
+    let parts: Vec<usize> = text
+        .split('-')
+        .map(|part| if part.bytes().all(|byte| byte.is_ascii_digit()) { part.len() } else { 0 })
+        .collect();
+    parts == [4, 2, 2]
 }

@@ -4,7 +4,7 @@
 //! plan may be coarse, and it is right as long as it leaves nothing out. What no index can narrow (a
 //! negation, a field that is not indexed) is a scan, and `--explain` says so.
 
-use crate::contact::{Needle, phone_digits};
+use crate::contact::{Needle, looked_at, phone_digits};
 use crate::query::{Op, Query, Subject, Test};
 use larder_format::field::{Field, Kind};
 use larder_format::fold::fold;
@@ -180,9 +180,12 @@ fn candidates(query: &Query) -> Narrow {
         },
         Query::Test(test) => match test.subject {
             Subject::Nothing => Narrow::Nothing,
-            Subject::Field(field) => of_field(field, test),
+            Subject::Field(field) => of_fields(looked_at(field), test),
             Subject::Any => of_any(test),
+            Subject::Property(_) => Narrow::All,
         },
+        Query::Uids(uids) if uids.is_empty() => Narrow::Nothing,
+        Query::Uids(uids) => of_uids(uids),
     }
 }
 
@@ -253,6 +256,53 @@ fn both(mut a: Candidates, b: Candidates) -> Candidates {
     a
 }
 
+/// The look-up goes by the unique index over collection and UID.
+fn of_uids(uids: &[String]) -> Narrow {
+    let select = "SELECT id FROM item WHERE collection IN (SELECT id FROM collection)
+        AND uid IN (SELECT value FROM json_each(?))";
+    let list: Vec<String> = uids.iter().map(|uid| json_string(uid)).collect();
+    let values = vec![(
+        select,
+        vec![Value::Text(format!("[{}]", list.join(",")))],
+        format!("item: one of {} UIDs", uids.len()),
+    )];
+    let breadth = Breadth::OneValue;
+    Narrow::To(Candidates { breadth, look_ups: 1, text: None, values })
+}
+
+fn json_string(text: &str) -> String {
+    let mut json = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => json.extend(['\\', c]),
+            c if c < ' ' => json.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => json.push(c),
+        }
+    }
+    json.push('"');
+    json
+}
+
+/// Any of the fields may pass: their candidates together.
+fn of_fields(fields: &[&'static Field], test: &Test) -> Narrow {
+    let mut whole: Option<Candidates> = None;
+    for field in fields {
+        match of_field(field, test) {
+            Narrow::Nothing => {}
+            Narrow::All => return Narrow::All,
+            // What is asked for as text is the same for each field.
+            Narrow::To(next) if next.is_text() => return Narrow::To(next),
+            Narrow::To(next) => {
+                whole = Some(match whole {
+                    None => next,
+                    Some(whole) => both(whole, next),
+                });
+            }
+        }
+    }
+    whole.map_or(Narrow::Nothing, Narrow::To)
+}
+
 fn of_field(field: &'static Field, test: &Test) -> Narrow {
     // UIDs are compared byte by byte; that folding leaves nothing out is sure for ASCII only.
     let exact = field.kind == Kind::Uid && !test.text.is_ascii();
@@ -263,7 +313,11 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
         // A value of nothing but accents is folded to nothing, and is there all the same.
         Op::Is if folded.is_empty() => Narrow::All,
         Op::Exists => present(field),
-        _ if folded.is_empty() => present(field),
+        Op::ExistsVcard => Narrow::All,
+        Op::RegexNormal | Op::RegexRaw => Narrow::All,
+        Op::EqPhone | Op::EqPhoneNational | Op::EqPhoneShort => Narrow::All,
+        // Where the field is missing, an empty text is found all the same.
+        _ if folded.is_empty() => Narrow::All,
         Op::Is if whole => {
             let value = Entry::kept(&folded);
             let words = format!("{} is {value:?}", field.name);
@@ -276,7 +330,7 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
             )
         }
         Op::BeginsWith if whole => beginning_of(field.id, field.name, &folded),
-        Op::Contains => anywhere(&folded, phone_digits(&test.text).as_deref()),
+        Op::Contains => in_order(&folded, phone_digits(&test.text).as_deref()),
         // Not found by its whole value, it is found by its trigrams.
         Op::Is | Op::BeginsWith | Op::EndsWith => anywhere(&folded, None),
     }
@@ -289,11 +343,14 @@ fn indexed(field: &'static Field) -> Option<&'static Field> {
 
 fn of_any(test: &Test) -> Narrow {
     let folded = fold(&test.text);
-    if test.op == Op::Exists || folded.is_empty() || !test.text.is_ascii() {
+    if folded.is_empty() || !test.text.is_ascii() {
         return Narrow::All;
     }
-    let number = if test.op == Op::Contains { phone_digits(&test.text) } else { None };
-    anywhere(&folded, number.as_deref())
+    match test.op {
+        Op::Contains => in_order(&folded, phone_digits(&test.text).as_deref()),
+        Op::Is | Op::BeginsWith | Op::EndsWith => anywhere(&folded, None),
+        _ => Narrow::All,
+    }
 }
 
 /// Each field that an item has is noted by an empty value.
@@ -326,7 +383,16 @@ fn beginning_of(field: u16, name: &str, text: &str) -> Narrow {
 
 /// Texts shorter than three characters are in no trigram.
 fn anywhere(text: &str, number: Option<&str>) -> Narrow {
-    match (all_trigrams(text), number.and_then(all_trigrams)) {
+    either(all_trigrams(text), number)
+}
+
+/// A blank stands for anything: only what is between blanks is sure to be there.
+fn in_order(text: &str, number: Option<&str>) -> Narrow {
+    either(trigrams(text, |trigram| !trigram.contains(' ')), number)
+}
+
+fn either(text: Option<String>, number: Option<&str>) -> Narrow {
+    match (text, number.and_then(all_trigrams)) {
         (None, _) => Narrow::All,
         (Some(text), None) => Candidates::text(text),
         (Some(text), Some(number)) => Candidates::text(format!("({text}) OR ({number})")),
@@ -335,10 +401,15 @@ fn anywhere(text: &str, number: Option<&str>) -> Narrow {
 
 /// An FTS5 expression that holds where all trigrams of the text do.
 fn all_trigrams(text: &str) -> Option<String> {
+    trigrams(text, |_| true)
+}
+
+fn trigrams(text: &str, is_sure: fn(&str) -> bool) -> Option<String> {
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let mut trigrams: Vec<String> = starts
         .windows(4)
         .map(|window| &text[window[0]..window[3]])
+        .filter(|trigram| is_sure(trigram))
         .rev()
         .take(TRIGRAMS)
         .map(|trigram| format!("\"{}\"", trigram.replace('"', "\"\"")))

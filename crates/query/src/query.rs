@@ -1,7 +1,10 @@
 //! The question itself, whichever way it was written.
 
-use larder_format::field::Field;
+use larder_format::field::{Field, Kind};
 use std::fmt;
+
+/// So many UIDs among alternatives are a set.
+const SET: usize = 16;
 
 /// A question about items.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +20,18 @@ pub enum Query {
     /// A free word, or a quoted phrase: looked for in names, nicknames, organisations, e-mail addresses and phone
     /// numbers. One or two letters are the beginning of a word, anything longer is found anywhere.
     Word(String),
+    /// What has one of these UIDs, byte by byte; made by [`Query::uids`], in order and each once.
+    Uids(Vec<String>),
     /// A test of one field.
     Test(Test),
+}
+
+/// What a question is read with, besides its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The region (`AT`) that phone numbers are written for, where a question names none. `None`: numbers without
+    /// a country are compared by their digits.
+    pub region: Option<String>,
 }
 
 /// A test of one field: true if any of its values passes.
@@ -28,17 +41,76 @@ pub struct Test {
     pub subject: Subject,
     /// How it is compared.
     pub op: Op,
-    /// With what; not used by [`Op::Exists`].
+    /// With what; not used by [`Op::Exists`] and [`Op::ExistsVcard`].
     pub text: String,
+    /// The region that phone numbers are written for; only used by [`Op::EqPhone`] and its like.
+    pub region: Option<String>,
+}
+
+impl Query {
+    /// What has one of these UIDs.
+    #[must_use]
+    pub fn uids(mut uids: Vec<String>) -> Query {
+        uids.sort_unstable();
+        uids.dedup();
+        Query::Uids(uids)
+    }
+
+    /// Any of these. Those that ask for a UID are brought together into a set if they are many, so that they
+    /// are looked up at once.
+    pub(crate) fn any(any: Vec<Query>) -> Query {
+        if any.iter().filter(|query| query.wanted_uid().is_some()).count() < SET {
+            return Query::Or(any);
+        }
+        let set = any.iter().filter_map(Query::wanted_uid).map(str::to_string).collect();
+        let mut any: Vec<Query> =
+            any.into_iter().filter(|query| query.wanted_uid().is_none()).collect();
+        any.push(Query::uids(set));
+        if any.len() == 1 { any.swap_remove(0) } else { Query::Or(any) }
+    }
+
+    /// The UID that it asks for, if it asks for nothing else.
+    fn wanted_uid(&self) -> Option<&str> {
+        match self {
+            Query::Test(Test { subject: Subject::Field(field), op: Op::Is, text, .. })
+                if field.kind == Kind::Uid =>
+            {
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Subject {
+    /// A property of the vCard by its name; nothing, if no property can have such a name.
+    #[must_use]
+    pub fn property(name: &str) -> Subject {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/');
+        match !name.is_empty() && name.chars().all(is_name) {
+            true => Subject::Property(name.to_string()),
+            false => Subject::Nothing,
+        }
+    }
+}
+
+impl Test {
+    /// A test of a subject, with a text.
+    #[must_use]
+    pub fn new(subject: Subject, op: Op, text: impl Into<String>) -> Test {
+        Test { subject, op, text: text.into(), region: None }
+    }
 }
 
 /// What a test looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Subject {
-    /// A field of the table.
+    /// A field of the table; of `full_name`, also the family name, the given name and the nicknames.
     Field(&'static Field),
-    /// Any indexed field (`x-evolution-any-field`); photos, sounds and keys are never looked at.
+    /// A property of the vCard, by its name in any case: each of its components; made by [`Subject::property`].
+    Property(String),
+    /// Any indexed field (`x-evolution-any-field`); UIDs, photos, sounds and keys are never looked at.
     Any,
     /// A name that no field has: such a test matches nothing, as in evolution-data-server.
     Nothing,
@@ -48,8 +120,9 @@ pub enum Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Op {
-    /// The text is in the value; of a phone number, also its digits among the value's digits. An empty text:
-    /// the field is there.
+    /// The text is in the value; the first blank behind a word stands for anything. Of a phone number, also its
+    /// digits among the value's digits. An empty text is in every contact, unless the field is a list that has
+    /// no values.
     Contains,
     /// The value is the text.
     Is,
@@ -59,6 +132,18 @@ pub enum Op {
     EndsWith,
     /// The field is there and not empty.
     Exists,
+    /// The first value of the first such property is not empty.
+    ExistsVcard,
+    /// The folded value matches this regular expression, somewhere.
+    RegexNormal,
+    /// The value as it is matches this regular expression, somewhere.
+    RegexRaw,
+    /// The value is this phone number, and both name their country.
+    EqPhone,
+    /// The value is this phone number; a country that only one names is not compared.
+    EqPhoneNational,
+    /// The value is this phone number, or one of them ends with the other.
+    EqPhoneShort,
 }
 
 impl Op {
@@ -71,7 +156,26 @@ impl Op {
             Op::BeginsWith => "beginswith",
             Op::EndsWith => "endswith",
             Op::Exists => "exists",
+            Op::ExistsVcard => "exists_vcard",
+            Op::RegexNormal => "regex_normal",
+            Op::RegexRaw => "regex_raw",
+            Op::EqPhone => "eqphone",
+            Op::EqPhoneNational => "eqphone_national",
+            Op::EqPhoneShort => "eqphone_short",
         }
+    }
+
+    /// Is there nothing to compare with?
+    pub(crate) fn is_presence(self) -> bool {
+        matches!(self, Op::Exists | Op::ExistsVcard)
+    }
+
+    pub(crate) fn is_pattern(self) -> bool {
+        matches!(self, Op::RegexNormal | Op::RegexRaw)
+    }
+
+    pub(crate) fn is_phone(self) -> bool {
+        matches!(self, Op::EqPhone | Op::EqPhoneNational | Op::EqPhoneShort)
     }
 }
 
@@ -79,6 +183,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Subject::Field(field) => field.name,
+            Subject::Property(name) => name,
             Subject::Any => "x-evolution-any-field",
             Subject::Nothing => "x-larder-no-field",
         })
@@ -86,7 +191,7 @@ impl fmt::Display for Subject {
 }
 
 impl fmt::Display for Query {
-    /// Writes the question as an S-expression; `word` is ours, the rest is evolution-data-server's.
+    /// Writes the question as an S-expression; `word` and `uids` are ours, the rest is evolution-data-server's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, name: &str, of: &[Query]| {
             write!(f, "({name}")?;
@@ -101,11 +206,20 @@ impl fmt::Display for Query {
             Query::Or(of) => list(f, "or", of),
             Query::Not(query) => write!(f, "(not {query})"),
             Query::Word(word) => write!(f, "(word {})", quoted(word)),
-            Query::Test(Test { subject, op: Op::Exists, .. }) => {
-                write!(f, "(exists {})", quoted(&subject.to_string()))
+            Query::Uids(uids) => {
+                f.write_str("(uids")?;
+                uids.iter().try_for_each(|uid| write!(f, " {}", quoted(uid)))?;
+                f.write_str(")")
             }
-            Query::Test(Test { subject, op, text }) => {
-                write!(f, "({} {} {})", op.name(), quoted(&subject.to_string()), quoted(text))
+            Query::Test(Test { subject, op, text, region }) => {
+                write!(f, "({} {}", op.name(), quoted(&subject.to_string()))?;
+                if !op.is_presence() {
+                    write!(f, " {}", quoted(text))?;
+                }
+                if let Some(region) = region {
+                    write!(f, " {}", quoted(region))?;
+                }
+                f.write_str(")")
             }
         }
     }

@@ -171,18 +171,42 @@ fn one_test() -> impl Strategy<Value = Query> {
         8 => (0..FIELDS.len()).prop_map(|row| Subject::Field(&FIELDS[row])),
         8 => select(names).prop_map(|name| Subject::Field(larder_format::field::field(name).unwrap())),
         2 => Just(Subject::Any),
+        2 => select(&["N", "x-unknown", "TEL", "Categories", "X-NONE"][..])
+            .prop_map(|name| Subject::Property(name.to_string())),
         1 => Just(Subject::Nothing),
     ];
     let op = select(vec![Op::Contains, Op::Is, Op::BeginsWith, Op::EndsWith, Op::Exists]);
-    (subject, op, text()).prop_map(|(subject, op, text)| {
+    let plain = (subject.clone(), op, text()).prop_map(|(subject, op, text)| {
         let text = if op == Op::Exists { String::new() } else { text };
-        Query::Test(Test { subject, op, text })
-    })
+        Query::Test(Test::new(subject, op, text))
+    });
+    let numbers =
+        &["+43 664 1234567", "0664/1234567", "664 123", "06641234567", "123", "++", "anna"];
+    let regions = &[None, Some("AT"), Some("US"), Some("RU")];
+    let phone = select(vec![Op::EqPhone, Op::EqPhoneNational, Op::EqPhoneShort]);
+    let phone = (subject.clone(), phone, select(&numbers[..]), select(&regions[..])).prop_map(
+        |(subject, op, number, region)| {
+            let region = region.map(str::to_string);
+            Query::Test(Test { region, ..Test::new(subject, op, number) })
+        },
+    );
+    let patterns = &["an+a", "^m.*e$", "", "\\d{3}", "[[:upper:]]", "王|小", ".", "a\\\\", "^$"];
+    let regex = select(vec![Op::RegexNormal, Op::RegexRaw]);
+    let regex = (subject, regex, select(&patterns[..]))
+        .prop_map(|(subject, op, pattern)| Query::Test(Test::new(subject, op, pattern)));
+    let vcard = select(&["N", "tel", "X-UNKNOWN", "X-NONE", "EMAIL"][..]).prop_map(|name| {
+        Query::Test(Test::new(Subject::Property(name.to_string()), Op::ExistsVcard, ""))
+    });
+    prop_oneof![20 => plain, 3 => phone, 3 => regex, 1 => vcard]
+}
+
+fn some_uids() -> impl Strategy<Value = Query> {
+    let uid = prop_oneof![4 => (0..12).prop_map(|n| format!("u{n}")), 1 => text()];
+    vec(uid, 0..5).prop_map(Query::uids)
 }
 
 fn query() -> impl Strategy<Value = Query> {
-    let leaf =
-        prop_oneof![6 => text().prop_map(Query::Word), 10 => one_test(), 1 => Just(Query::All)];
+    let leaf = prop_oneof![6 => text().prop_map(Query::Word), 12 => one_test(), 1 => some_uids(), 1 => Just(Query::All)];
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
             3 => vec(inner.clone(), 0..4).prop_map(Query::And),
@@ -303,8 +327,13 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_a_parser_panic(text in "\\PC{0,40}", sexp in "[()a-z\"\\\\# -]{0,60}") {
-        for text in [text, sexp] {
+    fn no_text_makes_a_parser_panic(
+        text in "\\PC{0,40}",
+        sexp in "[()a-z\"\\\\# -]{0,60}",
+        calls in vec(select(CALLS), 0..12),
+        words in vec(select(WORDS), 0..12),
+    ) {
+        for text in [text, sexp, calls.join(" "), words.concat()] {
             for parsed in [Query::parse(&text), Query::parse_sexp(&text)] {
                 match parsed {
                     Ok(query) => prop_assert_eq!(Query::parse_sexp(&query.to_string()), Ok(query)),
@@ -315,18 +344,94 @@ proptest! {
     }
 }
 
+const CALLS: &[&str] = &[
+    "(and",
+    "(or",
+    "(not",
+    "(contains",
+    "(is",
+    "(exists",
+    "(exists_vcard",
+    "(eqphone",
+    "(eqphone_short",
+    "(regex_normal",
+    "(regex_raw",
+    "(uids",
+    "(word",
+    "contains",
+    ")",
+    "))",
+    "#t",
+    "#f",
+    "\"id\"",
+    "\"phone\"",
+    "\"X-FOO\"",
+    "\"AT\"",
+    "\"(a|b)*\"",
+    "\"[\"",
+    "\"+43 664 1234567\"",
+    "\"\\x\"",
+    "\"ä\"",
+    "\"",
+];
+const WORDS: &[&str] = &[
+    " ",
+    " ",
+    "anna",
+    "0664",
+    "123",
+    "45 67",
+    "+43",
+    "-",
+    "/",
+    ":",
+    "uid",
+    "phone:",
+    "x-foo:",
+    "any:",
+    "has:",
+    "~",
+    "=",
+    "*",
+    ",",
+    "(",
+    ")",
+    "[",
+    "\"",
+    "\\",
+    "or",
+    "not",
+    "ä",
+    "é",
+    "1970-02-28",
+    "\u{ff11}",
+];
+
 /// A part of a search line.
 fn typed() -> impl Strategy<Value = String> {
-    let field =
-        select(&["name", "email", "phone", "uid", "any", "note", "birthday", "has", "nofield"][..]);
+    let field = select(
+        &[
+            "name",
+            "email",
+            "phone",
+            "uid",
+            "any",
+            "note",
+            "birthday",
+            "has",
+            "x-unknown",
+            "nofield",
+        ][..],
+    );
     let quoted = |text: String| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     prop_oneof![
         4 => text(),
         3 => text().prop_map(quoted),
-        3 => (field.clone(), select(&["", "=", "*"][..]), text())
+        3 => (field.clone(), select(&["", "=", "*", "~", "a,"][..]), text())
             .prop_map(|(field, op, text)| format!("{field}:{op}{text}")),
-        2 => (field, select(&["", "=", "*"][..]), text(), select(&["", "*"][..]))
+        2 => (field, select(&["", "=", "*", "~"][..]), text(), select(&["", "*"][..]))
             .prop_map(move |(field, op, text, star)| format!("{field}:{op}{}{star}", quoted(text))),
+        1 => select(&["+43 664 1234567", "0664/1234567", "06641234567"][..]).prop_map(move |number: &str| quoted(number.into())),
         2 => select(&["or", "and", "not", "-", "(", ")", "has:email", "-has:phone", "--a"][..]).prop_map(str::to_string),
     ]
 }

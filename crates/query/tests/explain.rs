@@ -50,7 +50,7 @@ fn plans_in_words_and_what_they_cost() {
     check("anna or -bob", "scan: test every item", [8, 8, 7]);
     check("小", "scan: test every item", [8, 8, 1]);
     let nothing =
-        find(&reader, &ask(Query::parse_sexp("(exists \"nonsense\")").unwrap())).unwrap().explain;
+        find(&reader, &ask(Query::parse_sexp("(exists \"no name\")").unwrap())).unwrap().explain;
     assert_eq!(
         (nothing.plan, nothing.visited, nothing.tested),
         (vec!["nothing can match".into()], 0, 0)

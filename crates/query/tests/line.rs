@@ -40,8 +40,50 @@ fn lines_and_what_they_mean() {
     check("email:=a@b.example", r#"(is "email" "a@b.example")"#);
     check("email:anna*", r#"(beginswith "email" "anna")"#);
     check("email:*.org", r#"(endswith "email" ".org")"#);
-    check("email:*", r#"(endswith "email" "")"#);
-    check("email:", r#"(contains "email" "")"#);
+    check("email:*", r#"(exists "email")"#);
+    check("email:", r#"(exists "email")"#);
+    check("email:\"\"*", r#"(exists "email")"#);
+    check("note:=", r#"(is "note" "")"#);
+    check("note:~^b.d$", r#"(regex_normal "note" "^b.d$")"#);
+    check(r#"note:~"a (b|c)""#, r#"(regex_normal "note" "a (b|c)")"#);
+    check("note:\"~a\"", r#"(contains "note" "~a")"#);
+    check("X-Foo:bar", r#"(contains "X-Foo" "bar")"#);
+    check("x-foo:=bar", r#"(is "x-foo" "bar")"#);
+    check("has:X-FOO", r#"(exists "X-FOO")"#);
+    check("uid:a", r#"(contains "uid" "a")"#);
+    check("uid:b,a,b,", r#"(uids "a" "b")"#);
+    check("uid:=a,b", r#"(is "uid" "a,b")"#);
+    check("uid:\"a,b\"", r#"(contains "uid" "a,b")"#);
+    check("uid:,", "(uids)");
+    let many: Vec<String> = (10..40).map(|n| format!("uid:={n}")).collect();
+    check(
+        &many.join(" or "),
+        &format!("(uids{})", (10..40).map(|n| format!(" \"{n}\"")).collect::<String>()),
+    );
+    // A whole number is a number, too; less than seven digits are not.
+    check(
+        "0664/1234567",
+        r#"(or (word "0664/1234567") (eqphone_national "phone" "0664/1234567"))"#,
+    );
+    check(
+        "-+436641234567",
+        r#"(not (or (word "+436641234567") (eqphone_national "phone" "+436641234567")))"#,
+    );
+    check(
+        "mobile:=1234567",
+        r#"(or (is "mobile_phone" "1234567") (eqphone_national "mobile_phone" "1234567"))"#,
+    );
+    check(
+        "anna 0664 123 45",
+        r#"(and (word "anna") (or (and (word "0664") (word "123") (word "45")) (eqphone_national "phone" "0664 123 45")))"#,
+    );
+    check("0664 \"123\" 45", r#"(and (word "0664") (word "123") (word "45"))"#);
+    check("0664 12", r#"(and (word "0664") (word "12"))"#);
+    check("12 / 12", r#"(and (word "12") (word "/") (word "12"))"#);
+    check("123456", r#"(word "123456")"#);
+    check("1970-02-28", r#"(word "1970-02-28")"#);
+    check("note:1234567", r#"(contains "note" "1234567")"#);
+    check("phone:1234567*", r#"(beginswith "phone" "1234567")"#);
     check(r#"note:"100% wool""#, r#"(contains "note" "100% wool")"#);
     check(r#"note:="blue""#, r#"(is "note" "blue")"#);
     check(r#"note:"blue"*"#, r#"(beginswith "note" "blue")"#);
@@ -80,6 +122,11 @@ fn lines_that_mean_nothing() {
         "there is no field \"zzzzzzzz\" (at character 1 of the query)",
         "larder fields",
     );
+    check(
+        "has:x-foo:",
+        "there is no field \"x-foo:\" (at character 1 of the query)",
+        "larder fields",
+    );
     check("(a", "a \"(\" that is not closed (at character 1 of the query)", "add a \")\"");
     check("a)", "a \")\" that closes nothing (at character 2 of the query)", "remove it");
     check(")", "a \")\" that closes nothing (at character 1 of the query)", "remove it");
@@ -95,6 +142,12 @@ fn lines_that_mean_nothing() {
     );
     check("a or", "\"or\" needs a term on both sides (at character 3 of the query)", "quote it");
     check("or a", "\"or\" needs a term on both sides (at character 1 of the query)", "quote it");
+    check(
+        "anna note:~[a",
+        "the pattern \"[a\" cannot be used: unclosed character class (at character 6 of the query)",
+        "quote it",
+    );
+    check(&"a ".repeat(20_000), "more than 16384 words (at character 32769 of the query)", "");
     check(&"(".repeat(200), "nested too deeply (at character 101 of the query)", "");
     check(&"not ".repeat(200), "nested too deeply (at character 401 of the query)", "");
 }

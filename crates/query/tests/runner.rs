@@ -9,9 +9,11 @@
 mod agree;
 mod answer;
 mod book;
+mod eds_functions;
 mod explain;
 mod line;
 mod sexp;
+mod words;
 
 #[test]
 fn no_file_of_tests_is_forgotten() {

@@ -1,0 +1,113 @@
+//! Phone numbers: is what one person wrote the number that another one wrote?
+//!
+//! `0664/123 45 67`, `+43 (664) 1234567` and `0043-664-1234567` are one number, and only the numbering plans of
+//! the countries say so. They come from Google's libphonenumber, through one crate, behind the feature
+//! `phone`; without it, only digits are compared. Nothing here formats or validates numbers.
+//!
+//! How two numbers compare follows evolution-data-server, and so libphonenumber's `IsNumberMatch`: a country
+//! that the writer left out is unknown, even where a region helped to read the number.
+
+#[cfg(not(feature = "phone"))]
+mod disabled;
+#[cfg(feature = "phone")]
+mod enabled;
+
+#[cfg(not(feature = "phone"))]
+use disabled as plans;
+#[cfg(feature = "phone")]
+use enabled as plans;
+
+use crate::fold::digits;
+
+/// Longer texts are no numbers (libphonenumber's limit).
+const MAX_TEXT: usize = 250;
+/// The fewest and the most digits of a number within a country (libphonenumber's limits).
+const DIGITS: std::ops::RangeInclusive<usize> = 2..=17;
+
+/// A phone number as it is compared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Number {
+    /// The country's calling code, if it was written: 0 is unknown.
+    pub country: u16,
+    /// The number within the country: ASCII digits, without zeros in front.
+    pub national: String,
+    /// The extension behind it; mostly empty.
+    pub extension: String,
+}
+
+/// How well two numbers agree, from not at all to entirely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Match {
+    /// They are two numbers.
+    None,
+    /// One ends with the other, or only one has an extension; the countries do not differ.
+    Short,
+    /// The numbers within the country are the same, and a country is unknown.
+    National,
+    /// Country, number and extension are the same, and both are known.
+    Exact,
+}
+
+impl Number {
+    /// Reads a number. `region`, the two letters of a country (`AT`), says how numbers are written where no
+    /// country is: which digits one dials before them (`0`, in Russia `8`), and before a country (`00`, in
+    /// America `011`). Without a region those are `0` and `00`. `None`: it is no number.
+    #[must_use]
+    pub fn parse(text: &str, region: Option<&str>) -> Option<Number> {
+        if text.len() > MAX_TEXT {
+            return None;
+        }
+        plans::parse(text, region)
+    }
+
+    /// How well the two agree.
+    #[must_use]
+    pub fn compare(&self, other: &Number) -> Match {
+        let both_known = self.country != 0 && other.country != 0;
+        let extensions = self.extension != other.extension;
+        if (extensions && !self.extension.is_empty() && !other.extension.is_empty())
+            || (both_known && self.country != other.country)
+        {
+            return Match::None;
+        }
+        if !extensions && self.national == other.national {
+            return if both_known { Match::Exact } else { Match::National };
+        }
+        let ends =
+            self.national.ends_with(&other.national) || other.national.ends_with(&self.national);
+        if ends { Match::Short } else { Match::None }
+    }
+}
+
+/// Names the numbering plans that [`Number::parse`] reads by. Whoever stores parsed numbers stores this with
+/// them, and the region, and reads them again when either changes.
+#[must_use]
+pub fn fingerprint() -> &'static str {
+    plans::FINGERPRINT
+}
+
+/// Has it nothing in it but digits and what people write between them? It may be part of a number, then, or
+/// empty.
+#[must_use]
+pub fn looks_like_number(text: &str) -> bool {
+    const BETWEEN: &str = "+＋-‐‑‒–—−－()（）[].．·,/／~";
+    text.chars().all(|c| c.is_numeric() || c.is_whitespace() || BETWEEN.contains(c))
+}
+
+/// Are these the two letters of a region whose numbering plan is known?
+#[must_use]
+pub fn is_region(region: &str) -> bool {
+    plans::is_region(region)
+}
+
+/// Reads a number by its digits alone, with `0` before it or `00` or `+` before the country, whose code
+/// cannot be told from the rest.
+fn by_digits(text: &str) -> Option<Number> {
+    let digits = digits(text);
+    let national = digits.trim_start_matches('0');
+    (looks_like_number(text) && DIGITS.contains(&national.len())).then(|| Number {
+        country: 0,
+        national: national.to_string(),
+        extension: String::new(),
+    })
+}

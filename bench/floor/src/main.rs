@@ -7,7 +7,7 @@
 //! * `copy`: the bytes into one file, one `fsync`; cards are not counted. No design that keeps what it was given does less.
 //! * `plain`: for each card a row of bytes, an item row, and 18 rows of keys that are just parts of the
 //!   bytes; for each batch a log row. What any store on SQLite pays.
-//! * `same`: exactly the rows that Larder writes, in Larder's schema, but for its bookkeeping of operations.
+//! * `same`: what Larder says of each card, as rows of B-trees and an FTS5 table of trigrams: the usual way.
 //!   Parsing is not part of the time that is printed: what is left is SQLite.
 //!
 //! It is no part of Larder, and the one program besides `larder-store` that names rusqlite: a floor that went
@@ -16,8 +16,12 @@
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
-use larder_store::{Deriver, Entry};
+use larder_format::contact::Contact;
+use larder_format::field::{FIELDS, Kind, field};
+use larder_format::fold::{digits, fold, words};
+use larder_store::{Deriver, SORT_FIELDS, SUFFIX_FIELDS, VALUE_FIELDS};
 use rusqlite::Connection;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{BufReader, Read as _, Write as _};
@@ -212,14 +216,62 @@ struct Same {
     deriver: Deriver,
 }
 
+/// What Larder's index says of a card, as rows: values from both ends, beginnings of words, ends of numbers, presence;
+/// the text for trigrams; sort keys.
+struct Derived {
+    values: Vec<(u16, String)>,
+    text: String,
+    sort: Vec<(u16, Vec<u8>)>,
+}
+
+/// Added to a field's number for values from their ends, and for the ends of phone numbers.
+const ENDS: u16 = 1000;
+const NUMBERS: u16 = 2000;
+
+impl Derived {
+    fn of(card: &[u8], deriver: &Deriver) -> Derived {
+        let card = Contact::parse(card);
+        let (mut values, mut text) = (BTreeSet::new(), String::new());
+        for field in FIELDS.iter().filter(|field| field.indexed) {
+            for value in card.values(field) {
+                let folded = fold(&value).into_owned();
+                values.insert((field.id, String::new()));
+                if SUFFIX_FIELDS.contains(&field.name) {
+                    values.insert((field.id + ENDS, folded.chars().rev().collect()));
+                }
+                if field.words {
+                    let short = |word: &str| (0, word.chars().take(2).collect());
+                    values.extend(words(&folded).map(short));
+                }
+                if field.kind == Kind::Phone {
+                    let last = digits(&folded).chars().rev().take(7).collect();
+                    values.insert((field.id + NUMBERS, last));
+                    text.push_str(&digits(&folded));
+                    text.push('\n');
+                }
+                text.push_str(&folded);
+                text.push('\n');
+                if VALUE_FIELDS.contains(&field.name) {
+                    values.insert((field.id, folded));
+                }
+            }
+        }
+        let key = |name: &&str| {
+            let field = field(name)?;
+            Some((field.id, deriver.sort_key(&card.first(field).unwrap_or_default())))
+        };
+        let sort = SORT_FIELDS.iter().filter_map(key).collect();
+        Derived { values: values.into_iter().collect(), text, sort }
+    }
+}
+
 impl Keep for Same {
-    type Row = (Vec<u8>, Entry);
+    type Row = (Vec<u8>, Derived);
 
     const SCHEMA: &str = "
         CREATE TABLE item(id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, kind INTEGER NOT NULL,
           uid TEXT NOT NULL, recurrence TEXT NOT NULL, derived_uid INTEGER NOT NULL, handle BLOB NOT NULL,
           seq INTEGER NOT NULL, ordinal INTEGER NOT NULL) STRICT;
-        CREATE UNIQUE INDEX item_uid ON item(collection, uid, recurrence);
         CREATE UNIQUE INDEX item_handle ON item(handle);
         CREATE UNIQUE INDEX item_seq ON item(seq, ordinal);
         CREATE TABLE source(item INTEGER PRIMARY KEY, bytes BLOB, blob BLOB) STRICT;
@@ -236,7 +288,7 @@ impl Keep for Same {
     }
 
     fn prepare(&self, card: &[u8]) -> Self::Row {
-        (card.to_vec(), self.deriver.entry_of(card))
+        (card.to_vec(), Derived::of(card, &self.deriver))
     }
 
     fn write(&self, conn: &Connection, seq: i64, first: i64, rows: Vec<Self::Row>) -> Outcome<()> {

@@ -93,7 +93,7 @@ fn how_it_was_found() {
     let home = Home::with_book();
     assert_snapshot!(home.run(&["find", "--explain", "anna"]).shown(), @r#"
     query     (word "anna")
-    plan      idx_text: "ann" AND "nna"
+    plan      index: "ann" and "nna"
     order     sort keys of file_as made for each match
     visited   1 row of the index, or of the scan
     tested    1 item parsed, and compared with the query

@@ -70,11 +70,6 @@ impl Matcher {
     }
 }
 
-/// Does the card answer the question? For one card; a [`Matcher`] is for many.
-pub(crate) fn matches(query: &Query, card: &Contact<'_>) -> bool {
-    Matcher::new(query).matches(card)
-}
-
 impl Node {
     fn of(query: &Query) -> Node {
         match query {

@@ -1,13 +1,13 @@
-//! One question for every kind of item: parsed from text, planned to SQL, run in place.
+//! One question for every kind of item: parsed from text, planned for the index, run in place.
 //!
 //! A [`Query`] is written in two ways that give the same value: the search line that people type
 //! ([`Query::parse`]) and the S-expressions of evolution-data-server ([`Query::parse_sexp`]). [`find`] lets
-//! the planner turn what the indexes can answer into SQL, and tests each candidate's own bytes; [`walk`]
+//! the planner look up what the index can answer, and tests each candidate's own bytes; [`walk`]
 //! answers the same by testing every item. For any store and any question the two agree: the one
 //! property that this crate's tests are about.
 //!
 //! This crate is not the store: it names no file and no SQLite, and passes through
-//! [`larder_store::Reader::rows`]. It is apart so that any Rust program can read a store in place with it.
+//! [`larder_store::Reader::look_up`]. It is apart so that any Rust program can read a store in place with it.
 
 mod contact;
 mod error;

@@ -6,6 +6,9 @@ use std::fmt;
 /// So many UIDs among alternatives are a set.
 const SET: usize = 16;
 
+/// How [`Subject::Nothing`] is written: there is no such property.
+const NO_FIELD: &str = "x-larder-no-field";
+
 /// A question about items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Query {
@@ -87,7 +90,7 @@ impl Subject {
     #[must_use]
     pub fn property(name: &str) -> Subject {
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/');
-        match !name.is_empty() && name.chars().all(is_name) {
+        match !name.is_empty() && name != NO_FIELD && name.chars().all(is_name) {
             true => Subject::Property(name.to_string()),
             false => Subject::Nothing,
         }
@@ -185,7 +188,7 @@ impl fmt::Display for Subject {
             Subject::Field(field) => field.name,
             Subject::Property(name) => name,
             Subject::Any => "x-evolution-any-field",
-            Subject::Nothing => "x-larder-no-field",
+            Subject::Nothing => NO_FIELD,
         })
     }
 }

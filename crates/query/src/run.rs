@@ -4,13 +4,13 @@
 //! transactions. So an answer that is read slowly holds nothing up, cards with pictures do not add up in
 //! memory, and an item that was removed in between is left out.
 
-use crate::contact::matches;
+use crate::contact::Matcher;
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::query::Query;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, field, nearest};
-use larder_store::{IndexSet, ItemHead, Reader, SORT_FIELDS, Value};
+use larder_store::{Found, ItemHead, Order, Reader, SORT_FIELDS, Value};
 
 /// Rows of items listed in one transaction.
 const PAGE: usize = 256;
@@ -63,8 +63,6 @@ pub struct Explain {
     pub plan: Vec<String>,
     /// How they were put in order, in words.
     pub order: String,
-    /// The SQL that named the candidates, if an index did.
-    pub sql: Option<String>,
     /// Rows that the index, or the scan, visited.
     pub visited: u64,
     /// Items whose bytes were parsed and tested.
@@ -80,6 +78,7 @@ pub struct Explain {
 pub struct Answer {
     rows: Vec<i64>,
     query: Query,
+    matcher: Matcher,
     collection: Option<i64>,
     /// What finding it took.
     pub explain: Explain,
@@ -116,7 +115,7 @@ impl Answer {
     ) -> Result<(), Error> {
         for &row in &self.rows {
             let Some((head, bytes)) = item(reader, row)? else { continue };
-            let still = self.query == Query::All || matches(&self.query, &Contact::parse(&bytes));
+            let still = self.query == Query::All || self.matcher.matches(&Contact::parse(&bytes));
             if still && !each(&head, &bytes) {
                 return Ok(());
             }
@@ -140,24 +139,22 @@ fn item(reader: &Reader, row: i64) -> Result<Option<(ItemHead, Vec<u8>)>, Error>
 /// # Errors
 /// An unknown collection, or what the store reports.
 pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
-    let plan = Plan::of(&find.query, reader.usable(IndexSet::Text)?);
+    let plan = Plan::of(&find.query);
     let mut answer = empty_answer(reader, find)?;
     let by_index = find.query == Query::All && sorted_by_index(reader, find, &mut answer)?;
     if !by_index {
         let mut hits = Hits::new(reader, find.sort);
-        answer.explain.plan = plan.steps();
+        answer.explain.plan = vec![plan.words()];
         match &plan {
             Plan::Nothing => {}
             Plan::Scan => scan(reader, &mut answer, &mut hits)?,
-            Plan::Index { sql, args, .. } => match rows(reader, IndexSet::Text, sql, args)? {
-                Some(rows) => {
-                    answer.explain.visited = rows.len() as u64;
-                    answer.explain.sql = Some(sql.clone());
-                    let candidates: Vec<i64> = rows.into_iter().map(|(row, _)| row).collect();
-                    test(reader, &candidates, &mut answer, &mut hits)?;
+            Plan::Index { lookup, exact, .. } => match reader.look_up(lookup)? {
+                Some(found) => {
+                    answer.explain.visited = found.read;
+                    take(reader, &found, *exact, &mut answer, &mut hits)?;
                 }
                 None => {
-                    answer.explain.plan = Plan::Scan.steps();
+                    answer.explain.plan = vec![Plan::Scan.words()];
                     scan(reader, &mut answer, &mut hits)?;
                 }
             },
@@ -169,20 +166,25 @@ pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-/// The first two numbers of what an index names. `None`: since it was found usable, somebody has begun to fill it
-/// anew, so that rows may be missing in it.
-fn rows(
+/// Takes what the index names: as it is where it is sure and no order is wanted, else by its bytes.
+fn take(
     reader: &Reader,
-    set: IndexSet,
-    sql: &str,
-    args: &[Value],
-) -> Result<Option<Vec<(i64, i64)>>, Error> {
-    let mut rows = Vec::new();
-    reader.rows(sql, args, &mut |row| {
-        rows.push((row.integer(0), row.integer(1)));
-        true
-    })?;
-    Ok(reader.usable(set)?.then_some(rows))
+    found: &Found,
+    exact: bool,
+    answer: &mut Answer,
+    hits: &mut Hits<'_>,
+) -> Result<(), Error> {
+    for candidate in &found.items {
+        if !answer.in_collection(candidate.collection) {
+            continue;
+        }
+        if exact && candidate.sure && hits.sort.is_none() {
+            hits.rows.push(candidate.row);
+        } else {
+            test(reader, candidate.row, answer, hits)?;
+        }
+    }
+    Ok(())
 }
 
 /// Answers a question by testing every item: what [`find`] has to agree with.
@@ -209,11 +211,12 @@ fn empty_answer(reader: &Reader, find: &Find) -> Result<Answer, Error> {
         }
     };
     let explain = Explain { query: find.query.to_string(), ..Explain::default() };
-    Ok(Answer { rows: Vec::new(), query: find.query.clone(), collection, explain })
+    let (query, matcher) = (find.query.clone(), Matcher::new(&find.query));
+    Ok(Answer { rows: Vec::new(), query, matcher, collection, explain })
 }
 
 fn cut(answer: &mut Answer, limit: Option<usize>) {
-    answer.explain.matched = answer.rows.len() as u64;
+    answer.explain.matched = answer.explain.matched.max(answer.rows.len() as u64);
     answer.rows.truncate(limit.unwrap_or(usize::MAX));
     answer.explain.returned = answer.rows.len() as u64;
 }
@@ -221,73 +224,60 @@ fn cut(answer: &mut Answer, limit: Option<usize>) {
 /// The whole book in stored order needs no card to be read.
 fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<bool, Error> {
     let Some(sort) = find.sort else { return Ok(false) };
-    if !SORT_FIELDS.contains(&sort.field.name) || !reader.usable(IndexSet::Sort)? {
+    if !SORT_FIELDS.contains(&sort.field.name) {
         return Ok(false);
     }
-    let direction = if sort.descending { "DESC" } else { "ASC" };
-    let sql = format!(
-        "SELECT s.item, i.collection FROM idx_sort s JOIN item i ON i.id = s.item
-         WHERE s.field = ? ORDER BY s.key {direction}, s.item ASC"
-    );
-    let args = [Value::Integer(sort.field.id.into())];
-    let Some(rows) = rows(reader, IndexSet::Sort, &sql, &args)? else { return Ok(false) };
-    answer.explain.visited = rows.len() as u64;
-    answer.rows = rows
-        .into_iter()
-        .filter(|(_, collection)| answer.in_collection(*collection))
-        .map(|(row, _)| row)
-        .collect();
-    answer.explain.plan = vec![format!("idx_sort: all by {}", sort.field.name)];
+    let collections = match answer.collection {
+        Some(row) => vec![row],
+        None => reader.collections()?.iter().map(|collection| collection.row).collect(),
+    };
+    let order = Order { field: sort.field.id, collections, backwards: sort.descending };
+    let Some(places) = reader.places(&order, None, find.limit.unwrap_or(usize::MAX))? else {
+        return Ok(false);
+    };
+    let Some((_, total)) = reader.position(&order, &[])? else { return Ok(false) };
+    answer.explain.visited = places.len() as u64;
+    answer.explain.matched = total;
+    answer.rows = places.into_iter().map(|place| place.row).collect();
+    answer.explain.plan = vec![format!("index: all by {}", sort.field.name)];
     answer.explain.order = "as the index has it".into();
-    answer.explain.sql = Some(sql);
     Ok(true)
 }
 
 /// Visits every item, a page a transaction.
 fn scan(reader: &Reader, answer: &mut Answer, hits: &mut Hits<'_>) -> Result<(), Error> {
+    let plain = answer.query == Query::All && hits.sort.is_none();
     let mut last = 0;
     loop {
         let mut page = Vec::with_capacity(PAGE);
-        let sql = "SELECT id FROM item WHERE id > ? ORDER BY id LIMIT ?";
+        let sql = "SELECT id, collection FROM item WHERE id > ? ORDER BY id LIMIT ?";
         let args = [Value::Integer(last), Value::Integer(PAGE as i64)];
         answer.explain.visited += reader.rows(sql, &args, &mut |row| {
-            page.push(row.integer(0));
+            page.push((row.integer(0), row.integer(1)));
             true
         })?;
-        let Some(&end) = page.last() else { return Ok(()) };
+        let Some(&(end, _)) = page.last() else { return Ok(()) };
         last = end;
-        test(reader, &page, answer, hits)?;
+        for (row, collection) in page {
+            if !answer.in_collection(collection) {
+                continue;
+            }
+            if plain {
+                hits.rows.push(row);
+            } else {
+                test(reader, row, answer, hits)?;
+            }
+        }
     }
 }
 
-/// Tests a page of candidates by their own bytes.
-fn test(
-    reader: &Reader,
-    page: &[i64],
-    answer: &mut Answer,
-    hits: &mut Hits<'_>,
-) -> Result<(), Error> {
-    let plain = answer.query == Query::All && hits.sort.is_none();
-    for &row in page {
-        let sql = "SELECT collection FROM item WHERE id = ?";
-        let mut there = false;
-        reader.rows(sql, &[Value::Integer(row)], &mut |row| {
-            there = answer.in_collection(row.integer(0));
-            false
-        })?;
-        if !there {
-            continue;
-        }
-        if plain {
-            hits.rows.push(row);
-            continue;
-        }
-        let Some(bytes) = reader.source(row)? else { continue };
-        let card = Contact::parse(&bytes);
-        answer.explain.tested += 1;
-        if matches(&answer.query, &card) {
-            hits.add(row, &card);
-        }
+/// Tests a candidate by its own bytes.
+fn test(reader: &Reader, row: i64, answer: &mut Answer, hits: &mut Hits<'_>) -> Result<(), Error> {
+    let Some(bytes) = reader.source(row)? else { return Ok(()) };
+    let card = Contact::parse(&bytes);
+    answer.explain.tested += 1;
+    if answer.matcher.matches(&card) {
+        hits.add(row, &card);
     }
     Ok(())
 }
@@ -325,32 +315,10 @@ impl<'a> Hits<'a> {
     fn into_rows(mut self) -> Vec<i64> {
         let descending = self.sort.is_some_and(|sort| sort.descending);
         self.keyed.sort_unstable_by(|(a, x), (b, y)| {
-            let order = if descending { b.cmp(a) } else { a.cmp(b) };
-            order.then(x.cmp(y))
+            let order = a.cmp(b).then(x.cmp(y));
+            if descending { order.reverse() } else { order }
         });
         self.rows.extend(self.keyed.into_iter().map(|(_, row)| row));
         self.rows
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use larder_store::{Options, Store};
-
-    #[test]
-    fn an_index_that_changed_since_it_was_found_usable() {
-        let scratch = tempfile::tempdir().unwrap();
-        let made = Options { create: true, ..Options::default() };
-        let reader = Store::open(scratch.path(), &made).unwrap().reader().unwrap();
-        let ask = |set, table: &str| {
-            rows(&reader, set, &format!("SELECT item FROM {table}"), &[]).unwrap()
-        };
-        assert!(reader.usable(IndexSet::Sort).unwrap());
-        // Between the question whether it is usable and the look at it, somebody fills it anew.
-        let swedish = Options { locale: Some("sv".into()), ..made };
-        Store::open(scratch.path(), &swedish).unwrap();
-        assert_eq!(ask(IndexSet::Sort, "idx_sort"), None);
-        assert_eq!(ask(IndexSet::Text, "idx_value"), Some(Vec::new()), "any order will do");
     }
 }

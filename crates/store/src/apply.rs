@@ -8,20 +8,20 @@ mod batch;
 mod collections;
 
 use crate::batch::{Applied, Change, Operation, Own};
-use crate::contact::Entry;
+use crate::contact::SortKeys;
 use crate::derived;
 use crate::error::{Error, Result, at};
 use crate::store::{Store, immediate};
-use crate::{Seq, blob, history};
+use crate::{Seq, blob, history, identity};
 use batch::Batch;
 use larder_format::contact::same_card;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// What a batch found outside the lock: per change, the batch that last changed its item, and the rows
-/// that its bytes gave.
-type Known = HashMap<usize, (Seq, Entry)>;
+/// What a batch found outside the lock: per change, the batch that last changed its item, and what its bytes are
+/// sorted by.
+type Known = HashMap<usize, (Seq, SortKeys)>;
 
 /// Why a change could not be made: SQLite's word, or our own.
 enum Trouble {
@@ -92,26 +92,18 @@ impl Store {
     /// Reads and parses what the changes will replace, before the lock is taken.
     fn look_up(&self, changes: &[Change]) -> rusqlite::Result<Known> {
         let mut known = Known::new();
-        // By name once, not by a join: SQLite prepares that anew for each value it is given.
-        let mut collections: HashMap<&str, Option<i64>> = HashMap::new();
+        let mut collections: HashMap<&str, Option<identity::Of>> = HashMap::new();
         for (index, change) in changes.iter().enumerate() {
             let found: Option<(i64, Seq)> = match change {
                 Change::Put(put) => {
-                    let collection = match collections.get(&*put.collection) {
-                        Some(known) => *known,
-                        None => {
-                            let found = collection_named(&self.conn, &put.collection)?;
-                            collections.insert(&put.collection, found);
-                            found
-                        }
-                    };
-                    self.conn
-                        .prepare_cached(
-                            "SELECT id, seq FROM item
-                             WHERE collection = ?1 AND uid = ?2 AND recurrence = ''",
-                        )?
-                        .query_row((collection, &put.uid), |row| Ok((row.get(0)?, row.get(1)?)))
-                        .optional()?
+                    if !collections.contains_key(&*put.collection) {
+                        let found = identity::collection(&self.conn, &put.collection)?;
+                        collections.insert(&put.collection, found);
+                    }
+                    match collections.get(&*put.collection) {
+                        Some(Some(of)) => self.row_and_seq(of, &put.uid)?,
+                        _ => None,
+                    }
                 }
                 Change::Remove(handle, _) | Change::Own(Own::Purge(handle)) => self
                     .conn
@@ -124,17 +116,19 @@ impl Store {
                 && let Some(bytes) = blob::source(&self.conn, id)?
                 && !is_same(change, &bytes)
             {
-                known.insert(index, (seq, self.deriver.entry_of(&bytes)));
+                known.insert(index, (seq, self.deriver.sort_of(&bytes)));
             }
         }
         Ok(known)
     }
-}
 
-fn collection_named(conn: &Connection, name: &str) -> rusqlite::Result<Option<i64>> {
-    conn.prepare_cached("SELECT id FROM collection WHERE name = ?1 AND removed = 0")?
-        .query_row([name], |row| row.get(0))
-        .optional()
+    fn row_and_seq(&self, of: &identity::Of, uid: &str) -> rusqlite::Result<Option<(i64, Seq)>> {
+        let Some(row) = identity::row(&self.conn, of, uid)? else { return Ok(None) };
+        self.conn
+            .prepare_cached("SELECT id, seq FROM item WHERE id = ?1")?
+            .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()
+    }
 }
 
 /// The same card again changes nothing, so what it gave needs no parsing.

@@ -1,10 +1,10 @@
 //! Verifying a store: pages, references, and whether the indexes are what the source bytes give.
 
 use crate::backup::Staged;
-use crate::derived::{self, DIGESTED, IndexSet};
+use crate::derived::{self, IndexSet};
 use crate::error::{Error, Result, at};
 use crate::store::{Store, meta};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use std::fs;
 
 /// What a check found.
@@ -39,18 +39,26 @@ pub enum Fault {
         /// How many.
         count: u64,
     },
-    /// An index table is not what the source bytes give.
-    #[error("{table} does not hold what the items give ({stored} rows for {expected}); rebuild it")]
+    /// The index is not what the source bytes give.
+    #[error(
+        "the {set} index does not hold what the items give ({stored} entries for {expected}); rebuild it"
+    )]
     Index {
-        /// The table.
-        table: &'static str,
-        /// Rows it holds.
+        /// The set.
+        set: &'static str,
+        /// Entries it holds.
         stored: u64,
-        /// Rows it should hold.
+        /// Entries it should hold.
         expected: u64,
     },
+    /// The index cannot be read.
+    #[error("the {set} index is malformed; rebuild it")]
+    Malformed {
+        /// The set.
+        set: &'static str,
+    },
     /// An index set is not filled by this program's rules, and not used until it is.
-    #[error("the {set} indexes are stale and not used; rebuild them")]
+    #[error("the {set} index is stale and not used; rebuild it")]
     Stale {
         /// The set.
         set: &'static str,
@@ -86,6 +94,10 @@ const ORPHANS: &[(&str, &str)] = &[
     (
         "items of a batch that is not in the log",
         "SELECT count(*) FROM item WHERE seq NOT IN (SELECT seq FROM batch)",
+    ),
+    (
+        "items with the UID of another in their collection",
+        "SELECT count(*) FROM (SELECT 1 FROM item GROUP BY collection, uid, recurrence HAVING count(*) > 1)",
     ),
     (
         "batches of no operation",
@@ -144,7 +156,10 @@ impl Store {
         let rebuilt = self.rebuild()?;
         let mut report = self.check()?;
         report.rebuilt = rebuilt;
-        let mended = before.faults.into_iter().filter(|fault| matches!(fault, Fault::Index { .. }));
+        let mended = before
+            .faults
+            .into_iter()
+            .filter(|fault| matches!(fault, Fault::Index { .. } | Fault::Malformed { .. }));
         report.faults.extend(mended);
         Ok(report)
     }
@@ -161,13 +176,20 @@ impl Store {
         if stale {
             return Ok(());
         }
-        let stored = derived::stored_digests(conn).map_err(at(&self.path))?;
         let expected = derived::expected_digests(conn, &self.deriver).map_err(at(&self.path))?;
-        for ((table, stored), expected) in DIGESTED.into_iter().zip(stored).zip(expected) {
-            if stored != expected {
-                let (stored, expected) = (stored.rows, expected.rows);
-                report.faults.push(Fault::Index { table, stored, expected });
-            }
+        for (set, expected) in IndexSet::ALL.into_iter().zip(expected) {
+            let fault = match derived::stored_digest(conn, set) {
+                Ok(stored) if stored == expected => continue,
+                Ok(stored) => {
+                    let (stored, expected) = (stored.rows, expected.rows);
+                    Fault::Index { set: set.name(), stored, expected }
+                }
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+                    Fault::Malformed { set: set.name() }
+                }
+                Err(error) => return Err(at(&self.path)(error)),
+            };
+            report.faults.push(fault);
         }
         Ok(())
     }

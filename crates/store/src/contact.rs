@@ -3,33 +3,43 @@
 //! Deriving needs no store and no lock, so importers do it in parallel before they write. The rules
 //! here are part of the fingerprint: change them and the stored fingerprints must change, too.
 
+use crate::index::{Terms, term};
 use larder_format::collate::Collator;
 use larder_format::contact::{Contact, Problem};
 use larder_format::field::{FIELDS, Field, Kind as FieldKind, field};
 use larder_format::fold::{FOLD_VERSION, digits, fold, words};
+use larder_format::phone::looks_like_number;
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-/// The field number under which the beginnings of words are kept, of the fields that free words cover.
-pub const WORD_FIELD: u16 = 0;
 /// How many characters of a word's beginning are kept: longer ones are found by their trigrams.
 pub const WORD_LETTERS: usize = 2;
-/// Fields whose values are kept whole, for equality and short beginnings. Of the others only the presence is
-/// noted; their text is in the trigram index. A row a value would double what an import writes: rows in
-/// random order touch a page each.
-pub const VALUE_FIELDS: &[&str] =
-    &["full_name", "given_name", "family_name", "nickname", "email", "org", "categories"];
-/// Values are cut to this many bytes (at a character) in `idx_value`.
-pub const VALUE_LIMIT: usize = 120;
+/// Fields whose values are indexed whole, for equality and beginnings. Of the others only the presence is
+/// noted; their text is found by its trigrams.
+pub const VALUE_FIELDS: &[&str] = &[
+    "uid",
+    "file_as",
+    "full_name",
+    "given_name",
+    "family_name",
+    "nickname",
+    "email",
+    "phone",
+    "org",
+    "categories",
+];
+/// Fields whose values are indexed from their end, too.
+pub const SUFFIX_FIELDS: &[&str] = &["full_name", "email", "phone"];
 /// Fields whose sort keys are stored.
 pub const SORT_FIELDS: &[&str] = &["file_as", "full_name"];
 /// Items with more folded text than this are always candidates instead of being indexed as text.
 const TEXT_LIMIT: usize = 64 << 10;
+/// And so are items with more terms than this, trigrams aside.
+const TERMS_LIMIT: usize = 4096;
 /// Sort keys are made of this many characters: what differs only behind them is in no order.
 const SORT_LETTERS: usize = 512;
 /// The version of the rules in this module.
-const RULES: u32 = 2;
+const RULES: u32 = 3;
 /// Texts whose folds tell one version of folding, and of the Unicode tables behind it, from another: marks,
 /// case, scripts, and letters that came late.
 const PROBES: &[&str] = &[
@@ -59,18 +69,15 @@ pub struct Prepared {
     uid: Option<String>,
 }
 
-/// The index rows of one item, as sets: sorted, each row once.
+/// What the indexes say of one item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Entry {
-    /// Rows of `idx_value`: field number and folded value, cut to [`VALUE_LIMIT`].
-    pub values: Vec<(u16, String)>,
-    /// The folded text for `idx_text`; values are separated by line feeds. Empty where `large` is set.
-    pub text: String,
-    /// There is more text than `idx_text` takes.
-    pub large: bool,
-    /// Rows of `idx_sort`: field number and key.
-    pub sort: Vec<(u16, Vec<u8>)>,
+pub(crate) struct Entry {
+    pub(crate) terms: Terms,
+    pub(crate) sort: SortKeys,
 }
+
+/// What an item is sorted by: field numbers and keys.
+pub(crate) type SortKeys = Vec<(u16, Vec<u8>)>;
 
 impl Prepared {
     /// The UID that the bytes name, if they do.
@@ -108,10 +115,14 @@ impl Deriver {
         Ok((Prepared { bytes, entry, uid }, problems))
     }
 
-    /// The rows for these bytes, whatever they are: what is already stored is indexed as it is.
-    #[must_use]
-    pub fn entry_of(&self, bytes: &[u8]) -> Entry {
+    /// The entry for these bytes, whatever they are: what is already stored is indexed as it is.
+    pub(crate) fn entry_of(&self, bytes: &[u8]) -> Entry {
         self.entry(&Contact::parse(bytes))
+    }
+
+    /// The sort keys for these bytes.
+    pub(crate) fn sort_of(&self, bytes: &[u8]) -> SortKeys {
+        self.sort(&Contact::parse(bytes))
     }
 
     /// Bytes that are stored already, on their way back (undo).
@@ -142,83 +153,95 @@ impl Deriver {
         for field in FIELDS.iter().filter(|field| field.indexed) {
             found.add(field, card.values(field));
         }
-        let mut entry = found.entry();
-        for field in SORT_FIELDS.iter().filter_map(|name| field(name)) {
-            let value = card.first(field).unwrap_or_default();
-            entry.sort.push((field.id, self.sort_key(&value)));
-        }
-        entry
+        Entry { terms: found.terms(), sort: self.sort(card) }
+    }
+
+    fn sort(&self, card: &Contact<'_>) -> SortKeys {
+        let key = |field: &'static Field| {
+            (field.id, self.sort_key(&card.first(field).unwrap_or_default()))
+        };
+        SORT_FIELDS.iter().filter_map(|name| field(name)).map(key).collect()
     }
 }
 
-impl Entry {
-    /// What `idx_value` keeps of a folded value: its beginning, at most [`VALUE_LIMIT`] bytes, whole
-    /// characters. Who looks for a value there looks for this.
-    #[must_use]
-    pub fn kept(folded: &str) -> &str {
-        &folded[..folded.floor_char_boundary(VALUE_LIMIT)]
-    }
-}
-
-/// What of a card's values goes into an [`Entry`]. Rows are a set from the beginning, and texts are let go as
-/// soon as there are too many: a card may be one word, millions of times.
+/// What of a card's values goes into the index. Terms and texts are let go as soon as there are too many: a card
+/// may be one word, millions of times.
 #[derive(Default)]
 struct Found {
-    values: BTreeSet<(u16, String)>,
-    texts: Vec<String>,
-    /// Bytes in all texts, also in those that were let go.
+    terms: Vec<Vec<u8>>,
+    trigrams: Vec<u64>,
+    /// Bytes of all texts, also of those that were let go.
     size: usize,
+    large: bool,
+    /// Of a value that is looked for as a whole only the beginning is in the terms.
+    cut: bool,
 }
 
 impl Found {
     fn add(&mut self, field: &Field, values: Vec<String>) {
+        if !values.is_empty() {
+            self.terms.push(term::value(field.id, ""));
+        }
         let whole = VALUE_FIELDS.contains(&field.name);
+        let end = SUFFIX_FIELDS.contains(&field.name);
         for value in values {
-            self.values.insert((field.id, String::new()));
-            if self.is_large() && !whole && !field.words {
+            if self.large {
                 return;
             }
-            let folded = fold(&value).into_owned();
+            let folded = fold(&value);
             if whole && !folded.is_empty() {
-                self.values.insert((field.id, Entry::kept(&folded).to_string()));
+                self.terms.push(term::value(field.id, &folded));
+                self.cut |= folded.len() > term::VALUE_LIMIT;
+            }
+            if end && !folded.is_empty() {
+                self.terms.push(term::suffix(field.id, &folded));
             }
             if field.words {
                 let beginnings = words(&folded).map(|word| beginning(word, WORD_LETTERS));
-                self.values.extend(beginnings.map(|letters| (WORD_FIELD, letters.to_string())));
+                self.terms.extend(beginnings.map(term::word));
             }
             if field.kind == FieldKind::Phone {
-                self.add_text(digits(&folded));
+                let digits = digits(&folded);
+                self.terms.push(match is_all_number(&value) {
+                    true => term::phone(field.id, &digits),
+                    false => term::odd_phone(field.id),
+                });
+                self.add_text(&digits);
             }
-            self.add_text(folded);
+            self.add_text(&folded);
         }
     }
 
-    fn add_text(&mut self, text: String) {
+    fn add_text(&mut self, text: &str) {
         self.size += text.len();
-        match self.is_large() {
-            true => self.texts.clear(),
-            false => self.texts.push(text),
-        }
-    }
-
-    fn is_large(&self) -> bool {
-        self.size > TEXT_LIMIT
-    }
-
-    /// Joins the values' texts, without those that lie within another one: a family name has no trigram that
-    /// the full name has not, and each costs a look-up when it is written.
-    fn entry(mut self) -> Entry {
-        let (large, mut joined) = (self.is_large(), String::new());
-        self.texts.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        for text in &self.texts {
-            if !joined.contains(text.as_str()) {
-                joined.push_str(text);
-                joined.push('\n');
+        self.large |= self.size > TEXT_LIMIT || self.terms.len() > 2 * TERMS_LIMIT;
+        if !self.large {
+            let (mut a, mut b) = ('\0', '\0');
+            for (at, c) in text.chars().enumerate() {
+                if at >= 2 {
+                    self.trigrams.push(term::pack([a, b, c]));
+                }
+                (a, b) = (b, c);
             }
         }
-        let values = self.values.into_iter().collect();
-        Entry { values, text: joined, large, sort: Vec::new() }
     }
+
+    /// Of a card with too much, only which fields it has.
+    fn terms(mut self) -> Terms {
+        self.terms.sort_unstable();
+        self.terms.dedup();
+        self.large |= self.terms.len() > TERMS_LIMIT;
+        if self.large {
+            self.terms.retain(|term| term::is_presence(term));
+            self.trigrams = Vec::new();
+        }
+        Terms::new(self.terms, self.trigrams, self.large || self.cut)
+    }
+}
+
+/// Is it certain that a number's last digits are those of the text? Behind a comma may be an extension.
+fn is_all_number(text: &str) -> bool {
+    looks_like_number(text) && !text.contains([',', '~'])
 }
 
 /// A digest of the tables that rows are made by: those of folding, by what they do to [`PROBES`], and that

@@ -1,27 +1,32 @@
-//! Derived data: writing index rows in key order, rebuilding a set in steps, digesting what is there.
+//! Derived data: what a batch writes of it, rebuilding a set in steps, digesting what is there.
 //!
 //! Everything here can be made again from `source`. A set is usable when `meta` holds the fingerprint
 //! that this program would fill it with; while it is being refilled `meta` says how far that has come.
 
 use crate::Seq;
-use crate::contact::{Deriver, Entry};
+use crate::blob;
+use crate::contact::{Deriver, Entry, SortKeys};
 use crate::error::{Result, at};
-use crate::store::Store;
-use crate::{blob, schema};
+use crate::index::term::{self, Sign};
+use crate::index::{self, Gathered, Terms};
+use crate::store::{Store, meta};
 use rusqlite::{Connection, OptionalExtension as _, Transaction};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
+use std::mem;
 
 /// Items re-derived in one transaction of a rebuild: short enough to let others in between.
 const STEP: usize = 500;
+/// Bytes of the index that are merged in one transaction.
+const SETTLE: i64 = 2 << 20;
 
-/// Index tables that share a fingerprint, and are rebuilt together.
+/// Terms that share a fingerprint, and are rebuilt together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexSet {
-    /// `idx_value`, `idx_text`, `idx_large`: depends on how text is folded.
-    Text,
-    /// `idx_sort`: depends on the locale, too.
-    Sort,
+    /// Terms that items are found by: depends on how text is folded.
+    Text = 1,
+    /// Terms that items are sorted by: depends on the locale, too.
+    Sort = 2,
 }
 
 impl IndexSet {
@@ -47,23 +52,6 @@ impl IndexSet {
         match self {
             IndexSet::Text => deriver.text_fingerprint(),
             IndexSet::Sort => deriver.sort_fingerprint(),
-        }
-    }
-
-    fn make_empty(self, conn: &Connection) -> rusqlite::Result<()> {
-        match self {
-            IndexSet::Text => {
-                conn.execute_batch(
-                    "DROP TABLE IF EXISTS idx_value;
-                     DROP TABLE IF EXISTS idx_text;
-                     DROP TABLE IF EXISTS idx_large;",
-                )?;
-                conn.execute_batch(schema::TEXT_TABLES)
-            }
-            IndexSet::Sort => {
-                conn.execute_batch("DROP TABLE IF EXISTS idx_sort")?;
-                conn.execute_batch(schema::SORT_TABLES)
-            }
         }
     }
 
@@ -103,91 +91,105 @@ pub(crate) fn give_up_others(conn: &Connection, deriver: &Deriver) -> rusqlite::
     Ok(())
 }
 
-/// Index rows of a batch, gathered so that they are written in key order: a third of the time at a
-/// hundred thousand items, since each page of an index is touched once a batch.
-#[derive(Default)]
+/// What a batch has to say to the index, gathered so that each set is written once.
 pub(crate) struct Rows {
-    values: Vec<(u16, String, i64)>,
-    sort: Vec<(u16, Vec<u8>, i64)>,
-    texts: Vec<(i64, String)>,
-    large: Vec<i64>,
+    text: Gathered,
+    sort: BTreeMap<i64, Placed>,
+    /// The last item that each set is to know: all, unless it is being rebuilt and comes to the others later.
+    text_to: i64,
+    sort_to: i64,
+}
+
+/// Where an item goes in the orders of a store, and where it was: terms.
+#[derive(Default)]
+struct Placed {
+    was: Vec<Vec<u8>>,
+    is: Vec<Vec<u8>>,
 }
 
 impl Rows {
-    /// Replaces the rows of an item: what `old` had and `new` has not goes at once, what is new waits for
-    /// [`Rows::write`].
-    pub(crate) fn replace(
-        &mut self,
-        tx: &Transaction<'_>,
-        item: i64,
-        old: &Entry,
-        new: Entry,
-    ) -> rusqlite::Result<()> {
-        let mut delete = tx.prepare_cached(
-            "DELETE FROM idx_value WHERE field = ?1 AND value = ?2 AND item = ?3",
-        )?;
-        for (field, value) in gone(&old.values, &new.values) {
-            delete.execute((field, value, item))?;
-        }
-        let mut delete =
-            tx.prepare_cached("DELETE FROM idx_sort WHERE field = ?1 AND key = ?2 AND item = ?3")?;
-        for (field, key) in gone(&old.sort, &new.sort) {
-            delete.execute((field, key, item))?;
-        }
-        if old.text != new.text && !old.text.is_empty() {
-            tx.prepare_cached("DELETE FROM idx_text WHERE rowid = ?1")?.execute([item])?;
-        }
-        if old.large && !new.large {
-            tx.prepare_cached("DELETE FROM idx_large WHERE item = ?1")?.execute([item])?;
-        }
-        self.values.extend(
-            gone(&new.values, &old.values).map(|(field, value)| (*field, value.clone(), item)),
-        );
-        self.sort
-            .extend(gone(&new.sort, &old.sort).map(|(field, key)| (*field, key.clone(), item)));
-        if new.large && !old.large {
-            self.large.push(item);
-        }
-        if old.text != new.text && !new.text.is_empty() {
-            self.texts.push((item, new.text));
-        }
-        Ok(())
+    pub(crate) fn begin(tx: &Transaction<'_>, deriver: &Deriver) -> rusqlite::Result<Rows> {
+        let reach = |set: IndexSet| -> rusqlite::Result<i64> {
+            let (state, fingerprint) =
+                (set.state(tx)?.unwrap_or_default(), set.fingerprint(deriver));
+            let all = if state == fingerprint { i64::MAX } else { 0 };
+            Ok(progress(&state, &fingerprint).unwrap_or(all))
+        };
+        let (text_to, sort_to) = (reach(IndexSet::Text)?, reach(IndexSet::Sort)?);
+        Ok(Rows { text: Gathered::default(), sort: BTreeMap::new(), text_to, sort_to })
     }
 
-    /// Writes the gathered rows, in key order.
-    pub(crate) fn write(&mut self, tx: &Transaction<'_>) -> rusqlite::Result<()> {
-        self.values.sort_unstable();
-        let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO idx_value VALUES(?1, ?2, ?3)")?;
-        for row in self.values.drain(..) {
-            insert.execute(row)?;
-        }
-        self.sort.sort_unstable();
-        let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO idx_sort VALUES(?1, ?2, ?3)")?;
-        for row in self.sort.drain(..) {
-            insert.execute(row)?;
-        }
-        self.texts.sort_unstable();
-        let mut insert = tx.prepare_cached("INSERT INTO idx_text(rowid, text) VALUES(?1, ?2)")?;
-        for row in self.texts.drain(..) {
-            insert.execute(row)?;
-        }
-        let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO idx_large VALUES(?1)")?;
-        for item in self.large.drain(..) {
-            insert.execute([item])?;
-        }
-        Ok(())
+    /// Was anything said of this item before?
+    pub(crate) fn has(&self, item: i64) -> bool {
+        self.sort.contains_key(&item)
     }
-}
 
-/// What is in the sorted list `from` and not in the sorted list `other`.
-fn gone<'a, T: Ord>(from: &'a [T], other: &'a [T]) -> impl Iterator<Item = &'a T> {
-    from.iter().filter(move |row| other.binary_search(row).is_err())
+    /// An item of this collection has this entry from now on; `was` is what it was sorted by before the batch.
+    pub(crate) fn put(&mut self, item: i64, collection: i64, was: SortKeys, entry: Entry) {
+        if item <= self.text_to {
+            self.text.put(item, entry.terms);
+        }
+        self.place(item, collection, was, entry.sort);
+    }
+
+    /// An item of this collection is gone; `was` is what it was sorted by before the batch.
+    pub(crate) fn remove(&mut self, item: i64, collection: i64, was: SortKeys) {
+        if item <= self.text_to {
+            self.text.remove(item);
+        }
+        self.place(item, collection, was, SortKeys::new());
+    }
+
+    fn place(&mut self, item: i64, collection: i64, was: SortKeys, is: SortKeys) {
+        let terms = |keys: SortKeys, sign| -> Vec<Vec<u8>> {
+            keys.into_iter().map(|(field, key)| term::sort(field, collection, &key, sign)).collect()
+        };
+        let placed = self
+            .sort
+            .entry(item)
+            .or_insert_with(|| Placed { was: terms(was, Sign::Out), is: Vec::new() });
+        placed.is = terms(is, Sign::In);
+    }
+
+    /// Writes everything, as of the batch `seq`.
+    pub(crate) fn write(&mut self, tx: &Transaction<'_>, seq: Seq) -> rusqlite::Result<()> {
+        mem::take(&mut self.text).write(tx, IndexSet::Text, seq)?;
+        let mut sort = Gathered::default();
+        for (item, Placed { was, mut is }) in mem::take(&mut self.sort) {
+            if item <= self.sort_to {
+                is.extend(was);
+                sort.put(item, Terms::new(is, Vec::new(), false));
+            }
+        }
+        sort.write(tx, IndexSet::Sort, seq)
+    }
 }
 
 impl Store {
     /// Is this set whole and of this program's making? Where it is not, queries scan.
     pub fn usable(&self, set: IndexSet) -> Result<bool> {
         set.usable(&self.conn, &self.deriver).map_err(at(&self.path))
+    }
+
+    /// Merges what a large job left in many segments, in steps that let other writers in between, so that readers have
+    /// few to look into.
+    pub fn settle(&mut self) -> Result<()> {
+        self.writable()?;
+        loop {
+            let lock = self.locks.acquire()?;
+            self.recover(&lock)?;
+            let step = || -> rusqlite::Result<bool> {
+                let tx = crate::store::immediate(&self.conn)?;
+                let more = index::settle(&tx, SETTLE)?;
+                tx.commit()?;
+                Ok(more)
+            };
+            let more = step().map_err(at(&self.path))?;
+            self.let_go(lock);
+            if !more {
+                return Ok(());
+            }
+        }
     }
 
     /// Refills the sets that another version or locale made, or that a rebuild left unfinished, in steps
@@ -198,6 +200,9 @@ impl Store {
             while !self.usable(set)? {
                 derived += self.rebuild_step(set)?;
             }
+        }
+        if derived > 0 {
+            self.settle()?;
         }
         Ok(derived)
     }
@@ -238,7 +243,7 @@ impl Store {
             }
             match (last, page.last()) {
                 (None, _) => {
-                    set.make_empty(&tx)?;
+                    index::empty(&tx, set)?;
                     set.set_state(&tx, &format!("rebuilding 0 {fingerprint}"))?;
                 }
                 (Some(_), None) => set.set_state(&tx, &fingerprint)?,
@@ -282,32 +287,34 @@ fn fill(
     deriver: &Deriver,
     page: &[(i64, Seq, Entry)],
 ) -> rusqlite::Result<()> {
-    let mut rows = Rows::default();
+    let mut gathered = Gathered::default();
     for (id, seq, entry) in page {
-        let now: Option<Seq> = tx
-            .prepare_cached("SELECT seq FROM item WHERE id = ?1")?
-            .query_row([id], |row| row.get(0))
+        let now: Option<(Seq, i64)> = tx
+            .prepare_cached("SELECT seq, collection FROM item WHERE id = ?1")?
+            .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        let mut entry = match now {
+        let (entry, collection) = match now {
             None => continue,
-            Some(now) if now == *seq => entry.clone(),
-            Some(_) => deriver.entry_of(&blob::source(tx, *id)?.unwrap_or_default()),
-        };
-        match set {
-            IndexSet::Text => {
-                entry.sort.clear();
-                tx.prepare_cached("DELETE FROM idx_text WHERE rowid = ?1")?.execute([id])?;
+            Some((now, collection)) if now == *seq => (entry.clone(), collection),
+            Some((_, collection)) => {
+                (deriver.entry_of(&blob::source(tx, *id)?.unwrap_or_default()), collection)
             }
-            IndexSet::Sort => entry = Entry { sort: entry.sort, ..Entry::default() },
-        }
-        rows.replace(tx, *id, &Entry::default(), entry)?;
+        };
+        gathered.put(*id, terms_of(set, entry, collection));
     }
-    rows.write(tx)
+    gathered.write(tx, set, meta(tx, "seq")?)
 }
 
-/// Takes an item's rows away, whatever they are.
-pub(crate) fn remove(tx: &Transaction<'_>, item: i64, old: &Entry) -> rusqlite::Result<()> {
-    Rows::default().replace(tx, item, old, Entry::default())
+/// The terms of one set that an item of this collection gives.
+fn terms_of(set: IndexSet, entry: Entry, collection: i64) -> Terms {
+    match set {
+        IndexSet::Text => entry.terms,
+        IndexSet::Sort => {
+            let place =
+                |(field, key): (u16, Vec<u8>)| term::sort(field, collection, &key, Sign::In);
+            Terms::new(entry.sort.into_iter().map(place).collect(), Vec::new(), false)
+        }
+    }
 }
 
 /// A number that does not depend on the order of rows: two tables with the same rows have the same digest.
@@ -327,74 +334,32 @@ impl Digest {
     }
 }
 
-/// Digests of `idx_value`, `idx_text`, `idx_large` and `idx_sort`, in this order.
-pub(crate) type Digests = [Digest; 4];
-
-/// The tables that [`Digests`] are of.
-pub(crate) const DIGESTED: [&str; 4] = ["idx_value", "idx_text", "idx_large", "idx_sort"];
-
-/// Digests of what the index tables hold.
-pub(crate) fn stored_digests(conn: &Connection) -> rusqlite::Result<Digests> {
-    let [mut values, mut text, mut large, mut sort] = Digests::default();
-    let each = |sql: &str, add: &mut dyn FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<()>| {
-        let mut select = conn.prepare(sql)?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            add(row)?;
-        }
-        Ok::<(), rusqlite::Error>(())
-    };
-    each("SELECT field, value, item FROM idx_value", &mut |row| {
-        values.add((row.get::<_, u16>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?));
-        Ok(())
-    })?;
-    each("SELECT item FROM idx_large", &mut |row| {
-        large.add(row.get::<_, i64>(0)?);
-        Ok(())
-    })?;
-    each("SELECT field, key, item FROM idx_sort", &mut |row| {
-        sort.add((row.get::<_, u16>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, i64>(2)?));
-        Ok(())
-    })?;
-    // A vocabulary lists each trigram with each item that has it; it lives in the temporary schema only.
-    conn.execute_batch(
-        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, idx_text, instance)",
-    )?;
-    each("SELECT term, doc FROM temp.vocabulary", &mut |row| {
-        text.add((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
-        Ok(())
-    })?;
-    conn.execute_batch("DROP TABLE temp.vocabulary")?;
-    Ok([values, text, large, sort])
+/// A digest of what the index holds of a set.
+pub(crate) fn stored_digest(conn: &Connection, set: IndexSet) -> rusqlite::Result<Digest> {
+    let mut digest = Digest::default();
+    let live: HashSet<i64> = conn
+        .prepare("SELECT id FROM item")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let live = |item| live.contains(&item);
+    index::each(conn, set, &live, &mut |term, item| digest.add((term, item)))?;
+    Ok(digest)
 }
 
-/// Digests of what the index tables should hold, from the source bytes.
-pub(crate) fn expected_digests(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<Digests> {
-    let [mut values, mut text, mut large, mut sort] = Digests::default();
-    let mut select = conn.prepare("SELECT id FROM item ORDER BY id")?;
+/// Digests of what the index should hold, from the source bytes: of each set, in the order of [`IndexSet::ALL`].
+pub(crate) fn expected_digests(
+    conn: &Connection,
+    deriver: &Deriver,
+) -> rusqlite::Result<[Digest; 2]> {
+    let mut digests = [Digest::default(); 2];
+    let mut select = conn.prepare("SELECT id, collection FROM item ORDER BY id")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let item: i64 = row.get(0)?;
+        let (item, collection): (i64, i64) = (row.get(0)?, row.get(1)?);
         let entry = deriver.entry_of(&blob::source(conn, item)?.unwrap_or_default());
-        for (field, value) in entry.values {
-            values.add((field, value, item));
-        }
-        for (field, key) in entry.sort {
-            sort.add((field, key, item));
-        }
-        if entry.large {
-            large.add(item);
-        }
-        for trigram in trigrams(&entry.text) {
-            text.add((trigram.to_string(), item));
+        for (set, digest) in IndexSet::ALL.into_iter().zip(&mut digests) {
+            terms_of(set, entry.clone(), collection).each(&mut |term| digest.add((term, item)));
         }
     }
-    Ok([values, text, large, sort])
-}
-
-/// Each run of three characters, once: what FTS5's trigram tokenizer makes of a text.
-fn trigrams(text: &str) -> BTreeSet<&str> {
-    let starts: Vec<usize> =
-        text.char_indices().map(|(start, _)| start).chain([text.len()]).collect();
-    starts.windows(4).map(|window| &text[window[0]..window[3]]).collect()
+    Ok(digests)
 }

@@ -31,7 +31,10 @@ mod derived;
 mod directory;
 mod error;
 mod handle;
+
 mod history;
+mod identity;
+pub mod index;
 mod lock;
 mod purge;
 mod reader;
@@ -44,7 +47,7 @@ pub use crate::batch::{Applied, Change, Expect, Operation, Outcome, Put};
 pub use crate::changes::{Cursor, News, NewsKind};
 pub use crate::check::{Fault, Report};
 pub use crate::contact::{
-    Deriver, Entry, Prepared, SORT_FIELDS, VALUE_FIELDS, VALUE_LIMIT, WORD_FIELD, WORD_LETTERS,
+    Deriver, Prepared, SORT_FIELDS, SUFFIX_FIELDS, VALUE_FIELDS, WORD_LETTERS,
 };
 pub use crate::derived::IndexSet;
 pub use crate::directory::Directory;
@@ -52,7 +55,7 @@ pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRow, Version};
 pub use crate::purge::Purged;
-pub use crate::reader::{Collection, ItemHead, Reader, Row, Value};
+pub use crate::reader::{Candidate, Collection, Found, ItemHead, Order, Reader, Row, Value};
 pub use crate::store::{Options, Store};
 pub use crate::undo::{Conflict, Undo};
 

@@ -5,11 +5,11 @@
 //! the second is still owed, so that a purge that was interrupted can be finished by the next one.
 
 use crate::batch::{Change, Operation, Outcome};
-use crate::blob;
 use crate::error::{Error, Result, at, file};
 use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::{Store, meta, set_meta};
+use crate::{blob, index};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -155,9 +155,11 @@ pub(crate) fn erase(tx: &Transaction<'_>, handle: Handle) -> rusqlite::Result<(u
     Ok((erased, bytes))
 }
 
-/// Merges the full-text index into one segment, which leaves out what was deleted, and rewrites all pages.
+/// Merges the inverted index into one segment, which says nothing of what was taken away, and rewrites all pages.
 fn compact(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute("INSERT INTO idx_text(idx_text) VALUES('optimize')", [])?;
+    let tx = crate::store::immediate(conn)?;
+    index::merge_all(&tx)?;
+    tx.commit()?;
     conn.execute_batch("VACUUM")
 }
 
@@ -210,11 +212,14 @@ fn erase_from(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
             "DELETE FROM source WHERE item IN (SELECT id FROM item WHERE handle = ?1)",
             [handle.to_bytes()],
         )?;
+        tx.execute(
+            "DELETE FROM collided WHERE item IN (SELECT id FROM item WHERE handle = ?1)",
+            [handle.to_bytes()],
+        )?;
         tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
     }
     tx.execute_batch(
-        "DELETE FROM idx_value; DELETE FROM idx_large; DELETE FROM idx_sort;
-         INSERT INTO idx_text(idx_text) VALUES('delete-all');
+        "DELETE FROM idx_segment; DELETE FROM idx_chunk; DELETE FROM idx_fence;
          UPDATE meta SET value = 'emptied' WHERE key LIKE 'idx:%';",
     )?;
     tx.commit()?;

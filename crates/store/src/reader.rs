@@ -3,14 +3,15 @@
 //! A reader never waits for a writer and never checkpoints. Each call is one short read transaction, so
 //! a reader that sleeps between calls holds nothing up; long answers resume by key.
 
-use crate::blob;
 use crate::contact::Deriver;
 use crate::derived::IndexSet;
 use crate::directory::Directory;
 use crate::error::{Error, Result, at, file};
 use crate::handle::{Handle, HandlePrefix};
+use crate::index::{self, Lookup, Named, Orders, Place};
 use crate::store::{check_sqlite, connect, locale_of};
 use crate::{Kind, Seq, schema};
+use crate::{blob, identity};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
 use std::path::{Path, PathBuf};
@@ -114,6 +115,43 @@ fn head(row: &rusqlite::Row<'_>) -> rusqlite::Result<ItemHead> {
     })
 }
 
+/// An order of items that is kept.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The number of one of the fields of [`crate::SORT_FIELDS`].
+    pub field: u16,
+    /// The rows of the collections whose items are in it.
+    pub collections: Vec<i64>,
+    /// From its end to its beginning.
+    pub backwards: bool,
+}
+
+impl Order {
+    fn orders(&self) -> Orders {
+        Orders { field: self.field, collections: self.collections.clone() }
+    }
+}
+
+/// What a look-up found.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The items, in the order of their rows.
+    pub items: Vec<Candidate>,
+    /// How many entries of the index were read.
+    pub read: u64,
+}
+
+/// An item that the index names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its row.
+    pub row: i64,
+    /// The row of its collection.
+    pub collection: i64,
+    /// It has what was looked up. Otherwise it has more text than is indexed, and may have it.
+    pub sure: bool,
+}
+
 impl Reader {
     /// Opens the store in `dir`, which stays as it is.
     pub fn open(dir: &Path) -> Result<Reader> {
@@ -165,6 +203,75 @@ impl Reader {
         set.usable(&self.conn, &self.deriver).map_err(at(&self.path))
     }
 
+    /// The items that the inverted index names, in the order of their rows. `None`: it is not whole, or not of this
+    /// program's making; scan. All within one read transaction.
+    pub fn look_up(&self, lookup: &Lookup) -> Result<Option<Found>> {
+        let run = || -> rusqlite::Result<Option<Found>> {
+            let tx = self.conn.unchecked_transaction()?;
+            if !IndexSet::Text.usable(&tx, &self.deriver)? {
+                return Ok(None);
+            }
+            let (named, read) = index::look_up(&tx, lookup)?;
+            let mut head = tx.prepare_cached("SELECT seq, collection FROM item WHERE id = ?1")?;
+            let mut items = Vec::with_capacity(named.len());
+            for Named { item, until, sure } in named {
+                let mut rows = head.query([item])?;
+                let Some(row) = rows.next()? else { continue };
+                if row.get::<_, Seq>(0)? <= until {
+                    items.push(Candidate { row: item, collection: row.get(1)?, sure });
+                }
+            }
+            Ok(Some(Found { items, read }))
+        };
+        run().map_err(at(&self.path))
+    }
+
+    /// Places in the order by a field, of all items of these collections: `limit` at most, behind `after`, or before
+    /// it if `backwards`. `None`: the order is not kept, or not of this program's making. All within one read
+    /// transaction, without reading what lies between.
+    pub fn places(
+        &self,
+        order: &Order,
+        after: Option<&Place>,
+        limit: usize,
+    ) -> Result<Option<Vec<Place>>> {
+        let run = || -> rusqlite::Result<Option<Vec<Place>>> {
+            let tx = self.conn.unchecked_transaction()?;
+            if !IndexSet::Sort.usable(&tx, &self.deriver)? {
+                return Ok(None);
+            }
+            let mut seq = tx.prepare_cached("SELECT seq FROM item WHERE id = ?1")?;
+            let mut places = Vec::new();
+            order.orders().walk(&tx, after, order.backwards, &mut |place, until| {
+                if places.len() >= limit {
+                    return Ok(false);
+                }
+                let changed: Option<Seq> =
+                    seq.query_row([place.row], |row| row.get(0)).optional()?;
+                if changed.is_some_and(|changed| changed <= until) {
+                    places.push(place);
+                }
+                Ok(true)
+            })?;
+            Ok(Some(places))
+        };
+        run().map_err(at(&self.path))
+    }
+
+    /// How many items of an order have a smaller sort key than this one, and how many there are; whatever lies before,
+    /// it takes no longer. `None` as with [`Reader::places`].
+    pub fn position(&self, order: &Order, key: &[u8]) -> Result<Option<(u64, u64)>> {
+        let run = || -> rusqlite::Result<Option<(u64, u64)>> {
+            let tx = self.conn.unchecked_transaction()?;
+            if !IndexSet::Sort.usable(&tx, &self.deriver)? {
+                return Ok(None);
+            }
+            let orders = order.orders();
+            Ok(Some((orders.before(&tx, key)?, orders.total(&tx)?)))
+        };
+        run().map_err(at(&self.path))
+    }
+
     /// All collections, by name.
     pub fn collections(&self) -> Result<Vec<Collection>> {
         let run = || -> rusqlite::Result<Vec<Collection>> {
@@ -200,14 +307,28 @@ impl Reader {
 
     /// The items of this UID, in one collection or in any.
     pub fn by_uid(&self, collection: Option<&str>, uid: &str) -> Result<Vec<ItemHead>> {
-        self.heads(
-            &format!(
-                "SELECT {HEAD} FROM collection c JOIN item i ON i.collection = c.id
-                 WHERE c.removed = 0 AND i.uid = ?1 AND (?2 IS NULL OR c.name = ?2)
-                 ORDER BY c.name"
-            ),
-            (uid, collection),
-        )
+        let run = || -> rusqlite::Result<Vec<i64>> {
+            let of = self
+                .conn
+                .prepare_cached(
+                    "SELECT id, key FROM collection
+                     WHERE removed = 0 AND (?1 IS NULL OR name = ?1) ORDER BY name",
+                )?
+                .query_map([collection], |row| {
+                    Ok(identity::Of { id: row.get(0)?, key: row.get(1)? })
+                })?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
+            let mut rows = Vec::new();
+            for of in of {
+                rows.extend(identity::row(&self.conn, &of, uid)?);
+            }
+            Ok(rows)
+        };
+        let mut found = Vec::new();
+        for row in run().map_err(at(&self.path))? {
+            found.extend(self.by_row(row)?);
+        }
+        Ok(found)
     }
 
     /// The item in this row, if it is there still.

@@ -14,7 +14,8 @@
 //!   for undo. `seq` is its last change.
 //! * `item`: one row an item; what exists now is its own log, by `(seq, ordinal)`: the batch that last
 //!   changed it and its place in that batch. `kind`: 1 contact. `derived_uid`: 1 where the bytes name no
-//!   UID, or one that another item had first. `handle`: eight bytes, see `handle`.
+//!   UID, or one that another item had first. `handle`: eight bytes, see `handle`; by way of it an item is found by
+//!   its UID, which is its own in its collection. `collided` has the items for which that way is barred, see `identity`.
 //! * `source`: an item's bytes as they came; above 64 KB they lie once in `blob`, by SHA-256, and `blob`
 //!   here names them. `blob.uses` counts the rows of `source` and `former` that do.
 //! * `operation`: what a person did: one import is one operation of many batches. `at` is in milliseconds
@@ -28,12 +29,12 @@
 //!
 //! **What is derived from it**, and may be dropped and refilled at any time; `contact` says from what:
 //!
-//! * `idx_value(field, value, item)`: an empty value for each field that an item has; folded values of the fields that
-//!   are most asked for, cut at 120 bytes; field 0: the first two letters of each word of the fields that free words
-//!   cover. For presence, equality, beginnings.
-//! * `idx_text`: an FTS5 table of trigrams of the folded text of all indexed fields; it stores no text.
-//! * `idx_large(item)`: items with more text than `idx_text` takes; they are always candidates.
-//! * `idx_sort(field, key, item)`: sort keys of the store's locale.
+//! * `idx_segment`, `idx_chunk`, `idx_fence`: the inverted index, see `index`. A segment says which items have which
+//!   terms of one `kind` (1: to find by, 2: to sort by), and holds for items that were last changed by its `max_seq` or
+//!   before; terms before `from_term` have gone on to the segment `merged_into`. Its chunks are the rows of `idx_chunk`
+//!   whose `id` is the segment's number times 2^24, plus `first_chunk` up to, not including, `end_chunk`; `idx_fence` has
+//!   the first term of each. `large`: it has items that are always candidates. `net`: how many items more its sort terms
+//!   put into an order than they take out; in `idx_fence` that of the chunks before.
 
 use crate::directory::Directory;
 use crate::error::{Error, Result, at};
@@ -69,9 +70,11 @@ CREATE TABLE item(
   seq INTEGER NOT NULL,
   ordinal INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX item_uid ON item(collection, uid, recurrence);
 CREATE UNIQUE INDEX item_handle ON item(handle);
 CREATE UNIQUE INDEX item_seq ON item(seq, ordinal);
+CREATE TABLE collided(
+  collection INTEGER NOT NULL, uid TEXT NOT NULL, item INTEGER NOT NULL UNIQUE, PRIMARY KEY(collection, uid)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE source(item INTEGER PRIMARY KEY, bytes BLOB, blob BLOB) STRICT;
 CREATE TABLE blob(hash BLOB NOT NULL UNIQUE, uses INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;
 CREATE TABLE operation(
@@ -114,21 +117,24 @@ CREATE TABLE collection_former(
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// The tables of the index set that depends on the folding of text.
-pub(crate) const TEXT_TABLES: &str = "
-CREATE TABLE idx_value(
-  field INTEGER NOT NULL, value TEXT NOT NULL, item INTEGER NOT NULL, PRIMARY KEY(field, value, item)
-) STRICT, WITHOUT ROWID;
-CREATE VIRTUAL TABLE idx_text USING fts5(
-  text, content='', contentless_delete=1, detail=none, tokenize='trigram case_sensitive 1'
-);
-CREATE TABLE idx_large(item INTEGER PRIMARY KEY) STRICT;
-";
-
-/// The tables of the index set that depends on the locale.
-pub(crate) const SORT_TABLES: &str = "
-CREATE TABLE idx_sort(
-  field INTEGER NOT NULL, key BLOB NOT NULL, item INTEGER NOT NULL, PRIMARY KEY(field, key, item)
+/// The tables of the inverted index.
+const INDEX: &str = "
+CREATE TABLE idx_segment(
+  id INTEGER PRIMARY KEY,
+  kind INTEGER NOT NULL,
+  max_seq INTEGER NOT NULL,
+  first_chunk INTEGER NOT NULL,
+  end_chunk INTEGER NOT NULL,
+  from_term BLOB NOT NULL,
+  bytes INTEGER NOT NULL,
+  large INTEGER NOT NULL,
+  net INTEGER NOT NULL,
+  merged_into INTEGER
+) STRICT;
+CREATE TABLE idx_chunk(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE idx_fence(
+  segment INTEGER NOT NULL, first BLOB NOT NULL, chunk INTEGER NOT NULL, net INTEGER NOT NULL,
+  PRIMARY KEY(segment, first, chunk)
 ) STRICT, WITHOUT ROWID;
 ";
 
@@ -185,8 +191,7 @@ pub(crate) fn standing(conn: &Connection, path: &Path) -> Result<Standing> {
 /// Makes the tables in an empty file.
 pub(crate) fn create(conn: &Connection, locale: &str) -> rusqlite::Result<()> {
     conn.execute_batch(TRUTH)?;
-    conn.execute_batch(TEXT_TABLES)?;
-    conn.execute_batch(SORT_TABLES)?;
+    conn.execute_batch(INDEX)?;
     for (key, value) in [("seq", 0), ("items", 0), ("oldest", 1), ("former_bytes", 0)] {
         conn.execute("INSERT INTO meta VALUES(?1, ?2)", (key, value))?;
     }

@@ -1,9 +1,11 @@
 //! Stores in scratch directories, and cards to put into them.
 
-use larder_format::contact::derived_uid;
+use larder_format::contact::{Contact, derived_uid};
+use larder_format::field::{Field, field};
+use larder_store::index::Place;
 use larder_store::{
-    Applied, Change, Expect, Handle, Operation, OperationId, Options, Outcome, Prepared, Put,
-    Reader, Store,
+    Applied, Change, Collection, Expect, Handle, Operation, OperationId, Options, Order, Outcome,
+    Prepared, Put, Reader, SORT_FIELDS, Store,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -170,11 +172,52 @@ impl Book {
     pub(crate) fn sound(&self) {
         let report = self.store.check().unwrap();
         assert_eq!(report.faults, []);
+        let reader = self.reader();
+        for collection in reader.collections().unwrap() {
+            for name in SORT_FIELDS {
+                in_order(&reader, &collection, field(name).unwrap());
+            }
+        }
     }
 
     /// A number from the file itself.
     pub(crate) fn count(&self, sql: &str) -> i64 {
         let conn = rusqlite::Connection::open(self.data()).unwrap();
         conn.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+}
+
+/// An order is what sorting the items gives, in both directions, page by page, and it knows where each place is.
+#[track_caller]
+fn in_order(reader: &Reader, collection: &Collection, field: &'static Field) {
+    let mut expect = Vec::new();
+    let mut after = 0;
+    while let Some(last) = reader.page(collection, after, 100).unwrap().last() {
+        for head in reader.page(collection, after, 100).unwrap() {
+            let bytes = reader.source(head.row).unwrap().unwrap();
+            let name = Contact::parse(&bytes).first(field).unwrap_or_default();
+            expect.push(Place { key: reader.deriver().sort_key(&name), row: head.row });
+        }
+        after = last.row;
+    }
+    expect.sort();
+    let collections = vec![collection.row];
+    let mut order = Order { field: field.id, collections, backwards: false };
+    for (number, place) in expect.iter().enumerate() {
+        let smaller = expect[..number].iter().filter(|other| other.key < place.key).count();
+        let position = reader.position(&order, &place.key).unwrap().unwrap();
+        assert_eq!(position, (smaller as u64, expect.len() as u64), "{}", field.name);
+    }
+    for backwards in [false, true] {
+        order.backwards = backwards;
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = reader.places(&order, after.as_ref(), 7).unwrap().unwrap();
+            let Some(last) = page.last().cloned() else { break };
+            found.extend(page);
+            after = Some(last);
+        }
+        assert_eq!(found, expect, "{} {backwards}", field.name);
+        expect.reverse();
     }
 }

@@ -222,6 +222,8 @@ pub fn import(
     // Also after an error: what was rejected until then has been named already.
     let rejects = writer.rejects.take().map_or(Ok(None), Rejects::finish);
     result?;
+    // Everything is in the store; that it is read a little faster is not worth an error.
+    let _unmerged = writer.store.settle();
     let mut summary = writer.summary;
     summary.rejects = rejects?;
     summary.operation = writer.operation.id();

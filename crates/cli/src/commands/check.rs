@@ -34,7 +34,9 @@ impl Check {
 
 /// What to do next: indexes can be made again, what they are made from cannot.
 fn next(mut failure: Failure, dir: &Path, report: &Report, rebuilt: bool) -> Failure {
-    let index = |fault: &Fault| matches!(fault, Fault::Index { .. } | Fault::Stale { .. });
+    let index = |fault: &Fault| {
+        matches!(fault, Fault::Index { .. } | Fault::Malformed { .. } | Fault::Stale { .. })
+    };
     if rebuilt && report.faults.iter().any(index) {
         failure =
             failure.hint("indexes that differed are mended now: larder check tells what is left");
@@ -85,7 +87,7 @@ mod tests {
             let said = format!("{:?}", next(failure, Path::new("/nowhere"), &report, rebuilt));
             assert!(said.contains(expect) && !said.contains(not), "{said}");
         };
-        let index = &Fault::Index { table: "idx_text", stored: 1, expected: 2 };
+        let index = &Fault::Index { set: "text", stored: 1, expected: 2 };
         let stale = &Fault::Stale { set: "text" };
         let page = &Fault::Page("page 3 is never used".into());
         check(&[index, stale], false, "larder check --rebuild", "larder restore");

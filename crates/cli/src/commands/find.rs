@@ -233,7 +233,7 @@ fn explain(context: &mut Context, answer: &Answer) -> Result<(), Failure> {
     let explain = &answer.explain;
     if context.format == Format::Json {
         context.out.json(&json!({
-            "query": explain.query, "plan": explain.plan, "order": explain.order, "sql": explain.sql,
+            "query": explain.query, "plan": explain.plan, "order": explain.order,
             "visited": explain.visited, "tested": explain.tested, "matched": explain.matched,
             "returned": explain.returned,
         }))?;

@@ -3,24 +3,25 @@
 //! It takes no lock and begins no transaction (`apply` does), and leaves collections to `collections`. It is
 //! apart because these are the rules of items: what is a conflict, what becomes a former version.
 
-use super::collections::Target;
 use super::{Known, Trouble};
 use crate::batch::{Change, Expect, Operation, Outcome, Own, Put};
-use crate::contact::{Deriver, Entry};
-use crate::derived::{self, Rows};
+use crate::contact::{Deriver, SortKeys};
+use crate::derived::Rows;
 use crate::handle::Handle;
 use crate::history::OperationId;
+use crate::identity::{self, Of};
 use crate::store::{meta, set_meta};
 use crate::{Kind, Seq, blob, history, purge};
 use larder_format::contact::{derived_uid, same_card};
 use rusqlite::{OptionalExtension as _, Transaction};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// An item as it stands in the transaction.
 struct Found {
     id: i64,
     handle: Handle,
     seq: Seq,
+    collection: i64,
 }
 
 /// A batch while it is being written.
@@ -35,9 +36,7 @@ pub(super) struct Batch<'a> {
     items: i64,
     former_bytes: i64,
     rows: Rows,
-    /// Items that this batch has touched: what was found before the lock does not hold for them.
-    touched: HashSet<i64>,
-    pub(super) collections: HashMap<String, Target>,
+    pub(super) collections: HashMap<String, Of>,
     added: i64,
     updated: i64,
     removed: i64,
@@ -61,8 +60,7 @@ impl<'a> Batch<'a> {
             ordinal: 0,
             items: meta(tx, "items")?,
             former_bytes: meta(tx, "former_bytes")?,
-            rows: Rows::default(),
-            touched: HashSet::new(),
+            rows: Rows::begin(tx, deriver)?,
             collections: HashMap::new(),
             added: 0,
             updated: 0,
@@ -107,7 +105,7 @@ impl<'a> Batch<'a> {
         operation: &Operation,
     ) -> Result<(String, OperationId), Trouble> {
         let tx = self.tx;
-        self.rows.write(tx)?;
+        self.rows.write(tx, self.seq)?;
         let epoch = history::epoch(tx)?;
         let id = match &operation.written {
             Some((of, id)) if *of == epoch => *id,
@@ -145,37 +143,33 @@ impl<'a> Batch<'a> {
         self.ordinal
     }
 
-    fn find(&self, collection: i64, uid: &str) -> rusqlite::Result<Option<Found>> {
+    fn find(&self, of: &Of, uid: &str) -> rusqlite::Result<Option<Found>> {
+        let Some(row) = identity::row(self.tx, of, uid)? else { return Ok(None) };
         self.tx
-            .prepare_cached(
-                "SELECT id, handle, seq FROM item
-                 WHERE collection = ?1 AND uid = ?2 AND recurrence = ''",
-            )?
-            .query_row((collection, uid), found)
+            .prepare_cached("SELECT id, handle, seq, collection FROM item WHERE id = ?1")?
+            .query_row([row], found)
             .optional()
     }
 
     fn find_handle(&self, handle: Handle) -> rusqlite::Result<Option<Found>> {
         self.tx
-            .prepare_cached("SELECT id, handle, seq FROM item WHERE handle = ?1")?
+            .prepare_cached("SELECT id, handle, seq, collection FROM item WHERE handle = ?1")?
             .query_row([handle.to_bytes()], found)
             .optional()
     }
 
-    /// The index rows that an item has now. Parsed under the lock only where another writer, or this
-    /// batch itself, changed the item after it was looked up.
-    fn entry_now(&mut self, index: usize, item: &Found) -> Result<Entry, Trouble> {
-        if !self.touched.contains(&item.id)
-            && let Some((seq, entry)) = self.known.get(&index)
+    /// The sort keys that an item had before this batch. Parsed under the lock only where another writer changed
+    /// the item after it was looked up.
+    fn sort_before(&mut self, index: usize, item: &Found) -> Result<SortKeys, Trouble> {
+        if self.rows.has(item.id) {
+            return Ok(SortKeys::new());
+        }
+        if let Some((seq, keys)) = self.known.get(&index)
             && *seq == item.seq
         {
-            return Ok(entry.clone());
+            return Ok(keys.clone());
         }
-        if self.touched.contains(&item.id) {
-            self.rows.write(self.tx)?;
-        }
-        let bytes = blob::must(self.tx, item.id)?;
-        Ok(self.deriver.entry_of(&bytes))
+        Ok(self.deriver.sort_of(&blob::must(self.tx, item.id)?))
     }
 
     fn put(&mut self, index: usize, put: Put) -> Result<Outcome, Trouble> {
@@ -183,7 +177,7 @@ impl<'a> Batch<'a> {
             return Ok(Outcome::Conflict(None, None));
         }
         let into = self.collection(&put.collection, Kind::Contact)?;
-        let Some(item) = self.find(into.id, &put.uid)? else {
+        let Some(item) = self.find(&into, &put.uid)? else {
             return match put.expect {
                 Expect::At(_) => Ok(Outcome::Conflict(None, None)),
                 _ => Ok(Outcome::Added(self.add(&into, put)?)),
@@ -199,7 +193,7 @@ impl<'a> Batch<'a> {
             _ if same => return Ok(Outcome::Unchanged(item.handle)),
             Expect::SecondOfImport => return self.put_beside(&into, put),
             Expect::Anything => {
-                let beside = self.find(into.id, &derived_uid(put.prepared.bytes()))?;
+                let beside = self.find(&into, &derived_uid(put.prepared.bytes()))?;
                 if let Some(beside) = beside.filter(|beside| beside.id != item.id) {
                     return Ok(Outcome::UnchangedBeside(beside.handle));
                 }
@@ -211,19 +205,19 @@ impl<'a> Batch<'a> {
     }
 
     /// Keeps a second item with a UID that another one had first, under a UID made from its bytes.
-    fn put_beside(&mut self, into: &Target, mut put: Put) -> Result<Outcome, Trouble> {
+    fn put_beside(&mut self, into: &Of, mut put: Put) -> Result<Outcome, Trouble> {
         put.uid = derived_uid(put.prepared.bytes());
         put.derived_uid = true;
-        match self.find(into.id, &put.uid)? {
+        match self.find(into, &put.uid)? {
             Some(item) => Ok(Outcome::UnchangedBeside(item.handle)),
             None => Ok(Outcome::AddedBeside(self.add(into, put)?)),
         }
     }
 
-    fn add(&mut self, into: &Target, put: Put) -> Result<Handle, Trouble> {
+    fn add(&mut self, into: &Of, put: Put) -> Result<Handle, Trouble> {
         self.items += 1;
         let (id, ordinal) = (self.items, self.next_ordinal());
-        let handle = self.free_handle(&into.key, &put.uid)?;
+        let handle = identity::give_handle(self.tx, into, &put.uid, id)?;
         self.tx
             .prepare_cached("INSERT INTO item VALUES(?1, ?2, ?3, ?4, '', ?5, ?6, ?7, ?8)")?
             .execute((
@@ -243,25 +237,12 @@ impl<'a> Batch<'a> {
             place.blob,
         ))?;
         self.added += 1;
-        self.touched.insert(id);
-        self.rows.replace(self.tx, id, &Entry::default(), put.prepared.entry)?;
+        self.rows.put(id, into.id, SortKeys::new(), put.prepared.entry);
         Ok(handle)
     }
 
-    /// The handle of a new item; another one only where two UIDs share their first 64 bits of hash.
-    fn free_handle(&self, key: &[u8], uid: &str) -> rusqlite::Result<Handle> {
-        let mut attempt = 0;
-        loop {
-            let handle = Handle::of(key, uid, "", attempt);
-            if self.find_handle(handle)?.is_none() {
-                return Ok(handle);
-            }
-            attempt += 1;
-        }
-    }
-
     fn update(&mut self, index: usize, item: &Found, put: Put) -> Result<(), Trouble> {
-        let old = self.entry_now(index, item)?;
+        let old = self.sort_before(index, item)?;
         let ordinal = self.next_ordinal();
         self.keep_former(item, ordinal, false)?;
         let place = blob::place(self.tx, put.prepared.bytes)?;
@@ -274,8 +255,7 @@ impl<'a> Batch<'a> {
             )?
             .execute((item.id, self.seq, ordinal, put.derived_uid))?;
         self.updated += 1;
-        self.touched.insert(item.id);
-        self.rows.replace(self.tx, item.id, &old, put.prepared.entry)?;
+        self.rows.put(item.id, item.collection, old, put.prepared.entry);
         Ok(())
     }
 
@@ -310,29 +290,29 @@ impl<'a> Batch<'a> {
         {
             return Ok(Outcome::Conflict(Some(handle), Some(item.seq)));
         }
-        let old = self.entry_now(index, &item)?;
+        let old = self.sort_before(index, &item)?;
         let ordinal = self.next_ordinal();
         self.keep_former(&item, ordinal, true)?;
-        self.drop_item(&item, &old)?;
+        self.drop_item(&item, old)?;
         Ok(Outcome::Removed(handle))
     }
 
-    fn drop_item(&mut self, item: &Found, old: &Entry) -> Result<(), Trouble> {
-        derived::remove(self.tx, item.id, old)?;
+    fn drop_item(&mut self, item: &Found, old: SortKeys) -> Result<(), Trouble> {
+        self.rows.remove(item.id, item.collection, old);
+        identity::forget(self.tx, item.id)?;
         self.tx.prepare_cached("DELETE FROM source WHERE item = ?1")?.execute([item.id])?;
         self.tx.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([item.id])?;
         self.removed += 1;
-        self.touched.insert(item.id);
         Ok(())
     }
 
     fn purge(&mut self, index: usize, handle: Handle) -> Result<Outcome, Trouble> {
         let item = self.find_handle(handle)?;
         if let Some(item) = &item {
-            let old = self.entry_now(index, item)?;
+            let old = self.sort_before(index, item)?;
             let ordinal = self.next_ordinal();
             self.keep_former(item, ordinal, true)?;
-            self.drop_item(item, &old)?;
+            self.drop_item(item, old)?;
         }
         let (erased, bytes) = purge::erase(self.tx, handle)?;
         self.former_bytes -= bytes;
@@ -365,5 +345,6 @@ fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
         id: row.get(0)?,
         handle: Handle::from_bytes(&row.get::<_, Vec<u8>>(1)?),
         seq: row.get(2)?,
+        collection: row.get(3)?,
     })
 }

@@ -8,24 +8,18 @@ use super::batch::Batch;
 use crate::Kind;
 use crate::batch::Outcome;
 use crate::error::Error;
+use crate::identity::Of;
 use rusqlite::OptionalExtension as _;
 use sha2::{Digest as _, Sha256};
 
-/// A collection as it stands in the transaction.
-#[derive(Clone)]
-pub(super) struct Target {
-    pub(super) id: i64,
-    pub(super) key: Vec<u8>,
-}
-
 impl Batch<'_> {
     /// The collection of this name, made (or brought back) where there is none.
-    pub(super) fn collection(&mut self, name: &str, kind: Kind) -> Result<Target, Trouble> {
+    pub(super) fn collection(&mut self, name: &str, kind: Kind) -> Result<Of, Trouble> {
         if let Some(known) = self.collections.get(name) {
             return Ok(known.clone());
         }
         let into = match self.find_collection(name)? {
-            Some((id, key, family)) if family == kind as i64 => Target { id, key },
+            Some((id, key, family)) if family == kind as i64 => Of { id, key },
             Some(_) => {
                 let (name, kind) = (name.to_string(), kind.name());
                 return Err(Trouble::Store(Error::WrongKind { name, kind }));
@@ -48,7 +42,7 @@ impl Batch<'_> {
             .optional()
     }
 
-    fn make_collection(&mut self, name: &str, kind: Kind) -> Result<Target, Trouble> {
+    fn make_collection(&mut self, name: &str, kind: Kind) -> Result<Of, Trouble> {
         check_name(name)?;
         let removed: Option<(i64, Vec<u8>)> = self
             .tx
@@ -60,7 +54,7 @@ impl Batch<'_> {
             .optional()?;
         if let Some((id, key)) = removed {
             self.restore_collection(id)?;
-            return Ok(Target { id, key });
+            return Ok(Of { id, key });
         }
         let key = self.free_key(name)?;
         self.tx.execute(
@@ -69,7 +63,7 @@ impl Batch<'_> {
         )?;
         let id = self.tx.last_insert_rowid();
         self.keep_collection(id, None, false)?;
-        Ok(Target { id, key })
+        Ok(Of { id, key })
     }
 
     /// The key of a new collection is made from its name, so that the same books imported elsewhere have

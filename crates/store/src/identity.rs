@@ -1,0 +1,66 @@
+//! Finding an item by its UID, by way of its handle, which is made from it.
+//!
+//! An index of UIDs would cost every item some fifty bytes, and every import a random page, to say what the index of
+//! handles says. Only where two UIDs of a collection share the first 64 bits of their hash does the second one have a
+//! handle that cannot be made anew: those, which chance does not bring about but malice can, are in `collided`.
+
+use crate::handle::Handle;
+use rusqlite::{Connection, OptionalExtension as _};
+
+/// A collection: its row, and what handles are made from.
+#[derive(Debug, Clone)]
+pub(crate) struct Of {
+    pub(crate) id: i64,
+    pub(crate) key: Vec<u8>,
+}
+
+/// The collection of this name, if there is one.
+pub(crate) fn collection(conn: &Connection, name: &str) -> rusqlite::Result<Option<Of>> {
+    conn.prepare_cached("SELECT id, key FROM collection WHERE name = ?1 AND removed = 0")?
+        .query_row([name], |row| Ok(Of { id: row.get(0)?, key: row.get(1)? }))
+        .optional()
+}
+
+/// The row of the item with this UID in this collection.
+pub(crate) fn row(conn: &Connection, of: &Of, uid: &str) -> rusqlite::Result<Option<i64>> {
+    let handle = Handle::of(&of.key, uid, "", 0);
+    let found: Option<i64> = conn
+        .prepare_cached("SELECT id FROM item WHERE handle = ?1 AND collection = ?2 AND uid = ?3")?
+        .query_row((handle.to_bytes(), of.id, uid), |row| row.get(0))
+        .optional()?;
+    if found.is_some() {
+        return Ok(found);
+    }
+    conn.prepare_cached("SELECT item FROM collided WHERE collection = ?1 AND uid = ?2")?
+        .query_row((of.id, uid), |row| row.get(0))
+        .optional()
+}
+
+/// A handle for a new item of this UID; noted where it is not the first choice.
+pub(crate) fn give_handle(
+    conn: &Connection,
+    of: &Of,
+    uid: &str,
+    item: i64,
+) -> rusqlite::Result<Handle> {
+    let mut attempt = 0;
+    loop {
+        let handle = Handle::of(&of.key, uid, "", attempt);
+        let taken: Option<i64> = conn
+            .prepare_cached("SELECT id FROM item WHERE handle = ?1")?
+            .query_row([handle.to_bytes()], |row| row.get(0))
+            .optional()?;
+        if taken.is_none() {
+            if attempt > 0 {
+                conn.execute("INSERT INTO collided VALUES(?1, ?2, ?3)", (of.id, uid, item))?;
+            }
+            return Ok(handle);
+        }
+        attempt += 1;
+    }
+}
+
+/// An item is about to go.
+pub(crate) fn forget(conn: &Connection, item: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached("DELETE FROM collided WHERE item = ?1")?.execute([item]).map(drop)
+}

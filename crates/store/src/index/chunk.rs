@@ -1,0 +1,256 @@
+//! Chunks: a run of terms with the items that have them, packed to fill a page of the database.
+//!
+//! A chunk is entries in the order of their terms: how many bytes the term shares with the one before,
+//! how many follow, these; how many items, and where there are several how many bytes they take; then
+//! the items, the first as it is, each other one as the distance from the one before. All numbers are
+//! varints of seven bits a byte, the lowest first. The items of a frequent term lie in several entries,
+//! one after the other. This module packs and unpacks; it knows nothing of segments or of the database.
+
+/// What fits into a page of 4,096 bytes beside SQLite's own bytes, so that no chunk spills.
+pub(super) const CHUNK: usize = 4040;
+/// Items of one entry take at most about this many bytes: an entry has to fit into a chunk.
+const PIECE: usize = 3500;
+
+pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Reads a varint; `None` at the end, or where there is none.
+pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let (&first, rest) = bytes.split_first()?;
+    if first < 0x80 {
+        *bytes = rest;
+        return Some(u64::from(first));
+    }
+    let (mut number, mut rest) = (u64::from(first & 0x7f), rest);
+    for shift in (7..64).step_by(7) {
+        let (&byte, behind) = rest.split_first()?;
+        rest = behind;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            *bytes = rest;
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// Fills chunks: terms in, in their order, and full chunks out.
+#[derive(Default)]
+pub(super) struct Packer {
+    chunk: Vec<u8>,
+    /// The first and the last term in the chunk.
+    first: Vec<u8>,
+    last: Vec<u8>,
+    postings: Vec<u8>,
+    /// What the entries in the chunk weigh.
+    weight: i64,
+}
+
+impl Packer {
+    /// Adds a term with its items, which are in their order, each once, and each of this weight. Each full chunk is
+    /// given to `full` with its first term before it, and what its items weigh behind it.
+    pub(super) fn add<E>(
+        &mut self,
+        term: &[u8],
+        items: &[i64],
+        weight: i64,
+        full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut items = items.iter().copied().peekable();
+        while let Some(first) = items.next() {
+            self.postings.clear();
+            put(&mut self.postings, first.unsigned_abs());
+            let (mut last, mut count) = (first, 1);
+            while let Some(item) = items.next_if(|_| self.postings.len() < PIECE) {
+                put(&mut self.postings, item.abs_diff(last));
+                (last, count) = (item, count + 1);
+            }
+            self.entry(term, count, full)?;
+            self.weight += weight * count as i64;
+        }
+        Ok(())
+    }
+
+    fn entry<E>(
+        &mut self,
+        term: &[u8],
+        count: u64,
+        full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        // Four varints of two bytes at most: terms and postings are shorter than a chunk.
+        if !self.chunk.is_empty() && self.chunk.len() + 8 + term.len() + self.postings.len() > CHUNK
+        {
+            self.finish(full)?;
+        }
+        if self.chunk.is_empty() {
+            self.first.clear();
+            self.first.extend_from_slice(term);
+            self.last.clear();
+        }
+        let shared = self.last.iter().zip(term).take_while(|(a, b)| a == b).count();
+        put(&mut self.chunk, shared as u64);
+        put(&mut self.chunk, (term.len() - shared) as u64);
+        self.chunk.extend_from_slice(&term[shared..]);
+        put(&mut self.chunk, count);
+        if count > 1 {
+            put(&mut self.chunk, self.postings.len() as u64);
+        }
+        self.chunk.extend_from_slice(&self.postings);
+        self.last.truncate(shared);
+        self.last.extend_from_slice(&term[shared..]);
+        Ok(())
+    }
+
+    /// Gives out the chunk that is not full yet.
+    pub(super) fn finish<E>(
+        &mut self,
+        full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !self.chunk.is_empty() {
+            full(&self.first, &self.chunk, std::mem::take(&mut self.weight))?;
+            self.chunk.clear();
+        }
+        Ok(())
+    }
+}
+
+/// An entry without its term.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Postings<'a> {
+    /// How many items.
+    pub(super) count: u64,
+    packed: &'a [u8],
+}
+
+impl Postings<'_> {
+    /// Unpacks the items behind what is in `items`. `None`: the entry is malformed.
+    pub(super) fn unpack(&self, items: &mut Vec<i64>) -> Option<()> {
+        let (mut packed, mut item) = (self.packed, 0_u64);
+        for _ in 0..self.count {
+            item = item.checked_add(take(&mut packed)?)?;
+            items.push(i64::try_from(item).ok()?);
+        }
+        Some(())
+    }
+}
+
+/// Steps over a chunk's entries.
+pub(super) struct Entries<'a> {
+    rest: &'a [u8],
+}
+
+/// One step: the shared length, what follows of the term, and the items.
+pub(super) struct Entry<'a> {
+    pub(super) shared: usize,
+    pub(super) suffix: &'a [u8],
+    pub(super) postings: Postings<'a>,
+}
+
+impl<'a> Entries<'a> {
+    pub(super) fn of(chunk: &'a [u8]) -> Entries<'a> {
+        Entries { rest: chunk }
+    }
+
+    /// How many bytes are left: where the next entry begins, from the end.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The next entry. `Err`: the chunk is malformed.
+    pub(super) fn next(&mut self) -> Result<Option<Entry<'a>>, Malformed> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        self.entry().map(Some).ok_or(Malformed)
+    }
+
+    fn entry(&mut self) -> Option<Entry<'a>> {
+        let rest = &mut self.rest;
+        let shared = usize::try_from(take(rest)?).ok()?;
+        let length = usize::try_from(take(rest)?).ok()?;
+        let (suffix, behind) = rest.split_at_checked(length)?;
+        *rest = behind;
+        let count = take(rest)?;
+        let length = if count == 1 {
+            rest.iter().position(|byte| byte & 0x80 == 0)? + 1
+        } else {
+            usize::try_from(take(rest)?).ok()?
+        };
+        let (packed, behind) = rest.split_at_checked(length)?;
+        *rest = behind;
+        Some(Entry { shared, suffix, postings: Postings { count, packed } })
+    }
+}
+
+/// A chunk is not what this module packs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packed(terms: &[(Vec<u8>, Vec<i64>)]) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut chunks = Vec::new();
+        let mut packer = Packer::default();
+        let mut full = |first: &[u8], chunk: &[u8], _| {
+            chunks.push((first.to_vec(), chunk.to_vec()));
+            Ok::<(), ()>(())
+        };
+        for (term, items) in terms {
+            packer.add(term, items, 0, &mut full).unwrap();
+        }
+        packer.finish(&mut full).unwrap();
+        chunks
+    }
+
+    fn unpacked(chunks: &[(Vec<u8>, Vec<u8>)]) -> Vec<(Vec<u8>, Vec<i64>)> {
+        let mut found: Vec<(Vec<u8>, Vec<i64>)> = Vec::new();
+        for (first, chunk) in chunks {
+            assert!(chunk.len() <= CHUNK);
+            let (mut entries, mut term) = (Entries::of(chunk), Vec::new());
+            let mut is_first = true;
+            while let Some(entry) = entries.next().unwrap() {
+                term.truncate(entry.shared);
+                term.extend_from_slice(entry.suffix);
+                assert!(!is_first || &term == first);
+                is_first = false;
+                if found.last().is_none_or(|(last, _)| last != &term) {
+                    found.push((term.clone(), Vec::new()));
+                }
+                entry.postings.unpack(&mut found.last_mut().unwrap().1).unwrap();
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn what_is_packed_is_unpacked() {
+        let mut terms: Vec<(Vec<u8>, Vec<i64>)> = (0..3000_i64)
+            .map(|n| (format!("term {n:05}").into_bytes(), (n..n + n % 7 + 1).collect()))
+            .collect();
+        // A term of more items than a chunk holds, far from each other.
+        terms.push((b"z".to_vec(), (0..40_000).map(|n| n * 1000).collect()));
+        terms.push((vec![b'z'; 123], vec![i64::MAX]));
+        let chunks = packed(&terms);
+        assert!(chunks.len() > 10);
+        assert_eq!(unpacked(&chunks), terms);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_are_a_panic(bytes in proptest::collection::vec(0_u8.., 0..200)) {
+            let mut entries = Entries::of(&bytes);
+            let mut items = Vec::new();
+            while let Ok(Some(entry)) = entries.next() {
+                items.clear();
+                let _malformed = entry.postings.unpack(&mut items);
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Looking terms up: which items the index names, in one read transaction.
+//!
+//! An item that was changed leaves what an older segment says of it behind. So each segment's word on an item
+//! is good only if the item was not changed after the segment; the item's own row tells.
+
+use super::segment::{self, Segment};
+use super::term;
+use crate::Seq;
+use crate::derived::IndexSet;
+use rusqlite::Connection;
+use std::fmt;
+
+/// What to look up.
+pub enum Lookup {
+    /// Items that have this term.
+    Term(Vec<u8>),
+    /// Items with a term that begins so.
+    Prefix(Vec<u8>),
+    /// Items with a term that begins so and whose rest passes a test; every such term is read.
+    Filter(Vec<u8>, Box<dyn Fn(&str) -> bool>),
+    /// Items that all of these name.
+    All(Vec<Lookup>),
+    /// Items that all of these name, and perhaps others: what comes last may be left out.
+    Narrow(Vec<Lookup>),
+    /// Items that any of these names.
+    Any(Vec<Lookup>),
+}
+
+impl fmt::Debug for Lookup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |term: &[u8]| String::from_utf8_lossy(term).into_owned();
+        match self {
+            Lookup::Term(term) => f.debug_tuple("Term").field(&text(term)).finish(),
+            Lookup::Prefix(term) => f.debug_tuple("Prefix").field(&text(term)).finish(),
+            Lookup::Filter(term, _) => f.debug_tuple("Filter").field(&text(term)).finish(),
+            Lookup::All(of) => f.debug_tuple("All").field(of).finish(),
+            Lookup::Narrow(of) => f.debug_tuple("Narrow").field(of).finish(),
+            Lookup::Any(of) => f.debug_tuple("Any").field(of).finish(),
+        }
+    }
+}
+
+/// What the index says of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Named {
+    /// The item's row.
+    pub(crate) item: i64,
+    /// It holds if the item was last changed by this batch, or before.
+    pub(crate) until: Seq,
+    /// Is it more than that the item is always a candidate?
+    pub(crate) sure: bool,
+}
+
+/// The items that are named, in the order of their rows, each once; also how many entries were read.
+pub(crate) fn look_up(conn: &Connection, lookup: &Lookup) -> rusqlite::Result<(Vec<Named>, u64)> {
+    let segments = segment::all(conn, IndexSet::Text)?;
+    let mut search = Search { conn, segments: &segments, read: 0 };
+    let mut named = search.named(lookup)?;
+    if segments.iter().any(|segment| segment.large) {
+        let large = search.named(&Lookup::Term(term::large()))?;
+        named.extend(large.into_iter().map(|named| Named { sure: false, ..named }));
+        unite(&mut named);
+    }
+    Ok((named, search.read))
+}
+
+struct Search<'a> {
+    conn: &'a Connection,
+    segments: &'a [Segment],
+    read: u64,
+}
+
+impl Search<'_> {
+    fn named(&mut self, lookup: &Lookup) -> rusqlite::Result<Vec<Named>> {
+        match lookup {
+            Lookup::Term(term) => self.walk(term, &|found| found == term.as_slice(), &|_| true),
+            Lookup::Prefix(prefix) => {
+                self.walk(prefix, &|found| found.starts_with(prefix), &|_| true)
+            }
+            Lookup::Filter(prefix, test) => {
+                self.walk(prefix, &|found| found.starts_with(prefix), &|found| {
+                    std::str::from_utf8(&found[prefix.len()..]).is_ok_and(test)
+                })
+            }
+            Lookup::All(of) => self.all(of, 0),
+            // A further term costs a look into each segment, which is about what testing an item costs.
+            Lookup::Narrow(of) => self.all(of, self.segments.len()),
+            Lookup::Any(of) => {
+                let mut any = Vec::new();
+                for lookup in of {
+                    any.extend(self.named(lookup)?);
+                }
+                unite(&mut any);
+                Ok(any)
+            }
+        }
+    }
+
+    fn all(&mut self, of: &[Lookup], few: usize) -> rusqlite::Result<Vec<Named>> {
+        let Some((first, rest)) = of.split_first() else { return Ok(Vec::new()) };
+        let mut all = self.named(first)?;
+        for lookup in rest {
+            if all.len() <= few {
+                break;
+            }
+            let other = self.named(lookup)?;
+            all = both(&all, &other);
+        }
+        Ok(all)
+    }
+
+    /// The items of the terms from `from` on while they are `within`, of those that `pass`.
+    fn walk(
+        &mut self,
+        from: &[u8],
+        within: &dyn Fn(&[u8]) -> bool,
+        pass: &dyn Fn(&[u8]) -> bool,
+    ) -> rusqlite::Result<Vec<Named>> {
+        let (mut named, mut items) = (Vec::new(), Vec::new());
+        let mut several = false;
+        for segment in self.segments {
+            segment.walk(self.conn, from, &mut |term, postings| {
+                if !within(term) {
+                    return Ok(false);
+                }
+                self.read += postings.count;
+                if pass(term) {
+                    items.clear();
+                    postings.unpack(&mut items).ok_or_else(segment::malformed)?;
+                    several |= !named.is_empty();
+                    let until = segment.max_seq;
+                    named.extend(items.iter().map(|&item| Named { item, until, sure: true }));
+                }
+                Ok(true)
+            })?;
+        }
+        if several {
+            unite(&mut named);
+        }
+        Ok(named)
+    }
+}
+
+/// Puts what was said in order, one word an item: the best.
+fn unite(named: &mut Vec<Named>) {
+    if !named.is_sorted() {
+        named.sort_unstable();
+    }
+    named.dedup_by(|next, kept| {
+        let same = next.item == kept.item;
+        if same {
+            kept.until = kept.until.max(next.until);
+            kept.sure |= next.sure;
+        }
+        same
+    });
+}
+
+/// What both say; it holds as long as both do.
+fn both(a: &[Named], b: &[Named]) -> Vec<Named> {
+    let (mut all, mut b) = (Vec::with_capacity(a.len().min(b.len())), b.iter().peekable());
+    for named in a {
+        while b.next_if(|other| other.item < named.item).is_some() {}
+        if let Some(other) = b.next_if(|other| other.item == named.item) {
+            all.push(Named { until: named.until.min(other.until), ..*named });
+        }
+    }
+    all
+}

@@ -1,0 +1,316 @@
+//! Merging segments into larger ones, a range of terms at a time.
+//!
+//! A merge moves terms, in their order, from its inputs to a new segment: each step moves some, within the
+//! transaction of a batch, and takes the chunks that have become empty away. So no step is long, no space is
+//! needed for a second copy, and the index can be read between any two steps.
+//!
+//! What a segment says of an item is dropped where a newer input of the merge knows the item, too: all that
+//! holds of it is said there. What is older than the merge is left to a later one.
+
+use super::chunk::Entries;
+use super::segment::{self, Segment, Writer, malformed};
+use super::term;
+use crate::derived::IndexSet;
+use rusqlite::Connection;
+use std::collections::BTreeMap;
+
+/// So many neighbours of about one size are merged into one.
+const NEIGHBOURS: usize = 4;
+/// Segments up to this many bytes are of the smallest size.
+const SMALLEST: i64 = 4096;
+/// A batch moves this many times its own bytes...
+const SHARE: i64 = 4;
+/// ...but so many at least.
+const LEAST: i64 = 64 << 10;
+
+/// Does the share of merging that a batch of so many bytes owes.
+pub(super) fn share(conn: &Connection, set: IndexSet, bytes: i64) -> rusqlite::Result<()> {
+    work(conn, set, (bytes * SHARE).max(LEAST), choose_by_size).map(drop)
+}
+
+/// Moves up to about so many bytes towards as few segments as are worth having. False: there is nothing to do.
+pub(crate) fn settle(conn: &Connection, budget: i64) -> rusqlite::Result<bool> {
+    for set in IndexSet::ALL {
+        if work(conn, set, budget, choose_most)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Merges everything into one segment of each set, which says nothing of items that are gone.
+pub(crate) fn merge_all(conn: &Connection) -> rusqlite::Result<()> {
+    for set in IndexSet::ALL {
+        while work(conn, set, i64::MAX, |free| (free.len() > 1).then_some(0..free.len()))? {}
+    }
+    Ok(())
+}
+
+type Choose = fn(&[Segment]) -> Option<std::ops::Range<usize>>;
+
+fn work(conn: &Connection, set: IndexSet, budget: i64, choose: Choose) -> rusqlite::Result<bool> {
+    begin(conn, set, choose)?;
+    let mut merges: BTreeMap<i64, Vec<Segment>> = BTreeMap::new();
+    for segment in segment::all(conn, set)? {
+        if let Some(into) = segment.into {
+            merges.entry(into).or_default().push(segment);
+        }
+    }
+    let mut merges: Vec<(i64, Vec<Segment>)> = merges.into_iter().collect();
+    // Small ones first: they are soon done, and each segment costs every reader.
+    merges.sort_by_key(|(_, inputs)| inputs.iter().map(Segment::left).sum::<i64>());
+    let found = !merges.is_empty();
+    let mut left = budget;
+    for (into, inputs) in merges {
+        if left <= 0 {
+            break;
+        }
+        left -= step(conn, into, inputs, left)?;
+    }
+    Ok(found)
+}
+
+impl Segment {
+    fn left(&self) -> i64 {
+        (self.chunks.end - self.chunks.start) * super::chunk::CHUNK as i64
+    }
+
+    /// 0 for the smallest; each next one is of segments that as many of the former make.
+    fn size(&self) -> u32 {
+        let ratio = (self.bytes.max(1) - 1) / SMALLEST;
+        ratio.checked_ilog(NEIGHBOURS as i64).map_or(0, |log| log + 1)
+    }
+}
+
+/// Marks the runs that are worth merging. Only neighbours are: what lies between them could be about the same
+/// items.
+fn begin(conn: &Connection, set: IndexSet, choose: Choose) -> rusqlite::Result<()> {
+    let segments = segment::all(conn, set)?;
+    let is_target = |id| segments.iter().any(|segment| segment.into == Some(id));
+    for free in segments.split(|segment| segment.into.is_some() || is_target(segment.id)) {
+        let Some(inputs) = choose(free).and_then(|run| free.get(run)) else { continue };
+        let Some(last) = inputs.last() else { continue };
+        let large = inputs.iter().any(|segment| segment.large);
+        let into = segment::create(conn, set, last.max_seq, large)?;
+        let mut mark =
+            conn.prepare_cached("UPDATE idx_segment SET merged_into = ?2 WHERE id = ?1")?;
+        for input in inputs {
+            mark.execute((input.id, into))?;
+        }
+    }
+    Ok(())
+}
+
+/// The newest ones that are of one size, or smaller, if they are enough.
+fn choose_by_size(free: &[Segment]) -> Option<std::ops::Range<usize>> {
+    let largest = free.iter().map(Segment::size).max()?;
+    (0..=largest).find_map(|size| {
+        let run = free.iter().rev().take_while(|segment| segment.size() <= size).count();
+        (run >= NEIGHBOURS).then_some(free.len() - run..free.len())
+    })
+}
+
+/// All, or all but a first one that is much larger than the rest.
+fn choose_most(free: &[Segment]) -> Option<std::ops::Range<usize>> {
+    let (first, rest) = free.split_first()?;
+    let small: i64 = rest.iter().map(|segment| segment.bytes).sum();
+    let start = usize::from(first.bytes > small * 8);
+    (free.len() - start > 1).then_some(start..free.len())
+}
+
+/// Moves terms of one merge, up to about so many bytes. Returns how many.
+fn step(
+    conn: &Connection,
+    into: i64,
+    segments: Vec<Segment>,
+    budget: i64,
+) -> rusqlite::Result<i64> {
+    let mut inputs = Input::open(conn, segments)?;
+    let mut writer = Writer::open(conn, into)?;
+    let mut moved = Moved::default();
+    let mut read = 0;
+    while let Some(least) = inputs.iter().filter_map(Input::term).min() {
+        // What takes items out of an order goes with what puts them in.
+        if read >= budget && !(term::sign(least) < 0 && moved.same_place(least)) {
+            break;
+        }
+        read += moved.take(conn, &mut inputs)?;
+        writer.add(&moved.term, &moved.items)?;
+    }
+    writer.finish()?;
+    let least = inputs.iter().filter_map(Input::term).min().map(<[u8]>::to_vec);
+    for input in inputs {
+        match &least {
+            None => input.segment.delete(conn)?,
+            Some(least) => input.give_up(conn, least)?,
+        }
+    }
+    Ok(read)
+}
+
+/// A term on its way, with what holds of its items.
+#[derive(Default)]
+struct Moved {
+    term: Vec<u8>,
+    items: Vec<i64>,
+    /// Items that were not taken along, of this place in an order.
+    dropped: Vec<i64>,
+}
+
+impl Moved {
+    /// Takes the least term of all inputs, and its items together. Returns how many bytes were read.
+    fn take(&mut self, conn: &Connection, inputs: &mut [Input]) -> rusqlite::Result<i64> {
+        let Some(least) = inputs.iter().filter_map(Input::term).min() else { return Ok(0) };
+        let out = term::sign(least) < 0;
+        if !out || !self.same_place(least) {
+            self.dropped.clear();
+        }
+        self.term.clear();
+        self.term.extend_from_slice(least);
+        self.items.clear();
+        let mut read = 0;
+        for input in inputs.iter_mut().filter(|input| input.term() == Some(&self.term)) {
+            for &item in &input.items {
+                match !out && input.newer.binary_search(&item).is_ok() {
+                    true => self.dropped.push(item),
+                    false => self.items.push(item),
+                }
+            }
+            read += input.advance(conn)?;
+        }
+        if !self.items.is_sorted() {
+            self.items.sort_unstable();
+        }
+        match out {
+            true => self.cancel(),
+            false => self.items.dedup(),
+        }
+        Ok(read)
+    }
+
+    /// Items come into a place and go out of it in turn. For each time that one was put in and is not taken along, one
+    /// time that it was taken out goes, too; what is left is that it was there before the first of the inputs.
+    fn cancel(&mut self) {
+        for item in &self.dropped {
+            if let Ok(at) = self.items.binary_search(item) {
+                self.items.remove(at);
+            }
+        }
+        self.items.dedup();
+    }
+
+    fn same_place(&self, term: &[u8]) -> bool {
+        term::key(term).is_some()
+            && term.split_last().map(|(_, place)| place)
+                == self.term.split_last().map(|(_, place)| place)
+    }
+}
+
+/// A segment on its way into another one.
+struct Input {
+    segment: Segment,
+    /// Items of which a newer input knows all that holds.
+    newer: Vec<i64>,
+    /// The chunk that is being read: its number, its bytes, and how many of them were read.
+    number: i64,
+    chunk: Vec<u8>,
+    at: usize,
+    /// The chunk in which the present term began.
+    began: i64,
+    term: Vec<u8>,
+    items: Vec<i64>,
+    ended: bool,
+}
+
+impl Input {
+    /// Opens the inputs of a merge, the oldest first, each at its first term.
+    fn open(conn: &Connection, segments: Vec<Segment>) -> rusqlite::Result<Vec<Input>> {
+        let (mut inputs, mut newer) = (Vec::new(), Vec::new());
+        for segment in segments.into_iter().rev() {
+            let mut touched = Vec::new();
+            segment.postings(conn, &term::touched(), &mut touched)?;
+            let known: Vec<i64> =
+                touched.iter().copied().filter(|item| newer.binary_search(item).is_ok()).collect();
+            newer.extend(touched);
+            newer.sort_unstable();
+            newer.dedup();
+            let number = segment.chunks.start;
+            let mut input = Input {
+                segment,
+                newer: known,
+                number,
+                chunk: Vec::new(),
+                at: 0,
+                began: number,
+                term: Vec::new(),
+                items: Vec::new(),
+                ended: false,
+            };
+            input.load(conn)?;
+            input.advance(conn)?;
+            while !input.ended && input.term < input.segment.from {
+                input.advance(conn)?;
+            }
+            inputs.push(input);
+        }
+        inputs.reverse();
+        Ok(inputs)
+    }
+
+    /// The present term; `None` at the end.
+    fn term(&self) -> Option<&[u8]> {
+        (!self.ended).then_some(&self.term)
+    }
+
+    fn load(&mut self, conn: &Connection) -> rusqlite::Result<()> {
+        self.chunk.clear();
+        self.at = 0;
+        if self.number < self.segment.chunks.end {
+            let (number, chunk) = (self.number, &mut self.chunk);
+            self.segment.read(conn, number, |data| {
+                chunk.extend_from_slice(data);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Goes to the next term and gathers its items. Returns how many bytes were read.
+    fn advance(&mut self, conn: &Connection) -> rusqlite::Result<i64> {
+        let mut read = 0;
+        let mut begun = false;
+        self.items.clear();
+        loop {
+            if self.at == self.chunk.len() && self.number < self.segment.chunks.end {
+                self.number += 1;
+                self.load(conn)?;
+            }
+            let mut entries = Entries::of(&self.chunk[self.at..]);
+            let Some(entry) = entries.next().map_err(|_| malformed())? else {
+                self.ended = !begun;
+                return Ok(read);
+            };
+            let shared = self.term.get(..entry.shared).ok_or_else(malformed)?;
+            let same = shared.len() + entry.suffix.len() == self.term.len()
+                && self.term[shared.len()..] == *entry.suffix;
+            if begun && !same {
+                return Ok(read);
+            }
+            if !begun {
+                self.term.truncate(entry.shared);
+                self.term.extend_from_slice(entry.suffix);
+                (self.began, begun) = (self.number, true);
+            }
+            entry.postings.unpack(&mut self.items).ok_or_else(malformed)?;
+            let end = self.chunk.len() - entries.left();
+            read += (end - self.at) as i64;
+            self.at = end;
+        }
+    }
+
+    /// Keeps what begins with the term `from`, which is not moved yet.
+    fn give_up(self, conn: &Connection, from: &[u8]) -> rusqlite::Result<()> {
+        let number = if self.ended { self.segment.chunks.end } else { self.began };
+        self.segment.consume(conn, number, from)
+    }
+}

@@ -1,0 +1,184 @@
+//! Orders: a collection's items by their sort keys, from any place on, in either direction; and how many lie before
+//! a place, without reading them.
+//!
+//! Each segment's sort terms are read a chunk at a time, and merged. A place's number is a sum over segments of what
+//! lies before it, where items that were taken out of the order count as one less.
+
+use super::chunk::Entries;
+use super::segment::{self, Segment, malformed};
+use super::term::{self, Sign};
+use crate::Seq;
+use crate::derived::IndexSet;
+use rusqlite::Connection;
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+/// A place in an order: the key, and the item among those with the same key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The sort key, as [`crate::Deriver::sort_key`] makes it.
+    pub key: Vec<u8>,
+    /// The item's row.
+    pub row: i64,
+}
+
+/// The orders of some collections by one field, taken together.
+#[derive(Debug, Clone)]
+pub(crate) struct Orders {
+    /// The field's number.
+    pub(crate) field: u16,
+    /// The collections' rows.
+    pub(crate) collections: Vec<i64>,
+}
+
+impl Orders {
+    /// Gives each place behind `after`, or before it if `backwards`, to `each`, until that answers false; with the
+    /// batch until which it holds. Places of items that were changed since come, too.
+    pub(crate) fn walk(
+        &self,
+        conn: &Connection,
+        after: Option<&Place>,
+        backwards: bool,
+        each: &mut dyn FnMut(Place, Seq) -> rusqlite::Result<bool>,
+    ) -> rusqlite::Result<()> {
+        let segments = segment::all(conn, IndexSet::Sort)?;
+        let mut streams = Vec::new();
+        for segment in &segments {
+            for &collection in &self.collections {
+                let order = term::order(self.field, collection);
+                let mut stream = Stream::open(conn, segment, order, after, backwards)?;
+                stream.fill(conn)?;
+                streams.push(stream);
+            }
+        }
+        loop {
+            let next =
+                streams.iter_mut().filter(|stream| !stream.ready.is_empty()).min_by(|a, b| {
+                    let order = a.ready.front().cmp(&b.ready.front());
+                    if backwards { order.reverse() } else { order }
+                });
+            let Some(stream) = next else { return Ok(()) };
+            let Some(place) = stream.ready.pop_front() else { return Ok(()) };
+            let until = stream.segment.max_seq;
+            stream.fill(conn)?;
+            if !each(place, until)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// How many items have a smaller key.
+    pub(crate) fn before(&self, conn: &Connection, key: &[u8]) -> rusqlite::Result<u64> {
+        self.sum(conn, |collection| term::sort(self.field, collection, key, Sign::In))
+    }
+
+    /// How many items there are.
+    pub(crate) fn total(&self, conn: &Connection) -> rusqlite::Result<u64> {
+        self.sum(conn, |collection| term::order(self.field, collection + 1))
+    }
+
+    fn sum(&self, conn: &Connection, to: impl Fn(i64) -> Vec<u8>) -> rusqlite::Result<u64> {
+        let mut sum = 0;
+        for segment in segment::all(conn, IndexSet::Sort)? {
+            for &collection in &self.collections {
+                sum += segment.net(conn, &term::order(self.field, collection), &to(collection))?;
+            }
+        }
+        Ok(sum.unsigned_abs())
+    }
+}
+
+/// One segment's places in one collection's order.
+struct Stream<'a> {
+    segment: &'a Segment,
+    order: Vec<u8>,
+    after: Option<Place>,
+    backwards: bool,
+    /// Chunks that were not read yet.
+    chunks: std::ops::Range<i64>,
+    ready: VecDeque<Place>,
+}
+
+impl<'a> Stream<'a> {
+    fn open(
+        conn: &Connection,
+        segment: &'a Segment,
+        order: Vec<u8>,
+        after: Option<&Place>,
+        backwards: bool,
+    ) -> rusqlite::Result<Stream<'a>> {
+        let mut term = order.clone();
+        term.extend(after.map(|place| place.key.as_slice()).unwrap_or_default());
+        let chunks = if backwards {
+            // The chunk in which the places end, and what lies behind it is none of theirs.
+            let mut end = term;
+            end.extend([u8::MAX; 2]);
+            if after.is_none() {
+                end = order.clone();
+                end.extend([u8::MAX; 2]);
+            }
+            segment.chunks.start..segment.chunk_before(conn, &end)? + 1
+        } else {
+            segment.chunk_before(conn, &term)?..segment.chunks.end
+        };
+        let chunks = chunks.start..chunks.end.min(segment.chunks.end);
+        let (after, ready) = (after.cloned(), VecDeque::new());
+        Ok(Stream { segment, order, after, backwards, chunks, ready })
+    }
+
+    /// Reads chunks until there is a place, or nothing to come.
+    fn fill(&mut self, conn: &Connection) -> rusqlite::Result<()> {
+        while self.ready.is_empty() {
+            let number = match self.backwards {
+                true => self.chunks.next_back(),
+                false => self.chunks.next(),
+            };
+            let Some(number) = number else { return Ok(()) };
+            let segment = self.segment;
+            segment.read(conn, number, |chunk| self.take(chunk))?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, chunk: &[u8]) -> rusqlite::Result<()> {
+        let (mut entries, mut term, mut items) = (Entries::of(chunk), Vec::new(), Vec::new());
+        let mut first = true;
+        while let Some(entry) = entries.next().map_err(|_| malformed())? {
+            term.truncate(entry.shared);
+            term.extend_from_slice(entry.suffix);
+            match (term.get(..self.order.len()).unwrap_or(&term)).cmp(&self.order) {
+                Ordering::Less => {
+                    // Towards the beginning, all that is left lies before the order.
+                    if first && self.backwards {
+                        self.chunks.end = self.chunks.start;
+                    }
+                }
+                Ordering::Equal if term >= self.segment.from && term::sign(&term) > 0 => {
+                    items.clear();
+                    entry.postings.unpack(&mut items).ok_or_else(malformed)?;
+                    let key = term::key(&term).ok_or_else(malformed)?;
+                    let places = items.iter().map(|&row| Place { key: key.to_vec(), row });
+                    let after = self.after.as_ref();
+                    let wanted = |place: &Place| match after {
+                        None => true,
+                        Some(after) if self.backwards => place < after,
+                        Some(after) => place > after,
+                    };
+                    self.ready.extend(places.filter(wanted));
+                }
+                Ordering::Equal => {}
+                Ordering::Greater => {
+                    if !self.backwards {
+                        self.chunks.start = self.chunks.end;
+                    }
+                    break;
+                }
+            }
+            first = false;
+        }
+        if self.backwards {
+            self.ready.make_contiguous().reverse();
+        }
+        Ok(())
+    }
+}

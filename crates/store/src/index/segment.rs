@@ -1,0 +1,282 @@
+//! Segments: immutable runs of terms in the database, and reading them in place.
+//!
+//! `idx_segment` has a row for each, `idx_chunk` its chunks, `idx_fence` the first term of each chunk. A
+//! segment is read by one step into `idx_fence` and then chunk by chunk; nothing is ever loaded whole.
+
+use super::chunk::{Entries, Packer, Postings};
+use super::term;
+use crate::Seq;
+use crate::derived::IndexSet;
+use rusqlite::{Connection, OptionalExtension as _};
+
+/// Chunks of a segment have this many numbers.
+const NUMBERS: i64 = 1 << 24;
+
+/// A row of `idx_segment`.
+#[derive(Debug, Clone)]
+pub(super) struct Segment {
+    pub(super) id: i64,
+    /// What it says of an item holds if the item was last changed by this batch, or before.
+    pub(super) max_seq: Seq,
+    /// Its chunks' numbers, from the first to behind the last.
+    pub(super) chunks: std::ops::Range<i64>,
+    /// Terms before this one have gone on to the segment it is merged into.
+    pub(super) from: Vec<u8>,
+    /// How many bytes its chunks had when it was written.
+    pub(super) bytes: i64,
+    /// There are items in it that are always candidates.
+    pub(super) large: bool,
+    /// The segment that it is being merged into.
+    pub(super) into: Option<i64>,
+}
+
+/// SQLite's error for a file that is damaged, in our words.
+pub(super) fn malformed() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+        Some("a chunk of the index is malformed".into()),
+    )
+}
+
+/// All segments of a set, the oldest first.
+pub(super) fn all(conn: &Connection, set: IndexSet) -> rusqlite::Result<Vec<Segment>> {
+    conn.prepare_cached(
+        "SELECT id, max_seq, first_chunk, end_chunk, from_term, bytes, large, merged_into
+         FROM idx_segment WHERE kind = ?1 ORDER BY max_seq, id",
+    )?
+    .query_map([set as i64], |row| {
+        Ok(Segment {
+            id: row.get(0)?,
+            max_seq: row.get(1)?,
+            chunks: row.get(2)?..row.get(3)?,
+            from: row.get(4)?,
+            bytes: row.get(5)?,
+            large: row.get(6)?,
+            into: row.get(7)?,
+        })
+    })?
+    .collect()
+}
+
+/// Makes a segment without any chunk; returns its number.
+pub(super) fn create(
+    conn: &Connection,
+    set: IndexSet,
+    max_seq: Seq,
+    large: bool,
+) -> rusqlite::Result<i64> {
+    conn.prepare_cached(
+        "INSERT INTO idx_segment(kind, max_seq, first_chunk, end_chunk, from_term, bytes, large, net)
+         VALUES(?1, ?2, 0, 0, x'', 0, ?3, 0)",
+    )?
+    .execute((set as i64, max_seq, large))?;
+    Ok(conn.last_insert_rowid())
+}
+
+impl Segment {
+    /// Gives each entry from the term `from` on to `each`, until that answers false. A frequent term comes several
+    /// times, one after the other.
+    pub(super) fn walk(
+        &self,
+        conn: &Connection,
+        from: &[u8],
+        each: &mut dyn FnMut(&[u8], Postings<'_>) -> rusqlite::Result<bool>,
+    ) -> rusqlite::Result<()> {
+        let from = from.max(&self.from);
+        let mut term = Vec::new();
+        for number in self.chunk_before(conn, from)?..self.chunks.end {
+            let go_on = self.read(conn, number, |chunk| {
+                let mut entries = Entries::of(chunk);
+                while let Some(entry) = entries.next().map_err(|_| malformed())? {
+                    if entry.shared > term.len() {
+                        return Err(malformed());
+                    }
+                    term.truncate(entry.shared);
+                    term.extend_from_slice(entry.suffix);
+                    if term.as_slice() >= from && !each(&term, entry.postings)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            })?;
+            if !go_on {
+                break;
+            }
+            term.clear();
+        }
+        Ok(())
+    }
+
+    /// Adds the items of a term to `items`, in their order.
+    pub(super) fn postings(
+        &self,
+        conn: &Connection,
+        term: &[u8],
+        items: &mut Vec<i64>,
+    ) -> rusqlite::Result<()> {
+        self.walk(conn, term, &mut |found, postings| {
+            if found != term {
+                return Ok(false);
+            }
+            postings.unpack(items).ok_or_else(malformed)?;
+            Ok(true)
+        })
+    }
+
+    /// The last chunk that begins before this term, else the first of all: the term, if it is there, begins
+    /// in it or in the next one.
+    pub(super) fn chunk_before(&self, conn: &Connection, term: &[u8]) -> rusqlite::Result<i64> {
+        if self.chunks.end - self.chunks.start <= 1 {
+            return Ok(self.chunks.start);
+        }
+        Ok(self.fence(conn, term)?.map_or(self.chunks.start, |(chunk, _)| chunk))
+    }
+
+    /// The last chunk that begins before this term, and what the chunks before it come to.
+    fn fence(&self, conn: &Connection, term: &[u8]) -> rusqlite::Result<Option<(i64, i64)>> {
+        conn.prepare_cached(
+            "SELECT chunk, net FROM idx_fence WHERE segment = ?1 AND first < ?2
+             ORDER BY first DESC, chunk DESC LIMIT 1",
+        )?
+        .query_row((self.id, term), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+    }
+
+    /// How many items more the sort terms from `from` to before `to` put into an order than they take out.
+    pub(super) fn net(&self, conn: &Connection, from: &[u8], to: &[u8]) -> rusqlite::Result<i64> {
+        if self.chunks.is_empty() || to <= self.from.as_slice() {
+            return Ok(0);
+        }
+        Ok(self.net_before(conn, to)? - self.net_before(conn, from.max(&self.from))?)
+    }
+
+    /// How many items more the sort terms before this one put into an order than they take out, from somewhere
+    /// that is the same for all terms.
+    fn net_before(&self, conn: &Connection, term: &[u8]) -> rusqlite::Result<i64> {
+        let Some((number, mut net)) = self.fence(conn, term)? else {
+            let sql = "SELECT net FROM idx_fence WHERE segment = ?1 ORDER BY first, chunk LIMIT 1";
+            return conn.prepare_cached(sql)?.query_row([self.id], |row| row.get(0));
+        };
+        let mut found = Vec::new();
+        self.read(conn, number, |chunk| {
+            let mut entries = Entries::of(chunk);
+            while let Some(entry) = entries.next().map_err(|_| malformed())? {
+                found.truncate(entry.shared);
+                found.extend_from_slice(entry.suffix);
+                if found.as_slice() >= term {
+                    break;
+                }
+                net += term::sign(&found) * entry.postings.count as i64;
+            }
+            Ok(net)
+        })
+    }
+
+    pub(super) fn read<T>(
+        &self,
+        conn: &Connection,
+        number: i64,
+        read: impl FnOnce(&[u8]) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let mut select = conn.prepare_cached("SELECT data FROM idx_chunk WHERE id = ?1")?;
+        let mut rows = select.query([self.id * NUMBERS + number])?;
+        let row = rows.next()?.ok_or_else(malformed)?;
+        read(row.get_ref(0)?.as_blob().map_err(|_| malformed())?)
+    }
+
+    /// Takes the chunks before `number` away, and with them the terms before `from`.
+    pub(super) fn consume(
+        &self,
+        conn: &Connection,
+        number: i64,
+        from: &[u8],
+    ) -> rusqlite::Result<()> {
+        // Each of these chunks begins with `from` or before it.
+        conn.prepare_cached(
+            "DELETE FROM idx_fence WHERE segment = ?1 AND first <= ?2 AND chunk < ?3",
+        )?
+        .execute((self.id, from, number))?;
+        self.delete_chunks(conn, number)?;
+        conn.prepare_cached(
+            "UPDATE idx_segment SET first_chunk = ?2, from_term = ?3 WHERE id = ?1",
+        )?
+        .execute((self.id, number, from))
+        .map(drop)
+    }
+
+    /// Takes it away.
+    pub(super) fn delete(&self, conn: &Connection) -> rusqlite::Result<()> {
+        conn.prepare_cached("DELETE FROM idx_fence WHERE segment = ?1")?.execute([self.id])?;
+        self.delete_chunks(conn, self.chunks.end)?;
+        conn.prepare_cached("DELETE FROM idx_segment WHERE id = ?1")?.execute([self.id]).map(drop)
+    }
+
+    fn delete_chunks(&self, conn: &Connection, end: i64) -> rusqlite::Result<()> {
+        let first = self.id * NUMBERS;
+        conn.prepare_cached("DELETE FROM idx_chunk WHERE id >= ?1 AND id < ?2")?
+            .execute((first + self.chunks.start, first + end))
+            .map(drop)
+    }
+}
+
+/// Writes chunks at the end of a segment.
+pub(super) struct Writer<'a> {
+    packer: Packer,
+    end: End<'a>,
+}
+
+/// The end of a segment.
+struct End<'a> {
+    conn: &'a Connection,
+    id: i64,
+    /// The number of the next chunk.
+    next: i64,
+    bytes: i64,
+    /// What the chunks come to that are written.
+    net: i64,
+}
+
+impl<'a> Writer<'a> {
+    /// Continues a segment.
+    pub(super) fn open(conn: &'a Connection, id: i64) -> rusqlite::Result<Writer<'a>> {
+        let (next, net) = conn
+            .prepare_cached("SELECT end_chunk, net FROM idx_segment WHERE id = ?1")?
+            .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(Writer { packer: Packer::default(), end: End { conn, id, next, bytes: 0, net } })
+    }
+
+    /// Adds a term with its items; terms come in their order, and so do items.
+    pub(super) fn add(&mut self, term: &[u8], items: &[i64]) -> rusqlite::Result<()> {
+        let end = &mut self.end;
+        self.packer.add(term, items, term::sign(term), &mut |first, chunk, net| {
+            end.insert(first, chunk, net)
+        })
+    }
+
+    /// Writes the last chunk, and what there is now into the segment's row. Returns how many bytes were added.
+    pub(super) fn finish(mut self) -> rusqlite::Result<i64> {
+        let end = &mut self.end;
+        self.packer.finish(&mut |first, chunk, net| end.insert(first, chunk, net))?;
+        end.conn
+            .prepare_cached(
+                "UPDATE idx_segment SET end_chunk = ?2, bytes = bytes + ?3, net = ?4 WHERE id = ?1",
+            )?
+            .execute((end.id, end.next, end.bytes, end.net))?;
+        Ok(end.bytes)
+    }
+}
+
+impl End<'_> {
+    fn insert(&mut self, first: &[u8], chunk: &[u8], net: i64) -> rusqlite::Result<()> {
+        self.conn
+            .prepare_cached("INSERT INTO idx_chunk VALUES(?1, ?2)")?
+            .execute((self.id * NUMBERS + self.next, chunk))?;
+        self.conn
+            .prepare_cached("INSERT INTO idx_fence VALUES(?1, ?2, ?3, ?4)")?
+            .execute((self.id, first, self.next, self.net))?;
+        self.next += 1;
+        self.bytes += chunk.len() as i64;
+        self.net += net;
+        Ok(())
+    }
+}

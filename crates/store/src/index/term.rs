@@ -1,0 +1,154 @@
+//! The terms that items are found by: a class, mostly a field, and text, as bytes whose order is the
+//! index's order.
+//!
+//! Who derives terms from an item and who looks for them must make them alike, so both make them here.
+//! Nothing is read or written.
+
+/// Values are kept to this many bytes, whole characters. What is as long may go on.
+pub const VALUE_LIMIT: usize = 240;
+/// So many of a phone number's last digits are kept.
+const PHONE_DIGITS: usize = 7;
+
+const VALUE: u8 = 1;
+const SUFFIX: u8 = 2;
+const WORD: u8 = 3;
+const PHONE: u8 = 4;
+const LARGE: u8 = 5;
+const TRIGRAM: u8 = 6;
+const SORT: u8 = 7;
+/// The items that a segment knows, and those that were removed while it was current.
+const TOUCHED: u8 = 0xff;
+
+fn of_field(class: u8, field: u16, text: &str) -> Vec<u8> {
+    let mut term = Vec::with_capacity(3 + text.len());
+    term.push(class);
+    term.extend(field.to_be_bytes());
+    term.extend(text.as_bytes());
+    term
+}
+
+fn of(class: u8, text: &str) -> Vec<u8> {
+    let mut term = Vec::with_capacity(1 + text.len());
+    term.push(class);
+    term.extend(text.as_bytes());
+    term
+}
+
+/// What is kept of a folded value: its beginning, at most [`VALUE_LIMIT`] bytes, whole characters.
+#[must_use]
+pub fn kept(folded: &str) -> &str {
+    &folded[..folded.floor_char_boundary(VALUE_LIMIT)]
+}
+
+/// A folded value of a field, as far as it is [kept]; the empty one says that the field is there.
+#[must_use]
+pub fn value(field: u16, folded: &str) -> Vec<u8> {
+    of_field(VALUE, field, kept(folded))
+}
+
+/// Does the term only say that a field is there?
+pub(crate) fn is_presence(term: &[u8]) -> bool {
+    term.first() == Some(&VALUE) && term.len() == 3
+}
+
+/// A folded value of a field from its end to its beginning, as far as it is [kept].
+#[must_use]
+pub fn suffix(field: u16, folded: &str) -> Vec<u8> {
+    let reversed: String = folded.chars().rev().collect();
+    of_field(SUFFIX, field, kept(&reversed))
+}
+
+/// The beginning of a word.
+#[must_use]
+pub fn word(beginning: &str) -> Vec<u8> {
+    of(WORD, beginning)
+}
+
+/// The last digits of a phone number of a field, the last one first: so many as are kept, at most seven. Who has
+/// fewer looks for a term that begins so.
+#[must_use]
+pub fn phone(field: u16, digits: &str) -> Vec<u8> {
+    let ending: String = digits.chars().rev().take(PHONE_DIGITS).collect();
+    of_field(PHONE, field, &ending)
+}
+
+/// A phone number of a field with more to it than digits: an extension, or letters.
+#[must_use]
+pub fn odd_phone(field: u16) -> Vec<u8> {
+    of_field(PHONE, field, "?")
+}
+
+/// Items of which too much text would have to be indexed: always candidates.
+#[must_use]
+pub(crate) fn large() -> Vec<u8> {
+    vec![LARGE]
+}
+
+/// Three characters that follow each other somewhere in an item's indexed text.
+#[must_use]
+pub fn trigram(three: &str) -> Vec<u8> {
+    of(TRIGRAM, three)
+}
+
+/// Does a sort term put items into an order, or take out those that were in it before?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sign {
+    In = 1,
+    Out = 2,
+}
+
+/// Before the key of a sort term: its class, its field and its collection.
+const ORDER: usize = 1 + 2 + 4;
+/// Behind it: an end that keeps longer keys behind shorter ones, and the sign.
+const ENDING: usize = 2;
+
+/// The order of a collection's items by a field: what all its sort terms begin with.
+pub(crate) fn order(field: u16, collection: i64) -> Vec<u8> {
+    let mut term = vec![SORT];
+    term.extend(field.to_be_bytes());
+    // Collections are numbered from 1.
+    term.extend(u32::try_from(collection).unwrap_or(u32::MAX).to_be_bytes());
+    term
+}
+
+/// The place of an item in an order.
+pub(crate) fn sort(field: u16, collection: i64, key: &[u8], sign: Sign) -> Vec<u8> {
+    let mut term = order(field, collection);
+    // Keys hold no zeros; where one did, items would only lie beside where they belong.
+    term.extend(key.iter().map(|&byte| byte.max(1)));
+    term.extend([0, sign as u8]);
+    term
+}
+
+/// The key of a sort term; `None`: it is of another class.
+pub(super) fn key(term: &[u8]) -> Option<&[u8]> {
+    (term.first() == Some(&SORT)).then(|| term.get(ORDER..term.len() - ENDING)).flatten()
+}
+
+/// 1 where a sort term puts items into an order, -1 where it takes them out; 0 for all other terms.
+pub(super) fn sign(term: &[u8]) -> i64 {
+    match (term.first(), term.last()) {
+        (Some(&SORT), Some(&last)) if last == Sign::In as u8 => 1,
+        (Some(&SORT), _) => -1,
+        _ => 0,
+    }
+}
+
+pub(super) fn touched() -> Vec<u8> {
+    vec![TOUCHED]
+}
+
+/// Three characters in one number, in the order of their text.
+pub(crate) fn pack([a, b, c]: [char; 3]) -> u64 {
+    u64::from(u32::from(a)) << 42 | u64::from(u32::from(b)) << 21 | u64::from(u32::from(c))
+}
+
+/// The term of a packed trigram.
+pub(super) fn unpack(packed: u64, term: &mut Vec<u8>) {
+    term.clear();
+    term.push(TRIGRAM);
+    for shift in [42, 21, 0] {
+        let c = char::from_u32((packed >> shift & 0x1f_ffff) as u32);
+        term.extend(c.unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut [0; 4]).as_bytes());
+    }
+}

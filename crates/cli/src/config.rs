@@ -14,11 +14,13 @@ pub(crate) struct Config {
     pub(crate) data_dir: Option<PathBuf>,
     /// Whose alphabet lists are sorted by.
     pub(crate) locale: Option<String>,
+    /// The country in which phone numbers are dialled.
+    pub(crate) region: Option<String>,
     /// The program for `larder edit`.
     pub(crate) editor: Option<String>,
 }
 
-const KEYS: &[&str] = &["data-dir", "locale", "editor"];
+const KEYS: &[&str] = &["data-dir", "locale", "region", "editor"];
 /// What to do about a file that is no configuration.
 const EXAMPLE: &str = "a line is written like this: locale = \"sv\"";
 

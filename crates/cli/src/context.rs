@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::failure::{Failure, Kind};
 use crate::output::Out;
 use etcetera::BaseStrategy as _;
+use larder_query::Settings;
 use larder_store::{Options, Reader, Store};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,6 +22,8 @@ pub(crate) struct Context {
     pub(crate) out: Out,
     /// The editor to run, as a shell command.
     pub(crate) editor: Option<OsString>,
+    /// What questions mean here.
+    pub(crate) settings: Settings,
     locale: Option<String>,
     locale_if_new: Option<String>,
 }
@@ -55,11 +58,11 @@ impl Context {
                 .map(OsString::from)
                 .or_else(|| non_empty("VISUAL"))
                 .or_else(|| non_empty("EDITOR")),
+            settings: Settings {
+                region: config.region.or_else(|| region_of(&locale_for("LC_ADDRESS")?)),
+            },
             locale: config.locale,
-            locale_if_new: ["LC_ALL", "LC_COLLATE", "LANG"]
-                .into_iter()
-                .find_map(non_empty)
-                .and_then(|locale| locale.into_string().ok()),
+            locale_if_new: locale_for("LC_COLLATE"),
         })
     }
 
@@ -107,6 +110,36 @@ pub(crate) fn now() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
+/// The locale for one of the categories that the environment knows.
+fn locale_for(category: &str) -> Option<String> {
+    ["LC_ALL", category, "LANG"].into_iter().find_map(non_empty)?.into_string().ok()
+}
+
+/// The country of a locale: `AT` of `de_AT.UTF-8`.
+fn region_of(locale: &str) -> Option<String> {
+    let (_, rest) = locale.split_once('_')?;
+    let region = rest.split(['.', '@']).next()?;
+    (region.len() == 2 && region.bytes().all(|byte| byte.is_ascii_alphabetic()))
+        .then(|| region.to_ascii_uppercase())
+}
+
 fn non_empty(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::region_of;
+
+    #[test]
+    fn the_country_of_a_locale() {
+        let check = |locale: &str, expect: Option<&str>| {
+            assert_eq!(region_of(locale).as_deref(), expect, "{locale}");
+        };
+        check("de_AT.UTF-8", Some("AT"));
+        check("sr_rs@latin", Some("RS"));
+        check("C.UTF-8", None);
+        check("eo", None);
+        check("es_419", None);
+    }
 }

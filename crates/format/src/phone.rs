@@ -94,6 +94,12 @@ pub fn looks_like_number(text: &str) -> bool {
     text.chars().all(|c| c.is_numeric() || c.is_whitespace() || BETWEEN.contains(c))
 }
 
+/// Is it certain that a number's last digits are those of the text? Behind a comma may be an extension.
+#[must_use]
+pub fn is_all_number(text: &str) -> bool {
+    looks_like_number(text) && !text.contains([',', '~', '～'])
+}
+
 /// Are these the two letters of a region whose numbering plan is known?
 #[must_use]
 pub fn is_region(region: &str) -> bool {

@@ -15,7 +15,7 @@ use larder_format::fold::{digits, fold, is_cjk, words};
 use larder_format::phone::{Match, Number, looks_like_number};
 use regex::Regex;
 use std::collections::HashSet;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// Fewer digits than this are no part of a phone number, just a number.
 pub(crate) const PHONE_DIGITS: usize = 3;
@@ -196,7 +196,7 @@ enum Compare {
     Normal(Regex),
     Unfolded(Regex),
     /// Such a number, that agrees so well; the value is read in this region.
-    Phone(Number, Match, Option<String>),
+    Phone(Dialled, Match),
 }
 
 impl Compare {
@@ -209,8 +209,8 @@ impl Compare {
         }
         let folded = || fold(&test.text).into_owned();
         let phone = |wanted: Match| {
-            let number = Number::parse(&test.text, test.region.as_deref())?;
-            Some(Compare::Phone(number, wanted, test.region.clone()))
+            let (text, region) = (test.text.clone(), test.region.clone());
+            Compare::Phone(Dialled { text, region, number: OnceLock::new() }, wanted)
         };
         Some(match test.op {
             Op::Contains => Compare::Contains(pieces(&folded()), phone_digits(&test.text)),
@@ -221,9 +221,9 @@ impl Compare {
             Op::ExistsVcard => Compare::FirstExists,
             Op::RegexNormal => Compare::Normal(pattern(&test.text).ok()?),
             Op::RegexRaw => Compare::Unfolded(pattern(&test.text).ok()?),
-            Op::EqPhone => phone(Match::Exact)?,
-            Op::EqPhoneNational => phone(Match::National)?,
-            Op::EqPhoneShort => phone(Match::Short)?,
+            Op::EqPhone => phone(Match::Exact),
+            Op::EqPhoneNational => phone(Match::National),
+            Op::EqPhoneShort => phone(Match::Short),
         })
     }
 
@@ -261,9 +261,26 @@ impl Compare {
             Compare::EndsWith(text) => fold(value).ends_with(text.as_str()),
             Compare::Normal(pattern) => pattern.is_match(&fold(value)),
             Compare::Unfolded(pattern) => pattern.is_match(value),
-            Compare::Phone(number, wanted, region) => Number::parse(value, region.as_deref())
-                .is_some_and(|found| found.compare(number) >= *wanted),
+            Compare::Phone(dialled, wanted) => dialled.agrees(value, *wanted),
         }
+    }
+}
+
+/// A number that is looked for. It is read when a value is there to compare: the numbering plans take longer to load
+/// than a whole answer may.
+#[derive(Debug, Clone)]
+struct Dialled {
+    text: String,
+    /// Where numbers are dialled, this one and the values.
+    region: Option<String>,
+    number: OnceLock<Option<Number>>,
+}
+
+impl Dialled {
+    fn agrees(&self, value: &str, wanted: Match) -> bool {
+        let read = |text: &str| Number::parse(text, self.region.as_deref());
+        let Some(number) = self.number.get_or_init(|| read(&self.text)) else { return false };
+        read(value).is_some_and(|found| found.compare(number) >= wanted)
     }
 }
 

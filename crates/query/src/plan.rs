@@ -7,8 +7,8 @@
 use crate::contact::{Needle, looked_at, phone_digits};
 use crate::query::{Op, Query, Subject, Test};
 use larder_format::field::{Field, Kind, field};
-use larder_format::fold::{fold, is_cjk};
-use larder_format::phone::Number;
+use larder_format::fold::{digits, fold, is_cjk};
+use larder_format::phone::is_all_number;
 use larder_store::index::{Lookup, term};
 use larder_store::{SUFFIX_FIELDS, VALUE_FIELDS};
 
@@ -17,8 +17,10 @@ use larder_store::{SUFFIX_FIELDS, VALUE_FIELDS};
 const TRIGRAMS: usize = 16;
 /// More look-ups than this cost more than a scan.
 const LOOK_UPS: usize = 4096;
-/// The fewest digits that a number within a country has: with one as short any longer one may end.
+/// The fewest digits that a number within a country has.
 const SHORTEST: usize = 2;
+/// The most digits that are dialled before it: those for abroad and for the country.
+const DIALLED: usize = 6;
 
 /// How a question's candidates are found.
 #[derive(Debug)]
@@ -257,18 +259,24 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
     }
 }
 
-/// Numbers that agree end alike, however they begin.
+/// Numbers that agree end alike, however they begin. The numbering plans, which take their time to load, are not
+/// asked: what of the digits is certain to be within the country will do.
 fn of_phone(field: &Field, test: &Test) -> Narrow {
-    let Some(number) = Number::parse(&test.text, test.region.as_deref()) else {
+    if !is_all_number(&test.text) {
+        return Narrow::All;
+    }
+    let digits = digits(&test.text);
+    let certain = match test.op {
+        // Any longer number may end with a short one.
+        Op::EqPhoneShort => SHORTEST,
+        _ => digits.len().saturating_sub(DIALLED).max(SHORTEST),
+    };
+    let Some(ending) = digits.len().checked_sub(certain).map(|start| &digits[start..]) else {
         return Narrow::Nothing;
     };
-    let (digits, id) = (number.national.as_str(), field.id);
-    let short = test.op == Op::EqPhoneShort;
-    let end = if short { digits.len() - SHORTEST.min(digits.len()) } else { 0 };
-    let ending = &digits[end..];
     let words = format!("{} ends with the digits {ending:?}", field.name);
-    let ending = Lookup::Prefix(term::phone(id, ending));
-    let lookup = Lookup::Any(vec![ending, Lookup::Term(term::odd_phone(id))]);
+    let ending = Lookup::Prefix(term::phone(field.id, ending));
+    let lookup = Lookup::Any(vec![ending, Lookup::Term(term::odd_phone(field.id))]);
     Candidates::one(Breadth::Beginning, lookup, false, words)
 }
 

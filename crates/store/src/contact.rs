@@ -8,7 +8,7 @@ use larder_format::collate::Collator;
 use larder_format::contact::{Contact, Problem};
 use larder_format::field::{FIELDS, Field, Kind as FieldKind, field};
 use larder_format::fold::{FOLD_VERSION, digits, fold, words};
-use larder_format::phone::looks_like_number;
+use larder_format::phone::is_all_number;
 use sha2::{Digest as _, Sha256};
 use std::sync::{Arc, LazyLock};
 
@@ -237,11 +237,6 @@ impl Found {
         }
         Terms::new(self.terms, self.trigrams, self.large || self.cut)
     }
-}
-
-/// Is it certain that a number's last digits are those of the text? Behind a comma may be an extension.
-fn is_all_number(text: &str) -> bool {
-    looks_like_number(text) && !text.contains([',', '~'])
 }
 
 /// A digest of the tables that rows are made by: those of folding, by what they do to [`PROBES`], and that

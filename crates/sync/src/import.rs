@@ -35,8 +35,9 @@ const SMALLEST: usize = 100;
 pub const MAX_BATCH: usize = 4000;
 /// The largest card that is taken, in bytes, where nothing else is said: 32 MB.
 pub const MAX_ITEM: usize = 32 << 20;
-/// A batch with this many bytes is written, however few cards it has.
-const BATCH_BYTES: usize = 4 << 20;
+/// A batch with this many bytes is written, however few cards it has: what is derived from them takes several times
+/// as much memory.
+const BATCH_BYTES: usize = 5 << 18;
 /// How far reading goes on between two words of progress.
 const PROGRESS_BYTES: u64 = 1 << 20;
 /// UIDs in messages are cut to this many characters.

@@ -74,7 +74,7 @@ impl Find {
 
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let fields = fields_named(&self.fields)?;
-        let find = self.to_find()?;
+        let find = self.to_find(context)?;
         let reader = match context.reader() {
             // An empty larder answers, too: there is nothing in it.
             Err(_) if self.count && !larder_store::Directory::new(&context.dir).holds_store() => {
@@ -100,9 +100,12 @@ impl Find {
         Ok(if answer.is_empty() { Code::NothingFound } else { Code::Done })
     }
 
-    fn to_find(&self) -> Result<larder_query::Find, Failure> {
+    fn to_find(&self, context: &Context) -> Result<larder_query::Find, Failure> {
         let text = self.query.join(" ");
-        let query = if self.sexp { Query::parse_sexp(&text)? } else { Query::parse(&text)? };
+        let query = match self.sexp {
+            true => Query::parse_sexp_with(&text, &context.settings)?,
+            false => Query::parse_with(&text, &context.settings)?,
+        };
         let sort = match self.sort.as_deref() {
             _ if self.count => None,
             Some("none") => None,

@@ -75,7 +75,7 @@ impl Remove {
             ));
         }
         let find = Find {
-            query: Query::parse(line)?,
+            query: Query::parse_with(line, &context.settings)?,
             collection: self.collection.clone(),
             sort: None,
             limit: None,

@@ -108,7 +108,8 @@ impl Gathered {
     }
 
     fn write_trigrams(&self, writer: &mut Writer<'_>) -> rusqlite::Result<()> {
-        let mut pairs: Vec<(u64, i64)> = Vec::new();
+        let count = self.items.values().flatten().map(|terms| terms.trigrams.len()).sum();
+        let mut pairs: Vec<(u64, i64)> = Vec::with_capacity(count);
         for (&item, terms) in &self.items {
             let Some(terms) = terms else { continue };
             pairs.extend(terms.trigrams.iter().map(|&trigram| (trigram, item)));

@@ -14,8 +14,11 @@ use crate::derived::IndexSet;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
-/// So many neighbours of about one size are merged into one.
+/// So many neighbours of about one size are merged into one...
 const NEIGHBOURS: usize = 4;
+/// ...and so many of those from this many bytes on, which are a large job's: it is going to settle them.
+const MANY_NEIGHBOURS: usize = 16;
+const LARGE: i64 = 128 << 10;
 /// Segments up to this many bytes are of the smallest size.
 const SMALLEST: i64 = 4096;
 /// A batch moves this many times its own bytes...
@@ -105,8 +108,11 @@ fn begin(conn: &Connection, set: IndexSet, choose: Choose) -> rusqlite::Result<(
 fn choose_by_size(free: &[Segment]) -> Option<std::ops::Range<usize>> {
     let largest = free.iter().map(Segment::size).max()?;
     (0..=largest).find_map(|size| {
-        let run = free.iter().rev().take_while(|segment| segment.size() <= size).count();
-        (run >= NEIGHBOURS).then_some(free.len() - run..free.len())
+        let run = free.iter().rev().take_while(|segment| segment.size() <= size);
+        let (count, least) = run
+            .fold((0, i64::MAX), |(count, least), segment| (count + 1, least.min(segment.bytes)));
+        let enough = if least < LARGE { NEIGHBOURS } else { MANY_NEIGHBOURS };
+        (count >= enough).then_some(free.len() - count..free.len())
     })
 }
 
@@ -129,7 +135,7 @@ fn step(
     let mut writer = Writer::open(conn, into)?;
     let mut moved = Moved::default();
     let mut read = 0;
-    while let Some(least) = inputs.iter().filter_map(Input::term).min() {
+    while let Some(least) = Input::least(&inputs) {
         // What takes items out of an order goes with what puts them in.
         if read >= budget && !(term::sign(least) < 0 && moved.same_place(least)) {
             break;
@@ -138,7 +144,7 @@ fn step(
         writer.add(&moved.term, &moved.items)?;
     }
     writer.finish()?;
-    let least = inputs.iter().filter_map(Input::term).min().map(<[u8]>::to_vec);
+    let least = Input::least(&inputs).map(<[u8]>::to_vec);
     for input in inputs {
         match &least {
             None => input.segment.delete(conn)?,
@@ -160,7 +166,8 @@ struct Moved {
 impl Moved {
     /// Takes the least term of all inputs, and its items together. Returns how many bytes were read.
     fn take(&mut self, conn: &Connection, inputs: &mut [Input]) -> rusqlite::Result<i64> {
-        let Some(least) = inputs.iter().filter_map(Input::term).min() else { return Ok(0) };
+        let Some(least) = Input::least(inputs) else { return Ok(0) };
+        let beginning = term::beginning(least);
         let out = term::sign(least) < 0;
         if !out || !self.same_place(least) {
             self.dropped.clear();
@@ -169,7 +176,10 @@ impl Moved {
         self.term.extend_from_slice(least);
         self.items.clear();
         let mut read = 0;
-        for input in inputs.iter_mut().filter(|input| input.term() == Some(&self.term)) {
+        for input in inputs {
+            if input.beginning != beginning || input.term() != Some(&self.term) {
+                continue;
+            }
             for &item in &input.items {
                 match !out && input.newer.binary_search(&item).is_ok() {
                     true => self.dropped.push(item),
@@ -218,6 +228,8 @@ struct Input {
     /// The chunk in which the present term began.
     began: i64,
     term: Vec<u8>,
+    /// The term's first bytes, see [`term::beginning`].
+    beginning: u64,
     items: Vec<i64>,
     ended: bool,
 }
@@ -243,6 +255,7 @@ impl Input {
                 at: 0,
                 began: number,
                 term: Vec::new(),
+                beginning: 0,
                 items: Vec::new(),
                 ended: false,
             };
@@ -255,6 +268,14 @@ impl Input {
         }
         inputs.reverse();
         Ok(inputs)
+    }
+
+    /// The least of the present terms.
+    fn least(inputs: &[Input]) -> Option<&[u8]> {
+        let open = inputs.iter().filter(|input| !input.ended);
+        let least =
+            open.min_by(|a, b| a.beginning.cmp(&b.beginning).then_with(|| a.term.cmp(&b.term)));
+        least.map(|input| input.term.as_slice())
     }
 
     /// The present term; `None` at the end.
@@ -299,6 +320,7 @@ impl Input {
             if !begun {
                 self.term.truncate(entry.shared);
                 self.term.extend_from_slice(entry.suffix);
+                self.beginning = term::beginning(&self.term);
                 (self.began, begun) = (self.number, true);
             }
             entry.postings.unpack(&mut self.items).ok_or_else(malformed)?;

@@ -134,6 +134,14 @@ pub(super) fn sign(term: &[u8]) -> i64 {
     }
 }
 
+/// The first eight bytes of a term as a number that is in the terms' order, as far as it tells.
+pub(super) fn beginning(term: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let length = term.len().min(8);
+    first[..length].copy_from_slice(&term[..length]);
+    u64::from_be_bytes(first)
+}
+
 pub(super) fn touched() -> Vec<u8> {
     vec![TOUCHED]
 }

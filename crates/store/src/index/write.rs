@@ -5,7 +5,8 @@ use super::{merge, term};
 use crate::Seq;
 use crate::derived::IndexSet;
 use rusqlite::Connection;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// The terms of one item, as a set: sorted, each once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,35 +94,81 @@ impl Gathered {
     }
 
     fn write_terms(&self, writer: &mut Writer<'_>) -> rusqlite::Result<()> {
-        let mut pairs: Vec<(&[u8], i64)> = Vec::new();
+        let mut pairs: Vec<(u64, &[u8], i64)> = Vec::new();
         for (&item, terms) in &self.items {
-            pairs.extend(terms.iter().flat_map(|terms| terms.iter().map(|term| (term, item))));
+            let terms = terms.iter().flat_map(Terms::iter);
+            pairs.extend(terms.map(|term| (term::beginning(term), term, item)));
         }
+        // Most terms differ in their first bytes, which are compared as one number.
         pairs.sort_unstable();
         let mut items = Vec::new();
-        for run in pairs.chunk_by(|(a, _), (b, _)| a == b) {
+        for run in pairs.chunk_by(|(_, a, _), (_, b, _)| a == b) {
             items.clear();
-            items.extend(run.iter().map(|(_, item)| item));
-            writer.add(run[0].0, &items)?;
+            items.extend(run.iter().map(|(_, _, item)| item));
+            writer.add(run[0].1, &items)?;
         }
         Ok(())
     }
 
+    /// Trigrams are many, and few of them differ: each gets a number, and items are dealt out to the numbers.
     fn write_trigrams(&self, writer: &mut Writer<'_>) -> rusqlite::Result<()> {
-        let count = self.items.values().flatten().map(|terms| terms.trigrams.len()).sum();
-        let mut pairs: Vec<(u64, i64)> = Vec::with_capacity(count);
-        for (&item, terms) in &self.items {
-            let Some(terms) = terms else { continue };
-            pairs.extend(terms.trigrams.iter().map(|&trigram| (trigram, item)));
+        let all = || {
+            let known =
+                self.items.iter().filter_map(|(item, terms)| Some((*item, terms.as_ref()?)));
+            known.flat_map(|(item, terms)| terms.trigrams.iter().map(move |three| (*three, item)))
+        };
+        let mut counts: HashMap<u64, u32, BuildHasherDefault<Mix>> = HashMap::default();
+        let mut total = 0;
+        for (trigram, _) in all() {
+            *counts.entry(trigram).or_default() += 1;
+            total += 1;
         }
-        pairs.sort_unstable();
-        let (mut items, mut term) = (Vec::new(), Vec::new());
-        for run in pairs.chunk_by(|(a, _), (b, _)| a == b) {
-            items.clear();
-            items.extend(run.iter().map(|(_, item)| item));
-            term::unpack(run[0].0, &mut term);
-            writer.add(&term, &items)?;
+        let mut trigrams: Vec<(u64, u32)> =
+            counts.iter().map(|(three, count)| (*three, *count)).collect();
+        trigrams.sort_unstable();
+        // From here on the number says where the next item of the trigram goes.
+        let mut start = 0;
+        for &(trigram, count) in &trigrams {
+            counts.insert(trigram, start);
+            start += count;
+        }
+        let mut dealt = vec![0; total];
+        for (trigram, item) in all() {
+            if let Some(place) = counts.get_mut(&trigram)
+                && let Some(slot) = dealt.get_mut(*place as usize)
+            {
+                *slot = item;
+                *place += 1;
+            }
+        }
+        let (mut rest, mut term) = (dealt.as_slice(), Vec::new());
+        for (trigram, count) in trigrams {
+            let (items, behind) = rest.split_at(count as usize);
+            rest = behind;
+            term::unpack(trigram, &mut term);
+            writer.add(&term, items)?;
         }
         Ok(())
+    }
+}
+
+/// A hash of numbers that nobody chooses to make collide for more than one batch's while: a multiplication.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 32;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }

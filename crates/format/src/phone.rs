@@ -94,10 +94,23 @@ pub fn looks_like_number(text: &str) -> bool {
     text.chars().all(|c| c.is_numeric() || c.is_whitespace() || BETWEEN.contains(c))
 }
 
-/// Is it certain that a number's last digits are those of the text? Behind a comma may be an extension.
+/// The part of a text whose last digits are certain to be the last ones of the number in it: all of it, or what is
+/// before an extension. `None`: nothing is certain, since there are letters in it that may stand for digits.
 #[must_use]
-pub fn is_all_number(text: &str) -> bool {
-    looks_like_number(text) && !text.contains([',', '~', '～'])
+pub fn number_part(text: &str) -> Option<&str> {
+    let in_number = |c: char| {
+        c.is_numeric() || (looks_like_number(c.encode_utf8(&mut [0; 4])) && !",~～".contains(c))
+    };
+    let end = text.find(|c| !in_number(c)).unwrap_or(text.len());
+    let (number, rest) = text.split_at(end);
+    let is_extension = || {
+        let rest = rest.trim_start_matches([',', ';', ' ']).to_ascii_lowercase();
+        let digits = ["ext.", "ext", "x", "#"].iter().find_map(|mark| rest.strip_prefix(mark))?;
+        let digits = digits.trim_start_matches(['.', ':', '=', ' ']);
+        (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(())
+    };
+    let enough = digits(number).len() > *DIGITS.start();
+    (rest.is_empty() || (enough && is_extension().is_some())).then_some(number)
 }
 
 /// Are these the two letters of a region whose numbering plan is known?

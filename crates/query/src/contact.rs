@@ -244,9 +244,7 @@ impl Compare {
             Compare::Raw(Op::EndsWith, text) => value.ends_with(text.as_str()),
             Compare::Raw(_, text) => value == text,
             Compare::Contains(pieces, _) if is_plain(value) => in_order(value, pieces, find_plain),
-            Compare::Contains(pieces, _) => {
-                in_order(&fold(value), pieces, |text, piece| text.find(piece))
-            }
+            Compare::Contains(pieces, _) => contains_pieces(&fold(value), pieces),
             Compare::Is(text) if is_plain(value) => value.eq_ignore_ascii_case(text),
             Compare::Is(text) => fold(value) == text.as_str(),
             Compare::BeginsWith(text) if is_plain(value) => {
@@ -344,6 +342,11 @@ fn in_order(text: &str, pieces: &[String], find: fn(&str, &str) -> Option<usize>
         }
     }
     true
+}
+
+/// Are the pieces in a folded value, in their order?
+pub(crate) fn contains_pieces(folded: &str, pieces: &[String]) -> bool {
+    in_order(folded, pieces, |text, piece| text.find(piece))
 }
 
 /// Is folding no more than making letters small? Then that can be done while comparing, without another text.

@@ -4,11 +4,11 @@
 //! tested by its own bytes (`contact`), so a plan may be coarse, and it is right as long as it leaves nothing
 //! out. What no index can narrow (a negation, a field that is not indexed) is a scan, and `--explain` says so.
 
-use crate::contact::{Needle, looked_at, phone_digits};
+use crate::contact::{Needle, contains_pieces, looked_at, phone_digits, pieces};
 use crate::query::{Op, Query, Subject, Test};
 use larder_format::field::{Field, Kind, field};
 use larder_format::fold::{digits, fold, is_cjk};
-use larder_format::phone::is_all_number;
+use larder_format::phone::number_part;
 use larder_store::index::{Lookup, term};
 use larder_store::{SUFFIX_FIELDS, VALUE_FIELDS};
 
@@ -249,9 +249,7 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
             Candidates::one(breadth_of(&folded), lookup, own && short, words)
         }
         Op::Contains => match in_order(&folded, phone_digits(&test.text).as_deref()) {
-            Narrow::All if whole && field.kind != Kind::Phone && !folded.contains(' ') => {
-                among_values(index, own, &folded)
-            }
+            Narrow::All if whole && field.kind != Kind::Phone => among_values(index, own, &folded),
             narrow => narrow,
         },
         // Not found by its whole value, it is found by its trigrams.
@@ -262,10 +260,8 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
 /// Numbers that agree end alike, however they begin. The numbering plans, which take their time to load, are not
 /// asked: what of the digits is certain to be within the country will do.
 fn of_phone(field: &Field, test: &Test) -> Narrow {
-    if !is_all_number(&test.text) {
-        return Narrow::All;
-    }
-    let digits = digits(&test.text);
+    let Some(number) = number_part(&test.text) else { return Narrow::All };
+    let digits = digits(number);
     let certain = match test.op {
         // Any longer number may end with a short one.
         Op::EqPhoneShort => SHORTEST,
@@ -287,7 +283,7 @@ fn indexed(field: &'static Field) -> Option<&'static Field> {
 
 fn of_any(test: &Test) -> Narrow {
     let folded = fold(&test.text);
-    if folded.is_empty() || !test.text.is_ascii() {
+    if folded.is_empty() {
         return Narrow::All;
     }
     match test.op {
@@ -330,8 +326,8 @@ fn breadth_of(beginning: &str) -> Breadth {
 /// Reads all values of a field that there are, for texts too short to have trigrams.
 fn among_values(field: &Field, exact: bool, text: &str) -> Narrow {
     let words = format!("{text:?} among all of {}", field.name);
-    let text = text.to_string();
-    let test = Box::new(move |value: &str| value.contains(&text));
+    let pieces = pieces(text);
+    let test = Box::new(move |value: &str| contains_pieces(value, &pieces));
     let lookup = Lookup::Filter(term::value(field.id, ""), test);
     Candidates::one(Breadth::AnyValue, lookup, exact, words)
 }

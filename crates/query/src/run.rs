@@ -10,10 +10,12 @@ use crate::plan::Plan;
 use crate::query::Query;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, field, nearest};
-use larder_store::{Found, ItemHead, Order, Reader, SORT_FIELDS, Value};
+use larder_store::{Found, ItemHead, Order, Reader, SORT_FIELDS, Seq, Value};
 
 /// Rows of items listed in one transaction.
 const PAGE: usize = 256;
+/// Once so many bytes were read, what was read is given out.
+const PAGE_BYTES: usize = 1 << 20;
 
 /// What is asked, and how the answer is to look.
 #[derive(Debug, Clone)]
@@ -73,10 +75,18 @@ pub struct Explain {
     pub returned: u64,
 }
 
+/// An item that answers a question, as long as it is what it was when it was found.
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    row: i64,
+    /// The batch that had last changed it.
+    seq: Seq,
+}
+
 /// The answer: which items, in which order.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    rows: Vec<i64>,
+    rows: Vec<Hit>,
     query: Query,
     matcher: Matcher,
     collection: Option<i64>,
@@ -99,8 +109,8 @@ impl Answer {
 
     /// The rows, in their order: to compare answers with.
     #[must_use]
-    pub fn rows(&self) -> &[i64] {
-        &self.rows
+    pub fn rows(&self) -> Vec<i64> {
+        self.rows.iter().map(|found| found.row).collect()
     }
 
     /// Gives each item with its bytes to `each`, until that answers false. What was removed, or changed so that it
@@ -113,11 +123,32 @@ impl Answer {
         reader: &Reader,
         each: &mut dyn FnMut(&ItemHead, &[u8]) -> bool,
     ) -> Result<(), Error> {
-        for &row in &self.rows {
-            let Some((head, bytes)) = item(reader, row)? else { continue };
-            let still = self.query == Query::All || self.matcher.matches(&Contact::parse(&bytes));
-            if still && !each(&head, &bytes) {
-                return Ok(());
+        let mut rest = self.rows.as_slice();
+        let mut page: Vec<(ItemHead, Vec<u8>)> = Vec::new();
+        while !rest.is_empty() {
+            page.clear();
+            let mut bytes = 0;
+            let rows: Vec<i64> = rest.iter().take(PAGE).map(|found| found.row).collect();
+            reader.items(&rows, &mut |head, source| {
+                bytes += source.len();
+                page.push((head, source.to_vec()));
+                bytes < PAGE_BYTES
+            })?;
+            // A page that is full before its rows are through goes on behind its last one.
+            let last = page.last().filter(|_| bytes >= PAGE_BYTES).map(|(head, _)| head.row);
+            let taken =
+                rows.iter().position(|row| Some(*row) == last).map_or(rows.len(), |at| at + 1);
+            let (found, behind) = rest.split_at(taken);
+            rest = behind;
+            let mut found = found.iter();
+            for (head, source) in &page {
+                let Some(found) = found.find(|found| found.row == head.row) else { break };
+                let still = found.seq == head.seq
+                    || self.query == Query::All
+                    || self.matcher.matches(&Contact::parse(source));
+                if still && !each(head, source) {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -129,17 +160,13 @@ impl Answer {
     }
 }
 
-fn item(reader: &Reader, row: i64) -> Result<Option<(ItemHead, Vec<u8>)>, Error> {
-    let Some(head) = reader.by_row(row)? else { return Ok(None) };
-    Ok(reader.source(row)?.map(|bytes| (head, bytes)))
-}
-
 /// Answers a question by its plan.
 ///
 /// # Errors
 /// An unknown collection, or what the store reports.
 pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let plan = Plan::of(&find.query);
+    let snapshot = reader.snapshot()?;
     let mut answer = empty_answer(reader, find)?;
     let by_index = find.query == Query::All && sorted_by_index(reader, find, &mut answer)?;
     if !by_index {
@@ -147,13 +174,17 @@ pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
         answer.explain.plan = vec![plan.words()];
         match &plan {
             Plan::Nothing => {}
-            Plan::Scan => scan(reader, &mut answer, &mut hits)?,
+            Plan::Scan => {
+                drop(snapshot);
+                scan(reader, &mut answer, &mut hits)?;
+            }
             Plan::Index { lookup, exact, .. } => match reader.look_up(lookup)? {
                 Some(found) => {
                     answer.explain.visited = found.read;
                     take(reader, &found, *exact, &mut answer, &mut hits)?;
                 }
                 None => {
+                    drop(snapshot);
                     answer.explain.plan = vec![Plan::Scan.words()];
                     scan(reader, &mut answer, &mut hits)?;
                 }
@@ -174,14 +205,13 @@ fn take(
     answer: &mut Answer,
     hits: &mut Hits<'_>,
 ) -> Result<(), Error> {
-    for candidate in &found.items {
-        if !answer.in_collection(candidate.collection) {
-            continue;
-        }
+    let wanted = found.items.iter().filter(|candidate| answer.in_collection(candidate.collection));
+    let wanted: Vec<_> = wanted.copied().collect();
+    for candidate in wanted {
         if exact && candidate.sure && hits.sort.is_none() {
-            hits.rows.push(candidate.row);
-        } else {
-            test(reader, candidate.row, answer, hits)?;
+            hits.rows.push(Hit { row: candidate.row, seq: candidate.seq });
+        } else if let Some(bytes) = reader.source(candidate.row)? {
+            test(Hit { row: candidate.row, seq: candidate.seq }, &bytes, answer, hits);
         }
     }
     Ok(())
@@ -238,7 +268,8 @@ fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<
     let Some((_, total)) = reader.position(&order, &[])? else { return Ok(false) };
     answer.explain.visited = places.len() as u64;
     answer.explain.matched = total;
-    answer.rows = places.into_iter().map(|place| place.row).collect();
+    // Whatever becomes of them, they answer the question.
+    answer.rows = places.into_iter().map(|place| Hit { row: place.row, seq: 0 }).collect();
     answer.explain.plan = vec![format!("index: all by {}", sort.field.name)];
     answer.explain.order = "as the index has it".into();
     Ok(true)
@@ -247,47 +278,49 @@ fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<
 /// Visits every item, a page a transaction.
 fn scan(reader: &Reader, answer: &mut Answer, hits: &mut Hits<'_>) -> Result<(), Error> {
     let plain = answer.query == Query::All && hits.sort.is_none();
-    let mut last = 0;
+    let (mut last, mut before) = (0, 0);
     loop {
         let mut page = Vec::with_capacity(PAGE);
-        let sql = "SELECT id, collection FROM item WHERE id > ? ORDER BY id LIMIT ?";
+        let sql = "SELECT id, collection, seq FROM item WHERE id > ? ORDER BY id LIMIT ?";
         let args = [Value::Integer(last), Value::Integer(PAGE as i64)];
         answer.explain.visited += reader.rows(sql, &args, &mut |row| {
-            page.push((row.integer(0), row.integer(1)));
+            last = row.integer(0);
+            if answer.in_collection(row.integer(1)) {
+                page.push(Hit { row: last, seq: row.integer(2) });
+            }
             true
         })?;
-        let Some(&(end, _)) = page.last() else { return Ok(()) };
-        last = end;
-        for (row, collection) in page {
-            if !answer.in_collection(collection) {
-                continue;
-            }
-            if plain {
-                hits.rows.push(row);
-            } else {
-                test(reader, row, answer, hits)?;
-            }
+        if plain {
+            hits.rows.extend(page);
+        } else {
+            let rows: Vec<i64> = page.iter().map(|hit| hit.row).collect();
+            reader.items(&rows, &mut |head, bytes| {
+                test(Hit { row: head.row, seq: head.seq }, bytes, answer, hits);
+                true
+            })?;
         }
+        if last == before {
+            return Ok(());
+        }
+        before = last;
     }
 }
 
 /// Tests a candidate by its own bytes.
-fn test(reader: &Reader, row: i64, answer: &mut Answer, hits: &mut Hits<'_>) -> Result<(), Error> {
-    let Some(bytes) = reader.source(row)? else { return Ok(()) };
-    let card = Contact::parse(&bytes);
+fn test(hit: Hit, bytes: &[u8], answer: &mut Answer, hits: &mut Hits<'_>) {
+    let card = Contact::parse(bytes);
     answer.explain.tested += 1;
     if answer.matcher.matches(&card) {
-        hits.add(row, &card);
+        hits.add(hit, &card);
     }
-    Ok(())
 }
 
 /// What matched so far, with what it is sorted by.
 struct Hits<'a> {
     reader: &'a Reader,
     sort: Option<Sort>,
-    rows: Vec<i64>,
-    keyed: Vec<(Vec<u8>, i64)>,
+    rows: Vec<Hit>,
+    keyed: Vec<(Vec<u8>, Hit)>,
 }
 
 impl<'a> Hits<'a> {
@@ -295,12 +328,12 @@ impl<'a> Hits<'a> {
         Hits { reader, sort, rows: Vec::new(), keyed: Vec::new() }
     }
 
-    fn add(&mut self, row: i64, card: &Contact<'_>) {
+    fn add(&mut self, hit: Hit, card: &Contact<'_>) {
         match self.sort {
-            None => self.rows.push(row),
+            None => self.rows.push(hit),
             Some(sort) => {
                 let value = card.first(sort.field).unwrap_or_default();
-                self.keyed.push((self.reader.deriver().sort_key(&value), row));
+                self.keyed.push((self.reader.deriver().sort_key(&value), hit));
             }
         }
     }
@@ -312,13 +345,13 @@ impl<'a> Hits<'a> {
         }
     }
 
-    fn into_rows(mut self) -> Vec<i64> {
+    fn into_rows(mut self) -> Vec<Hit> {
         let descending = self.sort.is_some_and(|sort| sort.descending);
         self.keyed.sort_unstable_by(|(a, x), (b, y)| {
-            let order = a.cmp(b).then(x.cmp(y));
+            let order = a.cmp(b).then(x.row.cmp(&y.row));
             if descending { order.reverse() } else { order }
         });
-        self.rows.extend(self.keyed.into_iter().map(|(_, row)| row));
+        self.rows.extend(self.keyed.into_iter().map(|(_, hit)| hit));
         self.rows
     }
 }

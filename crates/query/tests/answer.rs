@@ -119,11 +119,14 @@ fn what_changed_since_it_was_found_is_left_out() {
     assert_eq!(given(&everything, 9), ["Anna 1", "Anna 3", "Anna 4"]);
 }
 
-/// Cards may have pictures of megabytes: an answer holds one of them at a time, and so gives none that was
-/// removed just before its turn.
+/// Cards may have pictures of megabytes: an answer reads no more of them at a time than a megabyte, and so gives
+/// none that was removed just before its turn.
 #[test]
 fn an_item_is_read_when_its_turn_comes() {
-    let mut book = names(&["Anna 1", "Anna 2", "Anna 3"]);
+    let picture = "A".repeat(1 << 20);
+    let cards = ["Anna 1", "Anna 2", "Anna 3"]
+        .map(|name| card(&format!("UID:{name}\nFN:{name}\nPHOTO:{picture}")));
+    let mut book = Book::of(cards.iter().map(String::as_str));
     let reader = book.reader();
     let answer = find(&reader, &asked("anna", None)).unwrap();
     let second = reader.by_uid(None, "Anna 2").unwrap()[0].handle;

@@ -8,7 +8,7 @@ use larder_format::collate::Collator;
 use larder_format::contact::{Contact, Problem};
 use larder_format::field::{FIELDS, Field, Kind as FieldKind, field};
 use larder_format::fold::{FOLD_VERSION, digits, fold, words};
-use larder_format::phone::is_all_number;
+use larder_format::phone::number_part;
 use sha2::{Digest as _, Sha256};
 use std::sync::{Arc, LazyLock};
 
@@ -29,7 +29,8 @@ pub const VALUE_FIELDS: &[&str] = &[
     "categories",
 ];
 /// Fields whose values are indexed from their end, too.
-pub const SUFFIX_FIELDS: &[&str] = &["full_name", "email", "phone"];
+pub const SUFFIX_FIELDS: &[&str] =
+    &["full_name", "given_name", "family_name", "nickname", "email", "phone"];
 /// Fields whose sort keys are stored.
 pub const SORT_FIELDS: &[&str] = &["file_as", "full_name"];
 /// Items with more folded text than this are always candidates instead of being indexed as text.
@@ -39,7 +40,7 @@ const TERMS_LIMIT: usize = 4096;
 /// Sort keys are made of this many characters: what differs only behind them is in no order.
 const SORT_LETTERS: usize = 512;
 /// The version of the rules in this module.
-const RULES: u32 = 3;
+const RULES: u32 = 4;
 /// Texts whose folds tell one version of folding, and of the Unicode tables behind it, from another: marks,
 /// case, scripts, and letters that came late.
 const PROBES: &[&str] = &[
@@ -201,12 +202,11 @@ impl Found {
                 self.terms.extend(beginnings.map(term::word));
             }
             if field.kind == FieldKind::Phone {
-                let digits = digits(&folded);
-                self.terms.push(match is_all_number(&value) {
-                    true => term::phone(field.id, &digits),
-                    false => term::odd_phone(field.id),
+                self.terms.push(match number_part(&value) {
+                    Some(number) => term::phone(field.id, &digits(number)),
+                    None => term::odd_phone(field.id),
                 });
-                self.add_text(&digits);
+                self.add_text(&digits(&folded));
             }
             self.add_text(&folded);
         }

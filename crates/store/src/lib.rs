@@ -55,7 +55,9 @@ pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRow, Version};
 pub use crate::purge::Purged;
-pub use crate::reader::{Candidate, Collection, Found, ItemHead, Order, Reader, Row, Value};
+pub use crate::reader::{
+    Candidate, Collection, Found, ItemHead, Order, Reader, Row, Snapshot, Value,
+};
 pub use crate::store::{Options, Store};
 pub use crate::undo::{Conflict, Undo};
 

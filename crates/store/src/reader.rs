@@ -56,6 +56,21 @@ pub struct Collection {
     pub items: u64,
 }
 
+/// While it lives, its reader sees the store as it was when the first of its calls was made, and each call costs less.
+/// It keeps the write-ahead log from being cut back, so it must not live for longer than 200 ms, nor wait for anybody.
+#[derive(Debug)]
+#[must_use = "it ends when it is dropped"]
+pub struct Snapshot<'a>(Option<&'a Connection>);
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        if let Some(conn) = self.0 {
+            // Nothing was written, so there is nothing that ending could lose.
+            let _ended = conn.prepare_cached("COMMIT").and_then(|mut end| end.execute([]));
+        }
+    }
+}
+
 /// A value that is bound to a query's SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
@@ -148,6 +163,8 @@ pub struct Candidate {
     pub row: i64,
     /// The row of its collection.
     pub collection: i64,
+    /// The batch that last changed it.
+    pub seq: Seq,
     /// It has what was looked up. Otherwise it has more text than is indexed, and may have it.
     pub sure: bool,
 }
@@ -192,6 +209,60 @@ impl Reader {
         run().map_err(at(&self.path))
     }
 
+    /// Holds still what this reader sees. Within another snapshot of the same reader it is that one.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>> {
+        self.hold().map_err(at(&self.path))
+    }
+
+    fn hold(&self) -> rusqlite::Result<Snapshot<'_>> {
+        if !self.conn.is_autocommit() {
+            return Ok(Snapshot(None));
+        }
+        self.conn.prepare_cached("BEGIN")?.execute([])?;
+        Ok(Snapshot(Some(&self.conn)))
+    }
+
+    /// Gives the items in these rows with their bytes to `each`, in the order of `rows` and without those that are
+    /// gone, until it answers false. All within one read transaction: `each` must not wait for anybody.
+    pub fn items(&self, rows: &[i64], each: &mut dyn FnMut(ItemHead, &[u8]) -> bool) -> Result<()> {
+        let mut run = || -> rusqlite::Result<()> {
+            let _snapshot = self.hold()?;
+            // Rows that follow each other are read in one go.
+            for run in rows.chunk_by(|a, b| a + 1 == *b) {
+                let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+                if !self.range(*first, *last, each)? {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        run().map_err(at(&self.path))
+    }
+
+    fn range(
+        &self,
+        first: i64,
+        last: i64,
+        each: &mut dyn FnMut(ItemHead, &[u8]) -> bool,
+    ) -> rusqlite::Result<bool> {
+        let mut select = self.conn.prepare_cached(concat!(
+            "SELECT i.id, i.handle, i.kind, c.name, i.uid, i.derived_uid, i.seq, s.bytes, s.blob ",
+            "FROM item i JOIN collection c ON c.id = i.collection JOIN source s ON s.item = i.id ",
+            "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
+        ))?;
+        let mut rows = select.query([first, last])?;
+        while let Some(row) = rows.next()? {
+            let go_on = match row.get_ref(7)?.as_blob_or_null()? {
+                Some(bytes) => each(head(row)?, bytes),
+                None => each(head(row)?, &blob::must(&self.conn, row.get(0)?)?),
+            };
+            if !go_on {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// What derives sort keys in this store's order.
     #[must_use]
     pub fn deriver(&self) -> &Deriver {
@@ -207,18 +278,19 @@ impl Reader {
     /// program's making; scan. All within one read transaction.
     pub fn look_up(&self, lookup: &Lookup) -> Result<Option<Found>> {
         let run = || -> rusqlite::Result<Option<Found>> {
-            let tx = self.conn.unchecked_transaction()?;
-            if !IndexSet::Text.usable(&tx, &self.deriver)? {
+            let (tx, _snapshot) = (&self.conn, self.hold()?);
+            if !IndexSet::Text.usable(tx, &self.deriver)? {
                 return Ok(None);
             }
-            let (named, read) = index::look_up(&tx, lookup)?;
+            let (named, read) = index::look_up(tx, lookup)?;
             let mut head = tx.prepare_cached("SELECT seq, collection FROM item WHERE id = ?1")?;
             let mut items = Vec::with_capacity(named.len());
             for Named { item, until, sure } in named {
                 let mut rows = head.query([item])?;
                 let Some(row) = rows.next()? else { continue };
-                if row.get::<_, Seq>(0)? <= until {
-                    items.push(Candidate { row: item, collection: row.get(1)?, sure });
+                let seq: Seq = row.get(0)?;
+                if seq <= until {
+                    items.push(Candidate { row: item, collection: row.get(1)?, seq, sure });
                 }
             }
             Ok(Some(Found { items, read }))
@@ -236,13 +308,13 @@ impl Reader {
         limit: usize,
     ) -> Result<Option<Vec<Place>>> {
         let run = || -> rusqlite::Result<Option<Vec<Place>>> {
-            let tx = self.conn.unchecked_transaction()?;
-            if !IndexSet::Sort.usable(&tx, &self.deriver)? {
+            let (tx, _snapshot) = (&self.conn, self.hold()?);
+            if !IndexSet::Sort.usable(tx, &self.deriver)? {
                 return Ok(None);
             }
             let mut seq = tx.prepare_cached("SELECT seq FROM item WHERE id = ?1")?;
             let mut places = Vec::new();
-            order.orders().walk(&tx, after, order.backwards, &mut |place, until| {
+            order.orders().walk(tx, after, order.backwards, &mut |place, until| {
                 if places.len() >= limit {
                     return Ok(false);
                 }
@@ -262,12 +334,12 @@ impl Reader {
     /// it takes no longer. `None` as with [`Reader::places`].
     pub fn position(&self, order: &Order, key: &[u8]) -> Result<Option<(u64, u64)>> {
         let run = || -> rusqlite::Result<Option<(u64, u64)>> {
-            let tx = self.conn.unchecked_transaction()?;
-            if !IndexSet::Sort.usable(&tx, &self.deriver)? {
+            let (tx, _snapshot) = (&self.conn, self.hold()?);
+            if !IndexSet::Sort.usable(tx, &self.deriver)? {
                 return Ok(None);
             }
             let orders = order.orders();
-            Ok(Some((orders.before(&tx, key)?, orders.total(&tx)?)))
+            Ok(Some((orders.before(tx, key)?, orders.total(tx)?)))
         };
         run().map_err(at(&self.path))
     }
@@ -305,8 +377,26 @@ impl Reader {
         )
     }
 
+    /// The item of this UID in this collection, with its bytes: the shortest way to one item.
+    pub fn get(&self, collection: &str, uid: &str) -> Result<Option<(ItemHead, Vec<u8>)>> {
+        let mut found = None;
+        let mut run = || -> rusqlite::Result<()> {
+            let _snapshot = self.hold()?;
+            let Some(of) = identity::collection(&self.conn, collection)? else { return Ok(()) };
+            let Some(row) = identity::row(&self.conn, &of, uid)? else { return Ok(()) };
+            self.range(row, row, &mut |head, bytes| {
+                found = Some((head, bytes.to_vec()));
+                false
+            })?;
+            Ok(())
+        };
+        run().map_err(at(&self.path))?;
+        Ok(found)
+    }
+
     /// The items of this UID, in one collection or in any.
     pub fn by_uid(&self, collection: Option<&str>, uid: &str) -> Result<Vec<ItemHead>> {
+        let _snapshot = self.snapshot()?;
         let run = || -> rusqlite::Result<Vec<i64>> {
             let of = self
                 .conn

@@ -24,6 +24,9 @@ const MAX_TEXT: usize = 250;
 /// The fewest and the most digits of a number within a country (libphonenumber's limits).
 const DIGITS: std::ops::RangeInclusive<usize> = 2..=17;
 
+/// Digits of what is certain to be an extension; more may be another number.
+const EXTENSION: std::ops::RangeInclusive<usize> = 1..=6;
+
 /// A phone number as it is compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Number {
@@ -107,7 +110,8 @@ pub fn number_part(text: &str) -> Option<&str> {
         let rest = rest.trim_start_matches([',', ';', ' ']).to_ascii_lowercase();
         let digits = ["ext.", "ext", "x", "#"].iter().find_map(|mark| rest.strip_prefix(mark))?;
         let digits = digits.trim_start_matches(['.', ':', '=', ' ']);
-        (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(())
+        (EXTENSION.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()))
+            .then_some(())
     };
     let enough = digits(number).len() > *DIGITS.start();
     (rest.is_empty() || (enough && is_extension().is_some())).then_some(number)

@@ -17,7 +17,7 @@ use crate::contact::{pattern, phone_digits};
 use crate::error::SyntaxError;
 use crate::query::{Op, Query, Settings, Subject, Test};
 use larder_format::field::{Field, Kind, field, nearest};
-use larder_format::phone::{Number, looks_like_number};
+use larder_format::phone::looks_like_number;
 
 /// How deep parentheses may nest.
 const DEPTH: usize = 100;
@@ -62,6 +62,9 @@ impl Query {
             return Err(SyntaxError::new(line, *at, format!("more than {TERMS} words")));
         }
         let mut parser = Parser { line, settings, tokens: &tokens, next: 0, depth: 0 };
+        if let Some(number) = parser.number_with_parentheses() {
+            return Ok(number);
+        }
         let query = parser.alternatives()?;
         match parser.peek() {
             None => Ok(query),
@@ -148,6 +151,26 @@ impl<'a> Parser<'a> {
         let all = words.iter().map(|word| Query::Word((*word).to_string())).collect();
         let query = self.or_number(Query::And(all), field("phone"), &words.join(" "));
         matches!(query, Query::Or(_)).then_some((query, words.len()))
+    }
+
+    /// A line that is one phone number, with parentheses as people write them: `+43 (0)664 123 45 67`.
+    fn number_with_parentheses(&self) -> Option<Query> {
+        let line = self.line.trim();
+        // What is in them is one run of digits: a word, as (a b) is two.
+        let mut groups =
+            line.split('(').skip(1).map(|rest| rest.split(')').next().unwrap_or_default());
+        let digits = |group: &str| group.chars().all(|c| c.is_numeric() || c == '+');
+        if !line.contains('(')
+            || line.starts_with('-')
+            || !groups.all(digits)
+            || !is_whole_number(line)
+        {
+            return None;
+        }
+        let words = line.split(|c: char| c.is_whitespace() || c == '(' || c == ')');
+        let words = words.filter(|word| word.contains(char::is_numeric));
+        let all = Query::And(words.map(|word| Query::Word(word.to_string())).collect());
+        Some(self.or_number(all, field("phone"), line))
     }
 
     fn term(&mut self) -> Result<Query, SyntaxError> {
@@ -240,10 +263,7 @@ impl<'a> Parser<'a> {
     fn or_number(&self, query: Query, field: Option<&'static Field>, text: &str) -> Query {
         let region = self.settings.region.clone();
         let Some(field) = field.filter(|field| field.kind == Kind::Phone) else { return query };
-        if !is_whole_number(text)
-            || is_date(text)
-            || Number::parse(text, region.as_deref()).is_none()
-        {
+        if !is_whole_number(text) || is_date(text) {
             return query;
         }
         let (subject, text) = (Subject::Field(field), text.to_string());

@@ -19,8 +19,8 @@ const TRIGRAMS: usize = 16;
 const LOOK_UPS: usize = 4096;
 /// The fewest digits that a number within a country has.
 const SHORTEST: usize = 2;
-/// The most digits that are dialled before it: those for abroad and for the country.
-const DIALLED: usize = 6;
+/// So many digits at its end are the number's own, if it has as many: in Argentina digits are dialled within it.
+const CERTAIN: usize = 6;
 
 /// How a question's candidates are found.
 #[derive(Debug)]
@@ -216,12 +216,15 @@ fn of_uids(uids: &[String]) -> Narrow {
 
 fn of_field(field: &'static Field, test: &Test) -> Narrow {
     let Some(index) = indexed(field) else { return Narrow::All };
-    // UIDs are compared byte by byte.
+    // UIDs are compared byte by byte, and folding puts letters together across the end of a part.
+    if field.kind == Kind::Uid && !test.text.is_ascii() && test.op != Op::Is {
+        return Narrow::All;
+    }
     let (own, name) = (index == field && field.kind != Kind::Uid, index.name);
     let folded = fold(&test.text);
     let whole = VALUE_FIELDS.contains(&name);
     // Of a longer value only the beginning is in the index.
-    let short = folded.len() < term::VALUE_LIMIT;
+    let short = term::is_whole(&folded);
     match test.op {
         // A value of nothing but accents is folded to nothing, and is there all the same.
         Op::Is if folded.is_empty() => Narrow::All,
@@ -265,7 +268,7 @@ fn of_phone(field: &Field, test: &Test) -> Narrow {
     let certain = match test.op {
         // Any longer number may end with a short one.
         Op::EqPhoneShort => SHORTEST,
-        _ => digits.len().saturating_sub(DIALLED).max(SHORTEST),
+        _ => digits.len().saturating_sub(dialled(number, &digits)).clamp(SHORTEST, CERTAIN),
     };
     let Some(ending) = digits.len().checked_sub(certain).map(|start| &digits[start..]) else {
         return Narrow::Nothing;
@@ -274,6 +277,21 @@ fn of_phone(field: &Field, test: &Test) -> Narrow {
     let ending = Lookup::Prefix(term::phone(field.id, ending));
     let lookup = Lookup::Any(vec![ending, Lookup::Term(term::odd_phone(field.id))]);
     Candidates::one(Breadth::Beginning, lookup, false, words)
+}
+
+/// How many digits may be dialled before a number within a country: the country's and one to leave it behind a plus;
+/// with those for abroad, where it may begin with them, any zeros and nine more; else those for a call within the
+/// country, and for its carrier.
+fn dialled(number: &str, digits: &str) -> usize {
+    let zeros = digits.len() - digits.trim_start_matches('0').len();
+    if number.contains(['+', '＋']) {
+        zeros + 5
+    } else if zeros > 1 || ["01", "81", "11", "99"].iter().any(|abroad| digits.starts_with(abroad))
+    {
+        zeros + 9
+    } else {
+        zeros + 4
+    }
 }
 
 /// The field whose index holds this one's values: itself, or the one that has them among its own.

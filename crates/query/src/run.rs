@@ -14,6 +14,10 @@ use larder_store::{Found, ItemHead, Order, Reader, SORT_FIELDS, Seq, Value};
 
 /// Rows of items listed in one transaction.
 const PAGE: usize = 256;
+/// So many candidates may be tested within one transaction.
+const FEW: usize = 1000;
+/// Places of an order listed in one transaction.
+const PLACES: usize = 4096;
 /// Once so many bytes were read, what was read is given out.
 const PAGE_BYTES: usize = 1 << 20;
 
@@ -166,10 +170,10 @@ impl Answer {
 /// An unknown collection, or what the store reports.
 pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let plan = Plan::of(&find.query);
-    let snapshot = reader.snapshot()?;
     let mut answer = empty_answer(reader, find)?;
-    let by_index = find.query == Query::All && sorted_by_index(reader, find, &mut answer)?;
-    if !by_index {
+    let whole = find.query == Query::All;
+    let snapshot = if whole { None } else { Some(reader.snapshot()?) };
+    if !(whole && sorted_by_index(reader, find, &mut answer)?) {
         let mut hits = Hits::new(reader, find.sort);
         answer.explain.plan = vec![plan.words()];
         match &plan {
@@ -181,6 +185,9 @@ pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
             Plan::Index { lookup, exact, .. } => match reader.look_up(lookup)? {
                 Some(found) => {
                     answer.explain.visited = found.read;
+                    if found.items.len() > FEW {
+                        drop(snapshot);
+                    }
                     take(reader, &found, *exact, &mut answer, &mut hits)?;
                 }
                 None => {
@@ -234,10 +241,8 @@ fn empty_answer(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let collection = match &find.collection {
         None => None,
         Some(name) => {
-            let known = reader.collections()?;
-            let found = known.iter().find(|collection| &collection.name == name);
             let missing = || larder_store::Error::NoCollection { name: name.clone() };
-            Some(found.ok_or_else(missing)?.row)
+            Some(*reader.collection_rows(Some(name))?.first().ok_or_else(missing)?)
         }
     };
     let explain = Explain { query: find.query.to_string(), ..Explain::default() };
@@ -259,17 +264,27 @@ fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<
     }
     let collections = match answer.collection {
         Some(row) => vec![row],
-        None => reader.collections()?.iter().map(|collection| collection.row).collect(),
+        None => reader.collection_rows(None)?,
     };
     let order = Order { field: sort.field.id, collections, backwards: sort.descending };
-    let Some(places) = reader.places(&order, None, find.limit.unwrap_or(usize::MAX))? else {
-        return Ok(false);
-    };
     let Some((_, total)) = reader.position(&order, &[])? else { return Ok(false) };
-    answer.explain.visited = places.len() as u64;
+    let (limit, mut last) = (find.limit.unwrap_or(usize::MAX), None);
+    while answer.rows.len() < limit {
+        let wanted = PLACES.min(limit - answer.rows.len());
+        let Some(mut places) = reader.places(&order, last.as_ref(), wanted)? else {
+            answer.rows.clear();
+            return Ok(false);
+        };
+        // Whatever becomes of them, they answer the question.
+        answer.rows.extend(places.iter().map(|place| Hit { row: place.row, seq: 0 }));
+        let whole = places.len() == wanted;
+        last = places.pop();
+        if !whole {
+            break;
+        }
+    }
+    answer.explain.visited = answer.rows.len() as u64;
     answer.explain.matched = total;
-    // Whatever becomes of them, they answer the question.
-    answer.rows = places.into_iter().map(|place| Hit { row: place.row, seq: 0 }).collect();
     answer.explain.plan = vec![format!("index: all by {}", sort.field.name)];
     answer.explain.order = "as the index has it".into();
     Ok(true)

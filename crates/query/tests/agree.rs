@@ -103,7 +103,7 @@ fn text() -> impl Strategy<Value = String> {
             text.chars().skip(from).take(length).collect()
         }),
         // Around the length at which values are cut.
-        1 => (110..130usize, select(&["x", "é", "王", "𝒳"][..]), one())
+        1 => (228..252usize, select(&["x", "é", "王", "𝒳"][..]), one())
             .prop_map(|(length, fill, end)| fill.repeat(length / fill.len()) + &end),
         1 => "\\PC{0,4}",
     ]

@@ -297,6 +297,9 @@ fn numbers_where_no_region_is_set() {
             // A number in words, as it is typed; each word may also be elsewhere.
             ("0664 123 45 67", &["at", "local", "de"]),
             ("+43 664 123 45 67", &["at", "local"]),
+            ("+43 (0)664 123 45 67", &["at", "local"]),
+            ("+43 (664) 1234567", &["at", "local"]),
+            ("(0664) 123 45 67", &["at", "local", "de"]),
             ("a +43 664 123 45 67", &["at"]),
             ("+43 664 123 45 67 or c", &["at", "local", "de"]),
             ("-(+43 664 123 45 67)", &["de"]),

@@ -46,12 +46,13 @@ impl Store {
     /// With any error the whole batch is left out, and all before it is kept.
     pub fn apply(&mut self, operation: &mut Operation, changes: Vec<Change>) -> Result<Applied> {
         self.writable()?;
+        let epoch = history::epoch(&self.conn).map_err(at(&self.path))?;
         let known = self.look_up(&changes).map_err(at(&self.path))?;
         let lock = self.locks.acquire()?;
         let began = Instant::now();
         self.recover(&lock)?;
         let mut applied =
-            self.write(operation, changes, &known).map_err(|trouble| match trouble {
+            self.write(operation, changes, &epoch, known).map_err(|trouble| match trouble {
                 Trouble::Sqlite(error) => at(&self.path)(error),
                 Trouble::Store(error) => error,
             })?;
@@ -64,15 +65,21 @@ impl Store {
         &self,
         operation: &mut Operation,
         changes: Vec<Change>,
-        known: &Known,
+        epoch: &str,
+        mut known: Known,
     ) -> Result<Applied, Trouble> {
         let tx = immediate(&self.conn)?;
+        let now = history::epoch(&tx)?;
         if let Some((begun, id)) = &operation.undoes
-            && *begun != history::epoch(&tx)?
+            && *begun != now
         {
             return Err(Trouble::Store(Error::Replaced { id: *id }));
         }
-        let mut batch = Batch::begin(&tx, &self.deriver, known)?;
+        if epoch != now {
+            // A restore came in between: the same numbers may mean other bytes.
+            known.clear();
+        }
+        let mut batch = Batch::begin(&tx, &self.deriver, &known)?;
         let mut outcomes = Vec::with_capacity(changes.len());
         for (index, change) in changes.into_iter().enumerate() {
             outcomes.push(batch.change(index, change)?);

@@ -1,4 +1,4 @@
-//! What is derived from a contact's bytes: the rows of the index tables.
+//! What is derived from a contact's bytes: the terms that it is found and sorted by.
 //!
 //! Deriving needs no store and no lock, so importers do it in parallel before they write. The rules
 //! here are part of the fingerprint: change them and the stored fingerprints must change, too.
@@ -39,6 +39,8 @@ const TEXT_LIMIT: usize = 64 << 10;
 const TERMS_LIMIT: usize = 4096;
 /// Sort keys are made of this many characters: what differs only behind them is in no order.
 const SORT_LETTERS: usize = 512;
+/// ...and cut to this many bytes, so that a place in an order fits into a chunk of the index.
+const SORT_BYTES: usize = 1000;
 /// The version of the rules in this module.
 const RULES: u32 = 4;
 /// Texts whose folds tell one version of folding, and of the Unicode tables behind it, from another: marks,
@@ -146,7 +148,9 @@ impl Deriver {
     /// The sort key of a text in the store's order: of its first 512 characters.
     #[must_use]
     pub fn sort_key(&self, text: &str) -> Vec<u8> {
-        self.collator.sort_key(beginning(text, SORT_LETTERS))
+        let mut key = self.collator.sort_key(beginning(text, SORT_LETTERS));
+        key.truncate(SORT_BYTES);
+        key
     }
 
     fn entry(&self, card: &Contact<'_>) -> Entry {
@@ -187,6 +191,10 @@ impl Found {
         let end = SUFFIX_FIELDS.contains(&field.name);
         for value in values {
             if self.large {
+                return;
+            }
+            if self.size + value.len() > TEXT_LIMIT {
+                self.large = true;
                 return;
             }
             let folded = fold(&value);

@@ -4,12 +4,12 @@
 //! that this program would fill it with; while it is being refilled `meta` says how far that has come.
 
 use crate::Seq;
-use crate::blob;
 use crate::contact::{Deriver, Entry, SortKeys};
 use crate::error::{Result, at};
 use crate::index::term::{self, Sign};
 use crate::index::{self, Gathered, Terms};
 use crate::store::{Store, meta};
+use crate::{blob, history};
 use rusqlite::{Connection, OptionalExtension as _, Transaction};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -18,7 +18,7 @@ use std::mem;
 /// Items re-derived in one transaction of a rebuild: short enough to let others in between.
 const STEP: usize = 500;
 /// Bytes of the index that are merged in one transaction.
-const SETTLE: i64 = 2 << 20;
+const MERGE: i64 = 2 << 20;
 
 /// Terms that share a fingerprint, and are rebuilt together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,14 +173,14 @@ impl Store {
 
     /// Merges what a large job left in many segments, in steps that let other writers in between, so that readers have
     /// few to look into.
-    pub fn settle(&mut self) -> Result<()> {
+    pub fn merge_segments(&mut self) -> Result<()> {
         self.writable()?;
         loop {
             let lock = self.locks.acquire()?;
             self.recover(&lock)?;
             let step = || -> rusqlite::Result<bool> {
                 let tx = crate::store::immediate(&self.conn)?;
-                let more = index::settle(&tx, SETTLE)?;
+                let more = index::merge_most(&tx, MERGE)?;
                 tx.commit()?;
                 Ok(more)
             };
@@ -202,7 +202,7 @@ impl Store {
             }
         }
         if derived > 0 {
-            self.settle()?;
+            self.merge_segments()?;
         }
         Ok(derived)
     }
@@ -228,6 +228,7 @@ impl Store {
         self.writable()?;
         let path = self.path.clone();
         let fingerprint = set.fingerprint(&self.deriver);
+        let epoch = history::epoch(&self.conn).map_err(at(&path))?;
         let state = set.state(&self.conn).map_err(at(&path))?.unwrap_or_default();
         let last = progress(&state, &fingerprint);
         let page = match last {
@@ -238,14 +239,16 @@ impl Store {
         self.recover(&lock)?;
         let step = || -> rusqlite::Result<u64> {
             let tx = crate::store::immediate(&self.conn)?;
-            if set.state(&tx)?.unwrap_or_default() != state {
-                return Ok(0); // Somebody else made a step: look again.
+            if set.state(&tx)?.unwrap_or_default() != state || history::epoch(&tx)? != epoch {
+                return Ok(0); // Somebody else made a step, or restored the store: look again.
             }
             match (last, page.last()) {
                 (None, _) => {
                     index::empty(&tx, set)?;
                     set.set_state(&tx, &format!("rebuilding 0 {fingerprint}"))?;
                 }
+                // What came while this waited for the lock was left to the rebuild.
+                (Some(last), None) if has_items_after(&tx, last)? => return Ok(0),
                 (Some(_), None) => set.set_state(&tx, &fingerprint)?,
                 (Some(_), Some((id, ..))) => {
                     fill(&tx, set, &self.deriver, &page)?;
@@ -273,6 +276,24 @@ impl Store {
         };
         heads.into_iter().map(derive).collect()
     }
+}
+
+fn has_items_after(conn: &Connection, last: i64) -> rusqlite::Result<bool> {
+    conn.prepare_cached("SELECT EXISTS(SELECT 1 FROM item WHERE id > ?1)")?
+        .query_row([last], |row| row.get(0))
+}
+
+/// Takes away what nobody can use, so that nothing of it is left behind: sets that another program has filled, or
+/// that a rebuild is yet to begin with.
+pub(crate) fn empty_unusable(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<()> {
+    for set in IndexSet::ALL {
+        let state = set.state(conn)?.unwrap_or_default();
+        let fingerprint = set.fingerprint(deriver);
+        if state != fingerprint && progress(&state, &fingerprint).is_none() {
+            index::empty(conn, set)?;
+        }
+    }
+    Ok(())
 }
 
 /// How far the rebuild with this fingerprint has come; `None` where it has to begin.

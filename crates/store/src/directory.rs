@@ -63,6 +63,16 @@ impl Directory {
         self.dir.join("data.db-wal")
     }
 
+    /// Fails where batches were written, and the file that should hold them is empty: somebody or something emptied it.
+    pub(crate) fn must_not_be_emptied(&self) -> Result<()> {
+        let rung = std::fs::metadata(self.bell()).is_ok_and(|bell| bell.len() > 0);
+        if rung {
+            let what = "it is empty, though items were written to it".to_string();
+            return Err(Error::Damaged { path: self.data(), what });
+        }
+        Ok(())
+    }
+
     /// The file that other processes watch; it holds the number of the last batch.
     #[must_use]
     pub fn bell(&self) -> PathBuf {

@@ -78,7 +78,7 @@ pub(crate) fn prune(
         let old = began < now - KEPT_FOR;
         let active = [Some(newest), active_before(tx, newest)?];
         let much = bytes > KEPT_BYTES && !active.contains(&Some(operation));
-        if operation == newest || !(old || much) || is_being_undone(tx, operation, active)? {
+        if operation == newest || !(old || much) || is_needed(tx, seq, active)? {
             break;
         }
         bytes -= forget(tx, "seq", seq)?;
@@ -101,17 +101,19 @@ fn active_before(
     .optional()
 }
 
-/// Is one of the active operations an undo of this one that has not come to its end? It needs all of it.
-fn is_being_undone(
+/// Is one of the active operations an undo that has not come to its end, of an operation that began before this
+/// batch? It needs all that was replaced since.
+fn is_needed(
     tx: &Transaction<'_>,
-    operation: OperationId,
+    seq: Seq,
     active: [Option<OperationId>; 2],
 ) -> rusqlite::Result<bool> {
     tx.prepare_cached(
         "SELECT 1 FROM operation undo JOIN operation o ON o.id = undo.undoes
-         WHERE undo.id IN (?1, ?2) AND o.id = ?3 AND o.undone_by IS NULL",
+         WHERE undo.id IN (?1, ?2) AND o.undone_by IS NULL
+           AND (SELECT min(seq) FROM batch WHERE operation = o.id) <= ?3",
     )?
-    .query_row((active[0], active[1], operation), |_| Ok(()))
+    .query_row((active[0], active[1], seq), |_| Ok(()))
     .optional()
     .map(|found| found.is_some())
 }

@@ -18,7 +18,7 @@ mod write;
 
 pub use lookup::Lookup;
 pub(crate) use lookup::{Named, look_up};
-pub(crate) use merge::{merge_all, settle};
+pub(crate) use merge::{merge_all, merge_most};
 pub(crate) use order::Orders;
 pub use order::Place;
 pub(crate) use write::{Gathered, Terms};

@@ -5,11 +5,12 @@
 //! the second is still owed, so that a purge that was interrupted can be finished by the next one.
 
 use crate::batch::{Change, Operation, Outcome};
+use crate::contact::Deriver;
 use crate::error::{Error, Result, at, file};
 use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::{Store, meta, set_meta};
-use crate::{blob, index};
+use crate::{blob, derived, index};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -82,7 +83,7 @@ impl Store {
             }
         }
         let run = || -> rusqlite::Result<bool> {
-            compact(&self.conn)?;
+            compact(&self.conn, &self.deriver)?;
             let patience: u32 =
                 self.conn.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
             self.conn.busy_timeout(READERS_GET)?;
@@ -156,8 +157,9 @@ pub(crate) fn erase(tx: &Transaction<'_>, handle: Handle) -> rusqlite::Result<(u
 }
 
 /// Merges the inverted index into one segment, which says nothing of what was taken away, and rewrites all pages.
-fn compact(conn: &Connection) -> rusqlite::Result<()> {
+fn compact(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<()> {
     let tx = crate::store::immediate(conn)?;
+    derived::empty_unusable(&tx, deriver)?;
     index::merge_all(&tx)?;
     tx.commit()?;
     conn.execute_batch("VACUUM")
@@ -168,7 +170,7 @@ fn compact(conn: &Connection) -> rusqlite::Result<()> {
 fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Result<()> {
     let Err(error) = erase_from(copy, handles) else { return Ok(()) };
     let code = error.sqlite_error_code();
-    if let Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) = code {
+    if !matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) {
         return Err(at(copy)(error));
     }
     for end in ["-wal", "-shm", "-journal", ""] {
@@ -218,10 +220,15 @@ fn erase_from(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
         )?;
         tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
     }
-    tx.execute_batch(
-        "DELETE FROM idx_segment; DELETE FROM idx_chunk; DELETE FROM idx_fence;
-         UPDATE meta SET value = 'emptied' WHERE key LIKE 'idx:%';",
-    )?;
+    // Of whatever version the copy is.
+    let tables = tx
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'idx_*' AND sql LIKE 'CREATE%'")?
+        .query_map([], |row| row.get::<_, String>(0))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    for table in tables {
+        tx.execute(&format!("DELETE FROM {table}"), [])?;
+    }
+    tx.execute("UPDATE meta SET value = 'emptied' WHERE key LIKE 'idx:%'", [])?;
     tx.commit()?;
-    compact(&conn)
+    conn.execute_batch("VACUUM")
 }

@@ -180,6 +180,7 @@ impl Reader {
         std::fs::File::open(&path).map_err(file(&path))?;
         let conn = connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(at(&path))?;
         if schema::standing(&conn, &path)? == schema::Standing::Empty {
+            directory.must_not_be_emptied()?;
             return Err(Error::NoStore { dir: dir.to_path_buf() });
         }
         let locale = locale_of(&conn).map_err(at(&path))?;
@@ -290,6 +291,7 @@ impl Reader {
                 let Some(row) = rows.next()? else { continue };
                 let seq: Seq = row.get(0)?;
                 if seq <= until {
+                    let sure = seq <= sure;
                     items.push(Candidate { row: item, collection: row.get(1)?, seq, sure });
                 }
             }
@@ -340,6 +342,15 @@ impl Reader {
             }
             let orders = order.orders();
             Ok(Some((orders.before(tx, key)?, orders.total(tx)?)))
+        };
+        run().map_err(at(&self.path))
+    }
+
+    /// The rows of all collections, or of the one of this name, without counting their items.
+    pub fn collection_rows(&self, name: Option<&str>) -> Result<Vec<i64>> {
+        let sql = "SELECT id FROM collection WHERE removed = 0 AND (?1 IS NULL OR name = ?1) ORDER BY name";
+        let run = || -> rusqlite::Result<Vec<i64>> {
+            self.conn.prepare_cached(sql)?.query_map([name], |row| row.get(0))?.collect()
         };
         run().map_err(at(&self.path))
     }

@@ -1,7 +1,8 @@
 //! The schema of `data.db`, in prose and in SQL; its versions, and the way from one to the next.
 //!
 //! `user_version` is 1000 x major + minor. A newer minor version only adds, so an older program may read
-//! it; a newer major version is refused. Version 1.0, all that follows:
+//! it; a newer major version is refused. Version 1.1 has the inverted index in place of tables that 1.0 had for each
+//! kind of look-up, and no index of UIDs; all that follows:
 //!
 //! **What is the truth**
 //!
@@ -46,7 +47,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x4c72_6472;
 /// The newest major version known here.
 pub(crate) const MAJOR: i64 = 1;
 /// The newest minor version known here.
-pub(crate) const MINOR: i64 = 0;
+pub(crate) const MINOR: i64 = 1;
 
 const TRUTH: &str = "
 CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
@@ -72,9 +73,6 @@ CREATE TABLE item(
 ) STRICT;
 CREATE UNIQUE INDEX item_handle ON item(handle);
 CREATE UNIQUE INDEX item_seq ON item(seq, ordinal);
-CREATE TABLE collided(
-  collection INTEGER NOT NULL, uid TEXT NOT NULL, item INTEGER NOT NULL UNIQUE, PRIMARY KEY(collection, uid)
-) STRICT, WITHOUT ROWID;
 CREATE TABLE source(item INTEGER PRIMARY KEY, bytes BLOB, blob BLOB) STRICT;
 CREATE TABLE blob(hash BLOB NOT NULL UNIQUE, uses INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;
 CREATE TABLE operation(
@@ -117,8 +115,12 @@ CREATE TABLE collection_former(
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// The tables of the inverted index.
+/// What 1.1 brought: the tables of the inverted index, and the ways to an item.
 const INDEX: &str = "
+CREATE INDEX item_collection ON item(collection);
+CREATE TABLE collided(
+  collection INTEGER NOT NULL, uid TEXT NOT NULL, item INTEGER NOT NULL UNIQUE, PRIMARY KEY(collection, uid)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE idx_segment(
   id INTEGER PRIMARY KEY,
   kind INTEGER NOT NULL,
@@ -145,11 +147,22 @@ pub(crate) struct Migration {
     /// The version it makes.
     pub(crate) to: (i64, i64),
     /// What changes.
-    pub(crate) sql: &'static str,
+    pub(crate) sql: &'static [&'static str],
 }
 
-/// All steps, oldest first. There is one version so far.
-pub(crate) const MIGRATIONS: &[Migration] = &[];
+/// All steps, oldest first.
+pub(crate) const MIGRATIONS: &[Migration] =
+    &[Migration { from: (1, 0), to: (1, 1), sql: &[FROM_1_0, INDEX] }];
+
+/// What is derived is derived anew.
+const FROM_1_0: &str = "
+DROP TABLE idx_value;
+DROP TABLE idx_text;
+DROP TABLE idx_large;
+DROP TABLE idx_sort;
+DROP INDEX item_uid;
+DELETE FROM meta WHERE key LIKE 'idx:%';
+";
 
 /// What a file's header says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,7 +230,7 @@ pub(crate) fn migrate(
     let mut version = from;
     let mut way = Vec::new();
     while let Some(step) = steps.iter().find(|step| step.from == version) {
-        way.push(step.sql);
+        way.extend(step.sql);
         version = step.to;
     }
     if version != (MAJOR, MINOR) {
@@ -245,9 +258,9 @@ mod tests {
         Migration {
             from: (0, 1),
             to: (0, 2),
-            sql: "CREATE TABLE made(a); INSERT INTO made VALUES(7)",
+            sql: &["CREATE TABLE made(a)", "INSERT INTO made VALUES(7)"],
         },
-        Migration { from: (0, 2), to: (MAJOR, MINOR), sql: "UPDATE made SET a = a + 1" },
+        Migration { from: (0, 2), to: (MAJOR, MINOR), sql: &["UPDATE made SET a = a + 1"] },
     ];
 
     /// Looks at what came of a migration, at the file, and at the copies beside it.
@@ -301,7 +314,7 @@ mod tests {
     #[test]
     fn a_step_that_fails_changes_nothing() {
         let broken =
-            Migration { from: (0, 2), to: (MAJOR, MINOR), sql: "UPDATE nothing SET a = 1" };
+            Migration { from: (0, 2), to: (MAJOR, MINOR), sql: &["UPDATE nothing SET a = 1"] };
         let first = Migration { from: (0, 1), to: (0, 2), sql: STEPS[0].sql };
         check(&[first, broken], &|result, conn, copies| {
             assert!(matches!(result, Err(Error::Sqlite { .. })), "{result:?}");

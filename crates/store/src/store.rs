@@ -199,6 +199,9 @@ fn settle(
         return Ok(Some(format!("{major}.{minor}")));
     }
     set_write_pragmas(conn).map_err(at(&path))?;
+    if standing == Standing::Empty {
+        directory.must_not_be_emptied()?;
+    }
     match standing {
         Standing::Empty if !options.create => {
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });

@@ -2,7 +2,8 @@
 
 use crate::book::{Book, card, handle_of, made, put};
 use larder_format::field::field;
-use larder_store::{Change, Expect, Fault, IndexSet, Options, Order, Reader, Store};
+use larder_store::index::Lookup;
+use larder_store::{Change, Expect, Fault, IndexSet, Operation, Options, Order, Reader, Store};
 use rusqlite::Connection;
 
 fn with_locale(locale: &str) -> Options {
@@ -261,4 +262,113 @@ fn bytes_that_are_no_contact_are_given_back() {
         let (back, _why) = deriver.contact(bytes.to_vec()).unwrap_err();
         assert_eq!(back, bytes);
     }
+}
+
+/// A batch that commits while the last step of a rebuild waits for the lock is in the index afterwards.
+#[test]
+fn batches_beside_a_rebuild_are_not_lost() {
+    let mut book = Book::new();
+    many(&mut book, 0..20);
+    let dir = book.dir();
+    let rebuilding = std::thread::spawn(move || {
+        let mut store = Store::open(&dir, &Options::default()).unwrap();
+        for _ in 0..10 {
+            store.rebuild().unwrap();
+        }
+    });
+    let mut next = 20;
+    while !rebuilding.is_finished() {
+        many(&mut book, next..next + 2);
+        next += 2;
+    }
+    rebuilding.join().unwrap();
+    Store::open(&book.dir(), &Options::default()).unwrap().refresh().unwrap();
+    book.sound();
+}
+
+/// However the sets stand, nothing of what was purged is left in them.
+#[test]
+fn a_purge_leaves_nothing_in_any_set() {
+    let check = |make: &dyn Fn(&str) -> String| {
+        let mut book = Book::new();
+        book.put(&card("victim", "Zanzibarius Quux", "EMAIL:zanzibarius@secret.example\r\n"));
+        many(&mut book, 0..10);
+        let conn = Connection::open(book.data()).unwrap();
+        for set in ["text", "sort"] {
+            set_state(&conn, set, &make(&state(&conn, set)));
+        }
+        let handle = book.reader().by_uid(None, "victim").unwrap()[0].handle;
+        book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
+        let bytes = std::fs::read(book.data()).unwrap();
+        for part in ["anzibarius", "elpmaxe.terces", "zanz"] {
+            let found = bytes.windows(part.len()).any(|window| window == part.as_bytes());
+            assert!(!found, "{part} is left where the state is {:?}", make("WHOLE"));
+        }
+        book.store.refresh().unwrap();
+        book.sound();
+    };
+    check(&|whole| whole.to_string());
+    check(&|_| "of another program".into());
+    check(&|_| "empty".into());
+    check(&|whole| format!("rebuilding 11 {whole}"));
+}
+
+/// Whatever a chunk holds, reading it ends in an answer or an error.
+#[test]
+fn damaged_chunks_are_no_panic() {
+    let mut book = Book::new();
+    many(&mut book, 0..3);
+    let conn = Connection::open(book.data()).unwrap();
+    let sql = "SELECT id, data FROM idx_chunk ORDER BY id";
+    let chunks: Vec<(i64, Vec<u8>)> = conn
+        .prepare(sql)
+        .unwrap()
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let write = |id: i64, data: &[u8]| {
+        conn.execute("UPDATE idx_chunk SET data = ?2 WHERE id = ?1", (id, data)).unwrap();
+    };
+    let (reader, order) = (book.reader(), |backwards| Order {
+        field: field("full_name").unwrap().id,
+        collections: vec![1],
+        backwards,
+    });
+    for (id, data) in chunks {
+        for at in 0..data.len() {
+            let mut broken = data.clone();
+            broken[at] ^= 0x91;
+            write(id, &broken);
+            let _report = book.store.check().unwrap();
+            let _found = reader.look_up(&Lookup::Prefix(Vec::new()));
+            let _places = reader.places(&order(at % 2 == 0), None, 10);
+            let _position = reader.position(&order(false), b"x");
+        }
+        write(id, &data[..data.len() / 2]);
+        let _report = book.store.check().unwrap();
+        write(id, b"");
+        let _report = book.store.check().unwrap();
+        write(id, &data);
+    }
+    book.sound();
+}
+
+/// An order whose keys begin with the highest bytes has an end, too.
+#[test]
+fn the_end_of_an_order() {
+    let mut book = Book::new();
+    let names: Vec<String> = (0..1500).map(|n| format!("\u{ffff}\u{ffff} {n}")).collect();
+    let changes = names
+        .iter()
+        .map(|name| put(&book.store, "contacts", &card(name, name, ""), Expect::Anything))
+        .collect();
+    book.apply(changes);
+    let reader = book.reader();
+    let order = |backwards| Order { field: 4, collections: vec![1], backwards };
+    let ask = |backwards| reader.places(&order(backwards), None, usize::MAX).unwrap().unwrap();
+    let (mut up, down) = (ask(false), ask(true));
+    assert_eq!(up.len(), 1500);
+    up.reverse();
+    assert_eq!(up, down);
 }

@@ -148,6 +148,25 @@ fn a_small_change_in_the_middle_of_an_import_leaves_its_undo() {
     book.sound();
 }
 
+/// An undo does not make the store forget what it still needs: what was done since, too.
+#[test]
+fn an_undo_keeps_what_was_replaced_since() {
+    let mut book = Book::new();
+    let uids = ["a", "b", "c", "d"];
+    let changes = |book: &Book| {
+        let cards = uids.map(|uid| large_card(uid, 'A', LARGE));
+        cards.map(|card| put(&book.store, "contacts", &card, Expect::Anything)).to_vec()
+    };
+    let changes = changes(&book);
+    let (added, applied) = book.apply(changes);
+    let remove = |outcome| Change::Remove(handle_of(outcome), Expect::Anything);
+    let (removed, _) = book.apply(applied.outcomes.iter().map(remove).collect());
+    book.store.undo(removed, NOW).unwrap();
+    let undo = book.store.undo(added, NOW).unwrap();
+    assert_eq!((undo.items, undo.conflicts), (4, vec![]));
+    book.sound();
+}
+
 fn card_of(uid: &str) -> Vec<u8> {
     card(&format!("small {uid}"), "Small", "")
 }

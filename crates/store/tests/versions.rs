@@ -16,7 +16,7 @@ fn a_newer_minor_version_can_only_be_read() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
     let (id, _) = book.put(&card("b", "Berta", ""));
-    let (scratch, ()) = book.closed(|dir| set_version(&dir.join("data.db"), 1001));
+    let (scratch, ()) = book.closed(|dir| set_version(&dir.join("data.db"), 1002));
     let dir = scratch.path().join("data");
     assert_eq!(Reader::open(&dir).unwrap().collections().unwrap()[0].items, 2);
     let mut store = Store::open(&dir, &made()).unwrap();
@@ -31,7 +31,7 @@ fn a_newer_minor_version_can_only_be_read() {
     ];
     for error in errors {
         assert!(
-            matches!(&error, Err(Error::ReadOnly { minor, .. }) if minor == "1.1"),
+            matches!(&error, Err(Error::ReadOnly { minor, .. }) if minor == "1.2"),
             "{error:?}"
         );
     }
@@ -59,7 +59,7 @@ fn what_is_refused_stays_as_it_is() {
     };
     check(
         &|data| set_version(data, 2000),
-        "schema 2.0, made by a newer larder; this one knows 1.0",
+        "schema 2.0, made by a newer larder; this one knows 1.1",
     );
     check(&|data| set_version(data, 12_003), "schema 12.3");
     check(
@@ -104,6 +104,18 @@ fn no_store_and_an_empty_file() {
     assert_eq!(store.seq().unwrap(), 0);
 }
 
+/// A file that something emptied is not taken for a new store.
+#[test]
+fn a_store_that_was_emptied() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let (scratch, ()) = book.closed(|dir| fs::write(dir.join("data.db"), "").unwrap());
+    let dir = scratch.path().join("data");
+    for error in [Store::open(&dir, &made()).map(drop), Reader::open(&dir).map(drop)] {
+        assert!(matches!(error, Err(Error::Damaged { .. })), "{error:?}");
+    }
+}
+
 #[test]
 fn a_directory_that_cannot_be_made() {
     let scratch = tempfile::tempdir().unwrap();
@@ -122,13 +134,13 @@ fn a_version_that_comes_while_it_is_open_is_seen() {
     let change = put(&book.store, "contacts", &card("b", "Berta", ""), Expect::Anything);
     let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change.clone()]);
     assert!(matches!(applied, Err(Error::TooNew { .. })), "{applied:?}");
-    set_version(&book.data(), 1001);
+    set_version(&book.data(), 1002);
     let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change]);
     assert!(matches!(applied, Err(Error::ReadOnly { .. })), "{applied:?}");
 }
 
 /// Files in `tests/data`, each with an import of items and, as operation 2, the removal of one.
-const RELEASES: &[(&str, u64)] = &[("store-1.0.db", 81)];
+const RELEASES: &[(&str, u64)] = &[("store-1.0.db", 81), ("store-1.1.db", 81)];
 
 /// A store of each release is kept: it opens, holds what it held, and goes on.
 #[test]

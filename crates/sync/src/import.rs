@@ -224,7 +224,9 @@ pub fn import(
     let rejects = writer.rejects.take().map_or(Ok(None), Rejects::finish);
     result?;
     // Everything is in the store; that it is read a little faster is not worth an error.
-    let _unmerged = writer.store.settle();
+    if writer.summary.changed() && !writer.summary.interrupted {
+        let _unmerged = writer.store.merge_segments();
+    }
     let mut summary = writer.summary;
     summary.rejects = rejects?;
     summary.operation = writer.operation.id();

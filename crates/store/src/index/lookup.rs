@@ -40,6 +40,9 @@ impl fmt::Debug for Lookup {
     }
 }
 
+/// So many words on items may wait to be put together.
+const MANY: usize = 65_536;
+
 /// What the index says of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Named {
@@ -47,8 +50,8 @@ pub(crate) struct Named {
     pub(crate) item: i64,
     /// It holds if the item was last changed by this batch, or before.
     pub(crate) until: Seq,
-    /// Is it more than that the item is always a candidate?
-    pub(crate) sure: bool,
+    /// Until when it is sure; 0 where it is only that the item is always a candidate.
+    pub(crate) sure: Seq,
 }
 
 /// The items that are named, in the order of their rows, each once; also how many entries were read.
@@ -58,7 +61,7 @@ pub(crate) fn look_up(conn: &Connection, lookup: &Lookup) -> rusqlite::Result<(V
     let mut named = search.named(lookup)?;
     if segments.iter().any(|segment| segment.large) {
         let large = search.named(&Lookup::Term(term::large()))?;
-        named.extend(large.into_iter().map(|named| Named { sure: false, ..named }));
+        named.extend(large.into_iter().map(|named| Named { sure: 0, ..named }));
         unite(&mut named);
     }
     Ok((named, search.read))
@@ -86,9 +89,13 @@ impl Search<'_> {
             // A further term costs a look into each segment, which is about what testing an item costs.
             Lookup::Narrow(of) => self.all(of, self.segments.len()),
             Lookup::Any(of) => {
-                let mut any = Vec::new();
+                let (mut any, mut united) = (Vec::new(), MANY);
                 for lookup in of {
                     any.extend(self.named(lookup)?);
+                    if any.len() > united {
+                        unite(&mut any);
+                        united = MANY.max(any.len() * 2);
+                    }
                 }
                 unite(&mut any);
                 Ok(any)
@@ -123,13 +130,14 @@ impl Search<'_> {
                 if !within(term) {
                     return Ok(false);
                 }
-                self.read += postings.count;
+                self.read = self.read.saturating_add(postings.count);
                 if pass(term) {
                     items.clear();
                     postings.unpack(&mut items).ok_or_else(segment::malformed)?;
                     several |= !named.is_empty();
                     let until = segment.max_seq;
-                    named.extend(items.iter().map(|&item| Named { item, until, sure: true }));
+                    let sure = until;
+                    named.extend(items.iter().map(|&item| Named { item, until, sure }));
                 }
                 Ok(true)
             })?;
@@ -150,7 +158,7 @@ fn unite(named: &mut Vec<Named>) {
         let same = next.item == kept.item;
         if same {
             kept.until = kept.until.max(next.until);
-            kept.sure |= next.sure;
+            kept.sure = kept.sure.max(next.sure);
         }
         same
     });
@@ -162,7 +170,8 @@ fn both(a: &[Named], b: &[Named]) -> Vec<Named> {
     for named in a {
         while b.next_if(|other| other.item < named.item).is_some() {}
         if let Some(other) = b.next_if(|other| other.item == named.item) {
-            all.push(Named { until: named.until.min(other.until), ..*named });
+            let (until, sure) = (named.until.min(other.until), named.sure.min(other.sure));
+            all.push(Named { item: named.item, until, sure });
         }
     }
     all

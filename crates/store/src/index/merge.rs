@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// So many neighbours of about one size are merged into one...
 const NEIGHBOURS: usize = 4;
-/// ...and so many of those from this many bytes on, which are a large job's: it is going to settle them.
+/// ...and so many of those from this many bytes on, which are a large job's: it is going to merge them in the end.
 const MANY_NEIGHBOURS: usize = 16;
 const LARGE: i64 = 128 << 10;
 /// Segments up to this many bytes are of the smallest size.
@@ -32,7 +32,7 @@ pub(super) fn share(conn: &Connection, set: IndexSet, bytes: i64) -> rusqlite::R
 }
 
 /// Moves up to about so many bytes towards as few segments as are worth having. False: there is nothing to do.
-pub(crate) fn settle(conn: &Connection, budget: i64) -> rusqlite::Result<bool> {
+pub(crate) fn merge_most(conn: &Connection, budget: i64) -> rusqlite::Result<bool> {
     for set in IndexSet::ALL {
         if work(conn, set, budget, choose_most)? {
             return Ok(true);
@@ -201,11 +201,12 @@ impl Moved {
     /// Items come into a place and go out of it in turn. For each time that one was put in and is not taken along, one
     /// time that it was taken out goes, too; what is left is that it was there before the first of the inputs.
     fn cancel(&mut self) {
-        for item in &self.dropped {
-            if let Ok(at) = self.items.binary_search(item) {
-                self.items.remove(at);
-            }
-        }
+        self.dropped.sort_unstable();
+        let mut dropped = self.dropped.iter().peekable();
+        self.items.retain(|item| {
+            while dropped.next_if(|other| *other < item).is_some() {}
+            dropped.next_if(|other| *other == item).is_none()
+        });
         self.items.dedup();
     }
 
@@ -305,6 +306,9 @@ impl Input {
             if self.at == self.chunk.len() && self.number < self.segment.chunks.end {
                 self.number += 1;
                 self.load(conn)?;
+            }
+            if self.chunk.is_empty() && self.number < self.segment.chunks.end {
+                return Err(malformed());
             }
             let mut entries = Entries::of(&self.chunk[self.at..]);
             let Some(entry) = entries.next().map_err(|_| malformed())? else {

@@ -46,7 +46,8 @@ impl Orders {
         for segment in &segments {
             for &collection in &self.collections {
                 let order = term::order(self.field, collection);
-                let mut stream = Stream::open(conn, segment, order, after, backwards)?;
+                let end = term::order(self.field, collection + 1);
+                let mut stream = Stream::open(conn, segment, order, end, after, backwards)?;
                 stream.fill(conn)?;
                 streams.push(stream);
             }
@@ -104,19 +105,18 @@ impl<'a> Stream<'a> {
         conn: &Connection,
         segment: &'a Segment,
         order: Vec<u8>,
+        end: Vec<u8>,
         after: Option<&Place>,
         backwards: bool,
     ) -> rusqlite::Result<Stream<'a>> {
         let mut term = order.clone();
         term.extend(after.map(|place| place.key.as_slice()).unwrap_or_default());
         let chunks = if backwards {
-            // The chunk in which the places end, and what lies behind it is none of theirs.
-            let mut end = term;
-            end.extend([u8::MAX; 2]);
-            if after.is_none() {
-                end = order.clone();
-                end.extend([u8::MAX; 2]);
-            }
+            // The chunk in which the places end; none of theirs lies behind it.
+            let end = match after {
+                None => end,
+                Some(_) => [term.as_slice(), &[u8::MAX; 2]].concat(),
+            };
             segment.chunks.start..segment.chunk_before(conn, &end)? + 1
         } else {
             segment.chunk_before(conn, &term)?..segment.chunks.end

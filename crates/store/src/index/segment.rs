@@ -166,7 +166,8 @@ impl Segment {
                 if found.as_slice() >= term {
                     break;
                 }
-                net += term::sign(&found) * entry.postings.count as i64;
+                net = net
+                    .saturating_add(term::sign(&found).saturating_mul(entry.postings.count as i64));
             }
             Ok(net)
         })
@@ -179,7 +180,8 @@ impl Segment {
         read: impl FnOnce(&[u8]) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         let mut select = conn.prepare_cached("SELECT data FROM idx_chunk WHERE id = ?1")?;
-        let mut rows = select.query([self.id * NUMBERS + number])?;
+        let id = self.id.checked_mul(NUMBERS).and_then(|id| id.checked_add(number));
+        let mut rows = select.query([id.ok_or_else(malformed)?])?;
         let row = rows.next()?.ok_or_else(malformed)?;
         read(row.get_ref(0)?.as_blob().map_err(|_| malformed())?)
     }
@@ -212,7 +214,7 @@ impl Segment {
     }
 
     fn delete_chunks(&self, conn: &Connection, end: i64) -> rusqlite::Result<()> {
-        let first = self.id * NUMBERS;
+        let first = self.id.checked_mul(NUMBERS).ok_or_else(malformed)?;
         conn.prepare_cached("DELETE FROM idx_chunk WHERE id >= ?1 AND id < ?2")?
             .execute((first + self.chunks.start, first + end))
             .map(drop)

@@ -40,6 +40,12 @@ pub fn kept(folded: &str) -> &str {
     &folded[..folded.floor_char_boundary(VALUE_LIMIT)]
 }
 
+/// Is the text shorter than whatever is left of a value that was cut?
+#[must_use]
+pub fn is_whole(folded: &str) -> bool {
+    folded.len() + char::MAX.len_utf8() <= VALUE_LIMIT
+}
+
 /// A folded value of a field, as far as it is [kept]; the empty one says that the field is there.
 #[must_use]
 pub fn value(field: u16, folded: &str) -> Vec<u8> {
@@ -122,7 +128,8 @@ pub(crate) fn sort(field: u16, collection: i64, key: &[u8], sign: Sign) -> Vec<u
 
 /// The key of a sort term; `None`: it is of another class.
 pub(super) fn key(term: &[u8]) -> Option<&[u8]> {
-    (term.first() == Some(&SORT)).then(|| term.get(ORDER..term.len() - ENDING)).flatten()
+    let end = term.len().checked_sub(ENDING)?;
+    (term.first() == Some(&SORT)).then(|| term.get(ORDER..end)).flatten()
 }
 
 /// 1 where a sort term puts items into an order, -1 where it takes them out; 0 for all other terms.

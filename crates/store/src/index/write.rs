@@ -6,7 +6,7 @@ use crate::Seq;
 use crate::derived::IndexSet;
 use rusqlite::Connection;
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// The terms of one item, as a set: sorted, each once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Gathered {
                 self.items.iter().filter_map(|(item, terms)| Some((*item, terms.as_ref()?)));
             known.flat_map(|(item, terms)| terms.trigrams.iter().map(move |three| (*three, item)))
         };
-        let mut counts: HashMap<u64, u32, BuildHasherDefault<Mix>> = HashMap::default();
+        let mut counts: HashMap<u64, u32, Mix> = HashMap::with_hasher(Mix::new());
         let mut total = 0;
         for (trigram, _) in all() {
             *counts.entry(trigram).or_default() += 1;
@@ -152,9 +152,26 @@ impl Gathered {
     }
 }
 
-/// A hash of numbers that nobody chooses to make collide for more than one batch's while: a multiplication.
-#[derive(Default)]
-struct Mix(u64);
+/// A hash of numbers: a multiplication by a number that nobody knows, so that no cards can be made to collide.
+#[derive(Clone)]
+struct Mix {
+    factor: u64,
+    hash: u64,
+}
+
+impl Mix {
+    fn new() -> Mix {
+        Mix { factor: RandomState::new().hash_one(0_u8) | 1, hash: 0 }
+    }
+}
+
+impl BuildHasher for Mix {
+    type Hasher = Mix;
+
+    fn build_hasher(&self) -> Mix {
+        self.clone()
+    }
+}
 
 impl Hasher for Mix {
     fn write(&mut self, bytes: &[u8]) {
@@ -164,11 +181,11 @@ impl Hasher for Mix {
     }
 
     fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 ^= self.0 >> 32;
+        let product = u128::from(self.hash ^ number) * u128::from(self.factor);
+        self.hash = (product >> 64) as u64 ^ product as u64;
     }
 
     fn finish(&self) -> u64 {
-        self.0
+        self.hash
     }
 }

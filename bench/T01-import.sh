@@ -22,21 +22,6 @@ machine
 
 # ---- 1: beside others ----------------------------------------------------------------------------
 
-prepare_eds() { # builds the program that adds to evolution-data-server; false, and said why, where that cannot be
-	local packages="evolution-data-server libebook1.2-dev dbus dbus-daemon gcc pkg-config"
-	if ! pkg-config --exists libebook-1.2 2>/dev/null || ! command -v dbus-run-session gcc >/dev/null; then
-		if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null ||
-			! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages; } >"$work/apt.txt" 2>&1; then
-			echo "left out: evolution-data-server (not installed; as root: apt-get install $packages)"
-			return 1
-		fi
-	fi
-	if ! gcc -O2 -w -o "$work/book_add" bench/eds/book_add.c $(pkg-config --cflags --libs libebook-1.2); then
-		echo "left out: evolution-data-server (bench/eds/book_add.c does not build)"
-		return 1
-	fi
-}
-
 note() { # WHO N KEY VALUE: one figure of one run
 	echo "$1 $2 $3 $4" >>"$work/figures"
 }
@@ -110,7 +95,7 @@ print_table() { # N
 
 batch=$(sed -n 's/^pub const BATCH: usize = \([0-9_]*\);/\1/p' crates/sync/src/import.rs crates/sync/src/*.rs | head -1 | tr -d _)
 eds=yes
-prepare_eds || eds=
+prepare_eds book_add || eds=
 for n in $sizes; do
 	for round in $(seq $rounds); do
 		run_larder "$n"

@@ -5,10 +5,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build() { # the release programs, into $bin
 	local target=${CARGO_TARGET_DIR:-$PWD/target}
-	cargo build --quiet --release -p larder -p larder-floor
+	cargo build --quiet --release -p larder -p larder-floor -p larder-contacts-bench
 	bin=$target/release
 	larder=$bin/larder
 	floor=$bin/larder-floor
+	contacts=$bin/larder-contacts-bench
 }
 
 workplace() { # an empty directory in $work, on the disk of LARDER_BENCH_DIR, else of target/
@@ -31,6 +32,25 @@ machine() { # what the figures were made on
 book() { # N: the path of a book with N generated contacts, seed 1
 	[ -e "$work/$1.vcf" ] || "$larder" measure generate contacts "$1" --seed 1 --output "$work/$1.vcf"
 	echo "$work/$1.vcf"
+}
+
+prepare_eds() { # PROGRAM: builds bench/eds/PROGRAM.c to $work; false, and said why, where that cannot be
+	local packages="evolution-data-server libebook1.2-dev dbus dbus-daemon gcc pkg-config"
+	if ! pkg-config --exists libebook-1.2 2>/dev/null || ! command -v dbus-run-session gcc >/dev/null; then
+		if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null ||
+			! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages; } >"$work/apt.txt" 2>&1; then
+			echo "left out: evolution-data-server (not installed; as root: apt-get install $packages)"
+			return 1
+		fi
+	fi
+	if ! gcc -O2 -w -o "$work/$1" "bench/eds/$1.c" $(pkg-config --cflags --libs libebook-1.2); then
+		echo "left out: evolution-data-server (bench/eds/$1.c does not build)"
+		return 1
+	fi
+}
+
+without_photos() { # a book on standard input without its PHOTO properties and the folded lines behind them
+	awk '/^([A-Za-z0-9-]+\.)?PHOTO[;:]/ { skip = 1; next } skip && /^[ \t]/ { next } { skip = 0; print }'
 }
 
 get() { # KEY: its number in the line of JSON on standard input; the median where it has three; - if it is not there

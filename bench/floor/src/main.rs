@@ -1,8 +1,8 @@
 //! The floor of the import benchmark: the least that the same cards cost on the same disk.
 //!
 //! `larder-floor MODE BOOK DIR BATCH` reads an address book, cuts it at BEGIN and END lines without looking
-//! into the cards, and writes them into the empty directory DIR. The line that it prints has the number
-//! of cards, and the time and processor time of the writing alone. MODE is one of
+//! into the cards, and writes them into the directory DIR, behind those of an earlier run of the same mode. The line
+//! that it prints has the number of cards, and the time and processor time of the writing alone. MODE is one of
 //!
 //! * `copy`: the bytes into one file, one `fsync`; cards are not counted. No design that keeps what it was given does less.
 //! * `plain`: for each card a row of bytes, an item row, and 18 rows of keys that are just parts of the
@@ -118,7 +118,11 @@ fn rows<K: Keep>(book: &Path, dir: &Path, batch: usize) -> Outcome<Spent> {
         Ok(conn)
     })?;
     let mut cards = Cards { from: BufReader::with_capacity(256 << 10, File::open(book)?) };
-    let mut seq = 0;
+    let (before, mut seq): (i64, i64) = conn.query_row(
+        "SELECT coalesce(max(id), 0), coalesce(max(seq), 0) FROM item",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
     loop {
         let mut batch_rows = Vec::with_capacity(batch);
         while batch_rows.len() < batch
@@ -130,7 +134,7 @@ fn rows<K: Keep>(book: &Path, dir: &Path, batch: usize) -> Outcome<Spent> {
             return Ok(spent);
         }
         seq += 1;
-        let (first, number) = (spent.cards as i64 + 1, batch_rows.len() as u64);
+        let (first, number) = (before + spent.cards as i64 + 1, batch_rows.len() as u64);
         spent.on(|| {
             let tx = conn.unchecked_transaction()?;
             keep.write(&conn, seq, first, batch_rows)?;
@@ -171,11 +175,11 @@ impl Keep for Plain {
     type Row = Vec<u8>;
 
     const SCHEMA: &str = "
-        CREATE TABLE item(id INTEGER PRIMARY KEY, uid BLOB NOT NULL UNIQUE, seq INTEGER NOT NULL) STRICT;
-        CREATE TABLE source(item INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
-        CREATE TABLE key(field INTEGER NOT NULL, value BLOB NOT NULL, item INTEGER NOT NULL,
+        CREATE TABLE IF NOT EXISTS item(id INTEGER PRIMARY KEY, uid BLOB NOT NULL UNIQUE, seq INTEGER NOT NULL) STRICT;
+        CREATE TABLE IF NOT EXISTS source(item INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
+        CREATE TABLE IF NOT EXISTS key(field INTEGER NOT NULL, value BLOB NOT NULL, item INTEGER NOT NULL,
                          PRIMARY KEY(field, value, item)) STRICT, WITHOUT ROWID;
-        CREATE TABLE log(seq INTEGER PRIMARY KEY, first INTEGER NOT NULL, number INTEGER NOT NULL) STRICT;";
+        CREATE TABLE IF NOT EXISTS log(seq INTEGER PRIMARY KEY, first INTEGER NOT NULL, number INTEGER NOT NULL) STRICT;";
 
     fn new() -> Plain {
         Plain
@@ -269,18 +273,18 @@ impl Keep for Same {
     type Row = (Vec<u8>, Derived);
 
     const SCHEMA: &str = "
-        CREATE TABLE item(id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, kind INTEGER NOT NULL,
+        CREATE TABLE IF NOT EXISTS item(id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, kind INTEGER NOT NULL,
           uid TEXT NOT NULL, recurrence TEXT NOT NULL, derived_uid INTEGER NOT NULL, handle BLOB NOT NULL,
           seq INTEGER NOT NULL, ordinal INTEGER NOT NULL) STRICT;
-        CREATE UNIQUE INDEX item_handle ON item(handle);
-        CREATE UNIQUE INDEX item_seq ON item(seq, ordinal);
-        CREATE TABLE source(item INTEGER PRIMARY KEY, bytes BLOB, blob BLOB) STRICT;
-        CREATE TABLE batch(seq INTEGER PRIMARY KEY, operation INTEGER NOT NULL) STRICT;
-        CREATE TABLE idx_value(field INTEGER NOT NULL, value TEXT NOT NULL, item INTEGER NOT NULL,
+        CREATE UNIQUE INDEX IF NOT EXISTS item_handle ON item(handle);
+        CREATE UNIQUE INDEX IF NOT EXISTS item_seq ON item(seq, ordinal);
+        CREATE TABLE IF NOT EXISTS source(item INTEGER PRIMARY KEY, bytes BLOB, blob BLOB) STRICT;
+        CREATE TABLE IF NOT EXISTS batch(seq INTEGER PRIMARY KEY, operation INTEGER NOT NULL) STRICT;
+        CREATE TABLE IF NOT EXISTS idx_value(field INTEGER NOT NULL, value TEXT NOT NULL, item INTEGER NOT NULL,
           PRIMARY KEY(field, value, item)) STRICT, WITHOUT ROWID;
-        CREATE VIRTUAL TABLE idx_text USING fts5(text, content='', contentless_delete=1, detail=none,
+        CREATE VIRTUAL TABLE IF NOT EXISTS idx_text USING fts5(text, content='', contentless_delete=1, detail=none,
           tokenize='trigram case_sensitive 1');
-        CREATE TABLE idx_sort(field INTEGER NOT NULL, key BLOB NOT NULL, item INTEGER NOT NULL,
+        CREATE TABLE IF NOT EXISTS idx_sort(field INTEGER NOT NULL, key BLOB NOT NULL, item INTEGER NOT NULL,
           PRIMARY KEY(field, key, item)) STRICT, WITHOUT ROWID;";
 
     fn new() -> Same {

@@ -1,0 +1,103 @@
+#!/bin/bash
+# M02: how much memory contacts take to be found, held, saved and deleted, and how many bytes on disk, beside the predecessor.
+#
+#   bench/M02-contacts.sh [--quick]
+#
+# For 100, 800, 3,200, 12,800 and 102,400 generated contacts without their photos: first what a process takes that
+# has asked for all of them and holds them, less what it takes with an empty book: Larder's one process; for
+# evolution-data-server (up to 12,800) service and client together, through D-Bus and with its direct access.
+# Then peaks of anonymous memory, and the size of the store. Ends with 1 where a goal is missed: 16 MB for a
+# `larder find` (the most of 25), 64 MB for import and removal of all, 2.5 bytes of data.db for a byte of the cards. Charts go to
+# LARDER_BENCH_CHARTS, or nowhere. --quick: 800 contacts.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+sizes="100 800 3200 12800 102400"
+[ "${1:-}" != --quick ] || sizes=800
+build
+workplace
+machine
+missed=0
+figures=$work/figures
+
+limited() { # a command in 2 GiB of address space
+	(ulimit -v 2097152 && exec "$@")
+}
+
+held() { # FILE KIND: kB, from what a program printed
+	awk -v kind="$2" '$1 == "held" && $2 == kind { print $3 }' "$1"
+}
+
+compare() { # WHO N EMPTY FULL: a line of the table, and figures
+	local kind bytes line
+	line=$(printf '%10s %-34s' "$2" "$1")
+	for kind in rss pss vms anonymous; do
+		bytes=$((($(held "$4" $kind) - $(held "$3" $kind)) * 1024 / $2))
+		line+=$(printf ' %9s %10s' "$(held "$4" $kind)" $bytes)
+		echo "${1%% *} $2 memory-$kind 1 $bytes 0 0 0" >>"$figures"
+	done
+	echo "$line"
+}
+
+peak() { # NAME GOAL-MB REPEAT COMMAND...: the most that any of so many runs took; output is thrown away
+	local name=$1 goal=$2 repeat=$3 anonymous verdict=ok
+	shift 3
+	limited "$larder" --format json measure run --repeat "$repeat" -- "$@" >"$work/out"
+	anonymous=$(sed -n 's/.*"anonymous_bytes":{[^}]*"max":\([0-9]*\)}.*/\1/p' "$work/out")
+	if ! awk -v a="$anonymous" -v g="$goal" 'BEGIN { exit !(a > 0 && a <= g * 1e6) }'; then
+		verdict=MISSED
+		missed=1
+	fi
+	printf '%10s %-44s %8s %8s  %s\n' "$n" "$name" "$(awk -v a="$anonymous" 'BEGIN { printf "%.1f", a / 1e6 }')" "$goal" $verdict
+}
+
+ask_eds() { # CARDS dbus|direct FILE: what is printed of a book that another process has filled goes to FILE
+	bench/eds/private.sh bash -c '"$1" memory "$("$1" fill "$2" 3200)" "$3"' - "$work/book_ask" "$1" "$2" >"$3"
+}
+
+eds=yes
+prepare_eds book_ask || eds=
+LARDER_DIR=$work/empty "$larder" --quiet collections create contacts >/dev/null
+limited "$contacts" memory "$work/empty" >"$work/larder.empty"
+[ -z "$eds" ] || for way in dbus direct; do ask_eds /dev/null $way "$work/$way.empty"; done
+printf '\n%s\n' "a process that holds all contacts: kB in all, and bytes a contact without what an empty book takes"
+printf '%10s %-34s %9s %10s %9s %10s %9s %10s %9s %10s\n' contacts "" RSS each PSS each VMS each anonymous each
+for n in $sizes; do
+	without_photos <"$(book "$n")" >"$work/cards-$n.vcf"
+	rm -f "$work/$n.vcf"
+	rm -rf "$LARDER_DIR"
+	"$larder" --quiet import "$work/cards-$n.vcf" >/dev/null
+	limited "$contacts" memory "$LARDER_DIR" >"$work/larder.full"
+	compare larder "$n" "$work/larder.empty" "$work/larder.full"
+	if [ -n "$eds" ] && [ "$n" -le 12800 ]; then
+		for way in dbus direct; do ask_eds "$work/cards-$n.vcf" $way "$work/$way.full"; done
+		compare "eds (service and client)" "$n" "$work/dbus.empty" "$work/dbus.full"
+		compare "eds-direct (service and client)" "$n" "$work/direct.empty" "$work/direct.full"
+	fi
+done
+
+printf '\n%10s %-44s %8s %8s\n' contacts "the peak of anonymous memory of" MB goal
+for n in $sizes; do
+	[ "$n" -ge 800 ] || continue
+	rm -rf "$LARDER_DIR"
+	peak "larder import" 64 1 "$larder" --quiet import "$work/cards-$n.vcf"
+	store=$(stat -c %s "$LARDER_DIR/data.db")
+	source=$(stat -c %s "$work/cards-$n.vcf")
+	peak "larder find, one name" 16 25 "$larder" find 'full_name:=zofia lewandowska'
+	peak "larder find, two letters" 16 25 "$larder" find an
+	peak "larder find, any field" 16 25 "$larder" find any:department
+	peak "larder find --count" 16 25 "$larder" find --count
+	peak "larder find, all, sorted" 16 3 "$larder" find
+	peak "larder remove, all" 64 1 "$larder" --quiet remove --query 'has:uid or -has:uid'
+	peak "larder undo, all" 64 1 "$larder" --quiet undo
+	verdict=ok
+	if [ $((store * 10)) -gt $((source * 25)) ]; then
+		verdict=MISSED
+		missed=1
+	fi
+	printf '%10s %-44s %8s %8s  %s\n' "$n" "data.db, for a byte of the cards" "$(awk -v a="$store" -v b="$source" 'BEGIN { printf "%.2f", a / b }')" 2.5 $verdict
+done
+if [ -n "${LARDER_BENCH_CHARTS:-}" ]; then
+	"$contacts" chart "$figures" "$LARDER_BENCH_CHARTS"
+	echo "charts: $LARDER_BENCH_CHARTS"
+fi
+[ $missed = 0 ] && echo "all goals are met" || echo "GOALS ARE MISSED"
+exit $missed

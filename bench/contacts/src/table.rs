@@ -1,0 +1,228 @@
+//! The figures of one size beside each other: goals, ratios, and what was missed.
+
+use crate::Outcome;
+use std::collections::HashMap;
+
+/// What was measured of one row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Figure {
+    pub(crate) median: f64,
+    pub(crate) p99: f64,
+    pub(crate) cpu: f64,
+    pub(crate) hits: f64,
+}
+
+/// By who, how many contacts, row.
+pub(crate) type Figures = HashMap<(String, u64, String), Figure>;
+
+/// A row, what it is called, and its goal in microseconds, 0 where there is none; for `save-batch` and
+/// `delete-all` that is a contact's share.
+type Row = (&'static str, &'static str, f64);
+
+/// The rows in their order.
+pub(crate) const ROWS: &[Row] = &[
+    ("save-batch", "save in batches, per contact", 60.0),
+    ("save-one", "save one", 0.0),
+    ("open", "open, first answer", 300.0),
+    ("uid", "by uid", 4.0),
+    ("uids-100", "100 uids", 350.0),
+    ("all", "fetch all, bytes", 5000.0),
+    ("all-eds", "the same, as asked of EDS", 0.0),
+    ("ids", "fetch all, ids", 0.0),
+    ("fields-3", "fetch all, three fields", 0.0),
+    ("page-50", "sorted page of 50, anywhere", 150.0),
+    ("exact/20", "exact name, at most 20", 40.0),
+    ("exact-email/20", "exact e-mail, at most 20", 40.0),
+    ("prefix-1/20", "prefix of 1, at most 20", 40.0),
+    ("prefix-2/20", "prefix of 2, at most 20", 40.0),
+    ("prefix-3/20", "prefix of 3, at most 20", 40.0),
+    ("prefix-4/20", "prefix of 4, at most 20", 40.0),
+    ("prefix-5/20", "prefix of 5, at most 20", 40.0),
+    ("prefix-6/20", "prefix of 6, at most 20", 40.0),
+    ("prefix-7/20", "prefix of 7, at most 20", 40.0),
+    ("prefix-8/20", "prefix of 8, at most 20", 40.0),
+    ("prefix-9/20", "prefix of 9, at most 20", 40.0),
+    ("prefix-10/20", "prefix of 10, at most 20", 40.0),
+    ("suffix/20", "suffix of name, at most 20", 40.0),
+    ("suffix-email/20", "suffix of e-mail, at most 20", 40.0),
+    ("substring/20", "substring, at most 20", 100.0),
+    ("phone/20", "phone equality, at most 20", 40.0),
+    ("any/20", "any field, at most 20", 200.0),
+    ("exact", "exact name, all hits", 0.0),
+    ("exact-email", "exact e-mail, all hits", 0.0),
+    ("prefix-1", "prefix of 1, all hits", 0.0),
+    ("prefix-2", "prefix of 2, all hits", 0.0),
+    ("prefix-3", "prefix of 3, all hits", 0.0),
+    ("prefix-4", "prefix of 4, all hits", 0.0),
+    ("prefix-5", "prefix of 5, all hits", 0.0),
+    ("prefix-6", "prefix of 6, all hits", 0.0),
+    ("prefix-7", "prefix of 7, all hits", 0.0),
+    ("prefix-8", "prefix of 8, all hits", 0.0),
+    ("prefix-9", "prefix of 9, all hits", 0.0),
+    ("prefix-10", "prefix of 10, all hits", 0.0),
+    ("suffix", "suffix of name, all hits", 0.0),
+    ("suffix-email", "suffix of e-mail, all hits", 0.0),
+    ("substring", "substring, all hits", 0.0),
+    ("phone", "phone equality, all hits", 0.0),
+    ("any", "any field, all hits", 0.0),
+    ("process-find", "larder find, as a process", 8000.0),
+    ("delete-all", "delete all, per contact", 40.0),
+];
+
+/// The goals are for this many contacts; at [`LARGE`] indexed queries may take twice as long.
+const USUAL: u64 = 12_800;
+const LARGE: u64 = 102_400;
+/// Below this, what a process takes to start is most of what it takes.
+const SMALL: u64 = 800;
+/// The most bytes of a store for a byte of its cards.
+const STORE: f64 = 2.5;
+
+/// Reads lines of figures.
+pub(crate) fn read(path: &str) -> Outcome<Figures> {
+    let mut figures = HashMap::new();
+    for line in std::fs::read_to_string(path)?.lines() {
+        let parts: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [who, n, row, _, median, p99, cpu, hits] = parts[..] else {
+            return Err(format!("not a line of figures: {line}").into());
+        };
+        let figure = Figure {
+            median: median.parse()?,
+            p99: p99.parse()?,
+            cpu: cpu.parse()?,
+            hits: hits.parse()?,
+        };
+        figures.insert((who.to_string(), n.parse()?, row.to_string()), figure);
+    }
+    Ok(figures)
+}
+
+/// Whether a row's figures are of all contacts together, and shown as one contact's share.
+pub(crate) fn is_shared(row: &str) -> bool {
+    matches!(row, "save-batch" | "delete-all")
+}
+
+fn goal(row: &str, goal: f64, n: u64) -> f64 {
+    match row {
+        _ if goal == 0.0 || n < SMALL => 0.0,
+        "save-batch" if n == LARGE => 90.0,
+        "all" | "delete-all" | "process-find" if n == LARGE => 0.0,
+        _ if n == LARGE => goal * 2.0,
+        _ if n > USUAL => 0.0,
+        _ => goal,
+    }
+}
+
+/// Prints the table, and what was missed; true if nothing was.
+pub(crate) fn print(figures: &Figures, n: u64) -> bool {
+    let get = |who: &str, row: &str| figures.get(&(who.to_string(), n, row.to_string()));
+    let mut missed = Vec::new();
+    println!(
+        "\n{n} contacts: microseconds; x is the ratio to Larder, of the median of wall times and of mean processor time"
+    );
+    println!(
+        "{:<29}{:>8}{:>9}{:>8}{:>9}{:>8}  |{:>9}{:>8}{:>7}{:>7}{:>8}  |{:>9}{:>8}{:>7}{:>7}  |{:>8}{:>8}{:>6}{:>6}{:>7}",
+        "",
+        "goal",
+        "Larder",
+        "p99",
+        "CPU",
+        "hits",
+        "EDS",
+        "p99",
+        "x",
+        "CPU x",
+        "hits",
+        "direct",
+        "p99",
+        "x",
+        "CPU x",
+        "floor",
+        "p99",
+        "x",
+        "CPU x",
+        "hits"
+    );
+    for &(row, name, wanted) in ROWS {
+        let Some(own) = get("larder", row) else { continue };
+        let unit = |it: &Figure| if is_shared(row) { 1e3 * it.hits.max(1.0) } else { 1e3 };
+        let goal = goal(row, wanted, n);
+        let spent = match row {
+            "save-batch" => own.median.max(own.cpu),
+            "process-find" => own.cpu,
+            _ => own.median,
+        } / unit(own);
+        let late = goal > 0.0 && spent > goal;
+        if late {
+            missed.push(format!("{name}: {} instead of {goal}", short(spent)));
+        }
+        let mark = if late { "!" } else { "" };
+        let wanted = if goal > 0.0 { format!("{mark}{goal}") } else { String::new() };
+        print!("{name:<29}{wanted:>8}");
+        print!("{:>9}{:>8}", short(own.median / unit(own)), short(own.p99 / unit(own)));
+        print!("{:>9}{:>8}", short(own.cpu / unit(own)), short(own.hits));
+        for (who, [whole, late, ratio]) in
+            [("eds", [9, 8, 7]), ("eds-direct", [9, 8, 7]), ("floor", [8, 8, 6])]
+        {
+            let other = get(who, row);
+            let of =
+                |value: &dyn Fn(&Figure) -> f64| other.map_or("-".into(), |it| short(value(it)));
+            print!("  |{:>whole$}", of(&|it| it.median / unit(it)));
+            print!("{:>late$}", of(&|it| it.p99 / unit(it)));
+            for value in [|it: &Figure| it.median, |it: &Figure| it.cpu] {
+                let own = value(own) / unit(own);
+                print!("{:>ratio$}", of(&|it| value(it) / unit(it) / own.max(1e-3)));
+            }
+            match who {
+                "eds" => print!("{:>8}", of(&|it| it.hits)),
+                "floor" => print!("{:>7}", of(&|it| it.hits)),
+                _ => {}
+            }
+        }
+        println!();
+    }
+    bytes(figures, n, &mut missed);
+    match missed.is_empty() {
+        true => println!("{n} contacts: all goals are met"),
+        false => println!("{n} contacts: GOALS ARE MISSED: {}", missed.join("; ")),
+    }
+    missed.is_empty()
+}
+
+fn bytes(figures: &Figures, n: u64, missed: &mut Vec<String>) {
+    let get =
+        |who: &str, row: &str| Some(figures.get(&(who.to_string(), n, row.to_string()))?.median);
+    let Some(source) = get("source", "bytes-source") else { return };
+    println!(
+        "{:<44}{:>10}{:>10}{:>10}    ({} bytes a card)",
+        "bytes",
+        "Larder",
+        "EDS",
+        "floor",
+        short(source / n as f64)
+    );
+    let rows = [
+        ("bytes-store", "store, for a byte of the cards", source),
+        ("written-batch", "written per contact, saved in batches", n as f64),
+        ("written-one", "written per contact, saved singly", 1.0),
+    ];
+    for (row, name, unit) in rows {
+        let value = |who: &str| get(who, row).map_or("-".into(), |value| short(value / unit));
+        println!("{name:<44}{:>10}{:>10}{:>10}", value("larder"), value("eds"), value("floor"));
+    }
+    if let Some(store) = get("larder", "bytes-store")
+        && n >= SMALL
+        && store / source > STORE
+    {
+        missed.push(format!("bytes of the store: {} x instead of {STORE}", short(store / source)));
+    }
+}
+
+/// A number with three figures or so.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 99.95 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
+        size if size > 0.0 => format!("{value:.2}"),
+        _ => "0".into(),
+    }
+}

@@ -1,0 +1,513 @@
+/* Puts the questions of bench/contacts to evolution-data-server, through libebook: through D-Bus, and with its
+ * direct access. Only the public client interface is used.
+ *
+ *   book_ask time CARDS DIR PICK SECONDS BATCH    adds CARDS in batches; writes what is kept to DIR/cards.vcf; runs the
+ *        command PICK, which makes DIR/needles; asks; saves singly; deletes all. Prints figures as bench/contacts does.
+ *   book_ask fill CARDS BATCH                     adds CARDS to a new book, ends the service, prints the book's UID.
+ *   book_ask memory UID dbus|direct               asks a book for everything, and prints what client and service
+ *        take together while the client holds it, and after, in kB.
+ *
+ * Processor time is that of service and client together. Starting the services is not counted.
+ *
+ * build: gcc -O2 -o book_ask book_ask.c $(pkg-config --cflags --libs libebook-1.2)
+ */
+#include <libebook/libebook.h>
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <signal.h>
+
+#define SERVICE "org.gnome.evolution.dataserver.AddressBook10"
+#define EVERYTHING "(contains \"x-evolution-any-field\" \"\")"
+#define SINGLY 100
+#define FEWEST 3
+#define MOST 20000
+
+static const gchar *who = "eds";
+static gint contacts;
+static gdouble seconds = 0.5;
+
+static void die (const gchar *what, GError *error)
+{
+	fprintf (stderr, "book_ask: %s: %s\n", what, error ? error->message : "failed");
+	exit (1);
+}
+
+/* ---- what processes cost ---------------------------------------------- */
+
+static pid_t service_pid (void)
+{
+	GDBusConnection *bus = g_bus_get_sync (G_BUS_TYPE_SESSION, NULL, NULL);
+	GVariant *answer = g_dbus_connection_call_sync (bus, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+		"org.freedesktop.DBus", "GetConnectionUnixProcessID", g_variant_new ("(s)", SERVICE),
+		G_VARIANT_TYPE ("(u)"), G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
+	guint pid = 0;
+
+	if (answer) {
+		g_variant_get (answer, "(u)", &pid);
+		g_variant_unref (answer);
+	}
+	g_object_unref (bus);
+	return pid;
+}
+
+static gint64 nanoseconds (clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime (clock, &time);
+	return time.tv_sec * G_GINT64_CONSTANT (1000000000) + time.tv_nsec;
+}
+
+static gint64 processor (pid_t pid)
+{
+	clockid_t clock;
+
+	return clock_getcpuclockid (pid, &clock) ? 0 : nanoseconds (clock);
+}
+
+/* The number behind a name in a file of /proc/PID. */
+static gint64 number (pid_t pid, const gchar *file, const gchar *name)
+{
+	gchar *path = g_strdup_printf ("/proc/%d/%s", (int) pid, file), *text = NULL, *at;
+	gint64 value = 0;
+
+	if (g_file_get_contents (path, &text, NULL, NULL) && (at = strstr (text, name)))
+		value = g_ascii_strtoll (at + strlen (name), NULL, 10);
+	g_free (text);
+	g_free (path);
+	return value;
+}
+
+static pid_t watched;
+static gint64 spent_before;
+static gint64 times[MOST];
+
+static gint64 now (void) { return nanoseconds (CLOCK_MONOTONIC); }
+
+static void begin (void)
+{
+	watched = service_pid ();
+	spent_before = processor (watched) + processor (getpid ());
+}
+
+static int compare (const void *a, const void *b)
+{
+	gint64 x = *(const gint64 *) a, y = *(const gint64 *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void figures (const gchar *row, gint n, gdouble hits)
+{
+	gint64 spent = processor (watched) + processor (getpid ()) - spent_before;
+
+	if (n == 0)
+		return;
+	qsort (times, n, sizeof *times, compare);
+	printf ("%s %d %s %d %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %.1f\n", who, contacts, row, n,
+		times[n / 2], times[MIN (n - 1, n * 99 / 100)], spent / n, hits / n);
+	fflush (stdout);
+}
+
+static void bytes_figure (const gchar *row, gint64 bytes)
+{
+	printf ("%s %d %s 1 %" G_GINT64_FORMAT " 0 0 0\n", who, contacts, row, bytes);
+}
+
+/* ---- the book ----------------------------------------------------------- */
+
+static ESource *new_source (ESourceRegistry *registry)
+{
+	gchar *uid = g_strdup_printf ("larder-bench-%d", (int) getpid ());
+	GError *error = NULL;
+	ESource *scratch = e_source_new_with_uid (uid, NULL, &error), *source = NULL;
+	gint i;
+
+	if (!scratch)
+		die ("new source", error);
+	e_source_backend_set_backend_name (
+		e_source_get_extension (scratch, E_SOURCE_EXTENSION_ADDRESS_BOOK), "local");
+	if (!e_source_registry_commit_source_sync (registry, scratch, NULL, &error))
+		die ("commit source", error);
+	for (i = 0; i < 2500 && !source; i++) {
+		while (g_main_context_iteration (NULL, FALSE));
+		source = e_source_registry_ref_source (registry, uid);
+		if (!source)
+			g_usleep (2000);
+	}
+	if (!source)
+		die ("the source does not appear", NULL);
+	g_free (uid);
+	return source;
+}
+
+static EBookClient *connect_to (ESourceRegistry *registry, ESource *source, gboolean direct)
+{
+	GError *error = NULL;
+	EClient *client = direct ? e_book_client_connect_direct_sync (registry, source, (guint32) -1, NULL, &error)
+	                         : e_book_client_connect_sync (source, (guint32) -1, NULL, &error);
+
+	if (!client)
+		die ("connect", error);
+	return (EBookClient *) client;
+}
+
+/* Cards as lines from BEGIN to END. */
+static GPtrArray *read_cards (const gchar *path)
+{
+	GPtrArray *cards = g_ptr_array_new_with_free_func (g_free);
+	FILE *file = fopen (path, "rb");
+	GString *card = g_string_new (NULL);
+	gchar *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+
+	if (!file)
+		die (path, NULL);
+	while ((length = getline (&line, &room, file)) >= 0) {
+		g_string_append_len (card, line, length);
+		if (strncmp (line, "END:VCARD", 9))
+			continue;
+		g_ptr_array_add (cards, g_strdup (card->str));
+		g_string_truncate (card, 0);
+	}
+	free (line);
+	fclose (file);
+	g_string_free (card, TRUE);
+	return cards;
+}
+
+static gint64 add_all (EBookClient *client, GPtrArray *cards, gint batch)
+{
+	gint64 wall = now ();
+	guint i = 0;
+
+	while (i < cards->len) {
+		GSList *list = NULL, *uids = NULL;
+		GError *error = NULL;
+		gint j;
+
+		for (j = 0; j < batch && i < cards->len; j++)
+			list = g_slist_prepend (list, e_contact_new_from_vcard (cards->pdata[i++]));
+		list = g_slist_reverse (list);
+		if (!e_book_client_add_contacts_sync (client, list, E_BOOK_OPERATION_FLAG_NONE, &uids, NULL, &error))
+			die ("add", error);
+		g_slist_free_full (uids, g_free);
+		g_slist_free_full (list, g_object_unref);
+	}
+	return now () - wall;
+}
+
+static GSList *everything (EBookClient *client)
+{
+	GSList *list = NULL;
+	GError *error = NULL;
+
+	if (!e_book_client_get_contacts_sync (client, EVERYTHING, &list, NULL, &error))
+		die ("everything", error);
+	return list;
+}
+
+static void extract (EBookClient *client, const gchar *dir)
+{
+	gchar *path = g_build_filename (dir, "cards.vcf", NULL);
+	FILE *file = fopen (path, "wb");
+	GSList *list = everything (client), *one;
+
+	if (!file)
+		die (path, NULL);
+	for (one = list; one; one = one->next) {
+		gchar *card = e_vcard_to_string (E_VCARD (one->data), EVC_FORMAT_VCARD_30);
+
+		fprintf (file, "%s\r\n", card);
+		g_free (card);
+	}
+	if (fclose (file))
+		die (path, NULL);
+	g_slist_free_full (list, g_object_unref);
+	g_free (path);
+}
+
+/* ---- the questions -------------------------------------------------------- */
+
+static EBookClientCursor *cursor;
+static gboolean failed;
+
+static glong ask (EBookClient *client, const gchar *row, const gchar *text, const gchar *sexp)
+{
+	GSList *list = NULL, *one;
+	GError *error = NULL;
+	glong hits;
+
+	if (!strcmp (sexp, "#t"))
+		sexp = EVERYTHING;
+	if (!strcmp (row, "uid")) {
+		EContact *contact = NULL;
+
+		if (!e_book_client_get_contact_sync (client, text, &contact, NULL, &error))
+			die (text, error);
+		g_object_unref (contact);
+		return 1;
+	}
+	if (!strcmp (row, "page-50")) {
+		if (e_book_client_cursor_step_sync (cursor, E_BOOK_CURSOR_STEP_MOVE, E_BOOK_CURSOR_ORIGIN_BEGIN, atoi (sexp) + 1,
+			NULL, NULL, &error) < 0 ||
+		    e_book_client_cursor_step_sync (cursor, E_BOOK_CURSOR_STEP_FETCH, E_BOOK_CURSOR_ORIGIN_CURRENT, 50, &list,
+			NULL, &error) < 0)
+			die ("cursor", error);
+		hits = g_slist_length (list);
+		g_slist_free_full (list, g_object_unref);
+		return hits;
+	}
+	if (!strcmp (row, "ids")) {
+		if (!e_book_client_get_contacts_uids_sync (client, sexp, &list, NULL, &error))
+			die (sexp, error);
+		hits = g_slist_length (list);
+		g_slist_free_full (list, g_free);
+		return hits;
+	}
+	if (!e_book_client_get_contacts_sync (client, sexp, &list, NULL, &error)) {
+		fprintf (stderr, "book_ask: %s: %s\n", sexp, error->message);
+		g_clear_error (&error);
+		failed = TRUE;
+		return 0;
+	}
+	if (!strcmp (row, "fields-3"))
+		for (one = list; one; one = one->next) {
+			e_contact_get_const (one->data, E_CONTACT_FULL_NAME);
+			e_contact_get_const (one->data, E_CONTACT_EMAIL_1);
+			g_list_free_full (e_contact_get (one->data, E_CONTACT_TEL), g_free);
+		}
+	hits = g_slist_length (list);
+	g_slist_free_full (list, g_object_unref);
+	return hits;
+}
+
+static void one_row (ESourceRegistry *registry, ESource *source, EBookClient *client, gboolean direct, gchar ***needles, gint n)
+{
+	const gchar *row = needles[0][0];
+	gboolean open = !strcmp (row, "open");
+	gint64 start;
+	gdouble hits = 0;
+	gint i;
+
+	failed = FALSE;
+	if (!open)
+		ask (client, row, needles[0][2], needles[0][3]);
+	begin ();
+	start = now ();
+	for (i = 0; i < MOST && !failed && (i < FEWEST || now () - start < seconds * 1e9); i++) {
+		gchar **needle = needles[i % n];
+		gint64 before = now ();
+		EBookClient *asked = open ? connect_to (registry, source, direct) : client;
+
+		hits += ask (asked, row, needle[2], needle[3]);
+		times[i] = now () - before;
+		if (open)
+			g_object_unref (asked);
+	}
+	if (!failed)
+		figures (row, i, hits);
+}
+
+static void ask_all (ESourceRegistry *registry, ESource *source, gboolean direct, const gchar *dir)
+{
+	EContactField sorted_by[] = { E_CONTACT_FAMILY_NAME, E_CONTACT_GIVEN_NAME };
+	EBookCursorSortType ways[] = { E_BOOK_CURSOR_SORT_ASCENDING, E_BOOK_CURSOR_SORT_ASCENDING };
+	gchar *path = g_build_filename (dir, "needles", NULL), *text = NULL, **lines;
+	GPtrArray *rows = g_ptr_array_new (), *names = g_ptr_array_new ();
+	EBookClient *client = connect_to (registry, source, direct);
+	GError *error = NULL;
+	guint i, j;
+
+	who = direct ? "eds-direct" : "eds";
+	if (!g_file_get_contents (path, &text, NULL, &error))
+		die (path, error);
+	if (!e_book_client_get_cursor_sync (client, NULL, sorted_by, ways, 2, &cursor, NULL, &error))
+		die ("cursor", error);
+	lines = g_strsplit (text, "\n", -1);
+	/* Needles of a row need not follow each other; those of at most 20 hits cannot be asked for. */
+	for (i = 0; lines[i] && *lines[i]; i++) {
+		gchar **needle = g_strsplit (lines[i], "\t", 4);
+
+		if (strchr (needle[0], '/'))
+			continue;
+		for (j = 0; j < names->len && strcmp (names->pdata[j], needle[0]); j++);
+		if (j == names->len) {
+			g_ptr_array_add (names, needle[0]);
+			g_ptr_array_add (rows, g_ptr_array_new ());
+		}
+		g_ptr_array_add (rows->pdata[j], needle);
+	}
+	for (j = 0; j < rows->len; j++) {
+		GPtrArray *needles = rows->pdata[j];
+
+		one_row (registry, source, client, direct, (gchar ***) needles->pdata, needles->len);
+	}
+	g_object_unref (cursor);
+	g_object_unref (client);
+}
+
+/* ---- saving and deleting --------------------------------------------------- */
+
+static void save_singly (EBookClient *client, GPtrArray *cards)
+{
+	gint64 written;
+	gint i;
+
+	begin ();
+	written = number (watched, "io", "\nwrite_bytes:");
+	for (i = 0; i < SINGLY; i++) {
+		GError *error = NULL;
+		gchar *uid = NULL, *own = g_strdup_printf ("larder-bench-single-%d", i);
+		gint64 before = now ();
+		EContact *contact = e_contact_new_from_vcard (cards->pdata[i % cards->len]);
+
+		e_contact_set (contact, E_CONTACT_UID, own);
+		if (!e_book_client_add_contact_sync (client, contact, E_BOOK_OPERATION_FLAG_NONE, &uid, NULL, &error))
+			die ("add one", error);
+		times[i] = now () - before;
+		g_object_unref (contact);
+		g_free (uid);
+		g_free (own);
+	}
+	figures ("save-one", SINGLY, SINGLY);
+	bytes_figure ("written-one", (number (watched, "io", "\nwrite_bytes:") - written) / SINGLY);
+}
+
+static void delete_all (EBookClient *client)
+{
+	GSList *uids = NULL;
+	GError *error = NULL;
+	gint deleted;
+
+	if (!e_book_client_get_contacts_uids_sync (client, EVERYTHING, &uids, NULL, &error))
+		die ("uids", error);
+	deleted = g_slist_length (uids);
+	begin ();
+	times[0] = now ();
+	if (!e_book_client_remove_contacts_sync (client, uids, E_BOOK_OPERATION_FLAG_NONE, NULL, &error))
+		die ("remove", error);
+	times[0] = now () - times[0];
+	figures ("delete-all", 1, deleted);
+}
+
+static gint64 book_size (ESource *source)
+{
+	gchar *dir = g_build_filename (g_get_user_data_dir (), "evolution", "addressbook", e_source_get_uid (source), NULL);
+	GDir *open = g_dir_open (dir, 0, NULL);
+	const gchar *name;
+	gint64 size = 0;
+
+	while (open && (name = g_dir_read_name (open))) {
+		gchar *path = g_build_filename (dir, name, NULL);
+		GStatBuf about;
+
+		if (!g_stat (path, &about))
+			size += about.st_size;
+		g_free (path);
+	}
+	return size;
+}
+
+static void measure_time (ESourceRegistry *registry, gchar **argv)
+{
+	GPtrArray *cards = read_cards (argv[2]);
+	ESource *source = new_source (registry);
+	EBookClient *client = connect_to (registry, source, FALSE);
+	gint64 written;
+
+	contacts = cards->len;
+	seconds = g_ascii_strtod (argv[5], NULL);
+	begin ();
+	written = number (watched, "io", "\nwrite_bytes:");
+	times[0] = add_all (client, cards, atoi (argv[6]));
+	figures ("save-batch", 1, cards->len);
+	bytes_figure ("written-batch", number (watched, "io", "\nwrite_bytes:") - written);
+	bytes_figure ("bytes-store", book_size (source));
+	extract (client, argv[3]);
+	if (system (argv[4]))
+		die (argv[4], NULL);
+	ask_all (registry, source, FALSE, argv[3]);
+	ask_all (registry, source, TRUE, argv[3]);
+	who = "eds";
+	save_singly (client, cards);
+	delete_all (client);
+}
+
+/* ---- memory ------------------------------------------------------------------ */
+
+static void print_memory (const gchar *when)
+{
+	pid_t pid = service_pid (), own = getpid ();
+
+	printf ("%s rss %" G_GINT64_FORMAT "\n", when, number (pid, "smaps_rollup", "\nRss:") + number (own, "smaps_rollup", "\nRss:"));
+	printf ("%s pss %" G_GINT64_FORMAT "\n", when, number (pid, "smaps_rollup", "\nPss:") + number (own, "smaps_rollup", "\nPss:"));
+	printf ("%s vms %" G_GINT64_FORMAT "\n", when, number (pid, "status", "\nVmSize:") + number (own, "status", "\nVmSize:"));
+	printf ("%s anonymous %" G_GINT64_FORMAT "\n", when, number (pid, "status", "\nRssAnon:") + number (own, "status", "\nRssAnon:"));
+}
+
+static void restart_service (void)
+{
+	pid_t pid = service_pid ();
+	gchar *path = g_strdup_printf ("/proc/%d", (int) pid);
+	gint i;
+
+	kill (pid, SIGTERM);
+	for (i = 0; i < 3000 && g_file_test (path, G_FILE_TEST_EXISTS); i++)
+		g_usleep (10000);
+	g_free (path);
+}
+
+/* The cards are not to be in the memory of who asks for them: another process adds them. */
+static void measure_memory (ESourceRegistry *registry, gchar **argv)
+{
+	gboolean direct = !strcmp (argv[3], "direct");
+	ESource *source = e_source_registry_ref_source (registry, argv[2]);
+	EBookClient *client;
+	GSList *list;
+
+	if (!source)
+		die (argv[2], NULL);
+	client = connect_to (registry, source, direct);
+	list = everything (client);
+	print_memory ("held");
+	printf ("cards %u\n", g_slist_length (list));
+	g_slist_free_full (list, g_object_unref);
+	print_memory ("dropped");
+}
+
+/* Fills a book for `memory`, and prints its UID. */
+static void fill (ESourceRegistry *registry, gchar **argv)
+{
+	GPtrArray *cards = read_cards (argv[2]);
+	ESource *source = new_source (registry);
+	EBookClient *client = connect_to (registry, source, FALSE);
+
+	add_all (client, cards, atoi (argv[3]));
+	g_object_unref (client);
+	restart_service ();
+	printf ("%s\n", e_source_get_uid (source));
+}
+
+int main (int argc, char **argv)
+{
+	GError *error = NULL;
+	ESourceRegistry *registry = e_source_registry_new_sync (NULL, &error);
+
+	if (!registry)
+		die ("registry", error);
+	if (argc == 7 && !strcmp (argv[1], "time"))
+		measure_time (registry, argv);
+	else if (argc == 4 && !strcmp (argv[1], "fill"))
+		fill (registry, argv);
+	else if (argc == 4 && !strcmp (argv[1], "memory"))
+		measure_memory (registry, argv);
+	else
+		die ("book_ask time CARDS DIR PICK SECONDS BATCH | fill CARDS BATCH | memory UID dbus|direct", NULL);
+	return 0;
+}

@@ -53,8 +53,42 @@ impl Config {
             return Err(wrong(Some(key.span()), format!("there is no key {name:?}"))
                 .hint(format!("{near}{known}")));
         }
-        toml::from_str(text).map_err(|error| example(&error))
+        let config: Config = toml::from_str(text).map_err(|error| example(&error))?;
+        let checks: [(&str, Option<&str>, Check, &str, &str); 2] = [
+            ("region", config.region.as_deref(), is_region, "a country is two letters", "\"AT\""),
+            (
+                "locale",
+                config.locale.as_deref(),
+                is_locale,
+                "it is no locale",
+                "\"sv\" or \"de_DE\"",
+            ),
+        ];
+        for (name, value, check, what, such) in checks {
+            if let Some(value) = value.filter(|value| !check(value)) {
+                let place = keys.keys().find(|key| key.get_ref() == name).map(toml::Spanned::span);
+                return Err(wrong(place, format!("{name} = {value:?}: {what}"))
+                    .hint(format!("a line is written like this: {name} = {such}")));
+            }
+        }
+        Ok(config)
     }
+}
+
+/// Is a value one that its key can have?
+type Check = fn(&str) -> bool;
+
+fn is_region(value: &str) -> bool {
+    value.len() == 2 && value.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
+/// Does it look like a locale? `sv`, `de_DE.UTF-8`, `sr-Latn`, `C`; whether there is one of that name is not asked.
+fn is_locale(value: &str) -> bool {
+    let known = |c: char| c.is_ascii_alphanumeric() || "_-.@=".contains(c);
+    let language = value.split(['_', '-', '.', '@']).next().unwrap_or_default();
+    let named = matches!(language, "C" | "POSIX" | "root");
+    let letters = language.bytes().all(|byte| byte.is_ascii_alphabetic());
+    value.chars().all(known) && (named || letters && matches!(language.len(), 2..=3))
 }
 
 /// The key that was probably meant; none is nearer than chance would have it.

@@ -39,7 +39,7 @@ impl Context {
         let dir = global
             .data_dir
             .or_else(|| non_empty("LARDER_DIR").map(PathBuf::from))
-            .or(config.data_dir)
+            .or_else(|| config.data_dir.map(below_home))
             .or_else(|| bases.as_ref().map(|xdg| xdg.data_dir().join("larder")).ok())
             .ok_or_else(|| {
                 Failure::new(Kind::Usage, "no home directory is known, so no place for the store")
@@ -59,7 +59,10 @@ impl Context {
                 .or_else(|| non_empty("VISUAL"))
                 .or_else(|| non_empty("EDITOR")),
             settings: Settings {
-                region: config.region.or_else(|| region_of(&locale_for("LC_ADDRESS")?)),
+                region: config
+                    .region
+                    .map(|region| region.to_ascii_uppercase())
+                    .or_else(|| region_of(&locale_for("LC_ADDRESS")?)),
             },
             locale: config.locale,
             locale_if_new: locale_for("LC_COLLATE"),
@@ -121,6 +124,14 @@ fn region_of(locale: &str) -> Option<String> {
     let region = rest.split(['.', '@']).next()?;
     (region.len() == 2 && region.bytes().all(|byte| byte.is_ascii_alphabetic()))
         .then(|| region.to_ascii_uppercase())
+}
+
+/// A path in the configuration, which no shell has read: `~/` is the home directory there, too.
+fn below_home(path: PathBuf) -> PathBuf {
+    match (path.strip_prefix("~"), etcetera::home_dir()) {
+        (Ok(rest), Ok(home)) => home.join(rest),
+        _ => path,
+    }
 }
 
 fn non_empty(name: &str) -> Option<OsString> {

@@ -211,6 +211,8 @@ pub(crate) fn copies(dir: &Path) -> Vec<String> {
     let temporary = ["-wal", "-shm", "-journal", ".partial"];
     let mut names: Vec<String> = names
         .filter(|name| name.starts_with("data.db.before-"))
+        // A damaged store that was put aside is no copy that could be restored.
+        .filter(|name| !name.starts_with("data.db.before-damaged"))
         .filter(|name| !temporary.iter().any(|end| name.ends_with(end)))
         .collect();
     names.sort();

@@ -74,8 +74,12 @@ fn not_found(reader: &Reader, text: &str) -> Result<Failure, Failure> {
     if let Some(prefix) = HandlePrefix::parse(text)
         && let Some(handle) = reader.removed_by_handle(prefix, 1)?.first()
     {
+        // Which operation it was is no longer known where the log has forgotten it.
+        let by = reader.versions(*handle)?.pop().and_then(|version| version.ended_by);
+        let back =
+            by.map(|by| format!(", larder undo {} brings it back", by.id)).unwrap_or_default();
         return Ok(failure.hint(format!(
-            "an item of that name was removed: larder log {handle} shows it, larder undo brings it back"
+            "an item of that name was removed: larder log {handle} shows it{back}"
         )));
     }
     Ok(failure.hint(

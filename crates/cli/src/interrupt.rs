@@ -15,3 +15,19 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
     });
     flag
 }
+
+/// While this is set, somebody else in the foreground is meant by an interrupt: an editor.
+pub(crate) type Elsewhere = Arc<AtomicBool>;
+
+/// Says something before an interrupt ends the program. What is given keeps the program alive while it is set.
+pub(crate) fn say_before_the_end(what: String) -> Elsewhere {
+    let elsewhere = Elsewhere::default();
+    let ignored = Arc::clone(&elsewhere);
+    let _default = ctrlc::set_handler(move || {
+        if !ignored.load(Ordering::Relaxed) {
+            crate::output::complain("hint", &what);
+            std::process::exit(130);
+        }
+    });
+    elsewhere
+}

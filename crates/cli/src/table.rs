@@ -2,13 +2,18 @@
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// No column is made narrower than this, however narrow the terminal.
+/// The column that tells rows apart, by its beginning: it is shortened last. The one before it never is.
+const NAME: usize = 1;
+/// So much of it is shown while another column can still give way.
+const NAME_LEAST: usize = 12;
+/// No column is made narrower than this before the name is shortened to its least.
 const NARROWEST: usize = 6;
 /// Blanks between two columns.
 const BETWEEN: usize = 2;
 
 /// Lays rows out in columns. `limits` are how far the columns but the last are padded; longer cells are printed
-/// whole. With a `width` the widest columns are shortened until a row fits; the first one never is.
+/// whole. With a `width` the widest columns are shortened until a row fits; the first one never is, and the second,
+/// the name, is the last.
 pub(crate) fn columns<const N: usize>(
     rows: &[[String; N]],
     limits: [usize; N],
@@ -27,7 +32,7 @@ pub(crate) fn padded<const N: usize>(
     let mut widths: [usize; N] =
         std::array::from_fn(|column| widest(rows.iter().map(|row| row[column].as_str())));
     match width {
-        Some(width) => fit(&mut widths, width),
+        Some(width) => fit(&mut widths, limits, width),
         None => {
             for (width, limit) in widths.iter_mut().zip(limits) {
                 *width = (*width).min(limit);
@@ -53,16 +58,21 @@ fn widest<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
 }
 
 /// Takes from the widest column until all fit, or none can give any more.
-fn fit(widths: &mut [usize], width: usize) {
+fn fit<const N: usize>(widths: &mut [usize; N], limits: [usize; N], width: usize) {
     let total = |widths: &[usize]| -> usize {
         let used = widths.iter().filter(|width| **width > 0);
         used.map(|width| width + BETWEEN).sum::<usize>().saturating_sub(BETWEEN)
     };
-    while total(widths) > width {
-        let widest = widths.iter_mut().skip(1).max_by_key(|width| **width);
-        match widest.filter(|width| **width > NARROWEST) {
-            Some(widest) => *widest -= 1,
-            None => return,
+    // The least that the name keeps, and that the others do, in each round.
+    let rounds =
+        [(limits[NAME], NARROWEST), (NAME_LEAST, NARROWEST), (NAME_LEAST, 1), (NARROWEST, 1)];
+    for (name, others) in rounds {
+        let least = |column| if column == NAME { name } else { others };
+        while total(widths) > width {
+            let able = widths.iter_mut().enumerate().skip(NAME);
+            let able = able.filter(|(column, width)| **width > least(*column));
+            let Some((_, widest)) = able.max_by_key(|(_, width)| **width) else { break };
+            *widest -= 1;
         }
     }
 }
@@ -115,8 +125,9 @@ mod tests {
                 ],
             ),
             (34, ["h1  Anna Schmidt  anna.schmidt…", "h2  王小明王小明  w@x            é"]),
-            (24, ["h1  Anna Sc…  anna.s…", "h2  王小明…   w@x      é"]),
-            (5, ["h1  Anna …  anna.…", "h2  王小…   w@x     é"]),
+            (24, ["h1  Anna Schmidt  an…", "h2  王小明王小明  w@x  é"]),
+            (20, ["h1  Anna Schm…  …", "h2  王小明王…   …  é"]),
+            (5, ["h1  Anna …  …", "h2  王小…   …  é"]),
         ] {
             assert_eq!(columns(&rows, [13, 28, 34, 0], Some(width)), expect, "{width}");
         }

@@ -122,19 +122,19 @@ fn edit_from_a_file() {
     home.write("new.vcf", ANNA.replace("anna-1", "anna-2"));
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @r#"
     ! error: new.vcf: the UID has to stay "anna-1": it is what the item is known by
-    ! hint: nothing was changed: mend the file, and run the same command again
+    ! hint: nothing was changed: mend the text, and run the same command again
     exit 3
     "#);
     home.write("new.vcf", ANNA.replace("UID:anna-1\r\n", ""));
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @r"
     ! error: new.vcf: the line UID:anna-1 is missing
-    ! hint: nothing was changed: mend the file, and run the same command again
+    ! hint: nothing was changed: mend the text, and run the same command again
     exit 3
     ");
     home.write("new.vcf", [ANNA, BRUNO].concat());
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @r"
     ! error: new.vcf: one card is needed, and there are 2
-    ! hint: nothing was changed: mend the file, and run the same command again
+    ! hint: nothing was changed: mend the text, and run the same command again
     exit 3
     ");
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "missing.vcf"]).shown(), @r"

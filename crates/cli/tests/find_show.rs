@@ -203,9 +203,12 @@ fn items_that_are_not_there() {
     "#);
     let id = home.json(&["find", "bruno"])[0]["id"].as_str().unwrap().to_string();
     home.ok(&["remove", &id]);
+    // A plain undo would be about this one.
+    home.write("anna.vcf", ANNA.replace("Orchard", "Meadow"));
+    home.ok(&["edit", "contacts/anna-1", "--from", "anna.vcf"]);
     assert_snapshot!(home.run(&["show", &id]).shown(), @r#"
     ! error: no item is named "kc7xst8tez2at"
-    ! hint: an item of that name was removed: larder log kc7xst8tez2at shows it, larder undo brings it back
+    ! hint: an item of that name was removed: larder log kc7xst8tez2at shows it, larder undo 3 brings it back
     exit 1
     "#);
 }

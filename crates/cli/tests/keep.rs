@@ -137,5 +137,9 @@ fn where_the_store_lies() {
     home.configure(&format!("data-dir = {:?}\n", home.work("three").to_str().unwrap()));
     assert_eq!(found(&["find"], "two"), "Bruno");
     assert_eq!(found(&["find"], ""), "Chloé");
+    // No shell has read the configuration.
+    std::fs::rename(home.work("three"), home.path().join("home/books")).unwrap();
+    home.configure("data-dir = \"~/books\"\n");
+    assert_eq!(found(&["find"], ""), "Chloé");
     assert!(!home.data().exists());
 }

@@ -184,3 +184,38 @@ fn a_flood_of_rejects() {
     assert!(run.stdout().contains("1,500 left out; kept in rejects"), "{}", run.stdout());
     assert_eq!(std::fs::read_to_string(home.work("rejects")).unwrap(), bad);
 }
+
+/// Control-C before anything came.
+#[test]
+fn an_import_that_is_interrupted_at_once() {
+    let home = Home::with_book();
+    let mut command = home.command(&["import", "-", "--into", "others"]);
+    let mut import = home.spawn(command.stdin(std::process::Stdio::piped()));
+    let status = format!("/proc/{}/status", import.id());
+    let caught = || {
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
+        mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & 2 != 0)
+    };
+    let begun = Instant::now();
+    while !caught() && begun.elapsed().as_secs() < 3 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(home.shell(&format!("kill -INT {}", import.id())).code, 0);
+    std::thread::sleep(Duration::from_millis(300));
+    drop(import.stdin.take());
+    let run = home.finish(import.wait_with_output().unwrap());
+    assert_eq!(run.shown(), "interrupted; nothing was taken yet\nexit 130\n");
+}
+
+#[test]
+fn an_edit_from_standard_input() {
+    let home = Home::with_book();
+    let card = ANNA.replace("Orchard", "Meadow");
+    let run = home.run_with(&["edit", "uid:anna-1", "--from", "-"], card.as_bytes());
+    assert_eq!(run.shown(), "xdnskgpk  Anna Hölderlin  changed\n");
+    assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), card);
+    let run = home.run_with(&["edit", "uid:anna-1", "--from", "-"], b"");
+    let why = "error: standard input: one card is needed, and there are 0";
+    assert!(run.code == 3 && run.stderr().starts_with(why), "{}", run.shown());
+}

@@ -15,10 +15,6 @@ fn nothing_was_taken_in_yet() {
     ! hint: another directory is named with --data-dir DIR, or LARDER_DIR
     exit 1
     ");
-    assert_snapshot!(home.run(&["find", "--count"]).shown(), @r"
-    0
-    exit 1
-    ");
     for verb in [
         "show x",
         "log",
@@ -30,6 +26,8 @@ fn nothing_was_taken_in_yet() {
         "remove x",
         "purge x",
         "edit x",
+        "find --count",
+        "find --count --format json",
     ] {
         let run = home.run(&verb.split(' ').collect::<Vec<_>>());
         assert_eq!(run.code, 1, "{verb}: {}", run.shown());
@@ -39,6 +37,7 @@ fn nothing_was_taken_in_yet() {
             run.shown()
         );
         assert!(run.stderr().contains("hint: take in an address book first"), "{}", run.shown());
+        assert_eq!(run.stdout(), "", "{verb}");
     }
     assert!(!home.data().exists(), "a question made a store");
 }
@@ -186,8 +185,51 @@ fn the_configuration() {
     error: [HOME]/home/.config/larder/config.toml: line 1: invalid type: integer `7`, expected a string
     hint: a line is written like this: locale = "sv"
     "#);
-    home.configure("locale = \"sv\"\n");
-    home.ok(&["find"]);
+    for (text, what, such) in [
+        (
+            "region = \"austria\"",
+            "line 1: region = \"austria\": a country is two letters",
+            "region = \"AT\"",
+        ),
+        (
+            "# x\nregion = \"\"",
+            "line 2: region = \"\": a country is two letters",
+            "region = \"AT\"",
+        ),
+        ("region = \"4T\"", "line 1: region = \"4T\": a country is two letters", "region = \"AT\""),
+        (
+            "region = \"AT\"\nlocale = \"sv SE\"",
+            "line 2: locale = \"sv SE\": it is no locale",
+            "locale = \"sv\" or \"de_DE\"",
+        ),
+        (
+            "locale = \"German\"",
+            "line 1: locale = \"German\": it is no locale",
+            "locale = \"sv\" or \"de_DE\"",
+        ),
+        (
+            "locale = \"12\"",
+            "line 1: locale = \"12\": it is no locale",
+            "locale = \"sv\" or \"de_DE\"",
+        ),
+    ] {
+        assert_eq!(
+            check(text),
+            format!(
+                "error: [HOME]/home/.config/larder/config.toml: {what}\nhint: a line is written like this: {such}\n"
+            )
+        );
+    }
+    for text in [
+        "locale = \"sv\"",
+        "locale = \"de_DE.UTF-8\"",
+        "locale = \"sr-Latn\"",
+        "locale = \"C\"",
+        "region = \"at\"",
+    ] {
+        home.configure(text);
+        home.ok(&["find"]);
+    }
 }
 
 #[test]
@@ -304,6 +346,8 @@ fn without_permission() {
     ! hint: make it yours (ls -ld shows whose it is), or name another with --data-dir DIR
     exit 4
     ");
+    let counted = as_anybody(&home, &["--data-dir", "locked", "find", "--count"]).unwrap();
+    assert_eq!(counted.shown(), run.shown());
     let export =
         ["--data-dir", store.to_str().unwrap(), "export", "contacts", "-o", "locked/out.vcf"];
     assert_snapshot!(as_anybody(&home, &export).unwrap().shown(), @r"
@@ -400,6 +444,29 @@ fn kept(home: &Home, run: &Run) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
+/// Control-C, the end of input or a no, where it is asked whether to edit again: the text stays, and is named.
+#[test]
+fn giving_an_edit_up() {
+    let home = Home::with_book();
+    let script = "script -qec 'larder edit uid:anna-1' /dev/null";
+    for (typed, code) in [("\\003", 130), ("\\004", 3), ("n\\n", 3)] {
+        // Typed when the question is there to be read.
+        let run = home.shell(&format!(
+            "command -v script >/dev/null || exit 77
+             export EDITOR='echo scribbles >' SHELL=/bin/sh; : >said
+             (until grep -q again said; do sleep 0.02; done; printf '{typed}'; sleep 1) | {script} >said"
+        ));
+        if run.code == 77 {
+            return left_out("giving an edit up", "there is no terminal to type on (no script)");
+        }
+        assert_eq!(run.code, code, "{typed}: {}", run.shown());
+        let said = std::fs::read_to_string(home.work("said")).unwrap();
+        let path =
+            said.split("your text is kept in ").nth(1).unwrap_or_else(|| panic!("{typed}: {said}"));
+        assert_eq!(std::fs::read_to_string(path.trim()).unwrap(), "scribbles\n", "{typed}: {said}");
+    }
+}
+
 #[test]
 fn editors() {
     let home = Home::with_book();
@@ -436,6 +503,11 @@ fn editors() {
         assert!(run.stderr().contains(what), "{script}: {}", run.shown());
         assert!(kept(&home, &run).contains(text), "{script}: {}", run.shown());
     }
+    assert_snapshot!(edit(&home, "rm \"$1\"").shown(), @r"
+    ! error: the editor deleted the file it was given; nothing was changed
+    ! hint: --from FILE takes the new text from a file
+    exit 3
+    ");
     // Somebody else changes the item while the editor is open.
     let other = home.write("other.vcf", ANNA.replace("Orchard", "Other"));
     let data = home.data();

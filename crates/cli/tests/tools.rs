@@ -121,7 +121,7 @@ fn the_version() {
 
 #[test]
 fn the_fields() {
-    let home = Home::new();
+    let home = Home::with_book();
     let text = home.ok(&["fields"]);
     assert!(text.contains("\nfull_name             "), "{text}");
     let rows = home.json(&["fields"]);
@@ -130,7 +130,7 @@ fn the_fields() {
         let name = row["name"].as_str().unwrap();
         let query = match row["kind"].as_str() {
             Some("binary") => format!("has:{name}"),
-            _ => format!("{name}:x"),
+            _ => format!("{name}:qqq"),
         };
         let run = home.run(&["find", "--count", &query]);
         assert!(run.code == 1 && run.stdout() == "0\n", "{query}: {}", run.shown());

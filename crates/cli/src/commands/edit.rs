@@ -7,8 +7,9 @@ use larder_store::{Applied, ItemHead, Operation, Outcome, Prepared, Reader, Seq,
 use larder_sync::{card::edited, replace};
 use serde_json::json;
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use tempfile::TempPath;
 
 /// Change an item in your editor ($VISUAL, $EDITOR), or take its new text from a file
@@ -19,7 +20,7 @@ use tempfile::TempPath;
 pub(crate) struct Edit {
     /// Which item
     id: String,
-    /// Take the new text from this file instead of an editor
+    /// Take the new text from this file instead of an editor; - is standard input
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
 }
@@ -86,14 +87,19 @@ fn from_file(
     before: &[u8],
     file: &Path,
 ) -> Result<Edited, Failure> {
-    let bytes = std::fs::read(file).map_err(|error| Failure::file(file, &error))?;
+    let mut bytes = Vec::new();
+    let (name, read) = match file.to_str() {
+        Some("-") => ("standard input".into(), std::io::stdin().read_to_end(&mut bytes).map(drop)),
+        _ => {
+            let read = std::fs::read(file).map(|text| bytes = text);
+            (plain(&file.display().to_string()), read)
+        }
+    };
+    read.map_err(|error| Failure::file(file, &error))?;
     match edited(store.deriver(), &head.uid, before, &bytes) {
         Ok(card) => Ok(Edited { card, file: None }),
-        Err(what) => {
-            let file = plain(&file.display().to_string());
-            Err(Failure::new(Kind::Input, format!("{file}: {what}"))
-                .hint("nothing was changed: mend the file, and run the same command again"))
-        }
+        Err(what) => Err(Failure::new(Kind::Input, format!("{name}: {what}"))
+            .hint("nothing was changed: mend the text, and run the same command again")),
     }
 }
 
@@ -139,15 +145,19 @@ fn ask(
         Failure::new(Kind::Source, format!("no temporary file could be made: {error}"))
             .hint("TMPDIR names the folder for temporary files")
     })?;
+    let said = format!("your text is kept in {}", file.display());
+    let editing = crate::interrupt::say_before_the_end(said);
     loop {
+        editing.store(true, Ordering::Relaxed);
         let ended = run_editor(&editor, &file);
+        editing.store(false, Ordering::Relaxed);
         let text = std::fs::read(&file);
         if let Err(failure) = ended {
             // It may have saved before it failed.
             let changed = text.is_ok_and(|text| text != before);
             return Err(if changed { left(failure, file) } else { failure });
         }
-        let text = text.map_err(|error| Failure::file(&file, &error))?;
+        let text = text.map_err(|error| unreadable(&file, &error))?;
         if text == before {
             return Ok(None);
         }
@@ -159,6 +169,15 @@ fn ask(
             return Err(left(Failure::new(Kind::Input, "the item was not changed"), file));
         }
     }
+}
+
+/// The text that the editor should have left is not there.
+fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
+    if error.kind() != std::io::ErrorKind::NotFound {
+        return Failure::file(file, error);
+    }
+    Failure::new(Kind::Input, "the editor deleted the file it was given; nothing was changed")
+        .hint("--from FILE takes the new text from a file")
 }
 
 /// A failure after the user typed something: the editor's file stays where it is. It is not copied, since the

@@ -58,7 +58,7 @@ pub(crate) struct Find {
     #[arg(long)]
     count: bool,
     /// Print how the answer was found instead of the answer
-    #[arg(long)]
+    #[arg(long, conflicts_with = "count")]
     explain: bool,
 }
 
@@ -75,14 +75,7 @@ impl Find {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let fields = fields_named(&self.fields)?;
         let find = self.to_find(context)?;
-        let reader = match context.reader() {
-            // An empty larder answers, too: there is nothing in it.
-            Err(_) if self.count && !larder_store::Directory::new(&context.dir).holds_store() => {
-                counted(context, 0)?;
-                return Ok(Code::NothingFound);
-            }
-            reader => reader?,
-        };
+        let reader = context.reader()?;
         let answer = larder_query::find(&reader, &find)?;
         if self.explain {
             explain(context, &answer)?;

@@ -100,7 +100,7 @@ impl Import {
 
     /// What may help where something was left out, or nothing found.
     fn advise(&self, summary: &Summary) {
-        if summary.rejected == 0 {
+        if summary.rejected == 0 || summary.interrupted {
             return;
         }
         let mut any = false;
@@ -158,6 +158,10 @@ impl Import {
                 "warnings": summary.warnings, "files": summary.files, "bytes": summary.bytes,
                 "operation": summary.operation,
             }))?;
+            return Ok(());
+        }
+        if summary.interrupted && summary.items() == 0 {
+            context.out.line("interrupted; nothing was taken yet")?;
             return Ok(());
         }
         let taken = self.taken(summary);

@@ -1,0 +1,103 @@
+//! Where an export goes, and what it says of a store that cannot be read whole.
+
+use crate::home::{ANNA, BRUNO, CHLOE, Home, left_out};
+use insta::assert_snapshot;
+
+/// What is there and no file is written into; a link is followed; anything else is replaced when it is whole.
+#[test]
+fn what_is_there_already() {
+    let home = Home::with_book();
+    let book = [ANNA, BRUNO, CHLOE].concat();
+    home.write("old.vcf", "old");
+    let run = home.shell(
+        "ln -s old.vcf link; ln -s new.vcf dangling; ln -s dangling chain; ln -s round round; mkfifo pipe
+         for out in link chain; do larder export contacts -o $out; done
+         cat pipe >got & larder export contacts -o pipe; wait
+         larder export contacts -o /dev/null
+         larder export contacts -o /dev/stdout --quiet | cat >through
+         ls -ld link chain pipe /dev/null | cut -c 1",
+    );
+    assert_snapshot!(run.shown(), @r"
+    3 items written to link
+    3 items written to chain
+    c
+    l
+    l
+    p
+    ! note: 3 items written to pipe
+    ! note: 3 items written to /dev/null
+    ");
+    for name in ["old.vcf", "new.vcf", "got", "through"] {
+        assert_eq!(std::fs::read_to_string(home.work(name)).unwrap(), book, "{name}");
+    }
+    let check = |args: &[&str]| home.run(&[&["export", "contacts", "-o"], args].concat()).shown();
+    assert_snapshot!(check(&["round"]), @r"
+    ! error: round: too many symbolic links
+    ! hint: name another file
+    exit 5
+    ");
+    assert_snapshot!(check(&["."]), @r"
+    ! error: .: it is a folder
+    ! hint: name a file
+    exit 5
+    ");
+    assert_snapshot!(check(&["raw.vcf", "--format", "raw"]), @"! note: 3 items written to raw.vcf");
+    assert_eq!(std::fs::read_to_string(home.work("raw.vcf")).unwrap(), book);
+}
+
+/// The page of the store that holds this text, in a table's leaf, where there is one.
+fn leaf<'a>(store: &'a mut [u8], text: &str) -> Option<&'a mut [u8]> {
+    const LEAF: u8 = 0x0d;
+    let holds = |page: &[u8]| page.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+    store.chunks_mut(4096).find(|page| page[0] == LEAF && holds(page))
+}
+
+/// What can be read is kept, what cannot is counted, and a good file of before stays.
+#[test]
+fn a_damaged_store() {
+    type Damage = fn(&mut [u8]);
+    let destroy: Damage = |page| page.fill(0x5a);
+    // SQLite sees nothing wrong in a page that is said to hold one row less.
+    let shorten: Damage = |page| page[4] -= 1;
+    for (name, damage) in [("a page is destroyed", destroy), ("a row is not there", shorten)] {
+        let home = Home::new();
+        let card = |n: usize| {
+            format!(
+                "BEGIN:VCARD\nVERSION:4.0\nUID:n-{n}\nFN:N {n}\nX-TEXT:some text {n}.\nEND:VCARD\n"
+            )
+        };
+        home.write("book.vcf", (0..326).map(card).collect::<String>());
+        home.ok(&["import", "book.vcf", "--into", "people"]);
+        let data = home.data().join("data.db");
+        let mut store = std::fs::read(&data).unwrap();
+        let Some(page) = leaf(&mut store, "X-TEXT:some text 200.") else {
+            return left_out("a damaged store", "its pages are not as expected");
+        };
+        damage(page);
+        std::fs::write(&data, store).unwrap();
+        home.write("out.vcf", "of before");
+        let run = home.code(&["export", "people", "-o", "out.vcf"], 4);
+        assert_eq!(run.stdout(), "", "{name}");
+        let text = std::fs::read_to_string(home.work("out.vcf.partial")).expect(name);
+        let written = text.matches("END:VCARD").count();
+        let said = run.stderr();
+        let (unread, rest) = said.strip_prefix("error: ").unwrap().split_once(' ').unwrap();
+        assert_eq!(written + unread.parse::<usize>().unwrap(), 326, "{name}: {said}");
+        assert!(written > 250 && written < 326, "{name}: {written}");
+        assert!(
+            rest.contains(&format!(" of people could not be read, {written} could")),
+            "{name}: {said}"
+        );
+        for hint in ["what could be read is in out.vcf.partial", "larder check tells what is wrong"]
+        {
+            assert!(said.contains(&format!("hint: {hint}\n")), "{name}: {said}");
+        }
+        assert_eq!(std::fs::read_to_string(home.work("out.vcf")).unwrap(), "of before");
+        let run = home.code(&["export", "people"], 4);
+        assert_eq!(run.stdout(), text, "{name}");
+        home.code(&["check"], 4);
+        // The rest is as good as any other file of cards.
+        let run = home.ok(&["import", "out.vcf.partial", "--data-dir", "other"]);
+        assert!(run.starts_with(&format!("{written} contacts added")), "{name}: {run}");
+    }
+}

@@ -31,7 +31,7 @@ impl Needle {
     }
 }
 
-/// Reads what [`print`] printed.
+/// Reads what [`print()`] printed.
 pub(crate) fn read(path: &str) -> Outcome<Vec<Needle>> {
     let mut needles = Vec::new();
     for line in std::fs::read_to_string(path)?.lines() {

@@ -17,6 +17,8 @@ use std::mem;
 
 /// Items re-derived in one transaction of a rebuild: short enough to let others in between.
 const STEP: usize = 500;
+/// So few items may be derived under the lock, to end a rebuild.
+const GAP: usize = 50;
 /// Bytes of the index that are merged in one transaction.
 const MERGE: i64 = 2 << 20;
 
@@ -232,7 +234,7 @@ impl Store {
         let state = set.state(&self.conn).map_err(at(&path))?.unwrap_or_default();
         let last = progress(&state, &fingerprint);
         let page = match last {
-            Some(last) => self.derive_after(last).map_err(at(&path))?,
+            Some(last) => self.derive_after(last, STEP).map_err(at(&path))?,
             None => Vec::new(),
         };
         let lock = self.locks.acquire()?;
@@ -242,33 +244,39 @@ impl Store {
             if set.state(&tx)?.unwrap_or_default() != state || history::epoch(&tx)? != epoch {
                 return Ok(0); // Somebody else made a step, or restored the store: look again.
             }
-            match (last, page.last()) {
-                (None, _) => {
-                    index::empty(&tx, set)?;
-                    set.set_state(&tx, &format!("rebuilding 0 {fingerprint}"))?;
-                }
-                // What came while this waited for the lock was left to the rebuild.
-                (Some(last), None) if has_items_after(&tx, last)? => return Ok(0),
-                (Some(_), None) => set.set_state(&tx, &fingerprint)?,
-                (Some(_), Some((id, ..))) => {
-                    fill(&tx, set, &self.deriver, &page)?;
-                    set.set_state(&tx, &format!("rebuilding {id} {fingerprint}"))?;
-                }
+            let Some(last) = last else {
+                index::empty(&tx, set)?;
+                set.set_state(&tx, &format!("rebuilding 0 {fingerprint}"))?;
+                tx.commit()?;
+                return Ok(0);
+            };
+            fill(&tx, set, &self.deriver, &page)?;
+            // What came while this waited for the lock was left to the rebuild. A few are derived under it: who writes
+            // all the time would keep the rebuild from ever ending.
+            let last = page.last().map_or(last, |(id, ..)| *id);
+            let mut rest = self.derive_after(last, GAP + 1)?;
+            if rest.len() > GAP {
+                rest.clear();
+                set.set_state(&tx, &format!("rebuilding {last} {fingerprint}"))?;
+            } else {
+                fill(&tx, set, &self.deriver, &rest)?;
+                set.set_state(&tx, &fingerprint)?;
             }
             tx.commit()?;
-            Ok(page.len() as u64)
+            Ok((page.len() + rest.len()) as u64)
         };
         let derived = step().map_err(at(&path))?;
         self.let_go(lock);
         Ok(derived)
     }
 
-    fn derive_after(&self, last: i64) -> rusqlite::Result<Vec<(i64, Seq, Entry)>> {
+    /// The next items behind row `last`, `limit` at most, with what they give.
+    fn derive_after(&self, last: i64, limit: usize) -> rusqlite::Result<Vec<(i64, Seq, Entry)>> {
         let mut select = self
             .conn
             .prepare_cached("SELECT id, seq FROM item WHERE id > ?1 ORDER BY id LIMIT ?2")?;
         let heads = select
-            .query_map((last, STEP as i64), |row| Ok((row.get(0)?, row.get(1)?)))?
+            .query_map((last, limit as i64), |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<rusqlite::Result<Vec<(i64, Seq)>>>()?;
         let derive = |(id, seq)| {
             let bytes = blob::source(&self.conn, id)?.unwrap_or_default();
@@ -276,11 +284,6 @@ impl Store {
         };
         heads.into_iter().map(derive).collect()
     }
-}
-
-fn has_items_after(conn: &Connection, last: i64) -> rusqlite::Result<bool> {
-    conn.prepare_cached("SELECT EXISTS(SELECT 1 FROM item WHERE id > ?1)")?
-        .query_row([last], |row| row.get(0))
 }
 
 /// Takes away what nobody can use, so that nothing of it is left behind: sets that another program has filled, or

@@ -272,7 +272,7 @@ fn batches_beside_a_rebuild_are_not_lost() {
     let dir = book.dir();
     let rebuilding = std::thread::spawn(move || {
         let mut store = Store::open(&dir, &Options::default()).unwrap();
-        for _ in 0..10 {
+        for _ in 0..5 {
             store.rebuild().unwrap();
         }
     });

@@ -210,13 +210,12 @@ fn interrupted() {
     let mut import = home.command(&["import", "-", "--batch", "1"]);
     let mut child = home.spawn(import.stdin(Stdio::piped()));
     let mut stdin = child.stdin.take().unwrap();
-    // Enough to be handed on by whoever gathers cards, and then no end of the input.
-    for number in 0..20_000 {
+    let rung = || home.data().join("bell").metadata().is_ok_and(|bell| bell.len() > 0);
+    // Until something is committed, and then no end of the input.
+    for number in 0..2_000_000 {
         let card =
             format!("BEGIN:VCARD\nVERSION:4.0\nUID:u{number}\nFN:Nobody {number}\nEND:VCARD\n");
-        if stdin.write_all(card.as_bytes()).is_err()
-            || home.data().join("bell").exists() && number > 5_000
-        {
+        if stdin.write_all(card.as_bytes()).is_err() || (number % 100 == 0 && rung()) {
             break;
         }
     }

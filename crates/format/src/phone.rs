@@ -27,6 +27,9 @@ const DIGITS: std::ops::RangeInclusive<usize> = 2..=17;
 /// Digits of what is certain to be an extension; more may be another number.
 const EXTENSION: std::ops::RangeInclusive<usize> = 1..=6;
 
+/// What people write before an extension, the longer ones first (of those that libphonenumber knows).
+const MARKS: &[&str] = &["extension", "extn", "ext", "xtn", "xt", "доб", "anexo", "int", "x", "#"];
+
 /// A phone number as it is compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Number {
@@ -107,8 +110,8 @@ pub fn number_part(text: &str) -> Option<&str> {
     let end = text.find(|c| !in_number(c)).unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
     let is_extension = || {
-        let rest = rest.trim_start_matches([',', ';', ' ']).to_ascii_lowercase();
-        let digits = ["ext.", "ext", "x", "#"].iter().find_map(|mark| rest.strip_prefix(mark))?;
+        let rest = rest.trim_start_matches([',', ';', ' ']).to_lowercase();
+        let digits = MARKS.iter().find_map(|mark| rest.strip_prefix(mark))?;
         let digits = digits.trim_start_matches(['.', ':', '=', ' ']);
         (EXTENSION.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()))
             .then_some(())

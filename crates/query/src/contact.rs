@@ -37,6 +37,7 @@ enum Node {
     Not(Box<Node>),
     Word(Needle),
     Uids(HashSet<String>),
+    Uid(Compare),
     Fields(Fields, Compare),
     Property(String, Compare),
     Any(Compare),
@@ -57,10 +58,11 @@ impl Matcher {
         Matcher(Node::of(query))
     }
 
-    /// Does the card answer the question?
+    /// Does the card answer the question, kept under this UID? A question about UIDs is about those under which
+    /// items are kept, whatever the card names.
     #[must_use]
-    pub fn matches(&self, card: &Contact<'_>) -> bool {
-        self.0.matches(card)
+    pub fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
+        self.0.matches(uid, card)
     }
 
     /// Does everything answer it, whatever it is?
@@ -87,6 +89,7 @@ impl Node {
         let Some(compare) = Compare::of(test) else { return Node::Constant(false) };
         match &test.subject {
             Subject::Nothing => Node::Constant(false),
+            Subject::Field(Field { kind: Kind::Uid, .. }) => Node::Uid(compare),
             Subject::Field(field) => {
                 Node::Fields(Fields { of: looked_at(field), or_empty: !is_list(field) }, compare)
             }
@@ -97,14 +100,15 @@ impl Node {
         }
     }
 
-    fn matches(&self, card: &Contact<'_>) -> bool {
+    fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
         match self {
             Node::Constant(answer) => *answer,
-            Node::And(all) => all.iter().all(|node| node.matches(card)),
-            Node::Or(any) => any.iter().any(|node| node.matches(card)),
-            Node::Not(node) => !node.matches(card),
+            Node::And(all) => all.iter().all(|node| node.matches(uid, card)),
+            Node::Or(any) => any.iter().any(|node| node.matches(uid, card)),
+            Node::Not(node) => !node.matches(uid, card),
             Node::Word(needle) => needle.matches(card),
-            Node::Uids(uids) => card.uid().is_some_and(|uid| uids.contains(&uid)),
+            Node::Uids(uids) => uids.contains(uid),
+            Node::Uid(compare) => compare.passes(uid),
             Node::Fields(fields, compare) => fields.pass(compare, card),
             Node::Property(name, compare) => property_passes(name, compare, card),
             Node::Any(compare) => {

@@ -9,6 +9,7 @@
 //! This crate is not the store: it names no file and no SQLite, and passes through
 //! [`larder_store::Reader::look_up`]. It is apart so that any Rust program can read a store in place with it.
 
+mod answer;
 mod contact;
 mod error;
 mod line;
@@ -17,8 +18,9 @@ mod query;
 mod run;
 mod sexp;
 
+pub use crate::answer::{Answer, Explain};
 pub use crate::contact::Matcher;
 pub use crate::error::{Error, SyntaxError};
 pub use crate::plan::Plan;
 pub use crate::query::{Op, Query, Settings, Subject, Test};
-pub use crate::run::{Answer, Explain, Find, Sort, find, walk};
+pub use crate::run::{Find, Sort, find, walk};

@@ -6,7 +6,7 @@
 
 use crate::contact::{Needle, contains_pieces, looked_at, phone_digits, pieces};
 use crate::query::{Op, Query, Subject, Test};
-use larder_format::field::{Field, Kind, field};
+use larder_format::field::{Field, Kind};
 use larder_format::fold::{digits, fold, is_cjk};
 use larder_format::phone::number_part;
 use larder_store::index::{Lookup, term};
@@ -152,11 +152,13 @@ fn union(any: &[Query]) -> Narrow {
 }
 
 fn any_of(any: impl Iterator<Item = Narrow>) -> Narrow {
-    let mut parts = Vec::new();
+    let mut parts: Vec<Candidates> = Vec::new();
     for narrow in any {
         match narrow {
             Narrow::Nothing => {}
             Narrow::All => return Narrow::All,
+            // Text is indexed together, whatever field it is of.
+            Narrow::To(part) if parts.iter().any(|known| known.words == part.words) => {}
             Narrow::To(part) => parts.push(part),
         }
     }
@@ -194,33 +196,26 @@ fn joined(
     }
 }
 
-/// Folded UIDs are values like others; which of them are meant is seen in the bytes.
+/// An item is found by its UID without the index.
 fn of_uids(uids: &[String]) -> Narrow {
-    let Some(uid) = field("uid") else { return Narrow::All };
-    if uids.is_empty() {
-        return Narrow::Nothing;
-    }
-    if uids.iter().any(|uid| fold(uid).is_empty()) {
-        return Narrow::All;
-    }
-    let lookup = |text: &String| Lookup::Term(term::value(uid.id, &fold(text)));
-    Narrow::To(Candidates {
-        breadth: Breadth::OneValue,
-        lookup: Lookup::Any(uids.iter().map(lookup).collect()),
-        exact: false,
-        words: format!("one of {} UIDs", uids.len()),
-        // However many they are, a scan would take longer.
-        terms: 1,
-    })
+    let words = match uids {
+        [] => return Narrow::Nothing,
+        [uid] => format!("UID {uid:?}"),
+        uids => format!("one of {} UIDs", uids.len()),
+    };
+    Candidates::one(Breadth::OneValue, Lookup::Uids(uids.to_vec()), true, words)
 }
 
 fn of_field(field: &'static Field, test: &Test) -> Narrow {
     let Some(index) = indexed(field) else { return Narrow::All };
-    // UIDs are compared byte by byte, and folding puts letters together across the end of a part.
-    if field.kind == Kind::Uid && !test.text.is_ascii() && test.op != Op::Is {
-        return Narrow::All;
+    // The UID of the card may be another one than that under which it is kept.
+    if field.kind == Kind::Uid {
+        return match test.op {
+            Op::Is => of_uids(std::slice::from_ref(&test.text)),
+            _ => Narrow::All,
+        };
     }
-    let (own, name) = (index == field && field.kind != Kind::Uid, index.name);
+    let (own, name) = (index == field, index.name);
     let folded = fold(&test.text);
     let whole = VALUE_FIELDS.contains(&name);
     // Of a longer value only the beginning is in the index.

@@ -1,25 +1,21 @@
-//! Answering: candidates, the test of each, the order, and the items page by page.
+//! Answering: candidates, the test of each, and the order.
 //!
-//! An answer is a list of rows; bytes are fetched when they are asked for, an item at a time, in short read
-//! transactions. So an answer that is read slowly holds nothing up, cards with pictures do not add up in
-//! memory, and an item that was removed in between is left out.
+//! What the index names is held against the items in one snapshot, as far as that is soon done. `answer` is what comes
+//! of it.
 
+use crate::answer::{Ahead, Answer, Explain, Hit, PAGE};
 use crate::contact::Matcher;
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::query::Query;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, field, nearest};
-use larder_store::{Found, ItemHead, Order, Reader, SORT_FIELDS, Seq, Value};
+use larder_store::{Candidate, Found, Order, Reader, SORT_FIELDS, Snapshot, Value};
 
-/// Rows of items listed in one transaction.
-const PAGE: usize = 256;
-/// So many candidates may be tested within one transaction.
+/// So many candidates may be held against their items within one transaction.
 const FEW: usize = 1000;
-/// Places of an order listed in one transaction.
+/// Places of an order, or rows without their bytes, listed in one transaction.
 const PLACES: usize = 4096;
-/// Once so many bytes were read, what was read is given out.
-const PAGE_BYTES: usize = 1 << 20;
 
 /// What is asked, and how the answer is to look.
 #[derive(Debug, Clone)]
@@ -60,168 +56,136 @@ impl Sort {
     }
 }
 
-/// What a question did.
-#[derive(Debug, Clone, Default)]
-pub struct Explain {
-    /// The question, as an S-expression.
-    pub query: String,
-    /// How candidates were found, in words.
-    pub plan: Vec<String>,
-    /// How they were put in order, in words.
-    pub order: String,
-    /// Rows that the index, or the scan, visited.
-    pub visited: u64,
-    /// Items whose bytes were parsed and tested.
-    pub tested: u64,
-    /// Items that answer the question.
-    pub matched: u64,
-    /// Items in the answer.
-    pub returned: u64,
-}
-
-/// An item that answers a question, as long as it is what it was when it was found.
-#[derive(Debug, Clone, Copy)]
-struct Hit {
-    row: i64,
-    /// The batch that had last changed it.
-    seq: Seq,
-}
-
-/// The answer: which items, in which order.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    rows: Vec<Hit>,
-    query: Query,
-    matcher: Matcher,
-    collection: Option<i64>,
-    /// What finding it took.
-    pub explain: Explain,
-}
-
-impl Answer {
-    /// How many items.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// No item?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// The rows, in their order: to compare answers with.
-    #[must_use]
-    pub fn rows(&self) -> Vec<i64> {
-        self.rows.iter().map(|found| found.row).collect()
-    }
-
-    /// Gives each item with its bytes to `each`, until that answers false. What was removed, or changed so that it
-    /// answers the question no longer, since the answer was found is left out. `each` may take its time.
-    ///
-    /// # Errors
-    /// What the store reports.
-    pub fn each(
-        &self,
-        reader: &Reader,
-        each: &mut dyn FnMut(&ItemHead, &[u8]) -> bool,
-    ) -> Result<(), Error> {
-        let mut rest = self.rows.as_slice();
-        let mut page: Vec<(ItemHead, Vec<u8>)> = Vec::new();
-        while !rest.is_empty() {
-            page.clear();
-            let mut bytes = 0;
-            let rows: Vec<i64> = rest.iter().take(PAGE).map(|found| found.row).collect();
-            reader.items(&rows, &mut |head, source| {
-                bytes += source.len();
-                page.push((head, source.to_vec()));
-                bytes < PAGE_BYTES
-            })?;
-            // A page that is full before its rows are through goes on behind its last one.
-            let last = page.last().filter(|_| bytes >= PAGE_BYTES).map(|(head, _)| head.row);
-            let taken =
-                rows.iter().position(|row| Some(*row) == last).map_or(rows.len(), |at| at + 1);
-            let (found, behind) = rest.split_at(taken);
-            rest = behind;
-            let mut found = found.iter();
-            for (head, source) in &page {
-                let Some(found) = found.find(|found| found.row == head.row) else { break };
-                let still = found.seq == head.seq
-                    || self.query == Query::All
-                    || self.matcher.matches(&Contact::parse(source));
-                if still && !each(head, source) {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The rows that are in this answer's collection, for a plain walk over the same items.
-    fn in_collection(&self, collection: i64) -> bool {
-        self.collection.is_none_or(|wanted| wanted == collection)
-    }
-}
-
 /// Answers a question by its plan.
 ///
 /// # Errors
 /// An unknown collection, or what the store reports.
 pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let plan = Plan::of(&find.query);
+    let snapshot = reader.snapshot()?;
     let mut answer = empty_answer(reader, find)?;
-    let whole = find.query == Query::All;
-    let snapshot = if whole { None } else { Some(reader.snapshot()?) };
-    if !(whole && sorted_by_index(reader, find, &mut answer)?) {
-        let mut hits = Hits::new(reader, find.sort);
-        answer.explain.plan = vec![plan.words()];
-        match &plan {
-            Plan::Nothing => {}
-            Plan::Scan => {
-                drop(snapshot);
-                scan(reader, &mut answer, &mut hits)?;
-            }
-            Plan::Index { lookup, exact, .. } => match reader.look_up(lookup)? {
-                Some(found) => {
-                    answer.explain.visited = found.read;
-                    if found.items.len() > FEW {
-                        drop(snapshot);
-                    }
-                    take(reader, &found, *exact, &mut answer, &mut hits)?;
-                }
-                None => {
-                    drop(snapshot);
-                    answer.explain.plan = vec![Plan::Scan.words()];
-                    scan(reader, &mut answer, &mut hits)?;
-                }
-            },
+    answer.explain.plan = vec![plan.words()];
+    let found = match &plan {
+        Plan::Index { lookup, .. } => reader.look_up(lookup)?,
+        Plan::Nothing => Some(Found::default()),
+        Plan::Scan => None,
+    };
+    match found {
+        Some(found) => {
+            let exact = matches!(plan, Plan::Index { exact: true, .. });
+            Taking::new(reader, find, &mut answer, exact).take(snapshot, &found)?;
         }
-        answer.explain.order = hits.order();
-        answer.rows = hits.into_rows();
+        None => {
+            drop(snapshot);
+            if find.query != Query::All || !sorted_by_index(reader, find, &mut answer)? {
+                answer.explain.plan = vec![Plan::Scan.words()];
+                let mut hits = Hits::new(reader, find);
+                scan(reader, &mut answer, &mut hits)?;
+                answer.explain.order = hits.order();
+                answer.rows = hits.into_rows();
+            }
+        }
     }
     cut(&mut answer, find.limit);
     Ok(answer)
 }
 
-/// Takes what the index names: as it is where it is sure and no order is wanted, else by its bytes.
-fn take(
-    reader: &Reader,
-    found: &Found,
+/// What the index names, on its way into an answer.
+struct Taking<'a> {
+    reader: &'a Reader,
+    answer: &'a mut Answer,
+    hits: Hits<'a>,
+    /// What is named answers the question, where it is sure, and no order is wanted.
     exact: bool,
-    answer: &mut Answer,
-    hits: &mut Hits<'_>,
-) -> Result<(), Error> {
-    let wanted = found.items.iter().filter(|candidate| answer.in_collection(candidate.collection));
-    let wanted: Vec<_> = wanted.copied().collect();
-    for candidate in wanted {
-        if exact && candidate.sure && hits.sort.is_none() {
-            hits.rows.push(Hit { row: candidate.row, seq: candidate.seq });
-        } else if let Some(bytes) = reader.source(candidate.row)? {
-            test(Hit { row: candidate.row, seq: candidate.seq }, &bytes, answer, hits);
+}
+
+impl<'a> Taking<'a> {
+    fn new(reader: &'a Reader, find: &Find, answer: &'a mut Answer, exact: bool) -> Taking<'a> {
+        Taking {
+            reader,
+            answer,
+            hits: Hits::new(reader, find),
+            exact: exact && find.sort.is_none(),
         }
     }
-    Ok(())
+
+    fn take(mut self, snapshot: Snapshot<'_>, found: &Found) -> Result<(), Error> {
+        self.answer.explain.visited = found.read;
+        self.answer.ahead = Ahead::new(self.reader.version()?);
+        let (mut failed, mut seen) = (None, 0);
+        let done = self.reader.candidates(found, 0, true, &mut |candidate| {
+            seen += 1;
+            failed = self.hold(candidate).err();
+            let enough = if self.exact { self.answer.ahead.is_full() } else { seen >= FEW };
+            failed.is_none() && !self.hits.are_enough() && !enough
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        if done < found.len() && !self.hits.are_enough() {
+            let rest = self.list(found, done)?;
+            drop(snapshot);
+            self.take_rest(&rest)?;
+        }
+        self.answer.explain.order = self.hits.order();
+        self.answer.rows = self.hits.into_rows();
+        Ok(())
+    }
+
+    /// Takes a candidate, if it answers the question, and its bytes as long as there is room for them.
+    fn hold(&mut self, candidate: &Candidate<'_>) -> Result<(), larder_store::Error> {
+        if !self.answer.in_collection(candidate.collection) {
+            return Ok(());
+        }
+        let (head, bytes) = (candidate.head()?, candidate.bytes()?);
+        let hit = Hit { row: candidate.row, seq: candidate.seq };
+        if self.exact && candidate.sure {
+            self.hits.rows.push(hit);
+        } else if !test(hit, &head.uid, &bytes, self.answer, &mut self.hits) {
+            return Ok(());
+        }
+        self.answer.ahead.add(head, &bytes);
+        Ok(())
+    }
+
+    /// What else is named, from a place on, and whether it is the answer: no more than is asked for.
+    fn list(&self, found: &Found, from: usize) -> Result<Vec<(Hit, bool)>, Error> {
+        let mut rest = Vec::new();
+        let mut open = self.hits.wanted();
+        self.reader.candidates(found, from, false, &mut |candidate| {
+            if self.answer.in_collection(candidate.collection) {
+                let sure = self.exact && candidate.sure;
+                rest.push((Hit { row: candidate.row, seq: candidate.seq }, sure));
+                open = open.saturating_sub(usize::from(sure));
+            }
+            open > 0
+        })?;
+        Ok(rest)
+    }
+
+    /// Others may write meanwhile.
+    fn take_rest(&mut self, rest: &[(Hit, bool)]) -> Result<(), Error> {
+        for page in rest.chunks(PAGE) {
+            if page.iter().all(|(_, sure)| *sure) {
+                self.hits.rows.extend(page.iter().map(|(hit, _)| *hit));
+                continue;
+            }
+            let rows: Vec<i64> = page.iter().map(|(hit, _)| hit.row).collect();
+            let mut page = page.iter();
+            self.reader.items(&rows, &mut |head, bytes| {
+                let hit = Hit { row: head.row, seq: head.seq };
+                match page.find(|(found, _)| found.row == head.row) {
+                    Some((found, true)) if found.seq == head.seq => self.hits.rows.push(hit),
+                    _ => drop(test(hit, &head.uid, bytes, self.answer, &mut self.hits)),
+                }
+                !self.hits.are_enough()
+            })?;
+            if self.hits.are_enough() {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Answers a question by testing every item: what [`find`] has to agree with.
@@ -230,7 +194,7 @@ fn take(
 /// As [`find`].
 pub fn walk(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let mut answer = empty_answer(reader, find)?;
-    let mut hits = Hits::new(reader, find.sort);
+    let mut hits = Hits::new(reader, find);
     scan(reader, &mut answer, &mut hits)?;
     answer.rows = hits.into_rows();
     cut(&mut answer, find.limit);
@@ -247,7 +211,8 @@ fn empty_answer(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     };
     let explain = Explain { query: find.query.to_string(), ..Explain::default() };
     let (query, matcher) = (find.query.clone(), Matcher::new(&find.query));
-    Ok(Answer { rows: Vec::new(), query, matcher, collection, explain })
+    let (rows, ahead) = (Vec::new(), Ahead::default());
+    Ok(Answer { rows, query, matcher, collection, ahead, explain })
 }
 
 fn cut(answer: &mut Answer, limit: Option<usize>) {
@@ -293,11 +258,12 @@ fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<
 /// Visits every item, a page a transaction.
 fn scan(reader: &Reader, answer: &mut Answer, hits: &mut Hits<'_>) -> Result<(), Error> {
     let plain = answer.query == Query::All && hits.sort.is_none();
+    let many = if plain { PLACES } else { PAGE };
     let (mut last, mut before) = (0, 0);
-    loop {
-        let mut page = Vec::with_capacity(PAGE);
+    while !hits.are_enough() {
+        let mut page = Vec::with_capacity(many);
         let sql = "SELECT id, collection, seq FROM item WHERE id > ? ORDER BY id LIMIT ?";
-        let args = [Value::Integer(last), Value::Integer(PAGE as i64)];
+        let args = [Value::Integer(last), Value::Integer(many as i64)];
         answer.explain.visited += reader.rows(sql, &args, &mut |row| {
             last = row.integer(0);
             if answer.in_collection(row.integer(1)) {
@@ -310,37 +276,51 @@ fn scan(reader: &Reader, answer: &mut Answer, hits: &mut Hits<'_>) -> Result<(),
         } else {
             let rows: Vec<i64> = page.iter().map(|hit| hit.row).collect();
             reader.items(&rows, &mut |head, bytes| {
-                test(Hit { row: head.row, seq: head.seq }, bytes, answer, hits);
-                true
+                test(Hit { row: head.row, seq: head.seq }, &head.uid, bytes, answer, hits);
+                !hits.are_enough()
             })?;
         }
         if last == before {
-            return Ok(());
+            break;
         }
         before = last;
     }
+    Ok(())
 }
 
-/// Tests a candidate by its own bytes.
-fn test(hit: Hit, bytes: &[u8], answer: &mut Answer, hits: &mut Hits<'_>) {
+/// Tests a candidate by its own bytes; takes it, and answers true, if it passes.
+fn test(hit: Hit, uid: &str, bytes: &[u8], answer: &mut Answer, hits: &mut Hits<'_>) -> bool {
     let card = Contact::parse(bytes);
     answer.explain.tested += 1;
-    if answer.matcher.matches(&card) {
+    let passes = answer.matcher.matches(uid, &card);
+    if passes {
         hits.add(hit, &card);
     }
+    passes
 }
 
 /// What matched so far, with what it is sorted by.
 struct Hits<'a> {
     reader: &'a Reader,
     sort: Option<Sort>,
+    limit: usize,
     rows: Vec<Hit>,
     keyed: Vec<(Vec<u8>, Hit)>,
 }
 
 impl<'a> Hits<'a> {
-    fn new(reader: &'a Reader, sort: Option<Sort>) -> Hits<'a> {
-        Hits { reader, sort, rows: Vec::new(), keyed: Vec::new() }
+    fn new(reader: &'a Reader, find: &Find) -> Hits<'a> {
+        let limit = find.limit.unwrap_or(usize::MAX);
+        Hits { reader, sort: find.sort, limit, rows: Vec::new(), keyed: Vec::new() }
+    }
+
+    /// How many more there may be. Where an order is wanted, any may be among its first.
+    fn wanted(&self) -> usize {
+        if self.sort.is_some() { usize::MAX } else { self.limit.saturating_sub(self.rows.len()) }
+    }
+
+    fn are_enough(&self) -> bool {
+        self.wanted() == 0
     }
 
     fn add(&mut self, hit: Hit, card: &Contact<'_>) {

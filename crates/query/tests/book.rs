@@ -101,8 +101,8 @@ impl Stale {
     /// How the fingerprint begins.
     fn fingerprint(self) -> &'static str {
         match self {
-            Stale::Text => "rules 4, folding 2, tables",
-            Stale::Sort => "rules 4, folding 2, und",
+            Stale::Text => "rules 5, folding 2, tables",
+            Stale::Sort => "rules 5, folding 2, und",
         }
     }
 }

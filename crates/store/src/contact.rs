@@ -42,7 +42,7 @@ const SORT_LETTERS: usize = 512;
 /// ...and cut to this many bytes, so that a place in an order fits into a chunk of the index.
 const SORT_BYTES: usize = 1000;
 /// The version of the rules in this module.
-const RULES: u32 = 4;
+const RULES: u32 = 5;
 /// Texts whose folds tell one version of folding, and of the Unicode tables behind it, from another: marks,
 /// case, scripts, and letters that came late.
 const PROBES: &[&str] = &[

@@ -58,7 +58,8 @@ impl IndexSet {
     }
 
     fn state(self, conn: &Connection) -> rusqlite::Result<Option<String>> {
-        conn.query_row("SELECT value FROM meta WHERE key = ?1", [self.key()], |row| row.get(0))
+        conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+            .query_row([self.key()], |row| row.get(0))
             .optional()
     }
 

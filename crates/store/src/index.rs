@@ -21,6 +21,7 @@ pub(crate) use lookup::{Named, look_up};
 pub(crate) use merge::{merge_all, merge_most};
 pub(crate) use order::Orders;
 pub use order::Place;
+pub(crate) use segment::{Segment, all as segments};
 pub(crate) use write::{Gathered, Terms};
 
 use crate::derived::IndexSet;

@@ -16,7 +16,7 @@
 //! | `batch`, `apply` | changes, and the one function that writes them |
 //! | `contact` | what is derived from a contact's bytes, for the indexes |
 //! | `derived` | fingerprints of derived data; filling, rebuilding, digesting it |
-//! | `reader`, `changes` | reading, and what changed since a cursor |
+//! | `reader`, `items`, `changes` | reading, items by every way to them, and what changed since a cursor |
 //! | `history`, `undo` | operations and former versions; putting back what one changed |
 //! | `purge`, `check`, `backup` | erasing for good, verifying, copying |
 
@@ -26,6 +26,7 @@ mod batch;
 mod blob;
 mod changes;
 mod check;
+mod collection;
 mod contact;
 mod derived;
 mod directory;
@@ -35,6 +36,7 @@ mod handle;
 mod history;
 mod identity;
 pub mod index;
+mod items;
 mod lock;
 mod purge;
 mod reader;
@@ -54,10 +56,9 @@ pub use crate::directory::Directory;
 pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRow, Version};
+pub use crate::items::{Candidate, Found, ItemHead, Order, Snapshot};
 pub use crate::purge::Purged;
-pub use crate::reader::{
-    Candidate, Collection, Found, ItemHead, Order, Reader, Row, Snapshot, Value,
-};
+pub use crate::reader::{Collection, Reader, Row, Value};
 pub use crate::store::{Options, Store};
 pub use crate::undo::{Conflict, Undo};
 

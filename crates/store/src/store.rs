@@ -7,6 +7,7 @@ use crate::lock::{Locks, WriteLock};
 use crate::reader::Reader;
 use crate::schema::{self, Standing};
 use crate::{Seq, derived};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
@@ -153,6 +154,9 @@ pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connec
     conn.busy_timeout(std::time::Duration::from_secs(10))?;
     conn.set_prepared_statement_cache_capacity(64);
     conn.pragma_update(None, "cache_size", READ_CACHE)?;
+    // Without this, a statement that could use the index of collections' names, which is a partial one, is planned
+    // anew for each value that is bound to it: SQLite hopes to see by the value whether it may.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(conn)
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn contents_of(reader: &Reader) -> Contents {
     for collection in reader.collections().unwrap() {
         for item in reader.page(&collection, 0, usize::MAX >> 1).unwrap() {
             let bytes = reader.source(item.row).unwrap().unwrap();
-            let again = contents.insert((item.collection, item.uid), bytes);
+            let again = contents.insert((item.collection.to_string(), item.uid), bytes);
             assert_eq!(again, None, "one UID twice in a collection");
         }
     }

@@ -158,7 +158,7 @@ fn a_handle_outlives_rebuild_rename_removal_and_undo() {
         let text = handle.to_string();
         let found = book.reader().by_handle(HandlePrefix::parse(&text[..8]).unwrap(), 2).unwrap();
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].handle, found[0].collection.as_str()), (handle, collection));
+        assert_eq!((found[0].handle, &*found[0].collection), (handle, collection));
     };
     there(&book, "contacts");
     book.store.check_rebuild().unwrap();

@@ -86,7 +86,7 @@ pub fn replace(
     card: Prepared,
 ) -> Result<Applied, Error> {
     let put = Put {
-        collection: Arc::from(head.collection.as_str()),
+        collection: Arc::clone(&head.collection),
         uid: head.uid.clone(),
         // An item kept beside another of its UID is known by a derived one, whatever its bytes say.
         derived_uid: card.uid() != Some(head.uid.as_str()),

@@ -34,7 +34,7 @@ pub(crate) fn json(head: &ItemHead, bytes: &[u8], fields: Option<&[&'static Fiel
     let mut object = Map::new();
     object.insert("id".into(), json!(head.handle.to_string()));
     object.insert("kind".into(), json!(head.kind.name()));
-    object.insert("collection".into(), json!(head.collection));
+    object.insert("collection".into(), json!(*head.collection));
     object.insert("uid".into(), json!(head.uid));
     object.insert("seq".into(), json!(head.seq));
     let mut insert = |field: &Field| {

@@ -6,7 +6,8 @@
 use super::segment::{self, Segment};
 use super::term;
 use crate::Seq;
-use crate::derived::IndexSet;
+use crate::collection::Known;
+use crate::identity;
 use rusqlite::Connection;
 use std::fmt;
 
@@ -18,6 +19,8 @@ pub enum Lookup {
     Prefix(Vec<u8>),
     /// Items with a term that begins so and whose rest passes a test; every such term is read.
     Filter(Vec<u8>, Box<dyn Fn(&str) -> bool>),
+    /// Items of one of these UIDs, in any collection.
+    Uids(Vec<String>),
     /// Items that all of these name.
     All(Vec<Lookup>),
     /// Items that all of these name, and perhaps others: what comes last may be left out.
@@ -33,9 +36,23 @@ impl fmt::Debug for Lookup {
             Lookup::Term(term) => f.debug_tuple("Term").field(&text(term)).finish(),
             Lookup::Prefix(term) => f.debug_tuple("Prefix").field(&text(term)).finish(),
             Lookup::Filter(term, _) => f.debug_tuple("Filter").field(&text(term)).finish(),
+            Lookup::Uids(uids) => f.debug_tuple("Uids").field(uids).finish(),
             Lookup::All(of) => f.debug_tuple("All").field(of).finish(),
             Lookup::Narrow(of) => f.debug_tuple("Narrow").field(of).finish(),
             Lookup::Any(of) => f.debug_tuple("Any").field(of).finish(),
+        }
+    }
+}
+
+impl Lookup {
+    /// Does no text of an item matter?
+    fn is_of_uids(&self) -> bool {
+        match self {
+            Lookup::Uids(_) => true,
+            Lookup::All(of) | Lookup::Narrow(of) | Lookup::Any(of) => {
+                of.iter().all(Lookup::is_of_uids)
+            }
+            _ => false,
         }
     }
 }
@@ -55,11 +72,15 @@ pub(crate) struct Named {
 }
 
 /// The items that are named, in the order of their rows, each once; also how many entries were read.
-pub(crate) fn look_up(conn: &Connection, lookup: &Lookup) -> rusqlite::Result<(Vec<Named>, u64)> {
-    let segments = segment::all(conn, IndexSet::Text)?;
-    let mut search = Search { conn, segments: &segments, read: 0 };
+pub(crate) fn look_up(
+    conn: &Connection,
+    segments: &[Segment],
+    collections: &[Known],
+    lookup: &Lookup,
+) -> rusqlite::Result<(Vec<Named>, u64)> {
+    let mut search = Search { conn, segments, collections, read: 0 };
     let mut named = search.named(lookup)?;
-    if segments.iter().any(|segment| segment.large) {
+    if !lookup.is_of_uids() && segments.iter().any(|segment| segment.large) {
         let large = search.named(&Lookup::Term(term::large()))?;
         named.extend(large.into_iter().map(|named| Named { sure: 0, ..named }));
         unite(&mut named);
@@ -70,6 +91,7 @@ pub(crate) fn look_up(conn: &Connection, lookup: &Lookup) -> rusqlite::Result<(V
 struct Search<'a> {
     conn: &'a Connection,
     segments: &'a [Segment],
+    collections: &'a [Known],
     read: u64,
 }
 
@@ -85,6 +107,7 @@ impl Search<'_> {
                     std::str::from_utf8(&found[prefix.len()..]).is_ok_and(test)
                 })
             }
+            Lookup::Uids(uids) => self.of_uids(uids),
             Lookup::All(of) => self.all(of, 0),
             // A further term costs a look into each segment, which is about what testing an item costs.
             Lookup::Narrow(of) => self.all(of, self.segments.len()),
@@ -101,6 +124,20 @@ impl Search<'_> {
                 Ok(any)
             }
         }
+    }
+
+    /// What an item is called is no matter of the index, and sure.
+    fn of_uids(&mut self, uids: &[String]) -> rusqlite::Result<Vec<Named>> {
+        let mut named = Vec::with_capacity(uids.len());
+        for known in self.collections {
+            for uid in uids {
+                let row = identity::row(self.conn, &known.of, uid)?;
+                named.extend(row.map(|item| Named { item, until: Seq::MAX, sure: Seq::MAX }));
+                self.read += 1;
+            }
+        }
+        unite(&mut named);
+        Ok(named)
     }
 
     fn all(&mut self, of: &[Lookup], few: usize) -> rusqlite::Result<Vec<Named>> {

@@ -5,10 +5,9 @@
 //! lies before it, where items that were taken out of the order count as one less.
 
 use super::chunk::Entries;
-use super::segment::{self, Segment, malformed};
+use super::segment::{Segment, malformed};
 use super::term::{self, Sign};
 use crate::Seq;
-use crate::derived::IndexSet;
 use rusqlite::Connection;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -37,13 +36,13 @@ impl Orders {
     pub(crate) fn walk(
         &self,
         conn: &Connection,
+        segments: &[Segment],
         after: Option<&Place>,
         backwards: bool,
         each: &mut dyn FnMut(Place, Seq) -> rusqlite::Result<bool>,
     ) -> rusqlite::Result<()> {
-        let segments = segment::all(conn, IndexSet::Sort)?;
         let mut streams = Vec::new();
-        for segment in &segments {
+        for segment in segments {
             for &collection in &self.collections {
                 let order = term::order(self.field, collection);
                 let end = term::order(self.field, collection + 1);
@@ -69,18 +68,28 @@ impl Orders {
     }
 
     /// How many items have a smaller key.
-    pub(crate) fn before(&self, conn: &Connection, key: &[u8]) -> rusqlite::Result<u64> {
-        self.sum(conn, |collection| term::sort(self.field, collection, key, Sign::In))
+    pub(crate) fn before(
+        &self,
+        conn: &Connection,
+        segments: &[Segment],
+        key: &[u8],
+    ) -> rusqlite::Result<u64> {
+        self.sum(conn, segments, |collection| term::sort(self.field, collection, key, Sign::In))
     }
 
     /// How many items there are.
-    pub(crate) fn total(&self, conn: &Connection) -> rusqlite::Result<u64> {
-        self.sum(conn, |collection| term::order(self.field, collection + 1))
+    pub(crate) fn total(&self, conn: &Connection, segments: &[Segment]) -> rusqlite::Result<u64> {
+        self.sum(conn, segments, |collection| term::order(self.field, collection + 1))
     }
 
-    fn sum(&self, conn: &Connection, to: impl Fn(i64) -> Vec<u8>) -> rusqlite::Result<u64> {
+    fn sum(
+        &self,
+        conn: &Connection,
+        segments: &[Segment],
+        to: impl Fn(i64) -> Vec<u8>,
+    ) -> rusqlite::Result<u64> {
         let mut sum = 0;
-        for segment in segment::all(conn, IndexSet::Sort)? {
+        for segment in segments {
             for &collection in &self.collections {
                 sum += segment.net(conn, &term::order(self.field, collection), &to(collection))?;
             }

@@ -14,7 +14,7 @@ const NUMBERS: i64 = 1 << 24;
 
 /// A row of `idx_segment`.
 #[derive(Debug, Clone)]
-pub(super) struct Segment {
+pub(crate) struct Segment {
     pub(super) id: i64,
     /// What it says of an item holds if the item was last changed by this batch, or before.
     pub(super) max_seq: Seq,
@@ -39,7 +39,7 @@ pub(super) fn malformed() -> rusqlite::Error {
 }
 
 /// All segments of a set, the oldest first.
-pub(super) fn all(conn: &Connection, set: IndexSet) -> rusqlite::Result<Vec<Segment>> {
+pub(crate) fn all(conn: &Connection, set: IndexSet) -> rusqlite::Result<Vec<Segment>> {
     conn.prepare_cached(
         "SELECT id, max_seq, first_chunk, end_chunk, from_term, bytes, large, merged_into
          FROM idx_segment WHERE kind = ?1 ORDER BY max_seq, id",

@@ -1,0 +1,235 @@
+//! An answer: which items, in which order; and the items themselves, page by page.
+//!
+//! Bytes are fetched when they are asked for, in short read transactions. So an answer that is read slowly holds
+//! nothing up, cards with pictures do not add up in memory, and an item that was removed in between is left out. The
+//! first few are read when they are found, as that takes no second way to them. How an answer is found is in `run`.
+
+use crate::contact::Matcher;
+use crate::error::Error;
+use crate::query::Query;
+use larder_format::contact::Contact;
+use larder_store::{ItemHead, Reader, Seq};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// Rows of items listed in one transaction.
+pub(crate) const PAGE: usize = 256;
+/// Once so many bytes were read, what was read is given out.
+const PAGE_BYTES: usize = 1 << 20;
+/// For so long what was read is as good as if it were read now.
+const SOON: Duration = Duration::from_millis(10);
+/// So many items are read when they are found.
+const AHEAD: usize = 64;
+
+/// What a question did.
+#[derive(Debug, Clone, Default)]
+pub struct Explain {
+    /// The question, as an S-expression.
+    pub query: String,
+    /// How candidates were found, in words.
+    pub plan: Vec<String>,
+    /// How they were put in order, in words.
+    pub order: String,
+    /// Rows that the index, or the scan, visited.
+    pub visited: u64,
+    /// Items whose bytes were parsed and tested.
+    pub tested: u64,
+    /// Items that answer the question; where their order is of no matter, no more than were asked for.
+    pub matched: u64,
+    /// Items in the answer.
+    pub returned: u64,
+}
+
+/// An item that answers a question, as long as it is what it was when it was found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hit {
+    pub(crate) row: i64,
+    /// The batch that had last changed it.
+    pub(crate) seq: Seq,
+}
+
+/// The answer: which items, in which order.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub(crate) rows: Vec<Hit>,
+    pub(crate) query: Query,
+    pub(crate) matcher: Matcher,
+    pub(crate) collection: Option<i64>,
+    pub(crate) ahead: Ahead,
+    /// What finding it took.
+    pub explain: Explain,
+}
+
+/// Items that were read when they were found.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ahead {
+    page: Page,
+    /// The store's version at that time.
+    version: i64,
+}
+
+impl Ahead {
+    pub(crate) fn new(version: i64) -> Ahead {
+        Ahead { page: Page::default(), version }
+    }
+
+    /// Is there no room for more?
+    pub(crate) fn is_full(&self) -> bool {
+        self.page.items.len() >= AHEAD || self.page.bytes.len() >= PAGE_BYTES
+    }
+
+    /// Items come in the order of their rows.
+    pub(crate) fn add(&mut self, head: ItemHead, bytes: &[u8]) {
+        if !self.is_full() {
+            self.page.add(head, bytes);
+        }
+    }
+
+    fn get(&self, row: i64) -> Option<(&ItemHead, &[u8])> {
+        let at = self.page.items.binary_search_by_key(&row, |(head, _)| head.row).ok()?;
+        self.page.get(at)
+    }
+}
+
+/// What was read ahead, as long as nobody has written since: what takes a reader its time gives others time to write.
+struct Fresh<'a> {
+    reader: &'a Reader,
+    ahead: &'a Ahead,
+    unchanged: bool,
+    asked: Instant,
+}
+
+impl<'a> Fresh<'a> {
+    fn new(reader: &'a Reader, ahead: &'a Ahead) -> Result<Fresh<'a>, Error> {
+        let unchanged = !ahead.page.items.is_empty() && reader.version()? == ahead.version;
+        Ok(Fresh { reader, ahead, unchanged, asked: Instant::now() })
+    }
+
+    fn get(&mut self, row: i64) -> Result<Option<(&'a ItemHead, &'a [u8])>, Error> {
+        if !self.unchanged {
+            return Ok(None);
+        }
+        let read = self.ahead.get(row);
+        if read.is_some() && self.asked.elapsed() > SOON {
+            self.unchanged = self.reader.version()? == self.ahead.version;
+            self.asked = Instant::now();
+        }
+        Ok(read.filter(|_| self.unchanged))
+    }
+}
+
+/// Items with their bytes, these in one piece.
+#[derive(Debug, Clone, Default)]
+struct Page {
+    items: Vec<(ItemHead, Range<usize>)>,
+    bytes: Vec<u8>,
+}
+
+impl Page {
+    fn add(&mut self, head: ItemHead, bytes: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        self.items.push((head, start..self.bytes.len()));
+    }
+
+    fn get(&self, at: usize) -> Option<(&ItemHead, &[u8])> {
+        let (head, range) = self.items.get(at)?;
+        Some((head, self.bytes.get(range.clone())?))
+    }
+}
+
+impl Answer {
+    /// How many items.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// No item?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The rows, in their order: to compare answers with.
+    #[must_use]
+    pub fn rows(&self) -> Vec<i64> {
+        self.rows.iter().map(|found| found.row).collect()
+    }
+
+    /// Gives each item with its bytes to `each`, until that answers false. What was removed, or changed so that it
+    /// answers the question no longer, since the answer was found is left out. `each` may take its time.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn each(
+        &self,
+        reader: &Reader,
+        each: &mut dyn FnMut(&ItemHead, &[u8]) -> bool,
+    ) -> Result<(), Error> {
+        let mut rest = self.rows.as_slice();
+        let mut page = Page::default();
+        let mut ahead = Fresh::new(reader, &self.ahead)?;
+        while let Some((first, behind)) = rest.split_first() {
+            if let Some((head, bytes)) = ahead.get(first.row)? {
+                rest = behind;
+                if !each(head, bytes) {
+                    return Ok(());
+                }
+                continue;
+            }
+            let run = rest.iter().take(PAGE).take_while(|hit| {
+                hit.row == first.row || !ahead.unchanged || self.ahead.get(hit.row).is_none()
+            });
+            let rows: Vec<i64> = run.map(|hit| hit.row).collect();
+            let (found, behind) = rest.split_at(page.fill(reader, &rows)?);
+            rest = behind;
+            if !self.give(&page, found, each) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives what a page has of these out, if it still answers the question.
+    fn give(
+        &self,
+        page: &Page,
+        found: &[Hit],
+        each: &mut dyn FnMut(&ItemHead, &[u8]) -> bool,
+    ) -> bool {
+        let mut found = found.iter();
+        for at in 0..page.items.len() {
+            let Some((head, bytes)) = page.get(at) else { break };
+            let Some(found) = found.find(|found| found.row == head.row) else { break };
+            let still = found.seq == head.seq
+                || self.query == Query::All
+                || self.matcher.matches(&head.uid, &Contact::parse(bytes));
+            if still && !each(head, bytes) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Is this answer about the items of this collection?
+    pub(crate) fn in_collection(&self, collection: i64) -> bool {
+        self.collection.is_none_or(|wanted| wanted == collection)
+    }
+}
+
+impl Page {
+    /// Reads the items in these rows, and no more of them than fill a page. Returns how many rows that were.
+    fn fill(&mut self, reader: &Reader, rows: &[i64]) -> Result<usize, Error> {
+        self.items.clear();
+        self.bytes.clear();
+        reader.items(rows, &mut |head, bytes| {
+            self.add(head, bytes);
+            self.bytes.len() < PAGE_BYTES
+        })?;
+        let full = self.bytes.len() >= PAGE_BYTES;
+        // A page that is full before its rows are through goes on behind its last one.
+        let last = self.items.last().filter(|_| full).map(|(head, _)| head.row);
+        Ok(rows.iter().position(|row| Some(*row) == last).map_or(rows.len(), |at| at + 1))
+    }
+}

@@ -1,0 +1,388 @@
+//! Reading items: one by its UID, those in given rows, those that the index names, those that follow in an order.
+//!
+//! These are the ways that a keystroke waits for, so each is as few steps into SQLite as it can be, and what stays as
+//! it is while nobody writes is [remembered](Remembered). Everything else that a reader can tell is in `reader`.
+
+use crate::collection::Known;
+use crate::derived::IndexSet;
+use crate::error::{Result, at};
+use crate::handle::Handle;
+use crate::index::{self, Lookup, Named, Orders, Place, Segment};
+use crate::reader::Reader;
+use crate::{Kind, Seq, blob, collection, identity};
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// An item without its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemHead {
+    /// Its row in this file: to ask for its bytes with, never to be shown or kept.
+    pub row: i64,
+    /// Its short name.
+    pub handle: Handle,
+    /// What it is.
+    pub kind: Kind,
+    /// The collection it is in.
+    pub collection: Arc<str>,
+    /// Its UID in that collection.
+    pub uid: String,
+    /// True where the bytes do not name this UID themselves.
+    pub derived_uid: bool,
+    /// The batch that last changed it.
+    pub seq: Seq,
+}
+
+/// The columns of an [`ItemHead`], for a query over `item i`.
+pub(crate) const HEAD: &str = "i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq";
+
+/// An order of items that is kept.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The number of one of the fields of [`crate::SORT_FIELDS`].
+    pub field: u16,
+    /// The rows of the collections whose items are in it.
+    pub collections: Vec<i64>,
+    /// From its end to its beginning.
+    pub backwards: bool,
+}
+
+impl Order {
+    fn orders(&self) -> Orders {
+        Orders { field: self.field, collections: self.collections.clone() }
+    }
+}
+
+/// What a look-up found: what the index names, to be held against the items.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    named: Vec<Named>,
+    /// How many entries of the index were read.
+    pub read: u64,
+}
+
+impl Found {
+    /// How many items are named; those that were changed since they were indexed are still among them.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.named.len()
+    }
+
+    /// Is no item named?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.named.is_empty()
+    }
+}
+
+/// An item that the index names, as it is being read.
+pub struct Candidate<'a> {
+    reader: &'a Reader,
+    collections: &'a [Known],
+    of: &'a Row<'a>,
+    /// Its row.
+    pub row: i64,
+    /// The row of its collection.
+    pub collection: i64,
+    /// The batch that last changed it.
+    pub seq: Seq,
+    /// It has what was looked up. Otherwise it has more text than is indexed, and may have it.
+    pub sure: bool,
+}
+
+/// Where a [`Candidate`]'s row has an item's bytes, behind the columns of [`HEAD`].
+const BYTES: usize = 7;
+
+impl Candidate<'_> {
+    /// What is known of it besides.
+    pub fn head(&self) -> Result<ItemHead> {
+        head(self.of, self.collections).map_err(at(&self.reader.path))
+    }
+
+    /// Its bytes, as they came; none where [`Reader::candidates`] was not asked for them.
+    pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
+        bytes(&self.reader.conn, self.of, self.row).map_err(at(&self.reader.path))
+    }
+}
+
+fn bytes<'a>(conn: &Connection, of: &'a Row<'_>, row: i64) -> rusqlite::Result<Cow<'a, [u8]>> {
+    Ok(match of.get_ref(BYTES)?.as_blob_or_null()? {
+        Some(bytes) => Cow::Borrowed(bytes),
+        None => Cow::Owned(blob::must(conn, row)?),
+    })
+}
+
+pub(crate) fn head(row: &Row<'_>, collections: &[Known]) -> rusqlite::Result<ItemHead> {
+    let of: i64 = row.get(3)?;
+    let known = collections.binary_search_by_key(&of, |known| known.of.id).ok();
+    let known = known.and_then(|at| collections.get(at));
+    Ok(ItemHead {
+        row: row.get(0)?,
+        handle: Handle::from_bytes(row.get_ref(1)?.as_blob()?),
+        kind: Kind::from_number(row.get(2)?).unwrap_or(Kind::Contact),
+        collection: known.map_or_else(|| Arc::from(""), |known| Arc::clone(&known.name)),
+        uid: row.get(4)?,
+        derived_uid: row.get(5)?,
+        seq: row.get(6)?,
+    })
+}
+
+/// What stays as it is as long as nobody writes.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    /// SQLite's own count of what others wrote.
+    version: i64,
+    /// All collections, by row.
+    pub(crate) collections: Vec<Known>,
+    /// The segments of the sets that are whole and of this program's making.
+    text: Option<Vec<Segment>>,
+    sort: Option<Vec<Segment>>,
+}
+
+/// While it lives, its reader sees the store as it was when the first of its calls was made, and each call costs less.
+/// It keeps the write-ahead log from being cut back, so it must not live for longer than 200 ms, nor wait for anybody.
+#[derive(Debug)]
+#[must_use = "it ends when it is dropped"]
+pub struct Snapshot<'a>(Option<&'a Connection>);
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        if let Some(conn) = self.0 {
+            // Nothing was written, so there is nothing that ending could lose.
+            let _ended = conn.prepare_cached("COMMIT").and_then(|mut end| end.execute([]));
+        }
+    }
+}
+
+impl Reader {
+    /// Holds still what this reader sees. Within another snapshot of the same reader it is that one.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>> {
+        self.hold().map_err(at(&self.path))
+    }
+
+    pub(crate) fn hold(&self) -> rusqlite::Result<Snapshot<'_>> {
+        if !self.conn.is_autocommit() {
+            return Ok(Snapshot(None));
+        }
+        self.conn.prepare_cached("BEGIN")?.execute([])?;
+        Ok(Snapshot(Some(&self.conn)))
+    }
+
+    /// A number that is another one once somebody has written, and stays the same until then.
+    pub fn version(&self) -> Result<i64> {
+        self.data_version().map_err(at(&self.path))
+    }
+
+    fn data_version(&self) -> rusqlite::Result<i64> {
+        self.conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+    }
+
+    /// What is remembered, as of the snapshot in which this is called.
+    pub(crate) fn remembered(&self) -> rusqlite::Result<Arc<Remembered>> {
+        let version = self.data_version()?;
+        if let Some(known) = self.remembered.borrow().as_ref()
+            && known.version == version
+        {
+            return Ok(Arc::clone(known));
+        }
+        let segments = |set: IndexSet| -> rusqlite::Result<Option<Vec<Segment>>> {
+            let usable = set.usable(&self.conn, &self.deriver)?;
+            usable.then(|| index::segments(&self.conn, set)).transpose()
+        };
+        let known = Arc::new(Remembered {
+            version,
+            collections: collection::all(&self.conn)?,
+            text: segments(IndexSet::Text)?,
+            sort: segments(IndexSet::Sort)?,
+        });
+        self.remembered.replace(Some(Arc::clone(&known)));
+        Ok(known)
+    }
+
+    /// The item of this UID in this collection, with its bytes: the shortest way to one item.
+    pub fn get(&self, collection: &str, uid: &str) -> Result<Option<(ItemHead, Vec<u8>)>> {
+        let quick = || -> rusqlite::Result<Option<(ItemHead, Vec<u8>)>> {
+            // A collection keeps its key, so what is remembered, however old, leads to the item or to none.
+            let remembered = self.remembered.borrow();
+            let mut known = remembered.iter().flat_map(|known| &known.collections);
+            let Some(known) = known.find(|known| *known.name == *collection) else {
+                return Ok(None);
+            };
+            let mut select = self.conn.prepare_cached(concat!(
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, s.bytes ",
+                "FROM item i CROSS JOIN source s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
+                "WHERE i.handle = ?1 AND i.uid = ?2 AND c.name = ?3 AND c.removed = 0"
+            ))?;
+            let handle = Handle::of(&known.of.key, uid, "", 0);
+            let mut rows = select.query((handle.to_bytes(), uid, collection))?;
+            let Some(row) = rows.next()? else { return Ok(None) };
+            let head = head(row, std::slice::from_ref(known))?;
+            let bytes = bytes(&self.conn, row, head.row)?.into_owned();
+            Ok(Some((head, bytes)))
+        };
+        match quick().map_err(at(&self.path))? {
+            Some(found) => Ok(Some(found)),
+            None => self.get_anew(collection, uid).map_err(at(&self.path)),
+        }
+    }
+
+    fn get_anew(
+        &self,
+        collection: &str,
+        uid: &str,
+    ) -> rusqlite::Result<Option<(ItemHead, Vec<u8>)>> {
+        let _snapshot = self.hold()?;
+        let remembered = self.remembered()?;
+        let known = remembered.collections.iter().find(|known| *known.name == *collection);
+        let Some(known) = known else { return Ok(None) };
+        let Some(row) = identity::row(&self.conn, &known.of, uid)? else { return Ok(None) };
+        let mut found = None;
+        self.range(&remembered, row, row, &mut |head, bytes| {
+            found = Some((head, bytes.to_vec()));
+            false
+        })?;
+        Ok(found)
+    }
+
+    /// Gives the items in these rows with their bytes to `each`, in the order of `rows` and without those that are
+    /// gone, until it answers false. All within one read transaction: `each` must not wait for anybody.
+    pub fn items(&self, rows: &[i64], each: &mut dyn FnMut(ItemHead, &[u8]) -> bool) -> Result<()> {
+        let mut run = || -> rusqlite::Result<()> {
+            let _snapshot = self.hold()?;
+            let remembered = self.remembered()?;
+            // Rows that follow each other are read in one go.
+            for run in rows.chunk_by(|a, b| a + 1 == *b) {
+                let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+                if !self.range(&remembered, *first, *last, each)? {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        run().map_err(at(&self.path))
+    }
+
+    fn range(
+        &self,
+        remembered: &Remembered,
+        first: i64,
+        last: i64,
+        each: &mut dyn FnMut(ItemHead, &[u8]) -> bool,
+    ) -> rusqlite::Result<bool> {
+        let mut select = self.conn.prepare_cached(concat!(
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, s.bytes ",
+            "FROM item i CROSS JOIN source s ON s.item = i.id ",
+            "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
+        ))?;
+        let mut rows = select.query([first, last])?;
+        while let Some(row) = rows.next()? {
+            let head = head(row, &remembered.collections)?;
+            let bytes = bytes(&self.conn, row, head.row)?;
+            if !each(head, &bytes) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What the inverted index names. `None`: it is not whole, or not of this program's making; scan. What it names
+    /// holds in the same [`Snapshot`] only.
+    pub fn look_up(&self, lookup: &Lookup) -> Result<Option<Found>> {
+        let run = || -> rusqlite::Result<Option<Found>> {
+            let _snapshot = self.hold()?;
+            let remembered = self.remembered()?;
+            let Some(segments) = &remembered.text else { return Ok(None) };
+            let (named, read) =
+                index::look_up(&self.conn, segments, &remembered.collections, lookup)?;
+            Ok(Some(Found { named, read }))
+        };
+        run().map_err(at(&self.path))
+    }
+
+    /// Gives what was found, from the item number `from` of it on, to `each`, in the order of their rows and without
+    /// those that were changed since they were indexed, until that answers false; with their bytes if these are asked
+    /// for. Within the snapshot in which they were found: `each` must not wait for anybody. Returns how many of what
+    /// was found are done.
+    pub fn candidates(
+        &self,
+        found: &Found,
+        from: usize,
+        with_bytes: bool,
+        each: &mut dyn FnMut(&Candidate<'_>) -> bool,
+    ) -> Result<usize> {
+        let mut run = || -> rusqlite::Result<usize> {
+            let _snapshot = self.hold()?;
+            let remembered = self.remembered()?;
+            let mut select = self.conn.prepare_cached(match with_bytes {
+                false => concat!(
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, NULL ",
+                    "FROM item i WHERE i.id = ?1"
+                ),
+                true => concat!(
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, s.bytes ",
+                    "FROM item i CROSS JOIN source s ON s.item = i.id WHERE i.id = ?1"
+                ),
+            })?;
+            for (at, named) in found.named.iter().enumerate().skip(from) {
+                let mut rows = select.query([named.item])?;
+                let Some(row) = rows.next()? else { continue };
+                let seq: Seq = row.get(6)?;
+                if seq > named.until {
+                    continue;
+                }
+                let (of, sure) = (row, seq <= named.sure);
+                let (collections, collection) = (&remembered.collections, row.get(3)?);
+                let row = named.item;
+                if !each(&Candidate { reader: self, collections, of, row, collection, seq, sure }) {
+                    return Ok(at + 1);
+                }
+            }
+            Ok(found.named.len())
+        };
+        run().map_err(at(&self.path))
+    }
+
+    /// Places in the order by a field, of all items of these collections: `limit` at most, behind `after`, or before
+    /// it if `backwards`. `None`: the order is not kept, or not of this program's making. All within one read
+    /// transaction, without reading what lies between.
+    pub fn places(
+        &self,
+        order: &Order,
+        after: Option<&Place>,
+        limit: usize,
+    ) -> Result<Option<Vec<Place>>> {
+        let run = || -> rusqlite::Result<Option<Vec<Place>>> {
+            let (tx, _snapshot) = (&self.conn, self.hold()?);
+            let remembered = self.remembered()?;
+            let Some(segments) = &remembered.sort else { return Ok(None) };
+            let mut seq = tx.prepare_cached("SELECT seq FROM item WHERE id = ?1")?;
+            let mut places = Vec::new();
+            order.orders().walk(tx, segments, after, order.backwards, &mut |place, until| {
+                if places.len() >= limit {
+                    return Ok(false);
+                }
+                let changed: Option<Seq> =
+                    seq.query_row([place.row], |row| row.get(0)).optional()?;
+                if changed.is_some_and(|changed| changed <= until) {
+                    places.push(place);
+                }
+                Ok(true)
+            })?;
+            Ok(Some(places))
+        };
+        run().map_err(at(&self.path))
+    }
+
+    /// How many items of an order have a smaller sort key than this one, and how many there are; whatever lies before,
+    /// it takes no longer. `None` as with [`Reader::places`].
+    pub fn position(&self, order: &Order, key: &[u8]) -> Result<Option<(u64, u64)>> {
+        let run = || -> rusqlite::Result<Option<(u64, u64)>> {
+            let (tx, _snapshot) = (&self.conn, self.hold()?);
+            let remembered = self.remembered()?;
+            let Some(segments) = &remembered.sort else { return Ok(None) };
+            let orders = order.orders();
+            Ok(Some((orders.before(tx, segments, key)?, orders.total(tx, segments)?)))
+        };
+        run().map_err(at(&self.path))
+    }
+}

@@ -243,7 +243,10 @@ fn check(reader: &Reader, asked: &Find) {
     assert_eq!(found.rows(), walked.rows(), "{}: {asked:?}", found.explain.plan.join("; "));
     assert_eq!(found.len(), walked.len());
     assert_eq!(found.explain.returned, found.len() as u64);
-    assert_eq!(found.explain.matched, walked.explain.matched);
+    // Neither goes on when it has what it was asked for.
+    if asked.limit.is_none() {
+        assert_eq!(found.explain.matched, walked.explain.matched);
+    }
     let parsed = Query::parse_sexp(&asked.query.to_string());
     assert_eq!(parsed.as_ref(), Ok(&asked.query));
     let mut given = Vec::new();

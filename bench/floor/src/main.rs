@@ -17,9 +17,9 @@
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
 use larder_format::contact::Contact;
-use larder_format::field::{FIELDS, Kind, field};
+use larder_format::field::{FIELDS, Field, Kind};
 use larder_format::fold::{digits, fold, words};
-use larder_store::{Deriver, SORT_FIELDS, SUFFIX_FIELDS, VALUE_FIELDS};
+use larder_store::{Deriver, IndexKind};
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -234,13 +234,13 @@ const NUMBERS: u16 = 2000;
 
 impl Derived {
     fn of(card: &[u8], deriver: &Deriver) -> Derived {
-        let card = Contact::parse(card);
+        let (card, summary) = (Contact::parse(card), deriver.summary());
         let (mut values, mut text) = (BTreeSet::new(), String::new());
         for field in FIELDS.iter().filter(|field| field.indexed) {
             for value in card.values(field) {
                 let folded = fold(&value).into_owned();
                 values.insert((field.id, String::new()));
-                if SUFFIX_FIELDS.contains(&field.name) {
+                if summary.has(field, IndexKind::Suffix) {
                     values.insert((field.id + ENDS, folded.chars().rev().collect()));
                 }
                 if field.words {
@@ -253,18 +253,19 @@ impl Derived {
                     text.push_str(&digits(&folded));
                     text.push('\n');
                 }
-                text.push_str(&folded);
-                text.push('\n');
-                if VALUE_FIELDS.contains(&field.name) {
+                if summary.has(field, IndexKind::Substring) {
+                    text.push_str(&folded);
+                    text.push('\n');
+                }
+                if summary.has(field, IndexKind::Value) {
                     values.insert((field.id, folded));
                 }
             }
         }
-        let key = |name: &&str| {
-            let field = field(name)?;
-            Some((field.id, deriver.sort_key(&card.first(field).unwrap_or_default())))
+        let key = |field: &'static Field| {
+            (field.id, deriver.sort_key(&card.first(field).unwrap_or_default()))
         };
-        let sort = SORT_FIELDS.iter().filter_map(key).collect();
+        let sort = summary.fields(IndexKind::Sort).map(key).collect();
         Derived { values: values.into_iter().collect(), text, sort }
     }
 }

@@ -69,9 +69,12 @@ impl Context {
         })
     }
 
-    /// Opens the store for reading.
+    /// Opens the store for reading; one of an older version is migrated first.
     pub(crate) fn reader(&self) -> Result<Reader, Failure> {
-        Ok(Reader::open(&self.dir)?)
+        match Reader::open(&self.dir) {
+            Err(larder_store::Error::Older { .. }) => Ok(self.store()?.reader()?),
+            reader => Ok(reader?),
+        }
     }
 
     /// Opens the store for writing, where there is one.

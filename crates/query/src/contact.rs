@@ -133,14 +133,15 @@ impl Fields {
 
 /// What any-field looks at: no UID and no time of revision, which nobody means; pictures and keys are not
 /// indexed, and `1` is no word for a list.
-static ANY: LazyLock<Vec<&'static Field>> = LazyLock::new(|| {
+pub(crate) static ANY: LazyLock<Vec<&'static Field>> = LazyLock::new(|| {
     let meant = |field: &&Field| {
         field.indexed && !matches!(field.kind, Kind::Uid | Kind::Flag) && field.name != "rev"
     };
     FIELDS.iter().filter(meant).collect()
 });
 
-static WORDS: LazyLock<Vec<&'static Field>> =
+/// Where free words look.
+pub(crate) static WORDS: LazyLock<Vec<&'static Field>> =
     LazyLock::new(|| FIELDS.iter().filter(|field| field.words).collect());
 
 /// The fields that a test of this one looks at: of the full name also the parts of the name and the nicknames.

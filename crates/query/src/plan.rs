@@ -4,13 +4,13 @@
 //! tested by its own bytes (`contact`), so a plan may be coarse, and it is right as long as it leaves nothing
 //! out. What no index can narrow (a negation, a field that is not indexed) is a scan, and `--explain` says so.
 
-use crate::contact::{Needle, contains_pieces, looked_at, phone_digits, pieces};
+use crate::contact::{ANY, Needle, WORDS, contains_pieces, looked_at, phone_digits, pieces};
 use crate::query::{Op, Query, Subject, Test};
 use larder_format::field::{Field, Kind};
 use larder_format::fold::{digits, fold, is_cjk};
 use larder_format::phone::number_part;
 use larder_store::index::{Lookup, term};
-use larder_store::{SUFFIX_FIELDS, VALUE_FIELDS};
+use larder_store::{IndexKind, Summary};
 
 /// More trigrams than this narrow no further. The last ones are taken: long texts that begin alike
 /// (`urn:uuid:...`) differ at their end.
@@ -41,10 +41,10 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// Plans a question.
+    /// Plans a question to items that have this summary.
     #[must_use]
-    pub fn of(query: &Query) -> Plan {
-        match candidates(query) {
+    pub fn of(query: &Query, summary: &Summary) -> Plan {
+        match candidates(query, summary) {
             Narrow::Nothing => Plan::Nothing,
             Narrow::All => Plan::Scan,
             Narrow::To(Candidates { lookup, exact, words, .. }) => {
@@ -100,11 +100,12 @@ impl Candidates {
     }
 }
 
-fn candidates(query: &Query) -> Narrow {
+fn candidates(query: &Query, summary: &Summary) -> Narrow {
     match query {
         Query::All | Query::Not(_) => Narrow::All,
-        Query::And(all) => narrowest(all),
-        Query::Or(any) => union(any),
+        Query::And(all) => narrowest(all, summary),
+        Query::Or(any) => any_of(any.iter().map(|query| candidates(query, summary))),
+        Query::Word(_) if !has_text(summary, &WORDS) => Narrow::All,
         Query::Word(text) => match Needle::of(text) {
             Needle::Beginning(beginning) => word(&beginning),
             Needle::Anywhere(folded, number) => match anywhere(&folded, number.as_deref()) {
@@ -115,8 +116,9 @@ fn candidates(query: &Query) -> Narrow {
         Query::Test(test) => match test.subject {
             Subject::Nothing => Narrow::Nothing,
             Subject::Field(field) => {
-                any_of(looked_at(field).iter().map(|field| of_field(field, test)))
+                any_of(looked_at(field).iter().map(|field| of_field(field, test, summary)))
             }
+            Subject::Any if !has_text(summary, &ANY) => Narrow::All,
             Subject::Any => of_any(test),
             Subject::Property(_) => Narrow::All,
         },
@@ -124,11 +126,16 @@ fn candidates(query: &Query) -> Narrow {
     }
 }
 
+/// Is the text of all these fields indexed?
+fn has_text(summary: &Summary, fields: &[&Field]) -> bool {
+    fields.iter().all(|field| summary.has(field, IndexKind::Substring))
+}
+
 /// All have to match: the narrowest is looked up first, and others as long as that narrows.
-fn narrowest(all: &[Query]) -> Narrow {
+fn narrowest(all: &[Query], summary: &Summary) -> Narrow {
     let (mut parts, mut exact) = (Vec::new(), true);
     for query in all {
-        match candidates(query) {
+        match candidates(query, summary) {
             Narrow::Nothing => return Narrow::Nothing,
             Narrow::All => exact &= *query == Query::All,
             Narrow::To(part) => parts.push(part),
@@ -147,10 +154,6 @@ fn narrowest(all: &[Query]) -> Narrow {
 }
 
 /// Any may match: only if each part is narrow is the whole.
-fn union(any: &[Query]) -> Narrow {
-    any_of(any.iter().map(candidates))
-}
-
 fn any_of(any: impl Iterator<Item = Narrow>) -> Narrow {
     let mut parts: Vec<Candidates> = Vec::new();
     for narrow in any {
@@ -206,7 +209,7 @@ fn of_uids(uids: &[String]) -> Narrow {
     Candidates::one(Breadth::OneValue, Lookup::Uids(uids.to_vec()), true, words)
 }
 
-fn of_field(field: &'static Field, test: &Test) -> Narrow {
+fn of_field(field: &'static Field, test: &Test, summary: &Summary) -> Narrow {
     let Some(index) = indexed(field) else { return Narrow::All };
     // The UID of the card may be another one than that under which it is kept.
     if field.kind == Kind::Uid {
@@ -217,7 +220,8 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
     }
     let (own, name) = (index == field, index.name);
     let folded = fold(&test.text);
-    let whole = VALUE_FIELDS.contains(&name);
+    let has = |kind| summary.has(index, kind);
+    let (whole, text) = (has(IndexKind::Value), has(IndexKind::Substring));
     // Of a longer value only the beginning is in the index.
     let short = term::is_whole(&folded);
     match test.op {
@@ -225,7 +229,7 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
         Op::Is if folded.is_empty() => Narrow::All,
         Op::Exists => present(index, own),
         Op::ExistsVcard | Op::RegexNormal | Op::RegexRaw => Narrow::All,
-        Op::EqPhone | Op::EqPhoneNational | Op::EqPhoneShort if index.kind == Kind::Phone => {
+        Op::EqPhone | Op::EqPhoneNational | Op::EqPhoneShort if has(IndexKind::Phone) => {
             of_phone(index, test)
         }
         Op::EqPhone | Op::EqPhoneNational | Op::EqPhoneShort => Narrow::All,
@@ -241,17 +245,23 @@ fn of_field(field: &'static Field, test: &Test) -> Narrow {
             let words = format!("{name} begins with {:?}", term::kept(&folded));
             Candidates::one(breadth_of(&folded), lookup, own && short, words)
         }
-        Op::EndsWith if SUFFIX_FIELDS.contains(&name) => {
+        Op::EndsWith if has(IndexKind::Suffix) => {
             let lookup = Lookup::Prefix(term::suffix(index.id, &folded));
             let words = format!("{name} ends with {folded:?}");
             Candidates::one(breadth_of(&folded), lookup, own && short, words)
         }
-        Op::Contains => match in_order(&folded, phone_digits(&test.text).as_deref()) {
-            Narrow::All if whole && field.kind != Kind::Phone => among_values(index, own, &folded),
-            narrow => narrow,
-        },
+        Op::Contains => {
+            let number = phone_digits(&test.text);
+            match if text { in_order(&folded, number.as_deref()) } else { Narrow::All } {
+                Narrow::All if whole && field.kind != Kind::Phone => {
+                    among_values(index, own, &folded)
+                }
+                narrow => narrow,
+            }
+        }
         // Not found by its whole value, it is found by its trigrams.
-        Op::Is | Op::BeginsWith | Op::EndsWith => anywhere(&folded, None),
+        Op::Is | Op::BeginsWith | Op::EndsWith if text => anywhere(&folded, None),
+        Op::Is | Op::BeginsWith | Op::EndsWith => Narrow::All,
     }
 }
 

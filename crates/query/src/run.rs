@@ -10,7 +10,8 @@ use crate::plan::Plan;
 use crate::query::Query;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, field, nearest};
-use larder_store::{Candidate, Found, Order, Reader, SORT_FIELDS, Snapshot, Value};
+use larder_store::{Candidate, Found, Order, Reader, Summary, Value};
+use std::sync::Arc;
 
 /// So many candidates may be held against their items within one transaction.
 const FEW: usize = 1000;
@@ -61,131 +62,200 @@ impl Sort {
 /// # Errors
 /// An unknown collection, or what the store reports.
 pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
-    let plan = Plan::of(&find.query);
-    let snapshot = reader.snapshot()?;
     let mut answer = empty_answer(reader, find)?;
-    answer.explain.plan = vec![plan.words()];
-    let found = match &plan {
-        Plan::Index { lookup, .. } => reader.look_up(lookup)?,
-        Plan::Nothing => Some(Found::default()),
-        Plan::Scan => None,
-    };
-    match found {
-        Some(found) => {
-            let exact = matches!(plan, Plan::Index { exact: true, .. });
-            Taking::new(reader, find, &mut answer, exact).take(snapshot, &found)?;
-        }
-        None => {
-            drop(snapshot);
-            if find.query != Query::All || !sorted_by_index(reader, find, &mut answer)? {
-                answer.explain.plan = vec![Plan::Scan.words()];
-                let mut hits = Hits::new(reader, find);
-                scan(reader, &mut answer, &mut hits)?;
-                answer.explain.order = hits.order();
-                answer.rows = hits.into_rows();
-            }
-        }
+    let whole = find.query == Query::All;
+    if !(whole && sorted_by_index(reader, find, &mut answer)?) {
+        let mut hits = Hits::new(reader, find);
+        by_plan(reader, find, &mut answer, &mut hits)?;
+        answer.explain.order = hits.order();
+        answer.rows = hits.into_rows();
     }
     cut(&mut answer, find.limit);
     Ok(answer)
 }
 
+/// Collections that have one summary.
+struct Group {
+    summary: Arc<Summary>,
+    collections: Vec<i64>,
+}
+
+/// Collects what answers the question, by a plan for each summary that the collections asked have.
+fn by_plan(
+    reader: &Reader,
+    find: &Find,
+    answer: &mut Answer,
+    hits: &mut Hits<'_>,
+) -> Result<(), Error> {
+    // What a summary says holds for the index of the same moment.
+    let snapshot = reader.snapshot()?;
+    let groups = groups(reader, answer)?;
+    let alone = groups.len() == 1;
+    if alone {
+        answer.ahead = Ahead::new(reader.version()?);
+    } else {
+        // Which ones are the first is known when all are there.
+        hits.limit = usize::MAX;
+    }
+    let (mut rest, mut scanned) = (Vec::new(), None);
+    for Group { summary, collections } in groups {
+        let plan = Plan::of(&find.query, &summary);
+        let found = match &plan {
+            Plan::Index { lookup, .. } => reader.look_up(lookup)?,
+            Plan::Nothing => Some(Found::default()),
+            Plan::Scan => None,
+        };
+        let only = if alone { None } else { Some(collections.as_slice()) };
+        let Some(found) = found else {
+            answer.explain.plan.push(Plan::Scan.words());
+            scanned.get_or_insert_with(Vec::new).extend(collections);
+            continue;
+        };
+        answer.explain.plan.push(plan.words());
+        let exact = matches!(plan, Plan::Index { exact: true, .. }) && hits.sort.is_none();
+        rest.extend(Taking { reader, answer, hits, only, exact }.take(&found)?);
+    }
+    drop(snapshot);
+    take_rest(reader, &rest, answer, hits)?;
+    if let Some(collections) = scanned {
+        let only = if alone { None } else { Some(collections.as_slice()) };
+        scan(reader, only, answer, hits)?;
+    }
+    if !alone {
+        hits.rows.sort_unstable_by_key(|hit| hit.row);
+    }
+    Ok(())
+}
+
+/// The collections asked, by their summaries: mostly one group, and one at least.
+fn groups(reader: &Reader, answer: &Answer) -> Result<Vec<Group>, Error> {
+    let mut groups: Vec<Group> = Vec::new();
+    if answer.query != Query::All {
+        for (row, summary) in reader.summaries()? {
+            let same = |group: &&mut Group| {
+                Arc::ptr_eq(&group.summary, &summary) || group.summary == summary
+            };
+            match groups.iter_mut().find(same) {
+                _ if !answer.in_collection(row) => {}
+                Some(group) => group.collections.push(row),
+                None => groups.push(Group { summary, collections: vec![row] }),
+            }
+        }
+    }
+    if groups.is_empty() {
+        // Nothing is there, or it is all wanted, however it is indexed.
+        groups.push(Group { summary: Summary::shared_default(), collections: Vec::new() });
+    }
+    Ok(groups)
+}
+
 /// What the index names, on its way into an answer.
-struct Taking<'a> {
+struct Taking<'a, 'b> {
     reader: &'a Reader,
     answer: &'a mut Answer,
-    hits: Hits<'a>,
+    hits: &'a mut Hits<'b>,
+    /// Of these collections; `None`: of all that are asked.
+    only: Option<&'a [i64]>,
     /// What is named answers the question, where it is sure, and no order is wanted.
     exact: bool,
 }
 
-impl<'a> Taking<'a> {
-    fn new(reader: &'a Reader, find: &Find, answer: &'a mut Answer, exact: bool) -> Taking<'a> {
-        Taking {
-            reader,
-            answer,
-            hits: Hits::new(reader, find),
-            exact: exact && find.sort.is_none(),
-        }
-    }
-
-    fn take(mut self, snapshot: Snapshot<'_>, found: &Found) -> Result<(), Error> {
-        self.answer.explain.visited = found.read;
-        self.answer.ahead = Ahead::new(self.reader.version()?);
+impl Taking<'_, '_> {
+    /// Takes as much as is soon done, within a snapshot; returns the rest.
+    fn take(mut self, found: &Found) -> Result<Vec<Named>, Error> {
+        self.answer.explain.visited += found.read;
         let (mut failed, mut seen) = (None, 0);
+        if self.hits.are_enough() {
+            return Ok(Vec::new());
+        }
         let done = self.reader.candidates(found, 0, true, &mut |candidate| {
             seen += 1;
             failed = self.hold(candidate).err();
-            let enough = if self.exact { self.answer.ahead.is_full() } else { seen >= FEW };
+            let enough = seen >= FEW || (self.exact && self.answer.ahead.is_full());
             failed.is_none() && !self.hits.are_enough() && !enough
         })?;
-        if let Some(error) = failed {
-            return Err(error.into());
+        match failed {
+            Some(error) => Err(error.into()),
+            None if self.hits.are_enough() => Ok(Vec::new()),
+            None => self.list(found, done),
         }
-        if done < found.len() && !self.hits.are_enough() {
-            let rest = self.list(found, done)?;
-            drop(snapshot);
-            self.take_rest(&rest)?;
-        }
-        self.answer.explain.order = self.hits.order();
-        self.answer.rows = self.hits.into_rows();
-        Ok(())
+    }
+
+    fn is_asked(&self, candidate: &Candidate<'_>) -> bool {
+        self.answer.in_collection(candidate.collection) && is_in(self.only, candidate.collection)
     }
 
     /// Takes a candidate, if it answers the question, and its bytes as long as there is room for them.
     fn hold(&mut self, candidate: &Candidate<'_>) -> Result<(), larder_store::Error> {
-        if !self.answer.in_collection(candidate.collection) {
+        if !self.is_asked(candidate) {
             return Ok(());
         }
         let (head, bytes) = (candidate.head()?, candidate.bytes()?);
         let hit = Hit { row: candidate.row, seq: candidate.seq };
         if self.exact && candidate.sure {
             self.hits.rows.push(hit);
-        } else if !test(hit, &head.uid, &bytes, self.answer, &mut self.hits) {
+        } else if !test(hit, &head.uid, &bytes, self.answer, self.hits) {
             return Ok(());
         }
-        self.answer.ahead.add(head, &bytes);
+        if self.only.is_none() {
+            self.answer.ahead.add(head, &bytes);
+        }
         Ok(())
     }
 
-    /// What else is named, from a place on, and whether it is the answer: no more than is asked for.
-    fn list(&self, found: &Found, from: usize) -> Result<Vec<(Hit, bool)>, Error> {
+    /// What else is named, from a place on: no more than is asked for.
+    fn list(&self, found: &Found, from: usize) -> Result<Vec<Named>, Error> {
         let mut rest = Vec::new();
         let mut open = self.hits.wanted();
         self.reader.candidates(found, from, false, &mut |candidate| {
-            if self.answer.in_collection(candidate.collection) {
+            if self.is_asked(candidate) {
                 let sure = self.exact && candidate.sure;
-                rest.push((Hit { row: candidate.row, seq: candidate.seq }, sure));
+                rest.push(Named { hit: Hit { row: candidate.row, seq: candidate.seq }, sure });
                 open = open.saturating_sub(usize::from(sure));
             }
             open > 0
         })?;
         Ok(rest)
     }
+}
 
-    /// Others may write meanwhile.
-    fn take_rest(&mut self, rest: &[(Hit, bool)]) -> Result<(), Error> {
-        for page in rest.chunks(PAGE) {
-            if page.iter().all(|(_, sure)| *sure) {
-                self.hits.rows.extend(page.iter().map(|(hit, _)| *hit));
-                continue;
-            }
-            let rows: Vec<i64> = page.iter().map(|(hit, _)| hit.row).collect();
-            let mut page = page.iter();
-            self.reader.items(&rows, &mut |head, bytes| {
-                let hit = Hit { row: head.row, seq: head.seq };
-                match page.find(|(found, _)| found.row == head.row) {
-                    Some((found, true)) if found.seq == head.seq => self.hits.rows.push(hit),
-                    _ => drop(test(hit, &head.uid, bytes, self.answer, &mut self.hits)),
-                }
-                !self.hits.are_enough()
-            })?;
-            if self.hits.are_enough() {
-                break;
-            }
+/// An item that the index named, and whether that is the answer.
+struct Named {
+    hit: Hit,
+    sure: bool,
+}
+
+/// Takes what is named as it is where it is sure, else by its bytes. Others may write meanwhile.
+fn take_rest(
+    reader: &Reader,
+    rest: &[Named],
+    answer: &mut Answer,
+    hits: &mut Hits<'_>,
+) -> Result<(), Error> {
+    for page in rest.chunks(PAGE) {
+        if hits.are_enough() {
+            break;
         }
-        Ok(())
+        if page.iter().all(|named| named.sure) {
+            hits.rows.extend(page.iter().map(|named| named.hit));
+            continue;
+        }
+        let rows: Vec<i64> = page.iter().map(|named| named.hit.row).collect();
+        let mut page = page.iter();
+        reader.items(&rows, &mut |head, bytes| {
+            let hit = Hit { row: head.row, seq: head.seq };
+            match page.find(|named| named.hit.row == head.row) {
+                Some(named) if named.sure && named.hit.seq == head.seq => hits.rows.push(hit),
+                _ => drop(test(hit, &head.uid, bytes, answer, hits)),
+            }
+            !hits.are_enough()
+        })?;
     }
+    Ok(())
+}
+
+fn is_in(only: Option<&[i64]>, collection: i64) -> bool {
+    only.is_none_or(|only| only.contains(&collection))
 }
 
 /// Answers a question by testing every item: what [`find`] has to agree with.
@@ -195,7 +265,7 @@ impl<'a> Taking<'a> {
 pub fn walk(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let mut answer = empty_answer(reader, find)?;
     let mut hits = Hits::new(reader, find);
-    scan(reader, &mut answer, &mut hits)?;
+    scan(reader, None, &mut answer, &mut hits)?;
     answer.rows = hits.into_rows();
     cut(&mut answer, find.limit);
     Ok(answer)
@@ -224,9 +294,6 @@ fn cut(answer: &mut Answer, limit: Option<usize>) {
 /// The whole book in stored order needs no card to be read.
 fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<bool, Error> {
     let Some(sort) = find.sort else { return Ok(false) };
-    if !SORT_FIELDS.contains(&sort.field.name) {
-        return Ok(false);
-    }
     let collections = match answer.collection {
         Some(row) => vec![row],
         None => reader.collection_rows(None)?,
@@ -255,8 +322,13 @@ fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<
     Ok(true)
 }
 
-/// Visits every item, a page a transaction.
-fn scan(reader: &Reader, answer: &mut Answer, hits: &mut Hits<'_>) -> Result<(), Error> {
+/// Visits every item, or those `only` of these collections, a page a transaction.
+fn scan(
+    reader: &Reader,
+    only: Option<&[i64]>,
+    answer: &mut Answer,
+    hits: &mut Hits<'_>,
+) -> Result<(), Error> {
     let plain = answer.query == Query::All && hits.sort.is_none();
     let many = if plain { PLACES } else { PAGE };
     let (mut last, mut before) = (0, 0);
@@ -266,7 +338,7 @@ fn scan(reader: &Reader, answer: &mut Answer, hits: &mut Hits<'_>) -> Result<(),
         let args = [Value::Integer(last), Value::Integer(many as i64)];
         answer.explain.visited += reader.rows(sql, &args, &mut |row| {
             last = row.integer(0);
-            if answer.in_collection(row.integer(1)) {
+            if answer.in_collection(row.integer(1)) && is_in(only, row.integer(1)) {
                 page.push(Hit { row: last, seq: row.integer(2) });
             }
             true

@@ -2,7 +2,7 @@
 //! plain walk, with whatever indexes there are.
 
 use crate::book::{Book, Stale, card};
-use larder_format::field::FIELDS;
+use larder_format::field::{FIELDS, Field};
 use larder_query::{Find, Op, Query, Sort, Subject, Test, find, walk};
 use larder_store::{Change, Expect, Reader};
 use proptest::collection::vec;
@@ -260,6 +260,30 @@ fn check(reader: &Reader, asked: &Find) {
     assert_eq!(given, found.rows());
 }
 
+/// Any summary, as text.
+fn summary() -> impl Strategy<Value = String> {
+    let kinds =
+        select(&["exact", "prefix", "suffix", "substring", "sort", "suffix,sort,exact"][..]);
+    let indexed: Vec<&str> = FIELDS.iter().filter(|field| field.indexed).map(|f| f.name).collect();
+    let names = vec!["uid", "full_name", "file_as", "email", "phone", "given_name", "note", "org"];
+    let field = prop_oneof![select(indexed), select(names)];
+    let all = |is: fn(&Field) -> bool| {
+        let fields = FIELDS.iter().filter(move |field| field.indexed && is(field));
+        fields.map(|field| format!("{}:substring", field.name)).collect::<Vec<_>>().join(" ")
+    };
+    let word = prop_oneof![
+        16 => (field, kinds).prop_map(|(field, kinds)| format!("{field}:{kinds}")),
+        2 => Just("phone:phone".to_string()),
+        1 => Just(all(|field| field.words)),
+        1 => Just(all(|_| true)),
+    ];
+    prop_oneof![
+        1 => Just("none".to_string()),
+        1 => Just("default".to_string()),
+        5 => vec(word, 1..12).prop_map(|words| words.join(" ")),
+    ]
+}
+
 fn book(cards: &[String], more: &[String]) -> Book {
     let mut book = Book::of(cards.iter().map(String::as_str));
     book.apply(vec![Change::CreateCollection("work".into(), larder_store::Kind::Contact)]);
@@ -315,12 +339,48 @@ proptest! {
         }
     }
 
+    /// However each collection is indexed, and while it is being indexed otherwise.
+    #[test]
+    fn plan_and_walk_by_any_summary(
+        cards in vec(one_card(), 1..8),
+        more in vec(one_card(), 1..5),
+        edits in vec(one_card(), 1..4),
+        summaries in (summary(), summary(), summary()),
+        step in 1..6usize,
+        asked in vec(asked(), 1..8),
+    ) {
+        let mut book = Book::new();
+        let set = |name: &str, text: &str| Change::SetSummary(name.into(), text.parse().unwrap());
+        for (name, text, cards) in [("contacts", &summaries.0, &cards), ("work", &summaries.1, &more)] {
+            let create = Change::CreateCollection(name.into(), larder_store::Kind::Contact);
+            book.apply(vec![create, set(name, text)]);
+            book.put(name, cards.iter().map(String::as_str));
+        }
+        prop_assert_eq!(book.store.check().unwrap().faults, []);
+        let reader = book.reader();
+        let all = || asked.iter().for_each(|asked| check(&reader, asked));
+        all();
+        book.apply(vec![set("contacts", &summaries.2)]);
+        all();
+        let mut edits = edits.chunks(1);
+        while book.store.refresh_step(step).unwrap().is_some() {
+            all();
+            let name = if step % 2 == 0 { "work" } else { "contacts" };
+            book.put(name, edits.next().unwrap_or_default().iter().map(String::as_str));
+            all();
+        }
+        prop_assert_eq!(book.store.check().unwrap().faults, []);
+    }
+
     #[test]
     fn what_people_type(
         cards in vec(one_card(), 1..6),
         lines in vec(vec(typed(), 0..5), 1..12),
+        summary in prop_oneof![Just("default".to_string()), summary()],
     ) {
-        let book = book(&cards, &[]);
+        let mut book = book(&cards, &cards);
+        book.apply(vec![Change::SetSummary("contacts".into(), summary.parse().unwrap())]);
+        book.store.refresh().unwrap();
         let reader = book.reader();
         for line in lines {
             if let Ok(query) = Query::parse(&line.join(" ")) {

@@ -8,20 +8,28 @@ mod batch;
 mod collections;
 
 use crate::batch::{Applied, Change, Operation, Own};
-use crate::contact::SortKeys;
+use crate::contact::{Derivers, SortKeys};
 use crate::derived;
 use crate::error::{Error, Result, at};
 use crate::store::{Store, immediate};
+use crate::summary::Summary;
 use crate::{Seq, blob, history, identity};
 use batch::Batch;
 use larder_format::contact::same_card;
 use rusqlite::OptionalExtension as _;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a batch found outside the lock: per change, the batch that last changed its item, and what its bytes are
-/// sorted by.
-type Known = HashMap<usize, (Seq, SortKeys)>;
+/// What a batch found outside the lock: per change, what was there before.
+type Known = HashMap<usize, Before>;
+
+/// What an item is sorted by, as long as it was last changed by this batch and its collection has this summary.
+struct Before {
+    seq: Seq,
+    summary: Arc<Summary>,
+    keys: SortKeys,
+}
 
 /// Why a change could not be made: SQLite's word, or our own.
 enum Trouble {
@@ -100,8 +108,9 @@ impl Store {
     fn look_up(&self, changes: &[Change]) -> rusqlite::Result<Known> {
         let mut known = Known::new();
         let mut collections: HashMap<&str, Option<identity::Of>> = HashMap::new();
+        let mut derivers = Derivers::new(&self.deriver);
         for (index, change) in changes.iter().enumerate() {
-            let found: Option<(i64, Seq)> = match change {
+            let found: Option<(i64, Seq, i64)> = match change {
                 Change::Put(put) => {
                     if !collections.contains_key(&*put.collection) {
                         let found = identity::collection(&self.conn, &put.collection)?;
@@ -114,28 +123,38 @@ impl Store {
                 }
                 Change::Remove(handle, _) | Change::Own(Own::Purge(handle)) => self
                     .conn
-                    .prepare_cached("SELECT id, seq FROM item WHERE handle = ?1")?
-                    .query_row([handle.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
+                    .prepare_cached("SELECT id, seq, collection FROM item WHERE handle = ?1")?
+                    .query_row([handle.to_bytes()], three)
                     .optional()?,
                 _ => None,
             };
-            if let Some((id, seq)) = found
+            if let Some((id, seq, collection)) = found
                 && let Some(bytes) = blob::source(&self.conn, id)?
                 && !is_same(change, &bytes)
             {
-                known.insert(index, (seq, self.deriver.sort_of(&bytes)));
+                let deriver = derivers.of(&self.conn, collection)?;
+                let (summary, keys) = (Arc::clone(deriver.summary()), deriver.sort_of(&bytes));
+                known.insert(index, Before { seq, summary, keys });
             }
         }
         Ok(known)
     }
 
-    fn row_and_seq(&self, of: &identity::Of, uid: &str) -> rusqlite::Result<Option<(i64, Seq)>> {
+    fn row_and_seq(
+        &self,
+        of: &identity::Of,
+        uid: &str,
+    ) -> rusqlite::Result<Option<(i64, Seq, i64)>> {
         let Some(row) = identity::row(&self.conn, of, uid)? else { return Ok(None) };
         self.conn
-            .prepare_cached("SELECT id, seq FROM item WHERE id = ?1")?
-            .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))
+            .prepare_cached("SELECT id, seq, collection FROM item WHERE id = ?1")?
+            .query_row([row], three)
             .optional()
     }
+}
+
+fn three(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, Seq, i64)> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
 }
 
 /// The same card again changes nothing, so what it gave needs no parsing.

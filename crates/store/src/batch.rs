@@ -3,6 +3,7 @@
 use crate::contact::Prepared;
 use crate::handle::Handle;
 use crate::history::OperationId;
+use crate::summary::Summary;
 use crate::{Kind, Seq};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,8 +44,12 @@ pub enum Change {
     Put(Put),
     /// Takes an item away; its bytes are kept as a former version. With `Expect::At` only if unchanged since.
     Remove(Handle, Expect),
-    /// Makes a collection for items of a kind. A `Put` makes the one it names, too.
+    /// Makes a collection for items of a kind. A `Put` makes the one it names, too. One of that name that was removed
+    /// comes back, with the summary it had.
     CreateCollection(String, Kind),
+    /// Has a collection indexed in this way. Where it holds items, [`crate::Store::refresh`] then derives all items
+    /// anew, in steps; until that has ended, by whomever, queries scan.
+    SetSummary(String, Summary),
     /// Gives a collection another name; its items keep their handles.
     RenameCollection(String, String),
     /// Takes an empty collection away.

@@ -1,8 +1,9 @@
-//! Collections as readers know them: what their items' names are made from.
+//! Collections as readers know them: what their items' handles are made from, and how they are indexed.
 //!
 //! Making, renaming and removing them is a change like any other and lies in `apply`.
 
 use crate::identity::Of;
+use crate::summary::Summary;
 use rusqlite::Connection;
 use std::sync::Arc;
 
@@ -11,14 +12,17 @@ use std::sync::Arc;
 pub(crate) struct Known {
     pub(crate) of: Of,
     pub(crate) name: Arc<str>,
+    pub(crate) summary: Arc<Summary>,
 }
 
 /// All of them, by row.
 pub(crate) fn all(conn: &Connection) -> rusqlite::Result<Vec<Known>> {
-    conn.prepare_cached("SELECT id, key, name FROM collection WHERE removed = 0 ORDER BY id")?
+    let sql = "SELECT id, key, name, summary FROM collection WHERE removed = 0 ORDER BY id";
+    conn.prepare_cached(sql)?
         .query_map([], |row| {
             let of = Of { id: row.get(0)?, key: row.get(1)? };
-            Ok(Known { of, name: row.get(2)? })
+            let summary = Summary::of_stored(row.get_ref(3)?.as_str()?);
+            Ok(Known { of, name: row.get(2)?, summary })
         })?
         .collect()
 }

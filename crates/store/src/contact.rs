@@ -4,35 +4,21 @@
 //! here are part of the fingerprint: change them and the stored fingerprints must change, too.
 
 use crate::index::{Terms, term};
+use crate::summary::{IndexKind, Summary};
 use larder_format::collate::Collator;
 use larder_format::contact::{Contact, Problem};
-use larder_format::field::{FIELDS, Field, Kind as FieldKind, field};
+use larder_format::field::{FIELDS, Field, Kind as FieldKind};
 use larder_format::fold::{FOLD_VERSION, digits, fold, words};
 use larder_format::phone::number_part;
+use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Entries;
+use std::mem;
 use std::sync::{Arc, LazyLock};
 
 /// How many characters of a word's beginning are kept: longer ones are found by their trigrams.
 pub const WORD_LETTERS: usize = 2;
-/// Fields whose values are indexed whole, for equality and beginnings. Of the others only the presence is
-/// noted; their text is found by its trigrams.
-pub const VALUE_FIELDS: &[&str] = &[
-    "uid",
-    "file_as",
-    "full_name",
-    "given_name",
-    "family_name",
-    "nickname",
-    "email",
-    "phone",
-    "org",
-    "categories",
-];
-/// Fields whose values are indexed from their end, too.
-pub const SUFFIX_FIELDS: &[&str] =
-    &["full_name", "given_name", "family_name", "nickname", "email", "phone"];
-/// Fields whose sort keys are stored.
-pub const SORT_FIELDS: &[&str] = &["file_as", "full_name"];
 /// Items with more folded text than this are always candidates instead of being indexed as text.
 const TEXT_LIMIT: usize = 64 << 10;
 /// And so are items with more terms than this, trigrams aside.
@@ -41,7 +27,7 @@ const TERMS_LIMIT: usize = 4096;
 const SORT_LETTERS: usize = 512;
 /// ...and cut to this many bytes, so that a place in an order fits into a chunk of the index.
 const SORT_BYTES: usize = 1000;
-/// The version of the rules in this module.
+/// The version of the rules in this module, and of the default summary.
 const RULES: u32 = 5;
 /// Texts whose folds tell one version of folding, and of the Unicode tables behind it, from another: marks,
 /// case, scripts, and letters that came late.
@@ -58,10 +44,17 @@ const PROBES: &[&str] = &[
     "a\0b \u{fffe}\u{ffff}",
 ];
 
-/// Derives index rows; cheap to clone, shared by threads.
+/// Derives index rows as a summary wants them; cheap to clone, shared by threads.
 #[derive(Debug, Clone)]
 pub struct Deriver {
     collator: Arc<Collator>,
+    summary: Arc<Summary>,
+}
+
+/// The derivers of a store's collections, each with its summary, which is read when it is first asked for.
+pub(crate) struct Derivers<'a> {
+    base: &'a Deriver,
+    of: HashMap<i64, Deriver>,
 }
 
 /// An item's bytes with what was derived from them.
@@ -69,6 +62,8 @@ pub struct Deriver {
 pub struct Prepared {
     pub(crate) bytes: Vec<u8>,
     pub(crate) entry: Entry,
+    /// By which summary the entry was derived.
+    summary: Arc<Summary>,
     uid: Option<String>,
 }
 
@@ -97,10 +92,28 @@ impl Prepared {
 }
 
 impl Deriver {
-    /// A deriver whose sort keys follow the order of `locale` (`sv`, `de_DE.UTF-8`, ...).
+    /// A deriver whose sort keys follow the order of `locale` (`sv`, `de_DE.UTF-8`, ...), with the default summary.
     #[must_use]
     pub fn new(locale: &str) -> Deriver {
-        Deriver { collator: Arc::new(Collator::new(locale)) }
+        let (collator, summary) = (Arc::new(Collator::new(locale)), Summary::shared_default());
+        Deriver { collator, summary }
+    }
+
+    /// The same deriver for items that have this summary.
+    #[must_use]
+    pub fn with(&self, summary: Arc<Summary>) -> Deriver {
+        Deriver { collator: Arc::clone(&self.collator), summary }
+    }
+
+    /// By which summary it derives.
+    #[must_use]
+    pub fn summary(&self) -> &Arc<Summary> {
+        &self.summary
+    }
+
+    /// Does it derive by this summary?
+    pub(crate) fn is_of(&self, summary: &Arc<Summary>) -> bool {
+        Arc::ptr_eq(&self.summary, summary) || self.summary == *summary
     }
 
     /// Reads a card and derives its rows. The problems are warnings; bytes that are no contact are given
@@ -115,7 +128,17 @@ impl Deriver {
         }
         let (entry, uid, problems) = (self.entry(&card), card.uid(), card.problems().to_vec());
         drop(card);
-        Ok((Prepared { bytes, entry, uid }, problems))
+        let summary = Arc::clone(&self.summary);
+        Ok((Prepared { bytes, entry, summary, uid }, problems))
+    }
+
+    /// What was derived, if it was by this deriver's summary; else it is derived again.
+    pub(crate) fn entry_for(&self, prepared: &mut Prepared) -> Entry {
+        if self.is_of(&prepared.summary) {
+            mem::take(&mut prepared.entry)
+        } else {
+            self.entry_of(&prepared.bytes)
+        }
     }
 
     /// The entry for these bytes, whatever they are: what is already stored is indexed as it is.
@@ -132,7 +155,7 @@ impl Deriver {
     #[must_use]
     pub fn stored(&self, bytes: Vec<u8>) -> Prepared {
         let entry = self.entry_of(&bytes);
-        Prepared { bytes, entry, uid: None }
+        Prepared { bytes, entry, summary: Arc::clone(&self.summary), uid: None }
     }
 
     /// With what the text set is filled.
@@ -156,7 +179,7 @@ impl Deriver {
     fn entry(&self, card: &Contact<'_>) -> Entry {
         let mut found = Found::default();
         for field in FIELDS.iter().filter(|field| field.indexed) {
-            found.add(field, card.values(field));
+            found.add(field, &self.summary, card.values(field));
         }
         Entry { terms: found.terms(), sort: self.sort(card) }
     }
@@ -165,7 +188,33 @@ impl Deriver {
         let key = |field: &'static Field| {
             (field.id, self.sort_key(&card.first(field).unwrap_or_default()))
         };
-        SORT_FIELDS.iter().filter_map(|name| field(name)).map(key).collect()
+        self.summary.fields(IndexKind::Sort).map(key).collect()
+    }
+}
+
+impl<'a> Derivers<'a> {
+    pub(crate) fn new(base: &'a Deriver) -> Derivers<'a> {
+        Derivers { base, of: HashMap::new() }
+    }
+
+    /// That of the collection in this row.
+    pub(crate) fn of(&mut self, conn: &Connection, collection: i64) -> rusqlite::Result<&Deriver> {
+        match self.of.entry(collection) {
+            Entries::Occupied(known) => Ok(known.into_mut()),
+            Entries::Vacant(new) => {
+                let summary: Option<String> = conn
+                    .prepare_cached("SELECT summary FROM collection WHERE id = ?1")?
+                    .query_row([collection], |row| row.get(0))
+                    .optional()?;
+                let summary = Summary::of_stored(&summary.unwrap_or_default());
+                Ok(new.insert(self.base.with(summary)))
+            }
+        }
+    }
+
+    /// Summaries have changed.
+    pub(crate) fn forget(&mut self) {
+        self.of.clear();
     }
 }
 
@@ -183,54 +232,69 @@ struct Found {
 }
 
 impl Found {
-    fn add(&mut self, field: &Field, values: Vec<String>) {
+    fn add(&mut self, field: &Field, summary: &Summary, values: Vec<String>) {
         if !values.is_empty() {
             self.terms.push(term::value(field.id, ""));
         }
-        let whole = VALUE_FIELDS.contains(&field.name);
-        let end = SUFFIX_FIELDS.contains(&field.name);
+        if !summary.finds(field) {
+            return;
+        }
         for value in values {
-            if self.large {
-                return;
-            }
-            if self.size + value.len() > TEXT_LIMIT {
+            if self.large || self.size + value.len() > TEXT_LIMIT {
                 self.large = true;
                 return;
             }
             let folded = fold(&value);
-            if whole && !folded.is_empty() {
+            if summary.has(field, IndexKind::Value) && !folded.is_empty() {
                 self.terms.push(term::value(field.id, &folded));
                 self.cut |= folded.len() > term::VALUE_LIMIT;
             }
-            if end && !folded.is_empty() {
+            if summary.has(field, IndexKind::Suffix) && !folded.is_empty() {
                 self.terms.push(term::suffix(field.id, &folded));
             }
-            if field.words {
-                let beginnings = words(&folded).map(|word| beginning(word, WORD_LETTERS));
-                self.terms.extend(beginnings.map(term::word));
-            }
-            if field.kind == FieldKind::Phone {
+            if summary.has(field, IndexKind::Phone) {
                 self.terms.push(match number_part(&value) {
                     Some(number) => term::phone(field.id, &digits(number)),
                     None => term::odd_phone(field.id),
                 });
-                self.add_text(&digits(&folded));
             }
-            self.add_text(&folded);
+            self.count(&folded);
+            if summary.has(field, IndexKind::Substring) {
+                self.add_text(field, &folded);
+            }
+            self.large |= self.terms.len() > 2 * TERMS_LIMIT;
         }
     }
 
-    fn add_text(&mut self, text: &str) {
+    /// The parts of a folded value: the beginnings of its words, and trigrams.
+    fn add_text(&mut self, field: &Field, folded: &str) {
+        if field.words {
+            let beginnings = words(folded).map(|word| beginning(word, WORD_LETTERS));
+            self.terms.extend(beginnings.map(term::word));
+        }
+        if field.kind == FieldKind::Phone {
+            let digits = digits(folded);
+            self.count(&digits);
+            self.add_trigrams(&digits);
+        }
+        self.add_trigrams(folded);
+    }
+
+    fn count(&mut self, text: &str) {
         self.size += text.len();
-        self.large |= self.size > TEXT_LIMIT || self.terms.len() > 2 * TERMS_LIMIT;
-        if !self.large {
-            let (mut a, mut b) = ('\0', '\0');
-            for (at, c) in text.chars().enumerate() {
-                if at >= 2 {
-                    self.trigrams.push(term::pack([a, b, c]));
-                }
-                (a, b) = (b, c);
+        self.large |= self.size > TEXT_LIMIT;
+    }
+
+    fn add_trigrams(&mut self, text: &str) {
+        if self.large {
+            return;
+        }
+        let (mut a, mut b) = ('\0', '\0');
+        for (at, c) in text.chars().enumerate() {
+            if at >= 2 {
+                self.trigrams.push(term::pack([a, b, c]));
             }
+            (a, b) = (b, c);
         }
     }
 

@@ -4,16 +4,18 @@
 //! that this program would fill it with; while it is being refilled `meta` says how far that has come.
 
 use crate::Seq;
-use crate::contact::{Deriver, Entry, SortKeys};
+use crate::contact::{Deriver, Derivers, Entry, SortKeys};
 use crate::error::{Result, at};
 use crate::index::term::{self, Sign};
 use crate::index::{self, Gathered, Terms};
 use crate::store::{Store, meta};
+use crate::summary::Summary;
 use crate::{blob, history};
 use rusqlite::{Connection, OptionalExtension as _, Transaction};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::mem;
+use std::sync::Arc;
 
 /// Items re-derived in one transaction of a rebuild: short enough to let others in between.
 const STEP: usize = 500;
@@ -122,6 +124,15 @@ impl Rows {
         Ok(Rows { text: Gathered::default(), sort: BTreeMap::new(), text_to, sort_to })
     }
 
+    /// Nothing of this set is to be used, or kept, from this batch on: it is to be filled anew.
+    pub(crate) fn give_up(&mut self, tx: &Transaction<'_>, set: IndexSet) -> rusqlite::Result<()> {
+        match set {
+            IndexSet::Text => (self.text, self.text_to) = (Gathered::default(), 0),
+            IndexSet::Sort => self.sort_to = 0,
+        }
+        set.set_state(tx, "empty")
+    }
+
     /// Was anything said of this item before?
     pub(crate) fn has(&self, item: i64) -> bool {
         self.sort.contains_key(&item)
@@ -195,19 +206,28 @@ impl Store {
         }
     }
 
-    /// Refills the sets that another version or locale made, or that a rebuild left unfinished, in steps
+    /// Refills the sets that another version, locale or summary made, or that a rebuild left unfinished, in steps
     /// that let other writers in between. Returns how many items were derived again.
     pub fn refresh(&mut self) -> Result<u64> {
         let mut derived = 0;
-        for set in IndexSet::ALL {
-            while !self.usable(set)? {
-                derived += self.rebuild_step(set)?;
-            }
+        while let Some(more) = self.refresh_step(STEP)? {
+            derived += more;
         }
         if derived > 0 {
             self.merge_segments()?;
         }
         Ok(derived)
+    }
+
+    /// One step of a refresh, of so many items: the lock is taken and let go. Returns how many were derived again;
+    /// `None`: all sets are whole.
+    pub fn refresh_step(&mut self, items: usize) -> Result<Option<u64>> {
+        for set in IndexSet::ALL {
+            if !self.usable(set)? {
+                return self.rebuild_step(set, items).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// Drops and refills all derived tables.
@@ -227,7 +247,7 @@ impl Store {
 
     /// Derives the next items of a set anew. Parsing is done before the lock is taken; an item that
     /// changed in between is derived again under it.
-    fn rebuild_step(&mut self, set: IndexSet) -> Result<u64> {
+    fn rebuild_step(&mut self, set: IndexSet, items: usize) -> Result<u64> {
         self.writable()?;
         let path = self.path.clone();
         let fingerprint = set.fingerprint(&self.deriver);
@@ -235,7 +255,7 @@ impl Store {
         let state = set.state(&self.conn).map_err(at(&path))?.unwrap_or_default();
         let last = progress(&state, &fingerprint);
         let page = match last {
-            Some(last) => self.derive_after(last, STEP).map_err(at(&path))?,
+            Some(last) => self.derive_after(last, items).map_err(at(&path))?,
             None => Vec::new(),
         };
         let lock = self.locks.acquire()?;
@@ -254,9 +274,10 @@ impl Store {
             fill(&tx, set, &self.deriver, &page)?;
             // What came while this waited for the lock was left to the rebuild. A few are derived under it: who writes
             // all the time would keep the rebuild from ever ending.
-            let last = page.last().map_or(last, |(id, ..)| *id);
-            let mut rest = self.derive_after(last, GAP + 1)?;
-            if rest.len() > GAP {
+            let last = page.last().map_or(last, |one| one.id);
+            let gap = GAP.min(items);
+            let mut rest = self.derive_after(last, gap + 1)?;
+            if rest.len() > gap {
                 rest.clear();
                 set.set_state(&tx, &format!("rebuilding {last} {fingerprint}"))?;
             } else {
@@ -272,19 +293,30 @@ impl Store {
     }
 
     /// The next items behind row `last`, `limit` at most, with what they give.
-    fn derive_after(&self, last: i64, limit: usize) -> rusqlite::Result<Vec<(i64, Seq, Entry)>> {
-        let mut select = self
-            .conn
-            .prepare_cached("SELECT id, seq FROM item WHERE id > ?1 ORDER BY id LIMIT ?2")?;
+    fn derive_after(&self, last: i64, limit: usize) -> rusqlite::Result<Vec<One>> {
+        let mut select = self.conn.prepare_cached(
+            "SELECT id, seq, collection FROM item WHERE id > ?1 ORDER BY id LIMIT ?2",
+        )?;
         let heads = select
-            .query_map((last, limit as i64), |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<Vec<(i64, Seq)>>>()?;
-        let derive = |(id, seq)| {
+            .query_map((last, limit as i64), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .collect::<rusqlite::Result<Vec<(i64, Seq, i64)>>>()?;
+        let mut derivers = Derivers::new(&self.deriver);
+        let derive = |(id, seq, collection)| {
+            let deriver = derivers.of(&self.conn, collection)?;
             let bytes = blob::source(&self.conn, id)?.unwrap_or_default();
-            Ok((id, seq, self.deriver.entry_of(&bytes)))
+            let (summary, entry) = (Arc::clone(deriver.summary()), deriver.entry_of(&bytes));
+            Ok(One { id, seq, summary, entry })
         };
         heads.into_iter().map(derive).collect()
     }
+}
+
+/// What an item gives, as long as it was last changed by this batch and its collection has this summary.
+struct One {
+    id: i64,
+    seq: Seq,
+    summary: Arc<Summary>,
+    entry: Entry,
 }
 
 /// Takes away what nobody can use, so that nothing of it is left behind: sets that another program has filled, or
@@ -310,20 +342,20 @@ fn fill(
     tx: &Transaction<'_>,
     set: IndexSet,
     deriver: &Deriver,
-    page: &[(i64, Seq, Entry)],
+    page: &[One],
 ) -> rusqlite::Result<()> {
-    let mut gathered = Gathered::default();
-    for (id, seq, entry) in page {
+    let (mut gathered, mut derivers) = (Gathered::default(), Derivers::new(deriver));
+    for One { id, seq, summary, entry } in page {
         let now: Option<(Seq, i64)> = tx
             .prepare_cached("SELECT seq, collection FROM item WHERE id = ?1")?
             .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        let (entry, collection) = match now {
-            None => continue,
-            Some((now, collection)) if now == *seq => (entry.clone(), collection),
-            Some((_, collection)) => {
-                (deriver.entry_of(&blob::source(tx, *id)?.unwrap_or_default()), collection)
-            }
+        let Some((now, collection)) = now else { continue };
+        let deriver = derivers.of(tx, collection)?;
+        let entry = if now == *seq && deriver.is_of(summary) {
+            entry.clone()
+        } else {
+            deriver.entry_of(&blob::source(tx, *id)?.unwrap_or_default())
         };
         gathered.put(*id, terms_of(set, entry, collection));
     }
@@ -376,11 +408,12 @@ pub(crate) fn expected_digests(
     conn: &Connection,
     deriver: &Deriver,
 ) -> rusqlite::Result<[Digest; 2]> {
-    let mut digests = [Digest::default(); 2];
+    let (mut digests, mut derivers) = ([Digest::default(); 2], Derivers::new(deriver));
     let mut select = conn.prepare("SELECT id, collection FROM item ORDER BY id")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (item, collection): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let deriver = derivers.of(conn, collection)?;
         let entry = deriver.entry_of(&blob::source(conn, item)?.unwrap_or_default());
         for (set, digest) in IndexSet::ALL.into_iter().zip(&mut digests) {
             terms_of(set, entry.clone(), collection).each(&mut |term| digest.add((term, item)));

@@ -51,6 +51,16 @@ pub enum Error {
         /// The newest version known here, as `major.minor`.
         known: String,
     },
+    /// An older version made the store, and nobody has opened it for writing since.
+    #[error("{path} has schema {major}.{minor}, and is migrated when it is opened for writing")]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Major version found.
+        major: i64,
+        /// Minor version found.
+        minor: i64,
+    },
     /// The store may be read but not written: a newer minor version made it.
     #[error("{path} was made by a newer larder (schema {minor}) and can only be read by this one")]
     ReadOnly {
@@ -142,7 +152,7 @@ pub enum Error {
         id: i64,
     },
     /// A collection is no longer what the operation left.
-    #[error("operation {id} was not undone: the collection {name:?} was renamed or removed since")]
+    #[error("operation {id} was not undone: the collection {name:?} was changed or removed since")]
     CollectionChanged {
         /// The operation.
         id: i64,

@@ -39,7 +39,7 @@ pub(crate) const HEAD: &str = "i.id, i.handle, i.kind, i.collection, i.uid, i.de
 /// An order of items that is kept.
 #[derive(Debug, Clone)]
 pub struct Order {
-    /// The number of one of the fields of [`crate::SORT_FIELDS`].
+    /// The number of a field that the collections' summaries sort by.
     pub field: u16,
     /// The rows of the collections whose items are in it.
     pub collections: Vec<i64>,
@@ -137,6 +137,16 @@ pub(crate) struct Remembered {
     /// The segments of the sets that are whole and of this program's making.
     text: Option<Vec<Segment>>,
     sort: Option<Vec<Segment>>,
+}
+
+impl Remembered {
+    /// Where an order is; `None` where it is not kept for all of its collections.
+    fn segments_of(&self, order: &Order) -> Option<&[Segment]> {
+        let mut mine =
+            self.collections.iter().filter(|known| order.collections.contains(&known.of.id));
+        let kept = mine.all(|known| known.summary.sorts_by(order.field));
+        self.sort.as_deref().filter(|_| kept)
+    }
 }
 
 /// While it lives, its reader sees the store as it was when the first of its calls was made, and each call costs less.
@@ -354,7 +364,7 @@ impl Reader {
         let run = || -> rusqlite::Result<Option<Vec<Place>>> {
             let (tx, _snapshot) = (&self.conn, self.hold()?);
             let remembered = self.remembered()?;
-            let Some(segments) = &remembered.sort else { return Ok(None) };
+            let Some(segments) = remembered.segments_of(order) else { return Ok(None) };
             let mut seq = tx.prepare_cached("SELECT seq FROM item WHERE id = ?1")?;
             let mut places = Vec::new();
             order.orders().walk(tx, segments, after, order.backwards, &mut |place, until| {
@@ -379,7 +389,7 @@ impl Reader {
         let run = || -> rusqlite::Result<Option<(u64, u64)>> {
             let (tx, _snapshot) = (&self.conn, self.hold()?);
             let remembered = self.remembered()?;
-            let Some(segments) = &remembered.sort else { return Ok(None) };
+            let Some(segments) = remembered.segments_of(order) else { return Ok(None) };
             let orders = order.orders();
             Ok(Some((orders.before(tx, segments, key)?, orders.total(tx, segments)?)))
         };

@@ -14,6 +14,7 @@
 //! | `lock` | the fair write lock, and the bell that rings after a commit |
 //! | `schema` | the schema in prose and SQL, versions, migrations |
 //! | `batch`, `apply` | changes, and the one function that writes them |
+//! | `summary` | which fields of a collection are indexed, and how |
 //! | `contact` | what is derived from a contact's bytes, for the indexes |
 //! | `derived` | fingerprints of derived data; filling, rebuilding, digesting it |
 //! | `reader`, `items`, `changes` | reading, items by every way to them, and what changed since a cursor |
@@ -42,15 +43,14 @@ mod purge;
 mod reader;
 mod schema;
 mod store;
+mod summary;
 mod undo;
 
 pub use crate::backup::Restored;
 pub use crate::batch::{Applied, Change, Expect, Operation, Outcome, Put};
 pub use crate::changes::{Cursor, News, NewsKind};
 pub use crate::check::{Fault, Report};
-pub use crate::contact::{
-    Deriver, Prepared, SORT_FIELDS, SUFFIX_FIELDS, VALUE_FIELDS, WORD_LETTERS,
-};
+pub use crate::contact::{Deriver, Prepared, WORD_LETTERS};
 pub use crate::derived::IndexSet;
 pub use crate::directory::Directory;
 pub use crate::error::{Error, Result};
@@ -60,6 +60,7 @@ pub use crate::items::{Candidate, Found, ItemHead, Order, Snapshot};
 pub use crate::purge::Purged;
 pub use crate::reader::{Collection, Reader, Row, Value};
 pub use crate::store::{Options, Store};
+pub use crate::summary::{IndexKind, Summary, SummaryError};
 pub use crate::undo::{Conflict, Undo};
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by a clock.

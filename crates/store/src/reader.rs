@@ -9,8 +9,10 @@ use crate::directory::Directory;
 use crate::error::{Error, Result, at, file};
 use crate::handle::{Handle, HandlePrefix};
 use crate::items::{HEAD, ItemHead, Remembered, head};
+use crate::schema::{self, Standing};
 use crate::store::{check_sqlite, connect, locale_of};
-use crate::{Kind, blob, identity, schema};
+use crate::summary::Summary;
+use crate::{Kind, blob, identity};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
 use std::cell::RefCell;
@@ -37,6 +39,8 @@ pub struct Collection {
     pub kind: Kind,
     /// How many items it holds.
     pub items: u64,
+    /// How they are indexed.
+    pub summary: Arc<Summary>,
 }
 
 /// A value that is bound to a query's SQL.
@@ -85,6 +89,9 @@ impl Row<'_> {
 
 impl Reader {
     /// Opens the store in `dir`, which stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::Older`] where an older version made it: who opens it for writing migrates it.
     pub fn open(dir: &Path) -> Result<Reader> {
         check_sqlite()?;
         let directory = Directory::new(dir);
@@ -93,7 +100,11 @@ impl Reader {
         // SQLite only says that it could not open the file; the system says why.
         std::fs::File::open(&path).map_err(file(&path))?;
         let conn = connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(at(&path))?;
-        if schema::standing(&conn, &path)? == schema::Standing::Empty {
+        let standing = schema::standing(&conn, &path)?;
+        if let Standing::Older(major, minor) = standing {
+            return Err(Error::Older { path, major, minor });
+        }
+        if standing == Standing::Empty {
             directory.must_not_be_emptied()?;
             return Err(Error::NoStore { dir: dir.to_path_buf() });
         }
@@ -144,13 +155,25 @@ impl Reader {
         run().map_err(at(&self.path))
     }
 
+    /// The rows of all collections, with what each has an index of. For what is looked up next that holds within the
+    /// same [`Reader::snapshot`].
+    pub fn summaries(&self) -> Result<Vec<(i64, Arc<Summary>)>> {
+        let run = || -> rusqlite::Result<Vec<(i64, Arc<Summary>)>> {
+            let _snapshot = self.hold()?;
+            let known = self.remembered()?;
+            let summaries = known.collections.iter();
+            Ok(summaries.map(|known| (known.of.id, Arc::clone(&known.summary))).collect())
+        };
+        run().map_err(at(&self.path))
+    }
+
     /// All collections, by name.
     pub fn collections(&self) -> Result<Vec<Collection>> {
         let run = || -> rusqlite::Result<Vec<Collection>> {
             self.conn
                 .prepare_cached(
                     "SELECT c.id, c.name, c.family,
-                            (SELECT count(*) FROM item i WHERE i.collection = c.id)
+                            (SELECT count(*) FROM item i WHERE i.collection = c.id), c.summary
                      FROM collection c WHERE c.removed = 0 ORDER BY c.name",
                 )?
                 .query_map([], |row| {
@@ -159,6 +182,7 @@ impl Reader {
                         name: row.get(1)?,
                         kind: Kind::from_number(row.get(2)?).unwrap_or(Kind::Contact),
                         items: row.get::<_, i64>(3)?.unsigned_abs(),
+                        summary: Summary::of_stored(row.get_ref(4)?.as_str()?),
                     })
                 })?
                 .collect()

@@ -2,7 +2,7 @@
 //!
 //! `user_version` is 1000 x major + minor. A newer minor version only adds, so an older program may read
 //! it; a newer major version is refused. Version 1.1 has the inverted index in place of tables that 1.0 had for each
-//! kind of look-up, and no index of UIDs; all that follows:
+//! kind of look-up, and no index of UIDs; 1.2 has the summaries of collections; all that follows:
 //!
 //! **What is the truth**
 //!
@@ -12,7 +12,8 @@
 //!   much they take. `rewrite`: there after a purge until the file was rewritten without what was purged. `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
 //! * `collection`: a named set of items of one family (1: contacts). `key` is made from the first name
 //!   and stays when the name changes; handles are made from it. A removed collection stays as a row,
-//!   for undo. `seq` is its last change.
+//!   for undo. `seq` is its last change. `summary` says which fields are indexed and how, as `summary` writes it; empty:
+//!   as is the default.
 //! * `item`: one row an item; what exists now is its own log, by `(seq, ordinal)`: the batch that last
 //!   changed it and its place in that batch. `kind`: 1 contact. `derived_uid`: 1 where the bytes name no
 //!   UID, or one that another item had first. `handle`: eight bytes, see `handle`; by way of it an item is found by
@@ -47,7 +48,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x4c72_6472;
 /// The newest major version known here.
 pub(crate) const MAJOR: i64 = 1;
 /// The newest minor version known here.
-pub(crate) const MINOR: i64 = 1;
+pub(crate) const MINOR: i64 = 2;
 
 const TRUTH: &str = "
 CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
@@ -140,6 +141,12 @@ CREATE TABLE idx_fence(
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// What 1.2 brought: a summary for each collection, and what it was before.
+const SUMMARIES: &str = "
+ALTER TABLE collection ADD COLUMN summary TEXT NOT NULL DEFAULT '';
+ALTER TABLE collection_former ADD COLUMN summary TEXT NOT NULL DEFAULT '';
+";
+
 /// A step from one version to the next. It runs in one transaction, after a backup.
 pub(crate) struct Migration {
     /// The version it starts from.
@@ -151,8 +158,10 @@ pub(crate) struct Migration {
 }
 
 /// All steps, oldest first.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { from: (1, 0), to: (1, 1), sql: &[FROM_1_0, INDEX] }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { from: (1, 0), to: (1, 1), sql: &[FROM_1_0, INDEX] },
+    Migration { from: (1, 1), to: (1, 2), sql: &[SUMMARIES] },
+];
 
 /// What is derived is derived anew.
 const FROM_1_0: &str = "
@@ -205,6 +214,7 @@ pub(crate) fn standing(conn: &Connection, path: &Path) -> Result<Standing> {
 pub(crate) fn create(conn: &Connection, locale: &str) -> rusqlite::Result<()> {
     conn.execute_batch(TRUTH)?;
     conn.execute_batch(INDEX)?;
+    conn.execute_batch(SUMMARIES)?;
     for (key, value) in [("seq", 0), ("items", 0), ("oldest", 1), ("former_bytes", 0)] {
         conn.execute("INSERT INTO meta VALUES(?1, ?2)", (key, value))?;
     }

@@ -6,9 +6,10 @@ use crate::error::{Error, Result, at};
 use crate::lock::{Locks, WriteLock};
 use crate::reader::Reader;
 use crate::schema::{self, Standing};
+use crate::summary::Summary;
 use crate::{Seq, derived};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
 /// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
@@ -86,10 +87,22 @@ impl Store {
         &self.directory
     }
 
-    /// What derives index rows from bytes in this store's locale.
+    /// What derives index rows from bytes in this store's locale, by the default summary.
     #[must_use]
     pub fn deriver(&self) -> &Deriver {
         &self.deriver
+    }
+
+    /// The same for the items of this collection, by its summary. What another summary gave is derived again when it is
+    /// written, so this only saves time.
+    pub fn deriver_for(&self, collection: &str) -> Result<Deriver> {
+        let sql = "SELECT summary FROM collection WHERE name = ?1 AND removed = 0";
+        let summary: Option<String> = self
+            .conn
+            .prepare_cached(sql)
+            .and_then(|mut select| select.query_row([collection], |row| row.get(0)).optional())
+            .map_err(at(&self.path))?;
+        Ok(self.deriver.with(Summary::of_stored(&summary.unwrap_or_default())))
     }
 
     /// A reader of this store.

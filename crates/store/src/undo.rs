@@ -8,6 +8,7 @@ use crate::error::{Error, Result, at};
 use crate::handle::Handle;
 use crate::history::{self, OPERATION, OperationId, OperationRow, PURGE, operation_row};
 use crate::store::{Store, meta};
+use crate::summary::Summary;
 use crate::{Seq, blob};
 use rusqlite::OptionalExtension as _;
 use std::mem;
@@ -76,7 +77,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Forgotten`] where former versions are no longer kept, [`Error::Purged`], [`Error::AlreadyUndone`],
-    /// [`Error::NoOperation`]; [`Error::CollectionChanged`] where a collection was renamed or removed since,
+    /// [`Error::NoOperation`]; [`Error::CollectionChanged`] where a collection was renamed, indexed otherwise or removed since,
     /// [`Error::CollectionExists`] where another has the name of one that has to come back.
     pub fn undo(&mut self, id: OperationId, at: i64) -> Result<Undo> {
         self.writable()?;
@@ -296,15 +297,16 @@ impl Store {
     }
 
     fn put_of(&self, state: State, expect: Expect) -> rusqlite::Result<Change> {
-        let name: String = self
+        let (name, summary): (String, String) = self
             .conn
-            .prepare_cached("SELECT name FROM collection WHERE id = ?1")?
-            .query_row([state.collection], |row| row.get(0))?;
+            .prepare_cached("SELECT name, summary FROM collection WHERE id = ?1")?
+            .query_row([state.collection], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let deriver = self.deriver.with(Summary::of_stored(&summary));
         Ok(Change::Put(Put {
             collection: Arc::from(name),
             uid: state.uid,
             derived_uid: state.derived_uid,
-            prepared: self.deriver.stored(state.bytes),
+            prepared: deriver.stored(state.bytes),
             expect,
         }))
     }
@@ -352,30 +354,38 @@ impl Store {
     }
 
     /// What to do to collections before the items are put back: those that the items were in, and those that
-    /// the operation renamed or removed, the newest change first. Fails where one was renamed or removed since.
+    /// the operation renamed, indexed otherwise or removed, the newest change first. Fails where one was changed in
+    /// that respect since.
     fn collections_before(&self, id: OperationId) -> Result<Vec<Change>> {
         let mut changes = self.collections_of_items(id).map_err(at(&self.path))?;
         for changed in self.collections_changed(id).map_err(at(&self.path))? {
             let left = self.collection_left(id, &changed).map_err(at(&self.path))?;
-            let Changed { collection, was, is, is_removed } = changed;
+            let Changed { collection, was, is } = changed;
             let Some(was) = was else {
                 // Empty, it may have the name that another one is to get back; else it waits for its items.
-                if !is_removed {
-                    changes.push(Change::RemoveCollection(is));
+                if !is.removed {
+                    changes.push(Change::RemoveCollection(is.name));
                 }
                 continue;
             };
-            if was == is && !is_removed {
-                continue;
+            let moved =
+                (was.name != left.name || left.removed) && (was.name != is.name || is.removed);
+            let indexed = was.summary != left.summary && was.summary != is.summary;
+            if (moved && (&left.name, left.removed) != (&is.name, is.removed))
+                || (indexed && (left.summary != is.summary || left.removed != is.removed))
+            {
+                return Err(Error::CollectionChanged { id, name: left.name });
             }
-            if left != (is.clone(), is_removed) {
-                return Err(Error::CollectionChanged { id, name: left.0 });
-            }
-            if is_removed {
+            let name = if moved { was.name } else { is.name.clone() };
+            if moved && is.removed {
                 changes.push(Change::Own(Own::RestoreCollection(collection)));
             }
-            if was != is {
-                changes.push(Change::RenameCollection(is, was));
+            if name != is.name {
+                changes.push(Change::RenameCollection(is.name, name.clone()));
+            }
+            if indexed {
+                let summary = Summary::of_stored(&was.summary);
+                changes.push(Change::SetSummary(name, summary.as_ref().clone()));
             }
         }
         Ok(changes)
@@ -394,44 +404,43 @@ impl Store {
             .collect()
     }
 
-    /// The name that the operation left a collection, and whether it left it removed: what the next one found,
-    /// else what is so now.
-    fn collection_left(
-        &self,
-        id: OperationId,
-        changed: &Changed,
-    ) -> rusqlite::Result<(String, bool)> {
+    /// What the operation left of a collection: what the next one found, else what is so now.
+    fn collection_left(&self, id: OperationId, changed: &Changed) -> rusqlite::Result<Look> {
         let next = self
             .conn
             .prepare_cached(
-                "SELECT f.name, f.removed FROM collection_former f
+                "SELECT f.name, f.removed, f.summary FROM collection_former f
                  WHERE f.collection = ?2 AND f.seq >
                    (SELECT max(mine.seq) FROM collection_former mine JOIN batch b ON b.seq = mine.seq
                     WHERE mine.collection = ?2 AND b.operation = ?1)
                  ORDER BY f.seq, f.ordinal LIMIT 1",
             )?
-            .query_row((id, changed.collection), |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_row((id, changed.collection), |row| {
+                Ok(Look { name: row.get(0)?, removed: row.get(1)?, summary: row.get(2)? })
+            })
             .optional()?;
-        Ok(next.unwrap_or_else(|| (changed.is.clone(), changed.is_removed)))
+        Ok(next.unwrap_or_else(|| changed.is.clone()))
     }
 
     /// The collections that were not there before the operation: to be taken away after their items.
     fn collections_after(&self, id: OperationId) -> rusqlite::Result<Vec<Change>> {
         let changed = self.collections_changed(id)?.into_iter();
-        let made = changed.filter(|changed| changed.was.is_none() && !changed.is_removed);
-        Ok(made.map(|made| Change::RemoveCollection(made.is)).collect())
+        let made = changed.filter(|changed| changed.was.is_none() && !changed.is.removed);
+        Ok(made.map(|made| Change::RemoveCollection(made.is.name)).collect())
     }
 
     fn collections_changed(&self, id: OperationId) -> rusqlite::Result<Vec<Changed>> {
         let mut select = self.conn.prepare_cached(
-            "SELECT f.collection, iif(f.removed, NULL, f.name), c.name, c.removed
+            "SELECT f.collection, iif(f.removed, NULL, f.name), f.summary, c.name, c.removed, c.summary
              FROM batch b JOIN collection_former f ON f.seq = b.seq
              JOIN collection c ON c.id = f.collection
              WHERE b.operation = ?1 ORDER BY f.seq, f.ordinal",
         )?;
         let rows = select.query_map([id], |row| {
-            let (collection, was) = (row.get(0)?, row.get(1)?);
-            Ok(Changed { collection, was, is: row.get(2)?, is_removed: row.get(3)? })
+            let (name, summary): (Option<String>, String) = (row.get(1)?, row.get(2)?);
+            let was = name.map(|name| Look { name, removed: false, summary });
+            let is = Look { name: row.get(3)?, removed: row.get(4)?, summary: row.get(5)? };
+            Ok(Changed { collection: row.get(0)?, was, is })
         })?;
         // The oldest row of a collection says what it was before the operation.
         let mut changed: Vec<Changed> = Vec::new();
@@ -446,13 +455,20 @@ impl Store {
     }
 }
 
-/// A collection that an operation made, renamed, removed or brought back.
+/// A collection that an operation made, renamed, indexed otherwise, removed or brought back.
 struct Changed {
     collection: i64,
-    /// Its name before the operation; `None`: it was not there.
-    was: Option<String>,
-    is: String,
-    is_removed: bool,
+    /// Before the operation; `None`: it was not there.
+    was: Option<Look>,
+    is: Look,
+}
+
+/// What can change of a collection.
+#[derive(Debug, Clone)]
+struct Look {
+    name: String,
+    removed: bool,
+    summary: String,
 }
 
 struct Former {

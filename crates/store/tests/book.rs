@@ -1,11 +1,11 @@
 //! Stores in scratch directories, and cards to put into them.
 
 use larder_format::contact::{Contact, derived_uid};
-use larder_format::field::{Field, field};
+use larder_format::field::Field;
 use larder_store::index::Place;
 use larder_store::{
-    Applied, Change, Collection, Expect, Handle, Operation, OperationId, Options, Order, Outcome,
-    Prepared, Put, Reader, SORT_FIELDS, Store,
+    Applied, Change, Collection, Expect, Handle, IndexKind, Operation, OperationId, Options, Order,
+    Outcome, Prepared, Put, Reader, Store,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -174,8 +174,8 @@ impl Book {
         assert_eq!(report.faults, []);
         let reader = self.reader();
         for collection in reader.collections().unwrap() {
-            for name in SORT_FIELDS {
-                in_order(&reader, &collection, field(name).unwrap());
+            for field in collection.summary.fields(IndexKind::Sort) {
+                in_order(&reader, &collection, field);
             }
         }
     }

@@ -23,6 +23,7 @@ enum Deed {
     Undo(usize),
     Create(usize),
     Rename(usize, usize),
+    Index(usize, usize),
     Drop(usize),
     Purge(usize),
     Rebuild,
@@ -64,6 +65,7 @@ struct Model {
 }
 
 const COLLECTIONS: [&str; 4] = ["contacts", "work", "family", "old"];
+const SUMMARIES: &[&str] = &["none", "default", "full_name:sort,prefix phone:phone", "note:suffix"];
 
 fn bytes(uid: usize, body: usize) -> Vec<u8> {
     let named = if uid == 0 { String::new() } else { format!("u{uid}") };
@@ -141,6 +143,13 @@ impl Pair {
                     self.one(Change::RenameCollection(from.into(), to.into()));
                     self.model.names.insert(number, to.to_string());
                     self.keep(&before, &[]);
+                }
+            }
+            Deed::Index(n, how) => {
+                let name = COLLECTIONS[n % 4];
+                if self.model.collection(name).is_some() {
+                    self.one(Change::SetSummary(name.into(), SUMMARIES[*how].parse().unwrap()));
+                    self.book.store.refresh().unwrap();
                 }
             }
             Deed::Drop(n) => self.drop_collection(COLLECTIONS[n % 4], &before),
@@ -453,6 +462,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         8 => (0..100usize).prop_map(Deed::Undo),
         1 => (0..4usize).prop_map(Deed::Create),
         2 => (0..4usize, 0..4usize).prop_map(|(from, to)| Deed::Rename(from, to)),
+        2 => (0..4usize, 0..SUMMARIES.len()).prop_map(|(n, how)| Deed::Index(n, how)),
         2 => (0..4usize).prop_map(Deed::Drop),
         1 => (0..20usize).prop_map(Deed::Purge),
         1 => Just(Deed::Rebuild),

@@ -16,6 +16,7 @@ mod locks;
 mod model;
 mod purge;
 mod retention;
+mod summary;
 mod undo;
 mod versions;
 

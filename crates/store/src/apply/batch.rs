@@ -3,9 +3,9 @@
 //! It takes no lock and begins no transaction (`apply` does), and leaves collections to `collections`. It is
 //! apart because these are the rules of items: what is a conflict, what becomes a former version.
 
-use super::{Known, Trouble};
+use super::{Before, Known, Trouble};
 use crate::batch::{Change, Expect, Operation, Outcome, Own, Put};
-use crate::contact::{Deriver, SortKeys};
+use crate::contact::{Deriver, Derivers, SortKeys};
 use crate::derived::Rows;
 use crate::handle::Handle;
 use crate::history::OperationId;
@@ -27,7 +27,7 @@ struct Found {
 /// A batch while it is being written.
 pub(super) struct Batch<'a> {
     pub(super) tx: &'a Transaction<'a>,
-    deriver: &'a Deriver,
+    pub(super) derivers: Derivers<'a>,
     known: &'a Known,
     pub(super) seq: Seq,
     /// The place of the next change in the batch.
@@ -35,7 +35,7 @@ pub(super) struct Batch<'a> {
     /// The last row number given to an item.
     items: i64,
     former_bytes: i64,
-    rows: Rows,
+    pub(super) rows: Rows,
     pub(super) collections: HashMap<String, Of>,
     added: i64,
     updated: i64,
@@ -54,7 +54,7 @@ impl<'a> Batch<'a> {
     ) -> rusqlite::Result<Batch<'a>> {
         Ok(Batch {
             tx,
-            deriver,
+            derivers: Derivers::new(deriver),
             known,
             seq: meta(tx, "seq")? + 1,
             ordinal: 0,
@@ -91,6 +91,7 @@ impl<'a> Batch<'a> {
             }
             Change::Own(Own::Purge(handle)) => self.purge(index, handle),
             Change::CreateCollection(name, kind) => self.create(&name, kind),
+            Change::SetSummary(name, summary) => self.set_summary(&name, &summary),
             Change::RenameCollection(from, to) => self.rename(&from, &to),
             Change::RemoveCollection(name) => self.remove_collection(&name),
             Change::Own(Own::RestoreCollection(id)) => self.restore_collection(id),
@@ -159,17 +160,19 @@ impl<'a> Batch<'a> {
     }
 
     /// The sort keys that an item had before this batch. Parsed under the lock only where another writer changed
-    /// the item after it was looked up.
+    /// the item, or its collection's summary, after it was looked up.
     fn sort_before(&mut self, index: usize, item: &Found) -> Result<SortKeys, Trouble> {
         if self.rows.has(item.id) {
             return Ok(SortKeys::new());
         }
-        if let Some((seq, keys)) = self.known.get(&index)
+        let deriver = self.derivers.of(self.tx, item.collection)?;
+        if let Some(Before { seq, summary, keys }) = self.known.get(&index)
             && *seq == item.seq
+            && deriver.is_of(summary)
         {
             return Ok(keys.clone());
         }
-        Ok(self.deriver.sort_of(&blob::must(self.tx, item.id)?))
+        Ok(deriver.sort_of(&blob::must(self.tx, item.id)?))
     }
 
     fn put(&mut self, index: usize, put: Put) -> Result<Outcome, Trouble> {
@@ -214,7 +217,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn add(&mut self, into: &Of, put: Put) -> Result<Handle, Trouble> {
+    fn add(&mut self, into: &Of, mut put: Put) -> Result<Handle, Trouble> {
+        let entry = self.derivers.of(self.tx, into.id)?.entry_for(&mut put.prepared);
         self.items += 1;
         let (id, ordinal) = (self.items, self.next_ordinal());
         let handle = identity::give_handle(self.tx, into, &put.uid, id)?;
@@ -237,12 +241,13 @@ impl<'a> Batch<'a> {
             place.blob,
         ))?;
         self.added += 1;
-        self.rows.put(id, into.id, SortKeys::new(), put.prepared.entry);
+        self.rows.put(id, into.id, SortKeys::new(), entry);
         Ok(handle)
     }
 
-    fn update(&mut self, index: usize, item: &Found, put: Put) -> Result<(), Trouble> {
+    fn update(&mut self, index: usize, item: &Found, mut put: Put) -> Result<(), Trouble> {
         let old = self.sort_before(index, item)?;
+        let entry = self.derivers.of(self.tx, item.collection)?.entry_for(&mut put.prepared);
         let ordinal = self.next_ordinal();
         self.keep_former(item, ordinal, false)?;
         let place = blob::place(self.tx, put.prepared.bytes)?;
@@ -255,7 +260,7 @@ impl<'a> Batch<'a> {
             )?
             .execute((item.id, self.seq, ordinal, put.derived_uid))?;
         self.updated += 1;
-        self.rows.put(item.id, item.collection, old, put.prepared.entry);
+        self.rows.put(item.id, item.collection, old, entry);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Collections in a batch: made, renamed, removed, brought back, each with a note of what was before.
+//! Collections in a batch: made, renamed, indexed otherwise, removed, brought back, each with a note of what was before.
 //!
 //! Items are not touched here: a collection is taken away only when it is empty. Apart from `batch` because a
 //! collection has a name and a key but no bytes.
@@ -7,10 +7,13 @@ use super::Trouble;
 use super::batch::Batch;
 use crate::Kind;
 use crate::batch::Outcome;
+use crate::derived::IndexSet;
 use crate::error::Error;
 use crate::identity::Of;
+use crate::summary::Summary;
 use rusqlite::OptionalExtension as _;
 use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
 
 impl Batch<'_> {
     /// The collection of this name, made (or brought back) where there is none.
@@ -88,7 +91,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Notes what a collection was before this batch: its name, or nothing.
+    /// Notes what a collection was before this batch: its name and its summary, or nothing.
     fn keep_collection(
         &mut self,
         id: i64,
@@ -98,7 +101,8 @@ impl Batch<'_> {
         let ordinal = self.next_ordinal();
         self.tx
             .execute(
-                "INSERT INTO collection_former VALUES(?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO collection_former(seq, ordinal, collection, name, removed, summary)
+                 SELECT ?1, ?2, id, ?4, ?5, summary FROM collection WHERE id = ?3",
                 (self.seq, ordinal, id, name, removed),
             )
             .map(drop)
@@ -134,14 +138,40 @@ impl Batch<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Has the items of a collection indexed otherwise: the sets concerned are given up, and refilled by a refresh.
+    pub(super) fn set_summary(
+        &mut self,
+        name: &str,
+        summary: &Summary,
+    ) -> Result<Outcome, Trouble> {
+        let id = self.existing(name)?;
+        let before = Arc::clone(self.derivers.of(self.tx, id)?.summary());
+        if *before == *summary {
+            return Ok(Outcome::Done);
+        }
+        self.keep_collection(id, Some(name), false)?;
+        self.tx.execute(
+            "UPDATE collection SET summary = ?2, seq = ?3 WHERE id = ?1",
+            (id, summary.to_stored(), self.seq),
+        )?;
+        self.derivers.forget();
+        if self.has_items(id)? {
+            let changed = [before.finds_otherwise(summary), before.sorts_otherwise(summary)];
+            for (set, _) in IndexSet::ALL.iter().zip(changed).filter(|(_, changed)| *changed) {
+                self.rows.give_up(self.tx, *set)?;
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn has_items(&self, collection: i64) -> rusqlite::Result<bool> {
+        let one = "SELECT 1 FROM item WHERE collection = ?1 LIMIT 1";
+        Ok(self.tx.query_row(one, [collection], |_| Ok(())).optional()?.is_some())
+    }
+
     pub(super) fn remove_collection(&mut self, name: &str) -> Result<Outcome, Trouble> {
         let id = self.existing(name)?;
-        let items: i64 = self.tx.query_row(
-            "SELECT count(*) FROM (SELECT 1 FROM item WHERE collection = ?1 LIMIT 1)",
-            [id],
-            |row| row.get(0),
-        )?;
-        if items > 0 {
+        if self.has_items(id)? {
             return Ok(Outcome::Conflict(None, None));
         }
         self.keep_collection(id, Some(name), false)?;

@@ -1,0 +1,390 @@
+//! Summaries: their text, and collections that are indexed otherwise than the default, or otherwise than before.
+
+use crate::book::{Book, NOW, card, handle_of, made, put};
+use larder_format::field::{FIELDS, field};
+use larder_store::index::{Lookup, term};
+use larder_store::{
+    Change, Error, Expect, IndexKind, IndexSet, Kind, OperationId, Options, Order, Outcome, Reader,
+    Store, Summary,
+};
+use std::fs;
+use std::path::Path;
+
+fn summary(text: &str) -> Summary {
+    text.parse().unwrap()
+}
+
+fn set(name: &str, text: &str) -> Change {
+    Change::SetSummary(name.into(), summary(text))
+}
+
+fn create(name: &str, text: &str) -> Vec<Change> {
+    vec![Change::CreateCollection(name.into(), Kind::Contact), set(name, text)]
+}
+
+/// The summary of a collection, as text.
+fn stored(reader: &Reader, name: &str) -> String {
+    let collections = reader.collections().unwrap();
+    let found = collections.iter().find(|collection| collection.name == name).unwrap();
+    assert!(reader.summaries().unwrap().contains(&(found.row, found.summary.clone())));
+    if found.summary.is_default() { "default".into() } else { found.summary.to_string() }
+}
+
+/// How many items are found by this term.
+fn by_term(reader: &Reader, term: Vec<u8>) -> usize {
+    let _snapshot = reader.snapshot().unwrap();
+    let found = reader.look_up(&Lookup::Term(term)).unwrap().unwrap();
+    let mut items = 0;
+    let counted = reader.candidates(&found, 0, false, &mut |_| {
+        items += 1;
+        true
+    });
+    assert_eq!(counted.unwrap(), found.len());
+    items
+}
+
+fn named(name: &str) -> Vec<u8> {
+    term::value(field("full_name").unwrap().id, name)
+}
+
+fn many(book: &mut Book, name: &str, count: usize) {
+    let puts = (0..count).map(|n| {
+        let lines = "TEL:+43 664 123\r\nNOTE:abc\r\n";
+        put(
+            &book.store,
+            name,
+            &card(&format!("u{n}"), &format!("Name {n}"), lines),
+            Expect::Anything,
+        )
+    });
+    let puts = puts.collect();
+    book.apply(puts);
+}
+
+#[test]
+fn text_of_summaries() {
+    let check = |text: &str, expect: &str| {
+        let read = summary(text);
+        assert_eq!(read.to_string(), expect, "{text:?}");
+        assert_eq!(summary(expect), read);
+    };
+    check("", "none");
+    check("none", "none");
+    check("full_name:prefix", "full_name:exact,prefix");
+    check("FN:Exact", "full_name:exact,prefix");
+    check("tel:suffix,phone", "phone:suffix,phone");
+    check("note:sort,substring email:suffix", "email:suffix note:substring,sort");
+    check("note:sort none note:prefix", "note:exact,prefix,sort");
+    check(&format!("rev:sort {}", Summary::default()), &summary("default rev:sort").to_string());
+    assert!(summary("default").is_default() && summary("default note:substring").is_default());
+    assert!(!summary("default note:prefix").is_default());
+    for kind in ["exact", "suffix", "substring", "sort"] {
+        for field in FIELDS.iter().filter(|field| field.indexed) {
+            let text = format!("{}:{kind}", field.name);
+            let again = summary(&text);
+            assert_eq!(summary(&again.to_string()), again, "{text}");
+        }
+    }
+}
+
+/// What the default is decides what stores hold: who changes it raises the version of the rules in `contact`.
+#[test]
+fn the_default() {
+    let text = concat!(
+        "uid:exact,prefix file_as:exact,prefix,substring,sort ",
+        "full_name:exact,prefix,suffix,substring,sort name:substring ",
+        "given_name:exact,prefix,suffix,substring family_name:exact,prefix,suffix,substring ",
+        "nickname:exact,prefix,suffix,substring email:exact,prefix,suffix,substring ",
+        "phone:exact,prefix,suffix,phone,substring org:exact,prefix,substring org_unit:substring ",
+        "office:substring title:substring role:substring manager:substring assistant:substring ",
+        "spouse:substring mailer:substring url:substring blog_url:substring caluri:substring ",
+        "fburl:substring icscalendar:substring video_url:substring note:substring ",
+        "categories:exact,prefix,substring birth_date:substring anniversary:substring geo:substring ",
+        "address:substring address_label:substring im:substring list:substring wants_html:substring",
+    );
+    assert_eq!(Summary::default().to_string(), text);
+    let sorted: Vec<_> = Summary::default().fields(IndexKind::Sort).map(|f| f.name).collect();
+    assert_eq!(sorted, ["file_as", "full_name"]);
+}
+
+#[test]
+fn texts_that_are_no_summaries() {
+    let check = |text: &str, expect: &str, hint: &str| {
+        let error = text.parse::<Summary>().unwrap_err();
+        assert_eq!(error.to_string(), expect);
+        assert!(error.hint().contains(hint), "{}", error.hint());
+    };
+    check("emial:prefix", "there is no field \"emial\" to index", "did you mean email?");
+    check("qqqqqqqqq:prefix", "there is no field \"qqqqqqqqq\" to index", "larder fields");
+    check("mobile:phone", "the field mobile_phone cannot be indexed", "index of phone");
+    check("photo:exact", "the field photo cannot be indexed", "larder fields");
+    check("title", "\"title\" does not say how to index it", "FIELD:KIND");
+    check("title:prefx", "\"prefx\" is no way to index title", "exact, prefix, suffix, phone");
+    check("title:", "\"\" is no way to index title", "FIELD:KIND");
+    check("title:prefix,,sort", "\"\" is no way to index title", "FIELD:KIND");
+    check("title:phone", "title holds no phone numbers", "phone:phone");
+}
+
+#[test]
+fn a_collection_has_the_index_it_was_made_with() {
+    let mut book = Book::new();
+    book.apply(create("work", "phone:phone note:prefix"));
+    book.apply(create("bare", "none"));
+    many(&mut book, "work", 3);
+    many(&mut book, "bare", 3);
+    many(&mut book, "contacts", 3);
+    book.sound();
+    let reader = book.reader();
+    assert_eq!(stored(&reader, "work"), "phone:phone note:exact,prefix");
+    assert_eq!(stored(&reader, "bare"), "none");
+    assert_eq!(stored(&reader, "contacts"), "default");
+    let of = |name: &str| field(name).unwrap().id;
+    assert_eq!(by_term(&reader, named("name 1")), 1);
+    assert_eq!(by_term(&reader, term::value(of("note"), "abc")), 3);
+    assert_eq!(by_term(&reader, term::phone(of("phone"), "43664123")), 6);
+    assert_eq!(by_term(&reader, term::trigram("abc")), 3);
+    assert_eq!(by_term(&reader, term::value(of("note"), "")), 9, "presence is always there");
+    // An order is kept where all collections asked have it.
+    let rows: Vec<i64> = reader.collections().unwrap().iter().map(|c| c.row).collect();
+    let [_bare, contacts, work] = rows[..] else { panic!("three: {rows:?}") };
+    let place = |collections: Vec<i64>| {
+        let order = Order { field: of("full_name"), collections, backwards: false };
+        let places = reader.places(&order, None, 9).unwrap().map(|places| places.len());
+        assert_eq!(places.is_some(), reader.position(&order, b"").unwrap().is_some());
+        places
+    };
+    assert_eq!(place(vec![contacts]), Some(3));
+    assert_eq!((place(vec![work]), place(vec![contacts, work])), (None, None));
+    assert_eq!(
+        **book.store.deriver_for("work").unwrap().summary(),
+        summary("phone:phone note:prefix")
+    );
+    assert!(book.store.deriver_for("none such").unwrap().summary().is_default());
+    // Edits and removals go by the collection's summary, too.
+    let outcome = book.put_into("work", &card("u1", "Edited", "NOTE:xyz\r\n")).1;
+    book.put_into("bare", &card("u1", "Edited", ""));
+    book.sound();
+    book.remove(handle_of(&outcome));
+    book.sound();
+    assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+}
+
+#[test]
+fn indexed_otherwise_in_steps() {
+    let mut book = Book::new();
+    many(&mut book, "contacts", 30);
+    many(&mut book, "work", 5);
+    let usable =
+        |book: &Book| [IndexSet::Text, IndexSet::Sort].map(|set| book.store.usable(set).unwrap());
+    // Only what is concerned is filled anew; nothing, where there is nothing.
+    book.apply(vec![set("contacts", "default note:sort")]);
+    assert_eq!(usable(&book), [true, false]);
+    book.store.refresh().unwrap();
+    book.apply(vec![set("contacts", "note:sort")]);
+    assert_eq!(usable(&book), [false, false]);
+    book.store.refresh().unwrap();
+    book.apply(vec![set("contacts", "note:sort,suffix")]);
+    assert_eq!(usable(&book), [false, true]);
+    book.store.refresh().unwrap();
+    book.apply(create("new", "phone:phone"));
+    let (_, again) = book.apply(vec![set("new", "phone:phone")]);
+    assert_eq!((again.outcomes, usable(&book)), (vec![Outcome::Done], [true, true]));
+    assert_eq!(again.seq, book.store.seq().unwrap(), "nothing was written");
+    book.sound();
+    // In steps, with writes in between, and with another change of mind in the middle.
+    book.apply(vec![set("contacts", "full_name:prefix,sort")]);
+    assert!(book.reader().look_up(&Lookup::Term(named("name 1"))).unwrap().is_none());
+    let mut steps = 0;
+    while book.store.refresh_step(4).unwrap().is_some() {
+        steps += 1;
+        book.put(&card(&format!("u{steps}"), "Edited", ""));
+        book.put_into("work", &card(&format!("new{steps}"), "New", ""));
+        if steps == 5 {
+            book.apply(vec![set("contacts", "default"), set("work", "full_name:prefix")]);
+        }
+    }
+    assert!(steps > 10, "{steps} steps");
+    book.sound();
+    assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+}
+
+/// Whoever stops in the middle, the next one goes on.
+#[test]
+fn killed_between_steps() {
+    for done in 0..8 {
+        let mut book = Book::new();
+        many(&mut book, "contacts", 20);
+        book.apply(vec![set("contacts", "full_name:suffix note:sort")]);
+        for _ in 0..done {
+            book.store.refresh_step(5).unwrap();
+        }
+        let book = book.reopened(&Options::default());
+        assert!(book.store.usable(IndexSet::Text).unwrap());
+        assert!(book.store.usable(IndexSet::Sort).unwrap());
+        book.sound();
+    }
+}
+
+/// A change of the summary within a batch of items, before them and behind them.
+#[test]
+fn in_one_batch_with_items() {
+    let mut book = Book::new();
+    many(&mut book, "contacts", 3);
+    let one = |book: &Book, uid: &str| {
+        put(&book.store, "contacts", &card(uid, "New", ""), Expect::Anything)
+    };
+    let batch = vec![
+        one(&book, "u1"),
+        one(&book, "a"),
+        set("contacts", "full_name:sort"),
+        one(&book, "u2"),
+        one(&book, "b"),
+    ];
+    book.apply(batch);
+    book.store.refresh().unwrap();
+    book.sound();
+    let batch = vec![
+        set("contacts", "full_name:sort,prefix"),
+        one(&book, "c"),
+        set("contacts", "full_name:sort,suffix"),
+    ];
+    book.apply(batch);
+    book.put(&card("u1", "Edited", ""));
+    book.store.refresh().unwrap();
+    book.sound();
+    let batch = vec![
+        Change::CreateCollection("x".into(), Kind::Contact),
+        put(&book.store, "x", &card("a", "A", ""), Expect::Anything),
+        set("x", "none"),
+    ];
+    book.apply(batch);
+    book.store.refresh().unwrap();
+    book.sound();
+}
+
+fn undo(book: &mut Book, id: OperationId) -> OperationId {
+    let by = book.store.undo(id, NOW).unwrap().operation.unwrap();
+    book.store.refresh().unwrap();
+    book.sound();
+    by
+}
+
+#[test]
+fn a_summary_comes_back() {
+    let mut book = Book::new();
+    many(&mut book, "contacts", 3);
+    let (first, _) = book.apply(vec![set("contacts", "full_name:prefix")]);
+    let by = undo(&mut book, first);
+    assert_eq!(stored(&book.reader(), "contacts"), "default");
+    undo(&mut book, by);
+    assert_eq!(stored(&book.reader(), "contacts"), "full_name:exact,prefix");
+    // A rename since is no obstacle, another summary is.
+    let (second, _) = book.apply(vec![set("contacts", "note:sort")]);
+    let (rename, _) =
+        book.apply(vec![Change::RenameCollection("contacts".into(), "people".into())]);
+    undo(&mut book, second);
+    assert_eq!(stored(&book.reader(), "people"), "full_name:exact,prefix");
+    let (third, _) = book.apply(vec![set("people", "note:sort")]);
+    book.apply(vec![set("people", "none")]);
+    let refused = book.store.undo(third, NOW);
+    assert!(matches!(refused, Err(Error::CollectionChanged { .. })), "{refused:?}");
+    undo(&mut book, rename);
+    assert_eq!(stored(&book.reader(), "contacts"), "none");
+    // What was set and put back by hand is no obstacle, either.
+    book.apply(vec![set("contacts", "note:sort")]);
+    let (all, _) = book.apply(vec![
+        set("contacts", "default"),
+        Change::RenameCollection("contacts".into(), "b".into()),
+    ]);
+    undo(&mut book, all);
+    assert_eq!(stored(&book.reader(), "contacts"), "note:sort");
+}
+
+#[test]
+fn a_removed_collection_keeps_its_summary() {
+    let mut book = Book::new();
+    let (made, _) = book.apply(create("work", "full_name:prefix"));
+    let by = undo(&mut book, made);
+    undo(&mut book, by);
+    assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
+    let outcome = book.put_into("work", &card("a", "Anna", "")).1;
+    let id = book.batches(vec![
+        vec![Change::Remove(handle_of(&outcome), Expect::Anything)],
+        vec![Change::RemoveCollection("work".into())],
+    ]);
+    undo(&mut book, id);
+    assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
+    assert_eq!(by_term(&book.reader(), named("anna")), 1);
+    book.remove(handle_of(&outcome));
+    book.apply(vec![Change::RemoveCollection("work".into())]);
+    // Made anew, it is as its maker says; filled by a put, as it was.
+    book.put_into("work", &card("b", "Berta", ""));
+    assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
+    book.sound();
+    let missing = book
+        .store
+        .apply(&mut larder_store::Operation::new("index", "", NOW), vec![set("no", "none")]);
+    assert!(matches!(missing, Err(Error::NoCollection { .. })), "{missing:?}");
+}
+
+#[test]
+fn a_backup_has_the_summaries() {
+    let mut book = Book::new();
+    book.apply(create("work", "full_name:prefix"));
+    many(&mut book, "work", 3);
+    let copy = book.beside("copy.db");
+    book.store.backup(&copy).unwrap();
+    book.apply(vec![set("work", "none")]);
+    book.store.restore(&copy).unwrap();
+    assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
+    book.sound();
+}
+
+/// A store of an older version is read when it was migrated, and has the default.
+#[test]
+fn a_store_from_before_there_were_summaries() {
+    for name in ["store-1.0.db", "store-1.1.db"] {
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+        let (_scratch, ()) = Book::new().closed(|dir| {
+            fs::copy(&kept, dir.join("data.db")).unwrap();
+            for beside in ["data.db-wal", "data.db-shm"] {
+                let _none = fs::remove_file(dir.join(beside));
+            }
+            assert!(matches!(Reader::open(dir), Err(Error::Older { major: 1, .. })), "{name}");
+            let mut store = Store::open(dir, &made()).unwrap();
+            let reader = Reader::open(dir).unwrap();
+            let first = reader.collections().unwrap()[0].name.clone();
+            assert_eq!(stored(&reader, &first), "default");
+            let mut operation = larder_store::Operation::new("index", "", NOW);
+            store.apply(&mut operation, vec![set(&first, "full_name:prefix")]).unwrap();
+            store.refresh().unwrap();
+            assert_eq!(stored(&reader, &first), "full_name:exact,prefix");
+            assert_eq!(store.check().unwrap().faults, [], "{name}");
+        });
+    }
+}
+
+/// One process fills the index while another changes its mind about what is to be in it.
+#[test]
+fn changes_of_mind_beside_a_rebuild() {
+    let mut book = Book::new();
+    many(&mut book, "contacts", 40);
+    let dir = book.dir();
+    let filling = std::thread::spawn(move || {
+        let mut store = Store::open(&dir, &Options::default()).unwrap();
+        for _ in 0..150 {
+            store.refresh_step(7).unwrap();
+        }
+    });
+    for text in ["none", "default", "full_name:prefix,sort", "note:suffix"].iter().cycle() {
+        book.apply(vec![set("contacts", text)]);
+        book.store.refresh_step(9).unwrap();
+        book.store.refresh_step(9).unwrap();
+        if filling.is_finished() {
+            break;
+        }
+    }
+    filling.join().unwrap();
+    book.store.refresh().unwrap();
+    book.sound();
+}

@@ -32,7 +32,7 @@ pub struct Explain {
     pub order: String,
     /// Rows that the index, or the scan, visited.
     pub visited: u64,
-    /// Items whose bytes were parsed and tested.
+    /// Items that were compared with the question.
     pub tested: u64,
     /// Items that answer the question; where their order is of no matter, no more than were asked for.
     pub matched: u64,

@@ -13,6 +13,7 @@ use larder_format::decode::{split_structured, unescape_text};
 use larder_format::field::{FIELDS, Field, Kind, field};
 use larder_format::fold::{digits, fold, is_cjk, words};
 use larder_format::phone::{Match, Number, looks_like_number};
+use larder_store::{Kept, can_keep};
 use regex::Regex;
 use std::collections::HashSet;
 use std::sync::{LazyLock, OnceLock};
@@ -27,7 +28,43 @@ const REGEX_DEPTH: u32 = 64;
 
 /// A question made ready to be put to many cards.
 #[derive(Debug, Clone)]
-pub struct Matcher(Node);
+pub struct Matcher {
+    node: Node,
+    /// The fields that it looks at; `None`: it looks at whole cards.
+    fields: Option<Vec<&'static Field>>,
+}
+
+/// What a question is put to: a card, or the values that are kept of it.
+trait Values {
+    /// Does a value of the field pass? `None`: there is no value.
+    fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool>;
+
+    /// The whole card, if this is one.
+    fn card(&self) -> Option<&Contact<'_>>;
+}
+
+impl Values for Contact<'_> {
+    fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
+        let values = self.values(field);
+        (!values.is_empty()).then(|| values.iter().any(|value| pass(value)))
+    }
+
+    fn card(&self) -> Option<&Contact<'_>> {
+        Some(self)
+    }
+}
+
+impl Values for Kept<'_> {
+    fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
+        let mut values = self.values(field).peekable();
+        values.peek()?;
+        Some(values.any(pass))
+    }
+
+    fn card(&self) -> Option<&Contact<'_>> {
+        None
+    }
+}
 
 #[derive(Debug, Clone)]
 enum Node {
@@ -55,20 +92,40 @@ impl Matcher {
     /// Makes a question ready. A pattern that cannot be compiled, which no parser lets through, matches nothing.
     #[must_use]
     pub fn new(query: &Query) -> Matcher {
-        Matcher(Node::of(query))
+        let node = Node::of(query);
+        let mut fields = Vec::new();
+        let fields = node.looks_at(&mut fields).then_some(fields);
+        Matcher { node, fields }
     }
 
     /// Does the card answer the question, kept under this UID? A question about UIDs is about those under which
     /// items are kept, whatever the card names.
     #[must_use]
     pub fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
-        self.0.matches(uid, card)
+        self.node.matches(uid, card)
+    }
+
+    /// Does what is kept of an item answer the question? `None`: it does not tell, and the card has to be asked.
+    #[must_use]
+    pub fn matches_kept(&self, uid: &str, kept: &Kept<'_>) -> Option<bool> {
+        let fields = self.fields.as_ref()?;
+        fields.iter().all(|field| kept.holds(field)).then(|| self.node.matches(uid, kept))
+    }
+
+    /// Can what is kept of an item answer the question?
+    pub(crate) fn asks_what_is_kept(&self) -> bool {
+        self.fields.is_some()
+    }
+
+    /// The same question, put to cards only.
+    pub(crate) fn by_cards(self) -> Matcher {
+        Matcher { fields: None, ..self }
     }
 
     /// Does everything answer it, whatever it is?
     #[must_use]
     pub fn is_everything(&self) -> bool {
-        matches!(self.0, Node::Constant(true))
+        matches!(self.node, Node::Constant(true))
     }
 }
 
@@ -100,7 +157,21 @@ impl Node {
         }
     }
 
-    fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
+    /// Adds the fields that it looks at. False: it looks at more.
+    fn looks_at(&self, fields: &mut Vec<&'static Field>) -> bool {
+        let of: &[&'static Field] = match self {
+            Node::Constant(_) | Node::Uids(_) | Node::Uid(_) => &[],
+            Node::And(of) | Node::Or(of) => return of.iter().all(|node| node.looks_at(fields)),
+            Node::Not(node) => return node.looks_at(fields),
+            Node::Word(_) => &WORDS,
+            Node::Fields(Fields { of, .. }, _) => of,
+            Node::Property(..) | Node::Any(_) => return false,
+        };
+        fields.extend(of);
+        of.iter().all(|field| can_keep(field))
+    }
+
+    fn matches(&self, uid: &str, card: &impl Values) -> bool {
         match self {
             Node::Constant(answer) => *answer,
             Node::And(all) => all.iter().all(|node| node.matches(uid, card)),
@@ -110,23 +181,21 @@ impl Node {
             Node::Uids(uids) => uids.contains(uid),
             Node::Uid(compare) => compare.passes(uid),
             Node::Fields(fields, compare) => fields.pass(compare, card),
-            Node::Property(name, compare) => property_passes(name, compare, card),
-            Node::Any(compare) => {
-                ANY.iter().any(|field| compare.passes_any(field, &card.values(field)))
+            Node::Property(name, compare) => {
+                card.card().is_some_and(|card| property_passes(name, compare, card))
             }
+            Node::Any(compare) => ANY.iter().any(|field| {
+                card.any(field, &mut |value| compare.passes_in(field, value)).unwrap_or_default()
+            }),
         }
     }
 }
 
 impl Fields {
-    fn pass(&self, compare: &Compare, card: &Contact<'_>) -> bool {
+    fn pass(&self, compare: &Compare, card: &impl Values) -> bool {
         self.of.iter().any(|field| {
-            let values = card.values(field);
-            if values.is_empty() {
-                self.or_empty && compare.passes("")
-            } else {
-                compare.passes_any(field, &values)
-            }
+            let passes = card.any(field, &mut |value| compare.passes_in(field, value));
+            passes.unwrap_or_else(|| self.or_empty && compare.passes(""))
         })
     }
 }
@@ -232,12 +301,13 @@ impl Compare {
         })
     }
 
-    fn passes_any(&self, field: &Field, values: &[String]) -> bool {
+    /// Does a value of this field pass?
+    fn passes_in(&self, field: &Field, value: &str) -> bool {
         match self {
             Compare::Contains(_, Some(number)) if field.kind == Kind::Phone => {
-                values.iter().any(|value| self.passes(value) || digits(value).contains(number))
+                self.passes(value) || digits(value).contains(number)
             }
-            _ => values.iter().any(|value| self.passes(value)),
+            _ => self.passes(value),
         }
     }
 
@@ -391,26 +461,30 @@ impl Needle {
         if short { Needle::Beginning(folded) } else { Needle::Anywhere(folded, phone_digits(text)) }
     }
 
-    fn matches(&self, card: &Contact<'_>) -> bool {
-        WORDS.iter().any(|field| {
-            card.values(field).iter().any(|value| match self {
-                Needle::Beginning(beginning) => {
-                    words(&fold(value)).any(|word| word.starts_with(beginning.as_str()))
-                }
-                Needle::Anywhere(text, _)
-                    if is_plain(value) && find_plain(value, text).is_some() =>
-                {
-                    true
-                }
-                Needle::Anywhere(_, None) if is_plain(value) => false,
-                Needle::Anywhere(text, number) => {
-                    let folded = fold(value);
-                    let has_digits = |number: &String| digits(&folded).contains(number);
-                    folded.contains(text.as_str())
-                        || (field.kind == Kind::Phone && number.as_ref().is_some_and(has_digits))
-                }
-            })
-        })
+    fn matches(&self, card: &impl Values) -> bool {
+        let has = |field: &&'static Field| {
+            card.any(field, &mut |value| self.is_in(field, value)).unwrap_or_default()
+        };
+        WORDS.iter().any(has)
+    }
+
+    /// Is it in a value of this field?
+    fn is_in(&self, field: &Field, value: &str) -> bool {
+        match self {
+            Needle::Beginning(beginning) => {
+                words(&fold(value)).any(|word| word.starts_with(beginning.as_str()))
+            }
+            Needle::Anywhere(text, _) if is_plain(value) && find_plain(value, text).is_some() => {
+                true
+            }
+            Needle::Anywhere(_, None) if is_plain(value) => false,
+            Needle::Anywhere(text, number) => {
+                let folded = fold(value);
+                let has_digits = |number: &String| digits(&folded).contains(number);
+                folded.contains(text.as_str())
+                    || (field.kind == Kind::Phone && number.as_ref().is_some_and(has_digits))
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::query::Query;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, field, nearest};
-use larder_store::{Candidate, Found, Order, Reader, Summary, Value};
+use larder_store::{Candidate, Found, Kept, Order, Reader, Summary, Value};
 use std::sync::Arc;
 
 /// So many candidates may be held against their items within one transaction.
@@ -121,9 +121,7 @@ fn by_plan(
         let only = if alone { None } else { Some(collections.as_slice()) };
         scan(reader, only, answer, hits)?;
     }
-    if !alone {
-        hits.rows.sort_unstable_by_key(|hit| hit.row);
-    }
+    hits.rows.sort_unstable_by_key(|hit| hit.row);
     Ok(())
 }
 
@@ -168,7 +166,8 @@ impl Taking<'_, '_> {
         if self.hits.are_enough() {
             return Ok(Vec::new());
         }
-        let done = self.reader.candidates(found, 0, true, &mut |candidate| {
+        let with_bytes = self.exact || !self.answer.matcher.asks_what_is_kept();
+        let done = self.reader.candidates(found, 0, with_bytes, &mut |candidate| {
             seen += 1;
             failed = self.hold(candidate).err();
             let enough = seen >= FEW || (self.exact && self.answer.ahead.is_full());
@@ -190,15 +189,22 @@ impl Taking<'_, '_> {
         if !self.is_asked(candidate) {
             return Ok(());
         }
-        let (head, bytes) = (candidate.head()?, candidate.bytes()?);
+        let head = candidate.head()?;
         let hit = Hit { row: candidate.row, seq: candidate.seq };
         if self.exact && candidate.sure {
             self.hits.rows.push(hit);
-        } else if !test(hit, &head.uid, &bytes, self.answer, self.hits) {
-            return Ok(());
+        } else {
+            let passes = test_kept(hit, &head.uid, candidate.kept(), self.answer, self.hits);
+            let passes = match passes {
+                Some(passes) => passes,
+                None => test(hit, &head.uid, &candidate.bytes()?, self.answer, self.hits),
+            };
+            if !passes {
+                return Ok(());
+            }
         }
-        if self.only.is_none() {
-            self.answer.ahead.add(head, &bytes);
+        if self.only.is_none() && !self.answer.ahead.is_full() {
+            self.answer.ahead.add(head, &candidate.bytes()?);
         }
         Ok(())
     }
@@ -225,7 +231,7 @@ struct Named {
     sure: bool,
 }
 
-/// Takes what is named as it is where it is sure, else by its bytes. Others may write meanwhile.
+/// Takes what is named as it is where it is sure, else after a test. Others may write meanwhile.
 fn take_rest(
     reader: &Reader,
     rest: &[Named],
@@ -236,21 +242,35 @@ fn take_rest(
         if hits.are_enough() {
             break;
         }
-        if page.iter().all(|named| named.sure) {
-            hits.rows.extend(page.iter().map(|named| named.hit));
-            continue;
-        }
-        let rows: Vec<i64> = page.iter().map(|named| named.hit.row).collect();
-        let mut page = page.iter();
-        reader.items(&rows, &mut |head, bytes| {
-            let hit = Hit { row: head.row, seq: head.seq };
-            match page.find(|named| named.hit.row == head.row) {
-                Some(named) if named.sure && named.hit.seq == head.seq => hits.rows.push(hit),
-                _ => drop(test(hit, &head.uid, bytes, answer, hits)),
-            }
-            !hits.are_enough()
-        })?;
+        hits.rows.extend(page.iter().filter(|named| named.sure).map(|named| named.hit));
+        let unsure = page.iter().filter(|named| !named.sure);
+        test_page(reader, unsure.map(|named| named.hit.row).collect(), answer, hits)?;
     }
+    Ok(())
+}
+
+/// Tests the items in these rows, by what is kept of them where that tells. What is taken is not in order then.
+fn test_page(
+    reader: &Reader,
+    mut rows: Vec<i64>,
+    answer: &mut Answer,
+    hits: &mut Hits<'_>,
+) -> Result<(), Error> {
+    if answer.matcher.asks_what_is_kept() {
+        let mut open = Vec::new();
+        reader.kept(&rows, &mut |head, kept| {
+            let hit = Hit { row: head.row, seq: head.seq };
+            if test_kept(hit, &head.uid, kept, answer, hits).is_none() {
+                open.push(head.row);
+            }
+            true
+        })?;
+        rows = open;
+    }
+    reader.items(&rows, &mut |head, bytes| {
+        test(Hit { row: head.row, seq: head.seq }, &head.uid, bytes, answer, hits);
+        true
+    })?;
     Ok(())
 }
 
@@ -264,6 +284,7 @@ fn is_in(only: Option<&[i64]>, collection: i64) -> bool {
 /// As [`find`].
 pub fn walk(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let mut answer = empty_answer(reader, find)?;
+    answer.matcher = answer.matcher.by_cards();
     let mut hits = Hits::new(reader, find);
     scan(reader, None, &mut answer, &mut hits)?;
     answer.rows = hits.into_rows();
@@ -346,11 +367,7 @@ fn scan(
         if plain {
             hits.rows.extend(page);
         } else {
-            let rows: Vec<i64> = page.iter().map(|hit| hit.row).collect();
-            reader.items(&rows, &mut |head, bytes| {
-                test(Hit { row: head.row, seq: head.seq }, &head.uid, bytes, answer, hits);
-                !hits.are_enough()
-            })?;
+            test_page(reader, page.iter().map(|hit| hit.row).collect(), answer, hits)?;
         }
         if last == before {
             break;
@@ -366,9 +383,26 @@ fn test(hit: Hit, uid: &str, bytes: &[u8], answer: &mut Answer, hits: &mut Hits<
     answer.explain.tested += 1;
     let passes = answer.matcher.matches(uid, &card);
     if passes {
-        hits.add(hit, &card);
+        hits.add(hit, |field| card.first(field));
     }
     passes
+}
+
+/// Tests an item by what is kept of it; `None`: that does not tell.
+fn test_kept(
+    hit: Hit,
+    uid: &str,
+    kept: Option<Kept<'_>>,
+    answer: &mut Answer,
+    hits: &mut Hits<'_>,
+) -> Option<bool> {
+    let kept = kept.filter(|kept| hits.sort.is_none_or(|sort| kept.holds(sort.field)))?;
+    let passes = answer.matcher.matches_kept(uid, &kept)?;
+    answer.explain.tested += 1;
+    if passes {
+        hits.add(hit, |field| kept.first(field).map(str::to_string));
+    }
+    Some(passes)
 }
 
 /// What matched so far, with what it is sorted by.
@@ -395,11 +429,11 @@ impl<'a> Hits<'a> {
         self.wanted() == 0
     }
 
-    fn add(&mut self, hit: Hit, card: &Contact<'_>) {
+    fn add(&mut self, hit: Hit, first: impl FnOnce(&'static Field) -> Option<String>) {
         match self.sort {
             None => self.rows.push(hit),
             Some(sort) => {
-                let value = card.first(sort.field).unwrap_or_default();
+                let value = first(sort.field).unwrap_or_default();
                 self.keyed.push((self.reader.deriver().sort_key(&value), hit));
             }
         }

@@ -1,9 +1,10 @@
-//! What is derived from a contact's bytes: the terms that it is found and sorted by.
+//! What is derived from a contact's bytes: the terms that it is found and sorted by, and values to show.
 //!
 //! Deriving needs no store and no lock, so importers do it in parallel before they write. The rules
 //! here are part of the fingerprint: change them and the stored fingerprints must change, too.
 
 use crate::index::{Terms, term};
+use crate::kept::{self, can_keep};
 use crate::summary::{IndexKind, Summary};
 use larder_format::collate::Collator;
 use larder_format::contact::{Contact, Problem};
@@ -71,6 +72,8 @@ pub struct Prepared {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) terms: Terms,
+    /// Values to be kept beside the item's row.
+    pub(crate) kept: Option<Vec<u8>>,
     pub(crate) sort: SortKeys,
 }
 
@@ -178,10 +181,15 @@ impl Deriver {
 
     fn entry(&self, card: &Contact<'_>) -> Entry {
         let mut found = Found::default();
+        let mut to_keep = Vec::new();
         for field in FIELDS.iter().filter(|field| field.indexed) {
-            found.add(field, &self.summary, card.values(field));
+            let of_field = card.values(field);
+            found.add(field, &self.summary, &of_field);
+            if can_keep(field) && (self.summary.finds(field) || field.name == "rev") {
+                to_keep.push((field, of_field));
+            }
         }
-        Entry { terms: found.terms(), sort: self.sort(card) }
+        Entry { terms: found.terms(), kept: kept::pack(to_keep), sort: self.sort(card) }
     }
 
     fn sort(&self, card: &Contact<'_>) -> SortKeys {
@@ -232,7 +240,7 @@ struct Found {
 }
 
 impl Found {
-    fn add(&mut self, field: &Field, summary: &Summary, values: Vec<String>) {
+    fn add(&mut self, field: &Field, summary: &Summary, values: &[String]) {
         if !values.is_empty() {
             self.terms.push(term::value(field.id, ""));
         }
@@ -244,7 +252,7 @@ impl Found {
                 self.large = true;
                 return;
             }
-            let folded = fold(&value);
+            let folded = fold(value);
             if summary.has(field, IndexKind::Value) && !folded.is_empty() {
                 self.terms.push(term::value(field.id, &folded));
                 self.cut |= folded.len() > term::VALUE_LIMIT;
@@ -253,7 +261,7 @@ impl Found {
                 self.terms.push(term::suffix(field.id, &folded));
             }
             if summary.has(field, IndexKind::Phone) {
-                self.terms.push(match number_part(&value) {
+                self.terms.push(match number_part(value) {
                     Some(number) => term::phone(field.id, &digits(number)),
                     None => term::odd_phone(field.id),
                 });

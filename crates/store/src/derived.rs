@@ -357,6 +357,10 @@ fn fill(
         } else {
             deriver.entry_of(&blob::source(tx, *id)?.unwrap_or_default())
         };
+        if set == IndexSet::Text {
+            tx.prepare_cached("UPDATE item SET kept = ?2 WHERE id = ?1")?
+                .execute((id, &entry.kept))?;
+        }
         gathered.put(*id, terms_of(set, entry, collection));
     }
     gathered.write(tx, set, meta(tx, "seq")?)
@@ -391,13 +395,22 @@ impl Digest {
     }
 }
 
-/// A digest of what the index holds of a set.
+/// What tells kept values from terms in a digest.
+const KEPT: &str = "kept";
+
+/// A digest of what the index holds of a set; the kept values go with the first one.
 pub(crate) fn stored_digest(conn: &Connection, set: IndexSet) -> rusqlite::Result<Digest> {
     let mut digest = Digest::default();
-    let live: HashSet<i64> = conn
-        .prepare("SELECT id FROM item")?
-        .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
+    let mut live: HashSet<i64> = HashSet::new();
+    let mut select = conn.prepare("SELECT id, kept FROM item")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let item = row.get(0)?;
+        live.insert(item);
+        if set == IndexSet::Text {
+            digest.add((KEPT, item, row.get_ref(1)?.as_blob_or_null()?));
+        }
+    }
     let live = |item| live.contains(&item);
     index::each(conn, set, &live, &mut |term, item| digest.add((term, item)))?;
     Ok(digest)
@@ -415,6 +428,7 @@ pub(crate) fn expected_digests(
         let (item, collection): (i64, i64) = (row.get(0)?, row.get(1)?);
         let deriver = derivers.of(conn, collection)?;
         let entry = deriver.entry_of(&blob::source(conn, item)?.unwrap_or_default());
+        digests[0].add((KEPT, item, entry.kept.as_deref()));
         for (set, digest) in IndexSet::ALL.into_iter().zip(&mut digests) {
             terms_of(set, entry.clone(), collection).each(&mut |term| digest.add((term, item)));
         }

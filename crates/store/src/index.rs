@@ -14,6 +14,7 @@ mod merge;
 mod order;
 mod segment;
 pub mod term;
+pub(crate) mod varint;
 mod write;
 
 pub use lookup::Lookup;

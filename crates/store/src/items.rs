@@ -8,6 +8,7 @@ use crate::derived::IndexSet;
 use crate::error::{Result, at};
 use crate::handle::Handle;
 use crate::index::{self, Lookup, Named, Orders, Place, Segment};
+use crate::kept::Kept;
 use crate::reader::Reader;
 use crate::{Kind, Seq, blob, collection, identity};
 use rusqlite::{Connection, OptionalExtension as _, Row};
@@ -80,6 +81,7 @@ pub struct Candidate<'a> {
     reader: &'a Reader,
     collections: &'a [Known],
     of: &'a Row<'a>,
+    with_bytes: bool,
     /// Its row.
     pub row: i64,
     /// The row of its collection.
@@ -90,8 +92,9 @@ pub struct Candidate<'a> {
     pub sure: bool,
 }
 
-/// Where a [`Candidate`]'s row has an item's bytes, behind the columns of [`HEAD`].
-const BYTES: usize = 7;
+/// Where a row has the kept values, and an item's bytes, behind the columns of [`HEAD`].
+const KEPT: usize = 7;
+const BYTES: usize = 8;
 
 impl Candidate<'_> {
     /// What is known of it besides.
@@ -99,10 +102,24 @@ impl Candidate<'_> {
         head(self.of, self.collections).map_err(at(&self.reader.path))
     }
 
-    /// Its bytes, as they came; none where [`Reader::candidates`] was not asked for them.
-    pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
-        bytes(&self.reader.conn, self.of, self.row).map_err(at(&self.reader.path))
+    /// The values that are kept of it.
+    #[must_use]
+    pub fn kept(&self) -> Option<Kept<'_>> {
+        kept(self.of)
     }
+
+    /// Its bytes, as they came; best where [`Reader::candidates`] was asked for them.
+    pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
+        let bytes = match self.with_bytes {
+            true => bytes(&self.reader.conn, self.of, self.row),
+            false => blob::must(&self.reader.conn, self.row).map(Cow::Owned),
+        };
+        bytes.map_err(at(&self.reader.path))
+    }
+}
+
+fn kept<'a>(of: &'a Row<'_>) -> Option<Kept<'a>> {
+    Kept::of(of.get_ref(KEPT).ok()?.as_blob_or_null().ok()??)
 }
 
 fn bytes<'a>(conn: &Connection, of: &'a Row<'_>, row: i64) -> rusqlite::Result<Cow<'a, [u8]>> {
@@ -219,7 +236,7 @@ impl Reader {
                 return Ok(None);
             };
             let mut select = self.conn.prepare_cached(concat!(
-                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, s.bytes ",
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept, s.bytes ",
                 "FROM item i CROSS JOIN source s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
                 "WHERE i.handle = ?1 AND i.uid = ?2 AND c.name = ?3 AND c.removed = 0"
             ))?;
@@ -280,7 +297,7 @@ impl Reader {
         each: &mut dyn FnMut(ItemHead, &[u8]) -> bool,
     ) -> rusqlite::Result<bool> {
         let mut select = self.conn.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, s.bytes ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept, s.bytes ",
             "FROM item i CROSS JOIN source s ON s.item = i.id ",
             "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
         ))?;
@@ -293,6 +310,35 @@ impl Reader {
             }
         }
         Ok(true)
+    }
+
+    /// Gives the items in these rows with the values that are kept of them to `each`, in the order of `rows` and without
+    /// those that are gone, until it answers false; no value where none is kept, or what is kept is not of this program's
+    /// making. All within one read transaction: `each` must not wait for anybody.
+    pub fn kept(
+        &self,
+        rows: &[i64],
+        each: &mut dyn FnMut(ItemHead, Option<Kept<'_>>) -> bool,
+    ) -> Result<()> {
+        let mut run = || -> rusqlite::Result<()> {
+            let _snapshot = self.hold()?;
+            let remembered = self.remembered()?;
+            let usable = remembered.text.is_some();
+            let mut select = self.conn.prepare_cached(concat!(
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept ",
+                "FROM item i WHERE i.id = ?1"
+            ))?;
+            for row in rows {
+                let mut rows = select.query([row])?;
+                let Some(row) = rows.next()? else { continue };
+                let kept = if usable { kept(row) } else { None };
+                if !each(head(row, &remembered.collections)?, kept) {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        run().map_err(at(&self.path))
     }
 
     /// What the inverted index names. `None`: it is not whole, or not of this program's making; scan. What it names
@@ -325,11 +371,11 @@ impl Reader {
             let remembered = self.remembered()?;
             let mut select = self.conn.prepare_cached(match with_bytes {
                 false => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, NULL ",
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept ",
                     "FROM item i WHERE i.id = ?1"
                 ),
                 true => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, s.bytes ",
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept, s.bytes ",
                     "FROM item i CROSS JOIN source s ON s.item = i.id WHERE i.id = ?1"
                 ),
             })?;
@@ -343,7 +389,10 @@ impl Reader {
                 let (of, sure) = (row, seq <= named.sure);
                 let (collections, collection) = (&remembered.collections, row.get(3)?);
                 let row = named.item;
-                if !each(&Candidate { reader: self, collections, of, row, collection, seq, sure }) {
+                let reader = self;
+                let candidate =
+                    Candidate { reader, collections, of, with_bytes, row, collection, seq, sure };
+                if !each(&candidate) {
                     return Ok(at + 1);
                 }
             }

@@ -15,6 +15,7 @@
 //! | `schema` | the schema in prose and SQL, versions, migrations |
 //! | `batch`, `apply` | changes, and the one function that writes them |
 //! | `summary` | which fields of a collection are indexed, and how |
+//! | `kept` | values beside an item's row, for lists |
 //! | `contact` | what is derived from a contact's bytes, for the indexes |
 //! | `derived` | fingerprints of derived data; filling, rebuilding, digesting it |
 //! | `reader`, `items`, `changes` | reading, items by every way to them, and what changed since a cursor |
@@ -38,6 +39,7 @@ mod history;
 mod identity;
 pub mod index;
 mod items;
+mod kept;
 mod lock;
 mod purge;
 mod reader;
@@ -57,6 +59,7 @@ pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRow, Version};
 pub use crate::items::{Candidate, Found, ItemHead, Order, Snapshot};
+pub use crate::kept::{Kept, can_keep};
 pub use crate::purge::Purged;
 pub use crate::reader::{Collection, Reader, Row, Value};
 pub use crate::store::{Options, Store};

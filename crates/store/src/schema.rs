@@ -31,6 +31,8 @@
 //!
 //! **What is derived from it**, and may be dropped and refilled at any time; `contact` says from what:
 //!
+//! * `item.kept`: values of a few fields, as `kept` packs them. They are filled with index set 1, and to be used only
+//!   with it; NULL where they would be too long. Beside the item's row, as one step leads to both.
 //! * `idx_segment`, `idx_chunk`, `idx_fence`: the inverted index, see `index`. A segment says which items have which
 //!   terms of one `kind` (1: to find by, 2: to sort by), and holds for items that were last changed by its `max_seq` or
 //!   before; terms before `from_term` have gone on to the segment `merged_into`. Its chunks are the rows of `idx_chunk`
@@ -141,10 +143,11 @@ CREATE TABLE idx_fence(
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What 1.2 brought: a summary for each collection, and what it was before.
+/// What 1.2 brought: a summary for each collection, and what it was before; kept values.
 const SUMMARIES: &str = "
 ALTER TABLE collection ADD COLUMN summary TEXT NOT NULL DEFAULT '';
 ALTER TABLE collection_former ADD COLUMN summary TEXT NOT NULL DEFAULT '';
+ALTER TABLE item ADD COLUMN kept BLOB;
 ";
 
 /// A step from one version to the next. It runs in one transaction, after a backup.

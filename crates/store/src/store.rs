@@ -20,7 +20,7 @@ const CHECKPOINT: u64 = 4 << 20;
 /// checkpoints before it lets go.
 const CHECKPOINT_LOCKED: u64 = 12 << 20;
 /// Page cache of a reader, in kilobytes (negative, as the pragma has it).
-const READ_CACHE: i64 = -4096;
+const READ_CACHE: i64 = -8192;
 /// Page cache of a writer: index rows of a batch fall all over their tables.
 const WRITE_CACHE: i64 = -16384;
 /// What the write-ahead log is cut back to when it begins anew, in bytes. Below `CHECKPOINT`, so that

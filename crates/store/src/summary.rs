@@ -36,7 +36,6 @@ const KINDS: &[(&str, IndexKind)] = &[
 
 /// The default: what has an index of values, of their ends, and of their order.
 const VALUES: &[&str] = &[
-    "uid",
     "file_as",
     "full_name",
     "given_name",
@@ -49,7 +48,8 @@ const VALUES: &[&str] = &[
 ];
 const SUFFIXES: &[&str] = &["full_name", "given_name", "family_name", "nickname", "email", "phone"];
 const SORTED: &[&str] = &["file_as", "full_name"];
-/// What has no index of its text. Nobody looks for the middle of a UID, or for a time of revision.
+/// What has no index of its text. By a UID an item is found without, and nobody looks for parts of one, or of a time of
+/// revision.
 const NO_TEXT: &[&str] = &["uid", "rev"];
 
 /// One more than the largest number of a field.

@@ -91,7 +91,7 @@ fn text_of_summaries() {
 #[test]
 fn the_default() {
     let text = concat!(
-        "uid:exact,prefix file_as:exact,prefix,substring,sort ",
+        "file_as:exact,prefix,substring,sort ",
         "full_name:exact,prefix,suffix,substring,sort name:substring ",
         "given_name:exact,prefix,suffix,substring family_name:exact,prefix,suffix,substring ",
         "nickname:exact,prefix,suffix,substring email:exact,prefix,suffix,substring ",

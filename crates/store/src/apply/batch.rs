@@ -223,7 +223,7 @@ impl<'a> Batch<'a> {
         let (id, ordinal) = (self.items, self.next_ordinal());
         let handle = identity::give_handle(self.tx, into, &put.uid, id)?;
         self.tx
-            .prepare_cached("INSERT INTO item VALUES(?1, ?2, ?3, ?4, '', ?5, ?6, ?7, ?8)")?
+            .prepare_cached("INSERT INTO item VALUES(?1, ?2, ?3, ?4, '', ?5, ?6, ?7, ?8, ?9)")?
             .execute((
                 id,
                 into.id,
@@ -233,6 +233,7 @@ impl<'a> Batch<'a> {
                 handle.to_bytes(),
                 self.seq,
                 ordinal,
+                &entry.kept,
             ))?;
         let place = blob::place(self.tx, put.prepared.bytes)?;
         self.tx.prepare_cached("INSERT INTO source VALUES(?1, ?2, ?3)")?.execute((
@@ -256,9 +257,9 @@ impl<'a> Batch<'a> {
             .execute((item.id, place.bytes, place.blob))?;
         self.tx
             .prepare_cached(
-                "UPDATE item SET seq = ?2, ordinal = ?3, derived_uid = ?4 WHERE id = ?1",
+                "UPDATE item SET seq = ?2, ordinal = ?3, derived_uid = ?4, kept = ?5 WHERE id = ?1",
             )?
-            .execute((item.id, self.seq, ordinal, put.derived_uid))?;
+            .execute((item.id, self.seq, ordinal, put.derived_uid, &entry.kept))?;
         self.updated += 1;
         self.rows.put(item.id, item.collection, old, entry);
         Ok(())

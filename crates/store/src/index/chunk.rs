@@ -6,38 +6,12 @@
 //! varints of seven bits a byte, the lowest first. The items of a frequent term lie in several entries,
 //! one after the other. This module packs and unpacks; it knows nothing of segments or of the database.
 
+use super::varint::{put, take};
+
 /// What fits into a page of 4,096 bytes beside SQLite's own bytes, so that no chunk spills.
 pub(super) const CHUNK: usize = 4040;
 /// Items of one entry take at most about this many bytes: an entry has to fit into a chunk.
 const PIECE: usize = 3500;
-
-pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-/// Reads a varint; `None` at the end, or where there is none.
-pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
-    let (&first, rest) = bytes.split_first()?;
-    if first < 0x80 {
-        *bytes = rest;
-        return Some(u64::from(first));
-    }
-    let (mut number, mut rest) = (u64::from(first & 0x7f), rest);
-    for shift in (7..64).step_by(7) {
-        let (&byte, behind) = rest.split_first()?;
-        rest = behind;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            *bytes = rest;
-            return Some(number);
-        }
-    }
-    None
-}
 
 /// Fills chunks: terms in, in their order, and full chunks out.
 #[derive(Default)]

@@ -10,6 +10,7 @@ use crate::plan::Plan;
 use crate::query::Query;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, field, nearest};
+use larder_store::index::Place;
 use larder_store::{Candidate, Found, Kept, Order, Reader, Summary, Value};
 use std::sync::Arc;
 
@@ -320,7 +321,8 @@ fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<
         None => reader.collection_rows(None)?,
     };
     let order = Order { field: sort.field.id, collections, backwards: sort.descending };
-    let Some((_, total)) = reader.position(&order, &[])? else { return Ok(false) };
+    let beginning = Place { key: Vec::new(), row: 0 };
+    let Some((_, total)) = reader.position(&order, &beginning)? else { return Ok(false) };
     let (limit, mut last) = (find.limit.unwrap_or(usize::MAX), None);
     while answer.rows.len() < limit {
         let wanted = PLACES.min(limit - answer.rows.len());

@@ -65,8 +65,8 @@ pub enum NewsKind {
 impl Reader {
     /// The cursor behind everything that is there now.
     pub fn now(&self) -> Result<Cursor> {
-        let tx = self.conn.unchecked_transaction().map_err(at(&self.path))?;
-        self.now_in(&tx)
+        let _snapshot = self.snapshot()?;
+        self.now_in(&self.conn)
     }
 
     fn now_in(&self, tx: &Connection) -> Result<Cursor> {

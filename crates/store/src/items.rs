@@ -432,15 +432,15 @@ impl Reader {
         run().map_err(at(&self.path))
     }
 
-    /// How many items of an order have a smaller sort key than this one, and how many there are; whatever lies before,
-    /// it takes no longer. `None` as with [`Reader::places`].
-    pub fn position(&self, order: &Order, key: &[u8]) -> Result<Option<(u64, u64)>> {
+    /// How many items of an order lie before a place, whether or not an item is there, and how many there are, counted
+    /// from the beginning also if it is `backwards`. Whatever lies before, it takes no longer; only of items with the
+    /// place's own key the rows are read. `None` as with [`Reader::places`].
+    pub fn position(&self, order: &Order, place: &Place) -> Result<Option<(u64, u64)>> {
         let run = || -> rusqlite::Result<Option<(u64, u64)>> {
-            let (tx, _snapshot) = (&self.conn, self.hold()?);
+            let _snapshot = self.hold()?;
             let remembered = self.remembered()?;
             let Some(segments) = remembered.segments_of(order) else { return Ok(None) };
-            let orders = order.orders();
-            Ok(Some((orders.before(tx, segments, key)?, orders.total(tx, segments)?)))
+            order.orders().position(&self.conn, segments, place).map(Some)
         };
         run().map_err(at(&self.path))
     }

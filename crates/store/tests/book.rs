@@ -204,9 +204,15 @@ fn in_order(reader: &Reader, collection: &Collection, field: &'static Field) {
     let collections = vec![collection.row];
     let mut order = Order { field: field.id, collections, backwards: false };
     for (number, place) in expect.iter().enumerate() {
-        let smaller = expect[..number].iter().filter(|other| other.key < place.key).count();
-        let position = reader.position(&order, &place.key).unwrap().unwrap();
-        assert_eq!(position, (smaller as u64, expect.len() as u64), "{}", field.name);
+        for (row, before) in [
+            (place.row, number),
+            (place.row + 1, number + 1),
+            (i64::MIN, expect[..number].iter().filter(|other| other.key < place.key).count()),
+        ] {
+            let place = Place { row, ..place.clone() };
+            let position = reader.position(&order, &place).unwrap().unwrap();
+            assert_eq!(position, (before as u64, expect.len() as u64), "{}", field.name);
+        }
     }
     for backwards in [false, true] {
         order.backwards = backwards;

@@ -2,7 +2,7 @@
 
 use crate::book::{Book, card, handle_of, made, put};
 use larder_format::field::field;
-use larder_store::index::Lookup;
+use larder_store::index::{Lookup, Place};
 use larder_store::{Change, Expect, Fault, IndexSet, Operation, Options, Order, Reader, Store};
 use rusqlite::Connection;
 
@@ -343,7 +343,7 @@ fn damaged_chunks_are_no_panic() {
             let _report = book.store.check().unwrap();
             let _found = reader.look_up(&Lookup::Prefix(Vec::new()));
             let _places = reader.places(&order(at % 2 == 0), None, 10);
-            let _position = reader.position(&order(false), b"x");
+            let _position = reader.position(&order(false), &Place { key: b"x".into(), row: 2 });
         }
         write(id, &data[..data.len() / 2]);
         let _report = book.store.check().unwrap();

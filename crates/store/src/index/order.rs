@@ -67,34 +67,45 @@ impl Orders {
         }
     }
 
-    /// How many items have a smaller key.
-    pub(crate) fn before(
+    /// How many items lie before a place, and how many there are.
+    pub(crate) fn position(
         &self,
         conn: &Connection,
         segments: &[Segment],
-        key: &[u8],
-    ) -> rusqlite::Result<u64> {
-        self.sum(conn, segments, |collection| term::sort(self.field, collection, key, Sign::In))
-    }
-
-    /// How many items there are.
-    pub(crate) fn total(&self, conn: &Connection, segments: &[Segment]) -> rusqlite::Result<u64> {
-        self.sum(conn, segments, |collection| term::order(self.field, collection + 1))
-    }
-
-    fn sum(
-        &self,
-        conn: &Connection,
-        segments: &[Segment],
-        to: impl Fn(i64) -> Vec<u8>,
-    ) -> rusqlite::Result<u64> {
-        let mut sum = 0;
+        place: &Place,
+    ) -> rusqlite::Result<(u64, u64)> {
+        let (mut before, mut total) = (0, 0);
         for segment in segments {
             for &collection in &self.collections {
-                sum += segment.net(conn, &term::order(self.field, collection), &to(collection))?;
+                let order = term::order(self.field, collection);
+                let key = term::sort(self.field, collection, &place.key, Sign::In);
+                before += segment.net(conn, &order, &key)?;
+                before += self.among_equals(conn, segment, collection, place)?;
+                total += segment.net(conn, &order, &term::order(self.field, collection + 1))?;
             }
         }
-        Ok(sum.unsigned_abs())
+        Ok((before.unsigned_abs(), total.unsigned_abs()))
+    }
+
+    /// How many items more a segment puts before a place than it takes out, of those with the place's key.
+    fn among_equals(
+        &self,
+        conn: &Connection,
+        segment: &Segment,
+        collection: i64,
+        place: &Place,
+    ) -> rusqlite::Result<i64> {
+        if place.row <= 0 {
+            // Rows are numbered from 1.
+            return Ok(0);
+        }
+        let before = |sign| -> rusqlite::Result<i64> {
+            let mut rows = Vec::new();
+            let term = term::sort(self.field, collection, &place.key, sign);
+            segment.postings(conn, &term, &mut rows)?;
+            Ok(rows.iter().filter(|row| **row < place.row).count() as i64)
+        };
+        Ok(before(Sign::In)? - before(Sign::Out)?)
     }
 }
 

@@ -60,7 +60,7 @@ impl ByRows for [Needle] {
 fn found(reader: &Reader, needle: &Needle) -> Outcome<larder_query::Answer> {
     let query = Query::parse_sexp(&needle.sexp)?;
     let limit = (needle.limit > 0).then_some(needle.limit);
-    Ok(find(reader, &Find { query, collection: None, sort: None, limit })?)
+    Ok(find(reader, &Find { query, collection: None, sort: None, from: None, limit })?)
 }
 
 /// The hits, with their bytes.
@@ -159,7 +159,8 @@ fn renamed(card: &[u8], place: usize) -> Outcome<Vec<u8>> {
 pub(crate) fn memory(store: &Path) -> Outcome<()> {
     let reader = Reader::open(store)?;
     let mut held = Vec::new();
-    let everything = Find { query: Query::All, collection: None, sort: None, limit: None };
+    let everything =
+        Find { query: Query::All, collection: None, sort: None, from: None, limit: None };
     let answer = find(&reader, &everything)?;
     answer.each(&reader, &mut |_, bytes| {
         held.push(bytes.to_vec());

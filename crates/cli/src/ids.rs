@@ -59,7 +59,7 @@ fn with_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemHead>, Failure> {
     let mut found = reader.by_uid(None, uid)?;
     let quoted = uid.replace('\\', "\\\\").replace('"', "\\\"");
     let query = Query::parse_sexp(&format!("(is \"uid\" \"{quoted}\")"))?;
-    let find = Find { query, collection: None, sort: None, limit: None };
+    let find = Find { query, collection: None, sort: None, from: None, limit: None };
     larder_query::find(reader, &find)?.each(reader, &mut |head, _| {
         if !found.contains(head) {
             found.push(head.clone());

@@ -57,6 +57,9 @@ const PROBES: &[&str] = &[
     "9",
 ];
 
+/// Behind each level of a key: letters, accents, case.
+const LEVEL: u8 = 1;
+
 /// The order of a locale.
 pub struct Collator {
     order: CollatorBorrowed<'static>,
@@ -120,6 +123,14 @@ impl Collator {
         }
         name
     }
+}
+
+/// The part of a key that says which letters a text has, whatever their case and accents. The keys of all texts that
+/// begin with these letters begin so.
+#[must_use]
+pub fn letters(key: &[u8]) -> &[u8] {
+    let end = key.iter().position(|&byte| byte == LEVEL).unwrap_or(key.len());
+    &key[..end]
 }
 
 fn open(locale: &Locale) -> Option<CollatorBorrowed<'static>> {

@@ -1,6 +1,6 @@
 //! The order of names.
 
-use larder_format::collate::Collator;
+use larder_format::collate::{Collator, letters};
 use proptest::prelude::*;
 
 /// In the order of the locale, is this sorted?
@@ -21,6 +21,24 @@ fn orders() {
     check("de_AT@euro", &["Ad", "Af", "Ärger"]); // Austria's phone books have ä behind a.
     check("fi_FI", &["Anna", "Zoe", "Åsa", "Äiti", "Öberg"]);
     check("cs", &["cz", "da", "hz", "chata", "ia"]);
+}
+
+/// Of the key of a text, what is before accents and case is the beginning of the keys of all that begin with it.
+#[test]
+fn letters_of_keys() {
+    let check = |locale: &str, beginning: &str, text: &str, expect: bool| {
+        let collator = Collator::new(locale);
+        let (beginning, text) = (collator.sort_key(beginning), collator.sort_key(text));
+        assert_eq!(text.starts_with(letters(&beginning)), expect, "{locale}");
+    };
+    check("und", "a", "Änne", true);
+    check("und", "ANN", "änne", true);
+    check("und", "", "Anna", true);
+    check("und", "m", "M-1 王", true);
+    check("und", "An", "Ärger", false);
+    check("sv", "a", "Änne", false);
+    check("de", "ä", "Aegir", true);
+    check("cs", "c", "Chata", false);
 }
 
 #[test]

@@ -12,6 +12,7 @@
 mod answer;
 mod contact;
 mod error;
+mod gap;
 mod line;
 mod plan;
 mod query;

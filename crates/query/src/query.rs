@@ -10,9 +10,10 @@ const SET: usize = 16;
 const NO_FIELD: &str = "x-larder-no-field";
 
 /// A question about items.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Query {
     /// Everything.
+    #[default]
     All,
     /// All of these.
     And(Vec<Query>),

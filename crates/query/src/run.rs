@@ -6,6 +6,7 @@
 use crate::answer::{Ahead, Answer, Explain, Hit, PAGE};
 use crate::contact::Matcher;
 use crate::error::Error;
+use crate::gap::Gap;
 use crate::plan::Plan;
 use crate::query::Query;
 use larder_format::contact::Contact;
@@ -20,7 +21,7 @@ const FEW: usize = 1000;
 const PLACES: usize = 4096;
 
 /// What is asked, and how the answer is to look.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Find {
     /// The question.
     pub query: Query,
@@ -28,6 +29,9 @@ pub struct Find {
     pub collection: Option<String>,
     /// The order; `None`: as they came.
     pub sort: Option<Sort>,
+    /// Where in this order the answer begins: at the first item that begins with this text, or that lies behind where
+    /// such would, whatever its case and accents. Without an order it says nothing.
+    pub from: Option<String>,
     /// At most so many.
     pub limit: Option<usize>,
 }
@@ -293,7 +297,7 @@ pub fn walk(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     Ok(answer)
 }
 
-fn empty_answer(reader: &Reader, find: &Find) -> Result<Answer, Error> {
+pub(crate) fn empty_answer(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let collection = match &find.collection {
         None => None,
         Some(name) => {
@@ -316,14 +320,11 @@ fn cut(answer: &mut Answer, limit: Option<usize>) {
 /// The whole book in stored order needs no card to be read.
 fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<bool, Error> {
     let Some(sort) = find.sort else { return Ok(false) };
-    let collections = match answer.collection {
-        Some(row) => vec![row],
-        None => reader.collection_rows(None)?,
-    };
-    let order = Order { field: sort.field.id, collections, backwards: sort.descending };
-    let beginning = Place { key: Vec::new(), row: 0 };
-    let Some((_, total)) = reader.position(&order, &beginning)? else { return Ok(false) };
-    let (limit, mut last) = (find.limit.unwrap_or(usize::MAX), None);
+    let order = order_of(reader, sort, answer)?;
+    let gap = begins_at(reader, find, sort.descending);
+    let Some((before, total)) = position(reader, &order, &gap)? else { return Ok(false) };
+    let Some(mut last) = gap.after(sort.descending) else { return Ok(true) };
+    let limit = find.limit.unwrap_or(usize::MAX);
     while answer.rows.len() < limit {
         let wanted = PLACES.min(limit - answer.rows.len());
         let Some(mut places) = reader.places(&order, last.as_ref(), wanted)? else {
@@ -339,10 +340,38 @@ fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<
         }
     }
     answer.explain.visited = answer.rows.len() as u64;
-    answer.explain.matched = total;
+    answer.explain.matched = total.saturating_sub(before);
     answer.explain.plan = vec![format!("index: all by {}", sort.field.name)];
     answer.explain.order = "as the index has it".into();
     Ok(true)
+}
+
+/// The order of the items an answer is about; the index may have it.
+pub(crate) fn order_of(reader: &Reader, sort: Sort, answer: &Answer) -> Result<Order, Error> {
+    let collections = match answer.collection {
+        Some(row) => vec![row],
+        None => reader.collection_rows(None)?,
+    };
+    Ok(Order { field: sort.field.id, collections, backwards: sort.descending })
+}
+
+/// How many items lie before a gap in this order's direction, and how many there are. `None`: the index cannot say.
+pub(crate) fn position(
+    reader: &Reader,
+    order: &Order,
+    gap: &Gap,
+) -> Result<Option<(u64, u64)>, Error> {
+    let nowhere = Place { key: Vec::new(), row: 0 };
+    let place = if let Gap::Before(place) = gap { place } else { &nowhere };
+    let Some((smaller, total)) = reader.position(order, place)? else { return Ok(None) };
+    let before = if *gap == Gap::End { total } else { smaller };
+    Ok(Some((if order.backwards { total.saturating_sub(before) } else { before }, total)))
+}
+
+/// Where in its order an answer begins.
+fn begins_at(reader: &Reader, find: &Find, backwards: bool) -> Gap {
+    let at = |text: &String| Gap::at_text(reader.deriver(), text, backwards);
+    find.from.as_ref().map_or(Gap::first(backwards), at)
 }
 
 /// Visits every item, or those `only` of these collections, a page a transaction.
@@ -412,14 +441,17 @@ struct Hits<'a> {
     reader: &'a Reader,
     sort: Option<Sort>,
     limit: usize,
+    /// Where in the order the answer begins.
+    from: Gap,
     rows: Vec<Hit>,
     keyed: Vec<(Vec<u8>, Hit)>,
 }
 
 impl<'a> Hits<'a> {
     fn new(reader: &'a Reader, find: &Find) -> Hits<'a> {
+        let from = begins_at(reader, find, find.sort.is_some_and(|sort| sort.descending));
         let limit = find.limit.unwrap_or(usize::MAX);
-        Hits { reader, sort: find.sort, limit, rows: Vec::new(), keyed: Vec::new() }
+        Hits { reader, sort: find.sort, limit, from, rows: Vec::new(), keyed: Vec::new() }
     }
 
     /// How many more there may be. Where an order is wanted, any may be among its first.
@@ -436,7 +468,10 @@ impl<'a> Hits<'a> {
             None => self.rows.push(hit),
             Some(sort) => {
                 let value = first(sort.field).unwrap_or_default();
-                self.keyed.push((self.reader.deriver().sort_key(&value), hit));
+                let key = self.reader.deriver().sort_key(&value);
+                if !self.from.has_passed(&key, hit.row, sort.descending) {
+                    self.keyed.push((key, hit));
+                }
             }
         }
     }

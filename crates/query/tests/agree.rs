@@ -228,11 +228,9 @@ fn asked() -> impl Strategy<Value = Find> {
     let collection =
         prop_oneof![3 => Just(None), 1 => select(&["contacts", "work"][..]).prop_map(Some)];
     let limit = prop_oneof![3 => Just(None), 1 => (0..4usize).prop_map(Some)];
-    (query(), collection, sort(), limit).prop_map(|(query, collection, sort, limit)| Find {
-        query,
-        collection: collection.map(str::to_string),
-        sort,
-        limit,
+    let from = prop_oneof![3 => Just(None), 1 => text().prop_map(Some)];
+    (query(), collection, sort(), from, limit).prop_map(|(query, collection, sort, from, limit)| {
+        Find { query, collection: collection.map(str::to_string), sort, from, limit }
     })
 }
 
@@ -384,7 +382,7 @@ proptest! {
         let reader = book.reader();
         for line in lines {
             if let Ok(query) = Query::parse(&line.join(" ")) {
-                check(&reader, &Find { query, collection: None, sort: None, limit: None });
+                check(&reader, &Find { query, collection: None, sort: None, from: None, limit: None });
             }
         }
     }

@@ -108,7 +108,7 @@ impl Stale {
 }
 
 pub(crate) fn ask(query: Query) -> Find {
-    Find { query, collection: None, sort: None, limit: None }
+    Find { query, collection: None, sort: None, from: None, limit: None }
 }
 
 /// The UIDs that a question finds, in their order.

@@ -2,7 +2,7 @@
 
 use crate::book::{Book, NOW, card, handle_of, made, put};
 use larder_format::field::{FIELDS, field};
-use larder_store::index::{Lookup, term};
+use larder_store::index::{Lookup, Place, term};
 use larder_store::{
     Change, Error, Expect, IndexKind, IndexSet, Kind, OperationId, Options, Order, Outcome, Reader,
     Store, Summary,
@@ -150,7 +150,10 @@ fn a_collection_has_the_index_it_was_made_with() {
     let place = |collections: Vec<i64>| {
         let order = Order { field: of("full_name"), collections, backwards: false };
         let places = reader.places(&order, None, 9).unwrap().map(|places| places.len());
-        assert_eq!(places.is_some(), reader.position(&order, b"").unwrap().is_some());
+        assert_eq!(
+            places.is_some(),
+            reader.position(&order, &Place { key: Vec::new(), row: 0 }).unwrap().is_some()
+        );
         places
     };
     assert_eq!(place(vec![contacts]), Some(3));

@@ -109,6 +109,7 @@ impl Find {
             query,
             collection: self.collection.clone(),
             sort,
+            from: None,
             limit: self.limit,
         })
     }

@@ -78,6 +78,7 @@ impl Remove {
             query: Query::parse_with(line, &context.settings)?,
             collection: self.collection.clone(),
             sort: None,
+            from: None,
             limit: None,
         };
         let mut found = Vec::new();

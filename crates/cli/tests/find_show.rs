@@ -22,6 +22,14 @@ fn a_list_for_people() {
     kc7xst8t	030 765-43-21	
     fhbw2pvt
     ");
+    assert_snapshot!(home.run(&["find", "--sort", "full_name", "--from", "b", "--limit", "1"]).shown(), @"kc7xst8t  Bruno Álvarez  030 765-43-21");
+    assert_snapshot!(home.run(&["find", "has:email", "--sort", "-full_name", "--from", "BR"]).shown(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works");
+    assert_snapshot!(home.run(&["find", "--from", "é", "--count"]).shown(), @"1");
+    assert_snapshot!(home.run(&["find", "--from", "b", "--sort", "none"]).shown(), @r"
+    ! error: --sort none leaves no order to start in
+    ! hint: --from TEXT starts in the order of --sort FIELD, or of file_as
+    exit 2
+    ");
     assert_snapshot!(home.run(&["find", "nobody at all"]).shown(), @r"
     ! note: nothing was found
     ! note: any:WORD looks in all fields, notes and addresses too; larder fields lists them

@@ -48,6 +48,9 @@ pub(crate) struct Find {
     /// Sort by a field, -FIELD backwards [default: file_as; `--sort none` leaves the order in which they came]
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
+    /// Start in this order at the first that begins with TEXT, or comes behind it
+    #[arg(long, value_name = "TEXT")]
+    from: Option<String>,
     /// At most so many
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
@@ -100,8 +103,12 @@ impl Find {
             false => Query::parse_with(&text, &context.settings)?,
         };
         let sort = match self.sort.as_deref() {
-            _ if self.count => None,
+            Some("none") if self.from.is_some() => {
+                return Err(Failure::new(Kind::Usage, "--sort none leaves no order to start in")
+                    .hint("--from TEXT starts in the order of --sort FIELD, or of file_as"));
+            }
             Some("none") => None,
+            _ if self.count && self.from.is_none() => None,
             Some(name) => Some(Sort::parse(name)?),
             None => Some(Sort::parse("file_as")?),
         };
@@ -109,7 +116,7 @@ impl Find {
             query,
             collection: self.collection.clone(),
             sort,
-            from: None,
+            from: self.from.clone(),
             limit: self.limit,
         })
     }

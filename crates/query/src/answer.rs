@@ -7,6 +7,7 @@
 use crate::contact::Matcher;
 use crate::error::Error;
 use crate::query::Query;
+use crate::run;
 use larder_format::contact::Contact;
 use larder_store::{ItemHead, Reader, Seq};
 use std::ops::Range;
@@ -210,6 +211,13 @@ impl Answer {
             }
         }
         true
+    }
+
+    /// An answer of these rows, whatever has become of their items.
+    pub(crate) fn with_rows(mut self, rows: impl IntoIterator<Item = i64>) -> Answer {
+        self.rows = rows.into_iter().map(|row| Hit { row, seq: 0 }).collect();
+        run::cut(&mut self, None);
+        self
     }
 
     /// Is this answer about the items of this collection?

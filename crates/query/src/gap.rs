@@ -1,7 +1,7 @@
 //! Places between the items of an order: where a text would stand, and what lies on either side.
 //!
 //! A gap names no item and counts nothing, so it stays where it is whatever comes and goes around it. It is apart
-//! because answers begin at one (`run`).
+//! because answers begin at one (`run`) and cursors stand in one (`cursor`).
 
 use larder_format::collate::letters;
 use larder_store::Deriver;
@@ -63,6 +63,11 @@ impl Gap {
                 Some(Some(Place { key: place.key.clone(), row: place.row.saturating_sub(1) }))
             }
         }
+    }
+
+    /// How many of these places, which are in their order, lie before it.
+    pub(crate) fn number(&self, places: &[Place]) -> usize {
+        places.partition_point(|place| self.has_passed(&place.key, place.row, false))
     }
 
     /// Does this item lie before it in this direction?

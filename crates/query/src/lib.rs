@@ -6,11 +6,14 @@
 //! answers the same by testing every item. For any store and any question the two agree: the one
 //! property that this crate's tests are about.
 //!
+//! A [`Cursor`] steps through a sorted book, from any letter on, without reading what lies between.
+//!
 //! This crate is not the store: it names no file and no SQLite, and passes through
 //! [`larder_store::Reader::look_up`]. It is apart so that any Rust program can read a store in place with it.
 
 mod answer;
 mod contact;
+mod cursor;
 mod error;
 mod gap;
 mod line;
@@ -21,7 +24,11 @@ mod sexp;
 
 pub use crate::answer::{Answer, Explain};
 pub use crate::contact::Matcher;
+pub use crate::cursor::{Cursor, Letter};
 pub use crate::error::{Error, SyntaxError};
 pub use crate::plan::Plan;
 pub use crate::query::{Op, Query, Settings, Subject, Test};
 pub use crate::run::{Find, Sort, find, walk};
+pub use larder_format::contact::Contact;
+pub use larder_format::field::{Field, field};
+pub use larder_store::{ItemHead, Reader};

@@ -311,7 +311,7 @@ pub(crate) fn empty_answer(reader: &Reader, find: &Find) -> Result<Answer, Error
     Ok(Answer { rows, query, matcher, collection, ahead, explain })
 }
 
-fn cut(answer: &mut Answer, limit: Option<usize>) {
+pub(crate) fn cut(answer: &mut Answer, limit: Option<usize>) {
     answer.explain.matched = answer.explain.matched.max(answer.rows.len() as u64);
     answer.rows.truncate(limit.unwrap_or(usize::MAX));
     answer.explain.returned = answer.rows.len() as u64;

@@ -9,6 +9,7 @@
 mod agree;
 mod answer;
 mod book;
+mod cursor;
 mod eds_functions;
 mod explain;
 mod line;

@@ -1,0 +1,287 @@
+//! A cursor over a sorted book: steps forward and back, jumps to a letter, tells where it is.
+//!
+//! It is no list of items: it stands in a [`Gap`] and asks the index for what lies on either side. So it holds no
+//! transaction open, costs the same in a book of any size, and sees what others change. Where the index does not keep
+//! the order, or the cursor is over the answer to a question, the places of that answer are held and found anew once
+//! the store has changed; what it gives is the same. It is apart from `run` because an answer is there once, and
+//! a cursor for as long as a window is open.
+
+use crate::answer::Answer;
+use crate::error::Error;
+use crate::gap::Gap;
+use crate::query::Query;
+use crate::run::{self, Find, Sort, find};
+use larder_format::collate::letters;
+use larder_format::contact::Contact;
+use larder_format::fold::fold;
+use larder_store::index::Place;
+use larder_store::{Deriver, Order, Reader};
+
+/// Places taken in one transaction.
+const PLACES: usize = 4096;
+/// So many characters at most are one letter of an alphabet: `dzs` in Hungarian.
+const LETTER: usize = 3;
+/// Letters that others are filed under: Á under A, Danish aa under Å, が under か, 김 under ㄱ.
+const ALPHABET: &str = concat!(
+    "abcdefghijklmnopqrstuvwxyzå",
+    "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほまみむめもやゆよらりるれろわをん",
+    "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ",
+);
+
+/// A place between two items of a sorted book, or of a sorted answer.
+///
+/// It stands between items as a text cursor does between characters: [`step(3)`](Cursor::step) gives the next three
+/// and moves behind them, `step(-3)` then gives the same three, the nearest first. (A cursor of
+/// evolution-data-server stands on an item, and leaves that one out when it turns round.)
+///
+/// What it remembers is the sort key and the row it stands at. Items that come or go before it or behind it do not
+/// move it, and each call answers for the store as it is then.
+///
+/// ```
+/// # use larder_query::{Cursor, Error, Query, Reader, Sort};
+/// # fn page(reader: &Reader) -> Result<(), Error> {
+/// let mut cursor = Cursor::new(Query::All, None, Sort::parse("file_as")?);
+/// cursor.move_to(reader, "M");
+/// cursor.step(reader, 50)?.each(reader, &mut |item, _card| {
+///     println!("{}", item.uid);
+///     true
+/// })?;
+/// let (before, total) = cursor.position(reader)?;
+/// println!("{before} of {total}");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Cursor {
+    /// What its items answer, without an order.
+    find: Find,
+    sort: Sort,
+    gap: Gap,
+    /// The places, if the index cannot tell.
+    list: Option<List>,
+}
+
+/// A letter under which a sorted book has items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// The letter, for people: capital, without accents unless they make another letter. `#`: digits and all else that
+    /// is no letter, or nothing at all.
+    pub text: String,
+    /// How many items lie before the first of them.
+    pub before: u64,
+}
+
+/// Places that were found by answering.
+#[derive(Debug, Clone)]
+struct List {
+    /// When.
+    at: larder_store::Cursor,
+    places: Vec<Place>,
+}
+
+impl Cursor {
+    /// A cursor before the first of the items that answer a question, in all collections or in one.
+    #[must_use]
+    pub fn new(query: Query, collection: Option<&str>, sort: Sort) -> Cursor {
+        let collection = collection.map(str::to_string);
+        let find = Find { query, collection, ..Find::default() };
+        Cursor { find, sort, gap: Gap::first(sort.descending), list: None }
+    }
+
+    /// Goes before the first item.
+    pub fn first(&mut self) {
+        self.gap = Gap::first(self.sort.descending);
+    }
+
+    /// Goes behind the last item.
+    pub fn last(&mut self) {
+        self.gap = Gap::first(!self.sort.descending);
+    }
+
+    /// Goes before the first item that begins with a text, or that lies behind where such would. Case and accents do
+    /// not count, unless they make another letter in the order of the store's locale.
+    pub fn move_to(&mut self, reader: &Reader, text: &str) {
+        self.gap = Gap::at_text(reader.deriver(), text, self.sort.descending);
+    }
+
+    /// Gives so many items from here on, or backwards if it is negative, in the order in which they are met, and moves
+    /// past them. Fewer are left if it gives fewer. No item is read until the answer's are.
+    ///
+    /// # Errors
+    /// An unknown collection, or what the store reports.
+    pub fn step(&mut self, reader: &Reader, count: isize) -> Result<Answer, Error> {
+        let answer = run::empty_answer(reader, &self.find)?;
+        let backwards = self.sort.descending != (count < 0);
+        let (mut rows, wanted) = (Vec::new(), count.unsigned_abs());
+        while rows.len() < wanted {
+            let page = PLACES.min(wanted - rows.len());
+            let mut places = self.places(reader, &answer, backwards, page)?;
+            rows.extend(places.iter().map(|place| place.row));
+            let whole = places.len() == page;
+            if let Some(place) = places.pop() {
+                self.pass(place, backwards);
+            }
+            if !whole {
+                break;
+            }
+        }
+        Ok(answer.with_rows(rows))
+    }
+
+    /// How many items lie before it, and how many there are.
+    ///
+    /// # Errors
+    /// As [`Cursor::step`].
+    pub fn position(&mut self, reader: &Reader) -> Result<(u64, u64), Error> {
+        let answer = run::empty_answer(reader, &self.find)?;
+        self.position_in(reader, &answer)
+    }
+
+    /// The letters under which there are items, in their order. It jumps from one to the next, so what it costs is the
+    /// number of letters: of a Chinese book, that of its first characters.
+    ///
+    /// # Errors
+    /// As [`Cursor::step`].
+    pub fn letters(&mut self, reader: &Reader) -> Result<Vec<Letter>, Error> {
+        let stood = self.gap.clone();
+        self.first();
+        let letters = self.letters_from_here(reader);
+        self.gap = stood;
+        letters
+    }
+
+    fn letters_from_here(&mut self, reader: &Reader) -> Result<Vec<Letter>, Error> {
+        let answer = run::empty_answer(reader, &self.find)?;
+        let (backwards, alphabet) = (self.sort.descending, Alphabet::of(reader.deriver()));
+        let mut letters: Vec<Letter> = Vec::new();
+        loop {
+            let _snapshot = reader.snapshot()?;
+            let Some(place) = self.places(reader, &answer, backwards, 1)?.pop() else {
+                return Ok(letters);
+            };
+            let card = reader.source(place.row)?.unwrap_or_default();
+            let value = Contact::parse(&card).first(self.sort.field).unwrap_or_default();
+            let (text, beginning) = alphabet.letter(&place.key, &value);
+            if letters.last().is_none_or(|last| last.text != text) {
+                let (before, _) = self.position_in(reader, &answer)?;
+                letters.push(Letter { text, before });
+            }
+            self.gap = match (beginning, backwards) {
+                (Some(beginning), true) => Gap::before(&beginning),
+                (Some(beginning), false) => Gap::behind(&beginning),
+                // All with the same key, which may be empty.
+                (None, true) => Gap::before(&place.key),
+                (None, false) => Gap::Before(Place { row: i64::MAX, ..place }),
+            };
+        }
+    }
+
+    /// Moves past an item in a direction of the index.
+    fn pass(&mut self, Place { key, row }: Place, backwards: bool) {
+        let row = if backwards { row } else { row.saturating_add(1) };
+        self.gap = Gap::Before(Place { key, row });
+    }
+
+    /// So many places from here on, in a direction of the index.
+    fn places(
+        &mut self,
+        reader: &Reader,
+        answer: &Answer,
+        backwards: bool,
+        limit: usize,
+    ) -> Result<Vec<Place>, Error> {
+        let Some(after) = self.gap.after(backwards) else { return Ok(Vec::new()) };
+        if let Some(order) = self.kept(reader, answer)?
+            && let Some(places) =
+                reader.places(&Order { backwards, ..order }, after.as_ref(), limit)?
+        {
+            self.list = None;
+            return Ok(places);
+        }
+        let places = listed(&mut self.list, reader, &self.find, self.sort)?;
+        let (before, behind) = places.split_at(self.gap.number(places));
+        Ok(match backwards {
+            true => before.iter().rev().take(limit).cloned().collect(),
+            false => behind.iter().take(limit).cloned().collect(),
+        })
+    }
+
+    fn position_in(&mut self, reader: &Reader, answer: &Answer) -> Result<(u64, u64), Error> {
+        if let Some(order) = self.kept(reader, answer)?
+            && let Some(position) = run::position(reader, &order, &self.gap)?
+        {
+            return Ok(position);
+        }
+        let places = listed(&mut self.list, reader, &self.find, self.sort)?;
+        let (smaller, total) = (self.gap.number(places), places.len());
+        let before = if self.sort.descending { total - smaller } else { smaller };
+        Ok((before as u64, total as u64))
+    }
+
+    /// The order in the index.
+    fn kept(&self, reader: &Reader, answer: &Answer) -> Result<Option<Order>, Error> {
+        let whole = self.find.query == Query::All;
+        whole.then(|| run::order_of(reader, self.sort, answer)).transpose()
+    }
+}
+
+/// The places of an answer, found again if the store has changed since.
+fn listed<'a>(
+    list: &'a mut Option<List>,
+    reader: &Reader,
+    asked: &Find,
+    sort: Sort,
+) -> Result<&'a [Place], Error> {
+    let now = reader.now()?;
+    if list.as_ref().is_none_or(|list| list.at != now) {
+        let mut places = Vec::new();
+        find(reader, asked)?.each(reader, &mut |head, card| {
+            let value = Contact::parse(card).first(sort.field).unwrap_or_default();
+            places.push(Place { key: reader.deriver().sort_key(&value), row: head.row });
+            true
+        })?;
+        places.sort_unstable();
+        *list = Some(List { at: now, places });
+    }
+    Ok(list.as_ref().map_or(&[], |list| &list.places))
+}
+
+/// What finds out under which letter something is sorted: a sort key says which letters it begins with, and not how
+/// they are written.
+struct Alphabet<'a> {
+    deriver: &'a Deriver,
+    letters: Vec<(String, Vec<u8>)>,
+}
+
+impl Alphabet<'_> {
+    fn of(deriver: &Deriver) -> Alphabet<'_> {
+        let letter = |c: char| (c.to_string(), letters(&deriver.sort_key(&c.to_string())).to_vec());
+        Alphabet { deriver, letters: ALPHABET.chars().map(letter).collect() }
+    }
+
+    /// The letter for people, and how the keys of all that is filed under it begin, if that is known.
+    fn letter(&self, key: &[u8], value: &str) -> (String, Option<Vec<u8>>) {
+        let folded = fold(value);
+        let starts = [&folded, value].into_iter().flat_map(|text| {
+            text.char_indices().take(LETTER).map(|(at, c)| &text[..at + c.len_utf8()])
+        });
+        let own = starts.map(|start| (start.to_string(), self.key(start)));
+        let known = self.letters.iter().cloned().chain(own);
+        let fits = known.filter(|(_, letter)| !letter.is_empty() && key.starts_with(letter));
+        // Where several fit, they are the letter, and the letter with what follows it.
+        let Some((text, letter)) = fits.min_by_key(|(_, letter)| letter.len()) else {
+            return ("#".into(), None);
+        };
+        if !text.chars().all(char::is_alphabetic) {
+            return ("#".into(), Some(letter));
+        }
+        // The capital of i is I, but where that is another letter it is İ.
+        let capitals = [text.to_uppercase(), "İ".into()];
+        let capital = capitals.into_iter().find(|capital| self.key(capital) == letter);
+        (capital.unwrap_or(text), Some(letter))
+    }
+
+    fn key(&self, text: &str) -> Vec<u8> {
+        letters(&self.deriver.sort_key(text)).to_vec()
+    }
+}

@@ -1,0 +1,330 @@
+//! Cursors: there and back, jumps, letters, and a store that changes under them.
+
+use crate::book::{Book, Stale, ask, card, small};
+use larder_format::collate::letters;
+use larder_format::contact::Contact;
+use larder_query::{Cursor, Error, Find, Letter, Query, Sort, walk};
+use larder_store::{Change, Expect, Kind, Options, Reader, Store};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn by(sort: &str) -> Cursor {
+    Cursor::new(Query::All, None, Sort::parse(sort).unwrap())
+}
+
+/// The names that a step gives.
+fn names(cursor: &mut Cursor, reader: &Reader, count: isize) -> String {
+    let mut names = Vec::new();
+    let answer = cursor.step(reader, count).unwrap();
+    answer
+        .each(reader, &mut |_, bytes| {
+            let name = larder_format::field::field("full_name").unwrap();
+            names.push(Contact::parse(bytes).first(name).unwrap_or_default());
+            true
+        })
+        .unwrap();
+    names.join(", ")
+}
+
+fn book(names: &[&str]) -> Book {
+    let cards: Vec<String> =
+        (0..).zip(names).map(|(number, name)| card(&format!("UID:u{number}\nFN:{name}"))).collect();
+    Book::of(cards.iter().map(String::as_str))
+}
+
+#[test]
+fn there_and_back() {
+    let book = book(&["Otto", "Anna", "Ärger", "Berta", "berta", "Zoë", "Berta"]);
+    let check = |reader: &Reader| {
+        let mut cursor = by("full_name");
+        let mut step = |count: isize, expect: &str, before: u64| {
+            assert_eq!(names(&mut cursor, reader, count), expect);
+            assert_eq!(cursor.position(reader).unwrap(), (before, 7));
+        };
+        step(-1, "", 0);
+        step(3, "Anna, Ärger, berta", 3);
+        step(-1, "berta", 2);
+        step(0, "", 2);
+        step(3, "berta, Berta, Berta", 5);
+        step(9, "Otto, Zoë", 7);
+        step(1, "", 7);
+        step(-2, "Zoë, Otto", 5);
+        step(isize::MIN, "Berta, Berta, berta, Ärger, Anna", 0);
+        cursor.last();
+        assert_eq!(names(&mut cursor, reader, -1), "Zoë");
+        cursor.first();
+        assert_eq!(names(&mut cursor, reader, 1), "Anna");
+
+        let mut cursor = by("-full_name");
+        assert_eq!(names(&mut cursor, reader, 3), "Zoë, Otto, Berta");
+        assert_eq!(cursor.position(reader).unwrap(), (3, 7));
+        assert_eq!(names(&mut cursor, reader, -2), "Berta, Otto");
+        cursor.last();
+        assert_eq!(names(&mut cursor, reader, -1), "Anna");
+    };
+    check(&book.reader());
+    let (_scratch, reader) = book.with_stale(Stale::ALL);
+    check(&reader);
+}
+
+#[test]
+fn jumps() {
+    let book = book(&["Anna", "Änne", "Berta", "Émile", "eva", "Otto", "王小明", ""]);
+    let reader = book.reader();
+    let check = |sort: &str, text: &str, next: &str, before: u64| {
+        let mut cursor = by(sort);
+        cursor.move_to(&reader, text);
+        assert_eq!(cursor.position(&reader).unwrap(), (before, 8), "{text:?} by {sort}");
+        // So does an answer that begins there.
+        let sort = Some(Sort::parse(sort).unwrap());
+        let asked = Find { sort, from: Some(text.into()), limit: Some(1), ..ask(Query::All) };
+        let answer = larder_query::find(&reader, &asked).unwrap();
+        assert_eq!(answer.rows(), cursor.clone().step(&reader, 1).unwrap().rows());
+        assert_eq!(answer.explain.matched, 8 - before);
+        assert_eq!(names(&mut cursor, &reader, 1), next, "{text:?}");
+    };
+    check("full_name", "", "", 0);
+    check("full_name", "a", "Anna", 1);
+    check("full_name", "Á", "Anna", 1);
+    check("full_name", "ANNE", "Änne", 2);
+    check("full_name", "c", "Émile", 4);
+    check("full_name", "E", "Émile", 4);
+    check("full_name", "em", "Émile", 4);
+    check("full_name", "z", "王小明", 7);
+    check("full_name", "龜", "", 8);
+    // Backwards, all that begins so comes, too.
+    check("-full_name", "", "王小明", 0);
+    check("-full_name", "E", "eva", 2);
+    check("-full_name", "em", "Émile", 3);
+    check("-full_name", "d", "Berta", 4);
+    check("-full_name", "1", "", 7);
+}
+
+#[test]
+fn letters_of_many_languages() {
+    let check = |locale: &str, names: &[&str], expect: &[(&str, u64)]| {
+        let book = book(names);
+        let options = Options { locale: Some(locale.into()), ..Options::default() };
+        let reader = Store::open(&book.dir(), &options).unwrap().reader().unwrap();
+        let mut cursor = by("full_name");
+        let letters: Vec<(String, u64)> =
+            cursor.letters(&reader).unwrap().into_iter().map(|l| (l.text, l.before)).collect();
+        let expect: Vec<(String, u64)> = expect.iter().map(|(l, n)| ((*l).into(), *n)).collect();
+        assert_eq!(letters, expect, "{locale}");
+        for (letter, before) in expect {
+            if letter != "#" {
+                cursor.move_to(&reader, &letter);
+                assert_eq!(cursor.position(&reader).unwrap().0, before, "{letter} in {locale}");
+            }
+        }
+        // And back.
+        let backwards = by("-full_name").letters(&reader).unwrap();
+        assert_eq!(backwards.len(), letters.len());
+        let total = names.len() as u64;
+        for (down, up) in backwards.iter().rev().zip(&letters) {
+            assert_eq!(down.text, up.0, "{locale}");
+        }
+        let ends = letters.iter().map(|(_, before)| *before).chain([total]).skip(1);
+        let ends: Vec<u64> = ends.collect();
+        let found: Vec<u64> = backwards.iter().rev().map(|letter| total - letter.before).collect();
+        assert_eq!(found, ends, "{locale}");
+    };
+    check("en", &[], &[]);
+    check("en", &["", "", ""], &[("#", 0)]);
+    check(
+        "en",
+        &["", "(x)", "12", "34", "émile", "Eva", "Anna", "Ärger", "ﬁnn", "ßen", "王", "Яна"],
+        &[("#", 0), ("A", 4), ("E", 6), ("F", 8), ("S", 9), ("Я", 10), ("王", 11)],
+    );
+    let german = ["Ärger", "Öl", "Zoë", "Adam"];
+    check("sv", &german, &[("A", 0), ("Z", 1), ("Ä", 2), ("Ö", 3)]);
+    check("de", &german, &[("A", 0), ("O", 2), ("Z", 3)]);
+    check(
+        "da",
+        &["Aagaard", "Åse", "Ærø", "Øl", "a", "z"],
+        &[("A", 0), ("Z", 1), ("Æ", 2), ("Ø", 3), ("Å", 4)],
+    );
+    check(
+        "cs",
+        &["Chata", "Cyril", "Hora", "Číp", "Jan"],
+        &[("C", 0), ("Č", 1), ("H", 2), ("CH", 3), ("J", 4)],
+    );
+    check(
+        "tr",
+        &["ıssız", "İzmir", "çelik", "Can", "Jale"],
+        &[("C", 0), ("Ç", 1), ("I", 2), ("İ", 3), ("J", 4)],
+    );
+    check("ko", &["김철수", "강", "이영희", "Kim"], &[("ㄱ", 0), ("ㅇ", 2), ("K", 3)]);
+    check("ja", &["かとう", "ガトウ", "がく", "サトウ"], &[("か", 0), ("さ", 3)]);
+    check("el", &["Άννα", "Αλέξης", "ωμέγα"], &[("Α", 0), ("Ω", 2)]);
+}
+
+#[test]
+fn a_question_and_a_collection() {
+    let mut book = small();
+    book.put("work", [card("UID:zoe\nFN:Zoe\nEMAIL:z@example.org").as_str()]);
+    let reader = book.reader();
+    let sort = Sort::parse("full_name").unwrap();
+    let mut cursor = Cursor::new(Query::parse("has:email").unwrap(), None, sort);
+    assert_eq!(
+        names(&mut cursor, &reader, 9),
+        "Anna Bergström, Bob O'Brien, Chess Club, Zoe, Иван Ёлкин"
+    );
+    cursor.move_to(&reader, "C");
+    assert_eq!(cursor.position(&reader).unwrap(), (2, 5));
+    let letters = cursor.letters(&reader).unwrap();
+    assert_eq!(letters[2], Letter { text: "C".into(), before: 2 });
+    // It stands where it stood.
+    assert_eq!(names(&mut cursor, &reader, 1), "Chess Club");
+    let mut cursor = Cursor::new(Query::All, Some("work"), sort);
+    assert_eq!(names(&mut cursor, &reader, 9), "Zoe");
+    let mut cursor = Cursor::new(Query::All, Some("nowhere"), sort);
+    assert!(matches!(cursor.step(&reader, 1), Err(Error::Store(_))));
+    // Within a snapshot of the program's own.
+    let snapshot = reader.snapshot().unwrap();
+    let mut cursor = by("email");
+    assert_eq!(cursor.position(&reader).unwrap(), (0, 9));
+    drop(snapshot);
+}
+
+/// What happens to a cursor, or to its store.
+#[derive(Debug, Clone)]
+enum Event {
+    Step(isize),
+    First,
+    Last,
+    MoveTo(&'static str),
+    Put(usize, &'static str, &'static str),
+    Remove(usize),
+}
+
+const NAMES: &[&str] =
+    &["", "Anna", "anna", "Änne", "B", "Berta", "Berta", "Ch", "ch", "M", "Max", "Zoë", "1", "王"];
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => (-5..6isize).prop_map(Event::Step),
+        1 => Just(Event::First),
+        1 => Just(Event::Last),
+        3 => select(NAMES).prop_map(Event::MoveTo),
+        5 => (0..24usize, select(NAMES), select(&["contacts", "work"][..]))
+            .prop_map(|(uid, name, collection)| Event::Put(uid, name, collection)),
+        2 => (0..24usize).prop_map(Event::Remove),
+    ]
+}
+
+/// Where the cursor ought to be, in words that need no index.
+#[derive(Debug, Clone)]
+enum Stand {
+    /// Behind everything, or before it.
+    End(bool),
+    /// Behind this item, or before it.
+    Item(Vec<u8>, i64, bool),
+    /// Where this text is.
+    Text(Vec<u8>),
+}
+
+impl Stand {
+    /// Is the item behind?
+    fn passed(&self, key: &[u8], row: i64, sort: Sort) -> bool {
+        let less = |a: (&[u8], i64), b: (&[u8], i64)| if sort.descending { a > b } else { a < b };
+        match self {
+            Stand::End(end) => *end,
+            Stand::Item(at, of, behind) => {
+                less((key, row), (at, *of)) || (*behind && (key, row) == (at, *of))
+            }
+            Stand::Text(text) => {
+                let key = letters(key);
+                !key.starts_with(text) && less((key, 0), (text, 0))
+            }
+        }
+    }
+}
+
+/// A book sorted the long way.
+fn sorted(reader: &Reader, asked: &Find) -> Vec<(Vec<u8>, i64)> {
+    let field = asked.sort.unwrap().field;
+    let key = |row: i64| {
+        let card = reader.source(row).unwrap().unwrap();
+        reader.deriver().sort_key(&Contact::parse(&card).first(field).unwrap_or_default())
+    };
+    walk(reader, asked).unwrap().rows().into_iter().map(|row| (key(row), row)).collect()
+}
+
+fn check(events: &[Event], asked: &Find) {
+    let mut book = Book::new();
+    for name in ["contacts", "work"] {
+        book.apply(vec![Change::CreateCollection(name.into(), Kind::Contact)]);
+    }
+    let reader = book.reader();
+    let sort = asked.sort.unwrap();
+    let mut cursor = Cursor::new(asked.query.clone(), asked.collection.as_deref(), sort);
+    let mut stand = Stand::End(false);
+    for event in events {
+        match event {
+            Event::Put(uid, name, collection) => {
+                let card = card(&format!("UID:u{uid}\nFN:{name}\nEMAIL:{name}"));
+                book.put(collection, [card.as_str()]);
+            }
+            Event::Remove(number) => {
+                let rows = walk(&reader, &ask(Query::All)).unwrap().rows();
+                if let Some(row) = rows.get(*number) {
+                    let handle = reader.by_row(*row).unwrap().unwrap().handle;
+                    book.apply(vec![Change::Remove(handle, Expect::Anything)]);
+                }
+            }
+            Event::First => {
+                cursor.first();
+                stand = Stand::End(false);
+            }
+            Event::Last => {
+                cursor.last();
+                stand = Stand::End(true);
+            }
+            Event::MoveTo(text) => {
+                cursor.move_to(&reader, text);
+                stand = match letters(&reader.deriver().sort_key(text)) {
+                    [] => Stand::End(false),
+                    text => Stand::Text(text.to_vec()),
+                };
+            }
+            Event::Step(count) => {
+                let all = sorted(&reader, asked);
+                let at = all.partition_point(|(key, row)| stand.passed(key, *row, sort));
+                let (before, behind) = all.split_at(at);
+                let met: Vec<&(Vec<u8>, i64)> = match count {
+                    0.. => behind.iter().take(count.unsigned_abs()).collect(),
+                    _ => before.iter().rev().take(count.unsigned_abs()).collect(),
+                };
+                let rows: Vec<i64> = met.iter().map(|(_, row)| *row).collect();
+                assert_eq!(cursor.step(&reader, *count).unwrap().rows(), rows);
+                if let Some((key, row)) = met.last() {
+                    stand = Stand::Item(key.clone(), *row, *count > 0);
+                }
+            }
+        }
+        let all = sorted(&reader, asked);
+        let at = all.partition_point(|(key, row)| stand.passed(key, *row, sort));
+        assert_eq!(cursor.position(&reader).unwrap(), (at as u64, all.len() as u64), "{stand:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_cursor_is_the_sorted_walk_whatever_happens(
+        events in vec(event(), 1..60),
+        sort in select(&["full_name", "-full_name", "file_as", "-file_as", "email", "-email"][..]),
+        query in select(&["", "", "has:full_name", "a"][..]),
+        collection in select(&[None, Some("contacts")][..]),
+    ) {
+        let asked = Find {
+            sort: Some(Sort::parse(sort).unwrap()),
+            collection: collection.map(str::to_string),
+            ..ask(Query::parse(query).unwrap())
+        };
+        check(&events, &asked);
+    }
+}

@@ -9,7 +9,12 @@
 //! A [`Cursor`] steps through a sorted book, from any letter on, without reading what lies between.
 //!
 //! This crate is not the store: it names no file and no SQLite, and passes through
-//! [`larder_store::Reader::look_up`]. It is apart so that any Rust program can read a store in place with it.
+//! [`larder_store::Reader::look_up`]. It is apart so that any Rust program can read a store in place with it, while
+//! others write. `examples/who.rs` is such a program:
+//!
+//! ```no_run
+#![doc = include_str!("../examples/who.rs")]
+//! ```
 
 mod answer;
 mod contact;

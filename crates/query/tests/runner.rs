@@ -14,6 +14,7 @@ mod eds_functions;
 mod explain;
 mod line;
 mod sexp;
+mod typing;
 mod who;
 mod words;
 

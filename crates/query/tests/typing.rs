@@ -1,0 +1,135 @@
+//! Typing: each letter more is a question of its own, and costs one look-up more than the one before at most.
+
+use crate::book::{Book, ask, card};
+use larder_query::{Query, find, walk};
+use larder_store::Reader;
+
+const FIRST: &[&str] = &[
+    "Anna", "Hannah", "Annette", "Bert", "Robert", "Berta", "Otto", "Zoë", "Xander", "Sandra",
+    "Иван", "小明",
+];
+const LAST: &[&str] = &[
+    "Bergström",
+    "Huber",
+    "Weber",
+    "Berger",
+    "Anders",
+    "Sanders",
+    "Zander",
+    "O'Brien",
+    "de la Cruz",
+    "Müller",
+    "Mülleder",
+    "Ёлкин",
+    "王",
+    "Strauß",
+    "Al-Amin",
+];
+
+/// A book that came in several batches.
+fn book() -> Book {
+    let mut book = Book::new();
+    let mut number = 0;
+    for first in FIRST {
+        let cards = LAST.iter().map(|last| {
+            number += 1;
+            let mail = format!("{number}.{last}@example.org").replace(' ', "");
+            let name =
+                if *last == "王" { format!("{last}{first}") } else { format!("{first} {last}") };
+            let tel = 6_640_000_000_u64 + number * 7919;
+            card(&format!(
+                "UID:u{number}\nFN:{name}\nN:{last};{first};;;\nEMAIL:{mail}\nTEL:0{tel}"
+            ))
+        });
+        let cards: Vec<String> = cards.collect();
+        book.put("contacts", cards.iter().map(String::as_str));
+    }
+    book
+}
+
+/// How many rows of the index an answer takes; the answer is the walk's.
+fn visited(reader: &Reader, line: &str) -> u64 {
+    let asked = ask(Query::parse(line).unwrap());
+    let answer = find(reader, &asked).unwrap();
+    assert_eq!(answer.rows(), walk(reader, &asked).unwrap().rows(), "{line:?}");
+    answer.explain.visited
+}
+
+/// All beginnings of a text but the empty one and those that end in a blank, which are the same question as before.
+fn beginnings(text: &str) -> impl Iterator<Item = &str> {
+    let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
+    ends.map(|end| &text[..end]).filter(|text| !text.ends_with(' '))
+}
+
+#[test]
+fn a_letter_more_adds_one_look_up_at_most() {
+    let book = book();
+    let reader = book.reader();
+    let check = |typed: &str| {
+        let mut before = None;
+        for text in beginnings(typed) {
+            let now = visited(&reader, text);
+            // What the last letters of the last word cost alone: a beginning, or one trigram.
+            let word = text.rsplit(' ').next().unwrap_or_default();
+            let start = word.char_indices().rev().map(|(at, _)| at).take(3).last().unwrap_or(0);
+            let alone = visited(&reader, &word[start..]);
+            if let Some(before) = before {
+                assert!(now <= before + alone, "{text:?}: {now}, after {before}, alone {alone}");
+            }
+            before = Some(now);
+        }
+    };
+    for typed in [
+        "bergström",
+        "BERGSTROM",
+        "zander",
+        "annette",
+        "anna huber",
+        "huber anna",
+        "bert b",
+        "strauss",
+        "иван елкин",
+        "王小明",
+        "0664000",
+        "example.org",
+        "otto de la cruz",
+        "nobody",
+    ] {
+        check(typed);
+    }
+}
+
+/// Beginnings and wholes are found by their value, so each letter leaves fewer.
+#[test]
+fn a_letter_more_of_a_field_visits_no_more() {
+    let book = book();
+    let reader = book.reader();
+    for (field, typed) in [
+        ("full_name", "Anna Bergström"),
+        ("family_name", "zander"),
+        ("email", "1.bergström@e"),
+        ("phone", "066400"),
+    ] {
+        let mut before = u64::MAX;
+        for text in beginnings(typed) {
+            let now = visited(&reader, &format!("{field}:\"{text}\"*"));
+            assert!(now <= before, "{field} {text:?}: {now}, after {before}");
+            before = now;
+        }
+    }
+}
+
+/// What has two characters and is no word is in no index: the letter that makes it three helps.
+#[test]
+fn two_characters_that_are_no_word_visit_all() {
+    let book = book();
+    let reader = book.reader();
+    let all = (FIRST.len() * LAST.len()) as u64;
+    for typed in ["o'brien", "@example", "-amin"] {
+        let visited: Vec<u64> = beginnings(typed)
+            .take(3)
+            .map(|text| visited(&reader, &format!("\"{text}\"")))
+            .collect();
+        assert_eq!((visited[1], visited[2] <= all), (all, true), "{typed}: {visited:?}");
+    }
+}

@@ -246,6 +246,12 @@ impl From<larder_query::Error> for Failure {
     }
 }
 
+impl From<larder_store::SummaryError> for Failure {
+    fn from(error: larder_store::SummaryError) -> Failure {
+        Failure::new(Kind::Usage, &error).hint(error.hint())
+    }
+}
+
 impl From<larder_query::SyntaxError> for Failure {
     fn from(error: larder_query::SyntaxError) -> Failure {
         larder_query::Error::from(error).into()

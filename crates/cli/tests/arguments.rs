@@ -150,6 +150,8 @@ fn every_verb_takes_odd_words() {
         "completions",
         "collections remove",
         "collections create",
+        "collections index",
+        "collections index contacts --index",
         "find --in",
         "find --sort",
         "find --fields",

@@ -25,8 +25,8 @@ fn collections() {
     exit 1
     "#);
     assert_snapshot!(home.run(&["collections", "list", "--format", "json"]).shown(), @r#"
-    {"name":"friends","kind":"contact","items":0}
-    {"name":"people","kind":"contact","items":3}
+    {"name":"friends","kind":"contact","items":0,"index":"default"}
+    {"name":"people","kind":"contact","items":3,"index":"default"}
     "#);
     assert_snapshot!(home.run(&["collections", "remove", "people"]).shown(), @"people and 3 items removed; larder undo 4 brings them back");
     assert_eq!(home.code(&["find"], 1).stdout(), "");
@@ -38,6 +38,69 @@ fn collections() {
     exit 1
     "#);
     home.sound();
+}
+
+#[test]
+fn which_fields_are_indexed() {
+    let home = Home::with_book();
+    let created = &["collections", "create", "work", "--kind", "contact"][..];
+    let index = &["--index", "full_name:prefix", "--index", "phone:suffix,phone"][..];
+    assert_snapshot!(home.run(&[created, index].concat()).shown(), @"work created");
+    assert_snapshot!(home.run(&["collections", "index", "work"]).shown(), @r#"
+    full_name             exact, prefix
+    phone                 suffix, phone
+    "#);
+    assert_snapshot!(home.run(&["collections", "index", "work", "--format", "json"]).shown(), @r#"{"name":"work","index":"full_name:exact,prefix phone:suffix,phone","fields":{"full_name":["exact","prefix"],"phone":["suffix","phone"]}}"#);
+    assert_snapshot!(home.run(&["collections"]).shown(), @r#"
+    contacts              3 contacts
+    work                  0 contacts  own index
+    "#);
+    assert_snapshot!(home.run(&["collections", "--format", "json"]).shown(), @r#"
+    {"name":"contacts","kind":"contact","items":3,"index":"default"}
+    {"name":"work","kind":"contact","items":0,"index":"full_name:exact,prefix phone:suffix,phone"}
+    "#);
+    home.ok(&["import", "book.vcf", "--into", "work"]);
+    home.sound();
+    let explained =
+        |line: &str| home.json(&["find", "--explain", line, "--in", "work"])[0]["plan"].to_string();
+    assert_snapshot!(explained("full_name:=anna"), @r#"["scan: test every item"]"#);
+    assert_snapshot!(home.run(&["find", "--explain", "email:=anna@example.org"]).shown(), @r#"
+    query     (is "email" "anna@example.org")
+    plan      index: email is "anna@example.org"
+              scan: test every item
+    order     sort keys of file_as made for each match
+    visited   7 rows of the index, or of the scan
+    tested    4 items parsed, and compared with the query
+    matched   2 items
+    returned  2 items
+    "#);
+    // Changed where there are items; asked for what is so; undone.
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).shown(), @r#"
+    work is indexed as asked; larder undo 4 brings the former index back
+    ! note: its cards are indexed anew; until that is done, questions take longer
+    "#);
+    assert_snapshot!(explained("email:=anna@example.org"), @r#"["index: email is \"anna@example.org\""]"#);
+    home.sound();
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:prefix", "--format", "json"]).shown(), @r#"{"name":"work","index":"email:exact,prefix","operation":null}"#);
+    assert_snapshot!(home.run(&["undo"]).shown(), @"operation 4 is undone; larder undo 5 does it again");
+    home.sound();
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "none", "--quiet"]).shown(), @"work is indexed as asked; larder undo 6 brings the former index back");
+    assert_snapshot!(home.run(&["collections", "index", "work"]).shown(), @"no field is indexed");
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "default", "-q", "--format", "json"]).shown(), @r#"{"name":"work","index":"default","operation":7}"#);
+    home.sound();
+    for wrong in ["email:prefx", "mobile:phone", "email"] {
+        home.code(&["collections", "create", "x", "--index", wrong], 2);
+    }
+    assert_snapshot!(home.run(&["collections", "create", "x", "--index", "emial:prefix"]).shown(), @r#"
+    ! error: there is no field "emial" to index
+    ! hint: did you mean email?
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["collections", "index", "nowhere", "--index", "none"]).shown(), @r#"
+    ! error: there is no collection "nowhere"
+    ! hint: larder collections lists them
+    exit 1
+    "#);
 }
 
 #[test]

@@ -29,6 +29,8 @@ fn every_verb_honours_the_format_or_refuses_it() {
         "purge uid:bruno-3 --yes",
         "collections",
         "collections create friends",
+        "collections index friends",
+        "collections index friends --index none",
         "collections rename friends others",
         "collections remove others",
         "export contacts -o out.vcf",

@@ -53,7 +53,7 @@ fn the_help() {
       log          List what was done, newest first; with ID, what an item was before
       purge        Erase items for good: they, and all their former versions, are then in no file of the
                    store
-      collections  List collections, or create, rename and remove them
+      collections  List collections, or create, rename, index and remove them
       export       Write a collection out again, every card byte for byte as it came
       fields       List the fields that can be searched, sorted by and printed
       check        Verify the store: pages, references, and that the indexes are what the items give

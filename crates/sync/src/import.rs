@@ -302,7 +302,8 @@ impl Writer<'_> {
             max_item: self.options.max_item,
             keep: self.rejects.is_some(),
         };
-        let mut pipeline = Pipeline::start(files, self.store.deriver(), &settings)?;
+        let deriver = self.store.deriver_for(&self.into)?;
+        let mut pipeline = Pipeline::start(files, &deriver, &settings)?;
         while !self.stopped() {
             match pipeline.next()? {
                 Next::Parcel(parcel) => {

@@ -34,7 +34,7 @@ impl Add {
         let refused = |error: Error| refused(&name, &error);
         let pieces = Pieces::of(&bytes).map_err(refused)?;
         let mut store = context.store_or_new()?;
-        let typed = pieces.typed(store.deriver(), &mut random).map_err(refused)?;
+        let typed = pieces.typed(&store.deriver_for(&self.into)?, &mut random).map_err(refused)?;
         let mut left_out = remark(context, &name, &typed);
         let detail = format!("{} into {}", count(typed.cards.len() as u64, "card"), self.into);
         let mut operation = Operation::new("add", detail, now());

@@ -4,10 +4,14 @@ use crate::failure::{Code, Failure};
 use crate::ids::shown_name;
 use crate::output::{STRONG, complain, count, plain};
 use crate::table::shorten;
-use larder_store::{Change, ItemHead, Kind as ItemKind, Operation, Reader, Store};
+use larder_format::field::FIELDS;
+use larder_store::{
+    Change, Collection, Error, ItemHead, Kind as ItemKind, Operation, Reader, Store, Summary,
+};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
-/// List collections, or create, rename and remove them
+/// List collections, or create, rename, index and remove them
 #[derive(Debug, clap::Args)]
 pub(crate) struct Collections {
     #[command(subcommand)]
@@ -16,7 +20,7 @@ pub(crate) struct Collections {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// List them: name, kind, number of items (this is also done without a verb)
+    /// List them: name, kind, number of items, whether an index was chosen (this is also done without a verb)
     List,
     /// Make an empty collection
     Create {
@@ -25,6 +29,22 @@ enum Verb {
         /// What it holds
         #[arg(long, value_name = "KIND", default_value = "contact", value_parser = ["contact"])]
         kind: String,
+        /// Which field is indexed and how, as for `collections index`; several add up [default: default]
+        #[arg(long, value_name = "FIELD:KIND,..")]
+        index: Vec<String>,
+    },
+    /// Choose which fields are indexed, and how; without --index, tell
+    ///
+    /// An index makes questions fast and items larger; what has none is found all the same, by reading every card. KIND
+    /// is `exact` and `prefix` (whole values and how they begin: one index), `suffix` (how they end), `phone` (numbers,
+    /// compared as numbers), `substring` (any part; free words need it for all fields they look into), `sort` (the
+    /// alphabet). Items that are there are read and indexed again; meanwhile questions are answered, more slowly.
+    Index {
+        /// The collection's name
+        name: String,
+        /// A field and how it is indexed, or `default`, or `none`; several add up, and replace what was chosen before
+        #[arg(long, value_name = "FIELD:KIND,..")]
+        index: Vec<String>,
     },
     /// Give a collection another name
     Rename {
@@ -47,22 +67,38 @@ impl Collections {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         match self.verb.unwrap_or(Verb::List) {
             Verb::List => list(context),
-            Verb::Create { name, kind: _contact } => {
-                let change = Change::CreateCollection(name.clone(), ItemKind::Contact);
-                let id = apply(context.store_or_new()?, "create", &name, change)?;
+            Verb::Create { name, kind: _contact, index } => {
+                let summary = chosen(&index)?.unwrap_or_default();
+                let create = Change::CreateCollection(name.clone(), ItemKind::Contact);
+                let changes = vec![create, Change::SetSummary(name.clone(), summary)];
+                let id = apply(&mut context.store_or_new()?, "create", &name, changes)?;
                 let line = format!("{} created", plain(&name));
                 done(context, &json!({ "name": name, "operation": id }), &line)
             }
             Verb::Rename { from, to } => {
                 let change = Change::RenameCollection(from.clone(), to.clone());
                 let detail = format!("{from} to {to}");
-                let id = apply(context.store()?, "rename", &detail, change)?;
+                let id = apply(&mut context.store()?, "rename", &detail, vec![change])?;
                 let line = format!("{} is now {}", plain(&from), plain(&to));
                 done(context, &json!({ "name": to, "was": from, "operation": id }), &line)
             }
+            Verb::Index { name, index } => match chosen(&index)? {
+                None => tell_index(context, &name),
+                Some(summary) => set_index(context, &name, summary),
+            },
             Verb::Remove { name } => remove(context, &name),
         }
     }
+}
+
+/// The summary that was asked for, if any was.
+fn chosen(index: &[String]) -> Result<Option<Summary>, Failure> {
+    if index.is_empty() { Ok(None) } else { Ok(Some(index.join(" ").parse()?)) }
+}
+
+/// A summary as JSON has it.
+fn index_of(summary: &Summary) -> String {
+    if summary.is_default() { "default".into() } else { summary.to_string() }
 }
 
 fn list(context: &mut Context) -> Result<Code, Failure> {
@@ -73,12 +109,14 @@ fn list(context: &mut Context) -> Result<Code, Failure> {
         if context.format == Format::Json {
             context.out.json(&json!({
                 "name": collection.name, "kind": kind, "items": collection.items,
+                "index": index_of(&collection.summary),
             }))?;
             continue;
         }
         let name = width.map_or_else(|| name.clone(), |width| shorten(&name, width));
         let items = count(collection.items, kind);
-        context.out.line(format!("{STRONG}{name:<20}{STRONG:#}  {items}"))?;
+        let mark = if collection.summary.is_default() { "" } else { "  own index" };
+        context.out.line(format!("{STRONG}{name:<20}{STRONG:#}  {items}{mark}"))?;
     }
     Ok(if collections.is_empty() { Code::NothingFound } else { Code::Done })
 }
@@ -94,10 +132,62 @@ fn done(context: &mut Context, object: &Value, line: &str) -> Result<Code, Failu
     Ok(Code::Done)
 }
 
-fn apply(mut store: Store, verb: &str, detail: &str, change: Change) -> Result<i64, Failure> {
+fn apply(
+    store: &mut Store,
+    verb: &str,
+    detail: &str,
+    changes: Vec<Change>,
+) -> Result<i64, Failure> {
     let mut operation = Operation::new(verb, detail, now());
-    store.apply(&mut operation, vec![change])?;
+    store.apply(&mut operation, changes)?;
     Ok(operation.id().unwrap_or_default())
+}
+
+fn named(context: &Context, name: &str) -> Result<Collection, Failure> {
+    let collections = context.reader()?.collections()?;
+    let found = collections.into_iter().find(|collection| collection.name == name);
+    Ok(found.ok_or_else(|| Error::NoCollection { name: name.to_string() })?)
+}
+
+fn tell_index(context: &mut Context, name: &str) -> Result<Code, Failure> {
+    let summary = named(context, name)?.summary;
+    let fields = FIELDS.iter().map(|field| (field.name, summary.kinds(field).collect::<Vec<_>>()));
+    let fields = fields.filter(|(_, kinds)| !kinds.is_empty());
+    if context.format == Format::Json {
+        let fields: BTreeMap<_, _> = fields.collect();
+        context
+            .out
+            .json(&json!({ "name": name, "index": index_of(&summary), "fields": fields }))?;
+        return Ok(Code::Done);
+    }
+    let mut any = false;
+    for (field, kinds) in fields {
+        any = true;
+        context.out.line(format!("{STRONG}{field:<20}{STRONG:#}  {}", kinds.join(", ")))?;
+    }
+    if !any {
+        context.out.line("no field is indexed")?;
+    }
+    Ok(Code::Done)
+}
+
+fn set_index(context: &mut Context, name: &str, summary: Summary) -> Result<Code, Failure> {
+    let Collection { items, summary: before, .. } = named(context, name)?;
+    let (shown, index) = (plain(name), index_of(&summary));
+    if *before == summary {
+        let object = json!({ "name": name, "index": index, "operation": null });
+        return done(context, &object, &format!("{shown} is indexed so already"));
+    }
+    let mut store = context.store()?;
+    let change = Change::SetSummary(name.to_string(), summary);
+    let id = apply(&mut store, "index", name, vec![change])?;
+    if items > 0 {
+        context.note("its cards are indexed anew; until that is done, questions take longer");
+    }
+    store.refresh()?;
+    let line =
+        format!("{shown} is indexed as asked; larder undo {id} brings the former index back");
+    done(context, &json!({ "name": name, "index": index, "operation": id }), &line)
 }
 
 fn remove(context: &mut Context, name: &str) -> Result<Code, Failure> {

@@ -3,7 +3,7 @@ use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::{name_in, resolve};
 use crate::output::{complain, plain};
-use larder_store::{Applied, ItemHead, Operation, Outcome, Prepared, Reader, Seq, Store};
+use larder_store::{Applied, Deriver, ItemHead, Operation, Outcome, Prepared, Reader, Seq};
 use larder_sync::{card::edited, replace};
 use serde_json::json;
 use std::ffi::OsString;
@@ -37,9 +37,10 @@ impl Edit {
         let head = resolve(&reader, &self.id)?;
         let before = reader.source(head.row)?.unwrap_or_default();
         let mut store = context.store()?;
+        let deriver = store.deriver_for(&head.collection)?;
         let edited = match &self.from {
-            Some(file) => Some(from_file(&store, &head, &before, file)?),
-            None => ask(context, &store, &head, &before)?,
+            Some(file) => Some(from_file(&deriver, &head, &before, file)?),
+            None => ask(context, &deriver, &head, &before)?,
         };
         let Some(Edited { card, file }) = edited else { return unchanged(context, &head) };
         let text = card.bytes().to_vec();
@@ -82,7 +83,7 @@ impl Edit {
 }
 
 fn from_file(
-    store: &Store,
+    deriver: &Deriver,
     head: &ItemHead,
     before: &[u8],
     file: &Path,
@@ -96,7 +97,7 @@ fn from_file(
         }
     };
     read.map_err(|error| Failure::file(file, &error))?;
-    match edited(store.deriver(), &head.uid, before, &bytes) {
+    match edited(deriver, &head.uid, before, &bytes) {
         Ok(card) => Ok(Edited { card, file: None }),
         Err(what) => Err(Failure::new(Kind::Input, format!("{name}: {what}"))
             .hint("nothing was changed: mend the text, and run the same command again")),
@@ -136,7 +137,7 @@ fn told(context: &mut Context, head: &ItemHead, changed: bool, seq: Seq) -> Resu
 /// Lets the user edit until the text is a card, unchanged, or given up; and the file that holds the text.
 fn ask(
     context: &Context,
-    store: &Store,
+    deriver: &Deriver,
     head: &ItemHead,
     before: &[u8],
 ) -> Result<Option<Edited>, Failure> {
@@ -161,7 +162,7 @@ fn ask(
         if text == before {
             return Ok(None);
         }
-        match edited(store.deriver(), &head.uid, before, &text) {
+        match edited(deriver, &head.uid, before, &text) {
             Ok(card) => return Ok(Some(Edited { card, file: Some(file) })),
             Err(what) => complain("error", plain(&what.to_string())),
         }

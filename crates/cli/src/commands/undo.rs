@@ -32,6 +32,8 @@ impl Undo {
         };
         let mut store = context.store()?;
         let undo = store.undo(id, now())?;
+        // A summary may have come back.
+        store.refresh()?;
         if !undo.conflicts.is_empty() {
             return refuse(context, id, &undo);
         }

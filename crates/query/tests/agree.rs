@@ -2,7 +2,8 @@
 //! plain walk, with whatever indexes there are.
 
 use crate::book::{Book, Stale, card};
-use larder_format::field::{FIELDS, Field};
+use larder_format::contact::Contact;
+use larder_format::field::{FIELDS, Field, Kind};
 use larder_query::{Find, Op, Query, Sort, Subject, Test, find, walk};
 use larder_store::{Change, Expect, Reader};
 use proptest::collection::vec;
@@ -287,6 +288,87 @@ fn book(cards: &[String], more: &[String]) -> Book {
     book.apply(vec![Change::CreateCollection("work".into(), larder_store::Kind::Contact)]);
     book.put("work", more.iter().map(String::as_str));
     book
+}
+
+/// Questions for what is in the cards, each answered by one kind of index or another.
+fn questions(cards: &[String]) -> Vec<Query> {
+    let mut questions = vec![Query::uids(vec!["anna".into(), "bob".into()])];
+    for card in cards {
+        let card = Contact::parse(card.as_bytes());
+        for field in FIELDS.iter().filter(|field| field.kind != Kind::Binary) {
+            for value in card.values(field) {
+                let chars: Vec<char> = value.chars().collect();
+                let part = |from: usize, to: usize| {
+                    chars.iter().skip(from).take(to.saturating_sub(from)).collect::<String>()
+                };
+                let last = chars.len().saturating_sub(4);
+                let subject = Subject::Field(field);
+                let test = |op, text: &str| Query::Test(Test::new(subject.clone(), op, text));
+                questions.extend([
+                    test(Op::Is, &value),
+                    test(Op::BeginsWith, &part(0, 3)),
+                    test(Op::EndsWith, &part(last, chars.len())),
+                    test(Op::Contains, &part(1, 5)),
+                    test(Op::Exists, ""),
+                    test(Op::EqPhoneShort, &value),
+                    Query::Test(Test::new(Subject::Any, Op::Contains, part(1, 5))),
+                    Query::Test(Test::new(Subject::Any, Op::Is, value.as_str())),
+                    Query::Word(part(0, 2)),
+                    Query::Word(part(1, 5)),
+                ]);
+            }
+        }
+    }
+    questions.sort_unstable_by_key(ToString::to_string);
+    questions.dedup();
+    questions
+}
+
+/// The default without one kind of index of one field, and that one alone.
+#[test]
+fn without_any_one_index() {
+    let cards = [
+        "UID:anna\nFN:Änne Berg\nN:Bergström;Anna;;;\nNICKNAME:Nan\nEMAIL:post@example.org\nTEL:+43 664 1234567
+         ORG:Müller & Söhne;Verkauf;Zimmer 7\nTITLE:Joiner\nROLE:Carpenter\nNOTE:likes blue\nCATEGORIES:Freunde
+         BDAY:1970-02-28\nURL:https://web.example\nADR:;;Gasse 1;Wien;;1010;Austria\nIMPP:xmpp:max@jabber.example
+         X-EVOLUTION-SPOUSE:Maxine\nX-EVOLUTION-MANAGER:Boss\nX-EVOLUTION-FILE-AS:Filed\nREV:20200102",
+        "UID:bob\nFN:Bob",
+    ]
+    .map(card);
+    let questions = questions(&cards);
+    let mut book = Book::of(cards.iter().map(String::as_str));
+    let reader = book.reader();
+    let asked: Vec<(Find, Vec<i64>)> = questions
+        .into_iter()
+        .map(|query| Find { query, collection: None, sort: None, limit: None })
+        .map(|asked| (asked.clone(), walk(&reader, &asked).unwrap().rows()))
+        .collect();
+    let default = larder_store::Summary::default().to_string();
+    let words: Vec<(&str, Vec<&str>)> = default
+        .split(' ')
+        .filter_map(|word| word.split_once(':'))
+        .map(|(field, kinds)| (field, kinds.split(',').collect()))
+        .collect();
+    for (field, kinds) in &words {
+        for kind in kinds.iter().filter(|kind| **kind != "prefix") {
+            let without = |(name, kinds): &(&str, Vec<&str>)| {
+                let left = kinds.iter().filter(|one| {
+                    name != field || (*one != kind && !(*kind == "exact" && **one == "prefix"))
+                });
+                let left: Vec<&str> = left.copied().collect();
+                if left.is_empty() { String::new() } else { format!("{name}:{}", left.join(",")) }
+            };
+            let without = words.iter().map(without).collect::<Vec<_>>().join(" ");
+            for text in [without, format!("{field}:{kind}")] {
+                book.apply(vec![Change::SetSummary("contacts".into(), text.parse().unwrap())]);
+                book.store.refresh().unwrap();
+                for (asked, walked) in &asked {
+                    let found = find(&reader, asked).unwrap();
+                    assert_eq!(found.rows(), *walked, "{} with {text}", asked.query);
+                }
+            }
+        }
+    }
 }
 
 proptest! {

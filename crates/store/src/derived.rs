@@ -69,6 +69,11 @@ impl IndexSet {
         conn.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", (self.key(), state)).map(drop)
     }
 
+    /// Nothing of it is to be used from this transaction on, and nothing that it holds is to be kept.
+    pub(crate) fn give_up(self, conn: &Connection) -> rusqlite::Result<()> {
+        self.set_state(conn, "empty")
+    }
+
     /// Is it whole, and filled as this program would fill it?
     pub(crate) fn usable(self, conn: &Connection, deriver: &Deriver) -> rusqlite::Result<bool> {
         Ok(self.state(conn)?.as_deref() == Some(&self.fingerprint(deriver)))
@@ -90,7 +95,7 @@ pub(crate) fn give_up_others(conn: &Connection, deriver: &Deriver) -> rusqlite::
         let fingerprint = set.fingerprint(deriver);
         let state = set.state(conn)?.unwrap_or_default();
         if state != fingerprint && progress(&state, &fingerprint).is_none() {
-            set.set_state(conn, "empty")?;
+            set.give_up(conn)?;
         }
     }
     Ok(())
@@ -122,15 +127,6 @@ impl Rows {
         };
         let (text_to, sort_to) = (reach(IndexSet::Text)?, reach(IndexSet::Sort)?);
         Ok(Rows { text: Gathered::default(), sort: BTreeMap::new(), text_to, sort_to })
-    }
-
-    /// Nothing of this set is to be used, or kept, from this batch on: it is to be filled anew.
-    pub(crate) fn give_up(&mut self, tx: &Transaction<'_>, set: IndexSet) -> rusqlite::Result<()> {
-        match set {
-            IndexSet::Text => (self.text, self.text_to) = (Gathered::default(), 0),
-            IndexSet::Sort => self.sort_to = 0,
-        }
-        set.set_state(tx, "empty")
     }
 
     /// Was anything said of this item before?
@@ -238,7 +234,7 @@ impl Store {
             self.recover(&lock)?;
             let tx = crate::store::immediate(&self.conn).map_err(at(&self.path))?;
             for set in IndexSet::ALL {
-                set.set_state(&tx, "empty").map_err(at(&self.path))?;
+                set.give_up(&tx).map_err(at(&self.path))?;
             }
             tx.commit().map_err(at(&self.path))?;
         }

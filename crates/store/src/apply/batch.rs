@@ -35,7 +35,7 @@ pub(super) struct Batch<'a> {
     /// The last row number given to an item.
     items: i64,
     former_bytes: i64,
-    pub(super) rows: Rows,
+    rows: Rows,
     pub(super) collections: HashMap<String, Of>,
     added: i64,
     updated: i64,

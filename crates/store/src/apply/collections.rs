@@ -158,7 +158,7 @@ impl Batch<'_> {
         if self.has_items(id)? {
             let changed = [before.finds_otherwise(summary), before.sorts_otherwise(summary)];
             for (set, _) in IndexSet::ALL.iter().zip(changed).filter(|(_, changed)| *changed) {
-                self.rows.give_up(self.tx, *set)?;
+                set.give_up(self.tx)?;
             }
         }
         Ok(Outcome::Done)

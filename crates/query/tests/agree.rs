@@ -340,7 +340,7 @@ fn without_any_one_index() {
     let reader = book.reader();
     let asked: Vec<(Find, Vec<i64>)> = questions
         .into_iter()
-        .map(|query| Find { query, collection: None, sort: None, limit: None })
+        .map(|query| Find { query, ..Find::default() })
         .map(|asked| (asked.clone(), walk(&reader, &asked).unwrap().rows()))
         .collect();
     let default = larder_store::Summary::default().to_string();

@@ -13,7 +13,7 @@ use larder_format::decode::{split_structured, unescape_text};
 use larder_format::field::{FIELDS, Field, Kind, field};
 use larder_format::fold::{digits, fold, is_cjk, words};
 use larder_format::phone::{Match, Number, looks_like_number};
-use larder_store::{Kept, can_keep};
+use larder_store::{ItemHead, Kept, can_keep};
 use regex::Regex;
 use std::collections::HashSet;
 use std::sync::{LazyLock, OnceLock};
@@ -32,6 +32,8 @@ pub struct Matcher {
     node: Node,
     /// The fields that it looks at; `None`: it looks at whole cards.
     fields: Option<Vec<&'static Field>>,
+    /// It looks at UIDs.
+    uids: bool,
 }
 
 /// What a question is put to: a card, or the values that are kept of it.
@@ -95,11 +97,12 @@ impl Matcher {
         let node = Node::of(query);
         let mut fields = Vec::new();
         let fields = node.looks_at(&mut fields).then_some(fields);
-        Matcher { node, fields }
+        let uids = node.looks_at_uids();
+        Matcher { node, fields, uids }
     }
 
     /// Does the card answer the question, kept under this UID? A question about UIDs is about those under which
-    /// items are kept, whatever the card names.
+    /// items are kept, and about those that their cards name.
     #[must_use]
     pub fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
         self.node.matches(uid, card)
@@ -107,9 +110,9 @@ impl Matcher {
 
     /// Does what is kept of an item answer the question? `None`: it does not tell, and the card has to be asked.
     #[must_use]
-    pub fn matches_kept(&self, uid: &str, kept: &Kept<'_>) -> Option<bool> {
-        let fields = self.fields.as_ref()?;
-        fields.iter().all(|field| kept.holds(field)).then(|| self.node.matches(uid, kept))
+    pub fn matches_kept(&self, head: &ItemHead, kept: &Kept<'_>) -> Option<bool> {
+        let fields = self.fields.as_ref().filter(|_| !(self.uids && head.derived_uid))?;
+        fields.iter().all(|field| kept.holds(field)).then(|| self.node.matches(&head.uid, kept))
     }
 
     /// Can what is kept of an item answer the question?
@@ -171,6 +174,15 @@ impl Node {
         of.iter().all(|field| can_keep(field))
     }
 
+    fn looks_at_uids(&self) -> bool {
+        match self {
+            Node::Uids(_) | Node::Uid(_) => true,
+            Node::And(of) | Node::Or(of) => of.iter().any(Node::looks_at_uids),
+            Node::Not(node) => node.looks_at_uids(),
+            _ => false,
+        }
+    }
+
     fn matches(&self, uid: &str, card: &impl Values) -> bool {
         match self {
             Node::Constant(answer) => *answer,
@@ -178,8 +190,12 @@ impl Node {
             Node::Or(any) => any.iter().any(|node| node.matches(uid, card)),
             Node::Not(node) => !node.matches(uid, card),
             Node::Word(needle) => needle.matches(card),
-            Node::Uids(uids) => uids.contains(uid),
-            Node::Uid(compare) => compare.passes(uid),
+            Node::Uids(uids) => {
+                uids.contains(uid) || named(card).is_some_and(|uid| uids.contains(&uid))
+            }
+            Node::Uid(compare) => {
+                compare.passes(uid) || named(card).is_some_and(|uid| compare.passes(&uid))
+            }
             Node::Fields(fields, compare) => fields.pass(compare, card),
             Node::Property(name, compare) => {
                 card.card().is_some_and(|card| property_passes(name, compare, card))
@@ -189,6 +205,11 @@ impl Node {
             }),
         }
     }
+}
+
+/// The UID that a card names itself.
+fn named(card: &impl Values) -> Option<String> {
+    card.card()?.uid()
 }
 
 impl Fields {

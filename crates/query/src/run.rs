@@ -12,7 +12,7 @@ use crate::query::Query;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, field, nearest};
 use larder_store::index::Place;
-use larder_store::{Candidate, Found, Kept, Order, Reader, Summary, Value};
+use larder_store::{Candidate, Found, ItemHead, Kept, Order, Reader, Summary, Value};
 use std::sync::Arc;
 
 /// So many candidates may be held against their items within one transaction.
@@ -199,7 +199,7 @@ impl Taking<'_, '_> {
         if self.exact && candidate.sure {
             self.hits.rows.push(hit);
         } else {
-            let passes = test_kept(hit, &head.uid, candidate.kept(), self.answer, self.hits);
+            let passes = test_kept(hit, &head, candidate.kept(), self.answer, self.hits);
             let passes = match passes {
                 Some(passes) => passes,
                 None => test(hit, &head.uid, &candidate.bytes()?, self.answer, self.hits),
@@ -265,7 +265,7 @@ fn test_page(
         let mut open = Vec::new();
         reader.kept(&rows, &mut |head, kept| {
             let hit = Hit { row: head.row, seq: head.seq };
-            if test_kept(hit, &head.uid, kept, answer, hits).is_none() {
+            if test_kept(hit, &head, kept, answer, hits).is_none() {
                 open.push(head.row);
             }
             true
@@ -422,13 +422,13 @@ fn test(hit: Hit, uid: &str, bytes: &[u8], answer: &mut Answer, hits: &mut Hits<
 /// Tests an item by what is kept of it; `None`: that does not tell.
 fn test_kept(
     hit: Hit,
-    uid: &str,
+    head: &ItemHead,
     kept: Option<Kept<'_>>,
     answer: &mut Answer,
     hits: &mut Hits<'_>,
 ) -> Option<bool> {
     let kept = kept.filter(|kept| hits.sort.is_none_or(|sort| kept.holds(sort.field)))?;
-    let passes = answer.matcher.matches_kept(uid, &kept)?;
+    let passes = answer.matcher.matches_kept(head, &kept)?;
     answer.explain.tested += 1;
     if passes {
         hits.add(hit, |field| kept.first(field).map(str::to_string));

@@ -72,6 +72,8 @@ pub struct Prepared {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) terms: Terms,
+    /// The card names a UID.
+    pub(crate) names_uid: bool,
     /// Values to be kept beside the item's row.
     pub(crate) kept: Option<Vec<u8>>,
     pub(crate) sort: SortKeys,
@@ -189,7 +191,8 @@ impl Deriver {
                 to_keep.push((field, of_field));
             }
         }
-        Entry { terms: found.terms(), kept: kept::pack(to_keep), sort: self.sort(card) }
+        let (names_uid, kept) = (card.uid().is_some(), kept::pack(to_keep));
+        Entry { terms: found.terms(), names_uid, kept, sort: self.sort(card) }
     }
 
     fn sort(&self, card: &Contact<'_>) -> SortKeys {

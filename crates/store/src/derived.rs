@@ -354,8 +354,12 @@ fn fill(
             deriver.entry_of(&blob::source(tx, *id)?.unwrap_or_default())
         };
         if set == IndexSet::Text {
-            tx.prepare_cached("UPDATE item SET kept = ?2 WHERE id = ?1")?
-                .execute((id, &entry.kept))?;
+            // Before 1.2 an item of another one's UID was not told from one without any.
+            tx.prepare_cached(
+                "UPDATE item SET kept = ?2,
+                     derived_uid = iif(derived_uid > 0 AND ?3, 2, derived_uid) WHERE id = ?1",
+            )?
+            .execute((id, &entry.kept, entry.names_uid))?;
         }
         gathered.put(*id, terms_of(set, entry, collection));
     }

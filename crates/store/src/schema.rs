@@ -16,7 +16,7 @@
 //!   as is the default.
 //! * `item`: one row an item; what exists now is its own log, by `(seq, ordinal)`: the batch that last
 //!   changed it and its place in that batch. `kind`: 1 contact. `derived_uid`: 1 where the bytes name no
-//!   UID, or one that another item had first. `handle`: eight bytes, see `handle`; by way of it an item is found by
+//!   UID, 2 where they name one that another item had first. `handle`: eight bytes, see `handle`; by way of it an item is found by
 //!   its UID, which is its own in its collection. `collided` has the items for which that way is barred, see `identity`.
 //! * `source`: an item's bytes as they came; above 64 KB they lie once in `blob`, by SHA-256, and `blob`
 //!   here names them. `blob.uses` counts the rows of `source` and `former` that do.
@@ -148,6 +148,7 @@ const SUMMARIES: &str = "
 ALTER TABLE collection ADD COLUMN summary TEXT NOT NULL DEFAULT '';
 ALTER TABLE collection_former ADD COLUMN summary TEXT NOT NULL DEFAULT '';
 ALTER TABLE item ADD COLUMN kept BLOB;
+CREATE INDEX item_beside ON item(id) WHERE derived_uid = 2;
 ";
 
 /// A step from one version to the next. It runs in one transaction, after a backup.

@@ -229,7 +229,7 @@ impl<'a> Batch<'a> {
                 into.id,
                 Kind::Contact as i64,
                 &put.uid,
-                put.derived_uid,
+                derived(put.derived_uid, entry.names_uid),
                 handle.to_bytes(),
                 self.seq,
                 ordinal,
@@ -259,7 +259,13 @@ impl<'a> Batch<'a> {
             .prepare_cached(
                 "UPDATE item SET seq = ?2, ordinal = ?3, derived_uid = ?4, kept = ?5 WHERE id = ?1",
             )?
-            .execute((item.id, self.seq, ordinal, put.derived_uid, &entry.kept))?;
+            .execute((
+                item.id,
+                self.seq,
+                ordinal,
+                derived(put.derived_uid, entry.names_uid),
+                &entry.kept,
+            ))?;
         self.updated += 1;
         self.rows.put(item.id, item.collection, old, entry);
         Ok(())
@@ -340,6 +346,11 @@ impl<'a> Batch<'a> {
         self.marked = true;
         Ok(Outcome::Done)
     }
+}
+
+/// As `item.derived_uid` has it.
+fn derived(derived_uid: bool, names_uid: bool) -> i64 {
+    i64::from(derived_uid) * (1 + i64::from(names_uid))
 }
 
 fn is_conflict(outcome: &Outcome) -> bool {

@@ -19,7 +19,7 @@ pub enum Lookup {
     Prefix(Vec<u8>),
     /// Items with a term that begins so and whose rest passes a test; every such term is read.
     Filter(Vec<u8>, Box<dyn Fn(&str) -> bool>),
-    /// Items of one of these UIDs, in any collection.
+    /// Items of one of these UIDs, in any collection; those whose cards perhaps name one are not sure.
     Uids(Vec<String>),
     /// Items that all of these name.
     All(Vec<Lookup>),
@@ -126,7 +126,8 @@ impl Search<'_> {
         }
     }
 
-    /// What an item is called is no matter of the index, and sure.
+    /// Under which UID an item is kept is no matter of the index, and sure. Those whose cards name a UID that another item
+    /// had first may name one of these.
     fn of_uids(&mut self, uids: &[String]) -> rusqlite::Result<Vec<Named>> {
         let mut named = Vec::with_capacity(uids.len());
         for known in self.collections {
@@ -135,6 +136,11 @@ impl Search<'_> {
                 named.extend(row.map(|item| Named { item, until: Seq::MAX, sure: Seq::MAX }));
                 self.read += 1;
             }
+        }
+        let mut beside = self.conn.prepare_cached("SELECT id FROM item WHERE derived_uid = 2")?;
+        let mut rows = beside.query([])?;
+        while let Some(row) = rows.next()? {
+            named.push(Named { item: row.get(0)?, until: Seq::MAX, sure: 0 });
         }
         unite(&mut named);
         Ok(named)

@@ -203,14 +203,18 @@ impl Answer {
         for at in 0..page.items.len() {
             let Some((head, bytes)) = page.get(at) else { break };
             let Some(found) = found.find(|found| found.row == head.row) else { break };
-            let still = found.seq == head.seq
-                || self.query == Query::All
+            let still = self.is_still(found, head)
                 || self.matcher.matches(&head.uid, &Contact::parse(bytes));
             if still && !each(head, bytes) {
                 return false;
             }
         }
         true
+    }
+
+    /// Is the item what it was when it was found, or does everything answer the question?
+    pub(crate) fn is_still(&self, found: &Hit, head: &ItemHead) -> bool {
+        found.seq == head.seq || self.query == Query::All
     }
 
     /// An answer of these rows, whatever has become of their items.

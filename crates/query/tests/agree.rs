@@ -3,8 +3,8 @@
 
 use crate::book::{Book, Stale, card};
 use larder_format::contact::Contact;
-use larder_format::field::{FIELDS, Field, Kind};
-use larder_query::{Find, Op, Query, Sort, Subject, Test, find, walk};
+use larder_format::field::{FIELDS, Field, Kind, field};
+use larder_query::{Answer, Find, Op, Query, Sort, Subject, Test, find, walk};
 use larder_store::{Change, Expect, Reader};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -252,6 +252,28 @@ fn check(reader: &Reader, asked: &Find) {
     found
         .each(reader, &mut |head, bytes| {
             assert_eq!(reader.source(head.row).unwrap().as_deref(), Some(bytes));
+            given.push(head.row);
+            true
+        })
+        .unwrap();
+    assert_eq!(given, found.rows());
+    for names in [&[][..], &["uid", "rev", "full_name", "phone"], &["email", "note"]] {
+        check_fields(reader, &found, names);
+    }
+}
+
+/// The fields of each item are what its card has.
+fn check_fields(reader: &Reader, found: &Answer, names: &[&str]) {
+    let fields: Vec<_> = names.iter().map(|name| field(name).unwrap()).collect();
+    let mut given = Vec::new();
+    found
+        .fields(reader, &fields, &mut |head, of| {
+            let card = reader.source(head.row).unwrap().unwrap();
+            let card = Contact::parse(&card);
+            for field in &fields {
+                assert_eq!(of.values(field), card.values(field), "{}", field.name);
+                assert_eq!(of.first(field).as_deref(), card.first(field).as_deref());
+            }
             given.push(head.row);
             true
         })

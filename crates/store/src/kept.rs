@@ -91,9 +91,16 @@ pub struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// `None`: nothing is kept.
-    pub(crate) fn of(row: &'a [u8]) -> Option<Kept<'a>> {
+    /// Reads a row of kept values. `None`: nothing is kept.
+    #[must_use]
+    pub fn of(row: &'a [u8]) -> Option<Kept<'a>> {
         (row.len() >= 2).then_some(Kept { row })
+    }
+
+    /// The row, to be read again later.
+    #[must_use]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.row
     }
 
     fn held(&self) -> u16 {

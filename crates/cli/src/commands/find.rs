@@ -152,48 +152,75 @@ fn print(
     answer: &Answer,
     fields: Option<&[&'static Field]>,
 ) -> Result<(), Failure> {
-    let format = context.format;
-    let mut failed = None;
-    let mut left = answer.len();
-    let mut waiting: Vec<Row> = Vec::new();
-    let mut bytes_waiting = 0;
-    let width = if format == Format::Text && fields.is_none() { context.out.width() } else { None };
-    let default: Vec<_> =
-        ["full_name", "email", "phone", "org"].iter().filter_map(|name| field(name)).collect();
-    let out = &mut context.out;
+    match (context.format, fields) {
+        (Format::Text, None) => return table(context, reader, answer),
+        (Format::Text | Format::Json, Some(fields)) => {
+            return asked(context, reader, answer, fields);
+        }
+        (Format::Json | Format::Raw, _) => {}
+    }
+    let (format, out) = (context.format, &mut context.out);
+    let (mut failed, mut left) = (None, answer.len());
     answer.each(reader, &mut |head, bytes| {
         left = left.saturating_sub(1);
-        let printed = match (format, fields) {
-            (Format::Json, _) => out.json(&item::json(head, bytes, fields)).map_err(Failure::from),
-            (Format::Raw, _) => item::raw(out, bytes, left == 0),
-            (Format::Text, Some(fields)) => asked(out, reader, head, &item::cells(bytes, fields)),
-            (Format::Text, None) => {
-                row(reader, head, item::cells(bytes, &default)).and_then(|row| {
-                    bytes_waiting += row.iter().map(String::len).sum::<usize>();
-                    waiting.push(row);
-                    if waiting.len() < TOGETHER && bytes_waiting < TOGETHER_BYTES {
-                        return Ok(());
-                    }
-                    bytes_waiting = 0;
-                    lines(out, &mut waiting, width)
-                })
-            }
+        let printed = match format {
+            Format::Json => out.json(&item::json(head, bytes)).map_err(Failure::from),
+            _ => item::raw(out, bytes, left == 0),
         };
         failed = printed.err();
         failed.is_none()
     })?;
-    if failed.is_none() {
-        failed = lines(&mut context.out, &mut waiting, width).err();
-    }
     failed.map_or(Ok(()), Err)
 }
 
-/// The handle and the fields that were asked for, whole, with one tab before each: as many in every line,
-/// so that a program finds the third field in the fourth column.
-fn asked(out: &mut Out, reader: &Reader, head: &ItemHead, cells: &[String]) -> Result<(), Failure> {
-    let letters = reader.letters(head.handle)?;
-    let handle = format!("{:.letters$}", head.handle);
-    Ok(out.line(format!("{FAINT}{handle}{FAINT:#}\t{}", cells.join("\t")))?)
+/// Prints the four fields that are shown by default, in columns.
+fn table(context: &mut Context, reader: &Reader, answer: &Answer) -> Result<(), Failure> {
+    let fields: Vec<_> =
+        ["full_name", "email", "phone", "org"].iter().filter_map(|name| field(name)).collect();
+    let (width, out) = (context.out.width(), &mut context.out);
+    let (mut failed, mut waiting, mut bytes_waiting) = (None, Vec::new(), 0);
+    answer.fields(reader, &fields, &mut |head, of| {
+        let printed = row(reader, head, item::cells(of, &fields)).and_then(|row| {
+            bytes_waiting += row.iter().map(String::len).sum::<usize>();
+            waiting.push(row);
+            if waiting.len() < TOGETHER && bytes_waiting < TOGETHER_BYTES {
+                return Ok(());
+            }
+            bytes_waiting = 0;
+            lines(out, &mut waiting, width)
+        });
+        failed = printed.err();
+        failed.is_none()
+    })?;
+    match failed {
+        None => lines(out, &mut waiting, width),
+        Some(failure) => Err(failure),
+    }
+}
+
+/// Prints the fields that were asked for; as text the handle and these, whole, with one tab before each: as many in
+/// every line, so that a program finds the third field in the fourth column.
+fn asked(
+    context: &mut Context,
+    reader: &Reader,
+    answer: &Answer,
+    fields: &[&'static Field],
+) -> Result<(), Failure> {
+    let (format, out) = (context.format, &mut context.out);
+    let mut failed = None;
+    answer.fields(reader, fields, &mut |head, of| {
+        let mut print = || -> Result<(), Failure> {
+            if format == Format::Json {
+                return Ok(out.json(&item::partial_json(head, of, fields))?);
+            }
+            let letters = reader.letters(head.handle)?;
+            let (handle, cells) = (format!("{:.letters$}", head.handle), item::cells(of, fields));
+            Ok(out.line(format!("{FAINT}{handle}{FAINT:#}\t{}", cells.join("\t")))?)
+        };
+        failed = print().err();
+        failed.is_none()
+    })?;
+    failed.map_or(Ok(()), Err)
 }
 
 /// The handle, and the four fields that are shown by default.

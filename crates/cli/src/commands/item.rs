@@ -4,8 +4,10 @@ use crate::failure::Failure;
 use crate::output::{FAINT, Out, STRONG, plain};
 use larder_format::contact::Contact;
 use larder_format::field::{FIELDS, Field, Kind};
+use larder_query::Partial;
 use larder_store::{ItemHead, Reader};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// Fields that other fields already show, left out unless they are asked for.
 const REPEATED: &[&str] = &[
@@ -28,33 +30,39 @@ fn by_default(field: &Field) -> bool {
     field.kind != Kind::Binary && !numbered && !typed_phone && !REPEATED.contains(&field.name)
 }
 
-/// An item as a JSON object; docs/output.md documents it.
-pub(crate) fn json(head: &ItemHead, bytes: &[u8], fields: Option<&[&'static Field]>) -> Value {
+/// An item as a JSON object, with all its fields; docs/output.md documents it.
+pub(crate) fn json(head: &ItemHead, bytes: &[u8]) -> Value {
     let card = Contact::parse(bytes);
+    let fields = FIELDS.iter().filter(|field| {
+        field.kind != Kind::Binary && field.name != "uid" && by_default_json(field)
+    });
+    object(head, fields, |field| card.values(field))
+}
+
+/// An item as a JSON object, with these fields.
+pub(crate) fn partial_json(head: &ItemHead, of: &Partial<'_>, fields: &[&'static Field]) -> Value {
+    let fields = fields.iter().copied().filter(|field| field.name != "uid");
+    object(head, fields, |field| of.values(field).into_iter().map(Cow::into_owned).collect())
+}
+
+fn object(
+    head: &ItemHead,
+    fields: impl Iterator<Item = &'static Field>,
+    values: impl Fn(&Field) -> Vec<String>,
+) -> Value {
     let mut object = Map::new();
     object.insert("id".into(), json!(head.handle.to_string()));
     object.insert("kind".into(), json!(head.kind.name()));
     object.insert("collection".into(), json!(*head.collection));
     object.insert("uid".into(), json!(head.uid));
     object.insert("seq".into(), json!(head.seq));
-    let mut insert = |field: &Field| {
-        let mut values = card.values(field);
+    for field in fields {
+        let mut values = values(field);
         match (field.multi, values.is_empty()) {
             (_, true) => {}
             (true, _) => drop(object.insert(field.name.into(), json!(values))),
             (false, _) => drop(object.insert(field.name.into(), json!(values.swap_remove(0)))),
         }
-    };
-    match fields {
-        Some(fields) => {
-            fields.iter().copied().filter(|field| field.name != "uid").for_each(&mut insert);
-        }
-        None => FIELDS
-            .iter()
-            .filter(|field| {
-                field.kind != Kind::Binary && field.name != "uid" && by_default_json(field)
-            })
-            .for_each(&mut insert),
     }
     Value::Object(object)
 }
@@ -121,9 +129,8 @@ fn values(bytes: &[u8]) -> (Vec<Row>, Vec<Row>) {
 }
 
 /// The cells of a list's line, after the handle.
-pub(crate) fn cells(bytes: &[u8], fields: &[&'static Field]) -> Vec<String> {
-    let card = Contact::parse(bytes);
-    fields.iter().map(|field| plain(&card.values(field).join(", "))).collect()
+pub(crate) fn cells(of: &Partial<'_>, fields: &[&'static Field]) -> Vec<String> {
+    fields.iter().map(|field| plain(&of.values(field).join(", "))).collect()
 }
 
 /// Bytes for standard output, with a line end where they have none, so that two cards never share a line.

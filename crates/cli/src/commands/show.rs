@@ -25,7 +25,7 @@ impl Show {
             match context.format {
                 Format::Raw => item::raw(&mut context.out, &bytes, place + 1 == heads.len())?,
                 Format::Json => {
-                    let mut object = item::json(head, &bytes, None);
+                    let mut object = item::json(head, &bytes);
                     object["source"] = json!(String::from_utf8_lossy(&bytes));
                     context.out.json(&object)?;
                 }

@@ -106,6 +106,8 @@ impl Store {
 
     /// Reads and parses what the changes will replace, before the lock is taken.
     fn look_up(&self, changes: &[Change]) -> rusqlite::Result<Known> {
+        // One read transaction costs less than one for each change. Nothing is written in it, and it is never upgraded.
+        let _snapshot = self.conn.unchecked_transaction()?;
         let mut known = Known::new();
         let mut collections: HashMap<&str, Option<identity::Of>> = HashMap::new();
         let mut derivers = Derivers::new(&self.deriver);

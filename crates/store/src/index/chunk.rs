@@ -10,8 +10,12 @@ use super::varint::{put, take};
 
 /// What fits into a page of 4,096 bytes beside SQLite's own bytes, so that no chunk spills.
 pub(super) const CHUNK: usize = 4040;
-/// Items of one entry take at most about this many bytes: an entry has to fit into a chunk.
+/// Items of one entry take at most about this many bytes: an entry has to fit into a chunk, with its term.
 const PIECE: usize = 3500;
+/// Four varints of two bytes at most: terms and postings are shorter than a chunk.
+const OVERHEAD: usize = 8;
+/// What is left of a chunk is filled with the first items of a frequent term, if it is so many bytes.
+const WORTHWHILE: usize = 64;
 
 /// Fills chunks: terms in, in their order, and full chunks out.
 #[derive(Default)]
@@ -40,7 +44,10 @@ impl Packer {
             self.postings.clear();
             put(&mut self.postings, first.unsigned_abs());
             let (mut last, mut count) = (first, 1);
-            while let Some(item) = items.next_if(|_| self.postings.len() < PIECE) {
+            // Ten bytes for the last number.
+            let room = CHUNK.saturating_sub(self.chunk.len() + OVERHEAD + term.len() + 10);
+            let most = if room < WORTHWHILE { PIECE } else { room.min(PIECE) };
+            while let Some(item) = items.next_if(|_| self.postings.len() < most) {
                 put(&mut self.postings, item.abs_diff(last));
                 (last, count) = (item, count + 1);
             }
@@ -56,9 +63,8 @@ impl Packer {
         count: u64,
         full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
     ) -> Result<(), E> {
-        // Four varints of two bytes at most: terms and postings are shorter than a chunk.
-        if !self.chunk.is_empty() && self.chunk.len() + 8 + term.len() + self.postings.len() > CHUNK
-        {
+        let length = self.chunk.len() + OVERHEAD + term.len() + self.postings.len();
+        if !self.chunk.is_empty() && length > CHUNK {
             self.finish(full)?;
         }
         if self.chunk.is_empty() {

@@ -25,6 +25,8 @@ const SMALLEST: i64 = 4096;
 const SHARE: i64 = 4;
 /// ...but so many at least.
 const LEAST: i64 = 64 << 10;
+/// So many chunks are taken away at once.
+const FREED: i64 = 16;
 
 /// Does the share of merging that a batch of so many bytes owes.
 pub(super) fn share(conn: &Connection, set: IndexSet, bytes: i64) -> rusqlite::Result<()> {
@@ -142,10 +144,12 @@ fn step(
         }
         read += moved.take(conn, &mut inputs)?;
         writer.add(&moved.term, &moved.items)?;
+        // What was read makes room for what is written.
+        inputs.iter_mut().try_for_each(|input| input.free(conn, FREED))?;
     }
     writer.finish()?;
     let least = Input::least(&inputs).map(<[u8]>::to_vec);
-    for input in inputs {
+    for mut input in inputs {
         match &least {
             None => input.segment.delete(conn)?,
             Some(least) => input.give_up(conn, least)?,
@@ -334,8 +338,17 @@ impl Input {
         }
     }
 
+    /// Takes chunks away that were read, as soon as there are so many of them.
+    fn free(&mut self, conn: &Connection, many: i64) -> rusqlite::Result<()> {
+        let end = if self.ended { self.segment.chunks.end } else { self.began };
+        match end - self.segment.chunks.start >= many {
+            true => self.segment.free(conn, end),
+            false => Ok(()),
+        }
+    }
+
     /// Keeps what begins with the term `from`, which is not moved yet.
-    fn give_up(self, conn: &Connection, from: &[u8]) -> rusqlite::Result<()> {
+    fn give_up(&mut self, conn: &Connection, from: &[u8]) -> rusqlite::Result<()> {
         let number = if self.ended { self.segment.chunks.end } else { self.began };
         self.segment.consume(conn, number, from)
     }

@@ -186,6 +186,14 @@ impl Segment {
         read(row.get_ref(0)?.as_blob().map_err(|_| malformed())?)
     }
 
+    /// Takes the chunks before `number` away for now; [`Segment::consume`] or [`Segment::delete`] has to follow in the same
+    /// transaction.
+    pub(super) fn free(&mut self, conn: &Connection, number: i64) -> rusqlite::Result<()> {
+        self.delete_chunks(conn, number)?;
+        self.chunks.start = number;
+        Ok(())
+    }
+
     /// Takes the chunks before `number` away, and with them the terms before `from`.
     pub(super) fn consume(
         &self,

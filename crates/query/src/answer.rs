@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Rows of items listed in one transaction.
 pub(crate) const PAGE: usize = 256;
+/// Cards alone are read by so many.
+const CARDS: usize = 1024;
 /// Once so many bytes were read, what was read is given out.
 const PAGE_BYTES: usize = 1 << 20;
 /// For so long what was read is as good as if it were read now.
@@ -187,6 +189,41 @@ impl Answer {
             rest = behind;
             if !self.give(&page, found, each) {
                 return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the bytes of each item to `each`, as [`Answer::each`] does, for who needs nothing else: everything is read
+    /// without a look at what the store knows of it.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn cards(&self, reader: &Reader, each: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), Error> {
+        if self.query != Query::All {
+            return self.each(reader, &mut |_, bytes| each(bytes));
+        }
+        let rows = self.rows();
+        let (mut rest, mut bytes, mut ends) = (rows.as_slice(), Vec::new(), Vec::new());
+        while !rest.is_empty() {
+            bytes.clear();
+            ends.clear();
+            let mut last = None;
+            let page = rest.get(..CARDS).unwrap_or(rest);
+            reader.sources(page, &mut |row, card| {
+                bytes.extend_from_slice(card);
+                ends.push(bytes.len());
+                last = (bytes.len() >= PAGE_BYTES).then_some(row);
+                last.is_none()
+            })?;
+            let taken = last.and_then(|last| page.iter().position(|row| *row == last));
+            rest = rest.get(taken.map_or(page.len(), |at| at + 1)..).unwrap_or_default();
+            let mut start = 0;
+            for &end in &ends {
+                if !bytes.get(start..end).is_none_or(&mut *each) {
+                    return Ok(());
+                }
+                start = end;
             }
         }
         Ok(())

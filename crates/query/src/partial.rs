@@ -9,6 +9,7 @@ use larder_format::contact::Contact;
 use larder_format::field::{Field, Kind};
 use larder_store::{ItemHead, Kept, Reader};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The fields of an item that were asked for.
 #[derive(Debug)]
@@ -46,12 +47,18 @@ impl Partial<'_> {
     }
 }
 
-/// An item on a page: where in the answer, and its card or its row of kept values.
-struct Read {
-    at: usize,
+/// Items with the rows of what is kept of them, these in one piece. Cards are read one by one: they may be large.
+#[derive(Default)]
+struct Page {
+    items: Vec<Item>,
+    kept: Vec<u8>,
+}
+
+struct Item {
     head: ItemHead,
-    bytes: Vec<u8>,
-    is_card: bool,
+    found: Hit,
+    /// Where what is kept of it is; `None`: its card has to be read.
+    kept: Option<Range<usize>>,
 }
 
 impl Answer {
@@ -67,12 +74,16 @@ impl Answer {
         fields: &[&Field],
         each: &mut dyn FnMut(&ItemHead, &Partial<'_>) -> bool,
     ) -> Result<(), Error> {
+        let (mut page, mut bytes) = (Page::default(), Vec::new());
         for hits in self.rows.chunks(PAGE) {
-            for Read { head, bytes, is_card, .. } in &self.page(reader, hits, fields)? {
-                let from = match (is_card, Kept::of(bytes)) {
-                    (true, _) => From::Card(Contact::parse(bytes)),
-                    (false, Some(kept)) => From::Kept(kept),
-                    (false, None) => From::Nothing,
+            self.fill(&mut page, reader, hits, fields)?;
+            for Item { head, found, kept } in &mut page.items {
+                let from = match kept.clone().and_then(|range| page.kept.get(range)) {
+                    Some(kept) => Kept::of(kept).map_or(From::Nothing, From::Kept),
+                    None if self.card(reader, head, *found, &mut bytes)? => {
+                        From::Card(Contact::parse(&bytes))
+                    }
+                    None => continue,
                 };
                 if !each(head, &Partial { head, from }) {
                     return Ok(());
@@ -82,43 +93,61 @@ impl Answer {
         Ok(())
     }
 
-    /// Reads what is kept of these items, and the cards of those of which that is not enough.
-    fn page(&self, reader: &Reader, hits: &[Hit], fields: &[&Field]) -> Result<Vec<Read>, Error> {
-        let (mut page, mut open) = (Vec::with_capacity(hits.len()), Vec::new());
+    /// Reads what is kept of these items, as far as it is enough.
+    fn fill(
+        &self,
+        page: &mut Page,
+        reader: &Reader,
+        hits: &[Hit],
+        fields: &[&Field],
+    ) -> Result<(), Error> {
+        page.items.clear();
+        page.kept.clear();
         let rows: Vec<i64> = hits.iter().map(|hit| hit.row).collect();
-        let mut places = hits.iter().enumerate();
+        let mut hits = hits.iter();
         reader.kept(&rows, &mut |head, kept| {
-            let Some((at, hit)) = places.find(|(_, hit)| hit.row == head.row) else { return false };
-            let there = |field: &&Field| match (field.kind, kept) {
-                (Kind::Uid, _) => !head.derived_uid,
-                (_, kept) => kept.is_some_and(|kept| kept.holds(field)),
+            let Some(hit) = hits.find(|hit| hit.row == head.row) else { return false };
+            let there = |field: &&Field| match field.kind {
+                Kind::Uid => !head.derived_uid,
+                _ => kept.is_some_and(|kept| kept.holds(field)),
             };
-            let still = if self.is_still(hit, &head) {
-                Some(true)
-            } else {
-                kept.and_then(|kept| self.matcher.matches_kept(&head, &kept))
+            let still = match self.is_still(hit, &head) {
+                true => Some(true),
+                false => kept.and_then(|kept| self.matcher.matches_kept(&head, &kept)),
             };
-            match (still, fields.iter().all(there)) {
-                (Some(false), _) => {}
-                (Some(true), true) => {
-                    let bytes = kept.map(|kept| kept.as_bytes().to_vec()).unwrap_or_default();
-                    page.push(Read { at, head, bytes, is_card: false });
-                }
-                _ => open.push((at, *hit)),
+            if still == Some(false) {
+                return true;
             }
+            let enough = still.is_some() && fields.iter().all(there);
+            let kept = enough.then(|| {
+                let kept = kept.filter(|_| !fields.is_empty()).map(|kept| kept.as_bytes());
+                let start = page.kept.len();
+                page.kept.extend_from_slice(kept.unwrap_or_default());
+                start..page.kept.len()
+            });
+            page.items.push(Item { head, found: *hit, kept });
             true
         })?;
-        let rows: Vec<i64> = open.iter().map(|(_, hit)| hit.row).collect();
-        let mut places = open.iter();
-        reader.items(&rows, &mut |head, bytes| {
-            let Some((at, hit)) = places.find(|(_, hit)| hit.row == head.row) else { return false };
-            if self.is_still(hit, &head) || self.matcher.matches(&head.uid, &Contact::parse(bytes))
-            {
-                page.push(Read { at: *at, head, bytes: bytes.to_vec(), is_card: true });
-            }
-            true
+        Ok(())
+    }
+
+    /// Reads an item's card. False: it is gone, or no longer answers the question.
+    fn card(
+        &self,
+        reader: &Reader,
+        head: &mut ItemHead,
+        found: Hit,
+        bytes: &mut Vec<u8>,
+    ) -> Result<bool, Error> {
+        let mut there = false;
+        reader.items(&[found.row], &mut |now, card| {
+            there = self.is_still(&found, &now)
+                || self.matcher.matches(&now.uid, &Contact::parse(card));
+            *head = now;
+            bytes.clear();
+            bytes.extend_from_slice(card);
+            false
         })?;
-        page.sort_by_key(|read| read.at);
-        Ok(page)
+        Ok(there)
     }
 }

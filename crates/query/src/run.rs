@@ -69,7 +69,9 @@ impl Sort {
 pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let mut answer = empty_answer(reader, find)?;
     let whole = find.query == Query::All;
-    if !(whole && sorted_by_index(reader, find, &mut answer)?) {
+    if whole && find.sort.is_none() {
+        everything(reader, &mut answer, find.limit.unwrap_or(usize::MAX))?;
+    } else if !(whole && sorted_by_index(reader, find, &mut answer)?) {
         let mut hits = Hits::new(reader, find);
         by_plan(reader, find, &mut answer, &mut hits)?;
         answer.explain.order = hits.order();
@@ -77,6 +79,33 @@ pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     }
     cut(&mut answer, find.limit);
     Ok(answer)
+}
+
+/// Every item, as they came. No question is put to them, whatever becomes of them.
+fn everything(reader: &Reader, answer: &mut Answer, limit: usize) -> Result<(), Error> {
+    let collections = match answer.collection {
+        Some(row) => vec![row],
+        None => reader.collection_rows(None)?,
+    };
+    for &collection in &collections {
+        let (mut after, mut left) = (0, limit);
+        loop {
+            let page = reader.rows_of(collection, after, PLACES.min(left))?;
+            answer.rows.extend(page.iter().map(|row| Hit { row: *row, seq: 0 }));
+            left -= page.len();
+            match page.last() {
+                Some(last) => after = *last,
+                None => break,
+            }
+        }
+    }
+    if collections.len() > 1 {
+        answer.rows.sort_unstable_by_key(|hit| hit.row);
+    }
+    answer.explain.visited = answer.rows.len() as u64;
+    answer.explain.plan = vec!["index: all items".into()];
+    answer.explain.order = "as they came".into();
+    Ok(())
 }
 
 /// Collections that have one summary.
@@ -381,25 +410,19 @@ fn scan(
     answer: &mut Answer,
     hits: &mut Hits<'_>,
 ) -> Result<(), Error> {
-    let plain = answer.query == Query::All && hits.sort.is_none();
-    let many = if plain { PLACES } else { PAGE };
     let (mut last, mut before) = (0, 0);
     while !hits.are_enough() {
-        let mut page = Vec::with_capacity(many);
-        let sql = "SELECT id, collection, seq FROM item WHERE id > ? ORDER BY id LIMIT ?";
-        let args = [Value::Integer(last), Value::Integer(many as i64)];
+        let mut page = Vec::with_capacity(PAGE);
+        let sql = "SELECT id, collection FROM item WHERE id > ? ORDER BY id LIMIT ?";
+        let args = [Value::Integer(last), Value::Integer(PAGE as i64)];
         answer.explain.visited += reader.rows(sql, &args, &mut |row| {
             last = row.integer(0);
             if answer.in_collection(row.integer(1)) && is_in(only, row.integer(1)) {
-                page.push(Hit { row: last, seq: row.integer(2) });
+                page.push(last);
             }
             true
         })?;
-        if plain {
-            hits.rows.extend(page);
-        } else {
-            test_page(reader, page.iter().map(|hit| hit.row).collect(), answer, hits)?;
-        }
+        test_page(reader, page, answer, hits)?;
         if last == before {
             break;
         }

@@ -117,6 +117,29 @@ fn what_changed_since_it_was_found_is_left_out() {
     assert_eq!(given(&answer, 9), ["Anna 1", "Anna 4"]);
     assert_eq!(given(&answer, 1), ["Anna 1"]);
     assert_eq!(given(&everything, 9), ["Anna 1", "Anna 3", "Anna 4"]);
+    // The same holds for a few fields of each, whether they are kept or not.
+    for name in ["uid", "full_name", "note"] {
+        let field = larder_query::field(name).unwrap();
+        let given = |answer: &larder_query::Answer| {
+            let mut given = Vec::new();
+            let each = &mut |head: &larder_query::ItemHead, _: &larder_query::Partial<'_>| {
+                given.push(head.uid.clone());
+                true
+            };
+            answer.fields(&reader, &[field], each).unwrap();
+            given
+        };
+        assert_eq!(given(&answer), ["Anna 1", "Anna 4"], "{name}");
+        assert_eq!(given(&everything), ["Anna 1", "Anna 3", "Anna 4"], "{name}");
+    }
+    let mut cards = 0;
+    let counted = &mut |_: &[u8]| {
+        cards += 1;
+        true
+    };
+    everything.cards(&reader, counted).unwrap();
+    answer.cards(&reader, counted).unwrap();
+    assert_eq!(cards, 3 + 2);
 }
 
 /// Cards may have pictures of megabytes: an answer reads no more of them at a time than a megabyte, and so gives

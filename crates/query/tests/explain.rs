@@ -22,7 +22,7 @@ fn plans_in_words_and_what_they_cost() {
         assert_eq!(explain.order, "as they came");
         assert_eq!(explain.query, Query::parse(line).unwrap().to_string());
     };
-    check("", "scan: test every item", [8, 0, 8]);
+    check("", "index: all items", [8, 0, 8]);
     check("anna", "index: \"ann\" and \"nna\"", [1, 1, 1]);
     check("b", "index: a word begins with \"b\"", [3, 0, 2]);
     check("小", "index: the characters of \"小\"", [1, 0, 1]);

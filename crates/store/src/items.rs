@@ -289,6 +289,31 @@ impl Reader {
         run().map_err(at(&self.path))
     }
 
+    /// Gives the rows and the bytes of the items in these rows to `each`, as [`Reader::items`] does, without a look at anything else of
+    /// them.
+    pub fn sources(&self, rows: &[i64], each: &mut dyn FnMut(i64, &[u8]) -> bool) -> Result<()> {
+        let mut run = || -> rusqlite::Result<()> {
+            let _snapshot = self.hold()?;
+            let sql = "SELECT item, bytes FROM source WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
+            let mut select = self.conn.prepare_cached(sql)?;
+            for run in rows.chunk_by(|a, b| a + 1 == *b) {
+                let mut sources = select.query((run.first(), run.last()))?;
+                while let Some(row) = sources.next()? {
+                    let item = row.get(0)?;
+                    let go_on = match row.get_ref(1)?.as_blob_or_null()? {
+                        Some(bytes) => each(item, bytes),
+                        None => each(item, &blob::must(&self.conn, item)?),
+                    };
+                    if !go_on {
+                        return Ok(());
+                    }
+                }
+            }
+            Ok(())
+        };
+        run().map_err(at(&self.path))
+    }
+
     fn range(
         &self,
         remembered: &Remembered,
@@ -312,6 +337,17 @@ impl Reader {
         Ok(true)
     }
 
+    /// The rows of a collection's items, in their order: `limit` at most, behind row `after`. No item is read.
+    pub fn rows_of(&self, collection: i64, after: i64, limit: usize) -> Result<Vec<i64>> {
+        let run = || -> rusqlite::Result<Vec<i64>> {
+            let sql = "SELECT id FROM item INDEXED BY item_collection
+                       WHERE collection = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+            let mut select = self.conn.prepare_cached(sql)?;
+            select.query_map((collection, after, limit as i64), |row| row.get(0))?.collect()
+        };
+        run().map_err(at(&self.path))
+    }
+
     /// Gives the items in these rows with the values that are kept of them to `each`, in the order of `rows` and without
     /// those that are gone, until it answers false; no value where none is kept, or what is kept is not of this program's
     /// making. All within one read transaction: `each` must not wait for anybody.
@@ -326,14 +362,15 @@ impl Reader {
             let usable = remembered.text.is_some();
             let mut select = self.conn.prepare_cached(concat!(
                 "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept ",
-                "FROM item i WHERE i.id = ?1"
+                "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
             ))?;
-            for row in rows {
-                let mut rows = select.query([row])?;
-                let Some(row) = rows.next()? else { continue };
-                let kept = if usable { kept(row) } else { None };
-                if !each(head(row, &remembered.collections)?, kept) {
-                    break;
+            for run in rows.chunk_by(|a, b| a + 1 == *b) {
+                let mut rows = select.query((run.first(), run.last()))?;
+                while let Some(row) = rows.next()? {
+                    let kept = if usable { kept(row) } else { None };
+                    if !each(head(row, &remembered.collections)?, kept) {
+                        return Ok(());
+                    }
                 }
             }
             Ok(())

@@ -120,6 +120,23 @@ pub fn number_part(text: &str) -> Option<&str> {
     (rest.is_empty() || (enough && is_extension().is_some())).then_some(number)
 }
 
+/// How many digits at the end of a [number part](number_part) are certain to be within the country, whatever the
+/// country; what is before them may be dialled to get there. Behind a plus that is the country, and one digit to leave it
+/// behind; where it may begin with the digits for abroad, these, any zeros and nine more; else those for a call within
+/// the country, and for its carrier.
+#[must_use]
+pub fn certain_digits(number: &str) -> usize {
+    let digits = digits(number);
+    let zeros = digits.len() - digits.trim_start_matches('0').len();
+    let abroad = || ["01", "81", "11", "99"].iter().any(|abroad| digits.starts_with(abroad));
+    let dialled = match zeros {
+        zeros if number.contains(['+', '＋']) => zeros + 5,
+        zeros if zeros > 1 || abroad() => zeros + 9,
+        zeros => zeros + 4,
+    };
+    digits.len().saturating_sub(dialled)
+}
+
 /// Are these the two letters of a region whose numbering plan is known?
 #[must_use]
 pub fn is_region(region: &str) -> bool {

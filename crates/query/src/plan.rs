@@ -8,7 +8,8 @@ use crate::contact::{ANY, Needle, WORDS, contains_pieces, looked_at, phone_digit
 use crate::query::{Op, Query, Subject, Test};
 use larder_format::field::{Field, Kind};
 use larder_format::fold::{digits, fold, is_cjk};
-use larder_format::phone::number_part;
+use larder_format::phone::{certain_digits, number_part};
+use larder_store::LONG_NUMBER;
 use larder_store::index::{Lookup, term};
 use larder_store::{IndexKind, Summary};
 
@@ -269,34 +270,23 @@ fn of_field(field: &'static Field, test: &Test, summary: &Summary) -> Narrow {
 /// asked: what of the digits is certain to be within the country will do.
 fn of_phone(field: &Field, test: &Test) -> Narrow {
     let Some(number) = number_part(&test.text) else { return Narrow::All };
-    let digits = digits(number);
-    let certain = match test.op {
-        // Any longer number may end with a short one.
-        Op::EqPhoneShort => SHORTEST,
-        _ => digits.len().saturating_sub(dialled(number, &digits)).clamp(SHORTEST, CERTAIN),
-    };
-    let Some(ending) = digits.len().checked_sub(certain).map(|start| &digits[start..]) else {
+    let (digits, short) = (digits(number), test.op == Op::EqPhoneShort);
+    let certain = certain_digits(number).clamp(SHORTEST, if short { LONG_NUMBER } else { CERTAIN });
+    let ending = |length| digits.len().checked_sub(length).map(|start| &digits[start..]);
+    let (Some(ending), Some(shortest)) = (ending(certain), ending(SHORTEST)) else {
         return Narrow::Nothing;
     };
-    let words = format!("{} ends with the digits {ending:?}", field.name);
-    let ending = Lookup::Prefix(term::phone(field.id, ending));
-    let lookup = Lookup::Any(vec![ending, Lookup::Term(term::odd_phone(field.id))]);
-    Candidates::one(Breadth::Beginning, lookup, false, words)
-}
-
-/// How many digits may be dialled before a number within a country: the country's and one to leave it behind a plus;
-/// with those for abroad, where it may begin with them, any zeros and nine more; else those for a call within the
-/// country, and for its carrier.
-fn dialled(number: &str, digits: &str) -> usize {
-    let zeros = digits.len() - digits.trim_start_matches('0').len();
-    if number.contains(['+', '＋']) {
-        zeros + 5
-    } else if zeros > 1 || ["01", "81", "11", "99"].iter().any(|abroad| digits.starts_with(abroad))
-    {
-        zeros + 9
-    } else {
-        zeros + 4
+    let mut words = format!("{} ends with the digits {ending:?}", field.name);
+    let mut any = vec![
+        Lookup::Prefix(term::phone(field.id, ending)),
+        Lookup::Term(term::odd_phone(field.id)),
+    ];
+    // Any longer number may end with a short one.
+    if short && certain > SHORTEST {
+        any.push(Lookup::Prefix(term::short_phone(field.id, shortest)));
+        words = format!("{words}, or is short");
     }
+    Candidates::one(Breadth::Beginning, Lookup::Any(any), false, words)
 }
 
 /// The field whose index holds this one's values: itself, or the one that has them among its own.

@@ -10,7 +10,7 @@ use larder_format::collate::Collator;
 use larder_format::contact::{Contact, Problem};
 use larder_format::field::{FIELDS, Field, Kind as FieldKind};
 use larder_format::fold::{FOLD_VERSION, digits, fold, words};
-use larder_format::phone::number_part;
+use larder_format::phone::{certain_digits, number_part};
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -20,6 +20,8 @@ use std::sync::{Arc, LazyLock};
 
 /// How many characters of a word's beginning are kept: longer ones are found by their trigrams.
 pub const WORD_LETTERS: usize = 2;
+/// Numbers that are certain to have fewer digits than this within their country have another index besides.
+pub const LONG_NUMBER: usize = 5;
 /// Items with more folded text than this are always candidates instead of being indexed as text.
 const TEXT_LIMIT: usize = 64 << 10;
 /// And so are items with more terms than this, trigrams aside.
@@ -264,16 +266,25 @@ impl Found {
                 self.terms.push(term::suffix(field.id, &folded));
             }
             if summary.has(field, IndexKind::Phone) {
-                self.terms.push(match number_part(value) {
-                    Some(number) => term::phone(field.id, &digits(number)),
-                    None => term::odd_phone(field.id),
-                });
+                self.add_phone(field, value);
             }
             self.count(&folded);
             if summary.has(field, IndexKind::Substring) {
                 self.add_text(field, &folded);
             }
             self.large |= self.terms.len() > 2 * TERMS_LIMIT;
+        }
+    }
+
+    fn add_phone(&mut self, field: &Field, value: &str) {
+        let Some(number) = number_part(value) else {
+            self.terms.push(term::odd_phone(field.id));
+            return;
+        };
+        let digits = digits(number);
+        self.terms.push(term::phone(field.id, &digits));
+        if certain_digits(number) < LONG_NUMBER {
+            self.terms.push(term::short_phone(field.id, &digits));
         }
     }
 

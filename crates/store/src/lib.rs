@@ -52,7 +52,7 @@ pub use crate::backup::Restored;
 pub use crate::batch::{Applied, Change, Expect, Operation, Outcome, Put};
 pub use crate::changes::{Cursor, News, NewsKind};
 pub use crate::check::{Fault, Report};
-pub use crate::contact::{Deriver, Prepared, WORD_LETTERS};
+pub use crate::contact::{Deriver, LONG_NUMBER, Prepared, WORD_LETTERS};
 pub use crate::derived::IndexSet;
 pub use crate::directory::Directory;
 pub use crate::error::{Error, Result};

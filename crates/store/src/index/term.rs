@@ -14,6 +14,7 @@ const SUFFIX: u8 = 2;
 const WORD: u8 = 3;
 const PHONE: u8 = 4;
 const LARGE: u8 = 5;
+/// The last class of its set: trigrams are written behind all other terms.
 const TRIGRAM: u8 = 6;
 const SORT: u8 = 7;
 /// The items that a segment knows, and those that were removed while it was current.
@@ -76,6 +77,13 @@ pub fn word(beginning: &str) -> Vec<u8> {
 pub fn phone(field: u16, digits: &str) -> Vec<u8> {
     let ending: String = digits.chars().rev().take(PHONE_DIGITS).collect();
     of_field(PHONE, field, &ending)
+}
+
+/// The last digits, as [`phone`] has them, of a number that is perhaps a short one.
+#[must_use]
+pub fn short_phone(field: u16, digits: &str) -> Vec<u8> {
+    let ending: String = digits.chars().rev().take(PHONE_DIGITS).collect();
+    of_field(PHONE, field, &format!("!{ending}"))
 }
 
 /// A phone number of a field with more to it than digits: an extension, or letters.

@@ -2,14 +2,17 @@
 //!
 //! Reading never fails. What a person should know about a card is a [`Problem`]; what makes it no contact
 //! is its [refusal](Contact::refusal). The values of fields are read when asked for, by the rows of
-//! [`crate::field`]. Cards are never written from values: the only change that is made to bytes here is
-//! the line that [`with_uid`] adds.
+//! [`crate::field`]. Cards are never written from values: the only changes that are made to bytes here are
+//! the line that [`with_uid`] adds, and those that [`joined`](joined()) takes over from another card.
 
 mod identity;
+mod joined;
 mod problem;
 mod value;
+mod written;
 
 pub use crate::contact::identity::{derived_uid, same_card, with_uid};
+pub use crate::contact::joined::joined;
 pub use crate::contact::problem::{Defect, Problem};
 
 use crate::field::Field;

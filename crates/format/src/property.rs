@@ -139,6 +139,20 @@ impl<'a> Property<'a> {
         std::str::from_utf8(&self.text[self.name.0..self.name.1]).unwrap_or_default()
     }
 
+    /// The bytes as they came that follow the name: parameters, value, folds and line end. `None`: they are not
+    /// UTF-8, or group and name are folded.
+    pub(crate) fn behind_name(&self) -> Option<&str> {
+        let end = self.name_end();
+        let start = self.raw.get(..end)?;
+        let (_, rest) = self.raw.split_at(end);
+        (Some(start) == self.text.get(..end)).then(|| std::str::from_utf8(rest).ok()).flatten()
+    }
+
+    /// Where the name ends, and parameters or the colon begin, in the bytes without folds.
+    pub(crate) fn name_end(&self) -> usize {
+        self.head.0
+    }
+
     /// Is this its name, in any case?
     #[must_use]
     pub fn is(&self, name: &str) -> bool {

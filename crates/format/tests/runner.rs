@@ -14,6 +14,7 @@ mod decode;
 mod field;
 mod fold;
 mod identity;
+mod joined;
 mod line;
 mod oracle;
 #[cfg(feature = "phone")]

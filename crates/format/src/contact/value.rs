@@ -280,7 +280,7 @@ fn spoken_name(text: &str) -> String {
     spoken.join(" ")
 }
 
-fn without_scheme<'t>(text: &'t str, scheme: &str) -> &'t str {
+pub(super) fn without_scheme<'t>(text: &'t str, scheme: &str) -> &'t str {
     match text.get(..scheme.len()) {
         Some(start) if start.eq_ignore_ascii_case(scheme) => text[scheme.len()..].trim(),
         _ => text,
@@ -314,7 +314,7 @@ fn flag(text: &str) -> &'static str {
 
 /// A date in its long form (ISO 8601, RFC 6350 4.3.1): `YYYY-MM-DD`, or `--MM-DD` without the year. A time
 /// behind it is left out. `None`: it is no such date.
-fn date(text: &str) -> Option<String> {
+pub(super) fn date(text: &str) -> Option<String> {
     let day = text.split(['T', 't', ' ']).next()?;
     let number = |text: &str, from: u32, to: u32| {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());

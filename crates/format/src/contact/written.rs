@@ -1,0 +1,484 @@
+//! A property as a line of another card: in that card's version, with that card's line ends.
+//!
+//! Where the versions are the same the line is copied as it came, folds and all. Else what it says is written
+//! again, by the rules of the other version: transfer encodings, character sets, escapes, parameters without
+//! names, pictures. What is read of the line afterwards is what was read of it before. Which lines are
+//! written is for [`joined`](super::joined()) to say.
+
+use super::Version;
+use super::value::without_scheme;
+use crate::decode;
+use crate::property::Property;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Octets of a line, before it is folded.
+const WIDTH: usize = 75;
+/// Properties whose text is neither a list nor made of components: what separates those has no meaning there.
+const PLAIN: &[&str] = &["FN", "LABEL", "NOTE", "ROLE", "TITLE"];
+/// Properties that hold pictures, sounds and keys.
+const MEDIA: &[&str] = &["KEY", "LOGO", "PHOTO", "SOUND"];
+/// Words that vCard 2.1 writes without a parameter's name and that are no types.
+const NO_TYPES: &[&str] =
+    &["QUOTED-PRINTABLE", "BASE64", "7BIT", "8BIT", "INLINE", "URL", "CONTENT-ID", "CID"];
+
+/// How a card writes its lines.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Style {
+    pub(super) version: Version,
+    pub(super) line_end: &'static str,
+}
+
+/// Parameters: each name once, with all its values.
+pub(super) type Params = Vec<(String, Vec<String>)>;
+
+/// A property on its way into another card.
+pub(super) struct Writing<'a> {
+    pub(super) property: &'a Property<'a>,
+    /// The version of the card that it comes from.
+    pub(super) from: Version,
+    /// The group and the name that it gets there.
+    pub(super) group: Option<&'a str>,
+    pub(super) name: &'a str,
+}
+
+impl Writing<'_> {
+    /// Its line, or lines, with line ends.
+    pub(super) fn line(&self, style: Style) -> String {
+        let copied = if self.from == style.version { self.copy(style) } else { None };
+        copied.unwrap_or_else(|| self.rewrite(style))
+    }
+
+    fn start(&self) -> String {
+        self.group.map_or_else(|| self.name.to_string(), |group| format!("{group}.{}", self.name))
+    }
+
+    /// As it came, but for group, name and line ends. `None`: that would not be read as it was.
+    fn copy(&self, style: Style) -> Option<String> {
+        let rest = self.property.behind_name()?.trim_end_matches(['\r', '\n']);
+        let lines: Vec<&str> = rest.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+        let encoded = |name: &str| {
+            let encoding = self.property.param("ENCODING");
+            encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case(name))
+        };
+        let broken = lines.iter().any(|line| line.contains('\r'))
+            || (lines.len() > 1 && style.line_end == "\r")
+            || (rest.ends_with('=') && encoded("QUOTED-PRINTABLE"));
+        if broken {
+            return None;
+        }
+        let end = style.line_end;
+        let blank = style.version == Version::V2_1 && (encoded("BASE64") || encoded("B"));
+        let blank = if blank { end } else { "" };
+        Some(format!("{}{}{end}{blank}", self.start(), lines.join(end)))
+    }
+
+    fn rewrite(&self, style: Style) -> String {
+        let mut params = params(self.property, self.from, style.version);
+        if let Some(binary) = Binary::of(self.property) {
+            return binary.line(self.start(), params, style);
+        }
+        let text = self.property.text();
+        let text = self.moved(text.trim(), style.version, &mut params);
+        text_line(&self.start(), &write_params(&params, style.version), &text, style)
+    }
+
+    /// The text as the other version writes it.
+    fn moved<'t>(&self, text: &'t str, to: Version, params: &mut Params) -> Cow<'t, str> {
+        let property = self.property;
+        let old = to < Version::V4_0;
+        let no_value = |params: &mut Params| {
+            params.retain(|(name, _)| !name.eq_ignore_ascii_case("VALUE"));
+        };
+        if property.is("GEO")
+            && let Some(position) = position(text, to)
+        {
+            no_value(params);
+            return Cow::Owned(position);
+        }
+        if property.is("TEL") && old && !text.contains(';') && without_scheme(text, "tel:") != text
+        {
+            no_value(params);
+            return Cow::Borrowed(without_scheme(text, "tel:"));
+        }
+        let is_uri =
+            || text.contains("://") || text.starts_with("cid:") || text.starts_with("data:");
+        if is_media(property)
+            && old
+            && is_uri()
+            && !params.iter().any(|(name, _)| name.eq_ignore_ascii_case("VALUE"))
+        {
+            let value = if to == Version::V2_1 { "URL" } else { "uri" };
+            params.push(("VALUE".into(), vec![value.into()]));
+        }
+        let plain = PLAIN.iter().any(|name| property.is(name));
+        match (self.from, to) {
+            (Version::V2_1, Version::V2_1) => Cow::Borrowed(text),
+            (_, Version::V2_1) => Cow::Owned(unescaped(text, plain)),
+            (Version::V2_1, _) => Cow::Owned(escaped(text, plain)),
+            _ => Cow::Owned(escaped(text, false)),
+        }
+    }
+}
+
+/// A line with a text that is no property of any card.
+pub(super) fn loose_line(name: &str, text: &str, style: Style) -> String {
+    let text: String = line_feeds(text)
+        .chars()
+        .flat_map(|c| if matches!(c, '\\' | ',' | ';') { vec!['\\', c] } else { vec![c] })
+        .collect();
+    let text = if style.version == Version::V2_1 { text } else { text.replace('\n', "\\n") };
+    text_line(name, "", &text, style)
+}
+
+/// The line of these members of a list, escaped as they are.
+pub(super) fn list_line(name: &str, members: &[String], from: Version, style: Style) -> String {
+    let list = members.join(",");
+    let list = match style.version {
+        Version::V2_1 if from != Version::V2_1 => unescaped(&list, false),
+        Version::V2_1 => list,
+        _ => escaped(&list, false),
+    };
+    text_line(name, "", &list, style)
+}
+
+fn text_line(start: &str, params: &str, text: &str, style: Style) -> String {
+    let Style { version, line_end } = style;
+    if version != Version::V2_1 {
+        return folded(&format!("{start}{params}:{text}"), line_end);
+    }
+    if text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+        return format!("{start}{params}:{text}{line_end}");
+    }
+    // First, since a reader that knows no quotes takes a colon in the others for the end of them.
+    let charset = if text.is_ascii() { "" } else { ";CHARSET=UTF-8" };
+    let text = quoted_printable(text, line_end);
+    format!("{start}{charset};ENCODING=QUOTED-PRINTABLE{params}:{text}{line_end}")
+}
+
+/// Folds a line. Not where lone CRs end lines: a fold has no name that would show them to be line ends.
+fn folded(line: &str, line_end: &str) -> String {
+    let mut folded = String::with_capacity(line.len() + line.len() / 32 + 2);
+    let mut width = 0;
+    for c in line.chars() {
+        if width + c.len_utf8() > WIDTH && line_end != "\r" {
+            folded.push_str(line_end);
+            folded.push(' ');
+            width = 1;
+        }
+        folded.push(c);
+        width += c.len_utf8();
+    }
+    folded.push_str(line_end);
+    folded
+}
+
+/// Colons are encoded, too, so that no line of it looks like the end of a card.
+fn quoted_printable(text: &str, line_end: &str) -> String {
+    let mut quoted = String::new();
+    // About as much stands before the value.
+    let mut width = 40;
+    for byte in line_feeds(text).replace('\n', "\r\n").bytes() {
+        if width + 3 > WIDTH && line_end != "\r" {
+            quoted.push('=');
+            quoted.push_str(line_end);
+            width = 0;
+        }
+        match byte {
+            b'!'..=b'~' if !matches!(byte, b'=' | b':') => {
+                quoted.push(char::from(byte));
+                width += 1;
+            }
+            // A blank is safe wherever something follows it, if only a break.
+            b' ' => {
+                quoted.push(' ');
+                width += 1;
+            }
+            byte => {
+                let _infallible = write!(quoted, "={byte:02X}");
+                width += 3;
+            }
+        }
+    }
+    quoted
+}
+
+/// A picture, a sound, a key: bytes, and what they are.
+pub(super) struct Binary {
+    pub(super) bytes: Vec<u8>,
+    /// `image/jpeg`, where the card says so with both words.
+    media: Option<String>,
+    /// `KEY`, `SOUND` or another: what the bytes are where a type alone is named.
+    name: String,
+}
+
+impl Binary {
+    /// `None`: it is text, or an address, or damaged.
+    pub(super) fn of(property: &Property<'_>) -> Option<Binary> {
+        let name = property.name().to_ascii_uppercase();
+        let value = property.value().trim_ascii();
+        if value.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"data:")) {
+            let comma = value.iter().position(|byte| *byte == b',')?;
+            let head = std::str::from_utf8(value.get(5..comma)?).ok()?;
+            let media = head.get(..head.len().checked_sub(7)?)?;
+            head.get(media.len()..).filter(|end| end.eq_ignore_ascii_case(";base64"))?;
+            let bytes = decode::base64(value.get(comma + 1..)?)?;
+            let media = media.split(';').next().filter(|media| media.contains('/'));
+            return Some(Binary { bytes, media: media.map(str::to_string), name });
+        }
+        let encoding = property.param("ENCODING")?;
+        if !(encoding.eq_ignore_ascii_case("b") || encoding.eq_ignore_ascii_case("base64")) {
+            return None;
+        }
+        let bytes = decode::base64(value)?;
+        let text = property.param("CHARSET").is_some() || std::str::from_utf8(&bytes).is_ok();
+        if text && !is_media(property) {
+            return None;
+        }
+        let media = property.param("MEDIATYPE").map(Cow::into_owned);
+        Some(Binary { bytes, media, name })
+    }
+
+    fn line(&self, mut head: String, mut params: Params, style: Style) -> String {
+        let is = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
+        params.retain(|(name, _)| !is(name, "MEDIATYPE") && !is(name, "VALUE"));
+        let Style { version, line_end } = style;
+        let mut start = String::new();
+        if version == Version::V4_0 {
+            start = format!("data:{};base64,", self.take_media(&mut params));
+        } else if let Some(media) = &self.media {
+            let kind = short_type(media);
+            match params.iter_mut().find(|(name, _)| is(name, "TYPE")) {
+                Some((_, types)) if types.iter().any(|one| is(one, &kind)) => {}
+                Some((_, types)) => types.push(kind),
+                None => params.push(("TYPE".into(), vec![kind])),
+            }
+        }
+        head.push_str(match version {
+            Version::V2_1 => ";ENCODING=BASE64",
+            Version::V3_0 => ";ENCODING=b",
+            Version::V4_0 => "",
+        });
+        head.push_str(&write_params(&params, version));
+        let line = folded(&format!("{head}:{start}{}", base64(&self.bytes)), line_end);
+        // vCard 2.1 ends such a value with an empty line.
+        if version == Version::V2_1 { line + line_end } else { line }
+    }
+
+    /// What the bytes are, in the two words of vCard 4.0; a type that says so is taken out.
+    fn take_media(&self, params: &mut Params) -> String {
+        if let Some(media) = &self.media {
+            return media.clone();
+        }
+        let about = ["HOME", "WORK", "PREF"];
+        let is_kind = |kind: &String| !about.iter().any(|known| kind.eq_ignore_ascii_case(known));
+        let types = params.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("TYPE"));
+        let kind = types.and_then(|(_, types)| {
+            types.iter().position(is_kind).map(|at| types.remove(at).to_ascii_lowercase())
+        });
+        params.retain(|(_, values)| !values.is_empty());
+        let is_token = |kind: &String| {
+            !kind.is_empty()
+                && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte))
+        };
+        match (self.name.trim_start_matches("X-LARDER-"), kind.filter(is_token)) {
+            ("KEY", Some(kind)) if kind == "pgp" => "application/pgp-keys".into(),
+            ("KEY", Some(kind)) if kind == "x509" => "application/x-x509-user-cert".into(),
+            ("PHOTO" | "LOGO", Some(kind)) => format!("image/{kind}"),
+            ("SOUND", Some(kind)) => format!("audio/{kind}"),
+            (_, Some(kind)) => format!("application/{kind}"),
+            (_, None) => "application/octet-stream".into(),
+        }
+    }
+}
+
+/// The type that vCard 3.0 names, of two words.
+fn short_type(media: &str) -> String {
+    let lower = media.to_ascii_lowercase();
+    match lower.split_once('/') {
+        Some((_, kind)) if kind.contains("pgp") => "PGP".into(),
+        Some((_, kind)) if kind.contains("x509") || kind.contains("pkix") => "X509".into(),
+        Some((_, kind)) => kind.to_ascii_uppercase(),
+        None => lower.to_ascii_uppercase(),
+    }
+}
+
+fn is_media(property: &Property<'_>) -> bool {
+    let name = property.name();
+    let name = name.get(9..).filter(|_| name.starts_with("X-LARDER-")).unwrap_or(name);
+    MEDIA.iter().any(|media| media.eq_ignore_ascii_case(name))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte))
+            << (8 * (3 - three.len()));
+        for place in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * place) & 63) as usize];
+            text.push(if place > three.len() { '=' } else { char::from(letter) });
+        }
+    }
+    text
+}
+
+/// The parameters of a property, as a card of another version has them: without those of the encoding.
+pub(super) fn params(property: &Property<'_>, from: Version, to: Version) -> Params {
+    let mut params: Params = Vec::new();
+    for param in property.params() {
+        let is = |name: &str| param.name.eq_ignore_ascii_case(name);
+        if is("ENCODING") || is("CHARSET") {
+            continue;
+        }
+        let mut values: Vec<String> = param.values.iter().map(|value| value.to_string()).collect();
+        if is("TYPE") {
+            let each = values.iter().flat_map(|value| value.split(','));
+            values = each.map(|value| value.trim().to_string()).collect();
+            values.retain(|value| !value.is_empty());
+        } else if is("VALUE") {
+            values = values.iter().filter_map(|value| value_type(value, to)).collect();
+        }
+        if !values.is_empty() {
+            add_values(&mut params, &param.name, values);
+        }
+    }
+    if from != to {
+        move_preference(&mut params, to);
+    }
+    params
+}
+
+/// Adds values to a parameter's, each once.
+pub(super) fn add_values(params: &mut Params, name: &str, values: Vec<String>) {
+    match params.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        None => params.push((name.to_string(), values)),
+        Some((_, there)) => {
+            for value in values {
+                if !there.iter().any(|known| known.eq_ignore_ascii_case(&value)) {
+                    there.push(value);
+                }
+            }
+        }
+    }
+}
+
+fn value_type(value: &str, to: Version) -> Option<String> {
+    let is = |names: &[&str]| names.iter().any(|name| value.eq_ignore_ascii_case(name));
+    if is(&["INLINE", "BINARY"]) {
+        None
+    } else if is(&["URL", "URI", "CID", "CONTENT-ID"]) {
+        Some(if to == Version::V2_1 { "URL".into() } else { "uri".into() })
+    } else {
+        Some(value.to_string())
+    }
+}
+
+/// What is to be preferred is a type before version 4.0, and a parameter since. There the type stays, too,
+/// which does no harm.
+fn move_preference(params: &mut Params, to: Version) {
+    let is = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
+    let number = params.iter().position(|(name, _)| is(name, "PREF"));
+    let has_type = params
+        .iter()
+        .any(|(name, values)| is(name, "TYPE") && values.iter().any(|value| is(value, "pref")));
+    match (to, number) {
+        (Version::V4_0, None) if has_type => params.push(("PREF".into(), vec!["1".into()])),
+        (Version::V2_1 | Version::V3_0, Some(at))
+            if params.get(at).is_some_and(|(_, values)| *values == ["1"]) =>
+        {
+            params.remove(at);
+            add_values(params, "TYPE", vec!["pref".into()]);
+        }
+        _ => {}
+    }
+}
+
+/// Parameters with the semicolons before them.
+pub(super) fn write_params(params: &Params, version: Version) -> String {
+    let mut text = String::new();
+    let is_token = |value: &str| {
+        !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    for (name, values) in params {
+        let bare = |value: &String| {
+            is_token(value) && !NO_TYPES.iter().any(|word| value.eq_ignore_ascii_case(word))
+        };
+        if version == Version::V2_1 && name.eq_ignore_ascii_case("TYPE") && values.iter().all(bare)
+        {
+            for value in values {
+                let _infallible = write!(text, ";{}", value.to_ascii_uppercase());
+            }
+            continue;
+        }
+        let values: Vec<_> = values.iter().map(|value| quoted(value)).collect();
+        let _infallible = write!(text, ";{name}={}", values.join(","));
+    }
+    text
+}
+
+/// A parameter's value, escaped as RFC 6868 has it, and in quotes where it needs them.
+fn quoted(value: &str) -> String {
+    let mut text = String::new();
+    for c in value.replace("\r\n", "\n").chars() {
+        match c {
+            '^' => text.push_str("^^"),
+            '"' => text.push_str("^'"),
+            '\n' | '\r' => text.push_str("^n"),
+            c => text.push(c),
+        }
+    }
+    if text.contains([',', ';', ':']) || text.trim() != text { format!("\"{text}\"") } else { text }
+}
+
+/// A position as the version writes it; `None`: it is none.
+fn position(text: &str, to: Version) -> Option<String> {
+    let text = without_scheme(text, "geo:");
+    let (latitude, longitude) = text.split_once([',', ';'])?;
+    let is_number = |text: &str| text.trim().parse::<f64>().is_ok();
+    (is_number(latitude) && is_number(longitude)).then(|| match to {
+        Version::V2_1 => format!("{latitude},{longitude}"),
+        Version::V3_0 => format!("{latitude};{longitude}"),
+        Version::V4_0 => format!("geo:{latitude},{longitude}"),
+    })
+}
+
+/// A text with its line feeds escaped, and with separators escaped that are not. A backslash that escapes
+/// nothing becomes one that stands for itself.
+fn escaped(text: &str, separators: bool) -> String {
+    let text = line_feeds(text);
+    let mut escaped = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => {
+                escaped.push('\\');
+                let next = chars.next_if(|next| matches!(next, 'n' | 'N' | ',' | ';' | ':' | '\\'));
+                escaped.push(next.unwrap_or('\\'));
+            }
+            '\n' => escaped.push_str("\\n"),
+            ',' | ';' if separators => escaped.extend(['\\', c]),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// A text as vCard 2.1 has it: with line feeds, and with separators bare where they have no meaning.
+fn unescaped(text: &str, separators: bool) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, if c == '\\' { chars.next() } else { None }) {
+            ('\\', Some('n' | 'N')) => plain.push('\n'),
+            ('\\', Some(c @ (',' | ';'))) if separators => plain.push(c),
+            ('\\', Some(c)) => plain.extend(['\\', c]),
+            (c, _) => plain.push(c),
+        }
+    }
+    plain
+}
+
+fn line_feeds(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}

@@ -93,7 +93,8 @@ impl Store {
             outcomes.push(batch.change(index, change)?);
         }
         let seq = batch.seq;
-        if !batch.changed() {
+        // What is not committed is rolled back.
+        if !batch.changed() || (operation.whole && batch.refused()) {
             return Ok(Applied { seq: seq - 1, outcomes, held: Duration::ZERO });
         }
         derived::give_up_others(&tx, &self.deriver)?;

@@ -20,13 +20,23 @@ pub struct Operation {
     pub(crate) at: i64,
     /// The operation that this one undoes, and the epoch in which that number holds.
     pub(crate) undoes: Option<(String, OperationId)>,
+    /// Is a batch with a conflict left out as a whole?
+    pub(crate) whole: bool,
 }
 
 impl Operation {
     /// An operation that begins `at` milliseconds after 1970 (for display; order is by batch). `detail` is
     /// shown in the log: names of files and collections, never contents.
     pub fn new(verb: impl Into<String>, detail: impl Into<String>, at: i64) -> Operation {
-        Operation { written: None, verb: verb.into(), detail: detail.into(), at, undoes: None }
+        let (verb, detail) = (verb.into(), detail.into());
+        Operation { written: None, verb, detail, at, undoes: None, whole: false }
+    }
+
+    /// Each of its batches is written whole or not at all: where one change meets a conflict, none is made, and
+    /// what the other outcomes say did not happen.
+    #[must_use]
+    pub fn all_or_nothing(self) -> Operation {
+        Operation { whole: true, ..self }
     }
 
     /// Its number, once a batch of it was written.

@@ -10,6 +10,7 @@ const COMMANDS: &[&str] = &[
     "show",
     "add",
     "edit",
+    "merge",
     "remove",
     "undo",
     "log",
@@ -48,6 +49,7 @@ fn the_help() {
       show         Show items: on a page of their own, as JSON, or (--format raw) as they came
       add          Add a contact, from a file or standard input
       edit         Change an item in your editor ($VISUAL, $EDITOR), or take its new text from a file
+      merge        Join items that are the same person; `larder undo` takes them apart again
       remove       Take items away; `larder undo` brings them back
       undo         Put back what an operation changed
       log          List what was done, newest first; with ID, what an item was before

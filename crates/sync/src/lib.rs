@@ -3,7 +3,8 @@
 //! [`import()`] finds the files, splits them into cards, parses those in parallel and gives them to the one
 //! writer in the order in which they lie in the input; what is not taken is named and, if asked for, kept.
 //! [`export()`] writes a collection out again, byte for byte. [`card`] reads what a person typed or edited;
-//! [`add()`], [`replace()`], [`remove()`] and [`remove_collection()`] write it, or take it away, in batches.
+//! [`add()`], [`replace()`], [`remove()`] and [`remove_collection()`] write it, or take it away, in batches;
+//! [`merge()`] makes one item of several.
 //!
 //! This crate knows no syntax (`larder-format` splits and parses) and no SQL (`larder-store` writes and
 //! reads). It is apart because it is where bytes enter from outside: files that are missing, endless,
@@ -15,6 +16,7 @@ mod change;
 mod error;
 mod export;
 mod import;
+mod merge;
 mod packed;
 
 pub use crate::change::{
@@ -25,4 +27,5 @@ pub use crate::export::{ExportSummary, export};
 pub use crate::import::{
     BATCH, Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Notice, Summary, import,
 };
+pub use crate::merge::{Merge, MergeError, Merged, merge};
 pub use crate::packed::{Packed, packed};

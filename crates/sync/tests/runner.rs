@@ -16,6 +16,7 @@ mod files;
 mod import_table;
 mod interrupted;
 mod limits;
+mod merge;
 mod rejects;
 mod repeated;
 

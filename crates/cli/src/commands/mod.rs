@@ -14,6 +14,7 @@ mod item;
 mod log;
 mod man;
 mod measure;
+mod merge;
 mod purge;
 mod remove;
 mod restore;
@@ -32,6 +33,7 @@ pub(crate) enum Command {
     Show(show::Show),
     Add(add::Add),
     Edit(edit::Edit),
+    Merge(merge::Merge),
     Remove(remove::Remove),
     Undo(undo::Undo),
     Log(log::Log),
@@ -64,6 +66,7 @@ impl Command {
             Command::Show(args) => args.run(context),
             Command::Add(args) => args.run(context),
             Command::Edit(args) => args.run(context),
+            Command::Merge(args) => args.run(context),
             Command::Remove(args) => args.run(context),
             Command::Undo(args) => args.run(context),
             Command::Log(args) => args.run(context),

@@ -1,0 +1,90 @@
+//! `larder merge`, and taking apart again what it joined.
+
+use crate::home::{ANNA, Home};
+use insta::assert_snapshot;
+
+/// Anna once more, as another program has her.
+const AGAIN: &str = "BEGIN:VCARD\r\nVERSION:4.0\r\nUID:anna-9\r\nFN:Hölderlin\\, Anna\r\n\
+    EMAIL;TYPE=work:ANNA@example.org\r\nTEL:+43 1 999\r\nBDAY:19700320\r\nEND:VCARD\r\n";
+
+fn home() -> Home {
+    let home = Home::with_book();
+    home.write("again.vcf", AGAIN);
+    home.ok(&["import", "again.vcf", "--into", "work"]);
+    home
+}
+
+#[test]
+fn two_are_joined_and_taken_apart() {
+    let home = home();
+    assert_snapshot!(home.run(&["merge", "-n", "uid:anna-1", "work/anna-9"]).shown(), @r"
+    BEGIN:VCARD
+    VERSION:3.0
+    UID:anna-1
+    FN:Anna Hölderlin
+    N:Hölderlin;Anna;;;
+    EMAIL;TYPE=work;TYPE=HOME:anna@example.org
+    TEL;TYPE=CELL:+49 30 1234567
+    ORG:Orchard Works
+    X-KEEP;X-ODD=1:as it is
+    X-LARDER-UID:anna-9
+    X-LARDER-FN:Hölderlin\, Anna
+    TEL:+43 1 999
+    BDAY:19700320
+    END:VCARD
+    ");
+    assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
+    assert_snapshot!(home.run(&["merge", "uid:anna-1", "work/anna-9"]).shown(), @"2 contacts joined as xdnskgpk  Anna Hölderlin; larder undo 3 brings them back");
+    assert_snapshot!(home.run(&["find", "anna"]).shown(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567, +43 1 999  Orchard Works");
+    assert_snapshot!(home.run(&["log", "-n", "1"]).shown(), @"    3  [TIME]  merge     ~1 -1             xdnskgpk Anna Hölderlin 790ng0e9 Hölderlin, Anna");
+    home.ok(&["undo", "3"]);
+    assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
+    assert_eq!(home.run(&["show", "uid:anna-9", "--format", "raw"]).stdout(), AGAIN);
+    home.sound();
+}
+
+#[test]
+fn for_programs() {
+    let home = home();
+    let would = home.json(&["merge", "--dry-run", "work/anna-9", "uid:anna-1"]);
+    assert_eq!(would[0]["uid"], "anna-9");
+    assert_eq!(would[0]["phone"].as_array().unwrap().len(), 2);
+    assert!(would[0]["source"].as_str().unwrap().contains("X-LARDER-UID:anna-1\r\n"));
+    assert_snapshot!(home.run(&["merge", "work/anna-9", "uid:anna-1", "--format", "json"]).shown(), @r#"{"id":"790ng0e9rfcmc","joined":["xdnskgpk7xp6c"],"seq":3,"operation":3}"#);
+}
+
+#[test]
+fn what_is_not_joined() {
+    let home = home();
+    assert_snapshot!(home.run(&["merge"]).shown(), @r"
+    ! error: the following required arguments were not provided:
+    !   <ID>...
+    ! 
+    ! Usage: larder merge <ID>...
+    ! 
+    ! For more information, try '--help'.
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["merge", "uid:anna-1"]).shown(), @r"
+    ! error: two items at least are needed to join them
+    ! hint: larder find --duplicates lists what may belong together
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["merge", "uid:anna-1", "xdnskgpk"]).shown(), @r"
+    ! error: xdnskgpk is named twice
+    ! hint: name each item once
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["merge", "uid:anna-1", "uid:nobody"]).shown(), @r#"
+    ! error: no item is named "uid:nobody"
+    ! hint: an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by COLLECTION/UID
+    exit 1
+    "#);
+    home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:half\nFN:x\n");
+    assert_snapshot!(home.run(&["merge", "uid:half", "uid:anna-1"]).shown(), @r"
+    ! error: nothing can be added to the card of k7fkz1wqx859a: its end is missing, or it is damaged
+    ! hint: larder edit k7fkz1wq mends it; or name another one first, which is then the one that stays
+    exit 3
+    ");
+    assert_eq!(home.ok(&["find", "--count"]), "5\n");
+}

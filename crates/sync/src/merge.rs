@@ -1,0 +1,135 @@
+//! Several items that are one person, joined into the first of them: one batch, one operation, one undo.
+//!
+//! What of each card is taken over is for `larder_format` to say
+//! ([`joined`](larder_format::contact::joined())). It is apart from `change` because all of it happens or
+//! nothing: an item that somebody changed after it was looked up ends the merge before it began.
+
+use larder_format::contact::{Problem, joined};
+use larder_store::{
+    Change, Error as StoreError, Expect, Handle, ItemHead, Operation, OperationId, Outcome,
+    Prepared, Put, Reader, Seq, Store,
+};
+use std::sync::Arc;
+
+/// Why items are not joined.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// The store could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Fewer than two items.
+    #[error("two items at least are needed to join them")]
+    TooFew,
+    /// The same item twice.
+    #[error("{handle} is named twice")]
+    Twice {
+        /// The item.
+        handle: Handle,
+    },
+    /// The first item's card cannot be added to, since it is half a card, or too damaged.
+    #[error("nothing can be added to the card of {handle}: its end is missing, or it is damaged")]
+    NotWhole {
+        /// The item.
+        handle: Handle,
+    },
+    /// The card would be none that the store takes.
+    #[error("the card would be refused: {problem}")]
+    Refused {
+        /// Why.
+        problem: Problem,
+    },
+    /// Items that somebody changed or removed after they were looked up. Nothing was done.
+    #[error("changed or removed by somebody else in the meantime")]
+    Changed {
+        /// Which.
+        handles: Vec<Handle>,
+    },
+}
+
+/// Items joined, and nothing of it written yet.
+#[derive(Debug, Clone)]
+pub struct Merge {
+    base: ItemHead,
+    others: Vec<ItemHead>,
+    card: Prepared,
+}
+
+/// What a merge came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Merged {
+    /// What to undo it by.
+    pub operation: OperationId,
+    /// The batch that it is.
+    pub seq: Seq,
+}
+
+impl Merge {
+    /// Joins items as they were when they were looked up. The first one stays the item it is, with its UID and in
+    /// its collection.
+    ///
+    /// # Errors
+    /// Fewer than two items, one of them twice, one that is gone; a first card that cannot be added to.
+    pub fn of(reader: &Reader, items: &[ItemHead]) -> Result<Merge, MergeError> {
+        let [base, others @ ..] = items else { return Err(MergeError::TooFew) };
+        if others.is_empty() {
+            return Err(MergeError::TooFew);
+        }
+        for (at, item) in items.iter().enumerate() {
+            if items.iter().take(at).any(|before| before.handle == item.handle) {
+                return Err(MergeError::Twice { handle: item.handle });
+            }
+        }
+        let bytes = |item: &ItemHead| {
+            let gone = || MergeError::Changed { handles: vec![item.handle] };
+            reader.source(item.row)?.ok_or_else(gone)
+        };
+        let mut card = bytes(base)?;
+        for other in others {
+            card = joined(&card, &bytes(other)?)
+                .ok_or(MergeError::NotWhole { handle: base.handle })?;
+        }
+        let prepared = reader.deriver().contact(card);
+        let (card, _) = prepared.map_err(|(_, problem)| MergeError::Refused { problem })?;
+        Ok(Merge { base: base.clone(), others: others.to_vec(), card })
+    }
+
+    /// The item that stays.
+    #[must_use]
+    pub fn base(&self) -> &ItemHead {
+        &self.base
+    }
+
+    /// The card that it will have.
+    #[must_use]
+    pub fn card(&self) -> &[u8] {
+        self.card.bytes()
+    }
+}
+
+/// Writes a merge: the first item's new card, and the others' removal.
+///
+/// # Errors
+/// What the store says, and [`MergeError::Changed`]. Nothing was done then.
+pub fn merge(store: &mut Store, operation: Operation, merge: Merge) -> Result<Merged, MergeError> {
+    let Merge { base, others, card } = merge;
+    let mut operation = operation.all_or_nothing();
+    let put = Change::Put(Put {
+        collection: Arc::from(base.collection.as_str()),
+        uid: base.uid.clone(),
+        derived_uid: card.uid() != Some(base.uid.as_str()),
+        prepared: card,
+        expect: Expect::At(base.seq),
+    });
+    let removals = others.iter().map(|item| Change::Remove(item.handle, Expect::At(item.seq)));
+    let changes = std::iter::once(put).chain(removals).collect();
+    let applied = store.apply(&mut operation, changes)?;
+    let changed: Vec<Handle> = (std::iter::once(&base).chain(&others).zip(&applied.outcomes))
+        .filter(|(_, outcome)| matches!(outcome, Outcome::Conflict(..)))
+        .map(|(item, _)| item.handle)
+        .collect();
+    match operation.id() {
+        Some(operation) if changed.is_empty() => Ok(Merged { operation, seq: applied.seq }),
+        _ => Err(MergeError::Changed { handles: changed }),
+    }
+}

@@ -1,6 +1,6 @@
-//! `larder merge`, and taking apart again what it joined.
+//! `larder find --duplicates`, `larder merge`, and taking apart again what it joined.
 
-use crate::home::{ANNA, Home};
+use crate::home::{ANNA, CHLOE, Home};
 use insta::assert_snapshot;
 
 /// Anna once more, as another program has her.
@@ -12,6 +12,66 @@ fn home() -> Home {
     home.write("again.vcf", AGAIN);
     home.ok(&["import", "again.vcf", "--into", "work"]);
     home
+}
+
+#[test]
+fn likely_twins() {
+    let home = home();
+    home.write(
+        "more.vcf",
+        AGAIN.replace("anna", "otto").replace("Anna", "Otto").replace("ANNA", "otto"),
+    );
+    home.write("chloe.vcf", CHLOE.replace("INTERNET:", "INTERNET:old."));
+    home.ok(&["import", "more.vcf", "chloe.vcf", "--into", "work"]);
+    assert_snapshot!(home.run(&["find", "--duplicates"]).shown(), @r"
+    same e-mail: anna@example.org; name: Anna Hölderlin
+    xdnskgpk  Anna Hölderlin   anna@example.org  +49 30 1234567  Orchard Works
+    790ng0e9  Hölderlin, Anna  ANNA@example.org  +43 1 999
+
+    same name: Chloé Dupont
+    fhbw2pvt  Chloé Dupont  chloe@example.com
+    yj995b4d  Chloé Dupont  old.chloe@example.com
+    ! note: larder merge ID ID joins those that are the same; the first one stays
+    ");
+    assert_snapshot!(home.run(&["find", "--duplicates", "chloe", "--fields", "email"]).shown(), @r"
+    same name: Chloé Dupont
+    fhbw2pvt	chloe@example.com
+    yj995b4d	old.chloe@example.com
+    ! note: larder merge ID ID joins those that are the same; the first one stays
+    ");
+    assert_snapshot!(home.run(&["find", "--duplicates", "--count"]).shown(), @"2");
+    assert_snapshot!(home.run(&["find", "--duplicates", "-n1", "--format", "json", "--fields", "email"]).shown(), @r#"{"reasons":[{"field":"email","value":"anna@example.org"},{"field":"full_name","value":"Anna Hölderlin"}],"items":[{"id":"xdnskgpk7xp6c","kind":"contact","collection":"contacts","uid":"anna-1","seq":1,"email":["anna@example.org"]},{"id":"790ng0e9rfcmc","kind":"contact","collection":"work","uid":"anna-9","seq":2,"email":["ANNA@example.org"]}]}"#);
+    assert_snapshot!(home.run(&["find", "--duplicates", "--in", "contacts"]).shown(), @r"
+    ! note: no two seem to be the same
+    exit 1
+    ");
+    assert_snapshot!(home.run(&["find", "--duplicates", "--format", "raw"]).shown(), @r"
+    ! error: this cannot be printed as raw
+    ! hint: --format takes text or json here
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["find", "--duplicates", "--sort", "rev"]).shown(), @r"
+    ! error: the argument '--duplicates' cannot be used with '--sort <FIELD>'
+    ! 
+    ! Usage: larder find --duplicates [QUERY]...
+    ! 
+    ! For more information, try '--help'.
+    exit 2
+    ");
+}
+
+/// What is listed can be merged, until nothing is listed.
+#[test]
+fn from_the_list_to_one_card() {
+    let home = home();
+    for group in home.json(&["find", "--duplicates"]) {
+        let ids =
+            group["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap());
+        home.ok(&[vec!["merge"], ids.collect()].concat());
+    }
+    let run = home.run(&["find", "--duplicates", "--count"]);
+    assert_eq!((run.stdout().as_str(), run.code), ("0\n", 1));
+    home.sound();
 }
 
 #[test]

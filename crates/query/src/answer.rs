@@ -142,6 +142,14 @@ impl Page {
 }
 
 impl Answer {
+    /// An answer of these rows, whatever has become of their items.
+    pub(crate) fn of(rows: &[i64]) -> Answer {
+        let (query, matcher) = (Query::All, Matcher::new(&Query::All));
+        let (ahead, explain) = (Ahead::default(), Explain::default());
+        let answer = Answer { rows: Vec::new(), query, matcher, collection: None, ahead, explain };
+        answer.with_rows(rows.iter().copied())
+    }
+
     /// How many items.
     #[must_use]
     pub fn len(&self) -> usize {

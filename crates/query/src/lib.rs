@@ -4,7 +4,8 @@
 //! ([`Query::parse`]) and the S-expressions of evolution-data-server ([`Query::parse_sexp`]). [`find`] lets
 //! the planner look up what the index can answer, and tests each candidate's own bytes; [`walk`]
 //! answers the same by testing every item. For any store and any question the two agree: the one
-//! property that this crate's tests are about.
+//! property that this crate's tests are about. [`duplicates`](duplicates()) asks something else: which items
+//! are perhaps the same.
 //!
 //! A [`Cursor`] steps through a sorted book, from any letter on, without reading what lies between.
 //!
@@ -19,6 +20,7 @@
 mod answer;
 mod contact;
 mod cursor;
+mod duplicates;
 mod error;
 mod gap;
 mod line;
@@ -31,6 +33,7 @@ mod sexp;
 pub use crate::answer::{Answer, Explain};
 pub use crate::contact::Matcher;
 pub use crate::cursor::{Cursor, Letter};
+pub use crate::duplicates::{Group, Reason, duplicates};
 pub use crate::error::{Error, SyntaxError};
 pub use crate::partial::Partial;
 pub use crate::plan::Plan;

@@ -10,6 +10,7 @@ mod agree;
 mod answer;
 mod book;
 mod cursor;
+mod duplicates;
 mod eds_functions;
 mod explain;
 mod line;

@@ -115,7 +115,7 @@ pub fn merge(store: &mut Store, operation: Operation, merge: Merge) -> Result<Me
     let Merge { base, others, card } = merge;
     let mut operation = operation.all_or_nothing();
     let put = Change::Put(Put {
-        collection: Arc::from(base.collection.as_str()),
+        collection: Arc::clone(&base.collection),
         uid: base.uid.clone(),
         derived_uid: card.uid() != Some(base.uid.as_str()),
         prepared: card,

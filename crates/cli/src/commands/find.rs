@@ -1,4 +1,4 @@
-use super::item;
+use super::{duplicates, item};
 use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
@@ -31,6 +31,7 @@ use serde_json::json;
 ///   larder find 'org:example -has:email' --sort family_name
 ///   larder find 030 1234 --format json
 ///   larder find --count
+///   larder find --duplicates
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = super::fields::manual())]
 pub(crate) struct Find {
@@ -63,6 +64,10 @@ pub(crate) struct Find {
     /// Print how the answer was found instead of the answer
     #[arg(long, conflicts_with = "count")]
     explain: bool,
+    /// List what is perhaps the same person, in groups: by e-mail address, phone number or name. With QUERY only groups
+    /// in which one is found by it
+    #[arg(long, conflicts_with_all = ["explain", "sort"])]
+    duplicates: bool,
 }
 
 /// Items whose columns are laid out together, and bytes of them: a cell may be of any length.
@@ -72,13 +77,16 @@ const TOGETHER_BYTES: usize = 1 << 20;
 impl Find {
     /// Does it print items, rather than what there is to say about them?
     pub(super) fn lists(&self) -> bool {
-        !self.count && !self.explain
+        !self.count && !self.explain && !self.duplicates
     }
 
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let fields = fields_named(&self.fields)?;
         let find = self.to_find(context)?;
         let reader = context.reader()?;
+        if self.duplicates {
+            return duplicates::run(context, &reader, &find, self.count, fields.as_deref());
+        }
         let answer = larder_query::find(&reader, &find)?;
         if self.explain {
             explain(context, &answer)?;
@@ -122,7 +130,7 @@ impl Find {
     }
 }
 
-fn counted(context: &mut Context, number: usize) -> Result<(), Failure> {
+pub(super) fn counted(context: &mut Context, number: usize) -> Result<(), Failure> {
     match context.format {
         Format::Json => context.out.json(&json!({ "count": number }))?,
         _ => context.out.line(number)?,
@@ -146,7 +154,7 @@ fn fields_named(names: &[String]) -> Result<Option<Vec<&'static Field>>, Failure
     names.iter().map(named).collect::<Result<_, _>>().map(Some)
 }
 
-fn print(
+pub(super) fn print(
     context: &mut Context,
     reader: &Reader,
     answer: &Answer,
@@ -224,10 +232,10 @@ fn asked(
 }
 
 /// The handle, and the four fields that are shown by default.
-type Row = [String; 5];
+pub(super) type Row = [String; 5];
 
 /// A row waits for others, and not the card, which may have a photo of megabytes.
-fn row(reader: &Reader, head: &ItemHead, cells: Vec<String>) -> Result<Row, Failure> {
+pub(super) fn row(reader: &Reader, head: &ItemHead, cells: Vec<String>) -> Result<Row, Failure> {
     let letters = reader.letters(head.handle)?;
     let mut cells = cells.into_iter();
     let mut next = || cells.next().unwrap_or_default();
@@ -237,7 +245,11 @@ fn row(reader: &Reader, head: &ItemHead, cells: Vec<String>) -> Result<Row, Fail
 }
 
 /// Prints the rows that wait.
-fn lines(out: &mut Out, waiting: &mut Vec<Row>, width: Option<usize>) -> Result<(), Failure> {
+pub(super) fn lines(
+    out: &mut Out,
+    waiting: &mut Vec<Row>,
+    width: Option<usize>,
+) -> Result<(), Failure> {
     let rows = padded(&std::mem::take(waiting), [13, 28, 34, 24, 0], width);
     for [handle, name, rest @ ..] in rows {
         let (rest, mut name, mut handle) = (rest.concat(), name.as_str(), handle.as_str());

@@ -63,7 +63,7 @@ fn detail(items: &[ItemHead]) -> String {
 fn would(context: &mut Context, joined: &larder_sync::Merge) -> Result<Code, Failure> {
     match context.format {
         Format::Json => {
-            let mut object = item::json(joined.base(), joined.card(), None);
+            let mut object = item::json(joined.base(), joined.card());
             let source = String::from_utf8_lossy(joined.card()).into_owned();
             object["source"] = json!(source);
             context.out.json(&object)?;

@@ -5,6 +5,7 @@ mod backup;
 mod check;
 mod collections;
 mod completions;
+mod duplicates;
 mod edit;
 mod export;
 mod fields;

@@ -1,0 +1,599 @@
+//! Likely twins: cards that are perhaps of one person.
+//!
+//! Two cards are joined by a value that both have, the name shown, an e-mail address or a phone number:
+//!
+//! * An address or a number joins cards whose names can be one person's: all words of the one are words of the other,
+//!   or their first letters. Where only two cards have it, their names need not agree (`Mum` and `Helga Berg`): those
+//!   groups come last.
+//! * A name of one word joins only cards that do not disagree: both have e-mail addresses, but none in common; or phone
+//!   numbers; or organisations. A name that more than five cards have is that of several people, and joins none.
+//! * An address or a number that more than fifty cards have joins none: it is a switchboard's.
+//! * Nothing joins two cards with different birthdays, a list and a person, or somebody and the organisation they are with.
+//!
+//! Names are compared folded, in any order of their words; phone numbers as `eqphone_national` does, if they have six
+//! digits at least and the same extension. What is joined to one of a group belongs to the group.
+//!
+//! It is apart from `run` because it asks what cards have in common, and not what one of them is. One scan keeps eight bytes a
+//! value, and what several cards seem to have is then compared by the cards themselves.
+
+use crate::answer::Answer;
+use crate::error::Error;
+use crate::query::{Query, Settings};
+use crate::run::{Find, find};
+use larder_format::contact::Contact;
+use larder_format::field::{Field, field};
+use larder_format::fold::{digits, fold, words};
+use larder_format::phone::{Match, Number, number_part};
+use larder_store::{Reader, Value as Sql};
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::rc::Rc;
+
+/// Rows of items read in one transaction.
+const PAGE: usize = 256;
+/// A value of more cards than this joins none of them.
+const MANY: usize = 50;
+/// A name of more cards than this is that of several people.
+const NAMESAKES: usize = 5;
+/// Fewer digits are an extension, or a short code.
+const DIGITS: usize = 6;
+/// More are several numbers, or none.
+const MAX_DIGITS: usize = 20;
+/// So many digits at the end of a number are looked up, if it has them.
+const LAST_DIGITS: usize = 7;
+/// Digits of a country's code.
+const COUNTRY: std::ops::RangeInclusive<usize> = 1..=3;
+/// Digits that are dialled before a number within a country, besides zeros.
+const TRUNK: usize = 2;
+/// Of more values of a field than this in one card the rest is not compared.
+const VALUES: usize = 64;
+/// Cards that are kept, since twins are met once for each value they have in common.
+const KEPT: usize = 256;
+
+/// Cards that are perhaps of one person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// What they have in common, two of them at least each time.
+    pub reasons: Vec<Reason>,
+    /// Their rows, in the order in which they came.
+    pub rows: Vec<i64>,
+    sure: u8,
+}
+
+impl Group {
+    /// The cards, as an answer.
+    #[must_use]
+    pub fn items(&self) -> Answer {
+        Answer::of(&self.rows)
+    }
+}
+
+/// A value that cards have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reason {
+    /// The field: `email`, `phone` or `full_name`.
+    pub field: &'static str,
+    /// The value, as the first of the cards has it.
+    pub value: String,
+}
+
+/// Groups of likely twins, those that are surest first: in the collection, with one card at least that answers the
+/// question, and as many as the limit allows.
+///
+/// # Errors
+/// An unknown collection, or what the store reports.
+pub fn duplicates(reader: &Reader, asked: &Find, settings: &Settings) -> Result<Vec<Group>, Error> {
+    let mut search = Search::new(reader, settings);
+    let collection = match &asked.collection {
+        None => None,
+        Some(name) => {
+            let missing = || larder_store::Error::NoCollection { name: name.clone() };
+            Some(*reader.collection_rows(Some(name))?.first().ok_or_else(missing)?)
+        }
+    };
+    search.scan(collection)?;
+    search.compare()?;
+    let mut groups = search.into_groups();
+    if asked.query != Query::All {
+        let answers = find(reader, &Find { sort: None, limit: None, ..asked.clone() })?;
+        let answers: HashSet<i64> = answers.rows().into_iter().collect();
+        groups.retain(|group| group.rows.iter().any(|row| answers.contains(row)));
+    }
+    groups.truncate(asked.limit.unwrap_or(usize::MAX));
+    Ok(groups)
+}
+
+/// Something that cards can have in common, in the form in which it is compared.
+#[derive(Debug, Clone)]
+enum Shared {
+    Email(String),
+    Phone(Phone),
+    /// The folded words in their order in the alphabet.
+    Name(String),
+}
+
+impl Shared {
+    fn is(&self, other: &Shared, region: Option<&str>) -> bool {
+        match (self, other) {
+            (Shared::Email(a), Shared::Email(b)) | (Shared::Name(a), Shared::Name(b)) => a == b,
+            (Shared::Phone(a), Shared::Phone(b)) => a.is(b, region),
+            _ => false,
+        }
+    }
+
+    fn field(&self) -> &'static str {
+        match self {
+            Shared::Email(_) => "email",
+            Shared::Phone(_) => "phone",
+            Shared::Name(_) => "full_name",
+        }
+    }
+}
+
+/// A hash whose last bits are the kind: 1 for an address, 2 for a number, 3 for a name.
+fn hash(kind: u32, text: &str) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    (hasher.finish() >> 32) as u32 & !3 | kind
+}
+
+/// How many cards may have a value of this hash, if it is to join any.
+fn most(hash: u32) -> usize {
+    if hash & 3 == 3 { NAMESAKES } else { MANY }
+}
+
+/// A phone number. Nearly all that are the same are so by their digits, which is seen at once; the numbering plans
+/// are asked for the rest only, since they take more memory than all else here.
+#[derive(Debug, Clone)]
+struct Phone {
+    text: String,
+    /// Without zeros in front.
+    digits: String,
+    /// Begins with the country.
+    international: bool,
+    extension: String,
+}
+
+impl Phone {
+    fn of(text: &str, region: Option<&str>) -> Option<Phone> {
+        let text = text.trim();
+        let part = number_part(text).unwrap_or_else(|| {
+            // What is behind a whole number is an extension, whatever it is called.
+            text.find(char::is_alphabetic).map_or(text, |letter| text.split_at(letter).0)
+        });
+        let (mut all, mut extension) =
+            (digits(part), text.get(part.len()..).map(digits).unwrap_or_default());
+        if all.len() < DIGITS && part.len() < text.len() {
+            // Its letters stand for digits.
+            Number { national: all, extension, .. } = Number::parse(text, region)?;
+        }
+        let international = text.starts_with(['+', '\u{ff0b}']);
+        if international && part.contains("(0)") {
+            // Nobody dials that zero behind a country.
+            all = digits(&part.replacen("(0)", "", 1));
+        }
+        let digits = all.trim_start_matches('0').to_string();
+        let text = text.to_string();
+        // A country's code of one digit is followed by more digits than that.
+        let country = if international || text.starts_with("00") { 2 } else { 0 };
+        (DIGITS + country..=MAX_DIGITS).contains(&digits.len()).then_some(Phone {
+            text,
+            digits,
+            international,
+            extension,
+        })
+    }
+
+    /// The digits at its end, by which it is looked up; where it may be one of few digits behind a country's code, by
+    /// those as well.
+    fn ends(&self) -> impl Iterator<Item = &str> {
+        let end = |number: usize| self.digits.get(self.digits.len().checked_sub(number)?..);
+        let behind = self.digits.len() - DIGITS;
+        let country = self.international || self.text.starts_with("00");
+        let few = behind == 0 || (country && COUNTRY.contains(&behind));
+        end(LAST_DIGITS).into_iter().chain(end(DIGITS).filter(|_| few))
+    }
+
+    /// Is it the other number, as `eqphone_national` has it?
+    fn is(&self, other: &Phone, region: Option<&str>) -> bool {
+        if self.extension != other.extension {
+            return false;
+        }
+        if self.international == other.international && self.digits.len() == other.digits.len() {
+            return self.digits == other.digits;
+        }
+        let (short, long) = match self.digits.len() < other.digits.len() {
+            true => (self, other),
+            false => (other, self),
+        };
+        let ends = short.digits.bytes().rev().zip(long.digits.bytes().rev());
+        let same = ends.take_while(|(a, b)| a == b).count();
+        let (more, rest) = (long.digits.len() - same, short.digits.len() - same);
+        let plain = rest == 0 && long.international && !short.international;
+        if plain && COUNTRY.contains(&more) {
+            return true;
+        }
+        // What is before the digits they share has to be what one dials there, or a country.
+        let (all, least) = match (long.international, short.international) {
+            (true, true) => (2 * TRUNK, TRUNK),
+            (true, false) => (*COUNTRY.end(), TRUNK),
+            (false, true) => (TRUNK, *COUNTRY.end()),
+            (false, false) => (TRUNK + COUNTRY.end(), TRUNK),
+        };
+        let read = |phone: &Phone| Number::parse(&phone.text, region);
+        more <= all
+            && rest <= least
+            && read(self)
+                .is_some_and(|a| read(other).is_some_and(|b| a.compare(&b) >= Match::National))
+    }
+}
+
+/// What of a card is compared.
+#[derive(Debug, Default)]
+struct Facts {
+    /// Each with its hash, and as the card has it.
+    shared: Vec<(u32, Shared, String)>,
+    org: Vec<String>,
+    birth: String,
+    list: bool,
+}
+
+/// The folded words of a name, in the order of the alphabet.
+fn in_order(name: &str) -> String {
+    let folded = fold(name);
+    let mut words: Vec<&str> = words(&folded).collect();
+    words.sort_unstable();
+    words.join(" ")
+}
+
+impl Facts {
+    fn of(card: &Contact<'_>, region: Option<&str>) -> Facts {
+        let all = |field: &Field| card.values(field).into_iter().take(VALUES).collect();
+        let values = |name: &str| -> Vec<String> { field(name).map(all).unwrap_or_default() };
+        let first = |name: &str| values(name).into_iter().next().unwrap_or_default();
+        let mut facts = Facts {
+            org: values("org").iter().map(|org| in_order(org)).collect(),
+            birth: first("birth_date"),
+            list: first("list") == "1",
+            ..Facts::default()
+        };
+        // Where a card has no name, its e-mail address is shown.
+        for name in values("full_name").into_iter().filter(|name| !name.contains('@')) {
+            let sorted = in_order(&name);
+            if !sorted.is_empty() {
+                facts.shared.push((hash(3, &sorted), Shared::Name(sorted), name));
+            }
+        }
+        // The addresses of a list are those of its members.
+        if facts.list {
+            return facts;
+        }
+        for email in values("email") {
+            let folded = fold(&email).into_owned();
+            facts.shared.push((hash(1, &folded), Shared::Email(folded), email));
+        }
+        for phone in values("phone") {
+            let number = Phone::of(&phone, region);
+            let ends: Vec<u32> =
+                number.iter().flat_map(Phone::ends).map(|end| hash(2, end)).collect();
+            for end in ends {
+                facts
+                    .shared
+                    .extend(number.clone().map(|it| (end, Shared::Phone(it), phone.clone())));
+            }
+        }
+        facts
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.shared.iter().filter_map(|(_, shared, _)| match shared {
+            Shared::Name(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// What both have of this hash.
+    fn common<'f>(
+        &'f self,
+        hash: u32,
+        other: &Facts,
+        region: Option<&str>,
+    ) -> Option<&'f (u32, Shared, String)> {
+        let of_hash = |(known, ..): &&(u32, Shared, String)| *known == hash;
+        self.shared.iter().filter(of_hash).find(|(_, shared, _)| {
+            other.shared.iter().filter(of_hash).any(|(_, known, _)| known.is(shared, region))
+        })
+    }
+
+    /// Are these certainly two?
+    fn contradicts(&self, other: &Facts) -> bool {
+        let works_at = |person: &Facts, firm: &Facts| {
+            person.org.iter().any(|org| firm.names().any(|name| name == org))
+                && !person.names().any(|name| firm.names().any(|firm| firm == name))
+        };
+        self.list != other.list
+            || births_differ(&self.birth, &other.birth)
+            || works_at(self, other)
+            || works_at(other, self)
+    }
+
+    /// Do both have addresses, numbers or organisations, and none in common?
+    fn disagrees(&self, other: &Facts, region: Option<&str>) -> bool {
+        let orgs = !self.org.is_empty()
+            && !other.org.is_empty()
+            && !self.org.iter().any(|org| other.org.contains(org));
+        orgs || ["email", "phone"].iter().any(|kind| {
+            let of = |facts: &Facts| -> Vec<Shared> {
+                let all = facts.shared.iter().map(|(_, shared, _)| shared);
+                all.filter(|shared| shared.field() == *kind).cloned().collect()
+            };
+            let (a, b) = (of(self), of(other));
+            !a.is_empty() && !b.is_empty() && !a.iter().any(|a| b.iter().any(|b| a.is(b, region)))
+        })
+    }
+
+    /// Can these be one person's names? `None`: one of them has no name.
+    fn names_agree(&self, other: &Facts, words: usize) -> Option<bool> {
+        if self.names().next().is_none() || other.names().next().is_none() {
+            return None;
+        }
+        Some(
+            self.names().any(|a| {
+                other.names().any(|b| name_within(a, b, words) || name_within(b, a, words))
+            }),
+        )
+    }
+}
+
+/// Are all words of one name, so many at least, in the other? A single letter is the beginning of one.
+fn name_within(short: &str, long: &str, least: usize) -> bool {
+    let mut left: Vec<&str> = long.split(' ').collect();
+    let mut number = 0;
+    for word in short.split(' ') {
+        let initial = word.chars().nth(1).is_none();
+        let same = left.iter().position(|known| *known == word);
+        let begins = || left.iter().position(|known| initial && known.starts_with(word));
+        let shortened = || {
+            left.iter().position(|known| known.chars().nth(1).is_none() && word.starts_with(known))
+        };
+        let Some(at) = same.or_else(begins).or_else(shortened) else { return false };
+        left.remove(at);
+        number += 1;
+    }
+    number >= least
+}
+
+/// Two birthdays, and not the same: where a year is missing, by month and day.
+fn births_differ(a: &str, b: &str) -> bool {
+    let year = |date: &str| date.starts_with(|c: char| c.is_ascii_digit());
+    let day = |date: &str| date.get(date.len().saturating_sub(5)..).map(str::to_string);
+    let (known, years) = (!a.is_empty() && !b.is_empty(), year(a) && year(b));
+    known && if years { a != b } else { day(a) != day(b) }
+}
+
+/// How sure it is that two cards are of one person, if a value of so many cards joins them at all.
+fn joins(
+    shared: &Shared,
+    cards: usize,
+    a: &Facts,
+    b: &Facts,
+    region: Option<&str>,
+) -> Option<bool> {
+    if a.contradicts(b) {
+        return None;
+    }
+    if let Shared::Name(name) = shared {
+        return (name.contains(' ') || !a.disagrees(b, region)).then_some(true);
+    }
+    match a.names_agree(b, if cards == 2 { 1 } else { 2 }) {
+        Some(true) => Some(true),
+        agree if cards == 2 => Some(agree.is_none()),
+        _ => None,
+    }
+}
+
+/// The search, from the scan to the groups. Cards are numbered in the order of their rows.
+struct Search<'a> {
+    reader: &'a Reader,
+    region: Option<&'a str>,
+    rows: Vec<i64>,
+    /// The hash of a value, and the number of the card that has it.
+    values: Vec<u64>,
+    kept: HashMap<u32, Rc<Facts>>,
+    /// For each card one that it is joined to, or itself.
+    joined: Vec<u32>,
+    /// Why, with one of the cards, and how sure.
+    reasons: Vec<(u32, Reason, bool)>,
+}
+
+impl<'a> Search<'a> {
+    fn new(reader: &'a Reader, settings: &'a Settings) -> Search<'a> {
+        Search {
+            reader,
+            region: settings.region.as_deref(),
+            rows: Vec::new(),
+            values: Vec::new(),
+            kept: HashMap::new(),
+            joined: Vec::new(),
+            reasons: Vec::new(),
+        }
+    }
+
+    /// Reads every card once, a page a transaction.
+    fn scan(&mut self, collection: Option<i64>) -> Result<(), Error> {
+        let sql = "SELECT id, collection FROM item WHERE id > ? ORDER BY id LIMIT ?";
+        let mut last = 0;
+        loop {
+            let (before, mut page) = (last, Vec::with_capacity(PAGE));
+            let args = [Sql::Integer(last), Sql::Integer(PAGE as i64)];
+            self.reader.rows(sql, &args, &mut |row| {
+                last = row.integer(0);
+                if collection.is_none_or(|wanted| wanted == row.integer(1)) {
+                    page.push(last);
+                }
+                true
+            })?;
+            if last == before {
+                break;
+            }
+            let (region, rows, values) = (self.region, &mut self.rows, &mut self.values);
+            self.reader.items(&page, &mut |head, bytes| {
+                // More cards than that are in no book.
+                let Ok(number) = u32::try_from(rows.len()) else { return false };
+                rows.push(head.row);
+                let facts = Facts::of(&Contact::parse(bytes), region);
+                let value = |hash: u32| u64::from(hash) << 32 | u64::from(number);
+                values.extend(facts.shared.iter().map(|(hash, ..)| value(*hash)));
+                true
+            })?;
+        }
+        self.joined = (0..u32::try_from(self.rows.len()).unwrap_or(u32::MAX)).collect();
+        Ok(())
+    }
+
+    /// Compares the cards that seem to have a value in common.
+    fn compare(&mut self) -> Result<(), Error> {
+        let values = self.shared_values();
+        let mut runs: Vec<(u32, u8)> = Vec::new();
+        for run in values.chunk_by(|a, b| a >> 32 == b >> 32) {
+            let start = runs.last().map_or(0, |(start, length)| start + u32::from(*length));
+            runs.push((start, u8::try_from(run.len()).unwrap_or(u8::MAX)));
+        }
+        let number = |value: &u64| (value & u64::from(u32::MAX)) as u32;
+        // Twins have several values in common: they are met soon after each other.
+        runs.sort_unstable_by_key(|(start, _)| values.get(*start as usize).map(number));
+        for (start, length) in runs {
+            let run = values.get(start as usize..).unwrap_or_default();
+            let run = run.get(..usize::from(length)).unwrap_or_default();
+            let cards: Vec<u32> = run.iter().map(number).collect();
+            let hash = run.first().map_or(0, |value| value >> 32);
+            self.compare_cards(hash as u32, &cards)?;
+        }
+        Ok(())
+    }
+
+    /// The values that more than one card seems to have, and not very many.
+    fn shared_values(&mut self) -> Vec<u64> {
+        let mut values = std::mem::take(&mut self.values);
+        values.sort_unstable();
+        values.dedup();
+        let runs = || values.chunk_by(|a, b| a >> 32 == b >> 32);
+        let most = |run: &[u64]| run.first().map_or(0, |value| most((value >> 32) as u32));
+        let shared = |run: &&[u64]| (2..=most(run)).contains(&run.len());
+        let number = runs().filter(shared).map(<[u64]>::len).sum();
+        let mut kept = Vec::with_capacity(number);
+        runs().filter(shared).for_each(|run| kept.extend_from_slice(run));
+        kept
+    }
+
+    fn compare_cards(&mut self, hash: u32, cards: &[u32]) -> Result<(), Error> {
+        let (facts, region) = (self.facts(cards)?, self.region);
+        // Numbers of two countries, and what only has the same hash, are other values.
+        let sharing = |one: &Facts| {
+            facts.iter().filter(|(_, other)| one.common(hash, other, region).is_some()).count()
+        };
+        let mut said = Vec::new();
+        for (at, (a, one)) in facts.iter().enumerate() {
+            let shared_by = sharing(one);
+            for (b, other) in facts.iter().skip(at + 1) {
+                let Some((_, shared, shown)) = one.common(hash, other, region) else { continue };
+                if let Some(sure) = joins(shared, shared_by, one, other, region) {
+                    let reason = Reason { field: shared.field(), value: shown.clone() };
+                    self.join(*a, *b);
+                    // Once for each group is enough, of many cards.
+                    let told = (self.root(*a), reason, sure);
+                    if !said.contains(&told) {
+                        self.reasons.push(told.clone());
+                        said.push(told);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What there is to compare of these cards; those that are gone are left out.
+    fn facts(&mut self, cards: &[u32]) -> Result<Vec<(u32, Rc<Facts>)>, Error> {
+        if self.kept.len() > KEPT {
+            self.kept.clear();
+        }
+        let new = cards.iter().copied().filter(|card| !self.kept.contains_key(card));
+        let new: Vec<(i64, u32)> =
+            new.filter_map(|card| Some((*self.rows.get(card as usize)?, card))).collect();
+        let rows: Vec<i64> = new.iter().map(|(row, _)| *row).collect();
+        let (kept, region) = (&mut self.kept, self.region);
+        self.reader.items(&rows, &mut |head, bytes| {
+            if let Ok(at) = new.binary_search_by_key(&head.row, |(row, _)| *row)
+                && let Some((_, card)) = new.get(at)
+            {
+                kept.insert(*card, Rc::new(Facts::of(&Contact::parse(bytes), region)));
+            }
+            true
+        })?;
+        let found = cards.iter().filter_map(|card| Some((*card, Rc::clone(self.kept.get(card)?))));
+        Ok(found.collect())
+    }
+
+    /// The first card that a card is joined to.
+    fn root(&mut self, card: u32) -> u32 {
+        let mut card = card;
+        while let Some(&above) = self.joined.get(card as usize)
+            && above != card
+        {
+            // Each look halves the way of the next one.
+            let further = self.joined.get(above as usize).copied().unwrap_or(above);
+            if let Some(place) = self.joined.get_mut(card as usize) {
+                *place = further;
+            }
+            card = further;
+        }
+        card
+    }
+
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        if let Some(place) = self.joined.get_mut(a.max(b) as usize) {
+            *place = a.min(b);
+        }
+    }
+
+    fn into_groups(mut self) -> Vec<Group> {
+        self.kept.clear();
+        let mut reasons = std::mem::take(&mut self.reasons);
+        for (card, ..) in &mut reasons {
+            *card = self.root(*card);
+        }
+        reasons.sort_unstable();
+        reasons.dedup();
+        let mut groups: Vec<(u32, Group)> = Vec::new();
+        let mut reasons = reasons.into_iter().peekable();
+        while let Some((root, first, sure)) = reasons.next() {
+            let mut group = Group { reasons: vec![first], rows: Vec::new(), sure: u8::from(sure) };
+            while let Some((_, reason, sure)) = reasons.next_if(|(other, ..)| *other == root) {
+                group.reasons.push(reason);
+                group.sure = group.sure.min(u8::from(sure));
+            }
+            group.reasons.dedup();
+            group.reasons.shrink_to_fit();
+            group.sure *= weight(&group.reasons);
+            groups.push((root, group));
+        }
+        for card in 0..self.rows.len() {
+            let root = self.root(u32::try_from(card).unwrap_or(u32::MAX));
+            if let Ok(at) = groups.binary_search_by_key(&root, |(root, _)| *root)
+                && let (Some((_, group)), Some(row)) = (groups.get_mut(at), self.rows.get(card))
+            {
+                group.rows.push(*row);
+            }
+        }
+        groups.sort_by_key(|(root, group)| (u8::MAX - group.sure, *root));
+        groups.into_iter().map(|(_, group)| group).collect()
+    }
+}
+
+/// What kinds of reasons are worth: an address is more than a number, a number more than a name.
+fn weight(reasons: &[Reason]) -> u8 {
+    let worth = [("email", 4), ("phone", 3), ("full_name", 2)];
+    let is_one = |field: &str| reasons.iter().any(|reason| reason.field == field);
+    worth.iter().filter(|(field, _)| is_one(field)).map(|(_, worth)| worth).sum()
+}

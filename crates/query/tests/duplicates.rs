@@ -1,0 +1,248 @@
+//! Likely twins: what joins cards, and what does not.
+
+use crate::book::{Book, ask, card};
+use larder_format::contact::Contact;
+use larder_format::field::field;
+use larder_format::fold::{fold, words};
+use larder_format::phone::{Match, Number};
+use larder_query::{Find, Group, Query, Settings, duplicates};
+use larder_store::Reader;
+use proptest::prelude::*;
+
+fn settings(region: &str) -> Settings {
+    Settings { region: (!region.is_empty()).then(|| region.to_string()) }
+}
+
+fn groups(reader: &Reader, asked: &Find, region: &str) -> Vec<Group> {
+    duplicates(reader, asked, &settings(region)).unwrap()
+}
+
+/// The cards of each group by their places in the book, and the fields that they have in common.
+fn shown(groups: &[Group]) -> Vec<String> {
+    let shown = |group: &Group| {
+        let rows: Vec<String> = group.rows.iter().map(ToString::to_string).collect();
+        let mut fields: Vec<&str> = group.reasons.iter().map(|reason| reason.field).collect();
+        fields.dedup();
+        format!("{}: {}", rows.join(" "), fields.join(" "))
+    };
+    groups.iter().map(shown).collect()
+}
+
+/// Cards of these lines, with a `/` between two; and the groups of them.
+#[track_caller]
+fn check(cards: &[&str], expect: &[&str]) {
+    let with_uid =
+        |(at, lines): (usize, &&str)| card(&format!("UID:{at}\n{}", lines.replace('/', "\n")));
+    let cards: Vec<String> = cards.iter().enumerate().map(with_uid).collect();
+    let book = Book::of(cards.iter().map(String::as_str));
+    let found = groups(&book.reader(), &ask(Query::All), "AT");
+    assert_eq!(shown(&found), expect, "{cards:#?}");
+}
+
+#[test]
+fn what_joins() {
+    check(
+        &["FN:Anna Berg/EMAIL:a@x.example", "FN:A. Berg/EMAIL:mailto:A@X.example"],
+        &["1 2: email"],
+    );
+    check(&["FN:Anna Berg", "FN:Berg\\, ÁNNA"], &["1 2: full_name"]);
+    check(&["FN:Anna Berg/TEL:+43 664 1234567", "FN:Berg/TEL:0664 123-45-67"], &["1 2: phone"]);
+    check(&["FN:Mum/TEL:0664 1234567", "FN:Helga Berg/TEL:0664 1234567"], &["1 2: phone"]);
+    check(&["N:Berg;Anna;;;/NOTE:x", "FN:Anna Berg"], &["1 2: full_name"]);
+    check(&["FN:王小明", "FN:王小明"], &["1 2: full_name"]);
+    // One value after the other.
+    check(
+        &[
+            "FN:Anna Berg/TEL:0664 1234567",
+            "FN:A Berg/TEL:06641234567/EMAIL:a@x.example",
+            "FN:Anna/EMAIL:a@x.example",
+            "FN:Otto Kern",
+        ],
+        &["1 2 3: email phone"],
+    );
+    // The surest come first, those whose names differ last.
+    check(
+        &[
+            "FN:Ida Kern/TEL:0664 7654321",
+            "FN:Otto Kern/TEL:0664 7654321",
+            "FN:Eva Lind",
+            "FN:Eva Lind",
+            "FN:Anna Berg/EMAIL:a@x.example",
+            "FN:Anna Berg/EMAIL:a@x.example",
+        ],
+        &["5 6: email full_name", "3 4: full_name", "1 2: phone"],
+    );
+}
+
+#[test]
+fn what_does_not_join() {
+    check(&["FN:Anna Berg", "FN:Anna Kern", "NOTE:x/FN:", "NOTE:x/FN:"], &[]);
+    check(&["FN:Anna Berg/TEL:117", "FN:Berg/TEL:117"], &[]);
+    check(&["FN:Anna Berg/TEL:+43 1 999", "FN:A. Berg/TEL:+43 1 999"], &[]);
+    check(&["FN:A B/TEL:0664 1234567 ext. 5", "FN:C D/TEL:0664 1234567 ext. 6"], &[]);
+    check(&["FN:A B/TEL:+43 664 1234567", "FN:C D/TEL:+49 664 1234567"], &[]);
+    // Somebody and where they work; members and their list.
+    check(&["FN:Bakery/TEL:01 5551234", "FN:Tom Berg/ORG:Bakery/TEL:01 5551234"], &[]);
+    check(&["FN:Club/X-EVOLUTION-LIST:TRUE/EMAIL:a@x.example", "FN:Anna/EMAIL:a@x.example"], &[]);
+    // Father and son, twins indeed.
+    check(&["FN:Otto Berg/BDAY:1940-01-01", "FN:Otto Berg/BDAY:1970-02-03"], &[]);
+    check(&["FN:Otto Berg/BDAY:1940-01-01", "FN:Otto Berg/BDAY:--0101"], &["1 2: full_name"]);
+    // One word is not much of a name.
+    check(&["FN:Anna/TEL:0664 1111111", "FN:Anna/TEL:0664 2222222"], &[]);
+    check(&["FN:Anna/TEL:0664 1111111", "FN:Anna/EMAIL:a@x.example"], &["1 2: full_name"]);
+    // The address of a card without a name is not its name.
+    check(&["EMAIL:a@x.example", "EMAIL:b@x.example"], &[]);
+}
+
+/// A switchboard's number joins only those whose names are one person's, and one that very many have joins none.
+#[test]
+fn what_a_whole_firm_has() {
+    let names = ["Anna Berg", "Otto Kern", "Ida Lind", "A. Berg", "Berg", ""];
+    let cards: Vec<String> =
+        names.iter().map(|name| format!("FN:{name}/TEL:01 5551234/EMAIL:info@x.example")).collect();
+    check(&cards.iter().map(String::as_str).collect::<Vec<_>>(), &["1 4: email phone"]);
+    let cards: Vec<String> = (0..60).map(|_| "FN:Anna Berg/TEL:01 5551234".to_string()).collect();
+    check(&cards.iter().map(String::as_str).collect::<Vec<_>>(), &[]);
+    // Many of one name, two of whom have one number.
+    let mut cards: Vec<String> =
+        (0..6).map(|n| format!("FN:Otto Berg/TEL:0664 111111{n}")).collect();
+    cards.push("FN:Otto Berg/TEL:0664 1111113/ORG:Firm".into());
+    check(&cards.iter().map(String::as_str).collect::<Vec<_>>(), &["4 7: phone"]);
+}
+
+#[test]
+fn questions_and_collections() {
+    let cards = ["FN:Anna Berg\nEMAIL:a@x.example", "FN:Otto Kern\nTEL:123456"].map(card);
+    let mut book = Book::of(cards.iter().map(String::as_str));
+    let twins =
+        ["FN:Anna Berg\nNOTE:b", "FN:Otto Kern\nNOTE:b", "FN:Ida\nNOTE:1", "FN:Ida\nNOTE:2"]
+            .map(card);
+    book.put("work", twins.iter().map(String::as_str));
+    let reader = book.reader();
+    let check = |line: &str, collection: Option<&str>, limit: Option<usize>, expect: &[&str]| {
+        let query = Query::parse(line).unwrap();
+        let asked =
+            Find { query, collection: collection.map(str::to_string), limit, ..Find::default() };
+        assert_eq!(shown(&groups(&reader, &asked, "")), expect, "{line}");
+    };
+    check("", None, None, &["1 3: full_name", "2 4: full_name", "5 6: full_name"]);
+    check("", None, Some(1), &["1 3: full_name"]);
+    check("has:phone", None, None, &["2 4: full_name"]);
+    check("nobody", None, None, &[]);
+    check("", Some("work"), None, &["5 6: full_name"]);
+    check("anna", Some("work"), None, &[]);
+    let asked = Find { collection: Some("none".into()), ..ask(Query::All) };
+    assert!(duplicates(&reader, &asked, &settings("")).is_err());
+}
+
+/// Two cards have one number where `eqphone_national` says so, whatever the region.
+#[test]
+fn numbers_are_compared_by_their_plans() {
+    let numbers = [
+        "+43 664 1234567",
+        "0664/123 45 67",
+        "0043 664 1234567",
+        "011 43 664 1234567",
+        "+43 (0)664 1234567",
+        "664 1234567",
+        "+49 664 1234567",
+        "06641234568",
+        "1234567",
+        "+298 123456",
+        "123456",
+        "00298 123456",
+        "+7 912 345-67-89",
+        "8 912 345 67 89",
+        "+1 212 555 1234",
+        "1-212-555-1234",
+        "(212) 555-1234",
+        "0664 1234567 ext. 9",
+        "+43 664 1234567 x9",
+        "1-800-FLOWERS",
+        "1 800 356 9377",
+        "tel:+43-664-1234567",
+    ];
+    let mut book = Book::new();
+    for (at, a) in numbers.iter().enumerate() {
+        for (other, b) in numbers.iter().enumerate().skip(at + 1) {
+            let cards = [("x", a), ("y", b)]
+                .map(|(name, tel)| card(&format!("UID:{name}\nFN:{name}\nTEL:{tel}")));
+            book.put(&format!("{at} {other}"), cards.iter().map(String::as_str));
+        }
+    }
+    let reader = book.reader();
+    for region in ["AT", "US", "RU", ""] {
+        let read =
+            |text: &str| Number::parse(text, Some(region).filter(|region| !region.is_empty()));
+        for (at, a) in numbers.iter().enumerate() {
+            for (other, b) in numbers.iter().enumerate().skip(at + 1) {
+                let same = read(a.trim_start_matches("tel:"))
+                    .zip(read(b.trim_start_matches("tel:")))
+                    .is_some_and(|(a, b)| {
+                        a.compare(&b) >= Match::National && a.national.len() >= 6
+                    });
+                let asked = Find { collection: Some(format!("{at} {other}")), ..ask(Query::All) };
+                let found = !groups(&reader, &asked, region).is_empty();
+                // Without a region no number with letters is read; here what is behind it is an extension.
+                let letters = [a, b].iter().any(|text| text.contains(char::is_alphabetic));
+                let unread = letters && region.is_empty();
+                assert!(found == same || unread, "{a:?} {b:?} {region:?}: {found}");
+            }
+        }
+    }
+}
+
+/// Have these two cards a value in common, of the fields that count?
+fn have_in_common(a: &Contact<'_>, b: &Contact<'_>) -> bool {
+    let values = |card: &Contact<'_>, name: &str| card.values(field(name).unwrap());
+    let folded = |card: &Contact<'_>| -> Vec<String> {
+        let mut all: Vec<String> =
+            values(card, "email").iter().map(|email| fold(email).into_owned()).collect();
+        for name in values(card, "full_name") {
+            let folded = fold(&name).into_owned();
+            let mut sorted: Vec<&str> = words(&folded).collect();
+            sorted.sort_unstable();
+            all.push(sorted.join(" "));
+        }
+        all
+    };
+    let numbers = |card: &Contact<'_>| -> Vec<Number> {
+        values(card, "phone").iter().filter_map(|phone| Number::parse(phone, Some("AT"))).collect()
+    };
+    let (in_a, in_b) = (folded(a), folded(b));
+    in_a.iter().any(|value| in_b.contains(value))
+        || numbers(a).iter().any(|a| numbers(b).iter().any(|b| a.compare(b) >= Match::National))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Each card of a group has a value in common with another one of it, and no card is in two groups.
+    #[test]
+    fn groups_hang_together(
+        people in prop::collection::vec(("(Anna|Otto|A\\.|Ida) (Berg|Kern|Lind)|Anna|", "(a|b|c|d|e)@x|", "(|\\+43|0)66412345[6-9]{2}|"), 0..24)
+    ) {
+        let cards: Vec<String> = people
+            .iter()
+            .map(|(name, email, phone)| card(&format!("FN:{name}\nEMAIL:{email}\nTEL:{phone}\nNOTE:x")))
+            .collect();
+        let book = Book::of(cards.iter().map(String::as_str));
+        let reader = book.reader();
+        let groups = groups(&reader, &ask(Query::All), "AT");
+        let mut seen = Vec::new();
+        for group in &groups {
+            prop_assert!(group.rows.len() > 1 && !group.reasons.is_empty());
+            let bytes: Vec<Vec<u8>> = group.rows.iter().map(|row| reader.source(*row).unwrap().unwrap()).collect();
+            let cards: Vec<Contact<'_>> = bytes.iter().map(|bytes| Contact::parse(bytes)).collect();
+            for (at, card) in cards.iter().enumerate() {
+                let mut others = cards.iter().enumerate().filter(|(other, _)| *other != at);
+                prop_assert!(others.any(|(_, other)| have_in_common(card, other)));
+            }
+            seen.extend(group.rows.iter().copied());
+        }
+        let number = seen.len();
+        seen.sort_unstable();
+        seen.dedup();
+        prop_assert_eq!(seen.len(), number);
+    }
+}

@@ -183,9 +183,9 @@ mod tests {
             Ok::<(), ()>(())
         };
         for (term, items) in terms {
-            packer.add(term, items, 0, &mut full).unwrap();
+            packer.add(term, items, 0, &mut full).expect("full never fails");
         }
-        packer.finish(&mut full).unwrap();
+        packer.finish(&mut full).expect("full never fails");
         chunks
     }
 
@@ -195,7 +195,7 @@ mod tests {
             assert!(chunk.len() <= CHUNK);
             let (mut entries, mut term) = (Entries::of(chunk), Vec::new());
             let mut is_first = true;
-            while let Some(entry) = entries.next().unwrap() {
+            while let Some(entry) = entries.next().expect("what was packed") {
                 term.truncate(entry.shared);
                 term.extend_from_slice(entry.suffix);
                 assert!(!is_first || &term == first);
@@ -203,7 +203,8 @@ mod tests {
                 if found.last().is_none_or(|(last, _)| last != &term) {
                     found.push((term.clone(), Vec::new()));
                 }
-                entry.postings.unpack(&mut found.last_mut().unwrap().1).unwrap();
+                let (_, items) = found.last_mut().expect("a term was pushed");
+                entry.postings.unpack(items).expect("what was packed");
             }
         }
         found

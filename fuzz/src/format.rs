@@ -1,7 +1,7 @@
 //! What is made of bytes: lines, properties, items, values, folded text.
 
 use larder_format::collate::Collator;
-use larder_format::contact::{Contact, MAX_PROPERTIES, derived_uid, same_card, with_uid};
+use larder_format::contact::{Contact, MAX_PROPERTIES, derived_uid, joined, same_card, with_uid};
 use larder_format::decode as from;
 use larder_format::field::{FIELDS, field};
 use larder_format::fold as text;
@@ -43,6 +43,27 @@ pub fn lines(data: &[u8]) {
 enum Whole {
     Item { name: String, line: u64, bytes: Vec<u8>, closed: bool },
     Stretch { line: u64, bytes: Vec<u8>, why: Stray },
+}
+
+/// Two cards joined: a card again, of the same UID, with the e-mail addresses of both, that can be added to. The first
+/// byte says where the second card begins.
+pub fn join(data: &[u8]) {
+    let [cut, cards @ ..] = data else { return };
+    let (base, other) = cards.split_at(cards.len() * usize::from(*cut) / 255);
+    let Some(result) = joined(base, other) else { return };
+    let (before, after) = (Contact::parse(base), Contact::parse(&result));
+    assert_eq!(after.refusal(), None, "the result is no card");
+    assert_eq!(after.uid(), before.uid(), "another UID");
+    assert!(joined(&result, other).is_some(), "what was added to cannot be added to");
+    if let Some(email) = field("email") {
+        let folded = |card: &Contact<'_>| -> Vec<String> {
+            card.values(email).iter().map(|value| text::fold(value).into_owned()).collect()
+        };
+        let (after, other) = (folded(&after), folded(&Contact::parse(other)));
+        for value in folded(&before).iter().chain(&other) {
+            assert!(after.contains(value), "{value:?} is not in {after:?}");
+        }
+    }
 }
 
 /// The splitter: the same pieces whatever the chunks, which together are the bytes, but for white space

@@ -12,9 +12,11 @@
 
 mod format;
 mod question;
+mod stored;
 
-pub use crate::format::{contact, decode, fold, lines, split};
+pub use crate::format::{contact, decode, fold, join, lines, split};
 pub use crate::question::{address, line, sexp};
+pub use crate::stored::stored;
 
 /// A target: given any bytes, it returns, or panics because a promise is broken.
 pub type Target = fn(&[u8]);
@@ -29,4 +31,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("line", line),
     ("sexp", sexp),
     ("address", address),
+    ("join", join),
+    ("stored", stored),
 ];

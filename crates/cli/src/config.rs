@@ -55,7 +55,13 @@ impl Config {
         }
         let config: Config = toml::from_str(text).map_err(|error| example(&error))?;
         let checks: [(&str, Option<&str>, Check, &str, &str); 2] = [
-            ("region", config.region.as_deref(), is_region, "a country is two letters", "\"AT\""),
+            (
+                "region",
+                config.region.as_deref(),
+                is_region,
+                "it is no country's two letters",
+                "\"AT\"",
+            ),
             (
                 "locale",
                 config.locale.as_deref(),
@@ -79,7 +85,7 @@ impl Config {
 type Check = fn(&str) -> bool;
 
 fn is_region(value: &str) -> bool {
-    value.len() == 2 && value.bytes().all(|byte| byte.is_ascii_alphabetic())
+    larder_format::phone::is_region(&value.to_ascii_uppercase())
 }
 
 /// Does it look like a locale? `sv`, `de_DE.UTF-8`, `sr-Latn`, `C`; whether there is one of that name is not asked.

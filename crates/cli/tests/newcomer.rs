@@ -188,15 +188,19 @@ fn the_configuration() {
     for (text, what, such) in [
         (
             "region = \"austria\"",
-            "line 1: region = \"austria\": a country is two letters",
+            "line 1: region = \"austria\": it is no country's two letters",
             "region = \"AT\"",
         ),
         (
             "# x\nregion = \"\"",
-            "line 2: region = \"\": a country is two letters",
+            "line 2: region = \"\": it is no country's two letters",
             "region = \"AT\"",
         ),
-        ("region = \"4T\"", "line 1: region = \"4T\": a country is two letters", "region = \"AT\""),
+        (
+            "region = \"4T\"",
+            "line 1: region = \"4T\": it is no country's two letters",
+            "region = \"AT\"",
+        ),
         (
             "region = \"AT\"\nlocale = \"sv SE\"",
             "line 2: locale = \"sv SE\": it is no locale",

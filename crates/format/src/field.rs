@@ -219,7 +219,7 @@ pub const FIELDS: &[Field] = &[
 
     row(70, "note", Text, Of(&["NOTE"]), "notes").alias(&["notes", "comment"]).multi(),
     row(71, "categories", Text, ListOf(&["CATEGORIES"]), "categories").alias(&["category_list", "category", "tag"]).multi(),
-    row(72, "birth_date", Date, Of(&["BDAY"]), "date of birth").alias(&["birthday", "bday"]),
+    row(72, "birth_date", Date, Of(&["BDAY", "X-LARDER-BDAY"]), "date of birth").alias(&["birthday", "bday"]),
     row(73, "anniversary", Date, Of(&["ANNIVERSARY", "X-EVOLUTION-ANNIVERSARY", "X-ANNIVERSARY", "X-KADDRESSBOOK-X-ANNIVERSARY"]), "wedding, or another anniversary"),
     row(74, "geo", Text, Position, "where on earth: latitude,longitude").multi(),
 

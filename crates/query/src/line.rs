@@ -203,8 +203,11 @@ impl<'a> Parser<'a> {
                 }
                 Ok(inner)
             }
-            Token::Word { field: None, text, .. } => {
-                Ok(self.or_number(Query::Word(text.clone()), field("phone"), text))
+            Token::Word { field: None, text, quoted, .. } => {
+                // Many write a star behind the beginning of a word; a word is found by any part.
+                let bare = text.trim_end_matches('*');
+                let text = if *quoted || bare.is_empty() { text } else { bare };
+                Ok(self.or_number(Query::Word(text.to_string()), field("phone"), text))
             }
             Token::Word { field: Some(name), op, text, quoted } => {
                 let uids = field(name).is_some_and(|field| field.kind == Kind::Uid);

@@ -410,8 +410,20 @@ fn scan(
     answer: &mut Answer,
     hits: &mut Hits<'_>,
 ) -> Result<(), Error> {
+    // One collection is read without a look at the others.
+    let alone = match only {
+        Some([one]) => Some(*one),
+        _ => answer.collection,
+    };
     let (mut last, mut before) = (0, 0);
-    while !hits.are_enough() {
+    while let Some(one) = alone.filter(|_| !hits.are_enough()) {
+        let page = reader.rows_of(one, last, PAGE)?;
+        let Some(end) = page.last() else { return Ok(()) };
+        last = *end;
+        answer.explain.visited += page.len() as u64;
+        test_page(reader, page, answer, hits)?;
+    }
+    while alone.is_none() && !hits.are_enough() {
         let mut page = Vec::with_capacity(PAGE);
         let sql = "SELECT id, collection FROM item WHERE id > ? ORDER BY id LIMIT ?";
         let args = [Value::Integer(last), Value::Integer(PAGE as i64)];

@@ -83,6 +83,12 @@ impl Store {
         {
             return Err(Trouble::Store(Error::Replaced { id: *id }));
         }
+        if let Some((begun, id)) = &operation.written
+            && *begun == now
+            && history::is_undone(&tx, *id)?
+        {
+            return Err(Trouble::Store(Error::Undone { id: *id }));
+        }
         if epoch != now {
             // A restore came in between: the same numbers may mean other bytes.
             known.clear();

@@ -137,6 +137,12 @@ pub enum Error {
         /// The operation.
         id: i64,
     },
+    /// Somebody undid the operation while it was going on: nothing more is written of it.
+    #[error("operation {id} was undone while it was going on, so it ends here")]
+    Undone {
+        /// The operation.
+        id: i64,
+    },
     /// The operation was undone before.
     #[error("operation {id} was undone already, by operation {by}")]
     AlreadyUndone {

@@ -124,6 +124,14 @@ pub(crate) fn epoch(conn: &Connection) -> rusqlite::Result<String> {
         .query_row([], |row| row.get(0))
 }
 
+/// Was it undone, and not done again since?
+pub(crate) fn is_undone(conn: &Connection, id: OperationId) -> rusqlite::Result<bool> {
+    conn.prepare_cached("SELECT undone_by IS NOT NULL FROM operation WHERE id = ?1")?
+        .query_row([id], |row| row.get(0))
+        .optional()
+        .map(Option::unwrap_or_default)
+}
+
 /// The verb of an operation that erased items for good.
 pub(crate) const PURGE: &str = "purge";
 

@@ -465,3 +465,21 @@ fn an_undo_does_not_go_on_in_a_store_that_a_restore_replaced() {
     }
     assert_eq!(book.contents(), before);
 }
+
+/// Who undoes an import that is going on ends it.
+#[test]
+fn an_operation_that_is_undone_while_it_goes_on() {
+    let mut book = Book::new();
+    let mut operation = Operation::new("import", "", NOW);
+    let first = put(&book.store, "contacts", &card("a", "Anna", ""), Expect::Anything);
+    book.store.apply(&mut operation, vec![first]).unwrap();
+    let id = operation.id().unwrap();
+    let second = put(&book.store, "contacts", &card("b", "Berta", ""), Expect::Anything);
+    let undone = book.store.undo(id, NOW).unwrap();
+    let error = book.store.apply(&mut operation, vec![second.clone()]).unwrap_err();
+    assert!(matches!(error, larder_store::Error::Undone { .. }), "{error}");
+    // Where the undo was undone, it may go on.
+    book.store.undo(undone.operation.unwrap(), NOW).unwrap();
+    book.store.apply(&mut operation, vec![second]).unwrap();
+    book.sound();
+}

@@ -93,6 +93,10 @@ impl Collections {
 
 /// The summary that was asked for, if any was.
 fn chosen(index: &[String]) -> Result<Option<Summary>, Failure> {
+    if index.iter().any(|words| words.trim().is_empty()) {
+        return Err(Failure::new(crate::failure::Kind::Usage, "--index says nothing")
+            .hint("--index none leaves out all indexes; --index default is what there is without a choice"));
+    }
     if index.is_empty() { Ok(None) } else { Ok(Some(index.join(" ").parse()?)) }
 }
 

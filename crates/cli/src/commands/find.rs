@@ -2,7 +2,7 @@ use super::{duplicates, item};
 use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
-use crate::output::{FAINT, Out, STRONG, count};
+use crate::output::{FAINT, Out, STRONG, count, plain};
 use crate::table::padded;
 use anstyle::Style;
 use larder_format::field::{Field, field, nearest};
@@ -97,7 +97,11 @@ impl Find {
         }
         if answer.is_empty() && !self.count && !self.explain && context.format == Format::Text {
             context.note("nothing was found");
-            if !self.sexp && !self.query.is_empty() {
+            let words = self.query.join(" ");
+            let has_digits = words.contains(|c: char| c.is_ascii_digit());
+            if has_digits && context.settings.region.is_none() {
+                context.note("a number is found however it is written once your country is known: region = \"AT\" in config.toml");
+            } else if !self.sexp && !words.is_empty() && !words.contains(':') {
                 context.note("any:WORD looks in all fields, notes and addresses too; larder fields lists them");
             }
         }
@@ -188,7 +192,12 @@ fn table(context: &mut Context, reader: &Reader, answer: &Answer) -> Result<(), 
     let (width, out) = (context.out.width(), &mut context.out);
     let (mut failed, mut waiting, mut bytes_waiting) = (None, Vec::new(), 0);
     answer.fields(reader, &fields, &mut |head, of| {
-        let printed = row(reader, head, item::cells(of, &fields)).and_then(|row| {
+        let mut cells = item::cells(of, &fields);
+        // One name in a list; `show` has all.
+        if let (Some(cell), Some(field)) = (cells.first_mut(), fields.first()) {
+            *cell = plain(&of.first(field).unwrap_or_default());
+        }
+        let printed = row(reader, head, cells).and_then(|row| {
             bytes_waiting += row.iter().map(String::len).sum::<usize>();
             waiting.push(row);
             if waiting.len() < TOGETHER && bytes_waiting < TOGETHER_BYTES {

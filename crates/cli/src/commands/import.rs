@@ -10,7 +10,8 @@ use std::path::PathBuf;
 /// Take in address books: vCard files (2.1, 3.0, 4.0), folders of them, or standard input
 ///
 /// What is good is taken; what is not is named by file, line and reason, and kept with --rejects. A contact
-/// whose UID is known is updated; the same file again changes nothing. The whole import is one operation:
+/// whose UID is known is updated; the same file again changes nothing, unless contacts were edited or merged
+/// since: then they become again what the file says. The whole import is one operation:
 /// one `larder undo` takes it back.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Import {

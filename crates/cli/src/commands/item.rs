@@ -109,6 +109,9 @@ pub(crate) fn page(
 /// A line of an item's page: a label, which is empty where the line belongs to the one above, and a text.
 type Row = (&'static str, String);
 
+/// How properties begin that a merge kept of other cards.
+const LARDER: &str = "X-LARDER-";
+
 /// What there is to print of a card, and what only can be named.
 fn values(bytes: &[u8]) -> (Vec<Row>, Vec<Row>) {
     let card = Contact::parse(bytes);
@@ -121,6 +124,14 @@ fn values(bytes: &[u8]) -> (Vec<Row>, Vec<Row>) {
             rows.extend(lines.map(|line| ("", line)));
         }
     }
+    let kept = card.properties().iter().filter_map(|property| {
+        let name = property.name().get(..LARDER.len())?;
+        let of = property.name().get(LARDER.len()..)?;
+        let shown = ["FN", "BDAY"].iter().any(|shown| of.eq_ignore_ascii_case(shown));
+        (name.eq_ignore_ascii_case(LARDER) && !shown)
+            .then(|| ("of_others", format!("{of} {}", plain(&property.text()))))
+    });
+    rows.extend(kept);
     let pictures = FIELDS
         .iter()
         .filter(|field| field.kind == Kind::Binary && card.first(field).is_some())

@@ -139,6 +139,8 @@ impl<'c> Values<'c> {
 
     fn full_name(&mut self) {
         self.each(&["FN"], Values::whole);
+        // Names that a merge kept of other cards.
+        self.each(&["X-LARDER-FN"], Values::whole);
         for stand_in in [Source::SpokenName, Source::Component("ORG", 0), Source::Of(&["EMAIL"])] {
             if self.found.is_empty() {
                 self.kind =

@@ -3,6 +3,8 @@
  *
  *   book_ask time CARDS DIR PICK SECONDS BATCH    adds CARDS in batches; writes what is kept to DIR/cards.vcf; runs the
  *        command PICK, which makes DIR/needles; asks; saves singly; deletes all. Prints figures as bench/contacts does.
+ *   book_ask indexes CARDS ROUNDS BATCH           adds CARDS to books with no index, and with one kind more each. Prints
+ *        figures of the steps of bench/contacts/src/ladder.rs.
  *   book_ask fill CARDS BATCH                     adds CARDS to a new book, ends the service, prints the book's UID.
  *   book_ask memory UID dbus|direct               asks a book for everything, and prints what client and service
  *        take together while the client holds it, and after, in kB.
@@ -11,17 +13,11 @@
  *
  * build: gcc -O2 -o book_ask book_ask.c $(pkg-config --cflags --libs libebook-1.2)
  */
-#include <libebook/libebook.h>
+#define PROGRAM "book_ask"
+#include "book.h"
 #include <glib/gstdio.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 #include <signal.h>
 
-#define SERVICE "org.gnome.evolution.dataserver.AddressBook10"
-#define EVERYTHING "(contains \"x-evolution-any-field\" \"\")"
 #define SINGLY 100
 #define FEWEST 3
 #define MOST 20000
@@ -30,57 +26,7 @@ static const gchar *who = "eds";
 static gint contacts;
 static gdouble seconds = 0.5;
 
-static void die (const gchar *what, GError *error)
-{
-	fprintf (stderr, "book_ask: %s: %s\n", what, error ? error->message : "failed");
-	exit (1);
-}
-
-/* ---- what processes cost ---------------------------------------------- */
-
-static pid_t service_pid (void)
-{
-	GDBusConnection *bus = g_bus_get_sync (G_BUS_TYPE_SESSION, NULL, NULL);
-	GVariant *answer = g_dbus_connection_call_sync (bus, "org.freedesktop.DBus", "/org/freedesktop/DBus",
-		"org.freedesktop.DBus", "GetConnectionUnixProcessID", g_variant_new ("(s)", SERVICE),
-		G_VARIANT_TYPE ("(u)"), G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
-	guint pid = 0;
-
-	if (answer) {
-		g_variant_get (answer, "(u)", &pid);
-		g_variant_unref (answer);
-	}
-	g_object_unref (bus);
-	return pid;
-}
-
-static gint64 nanoseconds (clockid_t clock)
-{
-	struct timespec time;
-
-	clock_gettime (clock, &time);
-	return time.tv_sec * G_GINT64_CONSTANT (1000000000) + time.tv_nsec;
-}
-
-static gint64 processor (pid_t pid)
-{
-	clockid_t clock;
-
-	return clock_getcpuclockid (pid, &clock) ? 0 : nanoseconds (clock);
-}
-
-/* The number behind a name in a file of /proc/PID. */
-static gint64 number (pid_t pid, const gchar *file, const gchar *name)
-{
-	gchar *path = g_strdup_printf ("/proc/%d/%s", (int) pid, file), *text = NULL, *at;
-	gint64 value = 0;
-
-	if (g_file_get_contents (path, &text, NULL, NULL) && (at = strstr (text, name)))
-		value = g_ascii_strtoll (at + strlen (name), NULL, 10);
-	g_free (text);
-	g_free (path);
-	return value;
-}
+/* ---- times and figures -------------------------------------------------- */
 
 static pid_t watched;
 static gint64 spent_before;
@@ -118,43 +64,7 @@ static void bytes_figure (const gchar *row, gint64 bytes)
 	printf ("%s %d %s 1 %" G_GINT64_FORMAT " 0 0 0\n", who, contacts, row, bytes);
 }
 
-/* ---- the book ----------------------------------------------------------- */
-
-static ESource *new_source (ESourceRegistry *registry)
-{
-	gchar *uid = g_strdup_printf ("larder-bench-%d", (int) getpid ());
-	GError *error = NULL;
-	ESource *scratch = e_source_new_with_uid (uid, NULL, &error), *source = NULL;
-	gint i;
-
-	if (!scratch)
-		die ("new source", error);
-	e_source_backend_set_backend_name (
-		e_source_get_extension (scratch, E_SOURCE_EXTENSION_ADDRESS_BOOK), "local");
-	if (!e_source_registry_commit_source_sync (registry, scratch, NULL, &error))
-		die ("commit source", error);
-	for (i = 0; i < 2500 && !source; i++) {
-		while (g_main_context_iteration (NULL, FALSE));
-		source = e_source_registry_ref_source (registry, uid);
-		if (!source)
-			g_usleep (2000);
-	}
-	if (!source)
-		die ("the source does not appear", NULL);
-	g_free (uid);
-	return source;
-}
-
-static EBookClient *connect_to (ESourceRegistry *registry, ESource *source, gboolean direct)
-{
-	GError *error = NULL;
-	EClient *client = direct ? e_book_client_connect_direct_sync (registry, source, (guint32) -1, NULL, &error)
-	                         : e_book_client_connect_sync (source, (guint32) -1, NULL, &error);
-
-	if (!client)
-		die ("connect", error);
-	return (EBookClient *) client;
-}
+/* ---- cards --------------------------------------------------------------- */
 
 /* Cards as lines from BEGIN to END. */
 static GPtrArray *read_cards (const gchar *path)
@@ -187,17 +97,12 @@ static gint64 add_all (EBookClient *client, GPtrArray *cards, gint batch)
 	guint i = 0;
 
 	while (i < cards->len) {
-		GSList *list = NULL, *uids = NULL;
-		GError *error = NULL;
+		GSList *list = NULL;
 		gint j;
 
 		for (j = 0; j < batch && i < cards->len; j++)
 			list = g_slist_prepend (list, e_contact_new_from_vcard (cards->pdata[i++]));
-		list = g_slist_reverse (list);
-		if (!e_book_client_add_contacts_sync (client, list, E_BOOK_OPERATION_FLAG_NONE, &uids, NULL, &error))
-			die ("add", error);
-		g_slist_free_full (uids, g_free);
-		g_slist_free_full (list, g_object_unref);
+		add (client, list);
 	}
 	return now () - wall;
 }
@@ -237,6 +142,26 @@ static void extract (EBookClient *client, const gchar *dir)
 static EBookClientCursor *cursor;
 static gboolean failed;
 
+/* 50 contacts behind a place, or before it, or at the end. */
+static glong page (const gchar *row, gint place)
+{
+	gboolean end = !strcmp (row, "page-end");
+	GSList *list = NULL;
+	GError *error = NULL;
+	glong hits;
+
+	if (!end && e_book_client_cursor_step_sync (cursor, E_BOOK_CURSOR_STEP_MOVE, E_BOOK_CURSOR_ORIGIN_BEGIN, place + 1,
+		NULL, NULL, &error) < 0)
+		die ("cursor, move", error);
+	if (e_book_client_cursor_step_sync (cursor, E_BOOK_CURSOR_STEP_FETCH,
+		end ? E_BOOK_CURSOR_ORIGIN_END : E_BOOK_CURSOR_ORIGIN_CURRENT, strcmp (row, "page-50") ? -50 : 50, &list,
+		NULL, &error) < 0)
+		die ("cursor, fetch", error);
+	hits = g_slist_length (list);
+	g_slist_free_full (list, g_object_unref);
+	return hits;
+}
+
 static glong ask (EBookClient *client, const gchar *row, const gchar *text, const gchar *sexp)
 {
 	GSList *list = NULL, *one;
@@ -253,16 +178,8 @@ static glong ask (EBookClient *client, const gchar *row, const gchar *text, cons
 		g_object_unref (contact);
 		return 1;
 	}
-	if (!strcmp (row, "page-50")) {
-		if (e_book_client_cursor_step_sync (cursor, E_BOOK_CURSOR_STEP_MOVE, E_BOOK_CURSOR_ORIGIN_BEGIN, atoi (sexp) + 1,
-			NULL, NULL, &error) < 0 ||
-		    e_book_client_cursor_step_sync (cursor, E_BOOK_CURSOR_STEP_FETCH, E_BOOK_CURSOR_ORIGIN_CURRENT, 50, &list,
-			NULL, &error) < 0)
-			die ("cursor", error);
-		hits = g_slist_length (list);
-		g_slist_free_full (list, g_object_unref);
-		return hits;
-	}
+	if (g_str_has_prefix (row, "page-"))
+		return page (row, atoi (sexp));
 	if (!strcmp (row, "ids")) {
 		if (!e_book_client_get_contacts_uids_sync (client, sexp, &list, NULL, &error))
 			die (sexp, error);
@@ -276,6 +193,9 @@ static glong ask (EBookClient *client, const gchar *row, const gchar *text, cons
 		failed = TRUE;
 		return 0;
 	}
+	if (!strcmp (row, "ids-rev"))
+		for (one = list; one; one = one->next)
+			e_contact_get_const (one->data, E_CONTACT_REV);
 	if (!strcmp (row, "fields-3"))
 		for (one = list; one; one = one->next) {
 			e_contact_get_const (one->data, E_CONTACT_FULL_NAME);
@@ -330,11 +250,12 @@ static void ask_all (ESourceRegistry *registry, ESource *source, gboolean direct
 	if (!e_book_client_get_cursor_sync (client, NULL, sorted_by, ways, 2, &cursor, NULL, &error))
 		die ("cursor", error);
 	lines = g_strsplit (text, "\n", -1);
-	/* Needles of a row need not follow each other; those of at most 20 hits cannot be asked for. */
+	/* Needles of a row need not follow each other. What is left out cannot be asked for: at most 20 hits; the letters of
+	 * a book, as the alphabet of a cursor says nothing of what is there. */
 	for (i = 0; lines[i] && *lines[i]; i++) {
 		gchar **needle = g_strsplit (lines[i], "\t", 4);
 
-		if (strchr (needle[0], '/'))
+		if (strchr (needle[0], '/') || !strcmp (needle[0], "letters"))
 			continue;
 		for (j = 0; j < names->len && strcmp (names->pdata[j], needle[0]); j++);
 		if (j == names->len) {
@@ -414,10 +335,92 @@ static gint64 book_size (ESource *source)
 	return size;
 }
 
+/* ---- saving with more and more indexes --------------------------------------- */
+
+/* The summary has the same fields in all steps. There is no index of substrings, which is the step that is missing. */
+static const struct { gint step; EContactField field; EBookIndexType type; } indexes[] = {
+	{ 1, E_CONTACT_FULL_NAME, E_BOOK_INDEX_PREFIX },
+	{ 2, E_CONTACT_EMAIL, E_BOOK_INDEX_PREFIX },
+	{ 3, E_CONTACT_TEL, E_BOOK_INDEX_PREFIX },
+	{ 3, E_CONTACT_TEL, E_BOOK_INDEX_PHONE },
+	{ 4, E_CONTACT_FILE_AS, E_BOOK_INDEX_PREFIX },
+	{ 4, E_CONTACT_GIVEN_NAME, E_BOOK_INDEX_PREFIX },
+	{ 4, E_CONTACT_FAMILY_NAME, E_BOOK_INDEX_PREFIX },
+	{ 4, E_CONTACT_NICKNAME, E_BOOK_INDEX_PREFIX },
+	{ 4, E_CONTACT_ORG, E_BOOK_INDEX_PREFIX },
+	{ 6, E_CONTACT_FULL_NAME, E_BOOK_INDEX_SUFFIX },
+	{ 6, E_CONTACT_GIVEN_NAME, E_BOOK_INDEX_SUFFIX },
+	{ 6, E_CONTACT_FAMILY_NAME, E_BOOK_INDEX_SUFFIX },
+	{ 6, E_CONTACT_NICKNAME, E_BOOK_INDEX_SUFFIX },
+	{ 6, E_CONTACT_EMAIL, E_BOOK_INDEX_SUFFIX },
+	{ 6, E_CONTACT_TEL, E_BOOK_INDEX_SUFFIX },
+	{ 7, E_CONTACT_FILE_AS, E_BOOK_INDEX_SORT_KEY },
+	{ 7, E_CONTACT_FULL_NAME, E_BOOK_INDEX_SORT_KEY },
+};
+static const gint steps[] = { 0, 1, 2, 3, 4, 6, 7 };
+
+static void choose (ESource *scratch, gconstpointer data)
+{
+	gint step = *(const gint *) data, n = 0;
+	guint i;
+	EContactField fields[G_N_ELEMENTS (indexes)];
+	EBookIndexType types[G_N_ELEMENTS (indexes)];
+	ESourceBackendSummarySetup *setup;
+
+	for (i = 0; i < G_N_ELEMENTS (indexes); i++)
+		if (indexes[i].step <= step) {
+			fields[n] = indexes[i].field;
+			types[n++] = indexes[i].type;
+		}
+	g_type_ensure (E_TYPE_SOURCE_BACKEND_SUMMARY_SETUP);
+	setup = e_source_get_extension (scratch, E_SOURCE_EXTENSION_BACKEND_SUMMARY_SETUP);
+	e_source_backend_summary_setup_set_summary_fields (setup, E_CONTACT_FULL_NAME, E_CONTACT_EMAIL, E_CONTACT_TEL,
+		E_CONTACT_FILE_AS, E_CONTACT_GIVEN_NAME, E_CONTACT_FAMILY_NAME, E_CONTACT_NICKNAME, E_CONTACT_ORG, 0);
+	if (n)
+		e_source_backend_summary_setup_set_indexed_fieldsv (setup, fields, types, n);
+}
+
+static void measure_indexes (ESourceRegistry *registry, gchar **argv)
+{
+	GPtrArray *cards = read_cards (argv[2]);
+	gint rounds = CLAMP (atoi (argv[3]), 1, MOST), round;
+	guint i;
+
+	contacts = cards->len;
+	for (i = 0; i < G_N_ELEMENTS (steps); i++) {
+		gint64 written = 0, spent = 0, size = 0;
+		gchar *row;
+
+		for (round = 0; round < rounds; round++) {
+			ESource *source = new_source (registry, choose, &steps[i]);
+			EBookClient *client = connect_to (registry, source, FALSE);
+
+			begin ();
+			written -= number (watched, "io", "\nwrite_bytes:");
+			times[round] = add_all (client, cards, atoi (argv[4]));
+			written += number (watched, "io", "\nwrite_bytes:");
+			spent += processor (watched) + processor (getpid ()) - spent_before;
+			size = book_size (source);
+			g_object_unref (client);
+		}
+		begin ();
+		spent_before -= spent;
+		row = g_strdup_printf ("index-%d", steps[i]);
+		figures (row, rounds, (gdouble) cards->len * rounds);
+		g_free (row);
+		row = g_strdup_printf ("index-%d-written", steps[i]);
+		bytes_figure (row, written / rounds);
+		g_free (row);
+		row = g_strdup_printf ("index-%d-store", steps[i]);
+		bytes_figure (row, size);
+		g_free (row);
+	}
+}
+
 static void measure_time (ESourceRegistry *registry, gchar **argv)
 {
 	GPtrArray *cards = read_cards (argv[2]);
-	ESource *source = new_source (registry);
+	ESource *source = new_source (registry, NULL, NULL);
 	EBookClient *client = connect_to (registry, source, FALSE);
 	gint64 written;
 
@@ -485,7 +488,7 @@ static void measure_memory (ESourceRegistry *registry, gchar **argv)
 static void fill (ESourceRegistry *registry, gchar **argv)
 {
 	GPtrArray *cards = read_cards (argv[2]);
-	ESource *source = new_source (registry);
+	ESource *source = new_source (registry, NULL, NULL);
 	EBookClient *client = connect_to (registry, source, FALSE);
 
 	add_all (client, cards, atoi (argv[3]));
@@ -503,11 +506,13 @@ int main (int argc, char **argv)
 		die ("registry", error);
 	if (argc == 7 && !strcmp (argv[1], "time"))
 		measure_time (registry, argv);
+	else if (argc == 5 && !strcmp (argv[1], "indexes"))
+		measure_indexes (registry, argv);
 	else if (argc == 4 && !strcmp (argv[1], "fill"))
 		fill (registry, argv);
 	else if (argc == 4 && !strcmp (argv[1], "memory"))
 		measure_memory (registry, argv);
 	else
-		die ("book_ask time CARDS DIR PICK SECONDS BATCH | fill CARDS BATCH | memory UID dbus|direct", NULL);
+		die ("book_ask time CARDS DIR PICK SECONDS BATCH | indexes CARDS ROUNDS BATCH | fill CARDS BATCH | memory UID dbus|direct", NULL);
 	return 0;
 }

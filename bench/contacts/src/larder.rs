@@ -3,11 +3,9 @@
 use crate::Outcome;
 use crate::clock::{counter, print, processor_time, row};
 use crate::needles::{Needle, cards};
-use larder_format::contact::Contact;
-use larder_format::field::field;
-use larder_query::{Find, Query, find};
-use larder_store::index::Place;
-use larder_store::{Operation, Options, Order, Reader, Store};
+use larder_query::{Cursor, Field, Find, Query, Sort, field, find};
+use larder_store::{Operation, Options, Reader, Store};
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Instant;
 
@@ -18,20 +16,19 @@ const INTO: &str = "contacts";
 /// Times every row of the needles.
 pub(crate) fn ask(store: &Path, needles: &[Needle], seconds: f64, n: &str) -> Outcome<()> {
     let reader = Reader::open(store)?;
-    let field = field("file_as").ok_or("no such field")?.id;
-    let collections = reader.collections()?.iter().map(|collection| collection.row).collect();
-    let order = Order { field, collections, backwards: false };
+    let cursor = RefCell::new(Cursor::new(Query::All, None, Sort::parse("file_as")?));
+    let of = |names: &[&str]| names.iter().filter_map(|name| field(name)).collect::<Vec<_>>();
+    let (revision, three) = (of(&["rev"]), of(&["full_name", "email", "phone"]));
     for group in needles.chunk_by_rows() {
         let name = group[0].row.as_str();
-        if name == "open/20" {
-            continue;
-        }
         row(WHO, n, name, seconds, &group, &mut |needle| match name {
             "open" => bytes(&Reader::open(store)?, needle),
-            "ids" => Ok(found(&reader, needle)?.len()),
-            "fields-3" => three_fields(&reader, needle),
-            "uid" => by_uid(&reader, &needle.text),
-            "page-50" => page(&reader, &order, needle),
+            "ids" => fields(&reader, needle, &[]),
+            "ids-rev" => fields(&reader, needle, &revision),
+            "fields-3" => fields(&reader, needle, &three),
+            "uid" => Ok(usize::from(reader.get(INTO, &needle.text)?.is_some())),
+            "letters" => Ok(cursor.borrow_mut().letters(&reader)?.len()),
+            "page-50" | "page-back" | "page-end" => page(&reader, &mut cursor.borrow_mut(), needle),
             _ => bytes(&reader, needle),
         })?;
     }
@@ -60,7 +57,7 @@ impl ByRows for [Needle] {
 fn found(reader: &Reader, needle: &Needle) -> Outcome<larder_query::Answer> {
     let query = Query::parse_sexp(&needle.sexp)?;
     let limit = (needle.limit > 0).then_some(needle.limit);
-    Ok(find(reader, &Find { query, collection: None, sort: None, from: None, limit })?)
+    Ok(find(reader, &Find { query, limit, ..Find::default() })?)
 }
 
 /// The hits, with their bytes.
@@ -73,14 +70,13 @@ fn bytes(reader: &Reader, needle: &Needle) -> Outcome<usize> {
     Ok(given)
 }
 
-fn three_fields(reader: &Reader, needle: &Needle) -> Outcome<usize> {
-    let fields: Vec<_> =
-        ["full_name", "email", "phone"].iter().filter_map(|name| field(name)).collect();
+/// The hits, with their UIDs and the first values of these fields.
+fn fields(reader: &Reader, needle: &Needle, fields: &[&Field]) -> Outcome<usize> {
     let (mut given, mut length) = (0, 0);
-    found(reader, needle)?.each(reader, &mut |_, bytes| {
-        let card = Contact::parse(bytes);
-        for field in &fields {
-            length += card.first(field).map_or(0, |value| value.len());
+    found(reader, needle)?.fields(reader, fields, &mut |item, part| {
+        length += item.uid.len();
+        for field in fields {
+            length += part.first(field).map_or(0, |value| value.len());
         }
         given += 1;
         true
@@ -88,24 +84,22 @@ fn three_fields(reader: &Reader, needle: &Needle) -> Outcome<usize> {
     Ok(if length > 0 { given } else { 0 })
 }
 
-fn by_uid(reader: &Reader, uid: &str) -> Outcome<usize> {
-    let mut given = 0;
-    for head in reader.by_uid(None, uid)? {
-        given += usize::from(reader.source(head.row)?.is_some());
+/// The page that begins with a name, or ends before it, or at the end; with its place in the book.
+fn page(reader: &Reader, cursor: &mut Cursor, needle: &Needle) -> Outcome<usize> {
+    let size = isize::try_from(needle.limit)?;
+    match needle.row.as_str() {
+        "page-end" => cursor.last(),
+        _ => cursor.move_to(reader, &needle.text),
     }
-    Ok(given)
-}
-
-/// The page that begins with a name.
-fn page(reader: &Reader, order: &Order, needle: &Needle) -> Outcome<usize> {
-    let after = Place { key: reader.deriver().sort_key(&needle.text), row: 0 };
-    let places = reader.places(order, Some(&after), needle.limit)?.ok_or("no order is kept")?;
+    let answer = cursor.step(reader, if needle.row == "page-50" { size } else { -size })?;
     let mut given = 0;
-    for place in &places {
-        given += usize::from(reader.source(place.row)?.is_some());
-    }
+    answer.each(reader, &mut |_, bytes| {
+        given += usize::from(!bytes.is_empty());
+        true
+    })?;
+    let (before, all) = cursor.position(reader)?;
     // Behind the last name there is nothing, which is an answer, too.
-    Ok(given.max(1))
+    Ok(if before <= all { given.max(1) } else { 0 })
 }
 
 /// Saves cards one by one, under UIDs of their own.
@@ -159,8 +153,7 @@ fn renamed(card: &[u8], place: usize) -> Outcome<Vec<u8>> {
 pub(crate) fn memory(store: &Path) -> Outcome<()> {
     let reader = Reader::open(store)?;
     let mut held = Vec::new();
-    let everything =
-        Find { query: Query::All, collection: None, sort: None, from: None, limit: None };
+    let everything = Find { query: Query::All, ..Find::default() };
     let answer = find(&reader, &everything)?;
     answer.each(&reader, &mut |_, bytes| {
         held.push(bytes.to_vec());

@@ -3,7 +3,8 @@
 use crate::Outcome;
 use larder_format::contact::Contact;
 use larder_format::field::field;
-use std::collections::HashSet;
+use larder_format::fold::fold;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 /// Needles for a row.
@@ -12,6 +13,12 @@ const NUMBER: usize = 200;
 const TOGETHER: usize = 100;
 /// The most hits of the rows that have a goal.
 const HITS: usize = 20;
+/// Contacts on a page of a sorted book.
+const PAGE: usize = 50;
+/// Beginnings have up to so many letters.
+const LETTERS: usize = 10;
+/// Of one row, all hits are asked for, and there are about so many.
+const MANY: usize = 320;
 /// Between the UIDs of one needle.
 pub(crate) const BETWEEN: char = '\u{1f}';
 
@@ -85,7 +92,9 @@ pub(crate) fn print(path: &Path) -> Outcome<()> {
     let everything = [
         ("all", "#t"),
         ("ids", "#t"),
+        ("ids-rev", "#t"),
         ("fields-3", "#t"),
+        ("letters", ""),
         ("all-eds", "(contains \"x-evolution-any-field\" \"\")"),
     ];
     for (row, sexp) in everything {
@@ -108,11 +117,17 @@ pub(crate) fn print(path: &Path) -> Outcome<()> {
         let text = several.join(&BETWEEN.to_string());
         Needle { row: "uids-100".into(), limit: 0, text, sexp: format!("(or{sexp})") }.print();
     }
-    for _ in 0..NUMBER {
-        let place = random.below(cards.len().saturating_sub(60));
-        let name = names[random.below(names.len())].clone();
-        // The place is for whoever counts places, the name for whoever looks it up.
-        Needle { row: "page-50".into(), limit: 50, text: name, sexp: place.to_string() }.print();
+    for row in ["page-50", "page-back", "page-end"] {
+        for _ in 0..NUMBER {
+            // The place is for whoever counts places, the name for whoever looks it up.
+            let place = random.below(cards.len().saturating_sub(PAGE)) + PAGE / 2;
+            let text = names[random.below(names.len())].clone();
+            Needle { row: row.into(), limit: PAGE, text, sexp: place.to_string() }.print();
+        }
+    }
+    for text in shared_beginnings(&cards) {
+        let sexp = format!("(beginswith \"full_name\" {})", quoted(&text));
+        Needle { row: "prefix-320".into(), limit: 0, text, sexp }.print();
     }
 
     let mut part =
@@ -127,7 +142,9 @@ pub(crate) fn print(path: &Path) -> Outcome<()> {
                 let sexp = format!("({test} {})", quoted(&text));
                 let needle = Needle { row: row.to_string(), limit: 0, text, sexp };
                 needle.print();
-                Needle { row: format!("{row}/{HITS}"), limit: HITS, ..needle }.print();
+                if row != "open" {
+                    Needle { row: format!("{row}/{HITS}"), limit: HITS, ..needle }.print();
+                }
                 left -= 1;
                 if left == 0 {
                     break;
@@ -138,7 +155,7 @@ pub(crate) fn print(path: &Path) -> Outcome<()> {
     part("exact", &names, "is \"full_name\"", &mut |_, name| Some(name.iter().collect()));
     let emails = values("email")?;
     part("exact-email", &emails, "is \"email\"", &mut |_, all| Some(all.iter().collect()));
-    for letters in 1..=10 {
+    for letters in 1..=LETTERS {
         let row = format!("prefix-{letters}");
         part(&row, &names, "beginswith \"full_name\"", &mut |_, name| {
             let text = name.get(..letters)?;
@@ -166,6 +183,39 @@ pub(crate) fn print(path: &Path) -> Outcome<()> {
         whole(text, end.min(text.len()), 7)
     });
     Ok(())
+}
+
+/// Beginnings that about [`MANY`] contacts have, where possible in their full name alone: Larder looks into the other
+/// names, too, and evolution-data-server does not.
+fn shared_beginnings(cards: &[Vec<u8>]) -> Vec<String> {
+    let mut known: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for card in cards {
+        let card = Contact::parse(card);
+        let beginnings = |name: &str| -> BTreeSet<String> {
+            let values = field(name).map(|field| card.values(field)).unwrap_or_default();
+            values.iter().flat_map(|value| beginnings(value)).collect()
+        };
+        let full = beginnings("full_name");
+        let others = ["given_name", "family_name", "nickname"].map(beginnings);
+        for text in others.iter().fold(full.clone(), |all, more| &all | more) {
+            let counts = known.entry(text).or_default();
+            counts.0 += 1;
+        }
+        for text in full {
+            known.entry(text).or_default().1 += 1;
+        }
+    }
+    let fits = |all: usize| (MANY * 4 / 5..=MANY * 6 / 5).contains(&all);
+    let mut known: Vec<_> = known.into_iter().filter(|(_, (all, _))| fits(*all)).collect();
+    known.sort_by_key(|(_, (all, full))| (all - full, all.abs_diff(MANY)));
+    known.into_iter().take(HITS).map(|(text, _)| text).collect()
+}
+
+/// The beginnings of a name, folded, of up to ten letters.
+fn beginnings(name: &str) -> Vec<String> {
+    let folded = fold(name);
+    let ends = folded.char_indices().take(LETTERS).filter(|(_, c)| c.is_alphanumeric());
+    ends.map(|(at, c)| folded[..at + c.len_utf8()].to_string()).collect()
 }
 
 /// The `length` characters before `end`, if there is no blank or mark among them.

@@ -19,11 +19,12 @@
 use larder_format::contact::Contact;
 use larder_format::field::{FIELDS, Field, Kind};
 use larder_format::fold::{digits, fold, words};
-use larder_store::{Deriver, IndexKind};
+use larder_store::{Deriver, IndexKind, can_keep};
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -221,8 +222,10 @@ struct Same {
 }
 
 /// What Larder's index says of a card, as rows: values from both ends, beginnings of words, ends of numbers, presence;
-/// the text for trigrams; sort keys.
+/// the text for trigrams; sort keys; and what is kept beside the row.
 struct Derived {
+    uid: String,
+    kept: String,
     values: Vec<(u16, String)>,
     text: String,
     sort: Vec<(u16, Vec<u8>)>,
@@ -235,9 +238,13 @@ const NUMBERS: u16 = 2000;
 impl Derived {
     fn of(card: &[u8], deriver: &Deriver) -> Derived {
         let (card, summary) = (Contact::parse(card), deriver.summary());
-        let (mut values, mut text) = (BTreeSet::new(), String::new());
+        let (mut values, mut text, mut kept) = (BTreeSet::new(), String::new(), String::new());
         for field in FIELDS.iter().filter(|field| field.indexed) {
             for value in card.values(field) {
+                if can_keep(field) {
+                    kept.push_str(&value);
+                    kept.push('\n');
+                }
                 let folded = fold(&value).into_owned();
                 values.insert((field.id, String::new()));
                 if summary.has(field, IndexKind::Suffix) {
@@ -266,8 +273,16 @@ impl Derived {
             (field.id, deriver.sort_key(&card.first(field).unwrap_or_default()))
         };
         let sort = summary.fields(IndexKind::Sort).map(key).collect();
-        Derived { values: values.into_iter().collect(), text, sort }
+        let uid = card.uid().unwrap_or_default();
+        Derived { uid, kept, values: values.into_iter().collect(), text, sort }
     }
+}
+
+/// Eight bytes of a hash of the UID, as Larder finds items by; `bench/contacts` makes them, too.
+fn handle(uid: &str) -> u64 {
+    let mut hash = DefaultHasher::new();
+    uid.hash(&mut hash);
+    hash.finish()
 }
 
 impl Keep for Same {
@@ -276,8 +291,8 @@ impl Keep for Same {
     const SCHEMA: &str = "
         CREATE TABLE IF NOT EXISTS item(id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, kind INTEGER NOT NULL,
           uid TEXT NOT NULL, recurrence TEXT NOT NULL, derived_uid INTEGER NOT NULL, handle BLOB NOT NULL,
-          seq INTEGER NOT NULL, ordinal INTEGER NOT NULL) STRICT;
-        CREATE UNIQUE INDEX IF NOT EXISTS item_handle ON item(handle);
+          seq INTEGER NOT NULL, ordinal INTEGER NOT NULL, kept TEXT) STRICT;
+        CREATE INDEX IF NOT EXISTS item_handle ON item(handle);
         CREATE UNIQUE INDEX IF NOT EXISTS item_seq ON item(seq, ordinal);
         CREATE TABLE IF NOT EXISTS source(item INTEGER PRIMARY KEY, bytes BLOB, blob BLOB) STRICT;
         CREATE TABLE IF NOT EXISTS batch(seq INTEGER PRIMARY KEY, operation INTEGER NOT NULL) STRICT;
@@ -298,15 +313,13 @@ impl Keep for Same {
 
     fn write(&self, conn: &Connection, seq: i64, first: i64, rows: Vec<Self::Row>) -> Outcome<()> {
         let mut item =
-            conn.prepare_cached("INSERT INTO item VALUES(?1, 1, 1, ?2, '', 0, ?3, ?4, ?5)")?;
+            conn.prepare_cached("INSERT INTO item VALUES(?1, 1, 1, ?2, '', 0, ?3, ?4, ?5, ?6)")?;
         let mut source = conn.prepare_cached("INSERT INTO source VALUES(?1, ?2, NULL)")?;
         let mut text = conn.prepare_cached("INSERT INTO idx_text(rowid, text) VALUES(?1, ?2)")?;
         let (mut values, mut sort) = (Vec::new(), Vec::new());
         for (id, (card, entry)) in (first..).zip(&rows) {
-            // As scattered as a hash and as long as the usual UID.
-            let handle = (id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let uid = format!("{handle:016x}-{id:019}");
-            item.execute((id, uid, handle.to_be_bytes(), seq, id - first))?;
+            let handle = handle(&entry.uid).to_be_bytes();
+            item.execute((id, &entry.uid, handle, seq, id - first, &entry.kept))?;
             source.execute((id, card))?;
             values.extend(entry.values.iter().map(|(field, value)| (*field, value.as_str(), id)));
             sort.extend(entry.sort.iter().map(|(field, key)| (*field, key.as_slice(), id)));

@@ -39,7 +39,8 @@ coverage:
 
 bench:
 	@scripts/prepare.sh build
-	@for script in bench/[TM][0-9]*.sh; do "$$script" || exit 1; done
+	@missed=; for script in bench/[TM][0-9]*.sh; do "$$script" || missed="$$missed $$script"; done; \
+	[ -z "$$missed" ] || { echo "a goal is missed, or something failed:$$missed"; exit 1; }
 
 man:
 	@$(CARGO) build --release --package larder

@@ -84,7 +84,7 @@ static ESource *new_source (ESourceRegistry *registry, Setup setup, gconstpointe
 		setup (scratch, data);
 	if (!e_source_registry_commit_source_sync (registry, scratch, NULL, &error))
 		die ("commit source", error);
-	for (i = 0; i < 2500 && !source; i++) {
+	for (i = 0; i < 15000 && !source; i++) {
 		while (g_main_context_iteration (NULL, FALSE));
 		source = e_source_registry_ref_source (registry, uid);
 		if (!source)
@@ -96,12 +96,20 @@ static ESource *new_source (ESourceRegistry *registry, Setup setup, gconstpointe
 	return source;
 }
 
+/* The service may hear of a new source later than we do. */
 static EBookClient *connect_to (ESourceRegistry *registry, ESource *source, gboolean direct)
 {
 	GError *error = NULL;
-	EClient *client = direct ? e_book_client_connect_direct_sync (registry, source, (guint32) -1, NULL, &error)
-	                         : e_book_client_connect_sync (source, (guint32) -1, NULL, &error);
+	EClient *client = NULL;
+	gint i;
 
+	for (i = 0; i < 500 && !client; i++) {
+		if (i)
+			g_usleep (20000);
+		g_clear_error (&error);
+		client = direct ? e_book_client_connect_direct_sync (registry, source, (guint32) -1, NULL, &error)
+		                : e_book_client_connect_sync (source, (guint32) -1, NULL, &error);
+	}
 	if (!client)
 		die ("connect", error);
 	return (EBookClient *) client;

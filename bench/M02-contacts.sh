@@ -7,16 +7,17 @@
 # has asked for all of them and holds them, less what it takes with an empty book: Larder's one process; for
 # evolution-data-server (up to 12,800) service and client together, through D-Bus and with its direct access.
 # Then peaks of anonymous memory, and the size of the store. Ends with 1 where a goal is missed: 16 MB for a
-# `larder find` (the most of 25), 64 MB for import and removal of all, 2.5 bytes of data.db for a byte of the cards. Charts go to
-# LARDER_BENCH_CHARTS, or nowhere. --quick: 800 contacts.
+# `larder find` (the most of 25), 64 MB for import and removal of all, 2.5 bytes of data.db for a byte of the cards. --quick: 800 contacts.
+# LARDER_BENCH_CHARTS=DIR gets charts, LARDER_BENCH_PAGE=FILE.md the tables, LARDER_BENCH_FIGURES=FILE bare figures.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 sizes="100 800 3200 12800 102400"
 [ "${1:-}" != --quick ] || sizes=800
 build
 workplace
-machine
 missed=0
 figures=$work/figures
+machine
+echo "# M02 $(machine)" >"$figures"
 
 limited() { # a command in 2 GiB of address space
 	(ulimit -v 2097152 && exec "$@")
@@ -37,16 +38,18 @@ compare() { # WHO N EMPTY FULL: a line of the table, and figures
 	echo "$line"
 }
 
-peak() { # NAME GOAL-MB REPEAT COMMAND...: the most that any of so many runs took; output is thrown away
-	local name=$1 goal=$2 repeat=$3 anonymous verdict=ok
-	shift 3
+peak() { # ROW NAME GOAL-MB REPEAT COMMAND...: the most that any of so many runs took; output is thrown away
+	local row=$1 name=$2 goal=$3 repeat=$4 anonymous megabytes verdict=ok
+	shift 4
 	limited "$larder" --format json measure run --repeat "$repeat" -- "$@" >"$work/out"
 	anonymous=$(sed -n 's/.*"anonymous_bytes":{[^}]*"max":\([0-9]*\)}.*/\1/p' "$work/out")
 	if ! awk -v a="$anonymous" -v g="$goal" 'BEGIN { exit !(a > 0 && a <= g * 1e6) }'; then
 		verdict=MISSED
 		missed=1
 	fi
-	printf '%10s %-44s %8s %8s  %s\n' "$n" "$name" "$(awk -v a="$anonymous" 'BEGIN { printf "%.1f", a / 1e6 }')" "$goal" $verdict
+	megabytes=$(awk -v a="$anonymous" 'BEGIN { printf "%.1f", a / 1e6 }')
+	printf '%10s %-44s %8s %8s  %s\n' "$n" "$name" "$megabytes" "$goal" $verdict
+	echo "larder $n peak-$row 1 $megabytes $goal 0 0" >>"$figures"
 }
 
 ask_eds() { # CARDS dbus|direct FILE: what is printed of a book that another process has filled goes to FILE
@@ -78,26 +81,25 @@ printf '\n%10s %-44s %8s %8s\n' contacts "the peak of anonymous memory of" MB go
 for n in $sizes; do
 	[ "$n" -ge 800 ] || continue
 	rm -rf "$LARDER_DIR"
-	peak "larder import" 64 1 "$larder" --quiet import "$work/cards-$n.vcf"
+	peak import "larder import" 64 1 "$larder" --quiet import "$work/cards-$n.vcf"
 	store=$(stat -c %s "$LARDER_DIR/data.db")
 	source=$(stat -c %s "$work/cards-$n.vcf")
-	peak "larder find, one name" 16 25 "$larder" find 'full_name:=zofia lewandowska'
-	peak "larder find, two letters" 16 25 "$larder" find an
-	peak "larder find, any field" 16 25 "$larder" find any:department
-	peak "larder find --count" 16 25 "$larder" find --count
-	peak "larder find, all, sorted" 16 3 "$larder" find
-	peak "larder remove, all" 64 1 "$larder" --quiet remove --query 'has:uid or -has:uid'
-	peak "larder undo, all" 64 1 "$larder" --quiet undo
+	peak find-name "larder find, one name" 16 25 "$larder" find 'full_name:=zofia lewandowska'
+	peak find-word "larder find, two letters" 16 25 "$larder" find an
+	peak find-any "larder find, any field" 16 25 "$larder" find any:department
+	peak find-count "larder find --count" 16 25 "$larder" find --count
+	peak find-all "larder find, all, sorted" 16 3 "$larder" find
+	peak remove "larder remove, all" 64 1 "$larder" --quiet remove --query 'has:uid or -has:uid'
+	peak undo "larder undo, all" 64 1 "$larder" --quiet undo
 	verdict=ok
 	if [ $((store * 10)) -gt $((source * 25)) ]; then
 		verdict=MISSED
 		missed=1
 	fi
-	printf '%10s %-44s %8s %8s  %s\n' "$n" "data.db, for a byte of the cards" "$(awk -v a="$store" -v b="$source" 'BEGIN { printf "%.2f", a / b }')" 2.5 $verdict
+	share=$(awk -v a="$store" -v b="$source" 'BEGIN { printf "%.2f", a / b }')
+	printf '%10s %-44s %8s %8s  %s\n' "$n" "data.db, for a byte of the cards" "$share" 2.5 $verdict
+	echo "larder $n store-share 1 $share 2.5 0 0" >>"$figures"
 done
-if [ -n "${LARDER_BENCH_CHARTS:-}" ]; then
-	"$contacts" chart "$figures" "$LARDER_BENCH_CHARTS"
-	echo "charts: $LARDER_BENCH_CHARTS"
-fi
+show "$figures"
 [ $missed = 0 ] && echo "all goals are met" || echo "GOALS ARE MISSED"
 exit $missed

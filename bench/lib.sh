@@ -25,8 +25,16 @@ workplace() { # an empty directory in $work, on the disk of LARDER_BENCH_DIR, el
 }
 
 machine() { # what the figures were made on
-	echo "$(date -u +%Y-%m-%d), $(uname -sr), $(nproc) processors, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), load $(cut -d' ' -f1 /proc/loadavg)"
-	"$larder" --version
+	echo "$(date -u +%Y-%m-%d), $(uname -sr), $(nproc) processors, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), load $(cut -d' ' -f1 /proc/loadavg), $("$larder" --version)"
+}
+
+show() { # FIGURES: as charts into LARDER_BENCH_CHARTS, as tables into the page LARDER_BENCH_PAGE, bare into LARDER_BENCH_FIGURES
+	if [ -n "${LARDER_BENCH_CHARTS:-}" ]; then
+		"$contacts" chart "$1" "$LARDER_BENCH_CHARTS"
+		echo "charts: $LARDER_BENCH_CHARTS/index.html"
+	fi
+	[ -z "${LARDER_BENCH_PAGE:-}" ] || "$contacts" page "$1" "$LARDER_BENCH_PAGE"
+	[ -z "${LARDER_BENCH_FIGURES:-}" ] || cp "$1" "$LARDER_BENCH_FIGURES"
 }
 
 book() { # N: the path of a book with N generated contacts, seed 1

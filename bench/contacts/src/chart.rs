@@ -1,133 +1,131 @@
-//! Charts: a figure against the number of contacts, both logarithmic, a line for each of those compared.
+//! Charts: a figure against the number of contacts, both logarithmic, with a line for each of those compared; what more
+//! indexes cost; and one page with all of them.
 
 use crate::Outcome;
-use crate::table::{Figures, ROWS, is_shared, short};
-use std::fmt::Write as _;
+use crate::ladder;
+use crate::svg::{Chart, Line, draw};
+use crate::table::{Figure, Figures, ROWS, bytes_of, grouped, nanoseconds};
 use std::path::Path;
 
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 400.0;
-/// Room at the left, right, top and bottom.
-const ROOM: [f64; 4] = [80.0, 120.0, 40.0, 50.0];
-const COLOURS: [(&str, &str); 4] =
-    [("larder", "#1b6ca8"), ("eds", "#c0392b"), ("eds-direct", "#e08e0b"), ("floor", "#777777")];
+/// Who is compared, and what is said of them where they are asked, and where their memory is counted.
+const COMPARED: [(&str, &str, &str); 4] = [
+    ("larder", "Larder", "Larder"),
+    ("eds", "EDS, through D-Bus", "EDS: service + client"),
+    ("eds-direct", "EDS, direct access", "EDS direct: both"),
+    ("floor", "floor: bare SQLite", ""),
+];
+const MEMORY: [(&str, &str); 4] = [
+    ("rss", "Memory: RSS"),
+    ("pss", "Memory: PSS"),
+    ("vms", "Memory: VMS"),
+    ("anonymous", "Memory: anonymous"),
+];
+const BYTES: [(&str, &str); 3] = [
+    ("bytes-store", "Size of the store"),
+    ("written-batch", "Written, saved in batches"),
+    ("written-one", "Written, saved singly"),
+];
 
-/// A line of a chart.
-struct Line {
-    who: &'static str,
-    colour: &'static str,
-    /// Number of contacts, and the value.
-    points: Vec<(f64, f64)>,
-}
+/// A page of charts.
+const HEAD: &str = "<!doctype html><meta charset=\"utf-8\"><title>Contacts</title><style>:root{color-scheme:light dark}\
+    body{font-family:sans-serif;margin:1em;background:#fff;color:#222}svg{margin:2px;width:600px;max-width:100%;height:auto}\
+    @media(prefers-color-scheme:dark){body{background:#16181c;color:#e8e8e8}}</style>\n";
 
-/// Writes a file for each row, and for each of the rows of memory.
+/// Writes a file for each chart, and `index.html` with all of them, those that another script has left there too.
 pub(crate) fn write(figures: &Figures, dir: &Path) -> Outcome<()> {
     std::fs::create_dir_all(dir)?;
-    let mut rows: Vec<(String, String, f64)> = Vec::new();
-    for &(row, name, _) in ROWS {
-        let name = format!("{name}, µs of wall time");
-        rows.push((row.to_string(), name, 1e3));
-    }
-    for kind in ["rss", "pss", "vms", "anonymous"] {
-        let name = format!("memory per contact ({kind}), bytes, without those of the empty book");
-        rows.push((format!("memory-{kind}"), name, 1.0));
-    }
-    for (row, name, unit) in rows {
-        let mut lines = Vec::new();
-        for (who, colour) in COLOURS {
-            let mut points: Vec<(f64, f64)> = figures
-                .iter()
-                .filter(|((by, _, of), figure)| by == who && *of == row && figure.median > 0.0)
-                .map(|((_, n, _), figure)| {
-                    let share = if is_shared(&row) { figure.hits.max(1.0) } else { 1.0 };
-                    (*n as f64, figure.median / unit / share)
-                })
-                .collect();
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            if !points.is_empty() {
-                lines.push(Line { who, colour, points });
-            }
+    let mut page = HEAD.to_string();
+    let mut add = |name: &str, chart: &Chart<'_>| -> Outcome<()> {
+        let file = dir.join(format!("{name}.svg"));
+        if !chart.lines.is_empty() {
+            std::fs::write(&file, draw(chart)?)?;
         }
-        if !lines.is_empty() {
-            let file = format!("{}.svg", row.replace('/', "-of-at-most-"));
-            std::fs::write(dir.join(file), svg(&name, &lines)?)?;
+        if file.exists() {
+            page.push_str(&std::fs::read_to_string(file)?);
         }
+        Ok(())
+    };
+    for &(row, name, _) in ROWS.iter().filter(|(row, ..)| !row.contains('/')) {
+        times(figures, row, name, &mut add)?;
     }
-    Ok(())
+    for (row, name) in BYTES {
+        let lines = lines(figures, row, |n, figure| {
+            figure.median / if row == "written-one" { 1.0 } else { n }
+        });
+        by_number(row, name, "per contact", bytes_of, &lines, &mut add)?;
+    }
+    for (kind, name) in MEMORY {
+        let row = format!("memory-{kind}");
+        let mut lines = lines(figures, &row, |_, figure| figure.median);
+        for line in &mut lines {
+            line.name = COMPARED[line.style].2;
+        }
+        let about = "per contact, of who holds all of them, without what an empty book takes";
+        by_number(&row, name, about, bytes_of, &lines, &mut add)?;
+    }
+    for (row, name) in [("wall", "wall time"), ("cpu", "processor time")] {
+        ladder::chart(figures, row, &format!("Saving, by what is indexed: {name}"), &mut add)?;
+    }
+    Ok(std::fs::write(dir.join("index.html"), page)?)
 }
 
-/// An axis: from a power of ten to another, onto a span of the picture.
-struct Axis {
-    low: f64,
-    high: f64,
-    from: f64,
-    to: f64,
+/// What takes a chart with its name.
+pub(crate) type Add<'a> = dyn FnMut(&str, &Chart<'_>) -> Outcome<()> + 'a;
+
+/// A row of the table; with a line for at most 20 hits where that was asked, too.
+fn times(figures: &Figures, row: &str, name: &str, add: &mut Add<'_>) -> Outcome<()> {
+    let each = match row {
+        "save-batch" | "delete-all" | "all" | "all-eds" | "ids" | "ids-rev" | "fields-3"
+        | "uids-100" => "contact",
+        "save-one" => "contact, one at a time",
+        "page-50" | "page-back" | "page-end" => "page",
+        "process-find" => "process",
+        _ => "question",
+    };
+    let share = |_, figure: &Figure| {
+        figure.median / if each == "contact" { figure.hits.max(1.0) } else { 1.0 }
+    };
+    let mut drawn = lines(figures, row, share);
+    let limited = lines(figures, &format!("{row}/20"), share);
+    if let Some(own) = limited.into_iter().find(|line| line.style == 0) {
+        drawn.push(Line { name: "Larder, 20 hits at most", style: 4, ..own });
+    }
+    let about = format!("median of wall time per {each}");
+    by_number(row, name, &about, nanoseconds, &drawn, add)
 }
 
-impl Axis {
-    fn over(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Axis {
-        let low = values.clone().fold(f64::INFINITY, f64::min).log10().floor();
-        let high = values.fold(0.0, f64::max).log10().ceil().max(low + 1.0);
-        Axis { low, high, from, to }
-    }
-
-    fn place(&self, value: f64) -> f64 {
-        let share = (value.log10() - self.low) / (self.high - self.low);
-        self.from + share * (self.to - self.from)
-    }
-
-    fn powers(&self) -> impl Iterator<Item = f64> + use<> {
-        (self.low as i32..=self.high as i32).map(|power| 10f64.powi(power))
-    }
+fn lines(figures: &Figures, row: &str, value: impl Fn(f64, &Figure) -> f64) -> Vec<Line> {
+    let line = |(style, (who, name, _)): (usize, (&str, &'static str, _))| {
+        let mut points: Vec<(f64, f64)> = figures
+            .iter()
+            .filter(|((by, _, of), figure)| by == who && of == row && figure.median > 0.0)
+            .map(|((_, n, _), figure)| (*n as f64, value(*n as f64, figure)))
+            .collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Line { name, style, points }
+    };
+    let lines = COMPARED.into_iter().enumerate().map(line);
+    lines.filter(|line| !line.points.is_empty()).collect()
 }
 
-fn svg(title: &str, lines: &[Line]) -> Result<String, std::fmt::Error> {
-    let [left, right, top, bottom] = ROOM;
-    let points = || lines.iter().flat_map(|line| line.points.iter());
-    let x = Axis::over(points().map(|point| point.0), left, WIDTH - right);
-    let y = Axis::over(points().map(|point| point.1), HEIGHT - bottom, top);
-    let mut out = String::new();
-    writeln!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"{left}\" y=\"22\" font-size=\"14\">{title}</text>"
-    )?;
-    for value in y.powers() {
-        let (at, end, before) = (y.place(value), WIDTH - right, left - 8.0);
-        writeln!(
-            out,
-            "<path d=\"M{left} {at:.1}H{end}\" stroke=\"#dddddd\"/>\n\
-             <text x=\"{before}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            at + 4.0,
-            short(value)
-        )?;
+fn by_number(
+    file: &str,
+    title: &str,
+    about: &str,
+    write: fn(f64) -> String,
+    lines: &[Line],
+    add: &mut Add<'_>,
+) -> Outcome<()> {
+    let mut places: Vec<u64> =
+        lines.iter().flat_map(|line| line.points.iter().map(|point| point.0 as u64)).collect();
+    places.sort_unstable();
+    places.dedup();
+    let places = places.into_iter().map(|n| (n as f64, grouped(n))).collect();
+    let mut upper = title.to_string();
+    if let Some(first) = upper.get_mut(..1) {
+        first.make_ascii_uppercase();
     }
-    for value in x.powers() {
-        let (at, end, below) = (x.place(value), HEIGHT - bottom, HEIGHT - bottom + 18.0);
-        writeln!(
-            out,
-            "<path d=\"M{at:.1} {top}V{end}\" stroke=\"#dddddd\"/>\n\
-             <text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"middle\">{value}</text>"
-        )?;
-    }
-    let (middle, below) = ((left + WIDTH - right) / 2.0, HEIGHT - 12.0);
-    writeln!(out, "<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">contacts</text>")?;
-    for (place, Line { who, colour, points }) in lines.iter().enumerate() {
-        let mut path = String::new();
-        for (number, (n, value)) in points.iter().enumerate() {
-            let (step, at, height) =
-                (if number == 0 { 'M' } else { 'L' }, x.place(*n), y.place(*value));
-            write!(path, "{step}{at:.1} {height:.1}")?;
-            writeln!(out, "<circle cx=\"{at:.1}\" cy=\"{height:.1}\" r=\"3\" fill=\"{colour}\"/>")?;
-        }
-        let (at, height) = (WIDTH - right + 12.0, top + 18.0 * (place as f64 + 1.0));
-        writeln!(
-            out,
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\n\
-             <text x=\"{at}\" y=\"{height}\" fill=\"{colour}\">{who}</text>"
-        )?;
-    }
-    writeln!(out, "</svg>")?;
-    Ok(out)
+    let along = "contacts in the book";
+    let chart = Chart { title: &upper, about, along, places, logarithmic: true, write, lines };
+    add(file, &chart)
 }

@@ -6,11 +6,15 @@
 //! * `single STORE CARDS NUMBER N`: saves so many cards, each as an operation of its own.
 //! * `floor FILE NEEDLES SECONDS N`: the same questions by bare SQL to the rows that `larder-floor same` wrote.
 //! * `memory STORE`: what a process takes that has the store open, has asked it and holds all its cards.
+//! * `summaries`: which indexes are tried, from none to the default, as `larder collections create` reads them.
 //! * `table FIGURES N`: the figures of one size beside each other; ends with 1 where a goal is missed.
-//! * `chart FIGURES DIR`: the figures of all sizes, as SVG.
+//! * `indexes FIGURES`: what saving takes with more and more indexes.
+//! * `chart FIGURES DIR`: the figures of all sizes, as SVG, and as one page of HTML.
+//! * `page FIGURES FILE`: puts tables of the figures into a page of Markdown, where it has marks for them.
 //!
 //! Figures are lines: who, how many contacts, row, repetitions, median and 99th percentile of the wall time,
 //! mean processor time (nanoseconds), mean number of hits. Rows of bytes have them in the place of the median.
+//! Lines that begin with `#` say on what machine a script was run, after its name.
 //! It is no part of Larder.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
@@ -18,8 +22,11 @@
 mod chart;
 mod clock;
 mod floor;
+mod ladder;
 mod larder;
 mod needles;
+mod page;
+mod svg;
 mod table;
 
 use std::error::Error;
@@ -47,8 +54,16 @@ fn main() -> Outcome<ExitCode> {
             let met = table::print(&table::read(figures)?, n.parse()?);
             return Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        ["summaries"] => ladder::print_summaries()?,
+        ["indexes", figures] => ladder::print(&table::read(figures)?),
+        ["page", figures, file] => page::write(figures, Path::new(file))?,
         ["chart", figures, dir] => chart::write(&table::read(figures)?, Path::new(dir))?,
-        _ => return Err("needles, larder, single, floor, memory, table or chart".into()),
+        _ => {
+            return Err(
+                "needles, larder, single, floor, memory, summaries, table, indexes, chart or page"
+                    .into(),
+            );
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,210 @@
+//! Drawing: lines over a logarithmic or a plain axis, as SVG.
+//!
+//! It knows nothing of contacts. Each of those compared has its colour, its mark and its dashes, so that nobody has to
+//! tell colours apart; and the picture brings its own ground, which follows the reader's choice of light or dark.
+
+use std::fmt::{Error, Write as _};
+
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 400.0;
+/// Room at the left, right, top and bottom.
+const ROOM: [f64; 4] = [76.0, 196.0, 58.0, 52.0];
+
+/// Classes `c0` to `c4` are those compared, in their order: blue, vermilion, green, grey, purple.
+const STYLE: &str = "<style>\
+    .ground{fill:#fff}.grid{stroke:#ddd}text{fill:#222}.faint{fill:#555}\
+    .c0{--c:#0072b2}.c1{--c:#d55e00}.c2{--c:#00805c}.c3{--c:#666}.c4{--c:#9a4f86}\
+    .line{stroke:var(--c);fill:none;stroke-width:2}.mark{fill:var(--c)}\
+    @media(prefers-color-scheme:dark){.ground{fill:#16181c}.grid{stroke:#383c44}text{fill:#e8e8e8}.faint{fill:#aaa}\
+    .c0{--c:#56b4e9}.c1{--c:#ff9040}.c2{--c:#3fd0a0}.c3{--c:#a8a8a8}.c4{--c:#e09acb}}\
+    </style>";
+const DASHES: [&str; 5] = ["none", "none", "8 3", "2 4", "5 2 1 2"];
+
+/// A line of a chart.
+pub(crate) struct Line {
+    pub(crate) name: &'static str,
+    /// Which colour, mark and dashes.
+    pub(crate) style: usize,
+    /// Where, and the value.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// A chart: what it shows, and how numbers are written.
+pub(crate) struct Chart<'a> {
+    pub(crate) title: &'a str,
+    /// What its values are.
+    pub(crate) about: &'a str,
+    /// What is along the lower edge: its name, and a mark and its name for each place.
+    pub(crate) along: &'a str,
+    pub(crate) places: Vec<(f64, String)>,
+    /// Both axes are logarithmic, or neither.
+    pub(crate) logarithmic: bool,
+    pub(crate) write: fn(f64) -> String,
+    pub(crate) lines: &'a [Line],
+}
+
+/// From a span of values onto a span of the picture.
+struct Axis {
+    logarithmic: bool,
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Axis {
+    fn scale(&self, value: f64) -> f64 {
+        if self.logarithmic { value.log10() } else { value }
+    }
+
+    fn place(&self, value: f64) -> f64 {
+        let (low, high) = (self.scale(self.low), self.scale(self.high));
+        let share = (self.scale(value) - low) / (high - low).max(1e-9);
+        self.from + share * (self.to - self.from)
+    }
+}
+
+/// 1, 2 and 5 times powers of ten, from the last one before the least value to the first one behind the greatest.
+fn steps(least: f64, greatest: f64) -> Vec<f64> {
+    let first = least.log10().floor() as i32;
+    let all: Vec<f64> = (first..first + 20)
+        .flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)))
+        .collect();
+    let before = all.iter().rposition(|step| *step <= least * 1.001).unwrap_or(0);
+    let behind = all.iter().position(|step| *step >= greatest * 0.999).unwrap_or(all.len() - 1);
+    all[before..=behind.max(before + 1)].to_vec()
+}
+
+/// The values that are written beside the picture.
+fn marks(least: f64, greatest: f64, logarithmic: bool) -> Vec<f64> {
+    if !logarithmic {
+        let step = steps(greatest / 6.0, greatest / 6.0)[1];
+        return (0..=(greatest / step).ceil() as u32)
+            .map(|times| f64::from(times) * step)
+            .collect();
+    }
+    let marks = steps(least, greatest);
+    if marks.len() <= 9 {
+        return marks;
+    }
+    // Over that many, powers of ten alone.
+    let [first, last] = [least.log10().floor() as i32, greatest.log10().ceil() as i32];
+    (first..=last).map(|power| 10f64.powi(power)).collect()
+}
+
+/// Draws it.
+pub(crate) fn draw(chart: &Chart<'_>) -> Result<String, Error> {
+    let [left, right, top, bottom] = ROOM;
+    let values = || chart.lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
+    let greatest = values().fold(f64::MIN_POSITIVE, f64::max);
+    let marks = marks(values().fold(greatest, f64::min), greatest, chart.logarithmic);
+    let places: Vec<f64> = chart.places.iter().map(|place| place.0).collect();
+    let over = |marks: &[f64], from, to| Axis {
+        logarithmic: chart.logarithmic,
+        low: marks.iter().copied().fold(f64::INFINITY, f64::min),
+        high: marks.iter().copied().fold(0.0, f64::max),
+        from,
+        to,
+    };
+    let x = over(&places, left + 12.0, WIDTH - right - 12.0);
+    let y = over(&marks, HEIGHT - bottom, top);
+    let mut out = String::new();
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
+         font-family=\"sans-serif\" font-size=\"12\">{STYLE}\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n\
+         <text x=\"16\" y=\"22\" font-size=\"15\">{}</text>\n<text class=\"faint\" x=\"16\" y=\"40\">{}</text>",
+        escaped(chart.title),
+        escaped(chart.about)
+    )?;
+    draw_grid(&mut out, chart, &marks, &x, &y)?;
+    for (number, line) in chart.lines.iter().enumerate() {
+        draw_line(&mut out, line, number, &x, &y)?;
+    }
+    writeln!(out, "</svg>")?;
+    Ok(out)
+}
+
+fn draw_grid(
+    out: &mut String,
+    chart: &Chart<'_>,
+    marks: &[f64],
+    x: &Axis,
+    y: &Axis,
+) -> Result<(), Error> {
+    let [left, right, top, bottom] = ROOM;
+    let (end, floor) = (WIDTH - right, HEIGHT - bottom);
+    for value in marks {
+        let at = y.place(*value);
+        writeln!(
+            out,
+            "<path class=\"grid\" d=\"M{left} {at:.1}H{end}\"/>\n\
+             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            left - 8.0,
+            at + 4.0,
+            (chart.write)(*value)
+        )?;
+    }
+    for (value, name) in &chart.places {
+        let at = x.place(*value);
+        writeln!(
+            out,
+            "<path class=\"grid\" d=\"M{at:.1} {top}V{floor}\"/>\n\
+             <text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            floor + 18.0,
+            escaped(name)
+        )?;
+    }
+    writeln!(
+        out,
+        "<text class=\"faint\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+        f64::midpoint(left, end),
+        HEIGHT - 12.0,
+        escaped(chart.along)
+    )
+}
+
+/// The line, and its entry at the right.
+fn draw_line(
+    out: &mut String,
+    line: &Line,
+    number: usize,
+    x: &Axis,
+    y: &Axis,
+) -> Result<(), Error> {
+    let dashes = DASHES[line.style % DASHES.len()];
+    let (at, height) = (WIDTH - ROOM[1] + 14.0, ROOM[2] + 10.0 + 22.0 * number as f64);
+    let mut path = String::new();
+    writeln!(out, "<g class=\"c{}\">", line.style)?;
+    for (number, (place, value)) in line.points.iter().enumerate() {
+        let (across, down) = (x.place(*place), y.place(*value));
+        write!(path, "{}{across:.1} {down:.1}", if number == 0 { 'M' } else { 'L' })?;
+        writeln!(out, "<path class=\"mark\" d=\"{}\"/>", mark(line.style, across, down))?;
+    }
+    let end = at + 30.0;
+    writeln!(
+        out,
+        "<path class=\"line\" stroke-dasharray=\"{dashes}\" d=\"{path}\"/>\n\
+         <path class=\"line\" stroke-dasharray=\"{dashes}\" d=\"M{at} {height}H{end}\"/>\n\
+         <path class=\"mark\" d=\"{}\"/>\n<text x=\"{}\" y=\"{}\">{}</text>\n</g>",
+        mark(line.style, at + 15.0, height),
+        at + 38.0,
+        height + 4.0,
+        escaped(line.name)
+    )
+}
+
+/// A circle, a square, a triangle, a diamond, a triangle on its head.
+fn mark(style: usize, x: f64, y: f64) -> String {
+    match style {
+        0 => format!("M{:.1} {y:.1}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", x - 4.0),
+        1 => format!("M{:.1} {:.1}h8v8h-8z", x - 4.0, y - 4.0),
+        2 => format!("M{x:.1} {:.1}l5 9h-10z", y - 6.0),
+        3 => format!("M{x:.1} {:.1}l5 5l-5 5l-5 -5z", y - 5.0),
+        _ => format!("M{x:.1} {:.1}l5 -9h-10z", y + 6.0),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}

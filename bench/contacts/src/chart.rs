@@ -59,7 +59,10 @@ pub(crate) fn write(figures: &Figures, dir: &Path) -> Outcome<()> {
         let mut lines = lines(figures, &row, |_, figure| figure.median);
         for line in &mut lines {
             line.name = COMPARED[line.style].2;
+            // Nobody holds a card in less: that is memory which was there before, and chance.
+            line.points.retain(|point| point.1 >= 100.0);
         }
+        lines.retain(|line| !line.points.is_empty());
         let about = "per contact, of who holds all of them, without what an empty book takes";
         by_number(&row, name, about, bytes_of, &lines, &mut add)?;
     }

@@ -4,7 +4,7 @@
 use crate::Outcome;
 use crate::ladder;
 use crate::table::{
-    Figure, Figures, LARGE, ROWS, USUAL, brief, goal, grouped, is_shared, nanoseconds, read,
+    self, Figure, Figures, LARGE, ROWS, USUAL, brief, grouped, is_shared, nanoseconds, read, spent,
 };
 use std::path::Path;
 
@@ -26,6 +26,9 @@ const PEAKS: [(&str, &str); 9] = [
     ("peak-undo", "`larder undo`, all"),
     ("store-share", "`data.db`, bytes for a byte of the cards"),
 ];
+
+/// Much the same as their neighbours: the page is to be one page.
+const NOT_SHOWN: [&str; 5] = ["prefix-4", "prefix-6", "prefix-7", "prefix-8", "prefix-9"];
 
 /// Puts the tables into the page.
 pub(crate) fn write(figures: &str, page: &Path) -> Outcome<()> {
@@ -102,15 +105,23 @@ fn times(figures: &Figures, limited: bool) -> Option<String> {
         head.push("goal".into());
     }
     let mut table = Table::new(&head);
-    for &(row, name, wanted) in ROWS.iter().filter(|(row, ..)| row.ends_with("/20") == limited) {
+    let shown = |row: &str| {
+        row.ends_with("/20") == limited && !NOT_SHOWN.iter().any(|skip| row.starts_with(skip))
+    };
+    for &(row, name, wanted) in ROWS.iter().filter(|(row, ..)| shown(row)) {
         let Some(own) = figure(figures, "larder", n, row) else { continue };
         let share = |it: &Figure| if is_shared(row) { it.hits.max(1.0) } else { 1.0 };
         let median = |it: &Figure| it.median / share(it);
-        let goal = |n: u64| match goal(row, wanted, n) {
+        let goal = |n: u64| match table::goal(row, wanted, n) {
             0.0 => String::new(),
             goal => nanoseconds(goal * 1e3),
         };
-        let mut cells = vec![name.to_string(), goal(n), nanoseconds(median(own))];
+        let cell = |n: u64, it: &Figure| {
+            let wanted = table::goal(row, wanted, n) * 1e3;
+            let late = wanted > 0.0 && spent(row, it) / share(it) > wanted;
+            if late { format!("**{}**", nanoseconds(median(it))) } else { nanoseconds(median(it)) }
+        };
+        let mut cells = vec![name.to_string(), goal(n), cell(n, own)];
         cells.extend([nanoseconds(own.p99 / share(own)), nanoseconds(own.cpu / share(own))]);
         cells.push(brief(own.hits));
         for (who, _) in others {
@@ -120,7 +131,7 @@ fn times(figures: &Figures, limited: bool) -> Option<String> {
         }
         if large {
             let there = figure(figures, "larder", LARGE, row);
-            cells.push(there.map_or("-".into(), |it| nanoseconds(median(it))));
+            cells.push(there.map_or("-".into(), |it| cell(LARGE, it)));
             cells.push(goal(LARGE));
         }
         table.add(&cells);
@@ -133,7 +144,7 @@ fn bytes(figures: &Figures) -> Option<String> {
     usual(figures, "bytes-store")?;
     let head = ["contacts", "", "Larder", "EDS", "floor"].map(String::from);
     let mut table = Table::new(&head);
-    for n in sizes(figures, "bytes-store") {
+    for n in sizes(figures, "bytes-store", false) {
         let Some(source) = figure(figures, "source", n, "bytes-source") else { continue };
         for (row, name, unit) in [
             ("bytes-store", "store, for a byte of the cards", source.median),
@@ -153,9 +164,11 @@ fn bytes(figures: &Figures) -> Option<String> {
     Some(table.0)
 }
 
-fn sizes(figures: &Figures, row: &str) -> Vec<u64> {
+/// The sizes at which a row was measured; without the small ones, if there are others.
+fn sizes(figures: &Figures, row: &str, all: bool) -> Vec<u64> {
+    let least = if all { 0 } else { usual(figures, row).unwrap_or_default() };
     let measured = figures.keys().filter(|(who, _, of)| who == "larder" && of == row);
-    let mut sizes: Vec<u64> = measured.map(|(_, n, _)| *n).collect();
+    let mut sizes: Vec<u64> = measured.map(|(_, n, _)| *n).filter(|n| *n >= least).collect();
     sizes.sort_unstable();
     sizes
 }
@@ -165,7 +178,7 @@ fn memory(figures: &Figures) -> Option<String> {
     usual(figures, "memory-rss")?;
     let head = ["contacts", "", "RSS", "PSS", "VMS", "anonymous"].map(String::from);
     let mut table = Table::new(&head);
-    for n in sizes(figures, "memory-rss") {
+    for n in sizes(figures, "memory-rss", false) {
         for (who, name) in HOLDERS {
             if figure(figures, who, n, "memory-rss").is_none() {
                 continue;
@@ -184,7 +197,7 @@ fn memory(figures: &Figures) -> Option<String> {
 /// Peaks of anonymous memory, in MB, and the size of the store, with their goals.
 fn peaks(figures: &Figures) -> Option<String> {
     usual(figures, "peak-import")?;
-    let sizes = sizes(figures, "peak-import");
+    let sizes = sizes(figures, "peak-import", true);
     let mut head = vec!["contacts".to_string()];
     head.extend(sizes.iter().map(|n| grouped(*n)));
     head.push("goal".into());

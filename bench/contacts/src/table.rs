@@ -122,6 +122,15 @@ pub(crate) fn goal(row: &str, goal: f64, n: u64) -> f64 {
     }
 }
 
+/// What is held against the goal: of saving the larger one of wall and processor time, of a process the latter.
+pub(crate) fn spent(row: &str, figure: &Figure) -> f64 {
+    match row {
+        "save-batch" => figure.median.max(figure.cpu),
+        "process-find" => figure.cpu,
+        _ => figure.median,
+    }
+}
+
 /// Prints the table, and what was missed; true if nothing was.
 pub(crate) fn print(figures: &Figures, n: u64) -> bool {
     let get = |who: &str, row: &str| figures.get(&(who.to_string(), n, row.to_string()));
@@ -137,11 +146,7 @@ pub(crate) fn print(figures: &Figures, n: u64) -> bool {
         let Some(own) = get("larder", row) else { continue };
         let unit = |it: &Figure| if is_shared(row) { 1e3 * it.hits.max(1.0) } else { 1e3 };
         let goal = goal(row, wanted, n);
-        let spent = match row {
-            "save-batch" => own.median.max(own.cpu),
-            "process-find" => own.cpu,
-            _ => own.median,
-        } / unit(own);
+        let spent = spent(row, own) / unit(own);
         let late = goal > 0.0 && spent > goal;
         if late {
             missed.push(format!("{name}: {} instead of {goal}", short(spent)));

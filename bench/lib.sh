@@ -25,7 +25,7 @@ workplace() { # an empty directory in $work, on the disk of LARDER_BENCH_DIR, el
 }
 
 machine() { # what the figures were made on
-	echo "$(date -u +%Y-%m-%d), $(uname -sr), $(nproc) processors, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), load $(cut -d' ' -f1 /proc/loadavg), $("$larder" --version)"
+	echo "$(date -u +%Y-%m-%d), $(uname -s) $(uname -r | cut -d. -f1,2), $(nproc) processors, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), load $(cut -d' ' -f1 /proc/loadavg), $("$larder" --version)"
 }
 
 show() { # FIGURES: as charts into LARDER_BENCH_CHARTS, as tables into the page LARDER_BENCH_PAGE, bare into LARDER_BENCH_FIGURES

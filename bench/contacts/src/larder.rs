@@ -57,7 +57,7 @@ impl ByRows for [Needle] {
 fn found(reader: &Reader, needle: &Needle) -> Outcome<larder_query::Answer> {
     let query = Query::parse_sexp(&needle.sexp)?;
     let limit = (needle.limit > 0).then_some(needle.limit);
-    Ok(find(reader, &Find { query, limit, ..Find::default() })?)
+    Ok(find(reader, &Find { query, limit, cards: true, ..Find::default() })?)
 }
 
 /// The hits, with their bytes.

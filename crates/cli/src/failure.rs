@@ -180,6 +180,7 @@ impl From<larder_store::Error> for Failure {
             Error::NoOperation { .. } | Error::Replaced { .. } => {
                 failure(Kind::NotFound).hint("larder log lists operations")
             }
+            Error::Restored => failure(Kind::Input).hint("look at what is there now, and run the command again"),
             Error::Undone { .. } => failure(Kind::Input).hint("larder log lists operations"),
             Error::Forgotten { .. } => failure(Kind::NotFound)
                 .hint("former versions are kept for 90 days or 64 MB, whichever is less"),

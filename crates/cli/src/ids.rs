@@ -59,7 +59,7 @@ fn with_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemHead>, Failure> {
     let mut found = reader.by_uid(None, uid)?;
     let quoted = uid.replace('\\', "\\\\").replace('"', "\\\"");
     let query = Query::parse_sexp(&format!("(is \"uid\" \"{quoted}\")"))?;
-    let find = Find { query, collection: None, sort: None, from: None, limit: None };
+    let find = Find { query, ..Find::default() };
     larder_query::find(reader, &find)?.each(reader, &mut |head, _| {
         if !found.contains(head) {
             found.push(head.clone());
@@ -97,8 +97,12 @@ pub(crate) fn shown_name(reader: &Reader, head: &ItemHead) -> Result<String, Fai
 /// The name that a card gives, for messages.
 pub(crate) fn name_in(bytes: &[u8]) -> String {
     let card = Contact::parse(bytes);
-    let name = field("full_name").and_then(|field| card.first(field)).unwrap_or_default();
-    if name.trim().is_empty() { "(no name)".into() } else { plain(&name) }
+    shown(&field("full_name").and_then(|field| card.first(field)).unwrap_or_default())
+}
+
+/// A name as it is shown.
+pub(crate) fn shown(name: &str) -> String {
+    if name.trim().is_empty() { "(no name)".into() } else { plain(name) }
 }
 
 /// All of these items, by the store of the command.

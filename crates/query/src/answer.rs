@@ -9,8 +9,9 @@ use crate::error::Error;
 use crate::query::Query;
 use crate::run;
 use larder_format::contact::Contact;
-use larder_store::{ItemHead, Reader, Seq};
+use larder_store::{ItemHead, Moment, Reader, Seq};
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Rows of items listed in one transaction.
@@ -21,8 +22,9 @@ const CARDS: usize = 1024;
 const PAGE_BYTES: usize = 1 << 20;
 /// For so long what was read is as good as if it were read now.
 const SOON: Duration = Duration::from_millis(10);
-/// So many items are read when they are found.
+/// So many items are read when they are found, and so many bytes.
 const AHEAD: usize = 64;
+const AHEAD_BYTES: usize = 256 << 10;
 
 /// What a question did.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +60,8 @@ pub struct Answer {
     pub(crate) query: Query,
     pub(crate) matcher: Matcher,
     pub(crate) collection: Option<i64>,
+    /// The epoch of the store in which it was found.
+    pub(crate) epoch: Arc<str>,
     pub(crate) ahead: Ahead,
     /// What finding it took.
     pub explain: Explain,
@@ -67,23 +71,25 @@ pub struct Answer {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ahead {
     page: Page,
-    /// The store's version at that time.
-    version: i64,
+    /// What its reader saw then; `None`: nothing is to be read.
+    moment: Option<Moment>,
 }
 
 impl Ahead {
-    pub(crate) fn new(version: i64) -> Ahead {
-        Ahead { page: Page::default(), version }
+    pub(crate) fn new(wanted: bool, moment: Moment) -> Ahead {
+        Ahead { page: Page::default(), moment: Some(moment).filter(|_| wanted) }
     }
 
-    /// Is there no room for more?
+    /// Is there no room for more, or is nothing wanted?
     pub(crate) fn is_full(&self) -> bool {
-        self.page.items.len() >= AHEAD || self.page.bytes.len() >= PAGE_BYTES
+        self.moment.is_none()
+            || self.page.items.len() >= AHEAD
+            || self.page.bytes.len() >= AHEAD_BYTES
     }
 
-    /// Items come in the order of their rows.
+    /// Items come in the order of their rows. One that is too large is left to be read when it is asked for.
     pub(crate) fn add(&mut self, head: ItemHead, bytes: &[u8]) {
-        if !self.is_full() {
+        if !self.is_full() && bytes.len() <= AHEAD_BYTES {
             self.page.add(head, bytes);
         }
     }
@@ -104,7 +110,7 @@ struct Fresh<'a> {
 
 impl<'a> Fresh<'a> {
     fn new(reader: &'a Reader, ahead: &'a Ahead) -> Result<Fresh<'a>, Error> {
-        let unchanged = !ahead.page.items.is_empty() && reader.version()? == ahead.version;
+        let unchanged = !ahead.page.items.is_empty() && Some(reader.moment()?) == ahead.moment;
         Ok(Fresh { reader, ahead, unchanged, asked: Instant::now() })
     }
 
@@ -114,7 +120,7 @@ impl<'a> Fresh<'a> {
         }
         let read = self.ahead.get(row);
         if read.is_some() && self.asked.elapsed() > SOON {
-            self.unchanged = self.reader.version()? == self.ahead.version;
+            self.unchanged = Some(self.reader.moment()?) == self.ahead.moment;
             self.asked = Instant::now();
         }
         Ok(read.filter(|_| self.unchanged))
@@ -123,7 +129,7 @@ impl<'a> Fresh<'a> {
 
 /// Items with their bytes, these in one piece.
 #[derive(Debug, Clone, Default)]
-struct Page {
+pub(crate) struct Page {
     items: Vec<(ItemHead, Range<usize>)>,
     bytes: Vec<u8>,
 }
@@ -133,6 +139,11 @@ impl Page {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         self.items.push((head, start..self.bytes.len()));
+    }
+
+    /// The item in this row.
+    pub(crate) fn of(&self, row: i64) -> Option<(&ItemHead, &[u8])> {
+        self.get(self.items.iter().position(|(head, _)| head.row == row)?)
     }
 
     fn get(&self, at: usize) -> Option<(&ItemHead, &[u8])> {
@@ -146,8 +157,10 @@ impl Answer {
     pub(crate) fn of(rows: &[i64]) -> Answer {
         let (query, matcher) = (Query::All, Matcher::new(&Query::All));
         let (ahead, explain) = (Ahead::default(), Explain::default());
-        let answer = Answer { rows: Vec::new(), query, matcher, collection: None, ahead, explain };
-        answer.with_rows(rows.iter().copied())
+        let (rows_of, epoch) = (rows.iter().copied(), Arc::from(""));
+        let answer =
+            Answer { rows: Vec::new(), query, matcher, collection: None, epoch, ahead, explain };
+        answer.with_rows(rows_of)
     }
 
     /// How many items.
@@ -169,7 +182,8 @@ impl Answer {
     }
 
     /// Gives each item with its bytes to `each`, until that answers false. What was removed, or changed so that it
-    /// answers the question no longer, since the answer was found is left out. `each` may take its time.
+    /// answers the question no longer, since the answer was found is left out, but for the last hundredth of a second.
+    /// `each` may take its time.
     ///
     /// # Errors
     /// What the store reports.
@@ -195,7 +209,7 @@ impl Answer {
             let rows: Vec<i64> = run.map(|hit| hit.row).collect();
             let (found, behind) = rest.split_at(page.fill(reader, &rows)?);
             rest = behind;
-            if !self.give(&page, found, each) {
+            if !self.give(&page, found, self.is_of(reader)?, each) {
                 return Ok(());
             }
         }
@@ -242,13 +256,14 @@ impl Answer {
         &self,
         page: &Page,
         found: &[Hit],
+        same: bool,
         each: &mut dyn FnMut(&ItemHead, &[u8]) -> bool,
     ) -> bool {
         let mut found = found.iter();
         for at in 0..page.items.len() {
             let Some((head, bytes)) = page.get(at) else { break };
             let Some(found) = found.find(|found| found.row == head.row) else { break };
-            let still = self.is_still(found, head)
+            let still = self.is_still(found, head, same)
                 || self.matcher.matches(&head.uid, &Contact::parse(bytes));
             if still && !each(head, bytes) {
                 return false;
@@ -257,9 +272,14 @@ impl Answer {
         true
     }
 
-    /// Is the item what it was when it was found, or does everything answer the question?
-    pub(crate) fn is_still(&self, found: &Hit, head: &ItemHead) -> bool {
-        found.seq == head.seq || self.query == Query::All
+    /// Is the item what it was when it was found, or does everything answer the question? `same`: see [`Answer::is_of`].
+    pub(crate) fn is_still(&self, found: &Hit, head: &ItemHead, same: bool) -> bool {
+        (same && found.seq == head.seq) || self.query == Query::All
+    }
+
+    /// Is the store still the one in which it was found? A restored one has other items in the same rows.
+    pub(crate) fn is_of(&self, reader: &Reader) -> Result<bool, Error> {
+        Ok(reader.epoch()? == self.epoch)
     }
 
     /// An answer of these rows, whatever has become of their items.
@@ -277,7 +297,7 @@ impl Answer {
 
 impl Page {
     /// Reads the items in these rows, and no more of them than fill a page. Returns how many rows that were.
-    fn fill(&mut self, reader: &Reader, rows: &[i64]) -> Result<usize, Error> {
+    pub(crate) fn fill(&mut self, reader: &Reader, rows: &[i64]) -> Result<usize, Error> {
         self.items.clear();
         self.bytes.clear();
         reader.items(rows, &mut |head, bytes| {

@@ -124,12 +124,6 @@ impl Matcher {
     pub(crate) fn by_cards(self) -> Matcher {
         Matcher { fields: None, ..self }
     }
-
-    /// Does everything answer it, whatever it is?
-    #[must_use]
-    pub fn is_everything(&self) -> bool {
-        matches!(self.node, Node::Constant(true))
-    }
 }
 
 impl Node {

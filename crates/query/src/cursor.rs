@@ -154,6 +154,8 @@ impl Cursor {
         let answer = run::empty_answer(reader, &self.find)?;
         let (backwards, alphabet) = (self.sort.descending, Alphabet::of(reader.deriver()));
         let mut letters: Vec<Letter> = Vec::new();
+        // If it takes an answer to tell the places, that is found while others may write.
+        self.places(reader, &answer, backwards, 1)?;
         loop {
             let _snapshot = reader.snapshot()?;
             let Some(place) = self.places(reader, &answer, backwards, 1)?.pop() else {

@@ -3,7 +3,7 @@
 //! A list shows names and numbers, not cards; so it reads no card, however large the photo in it, unless it asks for a
 //! field that is not kept. `answer` gives whole items.
 
-use crate::answer::{Answer, Hit, PAGE};
+use crate::answer::{self, Answer, Hit, PAGE};
 use crate::error::Error;
 use larder_format::contact::Contact;
 use larder_format::field::{Field, Kind};
@@ -15,11 +15,11 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Partial<'a> {
     head: &'a ItemHead,
-    from: From<'a>,
+    from: Source<'a>,
 }
 
 #[derive(Debug)]
-enum From<'a> {
+enum Source<'a> {
     Kept(Kept<'a>),
     Card(Contact<'a>),
     Nothing,
@@ -30,10 +30,10 @@ impl Partial<'_> {
     #[must_use]
     pub fn values(&self, field: &Field) -> Vec<Cow<'_, str>> {
         match &self.from {
-            From::Card(card) => card.values(field).into_iter().map(Cow::Owned).collect(),
+            Source::Card(card) => card.values(field).into_iter().map(Cow::Owned).collect(),
             _ if field.kind == Kind::Uid => vec![Cow::Borrowed(self.head.uid.as_str())],
-            From::Kept(kept) => kept.values(field).map(Cow::Borrowed).collect(),
-            From::Nothing => Vec::new(),
+            Source::Kept(kept) => kept.values(field).map(Cow::Borrowed).collect(),
+            Source::Nothing => Vec::new(),
         }
     }
 
@@ -41,13 +41,13 @@ impl Partial<'_> {
     #[must_use]
     pub fn first(&self, field: &Field) -> Option<Cow<'_, str>> {
         match &self.from {
-            From::Kept(kept) if field.kind != Kind::Uid => kept.first(field).map(Cow::Borrowed),
+            Source::Kept(kept) if field.kind != Kind::Uid => kept.first(field).map(Cow::Borrowed),
             _ => self.values(field).into_iter().next(),
         }
     }
 }
 
-/// Items with the rows of what is kept of them, these in one piece. Cards are read one by one: they may be large.
+/// Items with the rows of what is kept of them, these in one piece. Cards are read as many at a time as fill a page.
 #[derive(Default)]
 struct Page {
     items: Vec<Item>,
@@ -74,18 +74,33 @@ impl Answer {
         fields: &[&Field],
         each: &mut dyn FnMut(&ItemHead, &Partial<'_>) -> bool,
     ) -> Result<(), Error> {
-        let (mut page, mut bytes) = (Page::default(), Vec::new());
+        let (mut page, mut cards) = (Page::default(), answer::Page::default());
         for hits in self.rows.chunks(PAGE) {
             self.fill(&mut page, reader, hits, fields)?;
-            for Item { head, found, kept } in &mut page.items {
-                let from = match kept.clone().and_then(|range| page.kept.get(range)) {
-                    Some(kept) => Kept::of(kept).map_or(From::Nothing, From::Kept),
-                    None if self.card(reader, head, *found, &mut bytes)? => {
-                        From::Card(Contact::parse(&bytes))
+            let mut open = page.items.iter().filter(|item| item.kept.is_none());
+            let open: Vec<Hit> = open.by_ref().map(|item| item.found).collect();
+            let (mut open, mut read) = (open.as_slice(), 0);
+            for Item { head, found, kept } in &page.items {
+                if let Some(kept) = kept.clone().and_then(|range| page.kept.get(range)) {
+                    let from = Kept::of(kept).map_or(Source::Nothing, Source::Kept);
+                    if !each(head, &Partial { head, from }) {
+                        return Ok(());
                     }
-                    None => continue,
-                };
-                if !each(head, &Partial { head, from }) {
+                    continue;
+                }
+                if read == 0 {
+                    let rows: Vec<i64> = open.iter().map(|hit| hit.row).collect();
+                    read = cards.fill(reader, &rows)?;
+                }
+                open = open.get(1..).unwrap_or_default();
+                read -= 1;
+                let same = self.is_of(reader)?;
+                let Some((head, card)) = cards.of(found.row) else { continue };
+                let card = Contact::parse(card);
+                if !self.is_still(found, head, same) && !self.matcher.matches(&head.uid, &card) {
+                    continue;
+                }
+                if !each(head, &Partial { head, from: Source::Card(card) }) {
                     return Ok(());
                 }
             }
@@ -103,6 +118,7 @@ impl Answer {
     ) -> Result<(), Error> {
         page.items.clear();
         page.kept.clear();
+        let same = self.is_of(reader)?;
         let rows: Vec<i64> = hits.iter().map(|hit| hit.row).collect();
         let mut hits = hits.iter();
         reader.kept(&rows, &mut |head, kept| {
@@ -111,7 +127,7 @@ impl Answer {
                 Kind::Uid => !head.derived_uid,
                 _ => kept.is_some_and(|kept| kept.holds(field)),
             };
-            let still = match self.is_still(hit, &head) {
+            let still = match self.is_still(hit, &head, same) {
                 true => Some(true),
                 false => kept.and_then(|kept| self.matcher.matches_kept(&head, &kept)),
             };
@@ -129,25 +145,5 @@ impl Answer {
             true
         })?;
         Ok(())
-    }
-
-    /// Reads an item's card. False: it is gone, or no longer answers the question.
-    fn card(
-        &self,
-        reader: &Reader,
-        head: &mut ItemHead,
-        found: Hit,
-        bytes: &mut Vec<u8>,
-    ) -> Result<bool, Error> {
-        let mut there = false;
-        reader.items(&[found.row], &mut |now, card| {
-            there = self.is_still(&found, &now)
-                || self.matcher.matches(&now.uid, &Contact::parse(card));
-            *head = now;
-            bytes.clear();
-            bytes.extend_from_slice(card);
-            false
-        })?;
-        Ok(there)
     }
 }

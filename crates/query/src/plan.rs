@@ -18,6 +18,8 @@ use larder_store::{IndexKind, Summary};
 const TRIGRAMS: usize = 16;
 /// More look-ups than this cost more than a scan.
 const LOOK_UPS: usize = 4096;
+/// More UIDs than this are looked for in each item.
+const UIDS: usize = 65_536;
 /// The fewest digits that a number within a country has.
 const SHORTEST: usize = 2;
 /// So many digits at its end are the number's own, if it has as many: in Argentina digits are dialled within it.
@@ -116,9 +118,7 @@ fn candidates(query: &Query, summary: &Summary) -> Narrow {
         },
         Query::Test(test) => match test.subject {
             Subject::Nothing => Narrow::Nothing,
-            Subject::Field(field) => {
-                any_of(looked_at(field).iter().map(|field| of_field(field, test, summary)))
-            }
+            Subject::Field(field) => of_fields(looked_at(field), test, summary),
             Subject::Any if !has_text(summary, &ANY) => Narrow::All,
             Subject::Any => of_any(test),
             Subject::Property(_) => Narrow::All,
@@ -156,18 +156,19 @@ fn narrowest(all: &[Query], summary: &Summary) -> Narrow {
 
 /// Any may match: only if each part is narrow is the whole.
 fn any_of(any: impl Iterator<Item = Narrow>) -> Narrow {
-    let mut parts: Vec<Candidates> = Vec::new();
+    let (mut parts, mut terms) = (Vec::new(), 0);
     for narrow in any {
         match narrow {
             Narrow::Nothing => {}
             Narrow::All => return Narrow::All,
-            // Text is indexed together, whatever field it is of.
-            Narrow::To(part) if parts.iter().any(|known| known.words == part.words) => {}
-            Narrow::To(part) => parts.push(part),
+            Narrow::To(part) => {
+                terms += part.terms;
+                parts.push(part);
+            }
         }
-    }
-    if parts.iter().map(|part| part.terms).sum::<usize>() > LOOK_UPS {
-        return Narrow::All;
+        if terms > LOOK_UPS {
+            return Narrow::All;
+        }
     }
     match parts.len() {
         0 => Narrow::Nothing,
@@ -200,10 +201,25 @@ fn joined(
     }
 }
 
+/// One test of several fields. Text is indexed together, whatever field it is of, so it is looked up once.
+fn of_fields(fields: &[&'static Field], test: &Test, summary: &Summary) -> Narrow {
+    let mut known: Vec<String> = Vec::new();
+    let mut is_new = |narrow: &Narrow| match narrow {
+        Narrow::To(part) if known.contains(&part.words) => false,
+        Narrow::To(part) => {
+            known.push(part.words.clone());
+            true
+        }
+        _ => true,
+    };
+    any_of(fields.iter().map(|field| of_field(field, test, summary)).filter(|one| is_new(one)))
+}
+
 /// An item is found by its UID without the index.
 fn of_uids(uids: &[String]) -> Narrow {
     let words = match uids {
         [] => return Narrow::Nothing,
+        uids if uids.len() > UIDS => return Narrow::All,
         [uid] => format!("UID {uid:?}"),
         uids => format!("one of {} UIDs", uids.len()),
     };

@@ -17,6 +17,10 @@ use std::sync::Arc;
 
 /// So many candidates may be held against their items within one transaction.
 const FEW: usize = 1000;
+/// So many bytes of candidates may be read within one transaction.
+const MUCH: usize = 4 << 20;
+/// So often at most the places of an order are read again.
+const ATTEMPTS: usize = 3;
 /// Places of an order, or rows without their bytes, listed in one transaction.
 const PLACES: usize = 4096;
 
@@ -34,6 +38,8 @@ pub struct Find {
     pub from: Option<String>,
     /// At most so many.
     pub limit: Option<usize>,
+    /// Cards are read on the way to the answer, a few of them: for who is going to ask for all of them at once.
+    pub cards: bool,
 }
 
 /// The order of an answer: by a field's first value, in the store's locale; equals as they came.
@@ -126,7 +132,7 @@ fn by_plan(
     let groups = groups(reader, answer)?;
     let alone = groups.len() == 1;
     if alone {
-        answer.ahead = Ahead::new(reader.version()?);
+        answer.ahead = Ahead::new(find.cards, reader.moment()?);
     } else {
         // Which ones are the first is known when all are there.
         hits.limit = usize::MAX;
@@ -147,7 +153,7 @@ fn by_plan(
         };
         answer.explain.plan.push(plan.words());
         let exact = matches!(plan, Plan::Index { exact: true, .. }) && hits.sort.is_none();
-        rest.extend(Taking { reader, answer, hits, only, exact }.take(&found)?);
+        rest.extend(Taking { reader, answer, hits, only, exact, read: 0 }.take(&found)?);
     }
     drop(snapshot);
     take_rest(reader, &rest, answer, hits)?;
@@ -190,6 +196,8 @@ struct Taking<'a, 'b> {
     only: Option<&'a [i64]>,
     /// What is named answers the question, where it is sure, and no order is wanted.
     exact: bool,
+    /// Bytes that were read.
+    read: usize,
 }
 
 impl Taking<'_, '_> {
@@ -200,11 +208,14 @@ impl Taking<'_, '_> {
         if self.hits.are_enough() {
             return Ok(Vec::new());
         }
-        let with_bytes = self.exact || !self.answer.matcher.asks_what_is_kept();
+        let by_card = !self.exact && !self.answer.matcher.asks_what_is_kept();
+        let with_bytes = by_card || (self.exact && !self.answer.ahead.is_full());
         let done = self.reader.candidates(found, 0, with_bytes, &mut |candidate| {
             seen += 1;
             failed = self.hold(candidate).err();
-            let enough = seen >= FEW || (self.exact && self.answer.ahead.is_full());
+            // The rest is only listed, and read when others may write.
+            let enough =
+                seen >= FEW || self.read >= MUCH || (self.exact && self.answer.ahead.is_full());
             failed.is_none() && !self.hits.are_enough() && !enough
         })?;
         match failed {
@@ -231,7 +242,11 @@ impl Taking<'_, '_> {
             let passes = test_kept(hit, &head, candidate.kept(), self.answer, self.hits);
             let passes = match passes {
                 Some(passes) => passes,
-                None => test(hit, &head.uid, &candidate.bytes()?, self.answer, self.hits),
+                None => {
+                    let bytes = candidate.bytes()?;
+                    self.read += bytes.len();
+                    test(hit, &head.uid, &bytes, self.answer, self.hits)
+                }
             };
             if !passes {
                 return Ok(());
@@ -336,8 +351,8 @@ pub(crate) fn empty_answer(reader: &Reader, find: &Find) -> Result<Answer, Error
     };
     let explain = Explain { query: find.query.to_string(), ..Explain::default() };
     let (query, matcher) = (find.query.clone(), Matcher::new(&find.query));
-    let (rows, ahead) = (Vec::new(), Ahead::default());
-    Ok(Answer { rows, query, matcher, collection, ahead, explain })
+    let (rows, ahead, epoch) = (Vec::new(), Ahead::default(), reader.epoch()?);
+    Ok(Answer { rows, query, matcher, collection, epoch, ahead, explain })
 }
 
 pub(crate) fn cut(answer: &mut Answer, limit: Option<usize>) {
@@ -352,19 +367,29 @@ fn sorted_by_index(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<
     let order = order_of(reader, sort, answer)?;
     let gap = begins_at(reader, find, sort.descending);
     let Some((before, total)) = position(reader, &order, &gap)? else { return Ok(false) };
-    let Some(mut last) = gap.after(sort.descending) else { return Ok(true) };
-    let limit = find.limit.unwrap_or(usize::MAX);
-    while answer.rows.len() < limit {
-        let wanted = PLACES.min(limit - answer.rows.len());
-        let Some(mut places) = reader.places(&order, last.as_ref(), wanted)? else {
-            answer.rows.clear();
-            return Ok(false);
-        };
-        // Whatever becomes of them, they answer the question.
-        answer.rows.extend(places.iter().map(|place| Hit { row: place.row, seq: 0 }));
-        let whole = places.len() == wanted;
-        last = places.pop();
-        if !whole {
+    let Some(last) = gap.after(sort.descending) else { return Ok(true) };
+    let (limit, first) = (find.limit.unwrap_or(usize::MAX), last);
+    // An item that moves in the order between two pages would be met twice, or not at all. Where somebody wrote in
+    // between it is all read again; who writes all the time waits once.
+    for attempt in 0..ATTEMPTS {
+        let _snapshot = if attempt + 1 == ATTEMPTS { Some(reader.snapshot()?) } else { None };
+        let (moment, mut last) = (reader.moment()?, first.clone());
+        answer.rows.clear();
+        while answer.rows.len() < limit {
+            let wanted = PLACES.min(limit - answer.rows.len());
+            let Some(mut places) = reader.places(&order, last.as_ref(), wanted)? else {
+                answer.rows.clear();
+                return Ok(false);
+            };
+            // Whatever becomes of them, they answer the question.
+            answer.rows.extend(places.iter().map(|place| Hit { row: place.row, seq: 0 }));
+            let whole = places.len() == wanted;
+            last = places.pop();
+            if !whole {
+                break;
+            }
+        }
+        if reader.moment()? == moment {
             break;
         }
     }

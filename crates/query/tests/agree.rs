@@ -1,7 +1,7 @@
 //! The property that everything rests on: for any book and any question, the plan's answer is that of a
 //! plain walk, with whatever indexes there are.
 
-use crate::book::{Book, Stale, card};
+use crate::book::{Book, Stale, ask, card};
 use larder_format::contact::Contact;
 use larder_format::field::{FIELDS, Field, Kind, field};
 use larder_query::{Answer, Find, Op, Query, Sort, Subject, Test, find, walk};
@@ -230,9 +230,12 @@ fn asked() -> impl Strategy<Value = Find> {
         prop_oneof![3 => Just(None), 1 => select(&["contacts", "work"][..]).prop_map(Some)];
     let limit = prop_oneof![3 => Just(None), 1 => (0..4usize).prop_map(Some)];
     let from = prop_oneof![3 => Just(None), 1 => text().prop_map(Some)];
-    (query(), collection, sort(), from, limit).prop_map(|(query, collection, sort, from, limit)| {
-        Find { query, collection: collection.map(str::to_string), sort, from, limit }
-    })
+    (query(), collection, sort(), from, limit, any::<bool>()).prop_map(
+        |(query, collection, sort, from, limit, cards)| {
+            let collection = collection.map(str::to_string);
+            Find { query, collection, sort, from, limit, cards }
+        },
+    )
 }
 
 /// The plan finds what the walk finds, in its order.
@@ -486,7 +489,7 @@ proptest! {
         let reader = book.reader();
         for line in lines {
             if let Ok(query) = Query::parse(&line.join(" ")) {
-                check(&reader, &Find { query, collection: None, sort: None, from: None, limit: None });
+                check(&reader, &ask(query));
             }
         }
     }

@@ -272,3 +272,26 @@ fn plans_that_were_wrong() {
         }
     }
 }
+
+#[test]
+fn or_of_uid_sets() {
+    let cards = ["UID:a\nFN:A", "UID:b\nFN:B", "UID:c\nFN:C", "UID:d\nFN:D"].map(card);
+    let book = Book::of(cards.iter().map(String::as_str));
+    let reader = book.reader();
+    let query = Query::parse_sexp("(or (uids \"a\" \"b\") (uids \"c\" \"d\"))").unwrap();
+    let asked = ask(query);
+    assert_eq!(find(&reader, &asked).unwrap().rows(), walk(&reader, &asked).unwrap().rows());
+}
+
+#[test]
+fn or_of_ors_of_uids() {
+    let cards: Vec<String> = (0..40).map(|n| card(&format!("UID:u{n}\nFN:A{n}"))).collect();
+    let book = Book::of(cards.iter().map(String::as_str));
+    let reader = book.reader();
+    let half = |from: usize| {
+        (from..from + 20).map(|n| format!("(is \"id\" \"u{n}\")")).collect::<String>()
+    };
+    let query = Query::parse_sexp(&format!("(or (or {}) (or {}))", half(0), half(20))).unwrap();
+    let asked = ask(query);
+    assert_eq!(find(&reader, &asked).unwrap().len(), walk(&reader, &asked).unwrap().len());
+}

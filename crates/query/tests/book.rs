@@ -108,7 +108,7 @@ impl Stale {
 }
 
 pub(crate) fn ask(query: Query) -> Find {
-    Find { query, collection: None, sort: None, from: None, limit: None }
+    Find { query, cards: true, ..Find::default() }
 }
 
 /// The UIDs that a question finds, in their order.

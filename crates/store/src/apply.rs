@@ -7,7 +7,7 @@
 mod batch;
 mod collections;
 
-use crate::batch::{Applied, Change, Operation, Own};
+use crate::batch::{Applied, Change, Operation, Outcome, Own};
 use crate::contact::{Derivers, SortKeys};
 use crate::derived;
 use crate::error::{Error, Result, at};
@@ -83,6 +83,9 @@ impl Store {
         {
             return Err(Trouble::Store(Error::Replaced { id: *id }));
         }
+        if operation.seen.as_deref().is_some_and(|seen| seen != now) {
+            return Err(Trouble::Store(Error::Restored));
+        }
         if let Some((begun, id)) = &operation.written
             && *begun == now
             && history::is_undone(&tx, *id)?
@@ -100,7 +103,8 @@ impl Store {
         }
         let seq = batch.seq;
         // What is not committed is rolled back.
-        if !batch.changed() || (operation.whole && batch.refused()) {
+        let refused = outcomes.iter().any(|outcome| matches!(outcome, Outcome::Conflict(..)));
+        if !batch.changed() || (operation.whole && refused) {
             return Ok(Applied { seq: seq - 1, outcomes, held: Duration::ZERO });
         }
         derived::give_up_others(&tx, &self.deriver)?;

@@ -22,6 +22,8 @@ pub struct Operation {
     pub(crate) undoes: Option<(String, OperationId)>,
     /// Is a batch with a conflict left out as a whole?
     pub(crate) whole: bool,
+    /// The epoch in which what it expects was seen.
+    pub(crate) seen: Option<Arc<str>>,
 }
 
 impl Operation {
@@ -29,7 +31,7 @@ impl Operation {
     /// shown in the log: names of files and collections, never contents.
     pub fn new(verb: impl Into<String>, detail: impl Into<String>, at: i64) -> Operation {
         let (verb, detail) = (verb.into(), detail.into());
-        Operation { written: None, verb, detail, at, undoes: None, whole: false }
+        Operation { written: None, verb, detail, at, undoes: None, whole: false, seen: None }
     }
 
     /// Each of its batches is written whole or not at all: where one change meets a conflict, none is made, and
@@ -37,6 +39,13 @@ impl Operation {
     #[must_use]
     pub fn all_or_nothing(self) -> Operation {
         Operation { whole: true, ..self }
+    }
+
+    /// What it expects was seen in this [epoch](crate::Reader::epoch): if a restore replaced the store since, nothing is
+    /// written, as the same numbers may be of other items.
+    #[must_use]
+    pub fn seen_in(self, epoch: Arc<str>) -> Operation {
+        Operation { seen: Some(epoch), ..self }
     }
 
     /// Its number, once a batch of it was written.

@@ -88,9 +88,9 @@ impl Reader {
     /// [`Error::Expired`] where removals since the cursor are no longer kept, or the store was replaced.
     pub fn changes_since(&self, cursor: &Cursor, limit: usize) -> Result<(Vec<News>, Cursor)> {
         // One transaction: what is kept, and what happened, must be of the same moment.
-        let tx = self.conn.unchecked_transaction().map_err(at(&self.path))?;
-        let now = self.now_in(&tx)?;
-        let oldest = meta(&tx, "oldest").map_err(at(&self.path))?;
+        let (tx, _snapshot) = (&self.conn, self.snapshot()?);
+        let now = self.now_in(tx)?;
+        let oldest = meta(tx, "oldest").map_err(at(&self.path))?;
         // A cursor in the middle of a batch needs the rest of that batch, too.
         let next = cursor.at.0.saturating_add(i64::from(cursor.at.1 == i64::MAX));
         let needed = cursor.began.map_or(next, |began| began.saturating_add(1));

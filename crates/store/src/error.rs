@@ -137,6 +137,9 @@ pub enum Error {
         /// The operation.
         id: i64,
     },
+    /// A restore replaced the store after the items of an operation were looked at.
+    #[error("a restore replaced the store in the meantime; nothing was changed")]
+    Restored,
     /// Somebody undid the operation while it was going on: nothing more is written of it.
     #[error("operation {id} was undone while it was going on, so it ends here")]
     Undone {

@@ -10,7 +10,7 @@ use crate::handle::Handle;
 use crate::index::{self, Lookup, Named, Orders, Place, Segment};
 use crate::kept::Kept;
 use crate::reader::Reader;
-use crate::{Kind, Seq, blob, collection, identity};
+use crate::{Kind, Seq, blob, collection, history, identity};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -144,11 +144,20 @@ pub(crate) fn head(row: &Row<'_>, collections: &[Known]) -> rusqlite::Result<Ite
     })
 }
 
+/// What a reader sees, see [`Reader::moment`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    reader: u64,
+    data: i64,
+}
+
 /// What stays as it is as long as nobody writes.
 #[derive(Debug)]
 pub(crate) struct Remembered {
     /// SQLite's own count of what others wrote.
     version: i64,
+    /// What the store is known by until a restore replaces it.
+    epoch: Arc<str>,
     /// All collections, by row.
     pub(crate) collections: Vec<Known>,
     /// The segments of the sets that are whole and of this program's making.
@@ -195,9 +204,19 @@ impl Reader {
         Ok(Snapshot(Some(&self.conn)))
     }
 
-    /// A number that is another one once somebody has written, and stays the same until then.
-    pub fn version(&self) -> Result<i64> {
-        self.data_version().map_err(at(&self.path))
+    /// What this reader sees: equal as long as nobody writes, and never equal to what another reader sees.
+    pub fn moment(&self) -> Result<Moment> {
+        let data = self.data_version().map_err(at(&self.path))?;
+        Ok(Moment { reader: self.number, data })
+    }
+
+    /// What the store is known by until a restore replaces it: rows, batches and operations are numbered anew then.
+    pub fn epoch(&self) -> Result<Arc<str>> {
+        let run = || -> rusqlite::Result<Arc<str>> {
+            let _snapshot = self.hold()?;
+            Ok(Arc::clone(&self.remembered()?.epoch))
+        };
+        run().map_err(at(&self.path))
     }
 
     fn data_version(&self) -> rusqlite::Result<i64> {
@@ -218,6 +237,7 @@ impl Reader {
         };
         let known = Arc::new(Remembered {
             version,
+            epoch: history::epoch(&self.conn)?.into(),
             collections: collection::all(&self.conn)?,
             text: segments(IndexSet::Text)?,
             sort: segments(IndexSet::Sort)?,
@@ -243,7 +263,11 @@ impl Reader {
             let handle = Handle::of(&known.of.key, uid, "", 0);
             let mut rows = select.query((handle.to_bytes(), uid, collection))?;
             let Some(row) = rows.next()? else { return Ok(None) };
-            let head = head(row, std::slice::from_ref(known))?;
+            // It may be another collection now that has this name, in a store that was restored.
+            let head = ItemHead {
+                collection: Arc::clone(&known.name),
+                ..head(row, std::slice::from_ref(known))?
+            };
             let bytes = bytes(&self.conn, row, head.row)?.into_owned();
             Ok(Some((head, bytes)))
         };

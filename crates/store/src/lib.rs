@@ -58,7 +58,7 @@ pub use crate::directory::Directory;
 pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRow, Version};
-pub use crate::items::{Candidate, Found, ItemHead, Order, Snapshot};
+pub use crate::items::{Candidate, Found, ItemHead, Moment, Order, Snapshot};
 pub use crate::kept::{Kept, can_keep};
 pub use crate::purge::Purged;
 pub use crate::reader::{Collection, Reader, Row, Value};

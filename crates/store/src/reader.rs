@@ -18,6 +18,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A store open for reading, in place.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Reader {
     pub(crate) conn: Connection,
     pub(crate) path: PathBuf,
     pub(crate) deriver: Deriver,
+    /// No other reader of this process has it.
+    pub(crate) number: u64,
     pub(crate) remembered: RefCell<Option<Arc<Remembered>>>,
 }
 
@@ -87,6 +90,9 @@ impl Row<'_> {
     }
 }
 
+/// Readers that were opened.
+static READERS: AtomicU64 = AtomicU64::new(0);
+
 impl Reader {
     /// Opens the store in `dir`, which stays as it is.
     ///
@@ -109,7 +115,13 @@ impl Reader {
             return Err(Error::NoStore { dir: dir.to_path_buf() });
         }
         let locale = locale_of(&conn).map_err(at(&path))?;
-        Ok(Reader { conn, path, deriver: Deriver::new(&locale), remembered: RefCell::new(None) })
+        Ok(Reader {
+            conn,
+            path,
+            deriver: Deriver::new(&locale),
+            number: READERS.fetch_add(1, Ordering::Relaxed),
+            remembered: RefCell::new(None),
+        })
     }
 
     /// Runs one SELECT and gives each row to `each` until that answers false. Returns how many rows were

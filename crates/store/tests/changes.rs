@@ -125,3 +125,13 @@ fn a_cursor_ahead_of_the_store_has_expired() {
         assert!(expired || place.starts_with("1-1"), "{place}: {read:?}");
     }
 }
+
+#[test]
+fn within_a_snapshot() {
+    let mut book = Book::new();
+    let reader = book.reader();
+    let cursor = reader.now().unwrap();
+    book.put(&card("a", "Anna", ""));
+    let _snapshot = reader.snapshot().unwrap();
+    assert_eq!(reader.changes_since(&cursor, 10).unwrap().0.len(), 1);
+}

@@ -265,3 +265,18 @@ fn a_batch_with_an_error_is_left_out_whole() {
     assert!(book.reader().operations(None, 9).unwrap().is_empty());
     book.sound();
 }
+
+/// A conflict of any change leaves out a batch that is to be written whole.
+#[test]
+fn all_or_nothing() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let mut operation = Operation::new("test", "", 0).all_or_nothing();
+    let changes = vec![
+        put(&book.store, "contacts", &card("b", "Bob", ""), Expect::Anything),
+        Change::RemoveCollection("contacts".into()),
+    ];
+    book.store.apply(&mut operation, changes).unwrap();
+    assert_eq!(operation.id(), None);
+    assert!(book.reader().by_uid(None, "b").unwrap().is_empty());
+}

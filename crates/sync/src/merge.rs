@@ -53,6 +53,8 @@ pub struct Merge {
     base: ItemHead,
     others: Vec<ItemHead>,
     card: Prepared,
+    /// In which epoch of the store they were looked at.
+    epoch: Arc<str>,
 }
 
 /// What a merge came to.
@@ -75,6 +77,9 @@ impl Merge {
         if others.is_empty() {
             return Err(MergeError::TooFew);
         }
+        // Whatever these items are, they are it in this epoch.
+        let _snapshot = reader.snapshot()?;
+        let epoch = reader.epoch()?;
         for (at, item) in items.iter().enumerate() {
             if items.iter().take(at).any(|before| before.handle == item.handle) {
                 return Err(MergeError::Twice { handle: item.handle });
@@ -82,6 +87,9 @@ impl Merge {
         }
         let bytes = |item: &ItemHead| {
             let gone = || MergeError::Changed { handles: vec![item.handle] };
+            if reader.by_row(item.row)?.as_ref() != Some(item) {
+                return Err(gone());
+            }
             reader.source(item.row)?.ok_or_else(gone)
         };
         let mut card = bytes(base)?;
@@ -91,7 +99,7 @@ impl Merge {
         }
         let prepared = reader.deriver().contact(card);
         let (card, _) = prepared.map_err(|(_, problem)| MergeError::Refused { problem })?;
-        Ok(Merge { base: base.clone(), others: others.to_vec(), card })
+        Ok(Merge { base: base.clone(), others: others.to_vec(), card, epoch })
     }
 
     /// The item that stays.
@@ -112,8 +120,8 @@ impl Merge {
 /// # Errors
 /// What the store says, and [`MergeError::Changed`]. Nothing was done then.
 pub fn merge(store: &mut Store, operation: Operation, merge: Merge) -> Result<Merged, MergeError> {
-    let Merge { base, others, card } = merge;
-    let mut operation = operation.all_or_nothing();
+    let Merge { base, others, card, epoch } = merge;
+    let mut operation = operation.all_or_nothing().seen_in(epoch);
     let put = Change::Put(Put {
         collection: Arc::clone(&base.collection),
         uid: base.uid.clone(),

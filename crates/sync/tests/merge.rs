@@ -168,3 +168,19 @@ proptest! {
         prop_assert_eq!(items, expect);
     }
 }
+
+#[test]
+fn a_restore_in_between() {
+    let other = book(&[&OLD.replace("Anna", "Zoe").replace("123", "999"), NEW]);
+    let scratch = tempfile::tempdir().unwrap();
+    let to = scratch.path().join("b.db");
+    other.store.backup(&to).unwrap();
+    let mut mine = book(&[OLD, NEW]);
+    let items = heads(&mine);
+    let joined = Merge::of(&mine.store.reader().unwrap(), &items).unwrap();
+    mine.store.restore(&to).unwrap();
+    let result = merge(&mut mine.store, operation(), joined);
+    let left = String::from_utf8(mine.export(INTO)).unwrap();
+    assert!(left.contains("Zoe") && left.contains("999"), "{left}");
+    assert!(matches!(result, Err(MergeError::Store(larder_store::Error::Restored))));
+}

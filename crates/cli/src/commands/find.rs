@@ -130,6 +130,10 @@ impl Find {
             sort,
             from: self.from.clone(),
             limit: self.limit,
+            cards: !self.count
+                && !self.explain
+                && self.fields.is_empty()
+                && context.format != Format::Text,
         })
     }
 }

@@ -82,8 +82,11 @@ pub(crate) fn page(
 ) -> Result<(), Failure> {
     let letters = reader.letters(head.handle)?;
     out.line(format!("{STRONG}{}{STRONG:#}", crate::ids::name_in(bytes)))?;
-    let derived =
-        if head.derived_uid { "  (made by larder: the card names none of its own)" } else { "" };
+    let derived = if head.derived_uid {
+        "  (made by larder: the card names none, or one that another item has)"
+    } else {
+        ""
+    };
     let about = [
         ("id", format!("{:.letters$}", head.handle)),
         ("collection", plain(&head.collection)),

@@ -3,6 +3,7 @@ use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::{resolve_all, shown_name};
 use crate::output::{complain, count, plain};
+use larder_format::field::field;
 use larder_query::{Find, Query};
 use larder_store::{Handle, Operation, Seq};
 use larder_sync::Removed;
@@ -77,17 +78,14 @@ impl Remove {
         let find = Find {
             query: Query::parse_with(line, &context.settings)?,
             collection: self.collection.clone(),
-            sort: None,
-            from: None,
-            limit: None,
+            ..larder_query::Find::default()
         };
         let mut found = Vec::new();
-        larder_query::find(&reader, &find)?.each(&reader, &mut |head, bytes| {
-            let name = if found.len() < 2 || self.dry_run {
-                crate::ids::name_in(bytes)
-            } else {
-                String::new()
-            };
+        let full_name: Vec<_> = field("full_name").into_iter().collect();
+        larder_query::find(&reader, &find)?.fields(&reader, &full_name, &mut |head, of| {
+            let shown = full_name.iter().filter(|_| found.len() < 2 || self.dry_run);
+            let name = shown.map(|field| of.first(field).unwrap_or_default());
+            let name = crate::ids::shown(&name.collect::<String>());
             found.push((head.handle, head.seq, plain(&name)));
             true
         })?;

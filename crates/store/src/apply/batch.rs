@@ -74,11 +74,6 @@ impl<'a> Batch<'a> {
         self.ordinal > 0 || self.marked
     }
 
-    /// Was an item not what a change expected?
-    pub(super) fn refused(&self) -> bool {
-        self.refused
-    }
-
     pub(super) fn change(&mut self, index: usize, change: Change) -> Result<Outcome, Trouble> {
         match change {
             Change::Put(put) => {

@@ -1,0 +1,135 @@
+//! Answers that are held while the store changes: by other writers, by a restore, under another reader.
+
+use crate::book::{Book, ask, card};
+use larder_query::{Find, Query, Sort, find};
+use larder_store::{Change, Expect, Kind, Operation, Options, Put, Reader, Store};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tempfile::TempDir;
+
+#[test]
+fn ahead_given_by_another_reader() {
+    let cards = ["UID:a\nFN:Anna", "UID:b\nFN:Bob"].map(card);
+    let mut book = Book::of(cards.iter().map(String::as_str));
+    let first = Reader::open(&book.dir()).unwrap();
+    let asked = ask(Query::parse_sexp("(is \"id\" \"a\")").unwrap());
+    let answer = find(&first, &asked).unwrap();
+    let (head, _) = first.get("contacts", "a").unwrap().unwrap();
+    book.apply(vec![Change::Remove(head.handle, Expect::Anything)]);
+    let second = Reader::open(&book.dir()).unwrap();
+    let mut given = Vec::new();
+    answer
+        .each(&second, &mut |head, _| {
+            given.push(head.uid.clone());
+            true
+        })
+        .unwrap();
+    assert!(given.is_empty(), "given by a fresh reader though it is removed: {given:?}");
+}
+
+fn other_store() -> (TempDir, PathBuf) {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = Options { create: true, ..Options::default() };
+    let mut store = Store::open(&scratch.path().join("data"), &options).unwrap();
+    // another collection first: "contacts" is in row 2
+    store
+        .apply(
+            &mut Operation::new("t", "", 0),
+            vec![Change::CreateCollection("work".into(), Kind::Contact)],
+        )
+        .unwrap();
+    let text = card("UID:a\nFN:Zoe");
+    let (prepared, _) = store.deriver().contact(text.into_bytes()).unwrap();
+    store
+        .apply(
+            &mut Operation::new("t", "", 0),
+            vec![Change::Put(Put {
+                collection: "contacts".into(),
+                uid: "a".into(),
+                derived_uid: false,
+                prepared,
+                expect: Expect::Anything,
+            })],
+        )
+        .unwrap();
+    let to = scratch.path().join("backup.db");
+    store.backup(&to).unwrap();
+    (scratch, to)
+}
+
+#[test]
+fn get_after_restore() {
+    let cards = ["UID:a\nFN:Anna"].map(card);
+    let mut book = Book::of(cards.iter().map(String::as_str));
+    let reader = book.reader();
+    assert!(reader.get("contacts", "a").unwrap().is_some());
+    let (_keep, from) = other_store();
+    book.store.restore(&from).unwrap();
+    let (head, _) = reader.get("contacts", "a").unwrap().unwrap();
+    assert_eq!(&*head.collection, "contacts");
+}
+
+#[test]
+fn answer_over_restore() {
+    // batch 2, row 1 in both stores
+    let mut book = Book::new();
+    book.apply(vec![Change::CreateCollection("contacts".into(), Kind::Contact)]);
+    let c = card("UID:x\nFN:Anna");
+    book.put("contacts", [c.as_str()]);
+    let reader = book.reader();
+    let answer =
+        find(&reader, &ask(Query::parse_sexp("(contains \"full_name\" \"anna\")").unwrap()))
+            .unwrap();
+    assert_eq!(answer.len(), 1);
+    let (_keep, from) = other_store();
+    book.store.restore(&from).unwrap();
+    let mut given = Vec::new();
+    answer
+        .each(&reader, &mut |_, bytes| {
+            given.push(String::from_utf8_lossy(bytes).into_owned());
+            true
+        })
+        .unwrap();
+    assert!(given.is_empty(), "{given:?}");
+}
+
+#[test]
+fn sorted_book_while_somebody_writes() {
+    let mut book = Book::new();
+    let cards: Vec<String> = (0..9000).map(|n| card(&format!("UID:u{n}\nFN:M {n:05}"))).collect();
+    for chunk in cards.chunks(3000) {
+        book.put("contacts", chunk.iter().map(String::as_str));
+    }
+    let reader = book.reader();
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    let writer = std::thread::spawn(move || {
+        let mut n = 0;
+        while !flag.load(Ordering::Relaxed) {
+            n += 1;
+            let cards: Vec<String> = (0..20)
+                .map(|i| card(&format!("UID:u{i}\nFN:{} {n}", if n % 2 == 0 { "A" } else { "Z" })))
+                .collect();
+            book.put("contacts", cards.iter().map(String::as_str));
+        }
+        n
+    });
+    let (mut twice, mut missing) = (0, 0);
+    for _ in 0..20 {
+        let rows = find(
+            &reader,
+            &Find { sort: Some(Sort::parse("full_name").unwrap()), ..Find::default() },
+        )
+        .unwrap()
+        .rows();
+        let mut once = rows.clone();
+        once.sort_unstable();
+        once.dedup();
+        twice += rows.len() - once.len();
+        missing += 9000 - once.len();
+    }
+    stop.store(true, Ordering::Relaxed);
+    assert!(writer.join().unwrap() > 0);
+    assert_eq!((twice, missing), (0, 0), "every item was there all the time");
+}

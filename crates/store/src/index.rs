@@ -12,6 +12,7 @@ mod chunk;
 mod lookup;
 mod merge;
 mod order;
+mod rice;
 mod segment;
 pub mod term;
 pub(crate) mod varint;

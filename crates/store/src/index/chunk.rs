@@ -1,19 +1,27 @@
 //! Chunks: a run of terms with the items that have them, packed to fill a page of the database.
 //!
 //! A chunk is entries in the order of their terms: how many bytes the term shares with the one before,
-//! how many follow, these; how many items, and where there are several how many bytes they take; then
+//! how many follow, these; how many items, doubled, and where there are several how many bytes they take; then
 //! the items, the first as it is, each other one as the distance from the one before. All numbers are
-//! varints of seven bits a byte, the lowest first. The items of a frequent term lie in several entries,
-//! one after the other. This module packs and unpacks; it knows nothing of segments or of the database.
+//! varints of seven bits a byte, the lowest first. Where there are many items their number is odd, and the distances are
+//! Rice codes, see `rice`, with a byte before them that says how many of their bits are as they are. The items of a
+//! frequent term lie in several entries, one after the other. This module packs and unpacks; it knows nothing of
+//! segments or of the database.
 
+use super::rice;
 use super::varint::{put, take};
+use std::mem;
 
 /// What fits into a page of 4,096 bytes beside SQLite's own bytes, so that no chunk spills.
 pub(super) const CHUNK: usize = 4040;
 /// Items of one entry take at most about this many bytes: an entry has to fit into a chunk, with its term.
 const PIECE: usize = 3500;
+/// What the last number of an entry takes at most.
+const LONGEST: usize = 16;
 /// Four varints of two bytes at most: terms and postings are shorter than a chunk.
 const OVERHEAD: usize = 8;
+/// So many items have distances that are worth a byte more.
+const MANY: usize = 8;
 /// What is left of a chunk is filled with the first items of a frequent term, if it is so many bytes.
 const WORTHWHILE: usize = 64;
 
@@ -39,19 +47,30 @@ impl Packer {
         weight: i64,
         full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
     ) -> Result<(), E> {
+        let bits = (items.len() >= MANY).then(|| rice::bits(items));
         let mut items = items.iter().copied().peekable();
         while let Some(first) = items.next() {
-            self.postings.clear();
-            put(&mut self.postings, first.unsigned_abs());
+            let mut postings = mem::take(&mut self.postings);
+            postings.clear();
+            put(&mut postings, first.unsigned_abs());
             let (mut last, mut count) = (first, 1);
-            // Ten bytes for the last number.
-            let room = CHUNK.saturating_sub(self.chunk.len() + OVERHEAD + term.len() + 10);
+            let room = CHUNK.saturating_sub(self.chunk.len() + OVERHEAD + term.len() + LONGEST);
             let most = if room < WORTHWHILE { PIECE } else { room.min(PIECE) };
-            while let Some(item) = items.next_if(|_| self.postings.len() < most) {
-                put(&mut self.postings, item.abs_diff(last));
-                (last, count) = (item, count + 1);
+            if let Some(bits) = bits {
+                let mut codes = rice::Writer::new(&mut postings, bits);
+                while let Some(item) = items.next_if(|_| codes.len() < most) {
+                    codes.put(item.abs_diff(last));
+                    (last, count) = (item, count + 1);
+                }
+                codes.finish();
+            } else {
+                while let Some(item) = items.next_if(|_| postings.len() < most) {
+                    put(&mut postings, item.abs_diff(last));
+                    (last, count) = (item, count + 1);
+                }
             }
-            self.entry(term, count, full)?;
+            self.postings = postings;
+            self.entry(term, count, bits.is_some(), full)?;
             self.weight += weight * count as i64;
         }
         Ok(())
@@ -61,6 +80,7 @@ impl Packer {
         &mut self,
         term: &[u8],
         count: u64,
+        is_rice: bool,
         full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
     ) -> Result<(), E> {
         let length = self.chunk.len() + OVERHEAD + term.len() + self.postings.len();
@@ -76,8 +96,8 @@ impl Packer {
         put(&mut self.chunk, shared as u64);
         put(&mut self.chunk, (term.len() - shared) as u64);
         self.chunk.extend_from_slice(&term[shared..]);
-        put(&mut self.chunk, count);
-        if count > 1 {
+        put(&mut self.chunk, count << 1 | u64::from(is_rice));
+        if count > 1 || is_rice {
             put(&mut self.chunk, self.postings.len() as u64);
         }
         self.chunk.extend_from_slice(&self.postings);
@@ -92,7 +112,7 @@ impl Packer {
         full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
     ) -> Result<(), E> {
         if !self.chunk.is_empty() {
-            full(&self.first, &self.chunk, std::mem::take(&mut self.weight))?;
+            full(&self.first, &self.chunk, mem::take(&mut self.weight))?;
             self.chunk.clear();
         }
         Ok(())
@@ -104,6 +124,7 @@ impl Packer {
 pub(super) struct Postings<'a> {
     /// How many items.
     pub(super) count: u64,
+    is_rice: bool,
     packed: &'a [u8],
 }
 
@@ -111,11 +132,17 @@ impl Postings<'_> {
     /// Unpacks the items behind what is in `items`. `None`: the entry is malformed.
     pub(super) fn unpack(&self, items: &mut Vec<i64>) -> Option<()> {
         let (mut packed, mut item) = (self.packed, 0_u64);
-        for _ in 0..self.count {
-            item = item.checked_add(take(&mut packed)?)?;
+        let mut push = |distance| {
+            item = item.checked_add(distance)?;
             items.push(i64::try_from(item).ok()?);
+            Some(())
+        };
+        if !self.is_rice {
+            return (0..self.count).try_for_each(|_| push(take(&mut packed)?));
         }
-        Some(())
+        push(take(&mut packed)?)?;
+        let mut codes = rice::Reader::new(packed)?;
+        (1..self.count).try_for_each(|_| push(codes.take()?))
     }
 }
 
@@ -156,14 +183,15 @@ impl<'a> Entries<'a> {
         let (suffix, behind) = rest.split_at_checked(length)?;
         *rest = behind;
         let count = take(rest)?;
-        let length = if count == 1 {
+        let (count, is_rice) = (count >> 1, count & 1 == 1);
+        let length = if count == 1 && !is_rice {
             rest.iter().position(|byte| byte & 0x80 == 0)? + 1
         } else {
             usize::try_from(take(rest)?).ok()?
         };
         let (packed, behind) = rest.split_at_checked(length)?;
         *rest = behind;
-        Some(Entry { shared, suffix, postings: Postings { count, packed } })
+        Some(Entry { shared, suffix, postings: Postings { count, is_rice, packed } })
     }
 }
 

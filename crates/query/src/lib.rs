@@ -2,7 +2,7 @@
 //!
 //! A [`Query`] is written in two ways that give the same value: the search line that people type
 //! ([`Query::parse`]) and the S-expressions of evolution-data-server ([`Query::parse_sexp`]). [`find`] lets
-//! the planner look up what the index can answer, and tests each candidate's own bytes; [`walk`]
+//! the planner look up what the index can answer, and tests what is left; [`walk`]
 //! answers the same by testing every item. For any store and any question the two agree: the one
 //! property that this crate's tests are about. [`duplicates`](duplicates()) asks something else: which items
 //! are perhaps the same.

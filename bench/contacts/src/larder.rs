@@ -63,7 +63,7 @@ fn found(reader: &Reader, needle: &Needle) -> Outcome<larder_query::Answer> {
 /// The hits, with their bytes.
 fn bytes(reader: &Reader, needle: &Needle) -> Outcome<usize> {
     let mut given = 0;
-    found(reader, needle)?.each(reader, &mut |_, bytes| {
+    found(reader, needle)?.cards(reader, &mut |bytes| {
         given += usize::from(!bytes.is_empty());
         true
     })?;

@@ -118,6 +118,11 @@ impl Candidate<'_> {
     }
 }
 
+/// Rows that follow each other are read in one go.
+fn runs(rows: &[i64]) -> impl Iterator<Item = (i64, i64)> {
+    rows.chunk_by(|a, b| a + 1 == *b).filter_map(|run| Some((*run.first()?, *run.last()?)))
+}
+
 fn kept<'a>(of: &'a Row<'_>) -> Option<Kept<'a>> {
     Kept::of(of.get_ref(KEPT).ok()?.as_blob_or_null().ok()??)
 }
@@ -288,7 +293,7 @@ impl Reader {
         let Some(known) = known else { return Ok(None) };
         let Some(row) = identity::row(&self.conn, &known.of, uid)? else { return Ok(None) };
         let mut found = None;
-        self.range(&remembered, row, row, &mut |head, bytes| {
+        self.range(&remembered, &mut std::iter::once((row, row)), &mut |head, bytes| {
             found = Some((head, bytes.to_vec()));
             false
         })?;
@@ -301,14 +306,7 @@ impl Reader {
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.hold()?;
             let remembered = self.remembered()?;
-            // Rows that follow each other are read in one go.
-            for run in rows.chunk_by(|a, b| a + 1 == *b) {
-                let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
-                if !self.range(&remembered, *first, *last, each)? {
-                    break;
-                }
-            }
-            Ok(())
+            self.range(&remembered, &mut runs(rows), each)
         };
         run().map_err(at(&self.path))
     }
@@ -320,8 +318,8 @@ impl Reader {
             let _snapshot = self.hold()?;
             let sql = "SELECT item, bytes FROM source WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
             let mut select = self.conn.prepare_cached(sql)?;
-            for run in rows.chunk_by(|a, b| a + 1 == *b) {
-                let mut sources = select.query((run.first(), run.last()))?;
+            for run in runs(rows) {
+                let mut sources = select.query(run)?;
                 while let Some(row) = sources.next()? {
                     let item = row.get(0)?;
                     let go_on = match row.get_ref(1)?.as_blob_or_null()? {
@@ -341,24 +339,25 @@ impl Reader {
     fn range(
         &self,
         remembered: &Remembered,
-        first: i64,
-        last: i64,
+        runs: &mut dyn Iterator<Item = (i64, i64)>,
         each: &mut dyn FnMut(ItemHead, &[u8]) -> bool,
-    ) -> rusqlite::Result<bool> {
+    ) -> rusqlite::Result<()> {
         let mut select = self.conn.prepare_cached(concat!(
             "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept, s.bytes ",
             "FROM item i CROSS JOIN source s ON s.item = i.id ",
             "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
         ))?;
-        let mut rows = select.query([first, last])?;
-        while let Some(row) = rows.next()? {
-            let head = head(row, &remembered.collections)?;
-            let bytes = bytes(&self.conn, row, head.row)?;
-            if !each(head, &bytes) {
-                return Ok(false);
+        for run in runs {
+            let mut rows = select.query(run)?;
+            while let Some(row) = rows.next()? {
+                let head = head(row, &remembered.collections)?;
+                let bytes = bytes(&self.conn, row, head.row)?;
+                if !each(head, &bytes) {
+                    return Ok(());
+                }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The rows of a collection's items, in their order: `limit` at most, behind row `after`. No item is read.
@@ -388,8 +387,8 @@ impl Reader {
                 "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept ",
                 "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
             ))?;
-            for run in rows.chunk_by(|a, b| a + 1 == *b) {
-                let mut rows = select.query((run.first(), run.last()))?;
+            for run in runs(rows) {
+                let mut rows = select.query(run)?;
                 while let Some(row) = rows.next()? {
                     let kept = if usable { kept(row) } else { None };
                     if !each(head(row, &remembered.collections)?, kept) {

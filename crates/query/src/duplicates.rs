@@ -24,7 +24,7 @@ use larder_format::contact::Contact;
 use larder_format::field::{Field, field};
 use larder_format::fold::{digits, fold, words};
 use larder_format::phone::{Match, Number, number_part};
-use larder_store::{Reader, Value as Sql};
+use larder_store::Reader;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::rc::Rc;
@@ -84,14 +84,9 @@ pub struct Reason {
 /// An unknown collection, or what the store reports.
 pub fn duplicates(reader: &Reader, asked: &Find, settings: &Settings) -> Result<Vec<Group>, Error> {
     let mut search = Search::new(reader, settings);
-    let collection = match &asked.collection {
-        None => None,
-        Some(name) => {
-            let missing = || larder_store::Error::NoCollection { name: name.clone() };
-            Some(*reader.collection_rows(Some(name))?.first().ok_or_else(missing)?)
-        }
-    };
-    search.scan(collection)?;
+    let all = Find { collection: asked.collection.clone(), ..Find::default() };
+    search.rows = find(reader, &all)?.rows();
+    search.scan()?;
     search.compare()?;
     let mut groups = search.into_groups();
     if asked.query != Query::All {
@@ -420,32 +415,19 @@ impl<'a> Search<'a> {
     }
 
     /// Reads every card once, a page a transaction.
-    fn scan(&mut self, collection: Option<i64>) -> Result<(), Error> {
-        let sql = "SELECT id, collection FROM item WHERE id > ? ORDER BY id LIMIT ?";
-        let mut last = 0;
-        loop {
-            let (before, mut page) = (last, Vec::with_capacity(PAGE));
-            let args = [Sql::Integer(last), Sql::Integer(PAGE as i64)];
-            self.reader.rows(sql, &args, &mut |row| {
-                last = row.integer(0);
-                if collection.is_none_or(|wanted| wanted == row.integer(1)) {
-                    page.push(last);
-                }
-                true
-            })?;
-            if last == before {
-                break;
-            }
-            let (region, rows, values) = (self.region, &mut self.rows, &mut self.values);
-            self.reader.items(&page, &mut |head, bytes| {
+    fn scan(&mut self) -> Result<(), Error> {
+        let (region, values, mut first) = (self.region, &mut self.values, 0);
+        for page in self.rows.chunks(PAGE) {
+            self.reader.items(page, &mut |head, bytes| {
+                let number = first + page.partition_point(|row| *row < head.row);
                 // More cards than that are in no book.
-                let Ok(number) = u32::try_from(rows.len()) else { return false };
-                rows.push(head.row);
+                let Ok(number) = u32::try_from(number) else { return false };
                 let facts = Facts::of(&Contact::parse(bytes), region);
                 let value = |hash: u32| u64::from(hash) << 32 | u64::from(number);
                 values.extend(facts.shared.iter().map(|(hash, ..)| value(*hash)));
                 true
             })?;
+            first += page.len();
         }
         self.joined = (0..u32::try_from(self.rows.len()).unwrap_or(u32::MAX)).collect();
         Ok(())

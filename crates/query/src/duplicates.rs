@@ -11,7 +11,8 @@
 //! * Nothing joins two cards with different birthdays, a list and a person, or somebody and the organisation they are with.
 //!
 //! Names are compared folded, in any order of their words; phone numbers as `eqphone_national` does, if they have six
-//! digits at least and the same extension. What is joined to one of a group belongs to the group.
+//! digits at least and the same extension. What is joined to one of a group belongs to the group. Work is bounded: of
+//! very many numbers with one ending the first are compared by the numbering plans, the others as they are dialled.
 //!
 //! It is apart from `run` because it asks what cards have in common, and not what one of them is. One scan keeps eight bytes a
 //! value, and what several cards seem to have is then compared by the cards themselves.
@@ -47,6 +48,16 @@ const COUNTRY: std::ops::RangeInclusive<usize> = 1..=3;
 const TRUNK: usize = 2;
 /// Of more values of a field than this in one card the rest is not compared.
 const VALUES: usize = 64;
+/// Nor the rest of more names than this, nor what is longer.
+const NAMES: usize = 8;
+const LONG_NAME: usize = 250;
+/// So many pairs of numbers are compared for each value that cards seem to have in common: fifty cards with one number
+/// each need a third of it. The rest is compared as it is dialled.
+const COMPARED: usize = 4096;
+/// Numbers that are kept as the numbering plans read them.
+const READ: usize = 1024;
+/// Pairs of cards about which is kept whether they are one person's.
+const PAIRS: usize = 8192;
 /// Cards that are kept, since twins are met once for each value they have in common.
 const KEPT: usize = 256;
 
@@ -69,7 +80,7 @@ impl Group {
 }
 
 /// A value that cards have in common.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reason {
     /// The field: `email`, `phone` or `full_name`.
     pub field: &'static str,
@@ -99,7 +110,7 @@ pub fn duplicates(reader: &Reader, asked: &Find, settings: &Settings) -> Result<
 }
 
 /// Something that cards can have in common, in the form in which it is compared.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Shared {
     Email(String),
     Phone(Phone),
@@ -108,12 +119,8 @@ enum Shared {
 }
 
 impl Shared {
-    fn is(&self, other: &Shared, region: Option<&str>) -> bool {
-        match (self, other) {
-            (Shared::Email(a), Shared::Email(b)) | (Shared::Name(a), Shared::Name(b)) => a == b,
-            (Shared::Phone(a), Shared::Phone(b)) => a.is(b, region),
-            _ => false,
-        }
+    fn phone(&self) -> Option<&Phone> {
+        if let Shared::Phone(phone) = self { Some(phone) } else { None }
     }
 
     fn field(&self) -> &'static str {
@@ -137,15 +144,11 @@ fn most(hash: u32) -> usize {
     if hash & 3 == 3 { NAMESAKES } else { MANY }
 }
 
-/// A phone number. Nearly all that are the same are so by their digits, which is seen at once; the numbering plans
-/// are asked for the rest only, since they take more memory than all else here.
-#[derive(Debug, Clone)]
+/// A phone number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Phone {
-    text: String,
-    /// Without zeros in front.
-    digits: String,
-    /// Begins with the country.
-    international: bool,
+    /// What one dials: a plus perhaps, two zeros at most, and the digits.
+    dialled: String,
     extension: String,
 }
 
@@ -156,70 +159,131 @@ impl Phone {
             // What is behind a whole number is an extension, whatever it is called.
             text.find(char::is_alphabetic).map_or(text, |letter| text.split_at(letter).0)
         });
-        let (mut all, mut extension) =
-            (digits(part), text.get(part.len()..).map(digits).unwrap_or_default());
+        let before = part.split(char::is_numeric).next().unwrap_or_default();
+        let mut plus = before.contains(['+', '\u{ff0b}']);
+        // Nobody dials that zero behind a country.
+        let mut all = digits(&if plus { part.replacen("(0)", "", 1) } else { part.to_string() });
+        let mut extension = text.get(part.len()..).map(digits).unwrap_or_default();
         if all.len() < DIGITS && part.len() < text.len() {
             // Its letters stand for digits.
-            Number { national: all, extension, .. } = Number::parse(text, region)?;
+            let number = Number::parse(text, region)?;
+            plus = number.country != 0;
+            let country = if plus { number.country.to_string() } else { String::new() };
+            (all, extension) = (country + &number.national, number.extension);
         }
-        let international = text.starts_with(['+', '\u{ff0b}']);
-        if international && part.contains("(0)") {
-            // Nobody dials that zero behind a country.
-            all = digits(&part.replacen("(0)", "", 1));
-        }
-        let digits = all.trim_start_matches('0').to_string();
-        let text = text.to_string();
+        let digits = all.trim_start_matches('0');
+        let zeros = "00".get(..all.len() - digits.len()).unwrap_or("00");
+        let dialled = format!("{}{zeros}{digits}", if plus { "+" } else { "" });
+        let phone = Phone { dialled, extension };
         // A country's code of one digit is followed by more digits than that.
-        let country = if international || text.starts_with("00") { 2 } else { 0 };
-        (DIGITS + country..=MAX_DIGITS).contains(&digits.len()).then_some(Phone {
-            text,
-            digits,
-            international,
-            extension,
-        })
+        let least = if phone.has_country() { DIGITS + 2 } else { DIGITS };
+        (least..=MAX_DIGITS).contains(&phone.digits().len()).then_some(phone)
+    }
+
+    /// Without zeros in front.
+    fn digits(&self) -> &str {
+        self.dialled.trim_start_matches(['+', '0'])
+    }
+
+    /// Begins with the country.
+    fn international(&self) -> bool {
+        self.dialled.starts_with('+')
+    }
+
+    /// Begins with the country, as far as can be seen.
+    fn has_country(&self) -> bool {
+        self.international() || self.dialled.starts_with("00")
     }
 
     /// The digits at its end, by which it is looked up; where it may be one of few digits behind a country's code, by
     /// those as well.
     fn ends(&self) -> impl Iterator<Item = &str> {
-        let end = |number: usize| self.digits.get(self.digits.len().checked_sub(number)?..);
-        let behind = self.digits.len() - DIGITS;
-        let country = self.international || self.text.starts_with("00");
-        let few = behind == 0 || (country && COUNTRY.contains(&behind));
+        let digits = self.digits();
+        let end = |number: usize| digits.get(digits.len().checked_sub(number)?..);
+        let behind = digits.len() - DIGITS;
+        let few = behind == 0 || (self.has_country() && COUNTRY.contains(&behind));
         end(LAST_DIGITS).into_iter().chain(end(DIGITS).filter(|_| few))
     }
 
-    /// Is it the other number, as `eqphone_national` has it?
-    fn is(&self, other: &Phone, region: Option<&str>) -> bool {
+    /// Is it the other number, as `eqphone_national` has it? Where digits do not tell, the numbering plans are asked.
+    fn is(&self, other: &Phone) -> Option<bool> {
         if self.extension != other.extension {
-            return false;
+            return Some(false);
         }
-        if self.international == other.international && self.digits.len() == other.digits.len() {
-            return self.digits == other.digits;
+        if self.international() == other.international()
+            && self.digits().len() == other.digits().len()
+        {
+            return Some(self.digits() == other.digits());
         }
-        let (short, long) = match self.digits.len() < other.digits.len() {
+        let (short, long) = match self.digits().len() < other.digits().len() {
             true => (self, other),
             false => (other, self),
         };
-        let ends = short.digits.bytes().rev().zip(long.digits.bytes().rev());
+        let ends = short.digits().bytes().rev().zip(long.digits().bytes().rev());
         let same = ends.take_while(|(a, b)| a == b).count();
-        let (more, rest) = (long.digits.len() - same, short.digits.len() - same);
-        let plain = rest == 0 && long.international && !short.international;
+        let (more, rest) = (long.digits().len() - same, short.digits().len() - same);
+        let plain = rest == 0 && long.international() && !short.international();
         if plain && COUNTRY.contains(&more) {
-            return true;
+            return Some(true);
         }
         // What is before the digits they share has to be what one dials there, or a country.
-        let (all, least) = match (long.international, short.international) {
+        let (all, least) = match (long.international(), short.international()) {
             (true, true) => (2 * TRUNK, TRUNK),
             (true, false) => (*COUNTRY.end(), TRUNK),
             (false, true) => (TRUNK, *COUNTRY.end()),
             (false, false) => (TRUNK + COUNTRY.end(), TRUNK),
         };
-        let read = |phone: &Phone| Number::parse(&phone.text, region);
-        more <= all
-            && rest <= least
-            && read(self)
-                .is_some_and(|a| read(other).is_some_and(|b| a.compare(&b) >= Match::National))
+        if more <= all && rest <= least { None } else { Some(false) }
+    }
+}
+
+/// The numbering plans. They are asked only where digits do not tell, since they take more memory than all else here,
+/// and once for each number, since they take long.
+#[derive(Default)]
+struct Plans<'a> {
+    region: Option<&'a str>,
+    read: HashMap<String, Option<Number>>,
+    /// So many pairs may be compared yet.
+    left: usize,
+}
+
+impl Plans<'_> {
+    fn is(&mut self, a: &Phone, b: &Phone) -> bool {
+        if a == b || self.left == 0 {
+            return a == b;
+        }
+        self.left -= 1;
+        if let Some(known) = a.is(b) {
+            return known;
+        }
+        if self.read.len() + 2 > READ {
+            self.read.clear();
+        }
+        for phone in [a, b].map(|phone| &phone.dialled) {
+            if !self.read.contains_key(phone) {
+                self.read.insert(phone.clone(), Number::parse(phone, self.region));
+            }
+        }
+        let read = |phone: &Phone| self.read.get(&phone.dialled)?.as_ref();
+        read(a).is_some_and(|a| read(b).is_some_and(|b| a.compare(b) >= Match::National))
+    }
+
+    /// For each of these different values the places of those that are the same.
+    fn same(&mut self, values: &[&Shared]) -> Vec<Vec<usize>> {
+        let mut same: Vec<Vec<usize>> = (0..values.len()).map(|place| vec![place]).collect();
+        let phones = || values.iter().enumerate().filter_map(|(at, it)| Some((at, it.phone()?)));
+        for (number, (at, phone)) in phones().enumerate() {
+            for (other, known) in phones().take(number) {
+                if self.left == 0 {
+                    return same;
+                }
+                if self.is(phone, known) {
+                    same.get_mut(at).into_iter().for_each(|same| same.push(other));
+                    same.get_mut(other).into_iter().for_each(|same| same.push(at));
+                }
+            }
+        }
+        same
     }
 }
 
@@ -253,7 +317,8 @@ impl Facts {
             ..Facts::default()
         };
         // Where a card has no name, its e-mail address is shown.
-        for name in values("full_name").into_iter().filter(|name| !name.contains('@')) {
+        let is_name = |name: &String| !name.contains('@') && name.len() <= LONG_NAME;
+        for name in values("full_name").into_iter().filter(is_name).take(NAMES) {
             let sorted = in_order(&name);
             if !sorted.is_empty() {
                 facts.shared.push((hash(3, &sorted), Shared::Name(sorted), name));
@@ -287,19 +352,6 @@ impl Facts {
         })
     }
 
-    /// What both have of this hash.
-    fn common<'f>(
-        &'f self,
-        hash: u32,
-        other: &Facts,
-        region: Option<&str>,
-    ) -> Option<&'f (u32, Shared, String)> {
-        let of_hash = |(known, ..): &&(u32, Shared, String)| *known == hash;
-        self.shared.iter().filter(of_hash).find(|(_, shared, _)| {
-            other.shared.iter().filter(of_hash).any(|(_, known, _)| known.is(shared, region))
-        })
-    }
-
     /// Are these certainly two?
     fn contradicts(&self, other: &Facts) -> bool {
         let works_at = |person: &Facts, firm: &Facts| {
@@ -313,18 +365,20 @@ impl Facts {
     }
 
     /// Do both have addresses, numbers or organisations, and none in common?
-    fn disagrees(&self, other: &Facts, region: Option<&str>) -> bool {
-        let orgs = !self.org.is_empty()
-            && !other.org.is_empty()
-            && !self.org.iter().any(|org| other.org.contains(org));
-        orgs || ["email", "phone"].iter().any(|kind| {
-            let of = |facts: &Facts| -> Vec<Shared> {
-                let all = facts.shared.iter().map(|(_, shared, _)| shared);
-                all.filter(|shared| shared.field() == *kind).cloned().collect()
-            };
-            let (a, b) = (of(self), of(other));
-            !a.is_empty() && !b.is_empty() && !a.iter().any(|a| b.iter().any(|b| a.is(b, region)))
-        })
+    fn disagrees(&self, other: &Facts, plans: &mut Plans<'_>) -> bool {
+        fn differ<T>(a: &[T], b: &[T], mut same: impl FnMut(&T, &T) -> bool) -> bool {
+            !a.is_empty() && !b.is_empty() && !a.iter().any(|a| b.iter().any(|b| same(a, b)))
+        }
+        fn of<'f, T>(facts: &'f Facts, kind: impl Fn(&'f Shared) -> Option<T>) -> Vec<T> {
+            facts.shared.iter().filter_map(|(_, shared, _)| kind(shared)).collect()
+        }
+        fn email(shared: &Shared) -> Option<&Shared> {
+            matches!(shared, Shared::Email(_)).then_some(shared)
+        }
+        let (a, b) = (of(self, Shared::phone), of(other, Shared::phone));
+        differ(&self.org, &other.org, |a, b| a == b)
+            || differ(&of(self, email), &of(other, email), |a, b| a == b)
+            || (differ(&a, &b, |a, b| a == b) && differ(&a, &b, |a, b| plans.is(a, b)))
     }
 
     /// Can these be one person's names? `None`: one of them has no name.
@@ -366,24 +420,24 @@ fn births_differ(a: &str, b: &str) -> bool {
     known && if years { a != b } else { day(a) != day(b) }
 }
 
-/// How sure it is that two cards are of one person, if a value of so many cards joins them at all.
-fn joins(
-    shared: &Shared,
-    cards: usize,
-    a: &Facts,
-    b: &Facts,
-    region: Option<&str>,
-) -> Option<bool> {
-    if a.contradicts(b) {
-        return None;
-    }
-    if let Shared::Name(name) = shared {
-        return (name.contains(' ') || !a.disagrees(b, region)).then_some(true);
-    }
-    match a.names_agree(b, if cards == 2 { 1 } else { 2 }) {
-        Some(true) => Some(true),
-        agree if cards == 2 => Some(agree.is_none()),
-        _ => None,
+/// How two cards are asked about: by a word that is their name, by their name, by an address or a number of these two only,
+/// or of others too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum By {
+    Word,
+    Name,
+    Theirs,
+    Common,
+}
+
+/// How sure it is that two cards are of one person, if they are at all.
+fn joins(by: By, a: &Facts, b: &Facts, plans: &mut Plans<'_>) -> Option<bool> {
+    match by {
+        _ if a.contradicts(b) => None,
+        By::Name => Some(true),
+        By::Word => (!a.disagrees(b, plans)).then_some(true),
+        By::Theirs => Some(a.names_agree(b, 1) != Some(false)),
+        By::Common => a.names_agree(b, 2).filter(|agree| *agree),
     }
 }
 
@@ -395,6 +449,9 @@ struct Search<'a> {
     /// The hash of a value, and the number of the card that has it.
     values: Vec<u64>,
     kept: HashMap<u32, Rc<Facts>>,
+    plans: Plans<'a>,
+    /// Whether two cards are one person's, as it was found.
+    known: HashMap<(u32, u32, By), Option<bool>>,
     /// For each card one that it is joined to, or itself.
     joined: Vec<u32>,
     /// Why, with one of the cards, and how sure.
@@ -403,12 +460,15 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(reader: &'a Reader, settings: &'a Settings) -> Search<'a> {
+        let region = settings.region.as_deref();
         Search {
             reader,
-            region: settings.region.as_deref(),
+            region,
             rows: Vec::new(),
             values: Vec::new(),
             kept: HashMap::new(),
+            plans: Plans { region, ..Plans::default() },
+            known: HashMap::new(),
             joined: Vec::new(),
             reasons: Vec::new(),
         }
@@ -469,24 +529,57 @@ impl<'a> Search<'a> {
     }
 
     fn compare_cards(&mut self, hash: u32, cards: &[u32]) -> Result<(), Error> {
-        let (facts, region) = (self.facts(cards)?, self.region);
-        // Numbers of two countries, and what only has the same hash, are other values.
-        let sharing = |one: &Facts| {
-            facts.iter().filter(|(_, other)| one.common(hash, other, region).is_some()).count()
+        let facts = self.facts(cards)?;
+        // The values of this hash, and of each card which of them it has.
+        let (mut values, mut places) = (Vec::new(), HashMap::new());
+        let mut place = |shared| {
+            *places.entry(shared).or_insert_with(|| {
+                values.push(shared);
+                values.len() - 1
+            })
         };
-        let mut said = Vec::new();
-        for (at, (a, one)) in facts.iter().enumerate() {
-            let shared_by = sharing(one);
-            for (b, other) in facts.iter().skip(at + 1) {
-                let Some((_, shared, shown)) = one.common(hash, other, region) else { continue };
-                if let Some(sure) = joins(shared, shared_by, one, other, region) {
-                    let reason = Reason { field: shared.field(), value: shown.clone() };
+        let mut own: Vec<Vec<(usize, &String)>> = Vec::with_capacity(facts.len());
+        for (_, one) in &facts {
+            let of_hash = one.shared.iter().filter(|(known, ..)| *known == hash);
+            own.push(of_hash.map(|(_, shared, shown)| (place(shared), shown)).collect());
+        }
+        if self.known.len() > PAIRS {
+            self.known.clear();
+        }
+        // Numbers of two countries, and what only has the same hash, are other values.
+        self.plans.left = COMPARED;
+        let same = self.plans.same(&values);
+        let mut said = HashSet::new();
+        for (at, ((a, one), of_one)) in facts.iter().zip(&own).enumerate() {
+            let mut firsts = HashMap::new();
+            for first in of_one {
+                for place in same.get(first.0).into_iter().flatten() {
+                    firsts.entry(*place).or_insert(first);
+                }
+            }
+            let common = |of_other: &Vec<(usize, &String)>| {
+                of_other.iter().find_map(|(place, _)| firsts.get(place).copied())
+            };
+            let common: Vec<_> = own.iter().map(common).collect();
+            let shared_by = common.iter().flatten().count();
+            for ((b, other), common) in facts.iter().zip(&common).skip(at + 1) {
+                let Some((place, shown)) = *common else { continue };
+                let Some(shared) = values.get(*place) else { continue };
+                let by = match shared {
+                    Shared::Name(name) if !name.contains(' ') => By::Word,
+                    Shared::Name(_) => By::Name,
+                    _ if shared_by == 2 => By::Theirs,
+                    _ => By::Common,
+                };
+                let plans = &mut self.plans;
+                let known = self.known.entry((*a, *b, by));
+                if let Some(sure) = *known.or_insert_with(|| joins(by, one, other, plans)) {
+                    let reason = Reason { field: shared.field(), value: (*shown).clone() };
                     self.join(*a, *b);
                     // Once for each group is enough, of many cards.
                     let told = (self.root(*a), reason, sure);
-                    if !said.contains(&told) {
-                        self.reasons.push(told.clone());
-                        said.push(told);
+                    if said.insert(told.clone()) {
+                        self.reasons.push(told);
                     }
                 }
             }
@@ -578,4 +671,25 @@ fn weight(reasons: &[Reason]) -> u8 {
     let worth = [("email", 4), ("phone", 3), ("full_name", 2)];
     let is_one = |field: &str| reasons.iter().any(|reason| reason.field == field);
     worth.iter().filter(|(field, _)| is_one(field)).map(|(_, worth)| worth).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As many numbers with one ending as cards may have that are compared, each with other digits in front.
+    #[test]
+    fn work_is_bounded() {
+        let number = |at: usize| Phone::of(&format!("{at}1234567"), Some("AT")).map(Shared::Phone);
+        let many: Vec<Shared> = (0..MANY * VALUES).filter_map(number).collect();
+        let mut plans = Plans { region: Some("AT"), left: COMPARED, ..Plans::default() };
+        let same = plans.same(&many.iter().collect::<Vec<_>>());
+        assert_eq!((same.len(), plans.left), (many.len(), 0));
+        // Each number is read once, and only such as were compared: so many have that many pairs.
+        assert!((2..=92).contains(&plans.read.len()), "{}", plans.read.len());
+        let (few, read) = (many.iter().take(8).collect::<Vec<_>>(), plans.read.len());
+        plans.left = COMPARED;
+        plans.same(&few);
+        assert_eq!((plans.left, plans.read.len()), (COMPARED - 8 * 7 / 2, read));
+    }
 }

@@ -110,6 +110,28 @@ fn what_a_whole_firm_has() {
     check(&cards.iter().map(String::as_str).collect::<Vec<_>>(), &["4 7: phone"]);
 }
 
+/// Cards with as many names, and as many numbers of one ending, as there can be: what is compared of them is bounded, and what
+/// has the same digits is found nevertheless.
+#[test]
+fn more_than_is_compared() {
+    let lines = |card: usize| {
+        let phones = (0..64).map(|at| format!("TEL:{}1234567/", 1000 + 64 * card + at));
+        let names = (0..64).map(|at| format!("FN:Anna a{card} b{at}/"));
+        names.chain(phones).collect::<String>()
+    };
+    let mut cards: Vec<String> = (0..49).map(lines).collect();
+    cards.push("FN:Anna a48 b2/TEL:(4135) 123-45-67".into());
+    check(&cards.iter().map(String::as_str).collect::<Vec<_>>(), &["49 50: full_name phone"]);
+    // The same numbers in every card.
+    let phones: String = (1000..1064).map(|at| format!("TEL:{at}1234567/")).collect();
+    let named = |card: usize| format!("FN:{}/{phones}", ["Anna Berg", "A. Berg", "Otto"][card % 3]);
+    let cards: Vec<String> = (0..9).map(named).collect();
+    check(
+        &cards.iter().map(String::as_str).collect::<Vec<_>>(),
+        &["1 2 4 5 7 8: full_name phone", "3 6 9: full_name"],
+    );
+}
+
 #[test]
 fn questions_and_collections() {
     let cards = ["FN:Anna Berg\nEMAIL:a@x.example", "FN:Otto Kern\nTEL:123456"].map(card);
@@ -161,6 +183,9 @@ fn numbers_are_compared_by_their_plans() {
         "1-800-FLOWERS",
         "1 800 356 9377",
         "tel:+43-664-1234567",
+        "(+43) 664 1234567",
+        "+1-800-FLOWERS",
+        "+1 800 356 9377",
     ];
     let mut book = Book::new();
     for (at, a) in numbers.iter().enumerate() {

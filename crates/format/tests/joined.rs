@@ -65,6 +65,23 @@ fn parameters_are_united() {
     check(["3.0", "4.0"], "TEL:+1-2", "TEL;VALUE=uri;PREF=1:tel:+1-2", "TEL;TYPE=pref:+1-2");
 }
 
+/// A line that gives way gets no parameters, too.
+#[test]
+fn two_changes_of_one_line() {
+    let v3 = |base: &str, other: &str, expect: &str| check(["3.0", "3.0"], base, other, expect);
+    for kept in ["X-LARDER-N;LANGUAGE=de:Berg", "X-LARDER-N:Berg"] {
+        let other = format!("N:Berg;Anna;;;\n{kept}");
+        v3("N:Berg;;;;\nNOTE:x", &other, &format!("N:Berg;Anna;;;\nNOTE:x\n{kept}"));
+        let other = format!("{kept}\nN:Berg;Anna;;;");
+        v3("N:Berg;;;;\nNOTE:x", &other, &format!("N:Berg;Anna;;;\nNOTE:x\n{kept}"));
+    }
+    v3(
+        "BDAY:\nNOTE:x",
+        "BDAY:1970-01-02\nX-LARDER-BDAY;X-A=1:",
+        "BDAY:1970-01-02\nNOTE:x\nX-LARDER-BDAY;X-A=1:",
+    );
+}
+
 #[test]
 fn what_may_stand_once() {
     let v3 = |base, other, expect| check(["3.0", "3.0"], base, other, expect);

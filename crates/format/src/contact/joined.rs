@@ -55,12 +55,19 @@ pub fn joined(base: &[u8], other: &[u8]) -> Option<Vec<u8>> {
     let mut join = Join::new(&into, &from);
     join.decide();
     let edits = join.edits(end);
-    let result = splice(base, &edits);
+    let result = splice(base, &edits)?;
     join.is_in(&result).then_some(result)
 }
 
-/// The card with these places of its text replaced, which follow each other. All other bytes stay.
-fn splice(card: &[u8], edits: &[(Range<usize>, String)]) -> Vec<u8> {
+/// The card with these places of its text replaced. All other bytes stay. `None`: they do not follow each other.
+fn splice(card: &[u8], edits: &[(Range<usize>, String)]) -> Option<Vec<u8>> {
+    let mut before = 0;
+    for (range, _) in edits {
+        if range.start < before || range.end < range.start {
+            return None;
+        }
+        before = range.end;
+    }
     let mut result = Vec::with_capacity(card.len() + 1024);
     let mut copied = 0;
     let wide = Order::of(card).map(|order| (order, wide::decode(card, order)));
@@ -83,7 +90,7 @@ fn splice(card: &[u8], edits: &[(Range<usize>, String)]) -> Vec<u8> {
         copied = place(range.end);
     }
     result.extend_from_slice(card.get(copied..).unwrap_or_default());
-    result
+    Some(result)
 }
 
 /// What becomes of a property of the other card.
@@ -141,6 +148,7 @@ impl<'c, 't> Join<'c, 't> {
             let fate = self.fate(property, meaning);
             self.fates.push(fate);
         }
+        self.keep_beside();
         self.keep_groups();
         self.name_groups();
     }
@@ -287,6 +295,27 @@ impl<'c, 't> Join<'c, 't> {
         Some(split_raw(&text, ',').filter(is_new).map(str::to_string).collect())
     }
 
+    /// What is said by a line that gives way is added: that line says it no more.
+    fn keep_beside(&mut self) {
+        let gave_way = self.gave_way();
+        for at in 0..self.fates.len() {
+            if let Some(Fate::Said(known, _)) = self.fates.get(at)
+                && gave_way.contains(known)
+                && let Some(property) = self.from.card.properties.get(at)
+            {
+                let target = self.target(property);
+                if let Some(fate) = self.fates.get_mut(at) {
+                    *fate = Fate::Added(target);
+                }
+            }
+        }
+    }
+
+    fn gave_way(&self) -> HashSet<usize> {
+        let instead = |fate: &Fate| if let Fate::Instead(at) = fate { Some(*at) } else { None };
+        self.fates.iter().filter_map(instead).collect()
+    }
+
     /// A group of which anything is added is added whole: a number belongs to its label.
     fn keep_groups(&mut self) {
         let from = self.from;
@@ -419,21 +448,20 @@ impl<'c, 't> Join<'c, 't> {
         lines
     }
 
-    /// Is all that was added in the result, and nothing of the base lost?
+    /// Is all that was added in the result, and nothing of the base lost, and nothing else there?
     fn is_in(&self, result: &[u8]) -> bool {
         let text = text_of(result);
         let parts = Parts::of(&text);
         let there: HashSet<&Meaning> = parts.meanings.iter().collect();
         let listed = self.fates.iter().filter(|fate| matches!(fate, Fate::Members(_))).count();
-        let gave_way: HashSet<usize> = (self.fates.iter())
-            .filter_map(|fate| if let Fate::Instead(at) = fate { Some(*at) } else { None })
-            .collect();
+        let gave_way = self.gave_way();
         let stays = |at: usize, meaning| gave_way.contains(&at) || there.contains(meaning);
         let base = &self.into.meanings;
         let number = base.len() + self.added.len() + listed - gave_way.len();
         parts.is_whole()
             && parts.card.version() == self.into.card.version()
             && parts.meanings.len() == number
+            && parts.loose_text().eq(self.into.loose_text())
             && base.iter().enumerate().all(|(at, meaning)| stays(at, meaning))
             && self.added.iter().all(|meaning| there.contains(meaning))
     }

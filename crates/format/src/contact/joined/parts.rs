@@ -149,6 +149,11 @@ impl<'t> Parts<'t> {
             && !self.card.problems().iter().any(no_end)
     }
 
+    /// The lines that are no properties, without the empty ones around them.
+    pub(super) fn loose_text(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.loose.iter().map(|(name, text)| (*name, text.trim()))
+    }
+
     pub(super) fn style(&self) -> Style {
         Style { version: self.card.version(), line_end: self.line_end }
     }

@@ -58,6 +58,13 @@ fn parameters_are_united() {
     v3("EMAIL:a@b", "EMAIL;X-OWN=\"a:b\":a@b", "EMAIL;X-OWN=\"a:b\":a@b");
     // Two that contradict each other are two values.
     v3("NOTE;LANGUAGE=de:x", "NOTE;LANGUAGE=en:x", "NOTE;LANGUAGE=de:x\nNOTE;LANGUAGE=en:x");
+    v3(
+        "NOTE:x",
+        "NOTE;LANGUAGE=de:x\nNOTE;LANGUAGE=en:x\nNOTE;X-A=1;LANGUAGE=de:x",
+        "NOTE;LANGUAGE=de;X-A=1:x\nNOTE;LANGUAGE=en:x",
+    );
+    v3("ORG:X", "ORG;SORT-AS=a:X\nORG;SORT-AS=b:X", "ORG;SORT-AS=a:X\nORG;SORT-AS=b:X");
+    v3("TEL:1", "TEL;TYPE=home:1\nTEL;TYPE=work:1", "TEL;TYPE=home,work:1");
     // The order within a card is the base's.
     v3("TEL;X-EVOLUTION-UI-SLOT=1:1", "TEL;X-EVOLUTION-UI-SLOT=2:1", "TEL;X-EVOLUTION-UI-SLOT=1:1");
     check(["4.0", "3.0"], "TEL:1", "TEL;TYPE=cell,pref:1", "TEL;TYPE=cell,pref;PREF=1:1");

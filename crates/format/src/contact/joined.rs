@@ -6,7 +6,7 @@
 //!
 //! | of the other card | what becomes of it |
 //! |---|---|
-//! | what the base says, too | nothing; parameters that only the other has are added to the base's line |
+//! | what the base says, too | nothing; parameters that only the other has are added to the base's line, types united |
 //! | what may stand only once, and says something else | it is kept as `X-LARDER-` and its name |
 //! | UID | always kept so: the base stays the item it is |
 //! | VERSION, PRODID, REV | nothing: they are about the other card, not about the person |
@@ -113,6 +113,8 @@ struct Join<'c, 't> {
     from: &'c Parts<'t>,
     /// The base's properties by what they say.
     by_meaning: HashMap<&'c Meaning, Vec<usize>>,
+    /// By the base's properties: the parameters they get.
+    united: HashMap<usize, Params>,
     /// Is all of one group in the other?
     fits: HashMap<(String, Option<String>), bool>,
     /// The members of the base's lists, by name, and those that are added.
@@ -134,6 +136,7 @@ impl<'c, 't> Join<'c, 't> {
             into,
             from,
             by_meaning,
+            united: HashMap::new(),
             fits: HashMap::new(),
             lists: HashMap::new(),
             fates: Vec::new(),
@@ -159,6 +162,10 @@ impl<'c, 't> Join<'c, 't> {
         }
         let target = self.target(property);
         if let Some((at, missing)) = self.said(property, meaning, &target) {
+            let united = self.united.entry(at).or_default();
+            for (name, values) in &missing {
+                add_values(united, name, values.clone());
+            }
             return Fate::Said(at, missing);
         }
         if let Some(at) = self.emptier(property, meaning) {
@@ -200,7 +207,7 @@ impl<'c, 't> Join<'c, 't> {
             if !named || !self.group_fits(property, known) {
                 continue;
             }
-            match self.missing(property, known) {
+            match self.missing(property, at, known) {
                 Some(missing) if missing.is_empty() => return Some((at, missing)),
                 Some(missing) if found.is_none() && known.behind_name().is_some() => {
                     found = Some((at, missing));
@@ -221,8 +228,8 @@ impl<'c, 't> Join<'c, 't> {
             .or_insert_with(|| there.is_some_and(|(_, there)| said.is_subset(there)))
     }
 
-    /// The parameters that the base's property lacks; `None`: they contradict each other.
-    fn missing(&self, property: &Property<'_>, known: &Property<'_>) -> Option<Params> {
+    /// The parameters that the base's property lacks; `None`: they contradict its own, or those it gets already.
+    fn missing(&self, property: &Property<'_>, at: usize, known: &Property<'_>) -> Option<Params> {
         let to = self.into.card.version();
         let there = params(known, to, to);
         let binary = Binary::of(known).is_some();
@@ -232,21 +239,23 @@ impl<'c, 't> Join<'c, 't> {
             if is("VALUE") || (binary && (is("TYPE") || is("MEDIATYPE"))) {
                 continue;
             }
-            let same = there.iter().find(|(known, _)| is(known)).map(|(_, values)| values);
             let placed = PLACES.iter().any(|place| is(place));
-            match same {
-                Some(same) if is("TYPE") => {
-                    let is_there =
-                        |value: &String| same.iter().any(|known| known.eq_ignore_ascii_case(value));
-                    let new: Vec<_> = values.into_iter().filter(|value| !is_there(value)).collect();
-                    if !new.is_empty() {
-                        missing.push((name, new));
-                    }
+            let united = self.united.get(&at).into_iter().flatten();
+            let mut same = there.iter().chain(united).filter(|(known, _)| is(known)).peekable();
+            if is("TYPE") {
+                let same: Vec<_> = same.flat_map(|(_, values)| values).collect();
+                let is_new =
+                    |value: &String| !same.iter().any(|known| known.eq_ignore_ascii_case(value));
+                let new: Vec<_> = values.into_iter().filter(is_new).collect();
+                if !new.is_empty() {
+                    missing.push((name, new));
                 }
-                Some(same) if placed || *same == values => {}
-                Some(_) => return None,
-                None if placed && !is("PREF") => {}
-                None => missing.push((name, values)),
+            } else if same.peek().is_none() {
+                if !placed || is("PREF") {
+                    missing.push((name, values));
+                }
+            } else if !placed && !same.all(|(_, same)| *same == values) {
+                return None;
             }
         }
         Some(missing)

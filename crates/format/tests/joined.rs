@@ -53,7 +53,7 @@ fn what_is_said_already_is_not_said_twice() {
 #[test]
 fn parameters_are_united() {
     let v3 = |base, other, expect| check(["3.0", "3.0"], base, other, expect);
-    v3("TEL;TYPE=home:1", "TEL;TYPE=work,pref:1", "TEL;TYPE=work,pref;TYPE=home:1");
+    v3("TEL;TYPE=home:1", "TEL;TYPE=work,pref:1", "TEL;TYPE=work;TYPE=home:1");
     v3("TEL;TYPE=home:1", "TEL;TYPE=HOME:1", "TEL;TYPE=home:1");
     v3("EMAIL:a@b", "EMAIL;X-OWN=\"a:b\":a@b", "EMAIL;X-OWN=\"a:b\":a@b");
     // Two that contradict each other are two values.
@@ -65,11 +65,29 @@ fn parameters_are_united() {
     );
     v3("ORG:X", "ORG;SORT-AS=a:X\nORG;SORT-AS=b:X", "ORG;SORT-AS=a:X\nORG;SORT-AS=b:X");
     v3("TEL:1", "TEL;TYPE=home:1\nTEL;TYPE=work:1", "TEL;TYPE=home,work:1");
-    // The order within a card is the base's.
-    v3("TEL;X-EVOLUTION-UI-SLOT=1:1", "TEL;X-EVOLUTION-UI-SLOT=2:1", "TEL;X-EVOLUTION-UI-SLOT=1:1");
-    check(["4.0", "3.0"], "TEL:1", "TEL;TYPE=cell,pref:1", "TEL;TYPE=cell,pref;PREF=1:1");
+    check(["4.0", "3.0"], "TEL:1", "TEL;TYPE=cell,pref:1", "TEL;TYPE=cell:1");
     check(["2.1", "3.0"], "TEL;HOME:1", "TEL;TYPE=cell:1", "TEL;CELL;HOME:1");
-    check(["3.0", "4.0"], "TEL:+1-2", "TEL;VALUE=uri;PREF=1:tel:+1-2", "TEL;TYPE=pref:+1-2");
+    check(["3.0", "4.0"], "TEL:+1-2", "TEL;VALUE=uri;PREF=1:tel:+1-2", "TEL:+1-2");
+}
+
+/// Values of the first card come first.
+#[test]
+fn no_second_first() {
+    let v3 = |base: &str, other: &str, expect: &str| check(["3.0", "3.0"], base, other, expect);
+    let slot = "TEL;X-EVOLUTION-UI-SLOT=1:1";
+    v3(slot, "TEL;X-EVOLUTION-UI-SLOT=2:1", slot);
+    v3(slot, "TEL;X-EVOLUTION-UI-SLOT=1;TYPE=home:2", &format!("{slot}\nTEL;TYPE=home:2"));
+    v3("TEL:1", "TEL;TYPE=pref:1\nTEL;TYPE=\"home,PREF\":2", "TEL:1\nTEL;TYPE=home:2");
+    // Of what the base has not, they stay.
+    let mails = "EMAIL;X-EVOLUTION-UI-SLOT=1:a@b\nEMAIL;TYPE=pref;X-EVOLUTION-UI-SLOT=2:c@d";
+    v3(slot, mails, &format!("{slot}\n{mails}"));
+    v3("FN:A\nEMAIL:", mails, &format!("FN:A\nEMAIL:\n{mails}"));
+    v3("BDAY:1970", "BDAY;PREF=1:1971", "BDAY:1970\nX-LARDER-BDAY:1971");
+    v3("NOTE:x", "NOTE;PREF=1:a\\, b\\n c\n  d", "NOTE:x\nNOTE:a\\, b\\n c d");
+    check(["4.0", "4.0"], "TEL:1", "TEL;PREF=1:1\nTEL;PREF=2:1\nTEL;PID=1.1:2", "TEL:1\nTEL:2");
+    check(["2.1", "2.1"], "TEL:1", "TEL;PREF;HOME:1\nTEL;PREF;CELL:2", "TEL;HOME:1\nTEL;CELL:2");
+    check(["4.0", "3.0"], "TEL:1", "TEL;TYPE=pref:2", "TEL:1\nTEL:2");
+    check(["4.0", "3.0"], "FN:A", "TEL;TYPE=pref:2", "FN:A\nTEL;TYPE=pref;PREF=1:2");
 }
 
 /// A line that gives way gets no parameters, too.

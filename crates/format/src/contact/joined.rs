@@ -7,6 +7,7 @@
 //! | of the other card | what becomes of it |
 //! |---|---|
 //! | what the base says, too | nothing; parameters that only the other has are added to the base's line, types united |
+//! | what makes a value the first | nothing, unless the base has no value of that name |
 //! | what may stand only once, and says something else | it is kept as `X-LARDER-` and its name |
 //! | UID | always kept so: the base stays the item it is |
 //! | VERSION, PRODID, REV | nothing: they are about the other card, not about the person |
@@ -17,11 +18,11 @@
 mod parts;
 
 use super::value::clean;
-use super::written::{self, Binary, Params, Style, Writing, add_values, params};
+use super::written::{self, Binary, Params, Style, Writing, add_values, leave_places, params};
 use crate::decode::{split_raw, split_structured, unescape_text};
 use crate::property::Property;
 use crate::wide::{self, Order};
-use parts::{KEPT, Meaning, PLACES, Parts, first_name, says_something, text_of};
+use parts::{KEPT, Meaning, Parts, first_name, is_value, says_something, text_of};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -113,6 +114,8 @@ struct Join<'c, 't> {
     from: &'c Parts<'t>,
     /// The base's properties by what they say.
     by_meaning: HashMap<&'c Meaning, Vec<usize>>,
+    /// The names of which the base has a value, as they were first.
+    valued: HashSet<&'c str>,
     /// By the base's properties: the parameters they get.
     united: HashMap<usize, Params>,
     /// Is all of one group in the other?
@@ -136,6 +139,12 @@ impl<'c, 't> Join<'c, 't> {
             into,
             from,
             by_meaning,
+            valued: into
+                .meanings
+                .iter()
+                .filter(|one| is_value(one))
+                .map(|(name, _)| &name[..])
+                .collect(),
             united: HashMap::new(),
             fits: HashMap::new(),
             lists: HashMap::new(),
@@ -233,13 +242,14 @@ impl<'c, 't> Join<'c, 't> {
         let to = self.into.card.version();
         let there = params(known, to, to);
         let binary = Binary::of(known).is_some();
-        let mut missing = Params::new();
-        for (name, values) in params(property, self.from.card.version(), to) {
+        let (mut new, mut missing) =
+            (params(property, self.from.card.version(), to), Params::new());
+        leave_places(&mut new);
+        for (name, values) in new {
             let is = |known: &str| name.eq_ignore_ascii_case(known);
             if is("VALUE") || (binary && (is("TYPE") || is("MEDIATYPE"))) {
                 continue;
             }
-            let placed = PLACES.iter().any(|place| is(place));
             let united = self.united.get(&at).into_iter().flatten();
             let mut same = there.iter().chain(united).filter(|(known, _)| is(known)).peekable();
             if is("TYPE") {
@@ -251,10 +261,8 @@ impl<'c, 't> Join<'c, 't> {
                     missing.push((name, new));
                 }
             } else if same.peek().is_none() {
-                if !placed || is("PREF") {
-                    missing.push((name, values));
-                }
-            } else if !placed && !same.all(|(_, same)| *same == values) {
+                missing.push((name, values));
+            } else if !same.all(|(_, same)| *same == values) {
                 return None;
             }
         }
@@ -430,7 +438,8 @@ impl<'c, 't> Join<'c, 't> {
             self.groups.get(&group.to_ascii_lowercase()).map_or(group, String::as_str)
         });
         let from = self.from.card.version();
-        Writing { property, from, group, name }.line(style)
+        let placed = !self.valued.contains(first_name(property.name()).as_str());
+        Writing { property, from, group, name, placed }.line(style)
     }
 
     /// Where the base's last line ends in a soft break, an empty line keeps what is added out of it.

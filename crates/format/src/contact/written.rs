@@ -22,6 +22,9 @@ const MEDIA: &[&str] = &["KEY", "LOGO", "PHOTO", "SOUND"];
 const NO_TYPES: &[&str] =
     &["QUOTED-PRINTABLE", "BASE64", "7BIT", "8BIT", "INLINE", "URL", "CONTENT-ID", "CID"];
 
+/// Parameters that place a value among others of its card.
+pub(super) const PLACES: &[&str] = &["PREF", "PID", "INDEX", "X-EVOLUTION-UI-SLOT"];
+
 /// How a card writes its lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
@@ -40,6 +43,8 @@ pub(super) struct Writing<'a> {
     /// The group and the name that it gets there.
     pub(super) group: Option<&'a str>,
     pub(super) name: &'a str,
+    /// Does it keep what places it among the values of its card?
+    pub(super) placed: bool,
 }
 
 impl Writing<'_> {
@@ -53,7 +58,8 @@ impl Writing<'_> {
         self.group.map_or_else(|| self.name.to_string(), |group| format!("{group}.{}", self.name))
     }
 
-    /// As it came, but for group, name and line ends. `None`: that would not be read as it was.
+    /// As it came, but for group, name and line ends. `None`: that would not be read as it was, or says what
+    /// it is not to say.
     fn copy(&self, style: Style) -> Option<String> {
         let rest = self.property.behind_name()?.trim_end_matches(['\r', '\n']);
         let lines: Vec<&str> = rest.split('\n').map(|line| line.trim_end_matches('\r')).collect();
@@ -61,7 +67,9 @@ impl Writing<'_> {
             let encoding = self.property.param("ENCODING");
             encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case(name))
         };
-        let broken = lines.iter().any(|line| line.contains('\r'))
+        let to = style.version;
+        let broken = self.params(to) != params(self.property, self.from, to)
+            || lines.iter().any(|line| line.contains('\r'))
             || (lines.len() > 1 && style.line_end == "\r")
             || (rest.ends_with('=') && encoded("QUOTED-PRINTABLE"));
         if broken {
@@ -73,8 +81,17 @@ impl Writing<'_> {
         Some(format!("{}{}{end}{blank}", self.start(), lines.join(end)))
     }
 
+    /// Its parameters there.
+    fn params(&self, to: Version) -> Params {
+        let mut params = params(self.property, self.from, to);
+        if !self.placed {
+            leave_places(&mut params);
+        }
+        params
+    }
+
     fn rewrite(&self, style: Style) -> String {
-        let mut params = params(self.property, self.from, style.version);
+        let mut params = self.params(style.version);
         if let Some(binary) = Binary::of(self.property) {
             return binary.line(self.start(), params, style);
         }
@@ -347,6 +364,15 @@ pub(super) fn params(property: &Property<'_>, from: Version, to: Version) -> Par
         move_preference(&mut params, to);
     }
     params
+}
+
+/// Takes out what places a value among others of its card.
+pub(super) fn leave_places(params: &mut Params) {
+    for (_, types) in params.iter_mut().filter(|(name, _)| name.eq_ignore_ascii_case("TYPE")) {
+        types.retain(|one| !one.eq_ignore_ascii_case("pref"));
+    }
+    let is_place = |name: &String| PLACES.iter().any(|place| name.eq_ignore_ascii_case(place));
+    params.retain(|(name, values)| !values.is_empty() && !is_place(name));
 }
 
 /// Adds values to a parameter's, each once.

@@ -4,7 +4,7 @@
 //! since it looks at one card only.
 
 use super::super::value::{clean, date, without_scheme};
-use super::super::written::{Binary, Style};
+use super::super::written::{Binary, PLACES, Style};
 use super::super::{Contact, Defect, Problem};
 use crate::decode::{self, split_raw, unescape_text};
 use crate::line::lines;
@@ -17,8 +17,6 @@ use std::ops::Range;
 pub(super) const KEPT: &str = "X-LARDER-";
 /// They tell of the card.
 const OF_THE_CARD: &[&str] = &["VERSION", "PRODID", "REV"];
-/// Parameters that place a value among others of its card: the base's own are the ones that count.
-pub(super) const PLACES: &[&str] = &["PREF", "PID", "INDEX", "X-EVOLUTION-UI-SLOT"];
 
 /// A card's text, without a byte-order mark.
 pub(super) fn text_of(card: &[u8]) -> Vec<u8> {
@@ -210,13 +208,17 @@ fn meaning(property: &Property<'_>) -> Meaning {
     (name, value.into_bytes())
 }
 
+/// Is it more than what stands between values?
+pub(super) fn is_value((_, value): &Meaning) -> bool {
+    value.iter().any(|byte| !b" ;,".contains(byte))
+}
+
 /// Has it a value, or parameters that are more than words about one?
-pub(super) fn says_something(property: &Property<'_>, (name, value): &Meaning) -> bool {
+pub(super) fn says_something(property: &Property<'_>, meaning: &Meaning) -> bool {
     let about = ["TYPE", "VALUE", "ENCODING", "CHARSET"];
     let is_about =
         |name: &str| about.iter().chain(PLACES).any(|known| name.eq_ignore_ascii_case(known));
-    !OF_THE_CARD.contains(&name.as_str())
+    !OF_THE_CARD.contains(&meaning.0.as_str())
         && !opens_card(property)
-        && (value.iter().any(|byte| !b" ;,".contains(byte))
-            || property.params().any(|param| !is_about(&param.name)))
+        && (is_value(meaning) || property.params().any(|param| !is_about(&param.name)))
 }

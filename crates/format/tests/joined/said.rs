@@ -1,0 +1,123 @@
+//! What a card says, as people would read it: apart from the code that joins cards, by simpler means.
+
+use larder_format::contact::Contact;
+use larder_format::decode::unescape_text;
+use larder_format::line::lines;
+use larder_format::property::Property;
+
+/// Parameters that place a value among others of its card.
+const PLACES: &[&str] = &["PREF", "PID", "INDEX", "X-EVOLUTION-UI-SLOT"];
+
+/// A value by its name, without what differs in writing only.
+pub(super) struct Said {
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) params: Vec<(String, String)>,
+    /// Has it one of [`PLACES`], or is it of the preferred type?
+    pub(super) placed: bool,
+}
+
+impl Said {
+    pub(super) fn is(&self, name: &str, value: &str) -> bool {
+        self.name == name && self.value == value
+    }
+
+    /// The values of one of its parameters.
+    pub(super) fn param(&self, name: &str) -> Vec<&str> {
+        self.params.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
+    }
+
+    pub(super) fn has_params_of(&self, other: &Said) -> bool {
+        other.params.iter().all(|param| self.params.contains(param))
+    }
+}
+
+fn is_binary(name: &str) -> bool {
+    ["PHOTO", "KEY", "LOGO", "SOUND"].contains(&name)
+}
+
+/// What is left of a property's parameters in every version, and whether they place it.
+pub(super) fn params_of(property: &Property<'_>, name: &str) -> (Vec<(String, String)>, bool) {
+    let (mut params, mut placed) = (Vec::new(), false);
+    for param in property.params() {
+        let key = param.name.to_ascii_uppercase();
+        if ["ENCODING", "CHARSET", "VALUE", "MEDIATYPE"].contains(&key.as_str()) {
+            continue;
+        }
+        for value in param.values {
+            if PLACES.contains(&key.as_str()) {
+                placed = true;
+            } else if key != "TYPE" {
+                params.push((key.clone(), value.replace("\r\n", "\n").replace('\r', "\n")));
+            } else {
+                for one in value.split(',').map(|one| one.trim().to_ascii_lowercase()) {
+                    placed |= one == "pref";
+                    if one != "pref" && !one.is_empty() && !is_binary(name) {
+                        params.push((key.clone(), one));
+                    }
+                }
+            }
+        }
+    }
+    (params, placed)
+}
+
+/// What a property says, as people would read it; of a list: each member.
+pub(super) fn said_by(property: &Property<'_>) -> Vec<Said> {
+    let name = property.name().to_ascii_uppercase();
+    let name = name.strip_prefix("X-LARDER-").unwrap_or(&name).to_string();
+    if ["VERSION", "PRODID", "REV"].contains(&name.as_str()) {
+        return Vec::new();
+    }
+    let text = property.text();
+    let text = unescape_text(&text).replace("\r\n", "\n").replace('\r', "\n");
+    let values: Vec<String> = match name.as_str() {
+        // Their members may be in several lines.
+        "CATEGORIES" | "NICKNAME" => text.split(',').map(str::to_string).collect(),
+        "TEL" => vec![text.to_lowercase().replace("tel:", "").replace(['-', ' ', '\t'], "")],
+        "EMAIL" => vec![text.to_lowercase().replace("mailto:", "")],
+        "GEO" => vec![text.replace("geo:", "").replace(';', ",")],
+        "BDAY" | "ANNIVERSARY" => vec![text.replace('-', "")],
+        // One form for all versions: the part behind the comma is the base64.
+        name if is_binary(name) => {
+            let all = text.rsplit(',').next().unwrap_or_default();
+            vec![all.chars().filter(|c| c.is_ascii_alphanumeric()).collect()]
+        }
+        _ => vec![text],
+    };
+    let (params, placed) = params_of(property, &name);
+    let values = values.iter().map(|value| value.trim().trim_end_matches([';', ' ']));
+    values
+        .filter(|value| !value.trim_matches([';', ',', ' ']).is_empty())
+        .map(|value| Said {
+            name: name.clone(),
+            value: value.to_string(),
+            params: params.clone(),
+            placed,
+        })
+        .collect()
+}
+
+pub(super) fn said(card: &Contact<'_>) -> Vec<Said> {
+    card.properties().iter().flat_map(said_by).collect()
+}
+
+/// The lines that are no properties.
+pub(super) fn loose(bytes: &[u8]) -> Vec<String> {
+    let card = Contact::parse(bytes);
+    let numbers: Vec<u32> = card.properties().iter().map(Property::number).collect();
+    let loose = lines(bytes).filter(|line| !numbers.contains(&line.number));
+    loose.map(|line| String::from_utf8_lossy(&line.text).trim().to_string()).collect()
+}
+
+/// Is a name in its parts, without parameters, part of another one?
+pub(super) fn gave_way(known: &Property<'_>, now: &Property<'_>) -> bool {
+    let parts = |property: &Property<'_>| -> Vec<String> {
+        property.text().split(';').map(|part| part.trim().to_string()).collect()
+    };
+    let (before, now_parts) = (parts(known), parts(now));
+    let mut now_parts = now_parts.iter().map(String::as_str).chain(std::iter::repeat(""));
+    let kept = before.iter().all(|part| now_parts.next() == Some(part.as_str()) || part.is_empty());
+    let nothing = said_by(known).is_empty();
+    known.is(now.name()) && known.group().is_none() && (nothing || (known.is("N") && kept))
+}

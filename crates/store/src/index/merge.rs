@@ -19,6 +19,8 @@ const NEIGHBOURS: usize = 4;
 /// ...and so many of those from this many bytes on, which are a large job's: it is going to merge them in the end.
 const MANY_NEIGHBOURS: usize = 16;
 const LARGE: i64 = 128 << 10;
+/// So many times larger than all newer ones is much larger.
+const MUCH: i64 = 16;
 /// Segments up to this many bytes are of the smallest size.
 const SMALLEST: i64 = 4096;
 /// A batch moves this many times its own bytes...
@@ -106,13 +108,19 @@ fn begin(conn: &Connection, set: IndexSet, choose: Choose) -> rusqlite::Result<(
     Ok(())
 }
 
-/// The newest ones that are of one size, or smaller, if they are enough.
+/// The newest ones that are of one size, or smaller, if they are enough; none that is much larger than all newer ones,
+/// which would be written again for a few items.
 fn choose_by_size(free: &[Segment]) -> Option<std::ops::Range<usize>> {
     let largest = free.iter().map(Segment::size).max()?;
     (0..=largest).find_map(|size| {
-        let run = free.iter().rev().take_while(|segment| segment.size() <= size);
-        let (count, least) = run
-            .fold((0, i64::MAX), |(count, least), segment| (count + 1, least.min(segment.bytes)));
+        let (mut count, mut least, mut sum) = (0, i64::MAX, 0_i64);
+        for segment in free.iter().rev().take_while(|segment| segment.size() <= size) {
+            if count > 0 && segment.bytes / MUCH > sum {
+                break;
+            }
+            (count, least) = (count + 1, least.min(segment.bytes));
+            sum = sum.saturating_add(segment.bytes);
+        }
         let enough = if least < LARGE { NEIGHBOURS } else { MANY_NEIGHBOURS };
         (count >= enough).then_some(free.len() - count..free.len())
     })

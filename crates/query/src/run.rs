@@ -208,8 +208,10 @@ impl Taking<'_, '_> {
         if self.hits.are_enough() {
             return Ok(Vec::new());
         }
-        let by_card = !self.exact && !self.answer.matcher.asks_what_is_kept();
-        let with_bytes = by_card || (self.exact && !self.answer.ahead.is_full());
+        if self.exact && self.answer.ahead.is_full() {
+            return self.list(found, 0);
+        }
+        let with_bytes = self.exact || !self.answer.matcher.asks_what_is_kept();
         let done = self.reader.candidates(found, 0, with_bytes, &mut |candidate| {
             seen += 1;
             failed = self.hold(candidate).err();

@@ -16,6 +16,7 @@ mod explain;
 mod held;
 mod line;
 mod pages;
+mod random;
 mod sexp;
 mod typing;
 mod who;

@@ -42,6 +42,7 @@ pub fn lines(data: &[u8]) {
 #[derive(Debug, PartialEq, Eq)]
 enum Whole {
     Item { name: String, line: u64, bytes: Vec<u8>, closed: bool },
+    Part { line: u64, bytes: Vec<u8> },
     Stretch { line: u64, bytes: Vec<u8>, why: Stray },
 }
 
@@ -87,7 +88,7 @@ pub fn split(data: &[u8]) {
                 assert!(bytes.len() <= limit, "an item of {} bytes", bytes.len());
                 bytes
             }
-            Whole::Stretch { bytes, .. } => bytes,
+            Whole::Part { bytes, .. } | Whole::Stretch { bytes, .. } => bytes,
         };
         rest = behind(rest, bytes, skipped);
     }
@@ -100,6 +101,17 @@ fn pieces(stream: &[u8], chunk: usize, limit: usize) -> Vec<Whole> {
         Piece::Component { name, line, bytes, closed } => {
             let (name, bytes) = (name.to_string(), bytes.to_vec());
             whole.push(Whole::Item { name, line, bytes, closed });
+        }
+        Piece::CalendarBegins { line, bytes } => {
+            whole.push(Whole::Part { line, bytes: bytes.to_vec() });
+        }
+        Piece::CalendarLines { line, bytes } => {
+            let name = "its lines".to_string();
+            whole.push(Whole::Item { name, line, bytes: bytes.to_vec(), closed: true });
+        }
+        Piece::CalendarEnds { line, bytes, closed } => {
+            assert_eq!(closed, !bytes.is_empty(), "an END is a line");
+            whole.push(Whole::Part { line, bytes: bytes.to_vec() });
         }
         Piece::Stray { line, bytes, why, first: true } => {
             whole.push(Whole::Stretch { line, bytes: bytes.to_vec(), why });

@@ -2,8 +2,17 @@
 //!
 //! It does no I/O: bytes are pushed in pieces of any size, and items come out as they become whole. It
 //! looks at the first byte of each line and takes nothing apart; what an item means is for
-//! [`contact`](crate::contact) to say. Bytes are given as they came. Whatever the stream, no more is held
-//! than the largest item allowed and what was pushed last.
+//! [`contact`](crate::contact) and others to say. Bytes are given as they came.
+//! Whatever the stream, no more is held than the largest item allowed and what was pushed last.
+//!
+//! A card is one piece. A calendar (VCALENDAR) may hold a million components, so it is none: it begins, its
+//! own lines and its components come one by one, and it ends. Components without a calendar around them come
+//! out alike. All pieces together are the stream, but for blank lines before a piece, and for byte-order
+//! marks.
+//!
+//! What is broken is closed where that is certain: a component by the next one that cannot be inside it, by
+//! the END of its calendar, or by the end of the stream; a calendar by the next calendar, by a card, or by
+//! the end of the stream. An END that nothing was begun for does not end anything.
 
 use crate::line::{self, NAME_LIMIT};
 use crate::wide::{BOM, Order};
@@ -17,7 +26,8 @@ const KEPT: usize = 1 << 20;
 /// A part of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// A component that is not inside another: the bytes from its BEGIN to the end of its END line.
+    /// A component that is not inside another one, or only in a calendar: the bytes from its BEGIN to the end
+    /// of its END line.
     Component {
         /// Its name in upper case.
         name: &'a str,
@@ -25,7 +35,32 @@ pub enum Piece<'a> {
         line: u64,
         /// All of it.
         bytes: &'a [u8],
-        /// Was there an END? Without one it goes up to the next BEGIN of its kind, or to the end.
+        /// Was there an END? Without one it goes up to the next BEGIN that it cannot hold, or to the end of
+        /// what it is in.
+        closed: bool,
+    },
+    /// A calendar begins: what comes before [`Piece::CalendarEnds`] is in it.
+    CalendarBegins {
+        /// The line of its BEGIN, counted from 1 in the stream.
+        line: u64,
+        /// That line.
+        bytes: &'a [u8],
+    },
+    /// Lines of a calendar itself: a run of its own properties, before, between or behind its components.
+    /// Behind the BEGIN line, they can be read as a component.
+    CalendarLines {
+        /// The first of them, counted from 1 in the stream.
+        line: u64,
+        /// All of them.
+        bytes: &'a [u8],
+    },
+    /// A calendar ends.
+    CalendarEnds {
+        /// The line of its END, or the line that shows that there is none.
+        line: u64,
+        /// That END line; nothing where there is none.
+        bytes: &'a [u8],
+        /// Was there an END?
         closed: bool,
     },
     /// A part of a stretch that is no item.
@@ -46,7 +81,7 @@ pub enum Piece<'a> {
 pub enum Stray {
     /// Text outside any component.
     Outside,
-    /// A component with more bytes than allowed.
+    /// A component with more bytes than allowed, or so many of a calendar's own lines.
     TooLong,
     /// An END that nothing was begun for.
     EndWithoutBegin,
@@ -90,6 +125,7 @@ impl Splitter {
         if let Some(open) = done.scan.open.take() {
             done.scan.give(&done.held[used..], &open, false, sink);
         }
+        done.scan.end_calendar(&[], false, sink);
     }
 }
 
@@ -113,13 +149,16 @@ struct Scan {
     /// The beginning of this line was given out already.
     in_line: bool,
     open: Option<Open>,
+    /// A calendar is open.
+    calendar: bool,
     /// The beginning of a stretch outside was given out already.
     outside: bool,
 }
 
-/// The component that is open.
+/// The component that is open, or a run of a calendar's own lines.
 #[derive(Debug)]
 struct Open {
+    /// In upper case; of a run empty.
     name: String,
     /// How many cards are open within this one (AGENT of vCard 2.1).
     agents: usize,
@@ -132,6 +171,27 @@ struct Open {
 impl Open {
     fn new(name: String) -> Open {
         Open { name, agents: 0, agent: false, too_long: false }
+    }
+
+    fn run() -> Open {
+        Open::new(String::new())
+    }
+
+    fn is_run(&self) -> bool {
+        self.name.is_empty()
+    }
+
+    /// Can a component of this name not be inside it, so that it ends where that one begins? What has a
+    /// name that nobody knows may hold anything but its like.
+    fn ends_before(&self, name: &str) -> bool {
+        name == self.name
+            || name == CARD
+            || name == CALENDAR
+            || (is_calendars(&self.name) && is_calendars(name) && !self.may_ask_about(name))
+    }
+
+    fn may_ask_about(&self, name: &str) -> bool {
+        self.name == "VPOLL" && POLLED.contains(&name)
     }
 }
 
@@ -147,6 +207,7 @@ impl Scan {
             seek: 0,
             in_line: false,
             open: None,
+            calendar: false,
             outside: false,
         }
     }
@@ -236,18 +297,50 @@ impl Scan {
         match marker {
             Some(Marker::Begin(name)) => {
                 self.end_outside(data, sink);
-                self.open = Some(Open::new(name));
+                self.open = self.begin(&data[self.at..next], next, name, sink);
             }
-            Some(Marker::End(_)) => {
+            Some(Marker::End(name)) => {
                 self.end_outside(data, sink);
                 let (line, bytes) = (self.line, &data[self.at..next]);
+                if self.calendar && name == CALENDAR {
+                    self.end_calendar(bytes, true, sink);
+                    return self.done_up_to(next, self.line + 1);
+                }
                 sink(Piece::Stray { line, bytes, why: Stray::EndWithoutBegin, first: true });
                 self.done_up_to(next, self.line + 1);
             }
             Some(Marker::Blank) if !self.outside && self.start == self.at => {
                 self.done_up_to(next, self.line + 1);
             }
+            _ if self.calendar => self.open = Some(Open::run()),
             _ => {}
+        }
+    }
+
+    /// A component begins in this line; returns it, but for a calendar.
+    fn begin(
+        &mut self,
+        bytes: &[u8],
+        next: usize,
+        name: String,
+        sink: &mut Sink<'_>,
+    ) -> Option<Open> {
+        if name == CARD || name == CALENDAR {
+            self.end_calendar(&[], false, sink);
+        }
+        if name != CALENDAR {
+            return Some(Open::new(name));
+        }
+        sink(Piece::CalendarBegins { line: self.line, bytes });
+        self.calendar = true;
+        self.done_up_to(next, self.line + 1);
+        None
+    }
+
+    /// Ends the calendar that is open, if one is, with this line.
+    fn end_calendar(&mut self, bytes: &[u8], closed: bool, sink: &mut Sink<'_>) {
+        if std::mem::take(&mut self.calendar) {
+            sink(Piece::CalendarEnds { line: self.line, bytes, closed });
         }
     }
 
@@ -261,20 +354,26 @@ impl Scan {
         sink: &mut Sink<'_>,
     ) -> Option<Open> {
         let agent = std::mem::take(&mut open.agent);
+        let ended = match &marker {
+            Some(Marker::Begin(name)) => open.is_run() || (!agent && open.ends_before(name)),
+            Some(Marker::End(name)) => open.is_run() || (self.calendar && name == CALENDAR),
+            _ => false,
+        };
+        if ended {
+            self.give(&data[self.start..self.at], &open, false, sink);
+            self.done_up_to(self.at, self.line);
+            self.line_outside(data, next, marker, sink);
+            return self.open.take();
+        }
         match marker {
             Some(Marker::Begin(name)) if agent && name == open.name => open.agents += 1,
-            Some(Marker::Begin(name)) if name == open.name || stands_alone(&name) => {
-                self.give(&data[self.start..self.at], &open, false, sink);
-                self.done_up_to(self.at, self.line);
-                open = Open::new(name);
-            }
             Some(Marker::End(name)) if name == open.name && open.agents == 0 => {
                 self.give(&data[self.start..next], &open, true, sink);
                 self.done_up_to(next, self.line + 1);
                 return None;
             }
             Some(Marker::End(name)) if name == open.name => open.agents -= 1,
-            Some(Marker::Agent { begins }) if open.name == "VCARD" => {
+            Some(Marker::Agent { begins }) if open.name == CARD => {
                 (open.agent, open.agents) = (!begins, open.agents + usize::from(begins));
             }
             Some(Marker::Blank) => open.agent = agent,
@@ -283,13 +382,15 @@ impl Scan {
         Some(open)
     }
 
-    /// Gives out a component that has ended, or the end of one that is too long.
+    /// Gives out what has ended, or the end of what is too long.
     fn give(&self, bytes: &[u8], open: &Open, closed: bool, sink: &mut Sink<'_>) {
         let line = self.start_line;
         if open.too_long || bytes.len() > self.max_item {
             if !bytes.is_empty() {
                 sink(Piece::Stray { line, bytes, why: Stray::TooLong, first: !open.too_long });
             }
+        } else if open.is_run() {
+            sink(Piece::CalendarLines { line, bytes });
         } else {
             sink(Piece::Component { name: &open.name, line, bytes, closed });
         }
@@ -325,6 +426,9 @@ impl Scan {
     fn flush(&mut self, data: &[u8], sink: &mut Sink<'_>) {
         let long_line = self.in_line || self.seek - self.at > MARKER_LIMIT;
         let end = if long_line { self.seek } else { self.at };
+        if self.calendar && long_line && self.open.is_none() {
+            self.open = Some(Open::run());
+        }
         match &self.open {
             None => self.give_outside(data, end, sink),
             Some(open) if open.too_long || (long_line && end - self.start > self.max_item) => {
@@ -352,8 +456,15 @@ enum Marker {
 }
 
 /// Cards and calendars are never inside anything, but for the card of an AGENT.
-fn stands_alone(name: &str) -> bool {
-    name == "VCARD" || name == "VCALENDAR"
+const CARD: &str = "VCARD";
+const CALENDAR: &str = "VCALENDAR";
+/// Components of calendars that are in no other one but, as what is asked about, in a VPOLL.
+const POLLED: &[&str] = &["VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY"];
+/// Components of calendars that are in no other one.
+const ALONE: &[&str] = &["VTIMEZONE", "VPOLL", "VAVAILABILITY"];
+
+fn is_calendars(name: &str) -> bool {
+    POLLED.contains(&name) || ALONE.contains(&name)
 }
 
 /// What a line is. All lines come by here: most are known by their first byte.

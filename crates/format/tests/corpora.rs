@@ -7,8 +7,17 @@ use std::path::{Path, PathBuf};
 
 /// The vCard files of the corpora; without the corpora none, and that is said.
 pub(crate) fn vcards(test: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    files(test, "vcf", &["vcf", "vcard"], 200)
+}
+
+/// The calendars of the corpora.
+pub(crate) fn calendars(test: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    files(test, "ics", &["ics", "ical", "vcs"], 2700)
+}
+
+fn files(test: &str, folder: &str, endings: &[&str], least: usize) -> Vec<(PathBuf, Vec<u8>)> {
     let near = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
-    let folder = std::env::var_os("LARDER_CORPORA").map_or_else(near, PathBuf::from).join("vcf");
+    let folder = std::env::var_os("LARDER_CORPORA").map_or_else(near, PathBuf::from).join(folder);
     if !folder.is_dir() {
         eprintln!("left out: {test} (no corpora; set LARDER_CORPORA)");
         return Vec::new();
@@ -19,30 +28,61 @@ pub(crate) fn vcards(test: &str) -> Vec<(PathBuf, Vec<u8>)> {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "vcf" || ending == "vcard") {
+            } else if path.extension().is_some_and(|is| endings.iter().any(|ending| is == *ending))
+            {
                 files.push((path.clone(), std::fs::read(path).expect("a file")));
             }
         }
     }
     files.sort();
-    assert!(files.len() > 200, "the corpora have changed");
+    assert!(files.len() > least, "the corpora have changed");
     files
 }
 
 #[test]
 fn no_byte_is_lost() {
-    for (path, bytes) in vcards("no_byte_is_lost") {
+    let files = [vcards("no_byte_is_lost"), calendars("no_byte_is_lost")].concat();
+    for (path, bytes) in files {
         let found = split([&bytes[..]], 32 << 20);
         assert_eq!(found, split(bytes.chunks(97), 32 << 20), "{}", path.display());
         let mut rest = &bytes[..];
-        for piece in &found {
+        // Marks of byte order, and the other halves of blanks in UTF-16.
+        let skips =
+            |byte: &u8| byte.is_ascii_whitespace() || b"\0\xef\xbb\xbf\xfe\xff".contains(byte);
+        for piece in found.iter().filter(|piece| !piece.bytes.is_empty()) {
             let at = rest.windows(piece.bytes.len()).position(|window| window == piece.bytes);
             let (skipped, behind) = rest.split_at(at.expect("a part of the file"));
-            assert!(skipped.iter().all(u8::is_ascii_whitespace), "{}", path.display());
+            assert!(skipped.iter().all(skips), "{}", path.display());
             rest = &behind[piece.bytes.len()..];
         }
-        assert!(rest.iter().all(u8::is_ascii_whitespace), "{}", path.display());
+        assert!(rest.iter().all(skips), "{}", path.display());
     }
+}
+
+/// All components that the files have lines for, but for those that lie in others: in polls, and where a name is
+/// broken.
+#[test]
+fn components_are_counted() {
+    let mut counts = std::collections::BTreeMap::new();
+    let files = calendars("components_are_counted");
+    for (_, bytes) in &files {
+        for piece in split([&bytes[..]], 32 << 20) {
+            *counts.entry(piece.name).or_insert(0) += 1;
+        }
+    }
+    let expected = [
+        ("VEVENT", 6226),
+        ("VTODO", 534),
+        ("VJOURNAL", 130),
+        ("VFREEBUSY", 317),
+        ("VTIMEZONE", 1788),
+        ("VPOLL", 14),
+        ("VAVAILABILITY", 10),
+    ];
+    for (name, count) in expected.iter().filter(|_| !files.is_empty()) {
+        assert_eq!(counts.get(*name), Some(count), "{name} in {counts:?}");
+    }
+    assert_eq!(counts.get("begins"), counts.get("ends"));
 }
 
 #[test]

@@ -12,12 +12,22 @@ pub(crate) struct Found {
     pub(crate) closed: bool,
 }
 
-/// Splits what comes in these chunks. Stretches are named `outside`, `too long` and `end`.
+/// Splits what comes in these chunks. Stretches are named `outside`, `too long` and `end`, the parts of calendars
+/// `begins`, `lines` and `ends`.
 pub(crate) fn split<'b>(chunks: impl IntoIterator<Item = &'b [u8]>, max_item: usize) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     let mut sink = |piece: Piece<'_>| match piece {
         Piece::Component { name, line, bytes, closed } => {
             found.push(Found { name: name.into(), line, bytes: bytes.into(), closed });
+        }
+        Piece::CalendarBegins { line, bytes } => {
+            found.push(Found { name: "begins".into(), line, bytes: bytes.into(), closed: true });
+        }
+        Piece::CalendarLines { line, bytes } => {
+            found.push(Found { name: "lines".into(), line, bytes: bytes.into(), closed: true });
+        }
+        Piece::CalendarEnds { line, bytes, closed } => {
+            found.push(Found { name: "ends".into(), line, bytes: bytes.into(), closed });
         }
         Piece::Stray { line, bytes, why, first } => {
             assert!(!bytes.is_empty(), "an empty part");
@@ -59,8 +69,8 @@ fn check_with(input: &[u8], max_item: usize, expect: &[(&str, u64, &str)]) {
         let found: Vec<(String, u64, String)> = found
             .into_iter()
             .map(|found| {
-                let is_item = found.name.chars().all(|c| !c.is_ascii_lowercase());
-                let mark = if is_item && !found.closed { "!" } else { "" };
+                let can_be_open = found.name == "ends" || found.name == found.name.to_uppercase();
+                let mark = if can_be_open && !found.closed { "!" } else { "" };
                 let bytes = String::from_utf8_lossy(&found.bytes).into_owned();
                 (found.name + mark, found.line, bytes)
             })
@@ -92,7 +102,9 @@ fn items() {
     check(
         "BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VEVENT\nEND:VCALENDAR\nBEGIN:VCARD\nEND:VCARD\n",
         &[
-            ("VCALENDAR", 1, "BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VEVENT\nEND:VCALENDAR\n"),
+            ("begins", 1, "BEGIN:VCALENDAR\n"),
+            ("VEVENT", 2, "BEGIN:VEVENT\nEND:VEVENT\n"),
+            ("ends", 4, "END:VCALENDAR\n"),
             ("VCARD", 5, "BEGIN:VCARD\nEND:VCARD\n"),
         ],
     );
@@ -116,13 +128,127 @@ fn items_that_are_not_closed() {
     check(
         "BEGIN:VCALENDAR\nBEGIN:VEVENT\nBEGIN:VCARD\nEND:VCARD\n",
         &[
-            ("VCALENDAR!", 1, "BEGIN:VCALENDAR\nBEGIN:VEVENT\n"),
+            ("begins", 1, "BEGIN:VCALENDAR\n"),
+            ("VEVENT!", 2, "BEGIN:VEVENT\n"),
+            ("ends!", 3, ""),
             ("VCARD", 3, "BEGIN:VCARD\nEND:VCARD\n"),
         ],
     );
     check(
         "BEGIN:VCARD\nEND:VEVENT\nEND:VCARD\n",
         &[("VCARD", 1, "BEGIN:VCARD\nEND:VEVENT\nEND:VCARD\n")],
+    );
+}
+
+#[test]
+fn calendars() {
+    let event = "BEGIN:VEVENT\nBEGIN:VALARM\nEND:VALARM\nEND:VEVENT\n";
+    check(
+        &format!(
+            "BEGIN:VCALENDAR\nVERSION:2.0\n\nPRODID:\n x\n\nBEGIN:VTIMEZONE\nBEGIN:STANDARD\nEND:STANDARD\nEND:VTIMEZONE\n\n\
+             {event}X-WR-CALNAME:c\nbegin:x-own\nEND:X-OWN\nEND:VCALENDAR\n{event}"
+        ),
+        &[
+            ("begins", 1, "BEGIN:VCALENDAR\n"),
+            ("lines", 2, "VERSION:2.0\n\nPRODID:\n x\n\n"),
+            ("VTIMEZONE", 7, "BEGIN:VTIMEZONE\nBEGIN:STANDARD\nEND:STANDARD\nEND:VTIMEZONE\n"),
+            ("VEVENT", 12, event),
+            ("lines", 16, "X-WR-CALNAME:c\n"),
+            ("X-OWN", 17, "begin:x-own\nEND:X-OWN\n"),
+            ("ends", 19, "END:VCALENDAR\n"),
+            ("VEVENT", 20, event),
+        ],
+    );
+    check(
+        "\u{feff}BEGIN:VCALENDAR\rVERSION:2.0\rBEGIN:VEVENT\rEND:VEVENT\rEND:VCALENDAR\r",
+        &[
+            ("begins", 1, "BEGIN:VCALENDAR\r"),
+            ("lines", 2, "VERSION:2.0\r"),
+            ("VEVENT", 3, "BEGIN:VEVENT\rEND:VEVENT\r"),
+            ("ends", 5, "END:VCALENDAR\r"),
+        ],
+    );
+}
+
+#[test]
+fn calendars_that_are_broken() {
+    let begins = ("begins", 1, "BEGIN:VCALENDAR\n");
+    // A component ends with its calendar.
+    check(
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:a\nEND:VCALENDAR\n",
+        &[begins, ("VEVENT!", 2, "BEGIN:VEVENT\nUID:a\n"), ("ends", 4, "END:VCALENDAR\n")],
+    );
+    // And where another one begins that cannot be in it.
+    check(
+        "BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nBEGIN:VEVENT\nBEGIN:X-A\nEND:VTODO\nBEGIN:VEVENT\nEND:VEVENT\n",
+        &[
+            begins,
+            ("VTIMEZONE!", 2, "BEGIN:VTIMEZONE\n"),
+            ("VEVENT!", 3, "BEGIN:VEVENT\nBEGIN:X-A\nEND:VTODO\n"),
+            ("VEVENT", 6, "BEGIN:VEVENT\nEND:VEVENT\n"),
+            ("ends!", 8, ""),
+        ],
+    );
+    // A poll is about events.
+    let poll = "BEGIN:VPOLL\nBEGIN:VEVENT\nEND:VEVENT\nEND:VPOLL\n";
+    check(poll, &[("VPOLL", 1, poll)]);
+    // Calendars are in nothing.
+    check(
+        "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VCALENDAR\nBEGIN:VTODO\nBEGIN:VCALENDAR\nEND:VCALENDAR\nEND:VCALENDAR\n",
+        &[
+            begins,
+            ("lines", 2, "VERSION:2.0\n"),
+            ("ends!", 3, ""),
+            ("begins", 3, "BEGIN:VCALENDAR\n"),
+            ("VTODO!", 4, "BEGIN:VTODO\n"),
+            ("ends!", 5, ""),
+            ("begins", 5, "BEGIN:VCALENDAR\n"),
+            ("ends", 6, "END:VCALENDAR\n"),
+            ("end", 7, "END:VCALENDAR\n"),
+        ],
+    );
+    // An END of nothing divides the lines around it.
+    check(
+        "BEGIN:VCALENDAR\n folded\nEND:VEVENT\nno colon\nEND:VCALENDAR\nx\n",
+        &[
+            begins,
+            ("lines", 2, " folded\n"),
+            ("end", 3, "END:VEVENT\n"),
+            ("lines", 4, "no colon\n"),
+            ("ends", 5, "END:VCALENDAR\n"),
+            ("outside", 6, "x\n"),
+        ],
+    );
+    // Lines of a calendar behind a card belong to nothing.
+    check(
+        "BEGIN:VCALENDAR\nBEGIN:VCARD\nEND:VCARD\nX:1\nEND:VCALENDAR\n",
+        &[
+            begins,
+            ("ends!", 2, ""),
+            ("VCARD", 2, "BEGIN:VCARD\nEND:VCARD\n"),
+            ("outside", 4, "X:1\n"),
+            ("end", 5, "END:VCALENDAR\n"),
+        ],
+    );
+}
+
+#[test]
+fn parts_of_calendars_that_are_too_long() {
+    let long = "x".repeat(700);
+    check_with(
+        format!(
+            "BEGIN:VCALENDAR\nX-A:{long}\nX-B:1\nBEGIN:VEVENT\nX:{long}\nEND:VEVENT\nX:1\nBEGIN:VEVENT\nEND:VEVENT\nEND:VCALENDAR\n"
+        )
+        .as_bytes(),
+        500,
+        &[
+            ("begins", 1, "BEGIN:VCALENDAR\n"),
+            ("too long", 2, &format!("X-A:{long}\nX-B:1\n")),
+            ("too long", 4, &format!("BEGIN:VEVENT\nX:{long}\nEND:VEVENT\n")),
+            ("lines", 7, "X:1\n"),
+            ("VEVENT", 8, "BEGIN:VEVENT\nEND:VEVENT\n"),
+            ("ends", 10, "END:VCALENDAR\n"),
+        ],
     );
 }
 
@@ -225,11 +351,22 @@ fn too_long() {
 
 #[test]
 fn memory_is_bounded() {
-    for garbage in [b"x".repeat(1 << 16), b"BEGIN:VCARD\nx\n".repeat(1 << 12), vec![b'\r'; 1 << 16]]
-    {
+    let calendar = [b"BEGIN:VCALENDAR\n", &b"x".repeat(1 << 16)[..]].concat();
+    for garbage in [
+        b"x".repeat(1 << 16),
+        b"BEGIN:VCARD\nx\n".repeat(1 << 12),
+        vec![b'\r'; 1 << 16],
+        b"BEGIN:VCALENDAR\nx\n".repeat(1 << 12),
+        b"BEGIN:VEVENT\nx\nEND:VEVENT\nx\n".repeat(1 << 12),
+        calendar,
+    ] {
         let (mut splitter, mut given, mut pushed) = (Splitter::new(1000), 0, 0);
         let mut sink = |piece: Piece<'_>| match piece {
-            Piece::Component { bytes, .. } | Piece::Stray { bytes, .. } => given += bytes.len(),
+            Piece::Component { bytes, .. }
+            | Piece::CalendarBegins { bytes, .. }
+            | Piece::CalendarLines { bytes, .. }
+            | Piece::CalendarEnds { bytes, .. }
+            | Piece::Stray { bytes, .. } => given += bytes.len(),
         };
         for _ in 0..16 {
             splitter.push(&garbage, &mut sink);
@@ -241,9 +378,10 @@ fn memory_is_bounded() {
 
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
-        4 => Just("BEGIN:VCARD".to_string()),
-        4 => Just("END:VCARD".to_string()),
-        2 => prop::sample::select(vec!["BEGIN:VCALENDAR", "END:VCALENDAR", "BEGIN:VEVENT", "END:VEVENT", "AGENT:"])
+        3 => Just("BEGIN:VCARD".to_string()),
+        3 => Just("END:VCARD".to_string()),
+        6 => prop::sample::select(vec!["BEGIN:VCALENDAR", "END:VCALENDAR", "BEGIN:VEVENT", "END:VEVENT", "AGENT:",
+            "BEGIN:VPOLL", "END:VPOLL", "BEGIN:X-A", "END:X-A"])
             .prop_map(String::from),
         6 => prop::sample::select(vec!["\n", "\r\n", "\r", "\r\r\n", "\r\r"]).prop_map(String::from),
         2 => prop::sample::select(vec![" ", "\t", "FN:x", "\u{feff}", "ü", "\0", "A", ":", ";"]).prop_map(String::from),
@@ -284,8 +422,20 @@ proptest! {
         prop_assert_eq!(&split(chunks, max_item), &whole);
         prop_assert_eq!(&split(bytes.chunks(1), max_item), &whole);
 
-        let mut rest = &bytes[..];
+        // Calendars are closed once, and none is in another.
+        let mut inside = false;
         for found in &whole {
+            match &*found.name {
+                "begins" => prop_assert!(!std::mem::replace(&mut inside, true)),
+                "ends" => prop_assert!(std::mem::take(&mut inside)),
+                "lines" => prop_assert!(inside),
+                _ => {}
+            }
+        }
+        prop_assert!(!inside);
+
+        let mut rest = &bytes[..];
+        for found in whole.iter().filter(|found| !found.bytes.is_empty()) {
             let at = rest.windows(found.bytes.len()).position(|window| window == found.bytes);
             let (skipped, behind) = rest.split_at(at.expect("a piece is a part of the stream"));
             let skips = |byte: &u8| byte.is_ascii_whitespace() || [0, 0xef, 0xbb, 0xbf, 0xfe, 0xff].contains(byte);

@@ -113,17 +113,26 @@ impl Pieces {
             return Err(Error::TooLarge);
         }
         let mut pieces = Pieces::default();
-        let mut any = false;
+        let (mut any, mut in_calendar) = (false, false);
         split(text, LARGEST, &mut |piece| {
-            any |= matches!(piece, Piece::Component { .. });
+            any |= matches!(piece, Piece::Component { .. } | Piece::CalendarBegins { .. });
             let (line, what) = match piece {
+                Piece::CalendarBegins { line, .. } => {
+                    in_calendar = true;
+                    (line, What::OtherKind("VCALENDAR".into()))
+                }
+                Piece::CalendarEnds { .. } => {
+                    in_calendar = false;
+                    return;
+                }
+                _ if in_calendar => return,
                 Piece::Component { name: "VCARD", line, bytes, .. } => {
                     pieces.cards.push((line, bytes.to_vec()));
                     return;
                 }
                 Piece::Component { name, line, .. } => (line, What::OtherKind(name.to_string())),
                 Piece::Stray { first: true, line, .. } => (line, What::Outside),
-                Piece::Stray { .. } => return,
+                Piece::CalendarLines { .. } | Piece::Stray { .. } => return,
             };
             pieces.remarks.push(Remark { line, what });
         });
@@ -218,7 +227,10 @@ fn only(text: &[u8]) -> Result<Vec<u8>, Error> {
     let mut outside = None;
     split(text, usize::MAX, &mut |piece| match piece {
         Piece::Component { name: "VCARD", bytes, .. } => cards.push(bytes.to_vec()),
-        Piece::Component { line, .. } | Piece::Stray { line, .. } => {
+        Piece::CalendarLines { .. } | Piece::CalendarEnds { .. } => {}
+        Piece::Component { line, .. }
+        | Piece::CalendarBegins { line, .. }
+        | Piece::Stray { line, .. } => {
             outside = outside.or(Some(line));
         }
     });

@@ -152,6 +152,7 @@ impl Pipeline {
             bytes_done: 0,
             open: true,
             in_stretch: false,
+            in_calendar: false,
             empty: true,
         };
         let max_item = settings.max_item.max(1);
@@ -270,6 +271,8 @@ struct Reading {
     open: bool,
     /// The last piece was text between cards: more of that is the same stretch.
     in_stretch: bool,
+    /// What comes belongs to a calendar, which is left out as a whole.
+    in_calendar: bool,
     /// Nothing was found in this input yet.
     empty: bool,
 }
@@ -279,7 +282,7 @@ impl Reading {
         let mut chunk = vec![0; CHUNK];
         for source in sources {
             self.file = Arc::from(source.to_string());
-            (self.in_stretch, self.empty) = (false, true);
+            (self.in_stretch, self.in_calendar, self.empty) = (false, false, true);
             match self.read(source, max_item, &mut chunk) {
                 Ok(()) => self.add(0, What::End { empty: self.empty }),
                 Err(error) => self.add(0, What::Unreadable(error)),
@@ -317,6 +320,9 @@ impl Reading {
 
     fn piece(&mut self, piece: Piece<'_>) {
         self.empty = false;
+        if self.in_calendar {
+            return self.calendar(piece);
+        }
         match piece {
             Piece::Component { name, line, bytes, .. } => {
                 self.in_stretch = false;
@@ -327,6 +333,11 @@ impl Reading {
                     self.add(line, What::Other { name, bytes: self.kept(bytes) });
                 }
             }
+            Piece::CalendarBegins { line, bytes } => {
+                (self.in_stretch, self.in_calendar) = (false, true);
+                self.add(line, What::Other { name: "VCALENDAR".into(), bytes: self.kept(bytes) });
+            }
+            Piece::CalendarLines { .. } | Piece::CalendarEnds { .. } => {}
             Piece::Stray { line, bytes, why, first } => {
                 let between = !matches!(why, Stray::TooLong);
                 // A file of nothing but text and stray ENDs is one stretch, however many lines it has.
@@ -336,6 +347,24 @@ impl Reading {
                     self.add(line, What::Stray { why, first, bytes: self.kept(bytes) });
                 }
             }
+        }
+    }
+
+    /// A calendar was named where it began: the rest of it is only kept.
+    fn calendar(&mut self, piece: Piece<'_>) {
+        let (line, bytes) = match piece {
+            Piece::Component { line, bytes, .. }
+            | Piece::CalendarBegins { line, bytes }
+            | Piece::CalendarLines { line, bytes }
+            | Piece::Stray { line, bytes, .. } => (line, bytes),
+            Piece::CalendarEnds { line, bytes, .. } => {
+                self.in_calendar = false;
+                (line, bytes)
+            }
+        };
+        if self.keep {
+            let why = Stray::Outside;
+            self.add(line, What::Stray { why, first: false, bytes: bytes.to_vec() });
         }
     }
 

@@ -5,58 +5,28 @@
 //! [`crate::field`]. Cards are never written from values: the only changes that are made to bytes here are
 //! the line that [`with_uid`] adds, and those that [`joined`](joined()) takes over from another card.
 
-mod identity;
 mod joined;
-mod problem;
-mod value;
 mod written;
 
-pub use crate::contact::identity::{derived_uid, same_card, with_uid};
 pub use crate::contact::joined::joined;
-pub use crate::contact::problem::{Defect, Problem};
+pub use crate::identity::{derived_uid, same_item as same_card, with_uid};
+pub use crate::problem::{Defect, Problem};
+pub use crate::properties::MAX_PROPERTIES;
 
 use crate::field::Field;
 use crate::line::{Line, lines};
+use crate::properties::{Notes, Properties};
 use crate::property::Property;
+use crate::value;
 use crate::wide::{self, Order};
-
-/// A card with more properties than this is refused.
-pub const MAX_PROPERTIES: usize = 65_536;
-/// Of more problems than this in one card, the rest is not told.
-const MAX_PROBLEMS: usize = 20;
 
 /// A vCard, taken apart.
 #[derive(Debug, Clone)]
 pub struct Contact<'a> {
-    properties: Vec<Property<'a>>,
+    properties: Properties<'a>,
     problems: Vec<Problem>,
     refusal: Option<Problem>,
     version: Version,
-    /// Which names the properties may have: most fields are in few cards, and are known not to be there
-    /// without looking at all properties.
-    names: NameSet,
-}
-
-/// A set of names that may also hold others.
-#[derive(Debug, Clone, Copy, Default)]
-struct NameSet(u64);
-
-impl NameSet {
-    fn bit(name: &str) -> u64 {
-        let (first, last) = match name.as_bytes() {
-            [first, .., last] => (first | 0x20, last | 0x20),
-            _ => (0, 0),
-        };
-        1 << ((name.len() * 11 + usize::from(first) * 5 + usize::from(last)) % 64)
-    }
-
-    fn add(&mut self, name: &str) {
-        self.0 |= NameSet::bit(name);
-    }
-
-    fn may_hold(self, name: &str) -> bool {
-        self.0 & NameSet::bit(name) != 0
-    }
 }
 
 /// The version of the format.
@@ -106,11 +76,10 @@ impl<'a> Contact<'a> {
 
     fn into_owned(self) -> Contact<'static> {
         Contact {
-            properties: self.properties.into_iter().map(Property::into_owned).collect(),
+            properties: self.properties.into_owned(),
             problems: self.problems,
             refusal: self.refusal,
             version: self.version,
-            names: self.names,
         }
     }
 
@@ -125,7 +94,7 @@ impl<'a> Contact<'a> {
     /// inside (AGENT).
     #[must_use]
     pub fn properties(&self) -> &[Property<'a>] {
-        &self.properties
+        self.properties.all()
     }
 
     /// What is wrong with it, but does not keep it from being a contact.
@@ -143,36 +112,19 @@ impl<'a> Contact<'a> {
     /// The first UID that is not empty.
     #[must_use]
     pub fn uid(&self) -> Option<String> {
-        self.uids().next()
-    }
-
-    fn uids(&self) -> impl Iterator<Item = String> {
-        self.properties
-            .iter()
-            .filter(|property| property.is("UID"))
-            .filter_map(|property| value::clean(&crate::decode::unescape_text(&property.text())))
+        self.properties.uids().next()
     }
 
     /// The values that the card has for a field, in order, none of them empty.
     #[must_use]
     pub fn values(&self, field: &Field) -> Vec<String> {
-        value::values(self, field)
+        value::values(&self.properties, self.version.name(), field)
     }
 
     /// The first of them.
     #[must_use]
     pub fn first(&self, field: &Field) -> Option<String> {
         self.values(field).into_iter().next()
-    }
-
-    /// Has it a value in one of these properties?
-    fn has(&self, names: &[&str]) -> bool {
-        let filled = |property: &Property<'_>| {
-            property.value().iter().any(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b';' | b','))
-        };
-        self.properties
-            .iter()
-            .any(|property| names.iter().any(|name| property.is(name)) && filled(property))
     }
 }
 
@@ -185,21 +137,16 @@ struct Reader<'a> {
     agents: usize,
     /// How many other components are open in the innermost card.
     inside: usize,
-    /// The whole card is valid UTF-8, so that no line has to be looked at for that.
-    valid: bool,
-    has_nul: bool,
-    /// The line before was an unknown one: a run of those is one problem.
-    unknown: bool,
+    notes: Notes,
 }
 
 impl<'a> Reader<'a> {
     fn new(bytes: &[u8]) -> Reader<'a> {
         let contact = Contact {
-            properties: Vec::new(),
+            properties: Properties::default(),
             problems: Vec::new(),
             refusal: None,
             version: Version::V3_0,
-            names: NameSet::default(),
         };
         Reader {
             contact,
@@ -207,9 +154,7 @@ impl<'a> Reader<'a> {
             ended: false,
             agents: 0,
             inside: 0,
-            valid: std::str::from_utf8(bytes).is_ok(),
-            has_nul: memchr::memchr(0, bytes).is_some(),
-            unknown: false,
+            notes: Notes::new(bytes),
         }
     }
 
@@ -243,45 +188,15 @@ impl<'a> Reader<'a> {
     }
 
     fn keep(&mut self, property: Property<'a>) -> bool {
-        let number = property.number();
-        if self.has_nul && memchr::memchr(0, property.raw()).is_some() {
-            self.note(number, Defect::NulByte);
-        }
-        if !property.is_known() {
-            if !self.unknown {
-                let what = if property.has_colon() { Defect::BadName } else { Defect::NoColon };
-                self.note(number, what);
-            }
-            self.unknown = true;
+        if !self.notes.look_at(&property) {
             return true;
         }
-        self.unknown = false;
-        if property.has_open_quote() {
-            self.note(number, Defect::OpenQuote);
-        }
-        if !self.valid
-            && std::str::from_utf8(property.value()).is_err()
-            && property.param("CHARSET").is_none()
-        {
-            self.note(number, Defect::NotUtf8);
-        }
-        if self.contact.properties.len() == MAX_PROPERTIES {
-            self.refuse(number, Defect::TooManyProperties);
+        if self.contact.properties.all().len() == MAX_PROPERTIES {
+            self.refuse(property.number(), Defect::TooManyProperties);
             return false;
         }
-        self.contact.names.add(property.name());
         self.contact.properties.push(property);
         true
-    }
-
-    /// Notes a problem. What holds for a card as a whole is said once, and nothing without end.
-    fn note(&mut self, line: u32, what: Defect) {
-        let problems = &mut self.contact.problems;
-        let once = matches!(what, Defect::NotUtf8 | Defect::NulByte);
-        let said = problems.iter().any(|problem| once && problem.what == what);
-        if problems.len() < MAX_PROBLEMS && !said {
-            problems.push(Problem { line, what });
-        }
     }
 
     fn refuse(&mut self, line: u32, what: Defect) {
@@ -296,6 +211,7 @@ impl<'a> Reader<'a> {
         if self.contact.refusal.is_none() {
             self.judge(last);
         }
+        self.contact.problems = self.notes.problems;
         self.contact
     }
 
@@ -304,35 +220,27 @@ impl<'a> Reader<'a> {
             ["VERSION", "PRODID", "REV", "CLASS"].iter().any(|name| property.is(name))
                 || property.value().trim_ascii().is_empty()
         };
-        if self.contact.properties.iter().all(formal) {
+        let properties = &self.contact.properties;
+        if properties.all().iter().all(formal) {
             self.refuse(1, Defect::NothingInIt);
             return;
         }
         if !self.ended {
-            match self.contact.has(&["UID", "FN", "N"]) {
-                true => self.note(last, Defect::NoEnd),
+            match properties.has(&["UID", "FN", "N"]) {
+                true => self.notes.note(last, Defect::NoEnd),
                 false => return self.refuse(last, Defect::NoEnd),
             }
         }
-        let mut uids = self.contact.uids();
-        let first = uids.next();
-        let second = uids.find(|uid| Some(uid) != first.as_ref());
-        drop(uids);
-        if second.is_some() {
-            let is_second = |property: &&Property<'_>| {
-                property.is("UID")
-                    && second == value::clean(&crate::decode::unescape_text(&property.text()))
-            };
-            let line = self.contact.properties.iter().find(is_second).map_or(1, Property::number);
-            self.note(line, Defect::SecondUid);
+        if let Some(line) = properties.second_uid() {
+            self.notes.note(line, Defect::SecondUid);
         }
-        if !self.contact.has(&["FN", "N", "ORG", "NICKNAME", "EMAIL", "X-EVOLUTION-FILE-AS"]) {
-            self.note(1, Defect::NoName);
+        if !properties.has(&["FN", "N", "ORG", "NICKNAME", "EMAIL", "X-EVOLUTION-FILE-AS"]) {
+            self.notes.note(1, Defect::NoName);
         }
     }
 
     fn version(&self) -> Version {
-        let properties = &self.contact.properties;
+        let properties = self.contact.properties.all();
         let written = properties.iter().find(|property| property.is("VERSION"));
         match written.map(|version| version.value().trim_ascii()) {
             Some([b'2', ..]) => Version::V2_1,

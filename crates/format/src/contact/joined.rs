@@ -17,10 +17,10 @@
 
 mod parts;
 
-use super::value::clean;
 use super::written::{self, Binary, Params, Style, Writing, add_values, leave_places, params};
 use crate::decode::{split_raw, split_structured, unescape_text};
 use crate::property::Property;
+use crate::value::clean;
 use crate::wide::{self, Order};
 use parts::{KEPT, Meaning, Parts, first_name, is_value, says_something, text_of};
 use std::collections::{HashMap, HashSet};
@@ -156,7 +156,7 @@ impl<'c, 't> Join<'c, 't> {
 
     fn decide(&mut self) {
         let from = self.from;
-        for (property, meaning) in from.card.properties.iter().zip(&from.meanings) {
+        for (property, meaning) in from.card.properties().iter().zip(&from.meanings) {
             let fate = self.fate(property, meaning);
             self.fates.push(fate);
         }
@@ -208,7 +208,7 @@ impl<'c, 't> Join<'c, 't> {
         let mut found: Option<(usize, Params)> = None;
         let same = self.by_meaning.get(meaning)?;
         for at in same.iter().take(MOST).copied().collect::<Vec<_>>() {
-            let known = self.into.card.properties.get(at)?;
+            let known = self.into.card.properties().get(at)?;
             // What was kept of a third card may be what the base says itself.
             let named = known.is(target)
                 || known.is(property.name())
@@ -275,7 +275,7 @@ impl<'c, 't> Join<'c, 't> {
             return None;
         }
         let at = self.into.only(name).filter(|_| self.from.only(name).is_some())?;
-        let known = self.into.card.properties.get(at)?;
+        let known = self.into.card.properties().get(at)?;
         let (_, said) = self.into.meanings.get(at)?;
         let to = self.into.card.version();
         let bare = known.group().is_none() && params(known, to, to).is_empty();
@@ -300,7 +300,7 @@ impl<'c, 't> Join<'c, 't> {
         }
         let there = self.lists.entry(property.name().to_ascii_uppercase()).or_insert_with(|| {
             let of_name =
-                self.into.card.properties.iter().filter(|known| known.is(property.name()));
+                self.into.card.properties().iter().filter(|known| known.is(property.name()));
             let members = |known: &Property<'_>| -> Vec<String> {
                 split_structured(&known.text(), ',').iter().filter_map(|one| clean(one)).collect()
             };
@@ -318,7 +318,7 @@ impl<'c, 't> Join<'c, 't> {
         for at in 0..self.fates.len() {
             if let Some(Fate::Said(known, _)) = self.fates.get(at)
                 && gave_way.contains(known)
-                && let Some(property) = self.from.card.properties.get(at)
+                && let Some(property) = self.from.card.properties().get(at)
             {
                 let target = self.target(property);
                 if let Some(fate) = self.fates.get_mut(at) {
@@ -336,7 +336,7 @@ impl<'c, 't> Join<'c, 't> {
     /// A group of which anything is added is added whole: a number belongs to its label.
     fn keep_groups(&mut self) {
         let from = self.from;
-        let group = |at: usize| from.group(from.card.properties.get(at)?).map(|(name, _)| name);
+        let group = |at: usize| from.group(from.card.properties().get(at)?).map(|(name, _)| name);
         let added: HashSet<String> = (self.fates.iter().enumerate())
             .filter(|(_, fate)| matches!(fate, Fate::Added(_)))
             .filter_map(|(at, _)| group(at))
@@ -346,7 +346,7 @@ impl<'c, 't> Join<'c, 't> {
             if said
                 && group(at).is_some_and(|group| added.contains(&group))
                 && let (Some(property), Some(fate)) =
-                    (from.card.properties.get(at), self.fates.get_mut(at))
+                    (from.card.properties().get(at), self.fates.get_mut(at))
             {
                 let name = property.name();
                 let once = self.into.has(name)
@@ -360,13 +360,13 @@ impl<'c, 't> Join<'c, 't> {
     /// Gives the groups of what is added names that the base does not use.
     fn name_groups(&mut self) {
         let names = |parts: &'c Parts<'t>| {
-            parts.card.properties.iter().filter_map(|property| property.group())
+            parts.card.properties().iter().filter_map(|property| property.group())
         };
         let used: HashSet<String> = names(self.into).map(str::to_ascii_lowercase).collect();
         let mut taken: HashSet<String> = names(self.from).map(str::to_ascii_lowercase).collect();
         taken.extend(used.iter().cloned());
         let mut number = 0;
-        for (property, fate) in self.from.card.properties.iter().zip(&self.fates) {
+        for (property, fate) in self.from.card.properties().iter().zip(&self.fates) {
             let (Some(group), Fate::Added(_)) = (property.group(), fate) else { continue };
             let lower = group.to_ascii_lowercase();
             if !used.contains(&lower) || self.groups.contains_key(&lower) {
@@ -389,7 +389,7 @@ impl<'c, 't> Join<'c, 't> {
         let mut missing: HashMap<usize, Params> = HashMap::new();
         for (at, fate) in self.fates.iter().enumerate() {
             let (Some(property), Some(meaning)) =
-                (self.from.card.properties.get(at), self.from.meanings.get(at))
+                (self.from.card.properties().get(at), self.from.meanings.get(at))
             else {
                 continue;
             };
@@ -418,7 +418,7 @@ impl<'c, 't> Join<'c, 't> {
         }
         for (known, params) in missing {
             if let (Some(span), Some(property)) =
-                (self.into.spans.get(known), self.into.card.properties.get(known))
+                (self.into.spans.get(known), self.into.card.properties().get(known))
                 && !params.is_empty()
             {
                 let place = span.start + property.name_end();

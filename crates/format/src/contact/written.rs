@@ -6,9 +6,9 @@
 //! written is for [`joined`](super::joined()) to say.
 
 use super::Version;
-use super::value::without_scheme;
 use crate::decode;
 use crate::property::Property;
+use crate::value::without_scheme;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 

@@ -3,12 +3,12 @@
 //! What two writings of one value have in common is decided here and nowhere else. It is apart from the joining
 //! since it looks at one card only.
 
-use super::super::value::{clean, date, without_scheme};
 use super::super::written::{Binary, PLACES, Style};
 use super::super::{Contact, Defect, Problem};
 use crate::decode::{self, split_raw, unescape_text};
 use crate::line::lines;
 use crate::property::Property;
+use crate::value::{clean, date, without_scheme};
 use crate::wide::{self, Order};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -60,7 +60,7 @@ impl<'t> Parts<'t> {
             groups: HashMap::new(),
             card,
         };
-        for (at, property) in parts.card.properties.iter().enumerate() {
+        for (at, property) in parts.card.properties().iter().enumerate() {
             parts.names.entry(property.name().to_ascii_uppercase()).or_insert((at, 0)).1 += 1;
         }
         parts.find_lines(text);
@@ -69,7 +69,7 @@ impl<'t> Parts<'t> {
     }
 
     fn find_lines(&mut self, text: &[u8]) {
-        let mut properties = self.card.properties.iter().peekable();
+        let mut properties = self.card.properties().iter().peekable();
         let mut lines = lines(text);
         let (mut begun, mut run, mut last) = (false, None, None);
         while let Some(line) = lines.next() {
@@ -112,7 +112,7 @@ impl<'t> Parts<'t> {
 
     fn find_groups(&mut self) {
         let mut groups: HashMap<String, HashSet<Meaning>> = HashMap::new();
-        for (property, meaning) in self.card.properties.iter().zip(&self.meanings) {
+        for (property, meaning) in self.card.properties().iter().zip(&self.meanings) {
             let Some(group) = property.group().filter(|_| says_something(property, meaning)) else {
                 continue;
             };
@@ -143,7 +143,7 @@ impl<'t> Parts<'t> {
     pub(super) fn is_whole(&self) -> bool {
         let no_end = |problem: &Problem| problem.what == Defect::NoEnd;
         self.card.refusal().is_none()
-            && self.spans.len() == self.card.properties.len()
+            && self.spans.len() == self.card.properties().len()
             && !self.card.problems().iter().any(no_end)
     }
 

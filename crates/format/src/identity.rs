@@ -1,13 +1,15 @@
-//! What makes a card that card: its UID, one derived from its bytes where it has none, and sameness.
+//! What makes an item that item: its UID, one derived from its bytes where it has none, and sameness.
+//!
+//! It is the same for cards and for components of calendars.
 
-use super::Contact;
+use crate::contact::Contact;
 use crate::line::lines;
 use crate::property::Property;
 use crate::wide::{self, Order};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
-/// A UID for a card that has none: the same for the same bytes. Line ends at the end do not count.
+/// A UID for an item that has none: the same for the same bytes. Line ends at the end do not count.
 #[must_use]
 pub fn derived_uid(bytes: &[u8]) -> String {
     let mut uid = String::from("larder-");
@@ -17,13 +19,13 @@ pub fn derived_uid(bytes: &[u8]) -> String {
     uid
 }
 
-/// Are these the same card: the same bytes, but for line ends at the end?
+/// Are these the same item: the same bytes, but for line ends at the end?
 #[must_use]
-pub fn same_card(a: &[u8], b: &[u8]) -> bool {
+pub fn same_item(a: &[u8], b: &[u8]) -> bool {
     trimmed(a) == trimmed(b)
 }
 
-/// The card without the line ends at its end.
+/// The item without the line ends at its end.
 fn trimmed(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     match Order::of(bytes) {
@@ -44,8 +46,8 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
     rest
 }
 
-/// The card with this UID in a line of its own, after VERSION or else after BEGIN, with the line end that
-/// is used there. All other bytes stay as they are, and so does the encoding.
+/// The item with this UID in a line of its own, after the VERSION of a card or else after BEGIN, with the line
+/// end that is used there. All other bytes stay as they are, and so does the encoding.
 #[must_use]
 pub fn with_uid(bytes: &[u8], uid: &str) -> Vec<u8> {
     let (at, line) = match Order::of(bytes) {
@@ -67,12 +69,12 @@ pub fn with_uid(bytes: &[u8], uid: &str) -> Vec<u8> {
 }
 
 /// Where the UID's line goes, and that line.
-fn place(card: &[u8], uid: &str) -> (usize, String) {
+fn place(item: &[u8], uid: &str) -> (usize, String) {
     let uid = uid.trim().replace('\\', "\\\\").replace(';', "\\;").replace(',', "\\,");
     let uid = uid.replace(['\r', '\n'], " ");
     let number =
-        Contact::parse(card).properties().iter().find(|p| p.is("VERSION")).map(Property::number);
-    let mut lines = lines(card);
+        Contact::parse(item).properties().iter().find(|p| p.is("VERSION")).map(Property::number);
+    let mut lines = lines(item);
     let mut found = None;
     while let Some(line) = lines.next() {
         found = Some((lines.offset(), line.raw));

@@ -1,15 +1,19 @@
-//! The values of a card's fields: each [`Source`] of the table, read from the properties.
+//! The values of an item's fields: each [`Source`] of the tables, read from the properties.
 
-use super::Contact;
 use crate::decode::{split_raw, split_structured, unescape_text};
 use crate::field::{FIELDS, Field, Kind, Source};
+use crate::properties::Properties;
 use crate::property::Property;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// The values of a field: trimmed, none of them empty; one at most where the field takes no more.
-pub(super) fn values(card: &Contact<'_>, field: &Field) -> Vec<String> {
-    let mut values = Values { card, kind: field.kind, found: Vec::new() };
+pub(crate) fn values(
+    properties: &Properties<'_>,
+    version: &'static str,
+    field: &Field,
+) -> Vec<String> {
+    let mut values = Values { properties, version, kind: field.kind, found: Vec::new() };
     values.read(field.source);
     if !field.multi {
         values.found.truncate(1);
@@ -18,7 +22,7 @@ pub(super) fn values(card: &Contact<'_>, field: &Field) -> Vec<String> {
 }
 
 /// A text as values are given: without white space around it, with plain line feeds. `None`: nothing is left.
-pub(super) fn clean(text: &str) -> Option<String> {
+pub(crate) fn clean(text: &str) -> Option<String> {
     let text = text.trim();
     match text {
         "" => None,
@@ -29,7 +33,9 @@ pub(super) fn clean(text: &str) -> Option<String> {
 
 /// Values being gathered.
 struct Values<'c> {
-    card: &'c Contact<'c>,
+    properties: &'c Properties<'c>,
+    /// The version of the item's format.
+    version: &'static str,
     kind: Kind,
     found: Vec<String>,
 }
@@ -59,7 +65,7 @@ impl<'c> Values<'c> {
             Source::Position => self.each(&["GEO"], Values::position),
             Source::IsList => self.is_list(),
             Source::Key(of_type) => self.key(of_type),
-            Source::Version => self.add(self.card.version().name()),
+            Source::Version => self.add(self.version),
         }
     }
 
@@ -81,14 +87,9 @@ impl<'c> Values<'c> {
     }
 
     fn each(&mut self, names: &[&str], mut read: impl FnMut(&mut Values<'c>, &'c Property<'c>)) {
-        let card = self.card;
-        if !names.iter().any(|name| card.names.may_hold(name)) {
-            return;
-        }
-        for property in &card.properties {
-            if names.iter().any(|name| property.is(name)) {
-                read(self, property);
-            }
+        let properties = self.properties;
+        for property in properties.named(names) {
+            read(self, property);
         }
     }
 
@@ -282,7 +283,7 @@ fn spoken_name(text: &str) -> String {
     spoken.join(" ")
 }
 
-pub(super) fn without_scheme<'t>(text: &'t str, scheme: &str) -> &'t str {
+pub(crate) fn without_scheme<'t>(text: &'t str, scheme: &str) -> &'t str {
     match text.get(..scheme.len()) {
         Some(start) if start.eq_ignore_ascii_case(scheme) => text[scheme.len()..].trim(),
         _ => text,
@@ -316,7 +317,7 @@ fn flag(text: &str) -> &'static str {
 
 /// A date in its long form (ISO 8601, RFC 6350 4.3.1): `YYYY-MM-DD`, or `--MM-DD` without the year. A time
 /// behind it is left out. `None`: it is no such date.
-pub(super) fn date(text: &str) -> Option<String> {
+pub(crate) fn date(text: &str) -> Option<String> {
     let day = text.split(['T', 't', ' ']).next()?;
     let number = |text: &str, from: u32, to: u32| {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,8 +1,8 @@
-//! What can be wrong with a card, in the words that people read.
+//! What can be wrong with an item, in the words that people read.
 
 use std::fmt;
 
-/// Something wrong in a card.
+/// Something wrong in an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Problem {
     /// The line, counted from 1 within the item.
@@ -31,7 +31,7 @@ pub enum Defect {
     SecondUid,
     /// Nothing that the contact could be shown by.
     NoName,
-    /// More properties than [`MAX_PROPERTIES`](super::MAX_PROPERTIES); refused.
+    /// More properties than [`MAX_PROPERTIES`](crate::contact::MAX_PROPERTIES); refused.
     TooManyProperties,
     /// A card without contents; refused.
     NothingInIt,
@@ -60,7 +60,11 @@ impl fmt::Display for Defect {
             Defect::SecondUid => "a second UID, of which only the first counts",
             Defect::NoName => "a card without name, organisation and e-mail address",
             Defect::TooManyProperties => {
-                return write!(f, "a card with more than {} properties", super::MAX_PROPERTIES);
+                return write!(
+                    f,
+                    "a card with more than {} properties",
+                    crate::properties::MAX_PROPERTIES
+                );
             }
             Defect::NothingInIt => "a card with nothing in it",
             Defect::NotAContact => "no vCard: it does not begin with BEGIN:VCARD",

@@ -1,6 +1,7 @@
 //! What is made of bytes: lines, properties, items, values, folded text.
 
 use larder_format::collate::Collator;
+use larder_format::component::{self, Component, Version};
 use larder_format::contact::{Contact, MAX_PROPERTIES, derived_uid, joined, same_card, with_uid};
 use larder_format::decode as from;
 use larder_format::field::{FIELDS, field};
@@ -175,6 +176,27 @@ pub fn contact(data: &[u8]) {
             assert_eq!(uid.as_deref(), Some("fuzz-1"), "in {}", named.escape_ascii());
         }
         None => {}
+    }
+}
+
+/// Components of calendars: each property is in one place, and a UID that is put in can be read.
+pub fn component(data: &[u8]) {
+    let item = Component::parse_as(data, Version::of_calendar(data));
+    let inside = item.parts().iter().map(|part| part.properties().len() + 1).sum::<usize>();
+    assert!(item.properties().len() + inside <= component::MAX_PROPERTIES, "too many properties");
+    assert!(item.parts().iter().all(|part| part.depth() > 0), "a part that is not inside");
+    assert!(item.tzids().iter().all(|tzid| !tzid.is_empty()), "a zone without a name");
+    for property in item.properties() {
+        let time = item.timed(property.name()).find(|time| time.line == property.number());
+        assert!(time.is_some(), "{} is not found by its name", property.name());
+    }
+    for problem in item.problems() {
+        assert!(!problem.to_string().is_empty(), "{problem:?} says nothing");
+    }
+    if item.uid().is_none() && item.refusal().is_none() {
+        let named = component::with_uid(data, "fuzz-1");
+        let uid = Component::parse(&named).uid();
+        assert_eq!(uid.as_deref(), Some("fuzz-1"), "in {}", named.escape_ascii());
     }
 }
 

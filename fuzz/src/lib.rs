@@ -14,7 +14,7 @@ mod format;
 mod question;
 mod stored;
 
-pub use crate::format::{contact, decode, fold, join, lines, split};
+pub use crate::format::{component, contact, decode, fold, join, lines, split};
 pub use crate::question::{address, line, sexp};
 pub use crate::stored::stored;
 
@@ -26,6 +26,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("lines", lines),
     ("split", split),
     ("contact", contact),
+    ("component", component),
     ("decode", decode),
     ("fold", fold),
     ("line", line),

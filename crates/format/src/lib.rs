@@ -1,8 +1,8 @@
-//! Bytes and values: the vCard formats, and the content lines that iCalendar shares with them.
+//! Bytes and values: the vCard formats, iCalendar, and the content lines that they share.
 //!
 //! Everything here is pure: no file, no clock, no environment. Nothing here fails on any input: what
 //! cannot be understood is kept and named. The bytes stay the truth; this crate finds items in a stream
-//! ([`split`]), takes one apart ([`line`](mod@line), [`property`], [`contact`]), says which fields there are
+//! ([`split`]), takes one apart ([`line`](mod@line), [`property`], [`contact`], [`component`]), says which fields there are
 //! ([`field`](mod@field)), and prepares their text for comparing ([`fold`](mod@fold), [`phone`]) and sorting
 //! ([`collate`]).
 //!
@@ -17,6 +17,7 @@
 //! ```
 
 pub mod collate;
+pub mod component;
 pub mod contact;
 pub mod decode;
 pub mod field;

@@ -37,6 +37,24 @@ pub enum Defect {
     NothingInIt,
     /// It does not begin as a vCard does; refused.
     NotAContact,
+    /// It does not begin as a component does; refused.
+    NotAComponent,
+    /// A component without contents; refused.
+    EmptyComponent,
+    /// The component is not closed. One that has neither UID nor time is refused for it.
+    NoComponentEnd,
+    /// Something inside the component is not closed.
+    NoEndInside,
+    /// An END that nothing was begun for.
+    EndOfNothing,
+    /// Another DTSTART.
+    SecondStart,
+    /// A value that says it is a date, and has a time.
+    TimeInDate,
+    /// Too many components inside each other; refused.
+    TooDeep,
+    /// A component with more properties than [`MAX_PROPERTIES`](crate::component::MAX_PROPERTIES); refused.
+    TooLarge,
 }
 
 impl fmt::Display for Problem {
@@ -67,6 +85,17 @@ impl fmt::Display for Defect {
                 );
             }
             Defect::NothingInIt => "a card with nothing in it",
+            Defect::NotAComponent => "no component of a calendar: it does not begin with BEGIN",
+            Defect::EmptyComponent => "a component with nothing in it",
+            Defect::NoComponentEnd => "its END is missing",
+            Defect::NoEndInside => "something inside is not closed, so it ends here",
+            Defect::EndOfNothing => "an END that nothing was begun for, which ends nothing",
+            Defect::SecondStart => "a second DTSTART, of which only the first counts",
+            Defect::TimeInDate => "a date with a time, so read as a time",
+            Defect::TooLarge => {
+                return write!(f, "more than {} properties", crate::properties::MAX_PROPERTIES);
+            }
+            Defect::TooDeep => "too many components inside each other",
             Defect::NotAContact => "no vCard: it does not begin with BEGIN:VCARD",
         })
     }

@@ -1,7 +1,7 @@
 //! The properties of an item, whichever format it has, and what is wrong with their lines.
 //!
 //! What properties an item needs, and which ones are its own and not those of something inside it, is for
-//! [`contact`](crate::contact) and its like to say.
+//! [`contact`](crate::contact) and [`component`](crate::component) to say.
 
 use crate::decode::unescape_text;
 use crate::problem::{Defect, Problem};
@@ -45,6 +45,12 @@ impl NameSet {
 }
 
 impl<'a> Properties<'a> {
+    /// With room for as many as an item of these bytes usually has.
+    pub(crate) fn with_room_for(bytes: &[u8]) -> Properties<'a> {
+        let room = (bytes.len() / 32).min(64);
+        Properties { all: Vec::with_capacity(room), names: NameSet::default() }
+    }
+
     pub(crate) fn push(&mut self, property: Property<'a>) {
         self.names.add(property.name());
         self.all.push(property);
@@ -61,6 +67,12 @@ impl<'a> Properties<'a> {
         all.iter().filter(move |property| names.iter().any(|name| property.is(name)))
     }
 
+    /// Those of this name, in order.
+    pub(crate) fn of_name<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Property<'a>> {
+        let all = if self.names.may_hold(name) { &self.all[..] } else { &[] };
+        all.iter().filter(move |property| property.is(name))
+    }
+
     /// Is there a value in one of these?
     pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.named(names).any(|property| {
@@ -70,12 +82,12 @@ impl<'a> Properties<'a> {
 
     /// The UIDs that are not empty.
     pub(crate) fn uids(&self) -> impl Iterator<Item = String> {
-        self.named(&["UID"]).filter_map(uid)
+        self.of_name("UID").filter_map(uid)
     }
 
     /// Where there is another UID than the first.
     pub(crate) fn second_uid(&self) -> Option<u32> {
-        let mut named = self.named(&["UID"]).filter(|property| !property.value().is_empty());
+        let mut named = self.of_name("UID").filter(|property| !property.value().is_empty());
         let first = named.find_map(uid)?;
         let other = |property: &&Property<'_>| uid(property).is_some_and(|uid| uid != first);
         named.find(other).map(Property::number)

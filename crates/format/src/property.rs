@@ -167,9 +167,24 @@ impl<'a> Property<'a> {
     /// The first value of a parameter, by name in any case.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<Cow<'_, str>> {
-        let param =
-            self.raw_params().find(|param| param.name.eq_ignore_ascii_case(name.as_bytes()))?;
+        let param = self.raw_param(name)?;
         param.decode().values.into_iter().next()
+    }
+
+    /// The value of a parameter that has one only, by name in any case: commas belong to it, in quotes or not
+    /// (the names that some programs give to time zones are sentences).
+    #[must_use]
+    pub fn single_param(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.raw_param(name).map(|param| value_of(param.value))
+    }
+
+    /// Has it parameters?
+    pub(crate) fn has_params(&self) -> bool {
+        self.head.0 < self.head.1
+    }
+
+    fn raw_param(&self, name: &str) -> Option<RawParam<'_>> {
+        self.raw_params().find(|param| param.name.eq_ignore_ascii_case(name.as_bytes()))
     }
 
     /// Has it a parameter without a name, as only vCard 2.1 allows?
@@ -331,17 +346,21 @@ impl<'a> RawParam<'a> {
         let mut rest = self.value;
         loop {
             let end = if self.quotes { find_unquoted(rest, b',') } else { memchr(b',', rest) };
-            let value = decode::charset(unquoted(&rest[..end.unwrap_or(rest.len())]), None);
-            values.push(match without_nul(value) {
-                Cow::Borrowed(text) => uncaret(text),
-                Cow::Owned(text) => Cow::Owned(uncaret(&text).into_owned()),
-            });
+            values.push(value_of(&rest[..end.unwrap_or(rest.len())]));
             match end {
                 Some(end) if values.len() < MAX_PARAMS => rest = &rest[end + 1..],
                 _ => break,
             }
         }
         Param { name: decode::charset(self.name, None), values }
+    }
+}
+
+/// A value as it is meant: without quotes and NUL characters, and with the escapes undone.
+fn value_of(raw: &[u8]) -> Cow<'_, str> {
+    match without_nul(decode::charset(unquoted(raw), None)) {
+        Cow::Borrowed(text) => uncaret(text),
+        Cow::Owned(text) => Cow::Owned(uncaret(&text).into_owned()),
     }
 }
 

@@ -3,6 +3,8 @@
 //! It is apart because stored bytes stay UTF-16: what finds items and what adds a line has to count in
 //! its units.
 
+use std::borrow::Cow;
+
 /// The byte-order mark in UTF-8.
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -58,4 +60,17 @@ pub(crate) fn decode(bytes: &[u8], order: Order) -> String {
     let units = bytes.chunks_exact(2).map(|unit| order.unit([unit[0], unit[1]]));
     let text = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
     text.skip(usize::from(order.has_mark(bytes))).collect()
+}
+
+/// Bytes of lines that may be UTF-16 without anything that says so, as one byte for each character.
+pub(crate) fn narrowed(lines: &[u8]) -> Cow<'_, [u8]> {
+    let order = match lines {
+        [0, first, ..] if *first != 0 => Order::Big,
+        [first, 0, ..] if *first != 0 => Order::Little,
+        _ => match Order::of(lines) {
+            Some(order) => order,
+            None => return Cow::Borrowed(lines),
+        },
+    };
+    Cow::Owned(order.narrow(lines).collect())
 }

@@ -8,6 +8,7 @@
 )]
 
 mod collate;
+mod component;
 mod contact;
 mod corpora;
 mod decode;

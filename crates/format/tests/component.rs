@@ -1,0 +1,273 @@
+//! Components of calendars, taken apart.
+
+use crate::corpora::calendars;
+use crate::split::split;
+use larder_format::component::{
+    Component, Kind, MAX_PROPERTIES, Timed, Version, derived_uid, same_component, with_uid,
+};
+use proptest::prelude::*;
+
+/// What is told about it, as `line: problem`; what is refused says so.
+#[track_caller]
+fn check(item: impl AsRef<[u8]>, expect: &[&str]) {
+    let component = Component::parse(item.as_ref());
+    let problems =
+        component.problems().iter().map(|problem| format!("{}: {problem}", problem.line));
+    let refusal =
+        component.refusal().map(|problem| format!("{}: refused: {problem}", problem.line));
+    let found = problems.chain(refusal).collect::<Vec<_>>();
+    let start = &item.as_ref()[..item.as_ref().len().min(300)];
+    assert_eq!(found, expect, "{:?}", String::from_utf8_lossy(start));
+}
+
+#[test]
+fn what_is_silent() {
+    check("BEGIN:VEVENT\nUID:a\nDTSTART:20260101\nEND:VEVENT\n", &[]);
+    // Line ends, blank lines, no UID, DTSTAMP or DTSTART, a date without its type.
+    check("BEGIN:VEVENT\r\n\r\nSUMMARY:x\r\r\nEND:VEVENT", &[]);
+    check("\u{feff}begin : vevent \nSUMMARY:x\nend:vevent\n", &[]);
+    check("BEGIN:VEVENT\rSUMMARY:x\rEND:VEVENT\r", &[]);
+    check(format!("BEGIN:VEVENT\nSUMMARY:{}\nEND:VEVENT", "x".repeat(2000)), &[]);
+    check("BEGIN:VEVENT\nDTSTART;X;Y=:20260101T000000Z\nEND:VEVENT", &[]);
+    check("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20260101\nEND:VEVENT", &[]);
+}
+
+#[test]
+fn problems() {
+    check(
+        "BEGIN:VEVENT\nSUMMARY:x\nlost its fold\nand another\nUID:a\n1.2,3:x\nEND:VEVENT\n",
+        &[
+            "3: a line without a colon, which is kept but not understood",
+            "6: a line that begins with no property name, which is kept but not understood",
+        ],
+    );
+    check(
+        "BEGIN:VEVENT\nATTENDEE;CN=\"a:b@c\nEND:VEVENT\n",
+        &["2: a quote that is not closed before the colon"],
+    );
+    check(
+        b"BEGIN:VEVENT\nSUMMARY:\xfc\nLOCATION:\xfc\0\nEND:VEVENT\n",
+        &["2: not UTF-8, so read as Windows-1252", "3: a NUL byte, which is left out of the value"],
+    );
+    check(
+        "BEGIN:VEVENT\nUID:a\nUID:a\nUID:b\nDTSTART:20260101\nDTSTART:20260102\nEND:VEVENT\n",
+        &[
+            "4: a second UID, of which only the first counts",
+            "6: a second DTSTART, of which only the first counts",
+        ],
+    );
+    check(
+        "BEGIN:VEVENT\nDTSTART;VALUE=date:20260101T120000\nEND:VEVENT\n",
+        &["2: a date with a time, so read as a time"],
+    );
+    check("BEGIN:VEVENT\nUID:a\n", &["2: its END is missing"]);
+    check(
+        "BEGIN:VEVENT\nUID:a\nBEGIN:VALARM\nBEGIN:X-A\nEND:VTODO\nEND:VALARM\nBEGIN:VALARM\nEND:VEVENT\n",
+        &[
+            "5: an END that nothing was begun for, which ends nothing",
+            "6: something inside is not closed, so it ends here",
+            "8: something inside is not closed, so it ends here",
+        ],
+    );
+}
+
+#[test]
+fn refusals() {
+    let none = &["1: refused: no component of a calendar: it does not begin with BEGIN"];
+    for text in ["", "x", "UID:a\n", "BEGIN:\n", "BEGIN:a b\n", " BEGIN:VEVENT\n"] {
+        check(text, none);
+    }
+    check("BEGIN:VEVENT\nSUMMARY:\nEND:VEVENT\n", &["1: refused: a component with nothing in it"]);
+    check("BEGIN:VEVENT\nSUMMARY:x\n", &["2: refused: its END is missing"]);
+    let more = "X:1\n".repeat(MAX_PROPERTIES + 1);
+    check(
+        format!("BEGIN:VEVENT\n{more}END:VEVENT\n"),
+        &["65538: refused: more than 65536 properties"],
+    );
+    let deep = "BEGIN:A\n".repeat(40);
+    check(format!("BEGIN:VEVENT\n{deep}"), &["34: refused: too many components inside each other"]);
+}
+
+#[test]
+fn kinds_and_parts() {
+    for (name, kind) in [
+        ("VEVENT", Kind::Event),
+        ("vtodo", Kind::Task),
+        ("VJOURNAL", Kind::Memo),
+        ("VFREEBUSY", Kind::FreeBusy),
+        ("VTIMEZONE", Kind::TimeZone),
+        ("vpoll", Kind::Other("VPOLL".into())),
+    ] {
+        let item = format!("BEGIN:{name}\nUID:a\nEND:{name}\n");
+        let component = Component::parse(item.as_bytes());
+        assert_eq!((component.kind(), component.kind().name()), (&kind, &*name.to_uppercase()));
+    }
+    let item = "BEGIN:VEVENT\nUID:a\nBEGIN:VALARM\nUID:b\nTRIGGER;RELATED=END:-PT5M\nBEGIN:X-A\nUID:c\nEND:X-A\n\
+                ACTION:AUDIO\nEND:VALARM\nSUMMARY:s\nBEGIN:valarm\nEND:valarm\nEND:VEVENT\nDESCRIPTION:no\n";
+    let event = Component::parse(item.as_bytes());
+    let names = |properties: &[larder_format::property::Property<'_>]| {
+        properties.iter().map(|property| property.name().to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(event.properties()), "UID SUMMARY");
+    let parts: Vec<_> = event
+        .parts()
+        .iter()
+        .map(|part| (part.name(), part.number(), part.depth(), names(part.properties())))
+        .collect();
+    assert_eq!(
+        parts,
+        [
+            ("VALARM", 3, 1, "UID TRIGGER ACTION".to_string()),
+            ("X-A", 6, 2, "UID".to_string()),
+            ("VALARM", 12, 1, String::new()),
+        ]
+    );
+    let trigger = event.parts()[0].timed("trigger").next().expect("a trigger");
+    assert_eq!((&*trigger.text, trigger.related.as_deref()), ("-PT5M", Some("END")));
+}
+
+#[test]
+fn times() {
+    let item = "BEGIN:VEVENT\nDTSTART;TZID=\"Amsterdam, Berlin\":20260101T000000\n\
+                EXDATE;TZID=Europe/Prague;VALUE=DATE-TIME: 20260101T000000,\n 20260102T000000 \n\
+                EXDATE;tzid=Amsterdam, Berlin:20260103T000000\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260104\n\
+                RRULE:FREQ=DAILY\nDTEND;TZID=:20260101T\nBEGIN:VALARM\nTRIGGER;TZID=^'x^':20260101T000000\n\
+                END:VALARM\nEND:VEVENT\n";
+    let event = Component::parse(item.as_bytes());
+    let shown = |times: &mut dyn Iterator<Item = Timed<'_>>| -> Vec<String> {
+        let part = |text: Option<std::borrow::Cow<'_, str>>| text.unwrap_or_default().into_owned();
+        times
+            .map(|t| {
+                format!(
+                    "{}|{}|{}|{}|{}",
+                    t.line,
+                    t.text,
+                    part(t.tzid),
+                    part(t.value),
+                    part(t.range)
+                )
+            })
+            .collect()
+    };
+    assert_eq!(shown(&mut event.timed("DTSTART")), ["2|20260101T000000|Amsterdam, Berlin||"]);
+    assert_eq!(
+        shown(&mut event.timed("EXDATE")),
+        [
+            "3|20260101T000000,20260102T000000|Europe/Prague|DATE-TIME|",
+            "5|20260103T000000|Amsterdam, Berlin||"
+        ]
+    );
+    assert_eq!(shown(&mut event.recurrence_id().into_iter()), ["6|20260104|||THISANDFUTURE"]);
+    assert_eq!(shown(&mut event.timed("RDATE")), [""; 0]);
+    assert_eq!(event.tzids(), ["Amsterdam, Berlin", "Europe/Prague", "\"x\""]);
+}
+
+#[test]
+fn versions() {
+    for (lines, version) in [
+        ("BEGIN:VCALENDAR\nVERSION:1.0\n", Version::V1_0),
+        ("PRODID:x\r\nversion: 1.0\r\n", Version::V1_0),
+        ("BEGIN:VCALENDAR\nVERSION:2.0\n", Version::V2_0),
+        ("X:1\n", Version::V2_0),
+        ("", Version::V2_0),
+    ] {
+        assert_eq!(Version::of_calendar(lines.as_bytes()), version, "{lines:?}");
+        let wide: Vec<u8> = lines.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(Version::of_calendar(&wide), version, "{lines:?}");
+    }
+    let item = b"BEGIN:VEVENT\nSUMMARY;ENCODING=QUOTED-PRINTABLE;CHARSET=iso-8859-1:=FC=\n=\n=FC\nEND:VEVENT\n";
+    let event = Component::parse_as(item, Version::V1_0);
+    assert_eq!((event.version(), &*event.properties()[0].text()), (Version::V1_0, "üü"));
+}
+
+#[test]
+fn identity() {
+    let event = "BEGIN:VEVENT\r\nDTSTART:20260101\r\nEND:VEVENT\r\n";
+    assert!(same_component(event.as_bytes(), event.trim_end().as_bytes()));
+    assert!(!same_component(event.as_bytes(), event.replace('6', "7").as_bytes()));
+    assert_eq!(derived_uid(event.as_bytes()), derived_uid(event.trim_end().as_bytes()));
+    let named = with_uid(event.as_bytes(), "a");
+    let expect = "BEGIN:VEVENT\r\nUID:a\r\nDTSTART:20260101\r\nEND:VEVENT\r\n";
+    assert_eq!(String::from_utf8_lossy(&named), expect);
+    let wide: Vec<u8> = event.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    assert_eq!(Component::parse(&with_uid(&wide, "ä")).uid().as_deref(), Some("ä"));
+}
+
+/// Each component of the corpora is read, and hardly any is refused.
+#[test]
+fn real_components() {
+    let (mut taken, mut refused) = (0, Vec::new());
+    for (path, bytes) in calendars("real_components") {
+        for piece in split([&bytes[..]], 32 << 20) {
+            if piece.name != piece.name.to_uppercase() || piece.name == "VCARD" {
+                continue;
+            }
+            let component = Component::parse(&piece.bytes);
+            assert_eq!(component.kind().name(), piece.name, "{}", path.display());
+            match component.refusal() {
+                None => taken += 1,
+                Some(why) => {
+                    refused.push(format!("{}:{}: {why}", path.display(), piece.line));
+                }
+            }
+            for tzid in component.tzids() {
+                assert!(!tzid.is_empty());
+            }
+            if component.uid().is_none() && component.refusal().is_none() {
+                let named = with_uid(&piece.bytes, "fresh");
+                assert_eq!(Component::parse(&named).uid().as_deref(), Some("fresh"));
+            }
+        }
+    }
+    assert!(refused.len() < 60, "{taken} taken, refused:\n{}", refused.join("\n"));
+}
+
+fn lines() -> impl Strategy<Value = String> {
+    let line = prop::sample::select(vec![
+        "BEGIN:VEVENT",
+        "END:VEVENT",
+        "BEGIN:VALARM",
+        "END:VALARM",
+        "BEGIN:X-A",
+        "END:X-A",
+        "UID:a",
+        "UID:b",
+        "DTSTART;TZID=x:1",
+        "SUMMARY:s",
+        " folded",
+        "no colon",
+        "",
+        "X;=\":",
+        "END:",
+    ]);
+    prop::collection::vec(line, 0..20)
+        .prop_map(|lines| format!("BEGIN:VEVENT\n{}\n", lines.join("\n")))
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(bytes in any::<Vec<u8>>()) {
+        drop(Component::parse(&bytes).tzids());
+        let _version = Version::of_calendar(&bytes);
+    }
+
+    /// Lines go to the component, to a part, or are told; and the same in UTF-16.
+    #[test]
+    fn no_line_is_taken_twice(text in lines()) {
+        let component = Component::parse(text.as_bytes());
+        let mut numbers: Vec<u32> = component.properties().iter().map(|one| one.number()).collect();
+        for part in component.parts() {
+            numbers.push(part.number());
+            numbers.extend(part.properties().iter().map(|one| one.number()));
+        }
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        prop_assert_eq!(numbers.len(), count);
+        let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let wide = Component::parse(&wide);
+        prop_assert_eq!(wide.problems(), component.problems());
+        prop_assert_eq!(wide.refusal(), component.refusal());
+        prop_assert_eq!(wide.parts().len(), component.parts().len());
+    }
+}

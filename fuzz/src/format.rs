@@ -4,7 +4,7 @@ use larder_format::collate::Collator;
 use larder_format::component::{self, Component, Version};
 use larder_format::contact::{Contact, MAX_PROPERTIES, derived_uid, joined, same_card, with_uid};
 use larder_format::decode as from;
-use larder_format::field::{FIELDS, field};
+use larder_format::field::{CALENDAR_FIELDS, FIELDS, field};
 use larder_format::fold as text;
 use larder_format::property::Property;
 use larder_format::split::{Piece, Splitter, Stray};
@@ -186,6 +186,11 @@ pub fn component(data: &[u8]) {
     assert!(item.properties().len() + inside <= component::MAX_PROPERTIES, "too many properties");
     assert!(item.parts().iter().all(|part| part.depth() > 0), "a part that is not inside");
     assert!(item.tzids().iter().all(|tzid| !tzid.is_empty()), "a zone without a name");
+    for field in CALENDAR_FIELDS {
+        let values = item.values(field);
+        assert_eq!(item.first(field), values.first().cloned(), "first and all of {}", field.name);
+        assert!(values.iter().all(|value| !value.is_empty()), "an empty value of {}", field.name);
+    }
     for property in item.properties() {
         let time = item.timed(property.name()).find(|time| time.line == property.number());
         assert!(time.is_some(), "{} is not found by its name", property.name());

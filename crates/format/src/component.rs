@@ -22,8 +22,10 @@ pub use crate::identity::{derived_uid, same_item as same_component, with_uid};
 pub use crate::problem::{Defect, Problem};
 pub use crate::properties::MAX_PROPERTIES;
 
+use crate::field::Field;
 use crate::properties::Properties;
 use crate::property::Property;
+use crate::value;
 use crate::wide::{self, Order};
 use std::borrow::Cow;
 
@@ -244,6 +246,18 @@ impl<'a> Component<'a> {
     #[must_use]
     pub fn uid(&self) -> Option<String> {
         self.properties.uids().next()
+    }
+
+    /// The values that it has for a field, in order, none of them empty.
+    #[must_use]
+    pub fn values(&self, field: &Field) -> Vec<String> {
+        value::values(&self.properties, self.version.name(), field)
+    }
+
+    /// The first of them.
+    #[must_use]
+    pub fn first(&self, field: &Field) -> Option<String> {
+        self.values(field).into_iter().next()
     }
 
     /// Which occurrence of its series it is, where it is one alone.

@@ -1,9 +1,14 @@
-//! The fields of a contact: one table, one row a field, under the names of evolution-data-server (EDS).
+//! The fields of an item: one table for each kind, one row a field, under the names of evolution-data-server (EDS).
 //!
-//! Parser, indexes, queries, help and documentation read this table; a new field is a new row. The
-//! `source` of a row says where in a card its values are; [`crate::contact`] reads it from there.
+//! Parser, indexes, queries, help and documentation read these tables; a new field is a new row. The
+//! `source` of a row says where in an item its values are; [`crate::contact`] and [`crate::component`] read it from
+//! there. The table of contacts is here, that of calendars in a module of its own.
 
-/// A field of contacts: a row of [`FIELDS`].
+mod calendar;
+
+pub use crate::field::calendar::{CALENDAR_FIELDS, calendar_field};
+
+/// A field: a row of [`FIELDS`] or [`CALENDAR_FIELDS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// Its number in stored indexes: 1 or more, never changed, never used again for another field.
@@ -78,6 +83,8 @@ pub(crate) enum Source {
     Messenger(&'static [&'static str], &'static [&'static str]),
     /// All of them.
     AnyMessenger,
+    /// The people in these properties: their addresses and their names.
+    Person(&'static [&'static str]),
     /// GEO as `latitude,longitude`.
     Position,
     /// Is it a list of contacts?
@@ -160,7 +167,7 @@ const SPECIAL: &[&str] = &[
 ];
 const PRIVATE: &[&str] = &["HOME", "WORK"];
 
-/// All fields.
+/// All fields of contacts.
 #[rustfmt::skip] // A table is read by its columns.
 pub const FIELDS: &[Field] = &[
     row(1, "uid", Uid, Of(&["UID"]), "the contact's identifier").alias(&["id"]),
@@ -256,13 +263,17 @@ pub const FIELDS: &[Field] = &[
     row(140, "version", Text, Version, "version of the card's format: 2.1, 3.0 or 4.0").unindexed(),
 ];
 
-/// The field of this name, or of this other name: in any case, and with `-` for `_`.
+/// The field of contacts that has this name, or this other name: in any case, and with `-` for `_`.
 #[must_use]
 pub fn field(name: &str) -> Option<&'static Field> {
+    in_table(FIELDS, name)
+}
+
+fn in_table(fields: &'static [Field], name: &str) -> Option<&'static Field> {
     let same = |other: &str| {
         name.len() == other.len() && name.bytes().map(plain).eq(other.bytes().map(plain))
     };
-    FIELDS.iter().find(|field| same(field.name) || field.aliases.iter().any(|alias| same(alias)))
+    fields.iter().find(|field| same(field.name) || field.aliases.iter().any(|alias| same(alias)))
 }
 
 /// The field that evolution-data-server means by this name: its own names, and only as it writes them. Of
@@ -288,15 +299,21 @@ fn plain(byte: u8) -> u8 {
     if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() }
 }
 
-/// The field's name that was probably meant by a name that no field has.
+/// The field's name that was probably meant by a name that no field of contacts has.
 #[must_use]
 pub fn nearest(name: &str) -> Option<&'static str> {
+    nearest_in(FIELDS, name)
+}
+
+/// The field's name that was probably meant by a name that no field of this table has.
+#[must_use]
+pub fn nearest_in(fields: &'static [Field], name: &str) -> Option<&'static str> {
     if name.len() > 40 {
         return None;
     }
     let name: Vec<u8> = name.bytes().map(plain).collect();
     let far = |other: &str| distance(&name, &other.bytes().map(plain).collect::<Vec<_>>());
-    let (score, found) = FIELDS
+    let (score, found) = fields
         .iter()
         .flat_map(|field| {
             field.aliases.iter().chain([&field.name]).map(move |known| (known, field.name))

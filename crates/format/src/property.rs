@@ -245,7 +245,7 @@ impl<'a> Property<'a> {
     /// Some programs write names and notes in base64; pictures, sounds and keys stay what they are.
     fn base64_text(&self, label: Option<&str>) -> Cow<'_, str> {
         let as_it_is = decode::charset(self.value(), None);
-        if ["PHOTO", "LOGO", "SOUND", "KEY"].iter().any(|name| self.is(name)) {
+        if ["PHOTO", "LOGO", "SOUND", "KEY", "ATTACH", "IMAGE"].iter().any(|name| self.is(name)) {
             return as_it_is;
         }
         match decode::base64(self.value()) {

@@ -62,6 +62,7 @@ impl<'c> Values<'c> {
             Source::Label(with, without) => self.label(with, without),
             Source::Messenger(names, services) => self.messenger(names, services),
             Source::AnyMessenger => self.any_messenger(),
+            Source::Person(names) => self.each(names, Values::person),
             Source::Position => self.each(&["GEO"], Values::position),
             Source::IsList => self.is_list(),
             Source::Key(of_type) => self.key(of_type),
@@ -127,8 +128,31 @@ impl<'c> Values<'c> {
     }
 
     fn list(&mut self, property: &Property<'_>) {
-        for part in split_structured(&property.text(), ',') {
+        let text = property.text();
+        // vCalendar 1.0 has semicolons between the members of its lists.
+        let separator = if self.version == "1.0" && text.contains(';') { ';' } else { ',' };
+        for part in split_structured(&text, separator) {
             self.add(&part);
+        }
+    }
+
+    /// The address of a person, and the name; of vCalendar 1.0 both are in the value.
+    fn person(&mut self, property: &Property<'_>) {
+        let text = own(property.text(), unescape_text);
+        let (name, address) =
+            match text.trim().strip_suffix('>').and_then(|text| text.split_once('<')) {
+                Some(both) => both,
+                None => ("", text.trim()),
+            };
+        let address = without_scheme(address, "mailto:");
+        self.add(address);
+        self.add(name);
+        for param in ["CN", "EMAIL"] {
+            let value = property.single_param(param).unwrap_or_default();
+            let value = without_scheme(value.trim(), "mailto:");
+            if value != address {
+                self.add(value);
+            }
         }
     }
 

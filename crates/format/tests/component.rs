@@ -5,6 +5,7 @@ use crate::split::split;
 use larder_format::component::{
     Component, Kind, MAX_PROPERTIES, Timed, Version, derived_uid, same_component, with_uid,
 };
+use larder_format::field::CALENDAR_FIELDS;
 use proptest::prelude::*;
 
 /// What is told about it, as `line: problem`; what is refused says so.
@@ -209,6 +210,10 @@ fn real_components() {
                 Some(why) => {
                     refused.push(format!("{}:{}: {why}", path.display(), piece.line));
                 }
+            }
+            for field in CALENDAR_FIELDS {
+                let values = component.values(field);
+                assert!(field.multi || values.len() <= 1, "{}", field.name);
             }
             for tzid in component.tzids() {
                 assert!(!tzid.is_empty());

@@ -1,7 +1,10 @@
 //! The table of fields, and what the fields of a card are.
 
+use larder_format::component::{Component, Version};
 use larder_format::contact::Contact;
-use larder_format::field::{FIELDS, Kind, field, nearest};
+use larder_format::field::{
+    CALENDAR_FIELDS, FIELDS, Field, Kind, calendar_field, field, nearest, nearest_in,
+};
 use std::collections::HashSet;
 
 /// The values of a field in a card with these lines.
@@ -16,9 +19,24 @@ fn check(lines: &str, name: &str, expect: &[&str]) {
 }
 
 #[test]
-fn the_table_is_sound() {
-    let (mut ids, mut names) = (HashSet::new(), HashSet::new());
-    for row in FIELDS {
+fn the_tables_are_sound() {
+    let mut ids = HashSet::new();
+    table_is_sound(FIELDS, field, &mut ids);
+    table_is_sound(CALENDAR_FIELDS, calendar_field, &mut ids);
+    let words = |table: &'static [Field]| table.iter().filter(|row| row.words).map(|row| row.name);
+    let expect =
+        ["summary", "description", "location", "comment", "category", "organizer", "attendee"];
+    assert_eq!(words(CALENDAR_FIELDS).collect::<Vec<_>>(), expect);
+    assert_eq!(nearest_in(CALENDAR_FIELDS, "sumary"), Some("summary"));
+}
+
+fn table_is_sound(
+    table: &'static [Field],
+    field: fn(&str) -> Option<&'static Field>,
+    ids: &mut HashSet<u16>,
+) {
+    let mut names = HashSet::new();
+    for row in table {
         assert!(row.id > 0 && ids.insert(row.id), "{} has the number of another", row.name);
         for name in row.aliases.iter().chain([&row.name]) {
             assert!(names.insert(*name), "{name} is the name of two");
@@ -34,6 +52,10 @@ fn the_table_is_sound() {
         }
         assert!(row.kind != Kind::Binary || !row.indexed, "{}", row.name);
     }
+}
+
+#[test]
+fn words_of_contacts() {
     let words: Vec<_> = FIELDS.iter().filter(|row| row.words).map(|row| row.name).collect();
     let expect = [
         "file_as",
@@ -208,4 +230,56 @@ fn the_rest() {
     check("TEL;HOME:1", "version", &["2.1"]);
     check("UID: urn:uuid:1 ", "uid", &["urn:uuid:1"]);
     check("REV:20260101T000000Z", "rev", &["20260101T000000Z"]);
+}
+
+#[track_caller]
+fn check_event(lines: &str, version: Version, name: &str, expect: &[&str]) {
+    let event =
+        format!("BEGIN:VEVENT\n{lines}\nBEGIN:VALARM\nDESCRIPTION:no\nEND:VALARM\nEND:VEVENT\n");
+    let field = calendar_field(name).expect(name);
+    let event = Component::parse_as(event.as_bytes(), version);
+    assert_eq!(event.values(field), expect, "{name} of {lines:?}");
+    assert_eq!(event.first(field).as_deref(), expect.first().copied());
+}
+
+#[test]
+fn fields_of_events() {
+    let check = |lines: &str, name: &str, expect: &[&str]| {
+        check_event(lines, Version::V2_0, name, expect);
+    };
+    check("SUMMARY:Lunch\\, with\\nAnna \nSUMMARY:x", "summary", &["Lunch, with\nAnna"]);
+    check("DESCRIPTION:a\nDESCRIPTION;LANGUAGE=en:b\\;", "description", &["a", "b;"]);
+    check("CATEGORIES:a,b\\,c\nCATEGORIES:,d", "categories", &["a", "b,c", "d"]);
+    check("COMMENT:a\nCOMMENT:\nCOMMENT:b", "comment", &["a", "b"]);
+    check(
+        "ORGANIZER;CN=\"Berg, Anna ^'A^'\":MAILTO:a@b",
+        "organizer",
+        &["a@b", "Berg, Anna \"A\""],
+    );
+    check(
+        "ATTENDEE;CN=Bo:mailto:b@c\nATTENDEE;EMAIL=d@e;CN=d@e:urn:uuid:1\nATTENDEE;CN=f@g:mailto:f@g",
+        "attendee",
+        &["b@c", "Bo", "urn:uuid:1", "d@e", "d@e", "f@g"],
+    );
+    check("PERCENT-COMPLETE:50", "percent-complete", &["50"]);
+    check("GEO:48.2;16.3", "geo", &["48.2,16.3"]);
+    check(
+        "ATTACH;ENCODING=BASE64;VALUE=BINARY:eA==\nATTACH:http://a;b\\,c",
+        "attachment",
+        &["eA==", "http://a;b\\,c"],
+    );
+    check("CLASS:PRIVATE\nTRANSP:OPAQUE\nPRIORITY:1", "classification", &["PRIVATE"]);
+    check("LAST-MODIFIED:20260101T000000Z", "modified", &["20260101T000000Z"]);
+    check("X:1", "status", &[]);
+}
+
+#[test]
+fn fields_of_old_events() {
+    let check = |lines: &str, name: &str, expect: &[&str]| {
+        check_event(lines, Version::V1_0, name, expect);
+    };
+    check("SUMMARY;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:=C3=BC=\n=0D=0Ax", "summary", &["ü\nx"]);
+    check("CATEGORIES:APPOINTMENT;MEETING", "category", &["APPOINTMENT", "MEETING"]);
+    check("ATTENDEE;ROLE=OWNER:Anna Berg <a@b>", "attendee", &["a@b", "Anna Berg"]);
+    check("DCREATED:20260101T000000", "created", &["20260101T000000"]);
 }

@@ -2,7 +2,7 @@
 //!
 //! Everything here is pure: no file, no clock, no environment. Nothing here fails on any input: what
 //! cannot be understood is kept and named. The bytes stay the truth; this crate finds items in a stream
-//! ([`split`]), takes one apart ([`line`](mod@line), [`property`], [`contact`], [`component`]), says which fields there are
+//! ([`split`]), takes one apart ([`line`](mod@line), [`property`], [`contact`], [`component`], [`zone`]), says which fields there are
 //! ([`field`](mod@field)), and prepares their text for comparing ([`fold`](mod@fold), [`phone`]) and sorting
 //! ([`collate`]).
 //!
@@ -31,3 +31,4 @@ pub mod property;
 pub mod split;
 mod value;
 mod wide;
+pub mod zone;

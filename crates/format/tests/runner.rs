@@ -22,6 +22,7 @@ mod oracle;
 mod phone;
 mod property;
 mod split;
+mod zone;
 
 #[test]
 fn no_file_is_forgotten() {

@@ -1,0 +1,121 @@
+//! Definitions of time zones.
+
+use crate::corpora::calendars;
+use crate::split::split;
+use larder_format::zone::{Definition, Observance, normalised};
+use proptest::prelude::*;
+use std::collections::HashSet;
+
+const PRAGUE: &str = "BEGIN:VTIMEZONE\r\nTZID:Europe/Prague\r\nX-LIC-LOCATION:Europe/Prague\r\nBEGIN:DAYLIGHT\r\n\
+    TZOFFSETFROM:+0100\r\nTZOFFSETTO:+0200\r\nTZNAME:CEST\r\nTZNAME:MESZ\r\nDTSTART:19700329T020000\r\n\
+    RRULE:FREQ=YEARLY;BYMONTH=3;\r\n BYDAY=-1SU\r\nEND:DAYLIGHT\r\nBEGIN:standard\r\nTZOFFSETFROM:+0200\r\n\
+    TZOFFSETTO:+0100\r\nDTSTART:19701025T030000\r\nRDATE:19701025T030000,19711031T030000\r\n\
+    RDATE;VALUE=DATE-TIME:19721029T030000\r\nEND:standard\r\nEND:VTIMEZONE\r\n";
+
+#[test]
+fn a_definition() {
+    let text = |text: &str| text.to_string();
+    let expect = Definition {
+        tzid: text("Europe/Prague"),
+        location: Some(text("Europe/Prague")),
+        observances: vec![
+            Observance {
+                daylight: true,
+                dtstart: text("19700329T020000"),
+                from: text("+0100"),
+                to: text("+0200"),
+                rrules: vec![text("FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU")],
+                rdates: vec![],
+                name: Some(text("CEST")),
+            },
+            Observance {
+                daylight: false,
+                dtstart: text("19701025T030000"),
+                from: text("+0200"),
+                to: text("+0100"),
+                rrules: vec![],
+                rdates: ["19701025T030000", "19711031T030000", "19721029T030000"].map(text).into(),
+                name: None,
+            },
+        ],
+    };
+    assert_eq!(Definition::parse(PRAGUE.as_bytes()), Some(expect));
+}
+
+#[test]
+fn names_are_text() {
+    let zone = |tzid: &str| {
+        let zone =
+            format!("BEGIN:VTIMEZONE\nTZID:{tzid}\nBEGIN:STANDARD\nEND:STANDARD\nEND:VTIMEZONE\n");
+        Definition::parse(zone.as_bytes()).map(|zone| zone.tzid)
+    };
+    assert_eq!(zone("Amsterdam\\, Berlin").as_deref(), Some("Amsterdam, Berlin"));
+    assert_eq!(zone("Amsterdam, Berlin ").as_deref(), Some("Amsterdam, Berlin"));
+    assert_eq!(zone(""), None);
+}
+
+#[test]
+fn what_is_no_definition() {
+    for text in [
+        "",
+        "BEGIN:VEVENT\nTZID:a\nBEGIN:STANDARD\nEND:STANDARD\nEND:VEVENT\n",
+        "BEGIN:VTIMEZONE\nTZID:a\nEND:VTIMEZONE\n",
+        "BEGIN:VTIMEZONE\nTZID:a\nBEGIN:X-A\nBEGIN:STANDARD\nEND:STANDARD\nEND:X-A\nEND:VTIMEZONE\n",
+    ] {
+        assert_eq!(Definition::parse(text.as_bytes()), None, "{text:?}");
+    }
+}
+
+#[test]
+fn equal_texts() {
+    let plain = normalised(PRAGUE.as_bytes());
+    assert!(plain.starts_with(b"BEGIN:VTIMEZONE\nTZID:Europe/Prague\n"), "{plain:?}");
+    let folded = PRAGUE.replace("Europe", "Eur\r\n\tope").replace("\r\n", "\n");
+    for other in [
+        PRAGUE.trim_end().to_string(),
+        format!("\u{feff}{PRAGUE}\n\n"),
+        PRAGUE.replace("\r\n", "\r\r\n"),
+        folded,
+    ] {
+        assert_eq!(normalised(other.as_bytes()), plain, "{other:?}");
+    }
+    let wide: Vec<u8> = PRAGUE.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(normalised(&wide), plain);
+    assert_ne!(normalised(PRAGUE.replace("+0200", "+0300").as_bytes()), plain);
+}
+
+/// As the specification counts them: 1,785 definitions that are closed have 299 texts. The others
+/// have no name or no observance.
+#[test]
+fn real_definitions() {
+    let (mut closed, mut read, mut texts) = (0, 0, HashSet::new());
+    let files = calendars("real_definitions");
+    for (_, bytes) in &files {
+        let pieces = split([&bytes[..]], 32 << 20);
+        for piece in pieces.iter().filter(|piece| piece.name == "VTIMEZONE" && piece.closed) {
+            closed += 1;
+            read += usize::from(Definition::parse(&piece.bytes).is_some());
+            texts.insert(normalised(&piece.bytes));
+        }
+    }
+    assert!(
+        files.is_empty() || (closed, texts.len()) == (1785, 299),
+        "{closed}, {read}, {}",
+        texts.len()
+    );
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(bytes in any::<Vec<u8>>()) {
+        let once = normalised(&bytes);
+        prop_assert!(Definition::parse(&bytes).is_none() && once.len() <= bytes.len() * 2 + 1);
+    }
+
+    /// Where no line end is missing a second time changes nothing.
+    #[test]
+    fn once_is_enough(texts in prop::collection::vec("[!-~][ -~]{0,20}", 0..8)) {
+        let once = normalised(format!("BEGIN:VTIMEZONE\n{}", texts.join("\r\n")).as_bytes());
+        prop_assert_eq!(normalised(&once), once);
+    }
+}

@@ -3,9 +3,11 @@
 //! It is the same for cards and for components of calendars.
 
 use crate::contact::Contact;
+use crate::edit::{splice, text_of};
 use crate::line::lines;
 use crate::property::Property;
-use crate::wide::{self, Order};
+use crate::wide::Order;
+use crate::write::escape_text;
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
@@ -50,28 +52,13 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
 /// end that is used there. All other bytes stay as they are, and so does the encoding.
 #[must_use]
 pub fn with_uid(bytes: &[u8], uid: &str) -> Vec<u8> {
-    let (at, line) = match Order::of(bytes) {
-        None => {
-            let start = bytes.len() - bytes.strip_prefix(wide::BOM).unwrap_or(bytes).len();
-            let (at, line) = place(&bytes[start..], uid);
-            (start + at, line.into_bytes())
-        }
-        Some(order) => {
-            let start = if order.has_mark(bytes) { 2 } else { 0 };
-            let text = wide::decode(bytes, order);
-            let (at, line) = place(text.as_bytes(), uid);
-            let before = text.get(..at).unwrap_or(&text).encode_utf16().count() * 2;
-            (start + before, order.encode(&line))
-        }
-    };
-    let (head, tail) = bytes.split_at(at.min(bytes.len()));
-    [head, &line, tail].concat()
+    let (at, line) = place(&text_of(bytes), uid);
+    splice(bytes, &[(at..at, line)]).unwrap_or_else(|| bytes.to_vec())
 }
 
 /// Where the UID's line goes, and that line.
 fn place(item: &[u8], uid: &str) -> (usize, String) {
-    let uid = uid.trim().replace('\\', "\\\\").replace(';', "\\;").replace(',', "\\,");
-    let uid = uid.replace(['\r', '\n'], " ");
+    let uid = escape_text(&uid.trim().replace(['\r', '\n'], " "));
     let number =
         Contact::parse(item).properties().iter().find(|p| p.is("VERSION")).map(Property::number);
     let mut lines = lines(item);

@@ -12,6 +12,7 @@ mod component;
 mod contact;
 mod corpora;
 mod decode;
+mod edit;
 mod field;
 mod fold;
 mod identity;

@@ -19,10 +19,10 @@ mod parts;
 
 use super::written::{self, Binary, Params, Style, Writing, add_values, leave_places, params};
 use crate::decode::{split_raw, split_structured, unescape_text};
+use crate::edit::{splice, text_of};
 use crate::property::Property;
 use crate::value::clean;
-use crate::wide::{self, Order};
-use parts::{KEPT, Meaning, Parts, first_name, is_value, says_something, text_of};
+use parts::{KEPT, Meaning, Parts, first_name, is_value, says_something};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -58,40 +58,6 @@ pub fn joined(base: &[u8], other: &[u8]) -> Option<Vec<u8>> {
     let edits = join.edits(end);
     let result = splice(base, &edits)?;
     join.is_in(&result).then_some(result)
-}
-
-/// The card with these places of its text replaced. All other bytes stay. `None`: they do not follow each other.
-fn splice(card: &[u8], edits: &[(Range<usize>, String)]) -> Option<Vec<u8>> {
-    let mut before = 0;
-    for (range, _) in edits {
-        if range.start < before || range.end < range.start {
-            return None;
-        }
-        before = range.end;
-    }
-    let mut result = Vec::with_capacity(card.len() + 1024);
-    let mut copied = 0;
-    let wide = Order::of(card).map(|order| (order, wide::decode(card, order)));
-    // Where the last place was, in the text and in units.
-    let mut last = (0, 0);
-    let mut place = |at: usize| match &wide {
-        None => at + card.len() - card.strip_prefix(wide::BOM).unwrap_or(card).len(),
-        Some((order, text)) => {
-            let between = text.get(last.0..at).unwrap_or_default();
-            last = (at, last.1 + between.encode_utf16().count());
-            2 * (last.1 + usize::from(order.has_mark(card)))
-        }
-    };
-    for (range, text) in edits {
-        result.extend_from_slice(card.get(copied..place(range.start)).unwrap_or_default());
-        match &wide {
-            None => result.extend_from_slice(text.as_bytes()),
-            Some((order, _)) => result.extend(order.encode(text)),
-        }
-        copied = place(range.end);
-    }
-    result.extend_from_slice(card.get(copied..).unwrap_or_default());
-    Some(result)
 }
 
 /// What becomes of a property of the other card.

@@ -9,11 +9,10 @@ use super::Version;
 use crate::decode;
 use crate::property::Property;
 use crate::value::without_scheme;
+use crate::write::{WIDTH, folded, line_feeds, quoted};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Octets of a line, before it is folded.
-const WIDTH: usize = 75;
 /// Properties whose text is neither a list nor made of components: what separates those has no meaning there.
 const PLAIN: &[&str] = &["FN", "LABEL", "NOTE", "ROLE", "TITLE"];
 /// Properties that hold pictures, sounds and keys.
@@ -171,23 +170,6 @@ fn text_line(start: &str, params: &str, text: &str, style: Style) -> String {
     let charset = if text.is_ascii() { "" } else { ";CHARSET=UTF-8" };
     let text = quoted_printable(text, line_end);
     format!("{start}{charset};ENCODING=QUOTED-PRINTABLE{params}:{text}{line_end}")
-}
-
-/// Folds a line. Not where lone CRs end lines: a fold has no name that would show them to be line ends.
-fn folded(line: &str, line_end: &str) -> String {
-    let mut folded = String::with_capacity(line.len() + line.len() / 32 + 2);
-    let mut width = 0;
-    for c in line.chars() {
-        if width + c.len_utf8() > WIDTH && line_end != "\r" {
-            folded.push_str(line_end);
-            folded.push(' ');
-            width = 1;
-        }
-        folded.push(c);
-        width += c.len_utf8();
-    }
-    folded.push_str(line_end);
-    folded
 }
 
 /// Colons are encoded, too, so that no line of it looks like the end of a card.
@@ -443,20 +425,6 @@ pub(super) fn write_params(params: &Params, version: Version) -> String {
     text
 }
 
-/// A parameter's value, escaped as RFC 6868 has it, and in quotes where it needs them.
-fn quoted(value: &str) -> String {
-    let mut text = String::new();
-    for c in value.replace("\r\n", "\n").chars() {
-        match c {
-            '^' => text.push_str("^^"),
-            '"' => text.push_str("^'"),
-            '\n' | '\r' => text.push_str("^n"),
-            c => text.push(c),
-        }
-    }
-    if text.contains([',', ';', ':']) || text.trim() != text { format!("\"{text}\"") } else { text }
-}
-
 /// A position as the version writes it; `None`: it is none.
 fn position(text: &str, to: Version) -> Option<String> {
     let text = without_scheme(text, "geo:");
@@ -503,8 +471,4 @@ fn unescaped(text: &str, separators: bool) -> String {
         }
     }
     plain
-}
-
-fn line_feeds(text: &str) -> String {
-    text.replace("\r\n", "\n").replace('\r', "\n")
 }

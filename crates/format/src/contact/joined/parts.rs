@@ -6,10 +6,10 @@
 use super::super::written::{Binary, PLACES, Style};
 use super::super::{Contact, Defect, Problem};
 use crate::decode::{self, split_raw, unescape_text};
+use crate::edit::line_end;
 use crate::line::lines;
 use crate::property::Property;
 use crate::value::{clean, date, without_scheme};
-use crate::wide::{self, Order};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -17,14 +17,6 @@ use std::ops::Range;
 pub(super) const KEPT: &str = "X-LARDER-";
 /// They tell of the card.
 const OF_THE_CARD: &[&str] = &["VERSION", "PRODID", "REV"];
-
-/// A card's text, without a byte-order mark.
-pub(super) fn text_of(card: &[u8]) -> Vec<u8> {
-    match Order::of(card) {
-        Some(order) => wide::decode(card, order).into_bytes(),
-        None => card.strip_prefix(wide::BOM).unwrap_or(card).to_vec(),
-    }
-}
 
 /// What a property says, by its meaning: the name it had first, and the value in one form.
 pub(super) type Meaning = (String, Vec<u8>);
@@ -155,13 +147,6 @@ impl<'t> Parts<'t> {
     pub(super) fn style(&self) -> Style {
         Style { version: self.card.version(), line_end: self.line_end }
     }
-}
-
-/// The line end that a card uses: that of its first line.
-fn line_end(text: &[u8]) -> &'static str {
-    let first = lines(text).next().map(|line| line.raw.to_vec()).unwrap_or_default();
-    let ends = ["\r\r\n", "\r\n", "\n", "\r"];
-    ends.into_iter().find(|end| first.ends_with(end.as_bytes())).unwrap_or("\n")
 }
 
 /// Does a card within the card follow?

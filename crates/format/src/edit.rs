@@ -1,0 +1,222 @@
+//! Changing one thing in an item, and leaving all else as it came: other lines, their order, line ends and
+//! encoding.
+//!
+//! The functions here change a [component](crate::component) itself, never what is inside it; what they
+//! add is written as [`write`](mod@crate::write) does, with the line ends of the item. How cards are
+//! joined is for [`contact`](crate::contact); it splices with this, too.
+
+use crate::component::Component;
+use crate::line::{behind_cr, lines};
+use crate::property::Property;
+use crate::wide::{self, Order};
+use crate::write::{Draft, Params, content_line, folded};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Gives a property one value: it takes the place of the first of this name, and there is no other then. Where
+/// there is none, it is added behind the component's last one. The value is taken as it is. `None`: these
+/// bytes are no component, or the name is none.
+#[must_use]
+pub fn set(item: &[u8], name: &str, params: Params<'_>, value: &str) -> Option<Vec<u8>> {
+    let text = text_of(item);
+    let parts = Parts::of(&text)?;
+    let line = content_line(name, params, value);
+    is_property(&line).then_some(())?;
+    let mut spans = parts.named(name).into_iter();
+    let Some(first) = spans.next() else {
+        return splice(item, &[parts.added(&line)]);
+    };
+    let mut edits = vec![parts.instead(first, &line)];
+    edits.extend(spans.map(|span| parts.without(span)));
+    splice(item, &edits)
+}
+
+/// Takes out all properties of this name. `None`: these bytes are no component.
+#[must_use]
+pub fn remove(item: &[u8], name: &str) -> Option<Vec<u8>> {
+    let text = text_of(item);
+    let parts = Parts::of(&text)?;
+    let edits: Vec<_> = parts.named(name).into_iter().map(|span| parts.without(span)).collect();
+    splice(item, &edits)
+}
+
+/// Adds a property behind the component's last one, whether or not there is one of its name: a line as
+/// [`content_line`] makes it. `None`: these bytes are no component, or the line is no property.
+#[must_use]
+pub fn append(item: &[u8], line: &str) -> Option<Vec<u8>> {
+    let text = text_of(item);
+    is_property(line).then_some(())?;
+    splice(item, &[Parts::of(&text)?.added(line)])
+}
+
+/// Is it one line, with a name that does not begin or end anything?
+fn is_property(line: &str) -> bool {
+    let one = |line| {
+        let property = Property::parse(line);
+        property.is_known() && !property.is("BEGIN") && !property.is("END")
+    };
+    !line.contains(['\r', '\n']) && lines(line.as_bytes()).next().is_some_and(one)
+}
+
+/// Adds a component, such as an alarm, inside the component and behind what is in it. `None`: these bytes are
+/// no component.
+#[must_use]
+pub fn append_part(item: &[u8], part: Draft) -> Option<Vec<u8>> {
+    let text = text_of(item);
+    let parts = Parts::of(&text)?;
+    let lines = part.finish();
+    let lines = match parts.line_end {
+        // A fold behind a lone CR would be none.
+        "\r" | "\r\n" => lines,
+        line_end => lines.replace("\r\n", line_end),
+    };
+    let at = parts.end.unwrap_or(text.len());
+    splice(item, &[(at..at, parts.on_a_line(at, &lines))])
+}
+
+/// A component with the places of its own lines.
+struct Parts<'t> {
+    text: &'t [u8],
+    component: Component<'t>,
+    /// Where its properties are, in order.
+    spans: Vec<Range<usize>>,
+    /// Where the BEGIN line ends.
+    begun: usize,
+    /// Where its END line begins.
+    end: Option<usize>,
+    line_end: &'static str,
+}
+
+impl<'t> Parts<'t> {
+    fn of(text: &'t [u8]) -> Option<Parts<'t>> {
+        let component = Component::parse(text);
+        if component.refusal().is_some() {
+            return None;
+        }
+        let mut parts = Parts {
+            text,
+            spans: Vec::new(),
+            begun: 0,
+            end: None,
+            line_end: line_end(text),
+            component,
+        };
+        let own_end = format!("END:{}", parts.component.kind().name());
+        let mut numbers = parts.component.properties().iter().map(Property::number).peekable();
+        let mut lines = lines(text);
+        while let Some(line) = lines.next() {
+            let start = lines.offset() - line.raw.len();
+            if parts.begun == 0 {
+                parts.begun = lines.offset();
+            }
+            if numbers.next_if_eq(&line.number).is_some() {
+                parts.spans.push(start..lines.offset());
+            } else if line.text.trim_ascii().eq_ignore_ascii_case(own_end.as_bytes()) {
+                parts.end = Some(start);
+            }
+        }
+        drop(numbers);
+        Some(parts)
+    }
+
+    /// Where the properties of this name are.
+    fn named(&self, name: &str) -> Vec<Range<usize>> {
+        let properties = self.component.properties().iter().zip(&self.spans);
+        properties.filter(|(property, _)| property.is(name)).map(|(_, span)| span.clone()).collect()
+    }
+
+    /// A further property, and where it goes.
+    fn added(&self, line: &str) -> (Range<usize>, String) {
+        // Behind a value of quoted-printable that ends as if it went on, a line would be read as its end.
+        let goes_on = |property: &&Property<'_>| property.value().ends_with(b"=");
+        let last = self.component.properties().last().filter(|last| !goes_on(last));
+        let at = last.and(self.spans.last()).map_or(self.begun, |span| span.end);
+        let line = folded(line, self.line_end);
+        (at..at, self.on_a_line(at, &line))
+    }
+
+    /// What is put there in the place of a line, ended as that was.
+    fn instead(&self, span: Range<usize>, line: &str) -> (Range<usize>, String) {
+        let ended = self
+            .text
+            .get(span.clone())
+            .is_some_and(|old| old.ends_with(b"\n") || old.ends_with(b"\r"));
+        let line = folded(line, self.line_end);
+        let line = if ended { line } else { line.trim_end_matches(['\r', '\n']).to_string() };
+        let end = span.end;
+        (span, line + self.after_cr(self.line_end, end))
+    }
+
+    /// Lines that go there, where a line begins, or where the last one lacks its end.
+    fn on_a_line(&self, at: usize, lines: &str) -> String {
+        let before = self.text.get(..at).unwrap_or_default();
+        if before.ends_with(b"\n") || before.ends_with(b"\r") {
+            return format!("{lines}{}", self.after_cr(self.line_end, at));
+        }
+        format!("{}{}", self.line_end, lines.trim_end_matches(['\r', '\n']))
+    }
+
+    /// Nothing: the line is taken out.
+    fn without(&self, span: Range<usize>) -> (Range<usize>, String) {
+        let before = self.text.get(..span.start).unwrap_or_default();
+        let last = if before.ends_with(b"\r") { "\r" } else { "\n" };
+        let text = self.after_cr(last, span.end).to_string();
+        (span, text)
+    }
+
+    /// What has to be added to this line end so that it still is one before what is there: a lone CR is only
+    /// before a name.
+    fn after_cr(&self, line_end: &str, at: usize) -> &'static str {
+        let rest = self.text.get(at..).unwrap_or_default();
+        if line_end == "\r" && behind_cr(rest, true) == Some(0) { "\n" } else { "" }
+    }
+}
+
+/// An item's text, without a byte-order mark.
+pub(crate) fn text_of(item: &[u8]) -> Cow<'_, [u8]> {
+    match Order::of(item) {
+        Some(order) => Cow::Owned(wide::decode(item, order).into_bytes()),
+        None => Cow::Borrowed(item.strip_prefix(wide::BOM).unwrap_or(item)),
+    }
+}
+
+/// The item with these places of its text replaced. All other bytes stay. `None`: they do not follow each other.
+pub(crate) fn splice(item: &[u8], edits: &[(Range<usize>, String)]) -> Option<Vec<u8>> {
+    let mut before = 0;
+    for (range, _) in edits {
+        if range.start < before || range.end < range.start {
+            return None;
+        }
+        before = range.end;
+    }
+    let mut result = Vec::with_capacity(item.len() + 1024);
+    let mut copied = 0;
+    let wide = Order::of(item).map(|order| (order, wide::decode(item, order)));
+    // Where the last place was, in the text and in units.
+    let mut last = (0, 0);
+    let mut place = |at: usize| match &wide {
+        None => at + item.len() - item.strip_prefix(wide::BOM).unwrap_or(item).len(),
+        Some((order, text)) => {
+            let between = text.get(last.0..at).unwrap_or_default();
+            last = (at, last.1 + between.encode_utf16().count());
+            2 * (last.1 + usize::from(order.has_mark(item)))
+        }
+    };
+    for (range, text) in edits {
+        result.extend_from_slice(item.get(copied..place(range.start)).unwrap_or_default());
+        match &wide {
+            None => result.extend_from_slice(text.as_bytes()),
+            Some((order, _)) => result.extend(order.encode(text)),
+        }
+        copied = place(range.end);
+    }
+    result.extend_from_slice(item.get(copied..).unwrap_or_default());
+    Some(result)
+}
+
+/// The line end that an item uses: that of its first line.
+pub(crate) fn line_end(text: &[u8]) -> &'static str {
+    let first = lines(text).next().map(|line| line.raw.to_vec()).unwrap_or_default();
+    let ends = ["\r\r\n", "\r\n", "\n", "\r"];
+    ends.into_iter().find(|end| first.ends_with(end.as_bytes())).unwrap_or("\n")
+}

@@ -7,7 +7,7 @@
 # written to target/fuzz-found, and the script ends with 1. To run it again: the program and the file's name.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-all="lines split contact decode fold line sexp address join stored"
+all="lines split contact component decode fold line sexp address join stored"
 wanted=${1:-}
 seconds=${2:-60}
 case " $all all " in

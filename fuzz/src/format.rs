@@ -4,6 +4,7 @@ use larder_format::collate::Collator;
 use larder_format::component::{self, Component, Version};
 use larder_format::contact::{Contact, MAX_PROPERTIES, derived_uid, joined, same_card, with_uid};
 use larder_format::decode as from;
+use larder_format::edit;
 use larder_format::field::{CALENDAR_FIELDS, FIELDS, field};
 use larder_format::fold as text;
 use larder_format::property::Property;
@@ -198,11 +199,30 @@ pub fn component(data: &[u8]) {
     for problem in item.problems() {
         assert!(!problem.to_string().is_empty(), "{problem:?} says nothing");
     }
+    edits(data, &item);
     if item.uid().is_none() && item.refusal().is_none() {
         let named = component::with_uid(data, "fuzz-1");
         let uid = Component::parse(&named).uid();
         assert_eq!(uid.as_deref(), Some("fuzz-1"), "in {}", named.escape_ascii());
     }
+}
+
+/// What is set in a component is read, what is removed is not, and all else stays.
+fn edits(data: &[u8], item: &Component<'_>) {
+    let count = |item: &Component<'_>| item.properties().len() - item.named("X-FUZZ").count();
+    let Some(changed) = edit::set(data, "X-FUZZ", &[("X-P", "a;b")], "x") else {
+        assert!(item.refusal().is_some(), "nothing is set in a component");
+        return;
+    };
+    let after = Component::parse(&changed);
+    let set: Vec<_> = after.named("X-FUZZ").map(|property| property.text()).collect();
+    assert_eq!(set, ["x"], "in {}", changed.escape_ascii());
+    assert_eq!(count(&after), count(item), "in {}", changed.escape_ascii());
+    assert_eq!(after.uid(), item.uid(), "in {}", changed.escape_ascii());
+    let removed = edit::remove(&changed, "X-FUZZ").unwrap_or_default();
+    let after = Component::parse(&removed);
+    assert_eq!(count(&after), after.properties().len(), "in {}", removed.escape_ascii());
+    assert_eq!(count(&after), count(item), "in {}", removed.escape_ascii());
 }
 
 /// Transfer encodings, character sets, escapes and structured values.

@@ -183,6 +183,11 @@ impl<'a> Component<'a> {
         }
     }
 
+    /// Takes a text apart that has neither UTF-16 nor a mark in it any more.
+    pub(crate) fn read(text: &'a [u8]) -> Component<'a> {
+        reader::read(text, Version::V2_0)
+    }
+
     fn into_owned(self) -> Component<'static> {
         let owned = |part: Part<'a>| Part {
             name: part.name,

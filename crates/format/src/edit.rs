@@ -89,7 +89,7 @@ struct Parts<'t> {
 
 impl<'t> Parts<'t> {
     fn of(text: &'t [u8]) -> Option<Parts<'t>> {
-        let component = Component::parse(text);
+        let component = Component::read(text);
         if component.refusal().is_some() {
             return None;
         }

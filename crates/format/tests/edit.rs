@@ -59,6 +59,9 @@ fn what_is_no_component_or_no_line() {
         assert_eq!(remove(item.as_bytes(), "UID"), None);
         assert_eq!(append(item.as_bytes(), "UID:a"), None);
     }
+    // What is behind a mark of UTF-8 is no UTF-16.
+    let mixed: Vec<u8> = EVENT.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(set(&[b"\xef\xbb\xbf", &mixed[..]].concat(), "UID", &[], "a"), None);
     for line in ["", "a", "UID", "A:1\nB:2", "END:VEVENT", "begin:X", " A:1", "\rA:1"] {
         assert_eq!(append(EVENT.as_bytes(), line), None, "{line:?}");
     }

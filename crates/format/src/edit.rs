@@ -119,10 +119,17 @@ impl<'t> Parts<'t> {
         Some(parts)
     }
 
-    /// Where the properties of this name are.
+    /// Where the properties of this name are: each place is as long as they follow each other.
     fn named(&self, name: &str) -> Vec<Range<usize>> {
+        let mut places: Vec<Range<usize>> = Vec::new();
         let properties = self.component.properties().iter().zip(&self.spans);
-        properties.filter(|(property, _)| property.is(name)).map(|(_, span)| span.clone()).collect()
+        for (_, span) in properties.filter(|(property, _)| property.is(name)) {
+            match places.last_mut().filter(|last| last.end == span.start) {
+                Some(last) => last.end = span.end,
+                None => places.push(span.clone()),
+            }
+        }
+        places
     }
 
     /// A further property, and where it goes.
@@ -168,7 +175,7 @@ impl<'t> Parts<'t> {
     /// before a name.
     fn after_cr(&self, line_end: &str, at: usize) -> &'static str {
         let rest = self.text.get(at..).unwrap_or_default();
-        if line_end == "\r" && behind_cr(rest, true) == Some(0) { "\n" } else { "" }
+        if line_end == "\r" && behind_cr(rest, true) != Some(1) { "\n" } else { "" }
     }
 }
 

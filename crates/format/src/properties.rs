@@ -87,7 +87,8 @@ impl<'a> Properties<'a> {
 
     /// Where there is another UID than the first.
     pub(crate) fn second_uid(&self) -> Option<u32> {
-        let mut named = self.of_name("UID").filter(|property| !property.value().is_empty());
+        self.of_name("UID").nth(1)?;
+        let mut named = self.of_name("UID");
         let first = named.find_map(uid)?;
         let other = |property: &&Property<'_>| uid(property).is_some_and(|uid| uid != first);
         named.find(other).map(Property::number)

@@ -72,6 +72,17 @@ fn problems() {
     );
 }
 
+/// A fold behind BEGIN or END is what is left of a line that was lost: names are not folded.
+#[test]
+fn folds_behind_markers() {
+    let item = "BEGIN:VEVENT\n lost\nUID:a\nBEGIN:VALARM\n\tlost\nEND:VALARM\r\n lost\r\nSUMMARY:b\nEND:VEVENT\n";
+    let unknown = "a line without a colon, which is kept but not understood";
+    check(item, &[&*format!("2: {unknown}"), &format!("5: {unknown}"), &format!("7: {unknown}")]);
+    let event = Component::parse(item.as_bytes());
+    assert_eq!((event.kind(), event.parts()[0].name()), (&Kind::Event, "VALARM"));
+    assert_eq!(event.properties().len(), 2);
+}
+
 #[test]
 fn refusals() {
     let none = &["1: refused: no component of a calendar: it does not begin with BEGIN"];

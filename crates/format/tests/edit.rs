@@ -146,6 +146,8 @@ fn components_are_written() {
     );
 }
 
+/// Without two lone CRs in a row: one of them is a part of the value, which changes when the line behind is
+/// taken out.
 fn events() -> impl Strategy<Value = String> {
     let line = prop::sample::select(vec![
         "UID:a",
@@ -161,7 +163,10 @@ fn events() -> impl Strategy<Value = String> {
     ]);
     let end = prop::sample::select(vec!["\n", "\r\n", "\r", "\r\r\n"]);
     prop::collection::vec((line, end), 0..10).prop_map(|lines| {
-        let lines: String = lines.iter().flat_map(|(line, end)| [*line, *end]).collect();
+        let lines: String = lines
+            .iter()
+            .flat_map(|(line, end)| [*line, if line.is_empty() { "\n" } else { *end }])
+            .collect();
         format!("BEGIN:VEVENT\nUID:x\n{lines}END:VEVENT\n")
     })
 }

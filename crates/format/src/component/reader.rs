@@ -83,15 +83,26 @@ impl<'a> Reader<'a> {
     }
 
     fn begin(&mut self, property: &Property<'a>) -> bool {
-        let name = property.text();
-        let name = name.trim();
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        if !property.is("BEGIN") || name.is_empty() || !name.bytes().all(is_name) {
+        let name = self.name_in(property);
+        if !property.is("BEGIN") || name.is_empty() {
             return self.refuse(property.number(), Defect::NotAComponent);
         }
-        self.component.kind = Kind::of(name);
+        self.component.kind = Kind::of(&name);
         self.begun = true;
         true
+    }
+
+    /// The name that a BEGIN or an END has in its first line; empty where it has none. A fold behind it belongs to
+    /// a line that was lost.
+    fn name_in(&mut self, property: &Property<'a>) -> String {
+        let line = property.raw().split(|byte| *byte == b'\n').next().unwrap_or_default();
+        if line.len() + 1 < property.raw().len() {
+            self.notes.note(property.number() + 1, Defect::NoColon);
+        }
+        let name = line.splitn(2, |byte| *byte == b':').nth(1).unwrap_or_default().trim_ascii();
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+        let name = if name.iter().all(is_name) { name } else { b"" };
+        String::from_utf8_lossy(name).to_ascii_uppercase()
     }
 
     fn begin_part(&mut self, property: &Property<'a>) -> bool {
@@ -99,7 +110,7 @@ impl<'a> Reader<'a> {
             return self.refuse(property.number(), Defect::TooDeep);
         }
         let part = Part {
-            name: property.text().trim().to_ascii_uppercase(),
+            name: self.name_in(property),
             number: property.number(),
             depth: self.open.len() + 1,
             properties: Properties::default(),
@@ -111,8 +122,8 @@ impl<'a> Reader<'a> {
 
     /// Ends the innermost component of this name, with what is inside it.
     fn end(&mut self, property: &Property<'a>) -> bool {
-        let (name, parts) = (property.value().trim_ascii(), &self.component.parts);
-        let same = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        let (name, parts) = (self.name_in(property), &self.component.parts);
+        let same = |known: &str| name == known;
         let is_ended = |at: &usize| parts.get(*at).is_some_and(|part| same(&part.name));
         let inside = self.open.iter().rposition(is_ended);
         let whole = inside.is_none() && same(self.component.kind.name());
@@ -171,7 +182,8 @@ impl<'a> Reader<'a> {
         if let Some(second) = properties.of_name(START).nth(1) {
             self.notes.note(second.number(), Defect::SecondStart);
         }
-        for property in properties.named(TIMES).filter(|property| property.has_params()) {
+        let typed = properties.all().iter().filter(|property| property.has_params());
+        for property in typed.filter(|property| TIMES.iter().any(|name| property.is(name))) {
             let is_date = property.single_param("VALUE");
             if is_date.is_some_and(|value| value.eq_ignore_ascii_case("DATE"))
                 && property.value().iter().any(|byte| matches!(byte, b'T' | b't'))

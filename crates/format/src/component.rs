@@ -28,6 +28,7 @@ use crate::property::Property;
 use crate::value;
 use crate::wide::{self, Order};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// A component, taken apart.
 #[derive(Debug, Clone)]
@@ -280,12 +281,12 @@ impl<'a> Component<'a> {
     /// The time zones that it names, and that the components inside do, each once.
     #[must_use]
     pub fn tzids(&self) -> Vec<Cow<'_, str>> {
-        let mut tzids = Vec::new();
+        let (mut tzids, mut seen) = (Vec::new(), HashSet::new());
         let parts = self.parts.iter().flat_map(Part::properties);
         for property in self.properties().iter().chain(parts).filter(|one| one.has_params()) {
             if let Some(tzid) = property.single_param("TZID")
                 && !tzid.is_empty()
-                && !tzids.contains(&tzid)
+                && seen.insert(tzid.clone())
             {
                 tzids.push(tzid);
             }

@@ -1,0 +1,272 @@
+//! Clock times and moments as whole seconds, and the calendar as arithmetic on day numbers.
+//!
+//! Nothing here knows a zone: a [`Civil`] is what a clock shows, an [`Instant`] is when, and only
+//! a zone leads from one to the other. All arithmetic is on integers, within the years 1 to 9999:
+//! what would leave them is clamped where a window is meant and refused where a date is.
+
+use std::fmt;
+
+/// Seconds of a day; days that are longer or shorter are a matter of zones.
+pub const DAY: i64 = 86_400;
+
+/// The first day there is, 1 January of the year 1, as a day number.
+pub const FIRST_DAY: i64 = -719_162;
+
+/// The last day there is, 31 December 9999, as a day number.
+pub const LAST_DAY: i64 = 2_932_896;
+
+/// What a clock shows, as the seconds since it showed 1970-01-01T00:00:00; the zone of the clock is known elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Civil(i64);
+
+/// A moment: seconds since 1970-01-01T00:00:00 UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(i64);
+
+impl Civil {
+    /// 0001-01-01T00:00:00.
+    pub const MIN: Civil = Civil(FIRST_DAY * DAY);
+    /// 9999-12-31T23:59:59.
+    pub const MAX: Civil = Civil(LAST_DAY * DAY + DAY - 1);
+
+    /// The clock time of so many seconds, if it is in the years 1 to 9999.
+    #[must_use]
+    pub const fn new(seconds: i64) -> Option<Civil> {
+        if seconds >= Self::MIN.0 && seconds <= Self::MAX.0 { Some(Civil(seconds)) } else { None }
+    }
+
+    /// The clock time of so many seconds, or the first or last there is.
+    #[must_use]
+    pub fn clamped(seconds: i64) -> Civil {
+        Civil(seconds.clamp(Self::MIN.0, Self::MAX.0))
+    }
+
+    /// Midnight of a day, or of the first or last there is.
+    #[must_use]
+    pub fn midnight(day: i64) -> Civil {
+        Civil(day.clamp(FIRST_DAY, LAST_DAY) * DAY)
+    }
+
+    /// A date and the seconds since its midnight, which are fewer than those of a day.
+    #[must_use]
+    pub fn at(date: Date, seconds: i64) -> Option<Civil> {
+        (0..DAY).contains(&seconds).then(|| Civil(date.day_number() * DAY + seconds))
+    }
+
+    /// Seconds since 1970-01-01T00:00:00.
+    #[must_use]
+    pub const fn seconds(self) -> i64 {
+        self.0
+    }
+
+    /// The number of its day: 0 is 1 January 1970.
+    #[must_use]
+    pub const fn day(self) -> i64 {
+        self.0.div_euclid(DAY)
+    }
+
+    /// Seconds since midnight.
+    #[must_use]
+    pub const fn second_of_day(self) -> i64 {
+        self.0.rem_euclid(DAY)
+    }
+
+    /// Its date.
+    #[must_use]
+    pub fn date(self) -> Date {
+        Date::of_day(self.day())
+    }
+
+    /// So many seconds later, or the last there is.
+    #[must_use]
+    pub fn plus(self, seconds: i64) -> Civil {
+        Civil::clamped(self.0.saturating_add(seconds))
+    }
+}
+
+/// As RFC 5545 writes a date-time without zone: `20260305T120000`.
+impl fmt::Display for Civil {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Date { year, month, day }, second) = (self.date(), self.second_of_day());
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        write!(f, "{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}")
+    }
+}
+
+impl Instant {
+    /// Before every clock time of every zone.
+    pub const MIN: Instant = Instant(Civil::MIN.0 - 2 * DAY);
+    /// After every clock time of every zone.
+    pub const MAX: Instant = Instant(Civil::MAX.0 + 2 * DAY);
+
+    /// The moment of so many seconds, or the first or last there is.
+    #[must_use]
+    pub fn clamped(seconds: i64) -> Instant {
+        Instant(seconds.clamp(Self::MIN.0, Self::MAX.0))
+    }
+
+    /// Seconds since 1970-01-01T00:00:00 UTC.
+    #[must_use]
+    pub const fn seconds(self) -> i64 {
+        self.0
+    }
+
+    /// So many seconds later, or the last there is.
+    #[must_use]
+    pub fn plus(self, seconds: i64) -> Instant {
+        Instant::clamped(self.0.saturating_add(seconds))
+    }
+
+    /// What a clock shows that is so many seconds before UTC.
+    #[must_use]
+    pub fn civil(self, offset: i32) -> Civil {
+        Civil::clamped(self.0 + i64::from(offset))
+    }
+}
+
+/// A date of the Gregorian calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Date {
+    /// 1 to 9999.
+    pub year: i32,
+    /// 1 to 12.
+    pub month: u8,
+    /// 1 to 31.
+    pub day: u8,
+}
+
+impl Date {
+    /// The date, if there is such a day.
+    #[must_use]
+    pub fn new(year: i32, month: u8, day: u8) -> Option<Date> {
+        let valid = (1..=9999).contains(&year)
+            && (1..=12).contains(&month)
+            && (1..=month_length(year, month)).contains(&day);
+        valid.then_some(Date { year, month, day })
+    }
+
+    /// The date of a day number, or the first or last there is.
+    #[must_use]
+    pub fn of_day(day: i64) -> Date {
+        // Years are counted from 1 March of the year 0, so that the leap day is the last one of a year.
+        let day = day.clamp(FIRST_DAY, LAST_DAY) + 719_468;
+        let (era, of_era) = (day / 146_097, day % 146_097);
+        let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year + year / 4 - year / 100);
+        let month = (5 * of_year + 2) / 153;
+        let date = of_year - (153 * month + 2) / 5 + 1;
+        let month = if month < 10 { month + 3 } else { month - 9 };
+        let year = 400 * era + year + i64::from(month <= 2);
+        Date { year: year as i32, month: month as u8, day: date as u8 }
+    }
+
+    /// The number of the day.
+    #[must_use]
+    pub fn day_number(self) -> i64 {
+        month_start(self.year, self.month) + i64::from(self.day) - 1
+    }
+}
+
+/// Has the year a 29 February?
+#[must_use]
+pub const fn is_leap(year: i32) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+/// Days of a year.
+#[must_use]
+pub const fn year_length(year: i32) -> i64 {
+    if is_leap(year) { 366 } else { 365 }
+}
+
+/// Days of a month, which is 1 to 12.
+#[must_use]
+pub const fn month_length(year: i32, month: u8) -> u8 {
+    match month {
+        2 => 28 + is_leap(year) as u8,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// The number of 1 January of a year.
+#[must_use]
+pub const fn year_start(year: i32) -> i64 {
+    let before = year as i64 - 1;
+    FIRST_DAY + 365 * before + before.div_euclid(4) - before.div_euclid(100)
+        + before.div_euclid(400)
+}
+
+/// The number of the first day of a month, which is 1 to 12.
+#[must_use]
+pub const fn month_start(year: i32, month: u8) -> i64 {
+    const BEFORE: [i64; 13] = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+    let leap = (month > 2 && is_leap(year)) as i64;
+    year_start(year) + BEFORE[(month % 13) as usize] + leap
+}
+
+/// A day of the week.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "they are called what they are")]
+pub enum Weekday {
+    Monday,
+    Tuesday,
+    Wednesday,
+    Thursday,
+    Friday,
+    Saturday,
+    Sunday,
+}
+
+impl Weekday {
+    /// All seven, Monday first.
+    pub const ALL: [Weekday; 7] = [
+        Weekday::Monday,
+        Weekday::Tuesday,
+        Weekday::Wednesday,
+        Weekday::Thursday,
+        Weekday::Friday,
+        Weekday::Saturday,
+        Weekday::Sunday,
+    ];
+
+    /// The weekday of a day number.
+    #[must_use]
+    pub const fn of_day(day: i64) -> Weekday {
+        Self::ALL[(day + 3).rem_euclid(7) as usize]
+    }
+
+    /// 0 for Monday to 6 for Sunday.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+/// The first day of the week that holds a day, where weeks begin on `first`.
+#[must_use]
+pub const fn week_start(day: i64, first: Weekday) -> i64 {
+    day - (day + 3 - first.number() as i64).rem_euclid(7)
+}
+
+/// The first day of the first week of a year: the week that has at least four days in it, as ISO 8601 counts
+/// when weeks begin on Monday.
+#[must_use]
+pub const fn week_one(year: i32, first: Weekday) -> i64 {
+    week_start(year_start(year) + 3, first)
+}
+
+/// The year that owns the week of a day, and the number of that week in it.
+#[must_use]
+pub fn week_of(day: i64, first: Weekday) -> (i32, u8) {
+    // The fourth day of a week lies in the year that owns it.
+    let start = week_start(day, first);
+    let year = Date::of_day(start + 3).year;
+    (year, ((start - week_one(year, first)) / 7 + 1) as u8)
+}
+
+/// How many weeks a year owns: 52 or 53.
+#[must_use]
+pub const fn weeks_in(year: i32, first: Weekday) -> u8 {
+    ((week_one(year + 1, first) - week_one(year, first)) / 7) as u8
+}

@@ -1,0 +1,369 @@
+//! The time values of RFC 5545, section 3.3, from their text and back: dates, date-times, durations, periods, offsets.
+//!
+//! As lenient as real files need and no more: the text decides whether a value is a date, the extended format
+//! of ISO 8601 is read like the basic one, and vCalendar 1.0's longer durations are durations. What is not
+//! understood is an error that names the text.
+
+use crate::civil::{Civil, DAY, Date};
+use std::fmt;
+use std::str::FromStr;
+
+/// Why a text is no time value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// Neither a date nor a date-time.
+    #[error("{0:?} is no date and no date-time")]
+    Stamp(String),
+    /// There is no such day, as 30 February, or no such time.
+    #[error("{0:?} is not in the calendar")]
+    NoSuchDay(String),
+    /// Not a duration.
+    #[error("{0:?} is no duration")]
+    Duration(String),
+    /// Not a period.
+    #[error("{0:?} is no period")]
+    Period(String),
+    /// Not an offset from UTC.
+    #[error("{0:?} is no offset from UTC")]
+    Offset(String),
+}
+
+/// The first hundred characters of a text, for messages.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
+/// A date or a date-time as written: what its zone is, if it has one, stands beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp {
+    /// The clock time; midnight for a date.
+    pub civil: Civil,
+    /// A date without time.
+    pub date: bool,
+    /// A date-time with `Z`.
+    pub utc: bool,
+}
+
+impl Stamp {
+    /// Reads `20260305`, `20260305T120000` and `20260305T120000Z`. Hyphens and colons of the extended format,
+    /// missing seconds, lower case and white space around it are forgiven; the second 60 is read as 59 (RFC 5545, 3.3.12).
+    ///
+    /// # Errors
+    /// When it is neither, or there is no such day or time.
+    pub fn parse(text: &str) -> Result<Stamp, ValueError> {
+        let trimmed = text.trim();
+        let (date, time) = match trimmed.split_once(['T', 't', ' ']) {
+            Some((date, time)) => (date, Some(time)),
+            None => (trimmed, None),
+        };
+        let wrong = || ValueError::Stamp(shown(text));
+        let no_such_day = || ValueError::NoSuchDay(shown(text));
+        let [c, y, m, d] = pairs(date, '-').ok_or_else(wrong)?;
+        let (month, day) = (m as u8, d as u8);
+        let date =
+            Date::new(i32::from(c) * 100 + i32::from(y), month, day).ok_or_else(no_such_day)?;
+        let Some(time) = time else {
+            let civil = Civil::midnight(date.day_number());
+            return Ok(Stamp { civil, date: true, utc: false });
+        };
+        let (time, utc) = match time.strip_suffix(['Z', 'z']) {
+            Some(time) => (time, true),
+            None => (time, false),
+        };
+        let second = seconds_of_day(time).ok_or_else(wrong)?;
+        let civil = second.and_then(|second| Civil::at(date, second)).ok_or_else(no_such_day)?;
+        Ok(Stamp { civil, date: false, utc })
+    }
+}
+
+/// Four numbers of two digits, with or without a separator after the second and third: `20260305`, `2026-03-05`.
+fn pairs(text: &str, separator: char) -> Option<[u16; 4]> {
+    let mut digits = [0; 8];
+    let mut count = 0;
+    for (place, c) in text.chars().enumerate() {
+        match c.to_digit(10) {
+            Some(digit) => *digits.get_mut(count)? = digit as u16,
+            None if c == separator && matches!(place, 4 | 7) && text.len() == 10 => continue,
+            None => return None,
+        }
+        count += 1;
+    }
+    let pair = |at: usize| digits[at] * 10 + digits[at + 1];
+    (count == 8).then(|| [pair(0), pair(2), pair(4), pair(6)])
+}
+
+/// `120000`, `12:00:00`, `1200`: the seconds since midnight. None where it is no time at all, `Some(None)` where
+/// no clock shows it.
+fn seconds_of_day(text: &str) -> Option<Option<i64>> {
+    let colons = text.matches(':').count();
+    let mut parts = [0; 3];
+    let digits = text.bytes().filter(|byte| *byte != b':');
+    let mut count = 0;
+    for byte in digits {
+        let digit = i64::from(char::from(byte).to_digit(10)?);
+        let part = parts.get_mut(count / 2)?;
+        *part = *part * 10 + digit;
+        count += 1;
+    }
+    let (whole, extended) = (matches!(count, 4 | 6), count / 2 == colons + 1);
+    let [hour, minute, second] = parts;
+    let valid = hour < 24 && minute < 60 && second <= 60;
+    (whole && (colons == 0 || extended))
+        .then(|| valid.then(|| hour * 3600 + minute * 60 + second.min(59)))
+}
+
+impl FromStr for Stamp {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Stamp, ValueError> {
+        Stamp::parse(text)
+    }
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.civil.to_string();
+        if self.date {
+            return f.write_str(text.get(..8).unwrap_or_default());
+        }
+        write!(f, "{text}{}", if self.utc { "Z" } else { "" })
+    }
+}
+
+/// A duration: days, which are nominal (the same clock time on another day), and exact seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Nominal {
+    /// Days; a week is seven.
+    pub days: i64,
+    /// Seconds on top of them, of the same sign.
+    pub seconds: i64,
+}
+
+/// As many days as the years 1 to 9999 have, and then some: no number of a duration is larger.
+const MOST_DAYS: i64 = 4_000_000;
+
+impl Nominal {
+    /// Reads `P1W`, `-PT15M`, `+P1DT2H3M4S`, and of vCalendar 1.0 years and months, which are 365 and 30 days. Weeks
+    /// beside other parts, lower case and an empty `P` or `PT` are forgiven.
+    ///
+    /// # Errors
+    /// When it is none, or longer than the calendar.
+    pub fn parse(text: &str) -> Result<Nominal, ValueError> {
+        let wrong = || ValueError::Duration(shown(text));
+        let trimmed = text.trim();
+        let (sign, rest) = match trimmed.strip_prefix('-') {
+            Some(rest) => (-1, rest),
+            None => (1, trimmed.strip_prefix('+').unwrap_or(trimmed)),
+        };
+        let rest = rest.strip_prefix(['P', 'p']).ok_or_else(wrong)?;
+        let length = length(rest).ok_or_else(wrong)?;
+        Ok(Nominal { days: sign * length.days, seconds: sign * length.seconds })
+    }
+
+    /// An upper bound of how many seconds it takes, whatever the zone does.
+    #[must_use]
+    pub fn longest(self) -> i64 {
+        let nominal = self.days.saturating_mul(DAY);
+        nominal.saturating_add(self.seconds).saturating_add(if self.days == 0 { 0 } else { DAY })
+    }
+}
+
+/// What follows the `P` of a duration.
+fn length(text: &str) -> Option<Nominal> {
+    let (mut days, mut seconds, mut number, mut in_time) = (0i64, 0i64, None::<i64>, false);
+    for c in text.chars() {
+        if let Some(digit) = c.to_digit(10) {
+            number = Some(number.unwrap_or(0).checked_mul(10)?.checked_add(i64::from(digit))?);
+            continue;
+        }
+        if matches!(c, 'T' | 't') {
+            if in_time || number.is_some() {
+                return None;
+            }
+            in_time = true;
+            continue;
+        }
+        let count = number.take()?;
+        let (unit, of_days) = match (c.to_ascii_uppercase(), in_time) {
+            ('Y', false) => (365, true),
+            ('M', false) => (30, true),
+            ('W', false) => (7, true),
+            ('D', false) => (1, true),
+            ('H', true) => (3600, false),
+            ('M', true) => (60, false),
+            ('S', true) => (1, false),
+            _ => return None,
+        };
+        let sum = if of_days { &mut days } else { &mut seconds };
+        *sum = sum.checked_add(count.checked_mul(unit)?)?;
+    }
+    (number.is_none() && days <= MOST_DAYS && seconds <= MOST_DAYS * DAY)
+        .then_some(Nominal { days, seconds })
+}
+
+impl FromStr for Nominal {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Nominal, ValueError> {
+        Nominal::parse(text)
+    }
+}
+
+impl fmt::Display for Nominal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (days, seconds) = (self.days.unsigned_abs(), self.seconds.unsigned_abs());
+        f.write_str(if self.days < 0 || self.seconds < 0 { "-P" } else { "P" })?;
+        if days > 0 && days % 7 == 0 && seconds == 0 {
+            return write!(f, "{}W", days / 7);
+        }
+        if days > 0 {
+            write!(f, "{days}D")?;
+        }
+        if seconds > 0 || days == 0 {
+            f.write_str("T")?;
+        }
+        let parts = [(seconds / 3600, 'H'), (seconds / 60 % 60, 'M'), (seconds % 60, 'S')];
+        for (count, unit) in parts {
+            if count > 0 || (unit == 'S' && days == 0 && seconds == 0) {
+                write!(f, "{count}{unit}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How long something takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Length {
+    /// As many seconds as lie between a start and its DTEND.
+    Exact(i64),
+    /// A DURATION, or the days of a date.
+    Nominal(Nominal),
+}
+
+impl Length {
+    /// No time at all.
+    pub const ZERO: Length = Length::Exact(0);
+
+    /// So many days.
+    #[must_use]
+    pub const fn days(days: i64) -> Length {
+        Length::Nominal(Nominal { days, seconds: 0 })
+    }
+
+    /// An upper bound of its seconds.
+    #[must_use]
+    pub fn longest(self) -> i64 {
+        match self {
+            Length::Exact(seconds) => seconds.max(0),
+            Length::Nominal(nominal) => nominal.longest().max(0),
+        }
+    }
+}
+
+/// A stretch of time: its start, and its end or its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Period {
+    /// When it begins.
+    pub start: Stamp,
+    /// When it ends.
+    pub end: PeriodEnd,
+}
+
+/// How a period says when it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PeriodEnd {
+    /// `start/end`
+    At(Stamp),
+    /// `start/duration`
+    After(Nominal),
+}
+
+impl Period {
+    /// Reads `19970101T180000Z/19970102T070000Z` and `19970101T180000Z/PT5H30M`.
+    ///
+    /// # Errors
+    /// When it is neither, or a part of it is none.
+    pub fn parse(text: &str) -> Result<Period, ValueError> {
+        let (start, end) = text.split_once('/').ok_or_else(|| ValueError::Period(shown(text)))?;
+        let start = Stamp::parse(start)?;
+        let end = match Stamp::parse(end) {
+            Ok(end) => PeriodEnd::At(end),
+            Err(wrong) => PeriodEnd::After(Nominal::parse(end).map_err(|_| wrong)?),
+        };
+        Ok(Period { start, end })
+    }
+
+    /// How long it takes; a period that ends before it begins takes no time.
+    #[must_use]
+    pub fn length(&self) -> Length {
+        match self.end {
+            PeriodEnd::At(end) => {
+                Length::Exact((end.civil.seconds() - self.start.civil.seconds()).max(0))
+            }
+            PeriodEnd::After(nominal) => Length::Nominal(nominal),
+        }
+    }
+}
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.end {
+            PeriodEnd::At(end) => write!(f, "{}/{end}", self.start),
+            PeriodEnd::After(length) => write!(f, "{}/{length}", self.start),
+        }
+    }
+}
+
+/// An offset from UTC in seconds, east positive, less than a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Offset(i32);
+
+impl Offset {
+    /// UTC itself.
+    pub const UTC: Offset = Offset(0);
+
+    /// So many seconds east of UTC, if that is less than a day.
+    #[must_use]
+    pub fn new(seconds: i32) -> Option<Offset> {
+        (seconds.unsigned_abs() < DAY as u32).then_some(Offset(seconds))
+    }
+
+    /// Reads `+0100`, `-0530`, `+005328`, and of vCalendar 1.0 `+01`; colons are forgiven.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn parse(text: &str) -> Result<Offset, ValueError> {
+        let wrong = || ValueError::Offset(shown(text));
+        let trimmed = text.trim();
+        let (sign, rest) = match trimmed.strip_prefix('-') {
+            Some(rest) => (-1, rest),
+            None => (1, trimmed.strip_prefix('+').ok_or_else(wrong)?),
+        };
+        let full = if rest.len() == 2 { &*format!("{rest}00") } else { rest };
+        let seconds = seconds_of_day(full).flatten().ok_or_else(wrong)?;
+        Ok(Offset(sign * seconds as i32))
+    }
+
+    /// Seconds east of UTC.
+    #[must_use]
+    pub const fn seconds(self) -> i32 {
+        self.0
+    }
+}
+
+impl FromStr for Offset {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Offset, ValueError> {
+        Offset::parse(text)
+    }
+}
+
+impl fmt::Display for Offset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, seconds) = (if self.0 < 0 { '-' } else { '+' }, self.0.unsigned_abs());
+        write!(f, "{sign}{:02}{:02}", seconds / 3600, seconds / 60 % 60)?;
+        if seconds % 60 > 0 { write!(f, "{:02}", seconds % 60) } else { Ok(()) }
+    }
+}

@@ -1,7 +1,18 @@
-//! Time of calendars: clock times and moments, and the time values of RFC 5545.
+//! Time of calendars: clock times and moments, the time values of RFC 5545, recurrence rules.
 //!
 //! Everything here is pure: no file, no clock, no environment. All arithmetic is on whole seconds and
 //! day numbers of the years 1 to 9999.
+//!
+//! ```
+//! use larder_time::rule::Rule;
+//! use larder_time::value::Stamp;
+//!
+//! let start = Stamp::parse("19750105T090000").unwrap().civil;
+//! let rule = Rule::parse("FREQ=MONTHLY;BYDAY=-1FR").unwrap();
+//! let at = Stamp::parse("20260301").unwrap().civil;
+//! assert_eq!(rule.from(start, at).next().unwrap().to_string(), "20260327T090000");
+//! ```
 
 pub mod civil;
+pub mod rule;
 pub mod value;

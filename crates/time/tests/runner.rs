@@ -8,6 +8,8 @@
 )]
 
 mod civil;
+mod grid;
+mod rule;
 mod value;
 
 #[test]

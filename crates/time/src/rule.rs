@@ -1,0 +1,173 @@
+//! Recurrence rules: RFC 5545 section 3.3.10, with SKIP of RFC 7529 and the rules of vCalendar 1.0.
+//!
+//! A [`Rule`] is the text taken apart: lists as bits, so that a day is tested by an `and`. What its parts mean together
+//! is in `rule/period.rs`, how occurrences are found without walking from the start in `rule/walk.rs`, where a rule
+//! ends in `rule/last.rs`. A rule knows no zone: its occurrences are clock times. It gives bare occurrences, that is, the start is
+//! only one if it matches.
+
+mod last;
+mod parse;
+mod period;
+mod text;
+mod traits;
+mod vcalendar;
+mod walk;
+
+pub use self::last::Last;
+pub use self::parse::RuleError;
+pub use self::traits::Step;
+pub use self::walk::{Budget, Occurrences};
+
+use crate::civil::{Civil, DAY, Weekday};
+use crate::value::Stamp;
+
+/// How often a rule's periods follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "they are called as in the RFC")]
+pub enum Frequency {
+    Secondly,
+    Minutely,
+    Hourly,
+    Daily,
+    Weekly,
+    Monthly,
+    Yearly,
+}
+
+/// Where a rule ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum End {
+    /// With the calendar, at the end of the year 9999.
+    Never,
+    /// UNTIL as written. Occurrences are compared with it as clock times; in which clock it is meant, and what that is
+    /// in the start's, the caller finds out and replaces it by [`Rule::with_until`].
+    Until(Stamp),
+    /// COUNT; [`Rule::from`] knows nothing of it, [`Rule::last`] finds the last occurrence.
+    Count(u64),
+    /// Both, which is invalid: the earlier one counts.
+    Both(Stamp, u64),
+    /// With the last clock time that still belongs to it.
+    At(Civil),
+}
+
+/// What becomes of dates that a month has not (RFC 7529).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "they are called as in the RFC")]
+pub enum Skip {
+    Omit,
+    Backward,
+    Forward,
+}
+
+/// The nth weekday of a month or a year, from its end if negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Nth {
+    pub(crate) number: i16,
+    pub(crate) weekday: Weekday,
+}
+
+/// A recurrence rule. A part that is not there is an empty set.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Rule {
+    frequency: Frequency,
+    interval: u32,
+    end: End,
+    week_start: Weekday,
+    skip: Skip,
+    /// Bits 0 to 59, 0 to 59 and 0 to 23.
+    seconds: u64,
+    minutes: u64,
+    hours: u32,
+    /// Bits 0, January, to 11.
+    months: u16,
+    /// Bits 1 to 31, and the same counted from the end of the month.
+    month_days: u32,
+    month_days_back: u32,
+    /// Bits 0, Monday, to 6; those with a number are in `nth`.
+    weekdays: u8,
+    /// Bits 1 to 53, and the same counted from the end of the year.
+    weeks: u64,
+    weeks_back: u64,
+    /// Sorted, each once, none 0.
+    nth: Vec<Nth>,
+    year_days: Vec<i16>,
+    positions: Vec<i32>,
+}
+
+impl Rule {
+    /// A rule of its frequency alone.
+    #[must_use]
+    pub fn every(interval: u32, frequency: Frequency) -> Rule {
+        Rule {
+            frequency,
+            interval: interval.max(1),
+            end: End::Never,
+            week_start: Weekday::Monday,
+            skip: Skip::Omit,
+            seconds: 0,
+            minutes: 0,
+            hours: 0,
+            months: 0,
+            month_days: 0,
+            month_days_back: 0,
+            weekdays: 0,
+            weeks: 0,
+            weeks_back: 0,
+            nth: Vec::new(),
+            year_days: Vec::new(),
+            positions: Vec::new(),
+        }
+    }
+
+    /// Its frequency.
+    #[must_use]
+    pub fn frequency(&self) -> Frequency {
+        self.frequency
+    }
+
+    /// Every how many periods, at least 1.
+    #[must_use]
+    pub fn interval(&self) -> u32 {
+        self.interval
+    }
+
+    /// Where it ends.
+    #[must_use]
+    pub fn end(&self) -> End {
+        self.end
+    }
+
+    /// The same rule that ends with a clock time, which still belongs to it.
+    #[must_use]
+    pub fn with_until(self, last: Civil) -> Rule {
+        Rule { end: End::At(last), ..self }
+    }
+
+    /// The same rule, which ends elsewhere.
+    #[must_use]
+    pub fn with_end(self, end: End) -> Rule {
+        Rule { end, ..self }
+    }
+
+    /// The last clock time that UNTIL allows, read in the start's own clock; of a date, the end of its day.
+    #[must_use]
+    pub fn bound(&self) -> Option<Civil> {
+        match self.end {
+            End::Never | End::Count(_) => None,
+            End::At(last) => Some(last),
+            End::Until(stamp) | End::Both(stamp, _) => Some(match stamp.date {
+                true => stamp.civil.plus(DAY - 1),
+                false => stamp.civil,
+            }),
+        }
+    }
+
+    /// COUNT, if it has one.
+    #[must_use]
+    pub fn count(&self) -> Option<u64> {
+        match self.end {
+            End::Count(count) | End::Both(_, count) => Some(count),
+            _ => None,
+        }
+    }
+}

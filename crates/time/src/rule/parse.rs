@@ -1,0 +1,251 @@
+//! A rule from the text of RRULE or EXRULE.
+
+use super::{End, Frequency, Nth, Rule, Skip};
+use crate::civil::Weekday;
+use crate::value::{Stamp, shown};
+use std::str::FromStr;
+
+/// Why a text is no rule, or none that can be followed. An item keeps it and shows its start only.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// Without FREQ nothing recurs.
+    #[error("a rule without FREQ")]
+    NoFrequency,
+    /// A part that is not NAME=VALUE, or one that no standard knows.
+    #[error("unknown part {0:?} of a rule")]
+    Part(String),
+    /// A value that the part cannot have.
+    #[error("{name} of a rule cannot be {value:?}")]
+    Value {
+        /// The part.
+        name: &'static str,
+        /// What it says.
+        value: String,
+    },
+    /// A part that is there twice.
+    #[error("{0} is twice in a rule")]
+    Twice(&'static str),
+    /// RSCALE of another calendar than the Gregorian.
+    #[error("rules of the calendar {0:?} are not supported")]
+    Calendar(String),
+    /// Not a rule of vCalendar 1.0, or one that recurs within the days of another.
+    #[error("{0:?} is no rule of vCalendar 1.0 that is supported")]
+    VCalendar(String),
+}
+
+/// The parts of a rule, to tell which were there.
+const PARTS: [&str; 16] = [
+    "FREQ",
+    "UNTIL",
+    "COUNT",
+    "INTERVAL",
+    "BYSECOND",
+    "BYMINUTE",
+    "BYHOUR",
+    "BYDAY",
+    "BYMONTHDAY",
+    "BYYEARDAY",
+    "BYWEEKNO",
+    "BYMONTH",
+    "BYSETPOS",
+    "WKST",
+    "RSCALE",
+    "SKIP",
+];
+
+impl Rule {
+    /// Reads a rule. Case, white space, the order of parts, a trailing semicolon and lists without members are
+    /// forgiven; SKIP without RSCALE is passed over, as one who knows RFC 5545 only would do.
+    ///
+    /// # Errors
+    /// When it is no rule, or one of another calendar.
+    pub fn parse(text: &str) -> Result<Rule, RuleError> {
+        let mut values: [Option<&str>; PARTS.len()] = [None; PARTS.len()];
+        for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+            let unknown = || RuleError::Part(shown(part));
+            let (name, value) = part.split_once('=').ok_or_else(unknown)?;
+            let is = |known: &&str| known.eq_ignore_ascii_case(name.trim());
+            let place = PARTS.iter().position(is).ok_or_else(unknown)?;
+            let slot = values.get_mut(place).ok_or_else(unknown)?;
+            if slot.replace(value.trim()).is_some() {
+                return Err(RuleError::Twice(PARTS.get(place).copied().unwrap_or_default()));
+            }
+        }
+        let [frequency, until, count, interval, by @ ..] = values;
+        let frequency = frequency.ok_or(RuleError::NoFrequency)?;
+        let mut rule = Rule::every(1, one_of("FREQ", frequency, &FREQUENCIES)?);
+        if let Some(text) = interval {
+            rule.interval = positive("INTERVAL", text)?;
+        }
+        rule.end = end(until, count)?;
+        rule.read_parts(by)?;
+        Ok(rule)
+    }
+
+    fn read_parts(&mut self, values: [Option<&str>; 12]) -> Result<(), RuleError> {
+        let [
+            second,
+            minute,
+            hour,
+            day,
+            month_day,
+            year_day,
+            week,
+            month,
+            position,
+            start,
+            scale,
+            skip,
+        ] = values;
+        let bit = |number: i32| 1u64 << number.clamp(0, 63);
+        let bits = |numbers: Vec<i32>| numbers.into_iter().fold(0, |set, number| set | bit(number));
+        // Who knows no leap seconds takes the second 60 for 59 (RFC 5545, section 3.3.12).
+        let second = numbers("BYSECOND", second, 0, 60)?;
+        self.seconds = bits(second.into_iter().map(|second| second.min(59)).collect());
+        self.minutes = bits(numbers("BYMINUTE", minute, 0, 59)?);
+        self.hours = bits(numbers("BYHOUR", hour, 0, 23)?) as u32;
+        self.months = (bits(numbers("BYMONTH", month, 1, 12)?) >> 1) as u16;
+        let (ahead, back) = signed("BYMONTHDAY", month_day, 31)?;
+        (self.month_days, self.month_days_back) = (ahead as u32, back as u32);
+        (self.weeks, self.weeks_back) = signed("BYWEEKNO", week, 53)?;
+        let year_days = sorted(numbers("BYYEARDAY", year_day, -366, 366)?);
+        self.year_days = year_days.into_iter().map(|number| number as i16).collect();
+        self.positions = sorted(numbers("BYSETPOS", position, i32::MIN + 1, i32::MAX)?);
+        let zero = |name| RuleError::Value { name, value: "0".to_string() };
+        if self.year_days.contains(&0) {
+            return Err(zero("BYYEARDAY"));
+        }
+        if self.positions.contains(&0) {
+            return Err(zero("BYSETPOS"));
+        }
+        self.read_days(day)?;
+        if let Some(text) = start {
+            self.week_start = weekday(text).ok_or_else(|| wrong("WKST", text))?;
+        }
+        match (scale, skip) {
+            (Some(scale), _) if !scale.eq_ignore_ascii_case("GREGORIAN") => {
+                Err(RuleError::Calendar(shown(scale)))
+            }
+            (Some(_), Some(skip)) => {
+                self.skip = one_of("SKIP", skip, &SKIPS)?;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read_days(&mut self, text: Option<&str>) -> Result<(), RuleError> {
+        for member in members(text) {
+            let error = || wrong("BYDAY", member);
+            let cut = member.len().checked_sub(2).ok_or_else(error)?;
+            let (number, name) = member.split_at_checked(cut).ok_or_else(error)?;
+            let weekday = weekday(name).ok_or_else(error)?;
+            if number.is_empty() {
+                self.weekdays |= 1 << weekday.number();
+                continue;
+            }
+            let number = number.trim().parse::<i16>().map_err(|_| error())?;
+            if number == 0 || number.unsigned_abs() > 366 {
+                return Err(error());
+            }
+            self.nth.push(Nth { number, weekday });
+        }
+        self.nth = sorted(std::mem::take(&mut self.nth));
+        Ok(())
+    }
+}
+
+impl FromStr for Rule {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Rule, RuleError> {
+        Rule::parse(text)
+    }
+}
+
+pub(super) const FREQUENCIES: [(&str, Frequency); 7] = [
+    ("SECONDLY", Frequency::Secondly),
+    ("MINUTELY", Frequency::Minutely),
+    ("HOURLY", Frequency::Hourly),
+    ("DAILY", Frequency::Daily),
+    ("WEEKLY", Frequency::Weekly),
+    ("MONTHLY", Frequency::Monthly),
+    ("YEARLY", Frequency::Yearly),
+];
+
+pub(super) const SKIPS: [(&str, Skip); 3] =
+    [("OMIT", Skip::Omit), ("BACKWARD", Skip::Backward), ("FORWARD", Skip::Forward)];
+
+pub(super) const WEEKDAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
+
+pub(super) fn wrong(name: &'static str, value: &str) -> RuleError {
+    RuleError::Value { name, value: shown(value) }
+}
+
+fn one_of<T: Copy>(name: &'static str, value: &str, table: &[(&str, T)]) -> Result<T, RuleError> {
+    let found = table.iter().find(|(known, _)| known.eq_ignore_ascii_case(value));
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| wrong(name, value))
+}
+
+pub(super) fn weekday(text: &str) -> Option<Weekday> {
+    let place = WEEKDAYS.iter().position(|name| name.eq_ignore_ascii_case(text.trim()))?;
+    Weekday::ALL.get(place).copied()
+}
+
+fn positive<T: FromStr + From<u8> + PartialOrd>(
+    name: &'static str,
+    text: &str,
+) -> Result<T, RuleError> {
+    let number = text.parse::<T>().ok().filter(|number| *number >= T::from(1));
+    number.ok_or_else(|| wrong(name, text))
+}
+
+fn end(until: Option<&str>, count: Option<&str>) -> Result<End, RuleError> {
+    let until = match until {
+        Some(text) => Some(Stamp::parse(text).map_err(|_| wrong("UNTIL", text))?),
+        None => None,
+    };
+    let count = count.map(|text| positive::<u64>("COUNT", text)).transpose()?;
+    Ok(match (until, count) {
+        (None, None) => End::Never,
+        (Some(until), None) => End::Until(until),
+        (None, Some(count)) => End::Count(count),
+        (Some(until), Some(count)) => End::Both(until, count),
+    })
+}
+
+fn members(text: Option<&str>) -> impl Iterator<Item = &str> {
+    text.unwrap_or_default().split(',').map(str::trim).filter(|member| !member.is_empty())
+}
+
+fn numbers(
+    name: &'static str,
+    text: Option<&str>,
+    least: i32,
+    most: i32,
+) -> Result<Vec<i32>, RuleError> {
+    let number = |member: &str| {
+        let number = member.parse::<i32>().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| wrong(name, member))
+    };
+    members(text).map(number).collect()
+}
+
+/// Numbers of either sign as two sets of bits.
+fn signed(name: &'static str, text: Option<&str>, most: i32) -> Result<(u64, u64), RuleError> {
+    let (mut ahead, mut back) = (0, 0);
+    for number in numbers(name, text, -most, most)? {
+        match number {
+            0 => return Err(wrong(name, "0")),
+            1.. => ahead |= 1 << number,
+            _ => back |= 1 << -number,
+        }
+    }
+    Ok((ahead, back))
+}
+
+fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+    list.sort_unstable();
+    list.dedup();
+    list
+}

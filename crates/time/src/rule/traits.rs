@@ -1,0 +1,111 @@
+//! What can be said of a rule's occurrences without finding them: enough for an index to pass over the rule.
+//!
+//! All of it may promise too little, never too much: a month that is not in the mask has no occurrence, a gap is
+//! never longer than said.
+
+use super::last::constant;
+use super::period::{NthOf, Parts};
+use super::{Frequency, Rule, Skip};
+use crate::civil::{Civil, DAY};
+
+/// Days that alone can have an occurrence: `width` days in a row, the first of which is `phase` modulo `period`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Days from one such stretch to the next.
+    pub period: i64,
+    /// The day number of a stretch's first day modulo the period.
+    pub phase: i64,
+    /// Days of a stretch, fewer than the period.
+    pub width: i64,
+}
+
+impl Rule {
+    /// The months in which an occurrence can begin: bit 0 is January.
+    #[must_use]
+    pub fn months(&self, start: Civil) -> u16 {
+        const ALL: u16 = (1 << 12) - 1;
+        match Parts::new(self, start).months {
+            0 => ALL,
+            months if self.skip == Skip::Forward => (months | months << 1 | months >> 11) & ALL,
+            months => months,
+        }
+    }
+
+    /// The weekdays on which an occurrence can begin: bit 0 is Monday.
+    #[must_use]
+    pub fn weekdays(&self, start: Civil) -> u8 {
+        let parts = Parts::new(self, start);
+        let numbered = self.nth.iter().map(|nth| 1 << nth.weekday.number());
+        match numbered.fold(parts.weekdays, |set, day: u8| set | day) {
+            0 => 127,
+            set => set,
+        }
+    }
+
+    /// The days that can have an occurrence, if they come in a constant step.
+    #[must_use]
+    pub fn step(&self, start: Civil) -> Option<Step> {
+        let parts = Parts::new(self, start);
+        let interval = i64::from(self.interval);
+        let (period, first, width) = match self.frequency {
+            Frequency::Weekly => {
+                let begins = self.week_start.number();
+                let days = u32::from(parts.weekdays);
+                let week = (days | days << 7) >> begins & 127;
+                let (lowest, highest) = (week.trailing_zeros(), week.checked_ilog2()?);
+                let first = parts.first_day(parts.period(start.day())) + i64::from(lowest);
+                (interval * 7, first, i64::from(highest - lowest + 1))
+            }
+            Frequency::Daily => (interval, start.day(), 1),
+            _ => return None,
+        };
+        (width < period).then(|| Step { period, phase: first.rem_euclid(period), width })
+    }
+
+    /// An upper bound of the seconds from one occurrence to the next, for rules of a simple kind.
+    #[must_use]
+    pub fn longest_gap(&self, start: Civil) -> Option<i64> {
+        let parts = Parts::new(self, start);
+        let chosen = match &*self.positions {
+            [] => 0,
+            // The first or last of a period's is somewhere in it.
+            positions if positions.contains(&1) || positions.contains(&-1) => self.unit_seconds(),
+            _ => return None,
+        };
+        if !self.year_days.is_empty() || parts.by_weeks() {
+            return None;
+        }
+        let interval = i64::from(self.interval);
+        let periods = interval.saturating_mul(self.unit_seconds());
+        let every_time = interval == 1;
+        let gap = match self.frequency {
+            Frequency::Yearly if in_every_month(&parts) => periods.saturating_add(37 * DAY),
+            Frequency::Monthly if parts.months == 0 && in_every_month(&parts) => {
+                periods.saturating_add(6 * DAY)
+            }
+            Frequency::Weekly if !parts.beyond_weekdays() => periods,
+            Frequency::Daily if !parts.limits_days() => periods,
+            Frequency::Daily if every_time && !parts.beyond_weekdays() => 7 * DAY,
+            Frequency::Hourly | Frequency::Minutely | Frequency::Secondly => {
+                match constant(&parts) {
+                    Some(_) => periods,
+                    None if every_time && !parts.limits_days() => DAY,
+                    None => return None,
+                }
+            }
+            _ => return None,
+        };
+        Some(gap.saturating_add(chosen))
+    }
+}
+
+/// Does every month, if the rule allows it, have a day that the rule asks for?
+fn in_every_month(parts: &Parts<'_>) -> bool {
+    let has_weekdays = parts.weekdays != 0 || parts.nth != NthOf::Nothing;
+    let (ahead, back) = (parts.month_days, parts.rule.month_days_back);
+    if ahead | back != 0 {
+        return !has_weekdays && (ahead | back) & ((1 << 29) - 1) != 0;
+    }
+    let near = parts.rule.nth.iter().any(|nth| nth.number.unsigned_abs() <= 4);
+    parts.weekdays != 0 || parts.nth != NthOf::Nothing && near
+}

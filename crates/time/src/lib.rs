@@ -1,6 +1,7 @@
-//! Time of calendars: clock times and moments, the time values of RFC 5545, recurrence rules.
+//! Time of calendars: clock times and moments, the time values of RFC 5545, recurrence rules,
+//! time zones.
 //!
-//! Everything here is pure: no file, no clock, no environment. All arithmetic is on whole seconds and
+//! Everything here is pure: no file, no clock, no environment; the database of the system's zones is passed in. All arithmetic is on whole seconds and
 //! day numbers of the years 1 to 9999.
 //!
 //! ```
@@ -16,3 +17,4 @@
 pub mod civil;
 pub mod rule;
 pub mod value;
+pub mod zone;

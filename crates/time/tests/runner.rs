@@ -11,6 +11,7 @@ mod civil;
 mod grid;
 mod rule;
 mod value;
+mod zone;
 
 #[test]
 fn no_file_is_forgotten() {

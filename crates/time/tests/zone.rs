@@ -1,0 +1,272 @@
+//! Zones: gaps and folds, definitions beside the system's zones, and what a TZID means.
+
+use larder_time::civil::{Civil, Instant};
+use larder_time::rule::Rule;
+use larder_time::value::{Offset, Stamp};
+use larder_time::zone::{
+    Definition, Difference, Observance, Zone, Zones, differences, same_behaviour,
+};
+use proptest::prelude::*;
+use std::sync::LazyLock;
+
+pub(crate) static ZONES: LazyLock<Zones> = LazyLock::new(|| Zones::new(jiff::tz::db().clone()));
+
+pub(crate) fn zone(name: &str) -> Zone {
+    ZONES.get(name).unwrap_or_else(|| panic!("the system has no {name}"))
+}
+
+pub(crate) fn civil(text: &str) -> Civil {
+    Stamp::parse(text).expect("a date or a date-time").civil
+}
+
+pub(crate) fn utc(text: &str) -> Instant {
+    Instant::clamped(civil(text).seconds())
+}
+
+/// `STANDARD|DAYLIGHT onset from to rule|-`
+fn definition(parts: &[&str]) -> Definition {
+    let observance = |part: &&str| {
+        let [kind, onset, from, to, rule] =
+            part.split(' ').collect::<Vec<_>>().try_into().expect("five words");
+        let (dates, rules): (Vec<&str>, Vec<&str>) =
+            rule.split('|').filter(|text| *text != "-").partition(|text| !text.contains('='));
+        Observance {
+            daylight: kind == "DAYLIGHT",
+            onset: civil(onset),
+            from: Offset::parse(from).expect("an offset"),
+            to: Offset::parse(to).expect("an offset"),
+            rules: rules.into_iter().map(|text| Rule::parse(text).expect("a rule")).collect(),
+            dates: dates.into_iter().map(|text| Stamp::parse(text).expect("a date")).collect(),
+        }
+    };
+    Definition { observances: parts.iter().map(observance).collect() }
+}
+
+const BERLIN: [&str; 2] = [
+    "DAYLIGHT 19810329T020000 +0100 +0200 FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3",
+    "STANDARD 19961027T030000 +0200 +0100 FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10",
+];
+
+#[test]
+fn clock_times_are_moments() {
+    let check = |name: &str, shown: &str, moment: &str| {
+        let found = zone(name).instant(civil(shown));
+        assert_eq!(Civil::clamped(found.seconds()).to_string(), moment, "{name} {shown}");
+    };
+    check("Europe/Berlin", "20260701T120000", "20260701T100000");
+    check("Europe/Berlin", "20260101T120000", "20260101T110000");
+    // Left out: read with the offset before, so that 02:30 is 03:30.
+    check("Europe/Berlin", "20260329T015959", "20260329T005959");
+    check("Europe/Berlin", "20260329T023000", "20260329T013000");
+    check("Europe/Berlin", "20260329T030000", "20260329T010000");
+    // Twice: the first.
+    check("Europe/Berlin", "20261025T023000", "20261025T003000");
+    check("Europe/Berlin", "20261025T030000", "20261025T020000");
+    // Before 1970, in a summer of double daylight saving, and after 2050: behind the table.
+    check("Europe/Berlin", "19450701T120000", "19450701T090000");
+    check("Europe/Berlin", "20600701T120000", "20600701T100000");
+    check("Europe/Berlin", "20600328T023000", "20600328T013000");
+    check("Europe/Berlin", "20601031T023000", "20601031T003000");
+    check("Europe/Berlin", "99990701T120000", "99990701T100000");
+    check("America/New_York", "20260308T023000", "20260308T073000");
+    check("America/New_York", "20261101T013000", "20261101T053000");
+    // A whole day was left out.
+    check("Pacific/Apia", "20111230T120000", "20111230T220000");
+    check("Australia/Lord_Howe", "20260405T014500", "20260404T144500");
+    check("UTC", "20260701T120000", "20260701T120000");
+    let berlin = zone("Europe/Berlin");
+    assert_eq!(berlin.civil(utc("20260329T013000")), civil("20260329T033000"));
+    assert_eq!(berlin.civil(berlin.instant(Civil::MAX)), Civil::MAX);
+    assert_eq!(berlin.civil(Instant::MAX), Civil::MAX);
+    assert_eq!(berlin.civil(Instant::MIN), Civil::MIN);
+}
+
+#[test]
+fn definitions_do_what_they_say() {
+    let own = Zone::own(definition(&BERLIN), "Custom");
+    let berlin = zone("Europe/Berlin");
+    let (from, to) = (utc("19970101"), utc("21000101"));
+    assert!(same_behaviour(&own, &berlin, from, to));
+    // Also behind the table of changes, in the gap and in the fold.
+    for shown in [
+        "22500328T013000",
+        "22500328T023000",
+        "22500328T033000",
+        "22500701",
+        "22501031T023000",
+        "22501031T033000",
+        "98760101",
+    ] {
+        assert_eq!(own.instant(civil(shown)), berlin.instant(civil(shown)), "{shown}");
+    }
+    // Before the first onset, the time before it.
+    assert_eq!(own.offset(utc("19700701")), 3600);
+    let one = Zone::own(definition(&["STANDARD 16010101T000000 -0300 -0500 -"]), "One");
+    assert_eq!((one.offset(utc("15000101")), one.offset(utc("20260101"))), (-10_800, -18_000));
+    // UNTIL of a zone is in UTC, and the time before the change tells what that is.
+    let until = Zone::own(
+        definition(&[
+            "DAYLIGHT 20070311T020000 -0500 -0400 FREQ=YEARLY;BYMONTH=3;BYDAY=2SU;UNTIL=20090308T070000Z",
+            "STANDARD 20071104T020000 -0400 -0500 FREQ=YEARLY;BYMONTH=11;BYDAY=1SU;UNTIL=20091101T060000Z",
+            "DAYLIGHT 20150308T020000 -0500 -0400 20160313T020000|20170312T070000Z",
+        ]),
+        "Until",
+    );
+    let changes = until.transitions(Instant::MIN, Instant::MAX);
+    assert_eq!(changes.len(), 7, "{changes:?}");
+    assert_eq!(changes.last(), Some(&(utc("20150308T070000"), -14_400)));
+    assert_eq!(Zone::own(Definition::default(), "").offset(utc("20260101")), 0);
+}
+
+/// A definition with more changes than any zone has is cut, not followed for ever.
+#[test]
+fn hostile_definitions_are_bounded() {
+    let parts: Vec<&str> = (0..200)
+        .map(|n| match n % 2 {
+            0 => "DAYLIGHT 20000101T000000 +0100 +0200 FREQ=SECONDLY;INTERVAL=2",
+            _ => "STANDARD 20000101T000001 +0200 +0100 FREQ=SECONDLY;INTERVAL=2;COUNT=1000000000",
+        })
+        .collect();
+    let own = Zone::own(definition(&parts), "Hostile");
+    assert!(own.transitions(Instant::MIN, Instant::MAX).len() < 20_000);
+    let _ = own.instant(civil("20260101"));
+}
+
+#[test]
+fn the_same_rules_are_one_text() {
+    let same = definition(&[
+        BERLIN[1],
+        "DAYLIGHT 19810329T020000 +0100 +0200 FREQ=YEARLY;INTERVAL=1;WKST=SU;BYMONTH=3;BYDAY=-1SU",
+    ]);
+    assert_eq!(same.canonical(), definition(&BERLIN).canonical());
+    let other = definition(&BERLIN[..1]);
+    assert_ne!(other.canonical(), definition(&BERLIN).canonical());
+    assert_eq!(Zone::own(same, "a"), Zone::own(definition(&BERLIN), "b"));
+}
+
+#[test]
+fn where_zones_differ() {
+    // The rules of before 2007.
+    let old = Zone::own(
+        definition(&[
+            "DAYLIGHT 19870405T020000 -0500 -0400 FREQ=YEARLY;BYMONTH=4;BYDAY=1SU",
+            "STANDARD 19671029T020000 -0400 -0500 FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU",
+        ]),
+        "US-Eastern",
+    );
+    let found = differences(&old, &zone("US/Eastern"), utc("20260101"), utc("20270101"));
+    let expected = [
+        Difference {
+            from: utc("20260308T070000"),
+            to: utc("20260405T070000"),
+            a: -18_000,
+            b: -14_400,
+        },
+        Difference {
+            from: utc("20261025T060000"),
+            to: utc("20261101T060000"),
+            a: -18_000,
+            b: -14_400,
+        },
+    ];
+    assert_eq!(found, expected);
+    assert!(same_behaviour(&old, &zone("US/Eastern"), utc("19870601"), utc("20061201")));
+}
+
+#[test]
+fn what_a_tzid_means() {
+    let berlin = definition(&BERLIN);
+    let check = |tzid: &str, definition: Option<&Definition>, location, expected: &str| {
+        let (from, until) = (utc("20100101"), utc("20460101"));
+        let found = ZONES.resolve(tzid, definition, location, from, until);
+        let name = found.zone.as_ref().map_or("-", Zone::name);
+        assert_eq!(format!("{:?} {name}", found.how), expected, "{tzid}");
+    };
+    for name in ["UTC", "Etc/UTC", "GMT", "Z", "utc"] {
+        check(name, None, None, "Utc UTC");
+    }
+    check("Europe/Berlin", None, None, "Name Europe/Berlin");
+    check("EUROPE/BERLIN", None, None, "Name Europe/Berlin");
+    check("US/Eastern", Some(&berlin), None, "Name US/Eastern");
+    check("\"GB\"", None, None, "Name GB");
+    check("/citadel.org/20260108_1/America/Phoenix", None, None, "Prefix America/Phoenix");
+    check(
+        "/softwarestudio.org/Olson_20011030_5/America/Argentina/Ushuaia",
+        None,
+        None,
+        "Prefix America/Argentina/Ushuaia",
+    );
+    check(
+        "/freeassociation.sourceforge.net/Tzfile/Europe/London",
+        None,
+        None,
+        "Prefix Europe/London",
+    );
+    check("/Mozilla.org/BasicTimezones/GMT", None, None, "Prefix UTC");
+    check("/America/New_York", None, None, "Prefix America/New_York");
+    check("posix/Europe/Vaduz", None, None, "Prefix Europe/Vaduz");
+    check("W. Europe Standard Time", None, None, "Windows Europe/Berlin");
+    check("E. South America Standard Time", None, None, "Windows America/Sao_Paulo");
+    check("UTC-11", None, None, "Windows Etc/GMT+11");
+    check("(UTC-05:00) Eastern Time (US & Canada)", None, None, "Display America/New_York");
+    check("Eastern Time (US & Canada)", None, None, "Display America/New_York");
+    check("(GMT+01.00) Sarajevo, Skopje, Warsaw, Zagreb", None, None, "Display Europe/Warsaw");
+    check("US-Eastern", None, None, "Separator US/Eastern");
+    check("Europe_London", None, None, "Separator Europe/London");
+    check("America_New_York", None, None, "Separator America/New_York");
+    // The definition disagrees with the name, and is what Berlin does.
+    check("US-Eastern", Some(&berlin), None, "Behaviour Europe/Budapest");
+    check("Customized Time Zone", Some(&berlin), Some("Europe/Vienna"), "Behaviour Europe/Vienna");
+    check("Customized Time Zone", Some(&berlin), Some("Asia/Tokyo"), "Behaviour Europe/Budapest");
+    let odd = definition(&["STANDARD 19700101T000000 +0117 +0117 -"]);
+    check("/Europe/CUSTOM", Some(&odd), None, "Own /Europe/CUSTOM");
+    for name in [
+        "",
+        "0",
+        "America-SanJose",
+        "US--Fictitious-Eastern",
+        "custom_America/New_York",
+        "Customized Time Zone",
+        "America/New_Yrok",
+        "Amsterdam, Belgrade, Berlin, ..",
+        "W. Europe Standard Time:20200609T090000",
+        "../../etc/passwd",
+        "/../x",
+    ] {
+        check(name, None, None, "Floating -");
+    }
+    check("Custom", Some(&Definition::default()), None, "Floating -");
+}
+
+#[test]
+fn data_has_a_fingerprint() {
+    let of = |name: &str| ZONES.fingerprint(&zone(name));
+    assert_eq!(of("Europe/Berlin"), of("europe/berlin"));
+    assert_ne!(of("Europe/Berlin"), of("Europe/Paris"));
+    assert_ne!(of("Etc/GMT+1"), of("Etc/GMT+2"));
+    assert_eq!(of("UTC"), "utc");
+    assert_eq!(ZONES.version().len(), 16);
+}
+
+proptest! {
+    #[test]
+    fn moments_are_clock_times_and_back(name in prop::sample::select(vec!["Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Asia/Tehran", "Africa/Casablanca", "Pacific/Apia", "Etc/GMT+5"]), seconds in -5_000_000_000i64..8_000_000_000) {
+        let zone = zone(name);
+        let civil = Civil::clamped(seconds);
+        let jiff = jiff::tz::TimeZone::get(name).expect("a zone");
+        let date = civil.date();
+        let time = civil.second_of_day();
+        let shown = jiff::civil::date(date.year as i16, date.month as i8, date.day as i8)
+            .at((time / 3600) as i8, (time / 60 % 60) as i8, (time % 60) as i8, 0);
+        let expected = jiff.to_ambiguous_timestamp(shown).compatible().expect("a moment");
+        prop_assert_eq!(zone.instant(civil).seconds(), expected.as_second());
+        let instant = Instant::clamped(seconds);
+        let offset = jiff.to_offset(jiff::Timestamp::from_second(seconds).expect("a moment"));
+        prop_assert_eq!(zone.offset(instant), offset.seconds());
+    }
+
+    #[test]
+    fn names_are_no_panic(tzid in "[-A-Za-z/_+() :.]{0,30}") {
+        let _ = ZONES.resolve(&tzid, None, None, Instant::MIN, Instant::MAX);
+    }
+}

@@ -1,7 +1,7 @@
 //! Clock times and moments as whole seconds, and the calendar as arithmetic on day numbers.
 //!
 //! Nothing here knows a zone: a [`Civil`] is what a clock shows, an [`Instant`] is when, and only
-//! a zone leads from one to the other. All arithmetic is on integers, within the years 1 to 9999:
+//! [`zone`](crate::zone) leads from one to the other. All arithmetic is on integers, within the years 1 to 9999:
 //! what would leave them is clamped where a window is meant and refused where a date is.
 
 use std::fmt;
@@ -98,6 +98,11 @@ impl Instant {
     pub const MIN: Instant = Instant(Civil::MIN.0 - 2 * DAY);
     /// After every clock time of every zone.
     pub const MAX: Instant = Instant(Civil::MAX.0 + 2 * DAY);
+
+    /// Is a moment of so many seconds not clamped?
+    pub(crate) fn in_range(seconds: i64) -> bool {
+        Instant::clamped(seconds).0 == seconds
+    }
 
     /// The moment of so many seconds, or the first or last there is.
     #[must_use]

@@ -3,8 +3,9 @@
 //! A [`Rule`] is the text taken apart: lists as bits, so that a day is tested by an `and`. What its parts mean together
 //! is in `rule/period.rs`, how occurrences are found without walking from the start in `rule/walk.rs`, where a rule
 //! ends in `rule/last.rs`. A rule knows no zone: its occurrences are clock times. It gives bare occurrences, that is, the start is
-//! only one if it matches.
+//! only one if it matches; [`series`](crate::series) adds what an item adds.
 
+mod bytes;
 mod last;
 mod parse;
 mod period;

@@ -10,7 +10,9 @@
 mod civil;
 mod grid;
 mod rule;
+mod series;
 mod value;
+mod window;
 mod zone;
 
 #[test]

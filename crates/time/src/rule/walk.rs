@@ -130,10 +130,22 @@ impl<'r> Occurrences<'r> {
         Occurrences { budget, granted: budget.left(), ..self }
     }
 
+    /// The same without what comes after a clock time: whoever asks no further pays for no search behind it.
+    #[must_use]
+    pub fn up_to(self, last: Civil) -> Self {
+        Occurrences { last: self.last.min(last), ..self }
+    }
+
     /// Steps taken so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.granted - self.budget.left()
+    }
+
+    /// What is left of the budget.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.budget
     }
 
     /// Did the budget end before the rule did?

@@ -1,0 +1,153 @@
+//! What is asked of a series beside its occurrences: from when to when it goes, whether something is one of
+//! it, what comes next, and what an index needs to pass over it.
+
+use super::{Clock, Detached, Occurrence, Series, Start};
+use crate::civil::{Civil, DAY, Instant};
+use crate::rule::{Budget, End, Step};
+use crate::value::Length;
+use crate::zone::Zone;
+
+/// From when to when a series goes. It holds every occurrence that is not changed on its own, perhaps a little more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The seconds are of UTC; else of a clock that floats.
+    pub fixed: bool,
+    /// When the first begins.
+    pub first: i64,
+    /// When the last has ended; none if there is no last.
+    pub end: Option<i64>,
+}
+
+impl Series {
+    /// From when to when it goes.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        let start = self.key(self.start);
+        let shifts = || self.ranges.iter().map(|range| range.shift).chain([0]);
+        let earliest = self.extras.first().map_or(start, |extra| extra.key.min(start));
+        let first = earliest.saturating_add(shifts().min().unwrap_or(0));
+        let longest = self.ranges.iter().filter_map(|range| range.length).map(Length::longest);
+        let late = longest.max().unwrap_or(0).saturating_add(shifts().max().unwrap_or(0));
+        let extras = self.extras.iter();
+        let mut end = self.end_key(start, self.length);
+        end = extras.fold(end, |end, extra| {
+            end.max(self.end_key(extra.key, extra.length.unwrap_or(self.length)))
+        });
+        let mut last = Some(end);
+        for rule in &self.rules {
+            last = match (rule.end(), last) {
+                (End::At(civil), Some(last)) if civil >= self.start => {
+                    Some(last.max(self.end_key(self.key(civil), self.length)))
+                }
+                (End::At(_), last) => last,
+                _ => None,
+            };
+        }
+        let end = last.map(|last| last.saturating_add(late));
+        Span { fixed: self.is_fixed(), first, end }
+    }
+
+    /// When something ends that begins at a key.
+    fn end_key(&self, key: i64, length: Length) -> i64 {
+        let zone = self.zone(&Zone::UTC);
+        let (end, civil) = self.end(Instant::clamped(key), self.shown(key), length, zone);
+        if self.is_fixed() { end.seconds() } else { civil.seconds() }
+    }
+
+    /// Is there an occurrence planned for what a RECURRENCE-ID says? Moments are compared, not how they are
+    /// written; a day in a timed series means what is on that day.
+    #[must_use]
+    pub fn contains(&self, original: &Start) -> bool {
+        let key = self.original(original);
+        let shown = self.shown(key);
+        let planned = self.planned(shown.plus(-DAY), shown.plus(DAY), &mut Budget::default());
+        planned.iter().any(|added| added.key == key)
+    }
+
+    /// The key of what a RECURRENCE-ID says: seconds UTC, or of the clock if it floats, by which occurrences of
+    /// this series can be told apart however they are written.
+    #[must_use]
+    pub fn key_of_original(&self, original: &Start) -> i64 {
+        self.original(original)
+    }
+
+    /// The first occurrence that begins after a moment; `Err` when the budget ended first.
+    ///
+    /// # Errors
+    /// When the budget was used up.
+    pub fn next_after(
+        &self,
+        moment: Instant,
+        local: &Zone,
+        detached: Detached,
+        budget: Budget,
+    ) -> Result<Option<Occurrence>, Exhausted> {
+        let after = moment.plus(1);
+        let mut window = self.occurrences(after, Instant::MAX, local, detached, budget).beginning();
+        match window.next() {
+            None if window.exhausted() => Err(Exhausted),
+            next => Ok(next),
+        }
+    }
+
+    /// An upper bound of the seconds from one occurrence to the next while the series goes on; none where nothing simple can be said.
+    #[must_use]
+    pub fn longest_gap(&self) -> Option<i64> {
+        let [rule] = &*self.rules else { return None };
+        let changed = !self.excluded.is_empty()
+            || !self.excluded_days.is_empty()
+            || !self.exrules.is_empty()
+            || !self.singles.is_empty()
+            || !self.ranges.is_empty();
+        if changed {
+            return None;
+        }
+        // A change of the clock may lengthen it, and the start may lie long before the first that matches.
+        let matches = rule.from(self.start, self.start).next() == Some(self.start);
+        let slack = if self.clock == Clock::Utc { 0 } else { DAY };
+        rule.longest_gap(self.start).filter(|_| matches).map(|gap| gap.saturating_add(slack))
+    }
+
+    /// The months of its clock in which an occurrence can begin or go on: bit 0 is January.
+    #[must_use]
+    pub fn months(&self) -> u16 {
+        const ALL: u16 = (1 << 12) - 1;
+        let longest = self.longest();
+        if !self.ranges.is_empty() || longest > 300 * DAY {
+            return ALL;
+        }
+        let month = |civil: Civil| 1u16 << (civil.date().month - 1);
+        let rules = self.rules.iter().map(|rule| rule.months(self.start));
+        let extras = self.extras.iter().map(|extra| month(self.shown(extra.key)));
+        let mut months = rules.chain(extras).fold(month(self.start), |set, months| set | months);
+        let further = if longest == 0 { 0 } else { longest / (28 * DAY) + 1 };
+        for _ in 0..further {
+            months |= (months << 1 | months >> 11) & ALL;
+        }
+        months
+    }
+
+    /// The days of its clock that an occurrence can touch, if they come in a constant step.
+    #[must_use]
+    pub fn step(&self) -> Option<Step> {
+        let [rule] = &*self.rules else { return None };
+        if !self.extras.is_empty() || !self.ranges.is_empty() {
+            return None;
+        }
+        let step = rule.step(self.start)?;
+        let on_step = (self.start.day() - step.phase).rem_euclid(step.period) < step.width;
+        let further = match self.length {
+            Length::Nominal(nominal) if self.date && nominal.seconds == 0 => {
+                nominal.days.max(1) - 1
+            }
+            length => (length.longest() + DAY - 1) / DAY,
+        };
+        let width = step.width + further;
+        (on_step && width < step.period).then_some(Step { width, ..step })
+    }
+}
+
+/// The budget was used up before the answer was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the answer takes too many steps")]
+pub struct Exhausted;

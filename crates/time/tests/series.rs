@@ -1,0 +1,587 @@
+//! Series: a table for every row of what traps implementers, and the windows of series beside their whole.
+
+use crate::zone::{civil, utc, zone};
+use larder_time::civil::{Civil, DAY};
+use larder_time::rule::{Budget, Rule};
+use larder_time::series::{
+    Clock, Description, Detached, Extra, Length, Occurrence, Override, Series, Start, Trouble,
+};
+use larder_time::value::{Nominal, Period, Stamp};
+use larder_time::zone::Zone;
+
+/// A clock: `Z`, `-` for one that floats, or a zone's name.
+pub(crate) fn clock(name: &str) -> Clock {
+    match name {
+        "Z" => Clock::Utc,
+        "-" => Clock::Floating,
+        name => Clock::Zone(zone(name)),
+    }
+}
+
+/// A date, or a date-time in a clock; `Z` behind it is UTC.
+fn start(text: &str, of: &Clock) -> Start {
+    let stamp = Stamp::parse(text).expect("a date or a date-time");
+    match stamp {
+        Stamp { date: true, .. } => Start::date(stamp.civil),
+        Stamp { utc: true, .. } => Start::at(stamp.civil, Clock::Utc),
+        Stamp { .. } => Start::at(stamp.civil, of.clone()),
+    }
+}
+
+/// What an item says, one line each: `@clock`, `START text`, `LENGTH seconds|duration`, `RRULE`, `EXRULE`, `RDATE`,
+/// `EXDATE` and `CHANGE original [start] [+] [length]`. Changes are tagged from 1 on.
+pub(crate) fn described(text: &str) -> Description {
+    let mut of = Clock::Utc;
+    let mut description = Description::once(start("19700101", &of), Length::ZERO);
+    let length = |text: &str| match text.parse::<i64>() {
+        Ok(seconds) => Length::Exact(seconds),
+        Err(_) => Length::Nominal(Nominal::parse(text).expect("a duration")),
+    };
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if let Some(name) = line.strip_prefix('@') {
+            of = clock(name);
+            continue;
+        }
+        let (name, value) = line.split_once(' ').expect("a name and a value");
+        match name {
+            "START" => description.start = start(value, &of),
+            "LENGTH" => description.length = length(value),
+            "RRULE" => description.rules.push(Rule::parse(value).expect("a rule")),
+            "EXRULE" => description.exrules.push(Rule::parse(value).expect("a rule")),
+            "EXDATE" => description.exclusions.extend(value.split(',').map(|at| start(at, &of))),
+            "RDATE" => {
+                let extra = |at: &str| match at.split_once('/') {
+                    Some((begin, _)) => Extra {
+                        at: start(begin, &of),
+                        length: Some(Period::parse(at).expect("a period").length()),
+                    },
+                    None => Extra { at: start(at, &of), length: None },
+                };
+                description.dates.extend(value.split(',').map(extra));
+            }
+            "CHANGE" => {
+                let words: Vec<&str> = value.split(' ').collect();
+                let tag = description.overrides.len() as u64 + 1;
+                let is_stamp = |word: &&&str| Stamp::parse(word).is_ok() && word.len() >= 8;
+                let is_length = |word: &&&str| !is_stamp(word) && **word != "+";
+                description.overrides.push(Override {
+                    original: start(words[0], &of),
+                    following: words.contains(&"+"),
+                    start: words[1..].iter().find(is_stamp).map(|at| start(at, &of)),
+                    length: words[1..].iter().find(is_length).map(|text| length(text)),
+                    tag,
+                });
+            }
+            other => panic!("{other}"),
+        }
+    }
+    description
+}
+
+fn compiled(text: &str) -> Series {
+    Series::new(&described(text), Budget::default()).0
+}
+
+/// `start+length` in UTC, lengths in seconds, `#tag` of what was changed, `*` if it stands for itself.
+fn shown(one: &Occurrence) -> String {
+    let start = Civil::clamped(one.start.seconds()).to_string();
+    let start = start.strip_suffix("00").filter(|_| start.len() == 15).unwrap_or(&start);
+    let start = start.strip_suffix("T0000").unwrap_or(start);
+    let length = one.end.seconds() - one.start.seconds();
+    let length = if length == 0 { String::new() } else { format!("+{length}") };
+    let tag = one.tag.map_or_else(String::new, |tag| format!("#{tag}"));
+    format!("{start}{length}{tag}{}", if one.detached { "*" } else { "" })
+}
+
+fn window(series: &Series, from: &str, to: &str, local: &str, detached: Detached) -> String {
+    let local = zone(local);
+    let budget = Budget::default();
+    let mut found = series.occurrences(utc(from), utc(to), &local, detached, budget);
+    let text: Vec<String> = found.by_ref().map(|one| shown(&one)).collect();
+    assert!(!found.exhausted());
+    text.join(" ")
+}
+
+/// All occurrences from 1900 to 2100, changed ones given, asked from UTC.
+fn check(text: &str, expected: &str) {
+    let series = compiled(text);
+    let found = window(&series, "19000101", "21000101", "UTC", Detached::Give);
+    assert_eq!(found, expected, "{text}");
+    let back = Series::from_bytes(&series.to_bytes(7), &mut |number| {
+        assert_eq!(number, 7);
+        series.clock().clone()
+    });
+    assert_eq!(back.as_ref(), Some(&series), "{text}");
+}
+
+#[test]
+fn the_start_is_the_first() {
+    check("START 20260101T090000Z", "20260101T0900");
+    // It does not match, and takes one of COUNT.
+    check(
+        "START 20260101T090000Z\nRRULE FREQ=WEEKLY;BYDAY=MO;COUNT=3",
+        "20260101T0900 20260105T0900 20260112T0900",
+    );
+    check(
+        "START 20260105T090000Z\nRRULE FREQ=WEEKLY;BYDAY=MO;COUNT=3",
+        "20260105T0900 20260112T0900 20260119T0900",
+    );
+    check("START 20260101T090000Z\nRRULE FREQ=WEEKLY;BYDAY=MO;COUNT=1", "20260101T0900");
+    // UNTIL before the start: the rule is empty, the start remains.
+    check("START 20260101T090000Z\nRRULE FREQ=DAILY;UNTIL=20251201T000000Z", "20260101T0900");
+    let (_, troubles) = Series::new(
+        &described("START 20260101T090000Z\nRRULE FREQ=DAILY;UNTIL=20251201T000000Z"),
+        Budget::default(),
+    );
+    assert_eq!(troubles, [Trouble::Empty(0)]);
+    // Several rules, each with its own count.
+    check(
+        "START 20260101T090000Z\nRRULE FREQ=DAILY;COUNT=2\nRRULE FREQ=DAILY;INTERVAL=2;COUNT=3",
+        "20260101T0900 20260102T0900 20260103T0900 20260105T0900",
+    );
+    check(
+        "START 20260101T090000Z\nRRULE FREQ=DAILY;COUNT=9;UNTIL=20260102T090000Z",
+        "20260101T0900 20260102T0900",
+    );
+}
+
+#[test]
+fn until_in_all_its_kinds() {
+    // A date with a timed start: the end of that local day.
+    check(
+        "@America/New_York\nSTART 20260101T210000\nRRULE FREQ=DAILY;UNTIL=20260102",
+        "20260102T0200 20260103T0200",
+    );
+    // A date-time with a date: dates are compared.
+    check("START 20260101\nRRULE FREQ=DAILY;UNTIL=20260102T000000Z", "20260101 20260102");
+    // UTC with a zone: the moment.
+    check(
+        "@America/New_York\nSTART 20260101T210000\nRRULE FREQ=DAILY;UNTIL=20260102T020000Z",
+        "20260102T0200",
+    );
+    check(
+        "@America/New_York\nSTART 20260101T210000\nRRULE FREQ=DAILY;UNTIL=20260103T015959Z",
+        "20260102T0200",
+    );
+    // Local with a zone: in the start's zone.
+    check(
+        "@America/New_York\nSTART 20260101T210000\nRRULE FREQ=DAILY;UNTIL=20260102T210000",
+        "20260102T0200 20260103T0200",
+    );
+    // UTC with a clock that floats: as local.
+    check(
+        "@-\nSTART 20260101T090000\nRRULE FREQ=DAILY;UNTIL=20260102T090000Z",
+        "20260101T0900 20260102T0900",
+    );
+    // In the second pass of an hour that comes twice, all of the first is over.
+    check(
+        "@Europe/Berlin\nSTART 20261024T025000\nRRULE FREQ=DAILY;UNTIL=20261025T011500Z",
+        "20261024T0050 20261025T0050",
+    );
+    check(
+        "@Europe/Berlin\nSTART 20261024T025000\nRRULE FREQ=DAILY;UNTIL=20261025T003000Z",
+        "20261024T0050",
+    );
+}
+
+#[test]
+fn what_is_left_out_and_added() {
+    let daily = |rest: &str| {
+        format!("@Europe/Berlin\nSTART 20260101T090000\nRRULE FREQ=DAILY;COUNT=3\n{rest}")
+    };
+    let check = |rest: &str, expected: &str| check(&daily(rest), expected);
+    check("EXDATE 20260102T090000", "20260101T0800 20260103T0800");
+    // By moment, in whatever zone it is written.
+    check("EXDATE 20260102T080000Z", "20260101T0800 20260103T0800");
+    check("@Asia/Tokyo\nEXDATE 20260102T170000", "20260101T0800 20260103T0800");
+    check("@-\nEXDATE 20260102T090000", "20260101T0800 20260103T0800");
+    check("EXDATE 20260102T100000", "20260101T0800 20260102T0800 20260103T0800");
+    // A day removes all of that local day, and the start can be removed; COUNT stays.
+    check("EXDATE 20260101,20260102", "20260103T0800");
+    check("EXRULE FREQ=DAILY;INTERVAL=2", "20260102T0800");
+    check("EXRULE FREQ=DAILY;COUNT=1", "20260102T0800 20260103T0800");
+    check("EXRULE FREQ=DAILY;UNTIL=20260102", "20260103T0800");
+    // Added ones are not counted; the same moment is one; a day takes the start's time.
+    check(
+        "RDATE 20260110T090000,20260102T080000Z",
+        "20260101T0800 20260102T0800 20260103T0800 20260110T0800",
+    );
+    check("RDATE 20260110", "20260101T0800 20260102T0800 20260103T0800 20260110T0800");
+    check("RDATE 20251230T090000", "20251230T0800 20260101T0800 20260102T0800 20260103T0800");
+    // A period brings its own length, also where the rule has one already.
+    check(
+        "RDATE 20260110T090000/PT2H,20260102T090000/20260102T093000",
+        "20260101T0800 20260102T0800+1800 20260103T0800 20260110T0800+7200",
+    );
+    check("RDATE 20260110T090000\nEXDATE 20260110", "20260101T0800 20260102T0800 20260103T0800");
+}
+
+#[test]
+fn lengths_across_a_change_of_the_clock() {
+    let check = |length: &str, expected: &str| {
+        check(
+            &format!(
+                "@Europe/Berlin\nSTART 20260328T120000\nLENGTH {length}\nRRULE FREQ=DAILY;COUNT=2"
+            ),
+            expected,
+        );
+    };
+    // DTEND: as exact as the first. DURATION: a day is one of the clock.
+    check("86400", "20260328T1100+86400 20260329T1000+86400");
+    check("P1D", "20260328T1100+82800 20260329T1000+86400");
+    check("PT24H", "20260328T1100+86400 20260329T1000+86400");
+    check("P1DT1H", "20260328T1100+86400 20260329T1000+90000");
+    check("-PT1H", "20260328T1100 20260329T1000");
+}
+
+#[test]
+fn clock_times_that_are_not_and_that_come_twice() {
+    // Moved, and counted; 30 February is neither.
+    check(
+        "@Europe/Berlin\nSTART 20260328T023000\nRRULE FREQ=DAILY;COUNT=3",
+        "20260328T0130 20260329T0130 20260330T0030",
+    );
+    check(
+        "@Europe/Berlin\nSTART 20261024T023000\nRRULE FREQ=DAILY;COUNT=3",
+        "20261024T0030 20261025T0030 20261026T0130",
+    );
+    // What falls together is one: 02:30 is moved to 03:30, which there is as well.
+    check(
+        "@Europe/Berlin\nSTART 20260329T013000\nRRULE FREQ=HOURLY;COUNT=4",
+        "20260329T0030 20260329T0130 20260329T0230",
+    );
+    // An exception meets what was moved, however it is written.
+    check(
+        "@Europe/Berlin\nSTART 20260328T023000\nRRULE FREQ=DAILY;COUNT=3\nEXDATE 20260329T013000Z",
+        "20260328T0130 20260330T0030",
+    );
+    check(
+        "@Europe/Berlin\nSTART 20260328T023000\nRRULE FREQ=DAILY;COUNT=3\nEXDATE 20260329T023000",
+        "20260328T0130 20260330T0030",
+    );
+    // A day that a zone left out.
+    check(
+        "@Pacific/Apia\nSTART 20111229T120000\nRRULE FREQ=DAILY;COUNT=3",
+        "20111229T2200 20111230T2200",
+    );
+}
+
+#[test]
+fn days_and_clocks_that_float() {
+    let series = compiled("START 20260328\nLENGTH P1D\nRRULE FREQ=DAILY;COUNT=2");
+    let ask = |from, to, local| window(&series, from, to, local, Detached::Leave);
+    assert_eq!(
+        ask("20260101", "20270101", "Europe/Berlin"),
+        "20260327T2300+86400 20260328T2300+82800"
+    );
+    assert_eq!(
+        ask("20260101", "20270101", "America/New_York"),
+        "20260328T0400+86400 20260329T0400+86400"
+    );
+    // The end is not in it.
+    assert_eq!(ask("20260330", "20260401", "UTC"), "");
+    assert_eq!(ask("20260329T235959", "20260401", "UTC"), "20260329+86400");
+    let series = compiled("@-\nSTART 20260328T090000\nLENGTH 3600");
+    let ask = |local| window(&series, "20260101", "20270101", local, Detached::Leave);
+    assert_eq!(ask("Europe/Berlin"), "20260328T0800+3600");
+    assert_eq!(ask("Asia/Tokyo"), "20260328+3600");
+    // Dates of the other kind.
+    check("START 20260101\nRRULE FREQ=DAILY;COUNT=3\nEXDATE 20260102T120000Z", "20260101 20260103");
+    check("START 20260101\nRDATE 20260105T120000Z", "20260101 20260105");
+}
+
+#[test]
+fn windows_are_half_open() {
+    let series = compiled("START 20260101T090000Z\nLENGTH 3600");
+    let ask = |from, to| !window(&series, from, to, "UTC", Detached::Leave).is_empty();
+    assert!(ask("20260101T0900", "20260101T1000"));
+    assert!(ask("20260101T0959", "20260101T1100"));
+    assert!(!ask("20260101T1000", "20260101T1100"));
+    assert!(!ask("20260101T0800", "20260101T0900"));
+    assert!(!ask("20260101T0930", "20260101T0930"));
+    let moment = compiled("START 20260101T090000Z");
+    let ask = |from, to| !window(&moment, from, to, "UTC", Detached::Leave).is_empty();
+    assert!(ask("20260101T0900", "20260101T0901"));
+    assert!(!ask("20260101T0800", "20260101T0900"));
+    assert!(!ask("20260101T0901", "20260101T1000"));
+}
+
+#[test]
+fn changed_occurrences() {
+    let weekly = |rest: &str| {
+        format!(
+            "@Europe/Berlin\nSTART 20260105T090000\nLENGTH 3600\nRRULE FREQ=WEEKLY;COUNT=4\n{rest}"
+        )
+    };
+    let check = |rest: &str, expected: &str| check(&weekly(rest), expected);
+    check(
+        "CHANGE 20260112T090000 20260113T100000",
+        "20260105T0800+3600 20260113T0900+3600#1* 20260119T0800+3600 20260126T0800+3600",
+    );
+    // By moment: UTC, another zone, a day.
+    check(
+        "CHANGE 20260112T080000Z 1800",
+        "20260105T0800+3600 20260112T0800+1800#1* 20260119T0800+3600 20260126T0800+3600",
+    );
+    check(
+        "@Asia/Tokyo\nCHANGE 20260112T170000 1800",
+        "20260105T0800+3600 20260112T0800+1800#1* 20260119T0800+3600 20260126T0800+3600",
+    );
+    check(
+        "CHANGE 20260112 1800",
+        "20260105T0800+3600 20260112T0800+1800#1* 20260119T0800+3600 20260126T0800+3600",
+    );
+    // One that is no occurrence is kept.
+    check(
+        "CHANGE 20260113T090000 1800",
+        "20260105T0800+3600 20260112T0800+3600 20260113T0800+1800#1* 20260119T0800+3600 20260126T0800+3600",
+    );
+    // Moved before the start and behind the end.
+    check(
+        "CHANGE 20260112T090000 20250101T090000\nCHANGE 20260119T090000 20270101T090000",
+        "20250101T0800+3600#1* 20260105T0800+3600 20260126T0800+3600 20270101T0800+3600#2*",
+    );
+    // This and all that follow: shifted, with its length; later ones of their own still win.
+    check(
+        "CHANGE 20260112T090000 20260112T110000 + 1800",
+        "20260105T0800+3600 20260112T1000+1800#1* 20260119T1000+1800#1 20260126T1000+1800#1",
+    );
+    check(
+        "CHANGE 20260112T090000 20260113T090000 +\nCHANGE 20260119T090000 20260119T120000",
+        "20260105T0800+3600 20260113T0800+3600#1* 20260119T1100+3600#2* 20260127T0800+3600#1",
+    );
+    check(
+        "CHANGE 20260112T090000 20260112T100000 +\nCHANGE 20260126T090000 20260126T060000 +",
+        "20260105T0800+3600 20260112T0900+3600#1* 20260119T0900+3600#1 20260126T0500+3600#2*",
+    );
+    // The shift is one of the clock.
+    super::series::check(
+        "@Europe/Berlin\nSTART 20260327T090000\nRRULE FREQ=DAILY;COUNT=4\nCHANGE 20260328T090000 20260328T100000 +",
+        "20260327T0800 20260328T0900#1* 20260329T0800#1 20260330T0800#1",
+    );
+    // Left out, where they are items of their own; what follows is not.
+    let series = compiled(&weekly("CHANGE 20260112T090000 20260112T110000 +"));
+    let found = window(&series, "20260101", "20270101", "UTC", Detached::Leave);
+    assert_eq!(found, "20260105T0800+3600 20260119T1000+3600#1 20260126T1000+3600#1");
+    // A timed one of days, and a day of a timed one.
+    super::series::check(
+        "START 20260101\nLENGTH P1D\nRRULE FREQ=DAILY;COUNT=2\nCHANGE 20260102 20260102T150000Z 3600",
+        "20260101+86400 20260102T1500+3600#1*",
+    );
+    super::series::check(
+        "START 20260101T090000Z\nRRULE FREQ=DAILY;COUNT=2\nCHANGE 20260102T090000Z 20260105 P1D",
+        "20260101T0900 20260105+86400#1*",
+    );
+}
+
+#[test]
+fn is_it_one_of_the_series() {
+    let series = compiled(
+        "@Europe/Berlin\nSTART 20260328T023000\nRRULE FREQ=DAILY\nEXDATE 20260401T023000\nCHANGE 20260402T023000",
+    );
+    let berlin = clock("Europe/Berlin");
+    let contains = |text: &str| series.contains(&start(text, &berlin));
+    for named in [
+        "20260328T023000",
+        "20260329T023000",
+        "20260329T013000Z",
+        "20260330",
+        "20260402T023000",
+        "20900101T023000",
+    ] {
+        assert!(contains(named), "{named}");
+    }
+    for named in ["20260327T023000", "20260328T023001", "20260401T023000", "20260401", "20260327"] {
+        assert!(!contains(named), "{named}");
+    }
+    let ways = ["20260330", "20260330T003000Z", "20260330T023000"];
+    let keys = ways.map(|way| series.key_of_original(&start(way, &berlin)));
+    assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+}
+
+#[test]
+fn spans() {
+    let check = |text: &str, fixed: bool, first: &str, end: Option<&str>| {
+        let span = compiled(text).span();
+        let seconds = |text: &str| civil(text).seconds();
+        assert_eq!(
+            (span.fixed, span.first, span.end),
+            (fixed, seconds(first), end.map(seconds)),
+            "{text}"
+        );
+    };
+    check("START 20260101T090000Z\nLENGTH 3600", true, "20260101T0900", Some("20260101T1000"));
+    check(
+        "@Europe/Berlin\nSTART 20260101T090000\nLENGTH PT1H\nRRULE FREQ=DAILY;COUNT=200",
+        true,
+        "20260101T0800",
+        Some("20260719T0800"),
+    );
+    check(
+        "START 20260101\nLENGTH P1D\nRRULE FREQ=MONTHLY;UNTIL=20260320",
+        false,
+        "20260101",
+        Some("20260302"),
+    );
+    check("@-\nSTART 20260101T090000\nRRULE FREQ=DAILY", false, "20260101T0900", None);
+    check(
+        "START 20260101T090000Z\nRDATE 20250101T090000Z,20270101T090000Z/P1D",
+        true,
+        "20250101T0900",
+        Some("20270102T0900"),
+    );
+    check(
+        "START 20260105T090000Z\nRRULE FREQ=WEEKLY;COUNT=2\nCHANGE 20260105T090000Z 20260106T090000Z +",
+        true,
+        "20260105T0900",
+        Some("20260113T0900"),
+    );
+    check(
+        "START 20260101T090000Z\nRRULE FREQ=DAILY;UNTIL=20251201T000000Z",
+        true,
+        "20260101T0900",
+        Some("20260101T0900"),
+    );
+}
+
+#[test]
+fn what_comes_next() {
+    let next = |text: &str, after: &str| {
+        let series = compiled(text);
+        let next = series.next_after(utc(after), &Zone::UTC, Detached::Give, Budget::default());
+        next.expect("enough steps").map_or_else(|| "-".to_string(), |one| shown(&one))
+    };
+    let daily = "START 20260101T090000Z\nLENGTH P30D\nRRULE FREQ=DAILY";
+    assert_eq!(next(daily, "20260110T0900"), "20260111T0900+2592000");
+    assert_eq!(next(daily, "19000101"), "20260101T0900+2592000");
+    assert_eq!(next(daily, "99980110T0900"), "99980111T0900+2592000");
+    assert_eq!(next("START 20260101T090000Z\nRRULE FREQ=SECONDLY", "20500101"), "20500101T000001");
+    assert_eq!(
+        next(
+            "START 20240229T090000Z\nRRULE FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=TH",
+            "20240229T0900"
+        ),
+        "20520229T0900"
+    );
+    assert_eq!(
+        next("START 20260101T090000Z\nRRULE FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "20260101T0900"),
+        "-"
+    );
+    assert_eq!(next("START 20260101T090000Z\nRRULE FREQ=DAILY;COUNT=3", "20260103T0900"), "-");
+    assert_eq!(
+        next("START 20260101T090000Z\nRDATE 20700101T090000Z", "20260101T0900"),
+        "20700101T0900"
+    );
+    assert_eq!(
+        next("START 20260101T090000Z\nCHANGE 20260101T090000Z 20800101T090000Z", "20260101T0900"),
+        "20800101T0900#1*"
+    );
+    assert_eq!(
+        next(
+            "START 20260101T090000Z\nRRULE FREQ=DAILY;COUNT=3\nEXDATE 20260102,20260103",
+            "20260101T0900"
+        ),
+        "-"
+    );
+}
+
+#[test]
+fn what_dismisses_a_series() {
+    let months = |text: &str| compiled(text).months();
+    assert_eq!(months("START 20260305T090000Z\nRRULE FREQ=YEARLY"), 1 << 2);
+    assert_eq!(months("START 20260305T090000Z\nLENGTH 3600\nRRULE FREQ=YEARLY"), 0b1100);
+    assert_eq!(months("START 20261205\nLENGTH P1D\nRRULE FREQ=YEARLY"), 0x801);
+    assert_eq!(months("START 20260305T090000Z\nLENGTH P60D\nRRULE FREQ=YEARLY"), 0b11_1100);
+    assert_eq!(months("START 20260305T090000Z\nRRULE FREQ=DAILY"), 0xfff);
+    let step = |text: &str| compiled(text).step().map(|step| (step.period, step.width));
+    assert_eq!(step("START 20260105T090000Z\nRRULE FREQ=WEEKLY;INTERVAL=2"), Some((14, 1)));
+    assert_eq!(
+        step("START 20260105T090000Z\nLENGTH 3600\nRRULE FREQ=WEEKLY;INTERVAL=2"),
+        Some((14, 2))
+    );
+    assert_eq!(step("START 20260105\nLENGTH P1D\nRRULE FREQ=WEEKLY;INTERVAL=2"), Some((14, 1)));
+    assert_eq!(step("START 20260105\nLENGTH P14D\nRRULE FREQ=WEEKLY;INTERVAL=2"), None);
+    assert_eq!(
+        step("START 20260106T090000Z\nRRULE FREQ=WEEKLY;BYDAY=MO"),
+        None,
+        "the start is not in step"
+    );
+    let gap = |text: &str| compiled(text).longest_gap();
+    assert_eq!(gap("START 20260105T090000Z\nRRULE FREQ=WEEKLY"), Some(7 * DAY));
+    assert_eq!(gap("START 20260105T090000Z\nRRULE FREQ=WEEKLY\nEXDATE 20260112"), None);
+}
+
+#[test]
+fn hostile_series_are_bounded_and_named() {
+    let text = "START 20260101T090000Z\nRRULE FREQ=SECONDLY";
+    let series = compiled(text);
+    let ask = |steps| {
+        let mut found = series.occurrences(
+            utc("20300101"),
+            utc("20310101"),
+            &Zone::UTC,
+            Detached::Leave,
+            Budget::new(steps),
+        );
+        let count = found.by_ref().count();
+        (count, found.exhausted(), found.steps())
+    };
+    let (count, exhausted, steps) = ask(10_000);
+    assert!(exhausted && count < 10_000 && steps <= 10_000, "{count} in {steps} steps");
+    // The first ones of a long window do not wait for the last.
+    let mut found = series.occurrences(
+        utc("20300101"),
+        utc("20310101"),
+        &Zone::UTC,
+        Detached::Leave,
+        Budget::default(),
+    );
+    assert_eq!(found.next().map(|one| one.start), Some(utc("20300101")));
+    assert!(found.steps() < 8_000, "{} steps", found.steps());
+    let (_, troubles) = Series::new(
+        &described("START 20260101T090000Z\nRRULE FREQ=DAILY;BYDAY=MO;COUNT=1000000000"),
+        Budget::new(1000),
+    );
+    assert_eq!(troubles, [Trouble::EndUnknown(0)]);
+    let never = compiled("START 20260101T090000Z\nRRULE FREQ=SECONDLY;INTERVAL=2;BYSECOND=1");
+    let found = never.next_after(utc("20260102"), &Zone::UTC, Detached::Leave, Budget::new(1000));
+    assert!(found.is_err(), "{found:?}");
+    // A hundred thousand exceptions: looked up, not walked.
+    let mut description = described("START 20000101T090000Z\nRRULE FREQ=DAILY");
+    let day = |n: i64| Start::at(civil("20000101T0900").plus(n * DAY), Clock::Utc);
+    description.exclusions = (0..100_000).filter(|n| n % 2 == 0).map(day).collect();
+    let (series, _) = Series::new(&description, Budget::default());
+    let mut found = series.occurrences(
+        utc("20300101"),
+        utc("20300201"),
+        &Zone::UTC,
+        Detached::Leave,
+        Budget::default(),
+    );
+    assert_eq!(found.by_ref().count(), 15);
+    assert!(found.steps() < 100, "{} steps", found.steps());
+    assert!(series.to_bytes(0).len() < 200_000);
+}
+
+/// A month costs the same wherever it lies.
+#[test]
+fn far_months_are_as_near_ones() {
+    for rule in ["FREQ=WEEKLY;BYDAY=MO,WE", "FREQ=DAILY", "FREQ=MONTHLY;BYDAY=2TH", "FREQ=YEARLY"] {
+        let series =
+            compiled(&format!("@Europe/Berlin\nSTART 19750106T090000\nLENGTH 3600\nRRULE {rule}"));
+        let steps = |from: &str, to: &str| {
+            let mut found = series.occurrences(
+                utc(from),
+                utc(to),
+                &Zone::UTC,
+                Detached::Leave,
+                Budget::default(),
+            );
+            let _ = found.by_ref().count();
+            found.steps()
+        };
+        let near = steps("19760101", "19760201");
+        let far = steps("90000101", "90000201");
+        assert!(far <= near + 4 && near < 80, "{rule}: {near} and {far} steps");
+    }
+}

@@ -1,0 +1,168 @@
+//! Series of all kinds: a window is a part of the whole, bytes are the series, and no bytes are a panic.
+
+use crate::rule::any_rule;
+use crate::series::{clock, described};
+use crate::zone::zone;
+use larder_time::civil::{Civil, DAY, Instant};
+use larder_time::rule::{Budget, Rule};
+use larder_time::series::{
+    Description, Detached, Extra, Length, Occurrence, Override, Series, Start,
+};
+use larder_time::zone::Zone;
+use proptest::prelude::*;
+
+/// Descriptions that are mostly sensible.
+fn any_description() -> impl Strategy<Value = Description> {
+    let clocks = prop::sample::select(vec![
+        "Z",
+        "-",
+        "Europe/Berlin",
+        "America/New_York",
+        "Australia/Lord_Howe",
+    ]);
+    let lengths =
+        prop::sample::select(vec!["0", "3600", "100000", "P1D", "PT30M", "P1DT2H", "P40D"]);
+    let near = || prop::collection::vec((0i64..400, 0i64..48), 0..4);
+    let base = 1_600_000_000i64..1_800_000_000;
+    let rules = prop::collection::vec(
+        (
+            any_rule(),
+            prop::sample::select(vec![
+                "",
+                ";COUNT=7",
+                ";COUNT=40",
+                ";UNTIL=20290101",
+                ";UNTIL=20290101T000000Z",
+            ]),
+        ),
+        0..3,
+    );
+    let changes =
+        prop::collection::vec((0usize..60, any::<bool>(), -30i64..30, any::<bool>()), 0..4);
+    (base, any::<bool>(), clocks, lengths, rules, near(), near(), changes).prop_map(
+        |(base, date, of, length, rules, dates, exclusions, changes)| {
+            let of = clock(of);
+            let at = |seconds: i64| {
+                let civil = Civil::clamped(seconds - seconds.rem_euclid(1800));
+                if date { Start::date(civil) } else { Start::at(civil, of.clone()) }
+            };
+            let mut description = described(&format!("START 19700101\nLENGTH {length}"));
+            description.start = at(base);
+            let rule =
+                |(rule, end): (String, &str)| Rule::parse(&format!("{rule}{end}")).expect("a rule");
+            description.rules = rules.into_iter().map(rule).collect();
+            let near = |(days, half_hours): (i64, i64)| at(base + days * DAY + half_hours * 1800);
+            description.dates = dates
+                .into_iter()
+                .map(|near_by| Extra { at: near(near_by), length: None })
+                .collect();
+            description.exclusions = exclusions.into_iter().map(near).collect();
+            // Changes are of occurrences that there are.
+            let (plain, _) = Series::new(&description, Budget::new(20_000));
+            let planned: Vec<Occurrence> = plain
+                .occurrences(
+                    Instant::MIN,
+                    Instant::MAX,
+                    &Zone::UTC,
+                    Detached::Give,
+                    Budget::new(5_000),
+                )
+                .take(60)
+                .collect();
+            for (tag, (place, following, hours, longer)) in changes.into_iter().enumerate() {
+                let Some(one) = planned.get(place) else { continue };
+                let original = if date {
+                    Start::date(one.original_civil)
+                } else {
+                    Start::at(one.original_civil, of.clone())
+                };
+                let moved = one.original_civil.plus(hours * if date { DAY } else { 3600 });
+                let start = if date { Start::date(moved) } else { Start::at(moved, of.clone()) };
+                let length = longer.then_some(Length::days(2));
+                description.overrides.push(Override {
+                    original,
+                    following,
+                    start: Some(start),
+                    length,
+                    tag: tag as u64,
+                });
+            }
+            description
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// A window is what meets it of the whole, and each occurrence is where the series says that one can be.
+    #[test]
+    fn a_window_is_a_part_of_the_whole(description in any_description(), local in prop::sample::select(vec!["UTC", "Europe/Berlin", "Pacific/Apia"]), days in 0i64..500, width in 0i64..100) {
+        let (series, _) = Series::new(&description, Budget::new(100_000));
+        let local = zone(local);
+        let all = |from, to, detached| {
+            let mut found = series.occurrences(from, to, &local, detached, Budget::new(60_000));
+            let all: Vec<Occurrence> = found.by_ref().collect();
+            (all, found.exhausted())
+        };
+        let begin = Instant::clamped(series.start().seconds());
+        for detached in [Detached::Give, Detached::Leave] {
+            let (whole, exhausted) = all(begin.plus(-40 * DAY), begin.plus(700 * DAY), detached);
+            if exhausted {
+                continue;
+            }
+            prop_assert!(whole.windows(2).all(|pair| pair[0].start <= pair[1].start));
+            let (from, to) = (begin.plus(days * DAY - DAY), begin.plus((days + width) * DAY));
+            let expected: Vec<Occurrence> = whole.iter().copied()
+                .filter(|one| one.start < to && (one.end > from || one.start >= from)).collect();
+            let (found, exhausted) = all(from, to, detached);
+            prop_assert!(exhausted || found == expected, "{:?}\n{:?}", found, expected);
+            let next = series.next_after(from, &local, detached, Budget::new(60_000));
+            let expected = whole.iter().find(|one| one.start > from);
+            if let (Ok(next), Some(expected)) = (next, expected) {
+                prop_assert_eq!(next.map(|next| next.start), Some(expected.start));
+            }
+            let span = series.span();
+            for one in whole.iter().filter(|one| !one.detached) {
+                let (start, end) = match span.fixed {
+                    true => (one.start.seconds(), one.end.seconds()),
+                    false => (one.start_civil.seconds(), one.end_civil.seconds()),
+                };
+                prop_assert!(start >= span.first, "{:?} in {:?}", one, span);
+                prop_assert!(span.end.is_none_or(|last| end <= last), "{:?} in {:?}", one, span);
+                prop_assert!(series.months() >> (one.start_civil.date().month - 1) & 1 == 1);
+                if let Some(step) = series.step() {
+                    prop_assert!((one.start_civil.day() - step.phase).rem_euclid(step.period) < step.width);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_the_series(description in any_description()) {
+        let (series, _) = Series::new(&description, Budget::new(20_000));
+        let bytes = series.to_bytes(3);
+        let back = Series::from_bytes(&bytes, &mut |_| series.clock().clone());
+        prop_assert_eq!(back.as_ref(), Some(&series));
+        for end in 0..bytes.len() {
+            prop_assert_eq!(Series::from_bytes(&bytes[..end], &mut |_| series.clock().clone()), None);
+        }
+    }
+
+    #[test]
+    fn no_bytes_are_a_panic(description in any_description(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), noise in prop::collection::vec(any::<u8>(), 0..60)) {
+        let mut bytes = Series::new(&description, Budget::new(20_000)).0.to_bytes(0);
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        for bytes in [bytes, [&[1, 9][..], &noise].concat()] {
+            for of in ["Z", "-", "Europe/Berlin"] {
+                let Some(series) = Series::from_bytes(&bytes, &mut |_| clock(of)) else { continue };
+                let _ = (series.span(), series.months(), series.step(), series.longest_gap());
+                let found = series.occurrences(Instant::clamped(1_700_000_000), Instant::MAX, &Zone::UTC, Detached::Give, Budget::new(2_000));
+                let _ = found.take(100).count();
+            }
+        }
+    }
+}

@@ -13,10 +13,12 @@
 mod format;
 mod question;
 mod stored;
+mod time;
 
 pub use crate::format::{component, contact, decode, fold, join, lines, split};
 pub use crate::question::{address, line, sexp};
 pub use crate::stored::stored;
+pub use crate::time::{rule, series};
 
 /// A target: given any bytes, it returns, or panics because a promise is broken.
 pub type Target = fn(&[u8]);
@@ -34,4 +36,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("address", address),
     ("join", join),
     ("stored", stored),
+    ("rule", rule),
+    ("series", series),
 ];

@@ -92,7 +92,7 @@ fn pairs(text: &str, separator: char) -> Option<[u16; 4]> {
     (count == 8).then(|| [pair(0), pair(2), pair(4), pair(6)])
 }
 
-/// `120000`, `12:00:00`, `1200`: the seconds since midnight. None where it is no time at all, `Some(None)` where
+/// `120000`, `12:00:00`, `1200`, `12000`: the seconds since midnight. None where it is no time at all, `Some(None)` where
 /// no clock shows it.
 fn seconds_of_day(text: &str) -> Option<Option<i64>> {
     let colons = text.matches(':').count();
@@ -105,7 +105,9 @@ fn seconds_of_day(text: &str) -> Option<Option<i64>> {
         *part = *part * 10 + digit;
         count += 1;
     }
-    let (whole, extended) = (matches!(count, 4 | 6), count / 2 == colons + 1);
+    // Five digits are what a program wrote that forgot to pad seconds, in many copies of its zones.
+    let (whole, extended) =
+        (count == 4 || count == 6 || count == 5 && colons == 0, count / 2 == colons + 1);
     let [hour, minute, second] = parts;
     let valid = hour < 24 && minute < 60 && second <= 60;
     (whole && (colons == 0 || extended))
@@ -341,7 +343,9 @@ impl Offset {
             None => (1, trimmed.strip_prefix('+').ok_or_else(wrong)?),
         };
         let full = if rest.len() == 2 { &*format!("{rest}00") } else { rest };
-        let seconds = seconds_of_day(full).flatten().ok_or_else(wrong)?;
+        // Of five digits nobody knows which two belong together.
+        let paired = full.len() != 5 || full.contains(':');
+        let seconds = seconds_of_day(full).flatten().filter(|_| paired).ok_or_else(wrong)?;
         Ok(Offset(sign * seconds as i32))
     }
 

@@ -71,7 +71,11 @@ impl Rule {
                 return Err(RuleError::Twice(PARTS.get(place).copied().unwrap_or_default()));
             }
         }
-        let [frequency, until, count, interval, by @ ..] = values;
+        let [frequency, until, count, interval, by @ .., scale, skip] = values;
+        // Another calendar has other months, so nothing else of the rule can be read.
+        if let Some(scale) = scale.filter(|scale| !scale.eq_ignore_ascii_case("GREGORIAN")) {
+            return Err(RuleError::Calendar(shown(scale)));
+        }
         let frequency = frequency.ok_or(RuleError::NoFrequency)?;
         let mut rule = Rule::every(1, one_of("FREQ", frequency, &FREQUENCIES)?);
         if let Some(text) = interval {
@@ -79,24 +83,14 @@ impl Rule {
         }
         rule.end = end(until, count)?;
         rule.read_parts(by)?;
+        if let (Some(_), Some(skip)) = (scale, skip) {
+            rule.skip = one_of("SKIP", skip, &SKIPS)?;
+        }
         Ok(rule)
     }
 
-    fn read_parts(&mut self, values: [Option<&str>; 12]) -> Result<(), RuleError> {
-        let [
-            second,
-            minute,
-            hour,
-            day,
-            month_day,
-            year_day,
-            week,
-            month,
-            position,
-            start,
-            scale,
-            skip,
-        ] = values;
+    fn read_parts(&mut self, values: [Option<&str>; 10]) -> Result<(), RuleError> {
+        let [second, minute, hour, day, month_day, year_day, week, month, position, start] = values;
         let bit = |number: i32| 1u64 << number.clamp(0, 63);
         let bits = |numbers: Vec<i32>| numbers.into_iter().fold(0, |set, number| set | bit(number));
         // Who knows no leap seconds takes the second 60 for 59 (RFC 5545, section 3.3.12).
@@ -122,16 +116,7 @@ impl Rule {
         if let Some(text) = start {
             self.week_start = weekday(text).ok_or_else(|| wrong("WKST", text))?;
         }
-        match (scale, skip) {
-            (Some(scale), _) if !scale.eq_ignore_ascii_case("GREGORIAN") => {
-                Err(RuleError::Calendar(shown(scale)))
-            }
-            (Some(_), Some(skip)) => {
-                self.skip = one_of("SKIP", skip, &SKIPS)?;
-                Ok(())
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn read_days(&mut self, text: Option<&str>) -> Result<(), RuleError> {

@@ -6,6 +6,7 @@
 //! only one if it matches; [`series`](crate::series) adds what an item adds.
 
 mod bytes;
+mod elsewhere;
 mod last;
 mod parse;
 mod period;
@@ -14,6 +15,7 @@ mod traits;
 mod vcalendar;
 mod walk;
 
+pub use self::elsewhere::Elsewhere;
 pub use self::last::Last;
 pub use self::parse::RuleError;
 pub use self::traits::Step;

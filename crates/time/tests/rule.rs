@@ -1,7 +1,7 @@
 //! Recurrence rules: the examples of RFC 5545 and a table of what traps those who implement it.
 
 use larder_time::civil::{Civil, DAY};
-use larder_time::rule::{Budget, End, Last, Rule, RuleError, Step};
+use larder_time::rule::{Budget, Elsewhere, End, Last, Rule, RuleError, Step};
 use larder_time::value::Stamp;
 use proptest::prelude::*;
 
@@ -373,6 +373,9 @@ fn what_is_no_rule() {
     ] {
         assert!(wrong(&format!("FREQ=YEARLY;{value}")).contains("cannot be"), "{value}");
     }
+    for text in ["RSCALE=CHINESE;FREQ=YEARLY", "FREQ=YEARLY;BYMONTH=5L;RSCALE=CHINESE"] {
+        assert_eq!(Rule::parse(text), Err(RuleError::Calendar("CHINESE".into())));
+    }
     assert_eq!(
         Rule::parse("RSCALE=CHINESE;FREQ=YEARLY"),
         Err(RuleError::Calendar("CHINESE".into()))
@@ -488,6 +491,30 @@ fn what_dismisses_a_rule() {
     assert_eq!(gap("FREQ=WEEKLY;INTERVAL=2"), Some(14 * DAY));
     assert_eq!(gap("FREQ=DAILY;BYMONTH=2"), None);
     assert_eq!(gap("FREQ=HOURLY"), Some(3600));
+}
+
+/// The classes of what evolution-data-server shows otherwise.
+#[test]
+fn what_is_read_otherwise_elsewhere() {
+    let check = |text: &str, expected| assert_eq!(rule(text).elsewhere(), expected, "{text}");
+    check("FREQ=YEARLY;BYMONTHDAY=15", Some(Elsewhere::OneMonth));
+    check("FREQ=WEEKLY;BYDAY=MO;BYHOUR=9,17;BYSETPOS=1", Some(Elsewhere::PositionsIgnored));
+    check("FREQ=MONTHLY;BYMONTHDAY=1;BYDAY=1MO", Some(Elsewhere::Refused));
+    check("FREQ=YEARLY;BYWEEKNO=1;BYYEARDAY=1", Some(Elsewhere::Refused));
+    check("FREQ=DAILY;BYMONTHDAY=-1", Some(Elsewhere::DaysBackIgnored));
+    check("FREQ=YEARLY;BYMONTH=2;BYDAY=53MO", Some(Elsewhere::NoSuchOrdinal));
+    check("FREQ=YEARLY;BYWEEKNO=1", Some(Elsewhere::OtherWeeks));
+    for plain in [
+        "FREQ=YEARLY",
+        "FREQ=YEARLY;BYMONTH=3;BYMONTHDAY=15",
+        "FREQ=MONTHLY;BYDAY=-1FR",
+        "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
+        "FREQ=MONTHLY;BYMONTHDAY=-1",
+        "FREQ=YEARLY;BYDAY=20MO",
+        "FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO",
+    ] {
+        check(plain, None);
+    }
 }
 
 /// Rules that are mostly valid and often hit.

@@ -1,4 +1,5 @@
-//! The time values of RFC 5545, section 3.3, from their text and back: dates, date-times, durations, periods, offsets.
+//! The time values of RFC 5545, section 3.3, from their text and back: dates, date-times, durations, periods,
+//! offsets.
 //!
 //! As lenient as real files need and no more: the text decides whether a value is a date, the extended format
 //! of ISO 8601 is read like the basic one, and vCalendar 1.0's longer durations are durations. What is not
@@ -46,7 +47,8 @@ pub struct Stamp {
 
 impl Stamp {
     /// Reads `20260305`, `20260305T120000` and `20260305T120000Z`. Hyphens and colons of the extended format,
-    /// missing seconds, lower case and white space around it are forgiven; the second 60 is read as 59 (RFC 5545, 3.3.12).
+    /// missing seconds, lower case and white space around it are forgiven; the second 60 is read as 59 (RFC
+    /// 5545, 3.3.12).
     ///
     /// # Errors
     /// When it is neither, or there is no such day or time.
@@ -92,8 +94,8 @@ fn pairs(text: &str, separator: char) -> Option<[u16; 4]> {
     (count == 8).then(|| [pair(0), pair(2), pair(4), pair(6)])
 }
 
-/// `120000`, `12:00:00`, `1200`, `12000`: the seconds since midnight. None where it is no time at all, `Some(None)` where
-/// no clock shows it.
+/// `120000`, `12:00:00`, `1200`, `12000`: the seconds since midnight. None where it is no time at all,
+/// `Some(None)` where no clock shows it.
 fn seconds_of_day(text: &str) -> Option<Option<i64>> {
     let colons = text.matches(':').count();
     let mut parts = [0; 3];

@@ -1,8 +1,8 @@
 //! Zones: which moment a clock time is, and what a clock shows at a moment.
 //!
-//! A [`Zone`] is UTC, a zone of the system's data (read by jiff), or a [`Definition`] that came with an item. All three answer from a
-//! table of transitions; what lies outside of a table is asked of the data itself. Which zone a name in a file means
-//! is decided in [`Zones::resolve`].
+//! A [`Zone`] is UTC, a zone of the system's data (read by jiff), or a [`Definition`] that came with an item.
+//! All three answer from a table of transitions; what lies outside of a table is asked of the data itself.
+//! Which zone a name in a file means is decided in [`Zones::resolve`].
 //!
 //! A clock time that a change of the clock leaves out is read with the offset before the change, so it moves
 //! forward (RFC 5545, 3.3.5 and erratum 4271); one that comes twice is the first.

@@ -1,5 +1,6 @@
-//! A compiled series as bytes, to be kept beside an item: what it is made of, in numbers of as few bytes as they need, lists as
-//! differences. The clock's zone is a number that the keeper of the bytes gives and understands.
+//! A compiled series as bytes, to be kept beside an item: what it is made of, in numbers of as few bytes as
+//! they need, lists as differences. The clock's zone is a number that the keeper of the bytes gives and
+//! understands.
 //!
 //! Reading refuses whatever no writer wrote, so a series that was read is as sound as one that was compiled.
 

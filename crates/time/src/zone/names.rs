@@ -1,7 +1,7 @@
 //! Names of zones that are not the tz database's: those of Windows, and the places Outlook shows.
 //!
-//! The zone of a Windows name is the one that CLDR gives it for no territory in particular (`001`). Outlook has shown several
-//! texts for a name over the years.
+//! The zone of a Windows name is the one that CLDR gives it for no territory in particular (`001`). Outlook has
+//! shown several texts for a name over the years.
 
 /// Windows names without their ` Standard Time`, in the order of the alphabet.
 pub(super) const WINDOWS: &[(&str, &str)] = &[

@@ -1,7 +1,7 @@
 //! Which zone a TZID means: by its name where a name is known, by what its definition does, by the definition itself.
 //!
-//! Never by a guess. A name that is known wins over a definition that says otherwise, because rules change by law and files do
-//! not; [`differences`](super::differences) tells where.
+//! Never by a guess. A name that is known wins over a definition that says otherwise, because rules change by
+//! law and files do not; [`differences`](super::differences) tells where.
 
 use super::behaviour::same_behaviour;
 use super::definition::Definition;
@@ -193,8 +193,8 @@ impl Zones {
         })
     }
 
-    /// A text that changes when the system's data does: a hash of what its liveliest zones do. It is a hint, as a change of a
-    /// quiet zone does not show in it; [`Zones::fingerprint`] is exact, for one zone.
+    /// A text that changes when the system's data does: a hash of what its liveliest zones do. It is a hint, as
+    /// a change of a quiet zone does not show in it; [`Zones::fingerprint`] is exact, for one zone.
     #[must_use]
     pub fn version(&self) -> String {
         let probes = PROBES.iter().filter_map(|name| self.get(name));

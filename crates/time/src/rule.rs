@@ -1,9 +1,9 @@
 //! Recurrence rules: RFC 5545 section 3.3.10, with SKIP of RFC 7529 and the rules of vCalendar 1.0.
 //!
-//! A [`Rule`] is the text taken apart: lists as bits, so that a day is tested by an `and`. What its parts mean together
-//! is in `rule/period.rs`, how occurrences are found without walking from the start in `rule/walk.rs`, where a rule
-//! ends in `rule/last.rs`. A rule knows no zone: its occurrences are clock times. It gives bare occurrences, that is, the start is
-//! only one if it matches; [`series`](crate::series) adds what an item adds.
+//! A [`Rule`] is the text taken apart: lists as bits, so that a day is tested by an `and`. What its parts mean
+//! together is in `rule/period.rs`, how occurrences are found without walking from the start in `rule/walk.rs`,
+//! where a rule ends in `rule/last.rs`. A rule knows no zone: its occurrences are clock times. It gives bare
+//! occurrences, that is, the start is only one if it matches; [`series`](crate::series) adds what an item adds.
 
 mod bytes;
 mod elsewhere;
@@ -42,8 +42,8 @@ pub enum Frequency {
 pub enum End {
     /// With the calendar, at the end of the year 9999.
     Never,
-    /// UNTIL as written. Occurrences are compared with it as clock times; in which clock it is meant, and what that is
-    /// in the start's, the caller finds out and replaces it by [`Rule::with_until`].
+    /// UNTIL as written. Occurrences are compared with it as clock times; in which clock it is meant, and what
+    /// that is in the start's, the caller finds out and replaces it by [`Rule::with_until`].
     Until(Stamp),
     /// COUNT; [`Rule::from`] knows nothing of it, [`Rule::last`] finds the last occurrence.
     Count(u64),
@@ -163,6 +163,13 @@ impl Rule {
                 false => stamp.civil,
             }),
         }
+    }
+
+    /// The numbered weekdays whose number is at most so large: no others can be found, and hostile rules have many.
+    fn nth_within(&self, most: i16) -> &[Nth] {
+        let least = self.nth.partition_point(|nth| nth.number < -most);
+        let end = self.nth.partition_point(|nth| nth.number <= most);
+        self.nth.get(least..end).unwrap_or_default()
     }
 
     /// COUNT, if it has one.

@@ -1,11 +1,13 @@
 //! Series: what an item says about when it happens, compiled, and its occurrences in any window.
 //!
-//! A [`Description`] is what stands in the item: start, length, rules, dates, exceptions, changed occurrences, each in
-//! the clock it was written in. A [`Series`] is what follows from it: everything in the start's clock, sorted, the ends
-//! of rules found, so that a question is a few divisions and bisections. It can be kept as bytes.
+//! A [`Description`] is what stands in the item: start, length, rules, dates, exceptions, changed occurrences,
+//! each in the clock it was written in. A [`Series`] is what follows from it: everything in the start's clock,
+//! sorted, the ends of rules found, so that a question is a few divisions and bisections. It can be kept as
+//! bytes.
 //!
-//! An occurrence is known by its *key*: the moment it was planned for, in seconds UTC, if the start's clock stands in a zone; what the clock
-//! shows, if it floats, as all days do, for then the moment is another for each who asks.
+//! An occurrence is known by its *key*: the moment it was planned for, in seconds UTC, if the start's clock
+//! stands in a zone; what the clock shows, if it floats, as all days do, for then the moment is another for
+//! each who asks.
 
 mod bytes;
 mod compile;
@@ -308,6 +310,7 @@ impl Series {
         let ranges = self.ranges.iter().filter_map(|range| range.length);
         let all = extras.chain(singles).chain(ranges).chain([self.length]);
         // A day of a date may have more hours than it says.
-        all.map(Length::longest).max().unwrap_or(0) + if self.date { DAY } else { 0 }
+        let longest = all.map(Length::longest).max().unwrap_or(0);
+        longest.saturating_add(if self.date { DAY } else { 0 })
     }
 }

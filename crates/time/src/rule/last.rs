@@ -43,7 +43,8 @@ impl Rule {
         }
     }
 
-    /// The same rule with its end found: one that never was ends before its start. None when the budget did not suffice.
+    /// The same rule with its end found: one that never was ends before its start. None when the budget did not
+    /// suffice.
     #[must_use]
     pub fn ended(self, start: Civil, budget: Budget) -> Option<Rule> {
         match self.last(start, budget) {

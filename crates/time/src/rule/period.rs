@@ -1,8 +1,9 @@
 //! What the parts of a rule mean together: the set of occurrences of one of its periods.
 //!
 //! The set of a period is days times times of day, both as bits, so it is made without a list, counted by
-//! counting bits, and its nth member is the nth bit. A day is in it when it passes every part of the rule; whether RFC 5545 says that a part
-//! expands or limits makes no difference, as a part that expands only leaves more days to pass.
+//! counting bits, and its nth member is the nth bit. A day is in it when it passes every part of the rule;
+//! whether RFC 5545 says that a part expands or limits makes no difference, as a part that expands only leaves
+//! more days to pass.
 
 use super::{Frequency, Rule, Skip};
 use crate::civil::{
@@ -357,8 +358,8 @@ impl<'r> Parts<'r> {
         }
     }
 
-    /// The days of a month that pass all parts: bit 0 is the first. With SKIP=FORWARD, the bit behind the last stands for the
-    /// first day of the next month.
+    /// The days of a month that pass all parts: bit 0 is the first. With SKIP=FORWARD, the bit behind the last
+    /// stands for the first day of the next month.
     fn month_bits(&mut self, year: i32, month: u8) -> u32 {
         if !self.has_month(month) {
             return 0;
@@ -402,7 +403,7 @@ impl<'r> Parts<'r> {
             NthOf::Nothing => 0,
             NthOf::Year => take(&self.year.nth, of_year),
             NthOf::Month => {
-                let places = self.rule.nth.iter().filter_map(|nth| {
+                let places = self.rule.nth_within(5).iter().filter_map(|nth| {
                     nth_weekday(nth.number, nth.weekday, first, i64::from(length))
                 });
                 places.fold(0, |set, place| set | 1 << place)
@@ -435,7 +436,7 @@ impl<'r> Parts<'r> {
             }));
             known.pass.iter_mut().zip(weeks).for_each(|(pass, weeks)| *pass &= weeks);
         }
-        let nth = self.rule.nth.iter();
+        let nth = self.rule.nth_within(53).iter();
         known.nth =
             set_of(nth.filter_map(|nth| nth_weekday(nth.number, nth.weekday, first, length)));
         self.year = known;

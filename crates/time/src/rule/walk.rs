@@ -1,8 +1,8 @@
 //! The occurrences of a rule from any clock time on, found by going to the period that holds it.
 //!
-//! Years, months, weeks and days are numbered, so the first period at or after a clock time that the interval allows is
-//! one division away. HOURLY and below have steps instead, which are looked at only where a day and
-//! a time of day pass: a limit that fails leads at once to the next day, hour or minute that can pass, and from
+//! Years, months, weeks and days are numbered, so the first period at or after a clock time that the interval
+//! allows is one division away. HOURLY and below have steps instead, which are looked at only where a day and a
+//! time of day pass: a limit that fails leads at once to the next day, hour or minute that can pass, and from
 //! there to the next step. What that costs is counted in [`Occurrences::steps`], and bounded by a [`Budget`].
 
 use super::period::{DayFrom, Parts, Set};
@@ -166,6 +166,11 @@ impl<'r> Occurrences<'r> {
         self.next = self.origin.saturating_add(count.saturating_mul(interval));
     }
 
+    /// The next period or step of the interval.
+    fn advance(&mut self) {
+        self.next = self.next.saturating_add(self.parts.rule.interval.into());
+    }
+
     fn look_ahead(&mut self) {
         let cycle = CYCLE.saturating_mul(self.parts.rule.interval.into());
         self.horizon = self.floor.day().saturating_add(cycle).min(LAST_DAY);
@@ -190,7 +195,7 @@ impl<'r> Occurrences<'r> {
             let set = match self.pace {
                 Pace::Periods => {
                     let set = self.parts.set(self.next);
-                    self.go_to(self.next + 1);
+                    self.advance();
                     (!set.is_empty()).then_some(set)
                 }
                 Pace::Days => self.day(),
@@ -207,7 +212,7 @@ impl<'r> Occurrences<'r> {
         match self.parts.day_from(self.next) {
             DayFrom::Passes(day) if day == self.next => {
                 let set = self.parts.set(day);
-                self.go_to(day + 1);
+                self.advance();
                 Some(set)
             }
             DayFrom::Passes(day) | DayFrom::NotBefore(day) => {
@@ -235,7 +240,7 @@ impl<'r> Occurrences<'r> {
         let second = at.second_of_day();
         match times.from(second) {
             Some(passes) if passes == second => {
-                self.go_to(self.next + 1);
+                self.advance();
                 Some(self.parts.set_of_step(at, unit))
             }
             Some(later) => {
@@ -254,14 +259,18 @@ impl<'r> Occurrences<'r> {
         if self.parts.rule.positions.is_empty() {
             return set.from(self.floor);
         }
-        let cost = self.parts.rule.positions.len() as u64 / 8;
-        self.exhausted |= !self.budget.take(cost);
+        self.pay_for_positions();
         let length = set.len() as i64;
         let places = self.parts.rule.positions.iter().map(|position| i64::from(*position));
         let places =
             places.map(|position| if position > 0 { position - 1 } else { length + position });
         let chosen = places.filter(|place| (0..length).contains(place));
         chosen.filter_map(|place| set.nth(place as u64)).filter(|at| *at >= self.floor).min()
+    }
+
+    /// A list of positions is looked through for each occurrence.
+    fn pay_for_positions(&mut self) {
+        self.exhausted |= !self.budget.take(self.parts.rule.positions.len() as u64 / 8);
     }
 
     /// How many members of a set are chosen.
@@ -294,6 +303,7 @@ impl<'r> Occurrences<'r> {
             }
             let Some(set) = self.set else { return count };
             let whole = set.nth(0).is_some_and(|first| first >= self.floor);
+            self.pay_for_positions();
             let chosen = self.chosen(&set);
             // The last one is found by giving it.
             if !whole || chosen >= count {

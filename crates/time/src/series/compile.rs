@@ -70,8 +70,9 @@ impl Series {
         ended
     }
 
-    fn matches(&self, rule: &Rule) -> bool {
-        rule.from(self.start, self.start).next() == Some(self.start)
+    /// Is the start an occurrence of a rule?
+    pub(super) fn matches(&self, rule: &Rule) -> bool {
+        rule.from(self.start, self.start).up_to(self.start).next().is_some()
     }
 
     /// A rule whose UNTIL is the last time of the series' clock that belongs to it.
@@ -89,7 +90,8 @@ impl Series {
         }
     }
 
-    /// A date-time as a key. A clock that floats and one that does not have nothing in common, so what is written counts.
+    /// A date-time as a key. A clock that floats and one that does not have nothing in common, so what is
+    /// written counts.
     fn key_of(&self, start: &Start) -> i64 {
         match start.zone() {
             Some(zone) if self.is_fixed() => zone.instant(start.civil).seconds(),
@@ -97,7 +99,8 @@ impl Series {
         }
     }
 
-    /// The key of a date or date-time in a series that may be of the other kind: a day has the start's time, a time its day.
+    /// The key of a date or date-time in a series that may be of the other kind: a day has the start's time, a
+    /// time its day.
     fn key_near(&self, start: &Start) -> i64 {
         match (start.date, self.date) {
             (true, false) => {
@@ -180,8 +183,8 @@ fn one_less(rule: Rule, start: Civil) -> Rule {
     }
 }
 
-/// The last clock time whose moment is not after one: where the clock shows a time twice and the moment is in the second
-/// pass, all of the first pass is before it.
+/// The last clock time whose moment is not after one: where the clock shows a time twice and the moment is in
+/// the second pass, all of the first pass is before it.
 fn last_until(zone: &Zone, until: Civil) -> Civil {
     let until = Instant::clamped(until.seconds());
     let shown = zone.civil(until);

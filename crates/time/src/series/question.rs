@@ -90,7 +90,8 @@ impl Series {
         }
     }
 
-    /// An upper bound of the seconds from one occurrence to the next while the series goes on; none where nothing simple can be said.
+    /// An upper bound of the seconds from one occurrence to the next while the series goes on; none where
+    /// nothing simple can be said.
     #[must_use]
     pub fn longest_gap(&self) -> Option<i64> {
         let [rule] = &*self.rules else { return None };
@@ -103,7 +104,7 @@ impl Series {
             return None;
         }
         // A change of the clock may lengthen it, and the start may lie long before the first that matches.
-        let matches = rule.from(self.start, self.start).next() == Some(self.start);
+        let matches = self.matches(rule);
         let slack = if self.clock == Clock::Utc { 0 } else { DAY };
         rule.longest_gap(self.start).filter(|_| matches).map(|gap| gap.saturating_add(slack))
     }
@@ -140,9 +141,9 @@ impl Series {
             Length::Nominal(nominal) if self.date && nominal.seconds == 0 => {
                 nominal.days.max(1) - 1
             }
-            length => (length.longest() + DAY - 1) / DAY,
+            length => length.longest().saturating_add(DAY - 1) / DAY,
         };
-        let width = step.width + further;
+        let width = step.width.saturating_add(further);
         (on_step && width < step.period).then_some(Step { width, ..step })
     }
 }

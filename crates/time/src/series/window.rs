@@ -1,8 +1,8 @@
 //! The occurrences of a series in a window of time.
 //!
-//! What is planned is found on the clock, widened by a day for what zones do; then it is decided what became of it, and
-//! only the moments decide whether it is in the window. A long window is answered in slices, so that its first occurrence does not
-//! wait for its last.
+//! What is planned is found on the clock, widened by a day for what zones do; then it is decided what became of
+//! it, and only the moments decide whether it is in the window. A long window is answered in slices, so that
+//! its first occurrence does not wait for its last.
 
 use super::{Added, Occurrence, Place, Range, Series, Single};
 use crate::civil::{Civil, DAY, Instant};
@@ -45,8 +45,8 @@ const FIRST_SLICE: i64 = 3600;
 const FEW: usize = 64;
 
 impl Series {
-    /// The occurrences that meet `[from, to)`: that begin before its end and end after its beginning, or begin in it. Days
-    /// and clocks that float are read in `local`.
+    /// The occurrences that meet `[from, to)`: that begin before its end and end after its beginning, or begin
+    /// in it. Days and clocks that float are read in `local`.
     #[must_use]
     pub fn occurrences<'s>(
         &'s self,
@@ -76,7 +76,7 @@ impl Series {
 
     /// What is planned in a stretch of the clock, its ends included, and not excluded: sorted by key, each once.
     pub(super) fn planned(&self, from: Civil, to: Civil, budget: &mut Budget) -> Vec<Added> {
-        let mut planned = Vec::new();
+        let mut planned = Vec::with_capacity(8);
         let (first, last) = (self.key(from), self.key(to));
         let begin = self.extras.partition_point(|extra| extra.key < first);
         let extras = self.extras.iter().skip(begin).take_while(|extra| extra.key <= last);
@@ -197,7 +197,8 @@ impl Window<'_> {
         self.ready = found.into_iter();
     }
 
-    /// What the clock shows at a moment; a day further where it changes about then, as what is shown may not be in order there.
+    /// What the clock shows at a moment; a day further where it changes about then, as what is shown may not be
+    /// in order there.
     fn widened(&self, moment: Instant, direction: i64) -> Civil {
         let shown = self.zone.civil(moment);
         let steady = self.zone.offset(moment.plus(-DAY)) == self.zone.offset(moment.plus(DAY));

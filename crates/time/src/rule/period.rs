@@ -416,6 +416,22 @@ impl<'r> Parts<'r> {
         self.by_weeks() && self.rule.frequency != Frequency::Yearly
     }
 
+    /// The days of a year that lie in one of the weeks, whichever year owns that week.
+    fn weeks_of(&self, year: i32) -> Bits {
+        let (start, begins) = (year_start(year), self.rule.week_start);
+        let first = week_start(start, begins);
+        let mut days = [0; 6];
+        for day in (first..start + year_length(year)).step_by(7) {
+            let (owner, week) = week_of(day, begins);
+            if self.has_week(week, weeks_in(owner, begins)) {
+                // Of the week that the year begins in, those days that are in it.
+                let before = (start - day).max(0);
+                put(&mut days, (day - start).max(0), 127 >> before);
+            }
+        }
+        days
+    }
+
     fn learn_year(&mut self, year: i32) {
         if self.year.year == year {
             return;
@@ -429,11 +445,7 @@ impl<'r> Parts<'r> {
             known.pass = set_of(places.filter(|place| (0..length).contains(place)));
         }
         if self.limits_weeks() {
-            let begins = self.rule.week_start;
-            let weeks = set_of((0..length).filter(|place| {
-                let (owner, week) = week_of(start + place, begins);
-                self.has_week(week, weeks_in(owner, begins))
-            }));
+            let weeks = self.weeks_of(year);
             known.pass.iter_mut().zip(weeks).for_each(|(pass, weeks)| *pass &= weeks);
         }
         let nth = self.rule.nth_within(53).iter();

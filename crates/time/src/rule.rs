@@ -172,6 +172,11 @@ impl Rule {
         self.nth.get(least..end).unwrap_or_default()
     }
 
+    /// The same rule without times of day, which mean nothing for days (RFC 5545, section 3.3.10).
+    pub(crate) fn of_days(self) -> Rule {
+        Rule { seconds: 0, minutes: 0, hours: 0, ..self }
+    }
+
     /// COUNT, if it has one.
     #[must_use]
     pub fn count(&self) -> Option<u64> {

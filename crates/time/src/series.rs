@@ -266,8 +266,9 @@ impl Series {
     /// The key of what the clock shows.
     fn key(&self, civil: Civil) -> i64 {
         match &self.clock {
-            Clock::Zone(zone) if !self.date => zone.instant(civil).seconds(),
-            _ => civil.seconds(),
+            _ if self.date => Civil::midnight(civil.day()).seconds(),
+            Clock::Zone(zone) => zone.instant(civil).seconds(),
+            Clock::Utc | Clock::Floating => civil.seconds(),
         }
     }
 

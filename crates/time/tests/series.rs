@@ -285,6 +285,9 @@ fn days_and_clocks_that_float() {
     let ask = |local| window(&series, "20260101", "20270101", local, Detached::Leave);
     assert_eq!(ask("Europe/Berlin"), "20260328T0800+3600");
     assert_eq!(ask("Asia/Tokyo"), "20260328+3600");
+    // Times of day mean nothing for days, and hours of a day are one.
+    check("START 20260101\nRRULE FREQ=DAILY;BYHOUR=9,17;COUNT=2", "20260101 20260102");
+    check("START 20260101\nRRULE FREQ=HOURLY;INTERVAL=12;COUNT=4", "20260101 20260102");
     // Dates of the other kind.
     check("START 20260101\nRRULE FREQ=DAILY;COUNT=3\nEXDATE 20260102T120000Z", "20260101 20260103");
     check("START 20260101\nRDATE 20260105T120000Z", "20260101 20260105");

@@ -51,6 +51,9 @@ impl Series {
         let mut ended = Vec::with_capacity(rules.len());
         for (number, rule) in rules.iter().enumerate() {
             let mut rule = self.in_clock(rule);
+            if self.date {
+                rule = rule.of_days();
+            }
             if start_counts && rule.count().is_some() && !self.matches(&rule) {
                 rule = one_less(rule, self.start);
             }

@@ -56,7 +56,7 @@ impl Series {
         detached: Detached,
         budget: Budget,
     ) -> Window<'s> {
-        let often = self.rules.iter().any(|rule| rule.frequency() < Frequency::Daily);
+        let often = !self.date && self.rules.iter().any(|rule| rule.frequency() < Frequency::Daily);
         Window {
             series: self,
             local,
@@ -76,6 +76,11 @@ impl Series {
 
     /// What is planned in a stretch of the clock, its ends included, and not excluded: sorted by key, each once.
     pub(super) fn planned(&self, from: Civil, to: Civil, budget: &mut Budget) -> Vec<Added> {
+        // What a rule has at any time of a day is on that day.
+        let (from, to) = match self.date {
+            true => (Civil::midnight(from.day()), Civil::midnight(to.day()).plus(DAY - 1)),
+            false => (from, to),
+        };
         let mut planned = Vec::with_capacity(8);
         let (first, last) = (self.key(from), self.key(to));
         let begin = self.extras.partition_point(|extra| extra.key < first);
@@ -136,7 +141,7 @@ impl Series {
             *budget = if found.exhausted() { Budget::new(0) } else { found.budget() };
             next
         });
-        let earliest = of_rules.min();
+        let earliest = of_rules.min().map(|civil| self.shown(self.key(civil)));
         let key = self.key(from);
         let extra = self.extras.get(self.extras.partition_point(|extra| extra.key < key));
         let extra = extra.map(|extra| self.shown(extra.key));

@@ -18,6 +18,7 @@
 
 pub mod civil;
 mod encoding;
+pub mod phrase;
 pub mod rule;
 pub mod series;
 pub mod value;

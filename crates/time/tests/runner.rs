@@ -9,6 +9,9 @@
 
 mod civil;
 mod grid;
+mod phrase;
+mod phrase_language;
+mod phrase_sentence;
 mod rule;
 mod series;
 mod value;

@@ -1,0 +1,144 @@
+//! Dates, windows and events as people type them: `next friday`, `2026-W12`, `today..+7d`, "Lunch with Anna tomorrow
+//! 12:30 for 1h at Bistro".
+//!
+//! ```text
+//! window = moment [ ".." [ moment ] ] | ".." moment
+//! moment = date [ [ "at" ] time ] | time [ date ]
+//! date   = 2026 | 2026-03 | 2026-03-05 | 20260305 | 2026-W12 | 2026-W12-3 | 2026-Q2 | 2026-03-05T12:30
+//!        | 5.3.2026 | 5.3. | 3/5/2026 | 3/5                  in the order of the language
+//!        | now | today | tomorrow | yesterday | [ this | next | last ] WEEKDAY
+//!        | [ day ] MONTH [ year ] | MONTH day [ year ] | ( this | next | last ) ( week | month | year | MONTH )
+//!        | +2w | -3d | +1m | +1y | +90min | in 2 weeks | next 3 days | week 12
+//! time   = 12:30 | 12:30:15 | 3pm | 3:30pm | 15h | 15h30 | noon | midnight
+//! ```
+//!
+//! Everything is in clock time: the moment something is said at is passed in, and no zone is known here. Nothing is
+//! guessed silently: what was understood is in fields that the caller can print, and what could mean two things
+//! is an error that says what to write. A date without a year is the next such date, today included.
+//!
+//! Apart from [`value`](crate::value), which reads what programs write.
+
+mod clock;
+mod date;
+mod digits;
+mod language;
+mod length;
+mod reading;
+mod repeat;
+mod scan;
+mod sentence;
+mod window;
+mod words;
+
+pub use self::language::Language;
+pub use self::length::length;
+pub use self::sentence::Sentence;
+pub use self::window::{Moment, Window, range};
+
+use std::fmt;
+
+/// Why a phrase is not understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PhraseError {
+    /// Nothing was said.
+    #[error("no {expected}")]
+    Empty {
+        /// What would be understood.
+        expected: Expected,
+    },
+    /// The words mean nothing.
+    #[error("{text:?} is no {expected}")]
+    NotUnderstood {
+        /// The text.
+        text: String,
+        /// What would be understood.
+        expected: Expected,
+    },
+    /// 30 February, week 60.
+    #[error("{text:?} is not in the calendar")]
+    NoSuchDay {
+        /// The text.
+        text: String,
+    },
+    /// `13/5/2026` where the month stands first.
+    #[error(
+        "{text:?} is no date where the {} comes first: write 2026-03-05",
+        if *month_first { "month" } else { "day" }
+    )]
+    NumericDate {
+        /// The text.
+        text: String,
+        /// The order of the language.
+        month_first: bool,
+    },
+    /// A weekday and a date that is another one.
+    #[error("{text:?} contradicts itself: that is {is}")]
+    Weekday {
+        /// The text.
+        text: String,
+        /// The date with its weekday.
+        is: String,
+    },
+    /// It ends before it begins.
+    #[error("{text:?} ends before it begins")]
+    Backwards {
+        /// The text.
+        text: String,
+    },
+    /// A week or a month where a day is wanted.
+    #[error("{text:?} is more than a day: say which one, as 2026-03-05 or next friday")]
+    NotOneDay {
+        /// The text.
+        text: String,
+    },
+    /// "at 3" is before noon or after it.
+    #[error("{text:?} is before noon or after: write {hour}am, {hour}pm or {hour:02}:00")]
+    HalfOfDay {
+        /// The text.
+        text: String,
+        /// The hour, 1 to 12.
+        hour: u8,
+    },
+    /// Hours without a time they begin at.
+    #[error("{text:?} needs a time at which it begins, as 12:30")]
+    NoStart {
+        /// The text.
+        text: String,
+    },
+    /// Two phrases that exclude each other.
+    #[error("{one:?} and {other:?} contradict each other: leave one out, or put it in quotes")]
+    Contradiction {
+        /// The one.
+        one: String,
+        /// The other.
+        other: String,
+    },
+}
+
+/// What would be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// A window.
+    Window,
+    /// A point in time.
+    Moment,
+    /// A length.
+    Length,
+}
+
+/// What it is called, and examples.
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Expected::Window => {
+                "window of time: write today, next friday, this week, 2026-03, 2026-W12, 5 march, +2w or \
+                 today..+7d"
+            }
+            Expected::Moment => {
+                "date or time: write today, next friday, 2026-03-05, 5 march 14:00, 12:30 or +2w"
+            }
+            Expected::Length => "length: write 1h30, 90min or 2 days",
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! Times of day: `12:30`, `3pm`, `15h30`, `15 Uhr`, `noon`, and two of them in one word, `12:30-13:30`.
+
+use super::PhraseError;
+use super::reading::{Context, Read, Word, after, first, number, typed};
+use super::words::Term;
+use crate::civil::DAY;
+
+/// A time of day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Clock {
+    /// Seconds since midnight; all of a day for 24:00.
+    pub(crate) second: i64,
+    /// Said to the second.
+    pub(crate) exact: bool,
+}
+
+/// Half of a day, as people say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Morning,
+    Afternoon,
+}
+
+/// A time of day, with "at" before it or without.
+///
+/// # Errors
+/// When it could be before or after noon: "at 3".
+pub(crate) fn clock(words: &[Word], context: &Context) -> Read<Clock> {
+    if let Some(found) = plain(words, context) {
+        return Ok(Some(found));
+    }
+    let Some(at) = context.term(words, Term::At) else { return Ok(None) };
+    let rest = after(words, at);
+    if let Some((used, clock)) = plain(rest, context) {
+        return Ok(Some((at + used, clock)));
+    }
+    let Some(text) = first(rest) else { return Ok(None) };
+    if let Some(clock) = dotted(text) {
+        return Ok(Some((at + 1, clock)));
+    }
+    let Some(hour) = number(text, 2).filter(|hour| *hour <= 24) else { return Ok(None) };
+    // A number alone is a time only where no name of a street can follow.
+    if !ends(after(rest, 1), context) {
+        return Ok(None);
+    }
+    if context.own_term(words, Term::At).is_some() && context.language.own().code == "en" {
+        return match hour {
+            1..=12 => Err(PhraseError::HalfOfDay { text: typed(words, at + 1), hour: hour as u8 }),
+            _ => Ok(Some((at + 1, whole(hour)))),
+        };
+    }
+    Ok(Some((at + 1, whole(hour))))
+}
+
+/// Does a phrase end here? What follows is nothing, a mark, or begins with a small word.
+fn ends(words: &[Word], context: &Context) -> bool {
+    const FOLLOW: &[Term] = &[
+        Term::On,
+        Term::For,
+        Term::Until,
+        Term::To,
+        Term::Every,
+        Term::Place,
+        Term::From,
+        Term::Today,
+        Term::Tomorrow,
+        Term::Daily,
+        Term::Weekly,
+        Term::Next,
+        Term::Alarm,
+    ];
+    let Some(text) = first(words) else { return words.is_empty() };
+    text.starts_with(['#', '!']) || FOLLOW.iter().any(|term| context.term(words, *term).is_some())
+}
+
+/// A time of day without anything before it.
+fn plain(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
+    let text = first(words)?;
+    for (term, second) in [(Term::Noon, DAY / 2), (Term::Midnight, 0)] {
+        if let Some(used) = context.term(words, term) {
+            return Some((used, Clock { second, exact: false }));
+        }
+    }
+    if !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let rest = after(words, 1);
+    let alone = !words.first()?.stop;
+    // "um 3 am Freitag": where "am" means "on", it does not mean the morning.
+    if alone
+        && context.own_term(rest, Term::On).is_none()
+        && let Some(half) = first(rest).and_then(half_of_day)
+    {
+        return Some((2, halved(text, half)?));
+    }
+    if alone && let Some(used) = context.term(rest, Term::Clock) {
+        let hour = number(text, 2).filter(|hour| *hour <= 24).map(whole);
+        let clock = hour.or_else(|| colons(text)).or_else(|| dotted(text))?;
+        return Some((1 + used, clock));
+    }
+    Some((1, marked(text)?))
+}
+
+/// Two times of day in one word, `12:30-13:30`, `9-17h`, `3-4pm`, of which the second may take what follows: `9-17 Uhr`.
+pub(crate) fn two_clocks(words: &[Word], context: &Context) -> Option<(usize, Clock, Clock)> {
+    let text = first(words)?;
+    let (from, to) = text.split_once(['-', '–', '—'])?;
+    let mut rest = vec![Word::new(to)];
+    rest.extend(after(words, 1).iter().take(2).cloned());
+    rest.first_mut()?.stop = words.first()?.stop;
+    let (used, to) = plain(&rest, context)?;
+    let from = match (marked(from), number(from, 2)) {
+        (Some(from), _) => from,
+        (None, Some(hour)) => before(hour, to, &typed(&rest, used))?,
+        (None, None) => return None,
+    };
+    Some((used, from, to))
+}
+
+/// The hour before a time, `9` of `9-17h`, `11` of `11-1pm`: in the same half of the day if that is before it.
+fn before(hour: i64, to: Clock, written: &str) -> Option<Clock> {
+    let halves = written.to_ascii_lowercase().replace('.', "");
+    if !halves.ends_with("pm") && !halves.ends_with("am") {
+        return (hour <= 24).then(|| whole(hour));
+    }
+    let base = (1..=12).contains(&hour).then_some(hour % 12 * 3600)?;
+    let later = base + DAY / 2;
+    Some(Clock { second: if later < to.second { later } else { base }, exact: false })
+}
+
+/// A time that says of itself that it is one: `12:30`, `12:30:15`, `3pm`, `15h30`.
+pub(crate) fn marked(text: &str) -> Option<Clock> {
+    if let Some(clock) = colons(text) {
+        return Some(clock);
+    }
+    let text = text.strip_suffix('.').unwrap_or(text);
+    for (ending, half) in ENDINGS {
+        if let Some(bare) = text.strip_suffix(ending) {
+            return halved(bare, *half);
+        }
+    }
+    let (hour, minute) = text.split_once('h')?;
+    let minute = if minute.is_empty() { 0 } else { two_digits(minute)? };
+    valid(number(hour, 2)?, minute, 0, false)
+}
+
+const ENDINGS: &[(&str, Half)] = &[
+    ("am", Half::Morning),
+    ("pm", Half::Afternoon),
+    ("a.m", Half::Morning),
+    ("p.m", Half::Afternoon),
+];
+
+fn half_of_day(text: &str) -> Option<Half> {
+    let text = text.strip_suffix('.').unwrap_or(text);
+    ENDINGS.iter().find(|(ending, _)| *ending == text).map(|(_, half)| *half)
+}
+
+/// `3` or `3:30`, and the half of the day.
+fn halved(text: &str, half: Half) -> Option<Clock> {
+    let (hour, rest) = text.split_once(':').unwrap_or((text, ""));
+    let minute = if rest.is_empty() { 0 } else { two_digits(rest)? };
+    let hour = number(hour, 2).filter(|hour| (1..=12).contains(hour))? % 12;
+    valid(if half == Half::Afternoon { hour + 12 } else { hour }, minute, 0, false)
+}
+
+/// `12:30`, `12:30:15`
+pub(crate) fn colons(text: &str) -> Option<Clock> {
+    let text = text.strip_suffix('.').unwrap_or(text);
+    let mut parts = text.split(':');
+    let hour = number(parts.next()?, 2)?;
+    let minute = two_digits(parts.next()?)?;
+    let second = parts.next().map(two_digits);
+    if parts.next().is_some() || second == Some(None) {
+        return None;
+    }
+    valid(hour, minute, second.flatten().unwrap_or(0), second.is_some())
+}
+
+/// `12.30`, where it is known to be a time.
+fn dotted(text: &str) -> Option<Clock> {
+    let (hour, minute) = text.split_once('.')?;
+    valid(number(hour, 2)?, two_digits(minute)?, 0, false)
+}
+
+/// `1230`, `123015`, behind the T of a date.
+pub(crate) fn compact(text: &str) -> Option<Clock> {
+    let pair = |at: usize| text.get(at..at + 2).and_then(two_digits);
+    match text.len() {
+        4 => valid(pair(0)?, pair(2)?, 0, false),
+        6 => valid(pair(0)?, pair(2)?, pair(4)?, true),
+        _ => None,
+    }
+}
+
+fn two_digits(text: &str) -> Option<i64> {
+    number(text, 2).filter(|_| text.len() == 2)
+}
+
+fn whole(hour: i64) -> Clock {
+    Clock { second: hour * 3600, exact: false }
+}
+
+/// A time that a clock shows, or 24:00.
+fn valid(hour: i64, minute: i64, second: i64, exact: bool) -> Option<Clock> {
+    let sum = hour * 3600 + minute * 60 + second;
+    (minute < 60 && second < 60 && sum <= DAY).then_some(Clock { second: sum, exact })
+}

@@ -1,0 +1,463 @@
+//! Dates and stretches of the calendar, from words: named, weekdays, months, distances from now. What is written in
+//! digits alone is in [`digits`](super::digits).
+
+use super::PhraseError;
+use super::clock::{Clock, clock};
+use super::digits::{self, year};
+use super::length::{M, amount, packed, unit};
+use super::reading::{Context, Read, Word, after, first, number, typed};
+use super::words::{Term, Words, is_form};
+use crate::civil::{Civil, DAY, Date, LAST_DAY, Weekday, month_length, month_start, week_start};
+
+/// How much of the calendar a phrase names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Moment,
+    Day,
+    /// A week, a month, a year, some days.
+    Longer,
+}
+
+/// What a phrase names: from its beginning to its end, which is exclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) from: Civil,
+    pub(crate) to: Civil,
+    pub(crate) unit: Unit,
+    /// It is another one on another day.
+    pub(crate) relative: bool,
+    /// A weekday, of which there is another one a week later.
+    pub(crate) weekly: bool,
+    /// A word or number that means something else as often, as "sun" and `3/5`: among other words it needs a
+    /// neighbour that makes it a date.
+    pub(crate) weak: bool,
+}
+
+impl Span {
+    /// From a day to another, which is exclusive.
+    pub(crate) fn days(first: i64, end: i64, unit: Unit) -> Span {
+        let to = if end > LAST_DAY { Civil::MAX } else { Civil::midnight(end) };
+        let from = Civil::midnight(first);
+        Span { from, to: to.max(from), unit, relative: false, weekly: false, weak: false }
+    }
+
+    pub(crate) fn day(day: i64) -> Span {
+        Span::days(day, day + 1, Unit::Day)
+    }
+
+    pub(crate) fn moment(from: Civil, exact: bool) -> Span {
+        let to = from.plus(if exact { 1 } else { 60 });
+        Span { from, to, unit: Unit::Moment, relative: false, weekly: false, weak: false }
+    }
+
+    /// A month, of any number: 12 is December of the year, 13 is January of the next.
+    pub(crate) fn months(year: i64, month: i64, count: i64) -> Span {
+        let start = |number: i64| {
+            let year = number.div_euclid(12);
+            match i32::try_from(year) {
+                Ok(year @ 1..=9999) => month_start(year, (number.rem_euclid(12) + 1) as u8),
+                _ if year < 1 => crate::civil::FIRST_DAY,
+                _ => LAST_DAY + 1,
+            }
+        };
+        let number = year * 12 + month - 1;
+        Span::days(start(number), start(number + count), Unit::Longer)
+    }
+
+    pub(crate) fn relative(self) -> Span {
+        Span { relative: true, ..self }
+    }
+
+    /// Counted from the base of a context.
+    pub(crate) fn counted(self, context: &Context) -> Span {
+        Span { relative: !context.fixed, ..self }
+    }
+
+    pub(crate) fn weak(self) -> Span {
+        Span { weak: true, ..self }
+    }
+
+    /// The moment of its first day that a clock says.
+    pub(crate) fn at(self, clock: Clock) -> Span {
+        let from = Civil::midnight(self.from.day()).plus(clock.second);
+        Span { weekly: self.weekly, relative: self.relative, ..Span::moment(from, clock.exact) }
+    }
+}
+
+/// A date and a time, in either order, or one of them.
+pub(crate) fn when(words: &[Word], context: &Context) -> Read<Span> {
+    if let Some((used, date)) = date(words, context)? {
+        if date.unit != Unit::Day {
+            return Ok(Some((used, date)));
+        }
+        let moment = clock(after(words, used), context)?;
+        return Ok(Some(match moment {
+            Some((more, clock)) => (used + more, date.at(clock)),
+            None => (used, date),
+        }));
+    }
+    let Some((used, clock)) = clock(words, context)? else { return Ok(None) };
+    let (more, day) = match date(after(words, used), context)? {
+        Some((more, date)) if date.unit == Unit::Day => (more, date),
+        _ => (0, Span::day(context.base.day()).counted(context)),
+    };
+    Ok(Some((used + more, day.at(clock))))
+}
+
+/// A date or a longer stretch, without a time of day beside it, with "on" before it or without.
+pub(crate) fn date(words: &[Word], context: &Context) -> Read<Span> {
+    if let Some(found) = bare(words, context)? {
+        return Ok(Some(found));
+    }
+    let Some(on) = context.term(words, Term::On) else { return Ok(None) };
+    let found = bare(after(words, on), context)?;
+    Ok(found.map(|(used, span)| (on + used, Span { weak: false, ..span })))
+}
+
+type Reader = fn(&[Word], &Context) -> Read<Span>;
+
+fn bare(words: &[Word], context: &Context) -> Read<Span> {
+    const READERS: [Reader; 9] = [
+        digits::iso,
+        digits::numeric,
+        named,
+        distance,
+        week_number,
+        adjacent,
+        // "mar. 5 sept." is a Tuesday in French, and "mar 5" in March.
+        weekday_and_date,
+        month_day,
+        weekday_alone,
+    ];
+    for reader in READERS {
+        if let Some(found) = reader(words, context)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(month(words, context))
+}
+
+/// "today" and its neighbours, and "now".
+fn named(words: &[Word], context: &Context) -> Read<Span> {
+    if let Some(used) = context.term(words, Term::Now) {
+        return Ok(Some((used, Span::moment(context.now, true).relative())));
+    }
+    const DAYS: [(Term, i64); 4] =
+        [(Term::Overmorrow, 2), (Term::Today, 0), (Term::Tomorrow, 1), (Term::Yesterday, -1)];
+    // "morgen" is one word of "i morgen", and "manana" of "pasado manana": the longest is meant.
+    let found = DAYS.iter().filter_map(|(term, away)| Some((context.term(words, *term)?, *away)));
+    let longest = found.max_by_key(|(used, _)| *used);
+    Ok(longest.map(|(used, away)| (used, Span::day(context.now.day() + away).relative())))
+}
+
+/// `+2w`, `-3d`, `+90min`, and "in 2 weeks".
+fn distance(words: &[Word], context: &Context) -> Read<Span> {
+    let Some(text) = first(words) else { return Ok(None) };
+    let signed = text.strip_prefix('+').map(|rest| (rest, false));
+    let signed = signed.or_else(|| text.strip_prefix(['-', '−']).map(|rest| (rest, true)));
+    let found = match signed {
+        Some((rest, back)) => packed(rest, context, M::Months)
+            .map(|amount| (1, context.offset, if back { amount.back() } else { amount })),
+        None => context.term(words, Term::In).and_then(|used| {
+            let (more, amount) = amount(after(words, used), context, M::Minutes)?;
+            Some((used + more, context.now, amount))
+        }),
+    };
+    Ok(found.map(|(used, from, amount)| {
+        let there = amount.after(from);
+        let days = amount.is_days();
+        let span = if days { Span::day(there.day()) } else { Span::moment(there, false) };
+        (used, if signed.is_some() { span.counted(context) } else { span.relative() })
+    }))
+}
+
+/// `W12`, "week 12", "KW 12 2026": weeks of ISO 8601.
+fn week_number(words: &[Word], context: &Context) -> Read<Span> {
+    let Some(text) = first(words) else { return Ok(None) };
+    let packed = text.strip_prefix("kw").or_else(|| text.strip_prefix('w'));
+    let packed = packed.and_then(|rest| number(rest, 2)).map(|week| (1, week));
+    let spoken = || {
+        let used = context.term(words, Term::WeekNumber)?;
+        Some((used + 1, number(first(after(words, used))?, 2)?))
+    };
+    let Some((used, week)) = packed.or_else(spoken) else { return Ok(None) };
+    let said = first(after(words, used)).and_then(year);
+    let (used, owner) = match said {
+        Some(year) => (used + 1, year),
+        None => (used, crate::civil::week_of(context.base.day(), Weekday::Monday).0),
+    };
+    let Some(start) = digits::week(owner, week) else {
+        return Err(PhraseError::NoSuchDay { text: typed(words, used) });
+    };
+    let mut span = Span::days(start, start + 7, Unit::Longer);
+    if said.is_none() {
+        let past = span.to <= context.base;
+        let next = digits::week(owner + 1, week).filter(|_| past);
+        span =
+            next.map_or(span, |start| Span::days(start, start + 7, Unit::Longer)).counted(context);
+    }
+    Ok(Some((used, span)))
+}
+
+/// Where something lies from now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Last,
+    This,
+    Next,
+}
+
+/// "next friday", "last month", "this week", "next 3 days"; in some languages with the word behind it.
+fn adjacent(words: &[Word], context: &Context) -> Read<Span> {
+    const SIDES: [(Term, Side); 3] =
+        [(Term::This, Side::This), (Term::Next, Side::Next), (Term::Last, Side::Last)];
+    for (term, side) in SIDES {
+        let Some(used) = context.term(words, term) else { continue };
+        let found = beside(after(words, used), side, context);
+        if let Some((more, span)) = found {
+            return Ok(Some((used + more, span.relative())));
+        }
+    }
+    if !context.language.own().trailing || words.first().is_none_or(|word| word.stop) {
+        return Ok(None);
+    }
+    let article = words.len() - context.skip(words, Term::On).len();
+    for start in [0, article.max(usize::from(first(words) == Some("la")))] {
+        for (term, side) in SIDES {
+            let rest = after(words, start);
+            let Some(used) = context.own_term(after(rest, 1), term) else { continue };
+            if let Some((1, span)) = beside(rest, side, context) {
+                return Ok(Some((start + 1 + used, span.relative())));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The weekday, month or unit beside now.
+fn beside(words: &[Word], side: Side, context: &Context) -> Option<(usize, Span)> {
+    let today = context.now.day();
+    if let Some((used, name)) = weekday(words, context) {
+        let ahead = (i64::from(name.day.number()) - (today + 3)).rem_euclid(7);
+        let day = today
+            + match side {
+                Side::This => ahead,
+                Side::Next if ahead == 0 => 7,
+                Side::Next => ahead,
+                Side::Last => ahead - 7,
+            };
+        return Some((used, Span::day(day)));
+    }
+    if let Some((used, month)) = month_name(words, context) {
+        let Date { year, month: current, .. } = context.now.date();
+        let month = i64::from(month);
+        let away = match side {
+            Side::This => 0,
+            Side::Next => i64::from(month <= i64::from(current)),
+            Side::Last => -i64::from(month >= i64::from(current)),
+        };
+        return Some((used, Span::months(i64::from(year) + away, month, 1)));
+    }
+    if let Some(count) = first(words).and_then(|text| number(text, 3)).filter(|count| *count > 0) {
+        let (used, unit) = unit(after(words, 1), context, M::Months)?;
+        return Some((1 + used, several(unit, count, side, context)?));
+    }
+    let (used, unit) = unit(words, context, M::Months)?;
+    // "this d" is not said.
+    first(words).filter(|text| text.len() > 1)?;
+    Some((used, one(unit, side, context)?))
+}
+
+/// This, the next or the last week, month or year.
+fn one(unit: Term, side: Side, context: &Context) -> Option<Span> {
+    let away = match side {
+        Side::Last => -1,
+        Side::This => 0,
+        Side::Next => 1,
+    };
+    let Date { year, month, .. } = context.now.date();
+    let (year, month) = (i64::from(year), i64::from(month));
+    Some(match unit {
+        Term::Week => {
+            let first = week_start(context.now.day(), context.language.first_weekday()) + 7 * away;
+            Span::days(first, first + 7, Unit::Longer)
+        }
+        Term::Month => Span::months(year, month + away, 1),
+        Term::Year => Span::months(year + away, 1, 12),
+        _ => return None,
+    })
+}
+
+/// The next so many days and the like, which begin or end with today.
+fn several(unit: Term, count: i64, side: Side, context: &Context) -> Option<Span> {
+    let today = context.now.day();
+    let midnight = Civil::midnight(today);
+    let months = match unit {
+        Term::Month => count,
+        Term::Year => count * 12,
+        _ => 0,
+    };
+    let days = match unit {
+        Term::Day => count,
+        Term::Week => count * 7,
+        Term::Month | Term::Year => 0,
+        _ => return None,
+    };
+    let amount = super::length::Amount { months, days, seconds: 0 };
+    match side {
+        Side::Next => Some(Span::days(today, amount.after(midnight).day(), Unit::Longer)),
+        Side::Last => {
+            let first = amount.back().after(midnight).day() + 1;
+            Some(Span::days(first, today + 1, Unit::Longer))
+        }
+        Side::This => None,
+    }
+}
+
+/// The name of a weekday.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DayName {
+    pub(crate) day: Weekday,
+    /// Not its long name.
+    pub(crate) short: bool,
+    /// As "mondays".
+    pub(crate) repeated: bool,
+}
+
+pub(crate) fn weekday(words: &[Word], context: &Context) -> Option<(usize, DayName)> {
+    let text = first(words)?;
+    for table in context.language.tables() {
+        for (day, forms) in Weekday::ALL.into_iter().zip(table.weekdays) {
+            let long = super::words::form(forms, false);
+            let alone = table.repeated.and_then(|ending| text.strip_suffix(ending));
+            if alone.is_some_and(|alone| is_form(long, alone)) {
+                return Some((1, DayName { day, short: true, repeated: true }));
+            }
+            if let Some(form) = forms.split('|').find(|form| is_form(form, text)) {
+                let short = form.chars().count() < 5 && form != long;
+                return Some((1, DayName { day, short, repeated: false }));
+            }
+        }
+    }
+    None
+}
+
+/// "fri 6 march", which has to be one.
+fn weekday_and_date(words: &[Word], context: &Context) -> Read<Span> {
+    const READERS: [Reader; 3] = [digits::iso, digits::numeric, month_day];
+    let Some((used, name)) = weekday(words, context) else { return Ok(None) };
+    if name.repeated {
+        return Ok(None);
+    }
+    let rest = after(words, used);
+    let article = rest.len() - context.skip(rest, Term::On).len();
+    for reader in READERS {
+        let Some((more, span)) = reader(after(rest, article), context)? else { continue };
+        if span.unit != Unit::Day {
+            continue;
+        }
+        let used = used + article + more;
+        let is = Weekday::of_day(span.from.day());
+        if is != name.day {
+            let is = context.language.date(span.from.date());
+            return Err(PhraseError::Weekday { text: typed(words, used), is });
+        }
+        return Ok(Some((used, Span { weak: false, ..span })));
+    }
+    Ok(None)
+}
+
+/// "friday", the next, today included.
+fn weekday_alone(words: &[Word], context: &Context) -> Read<Span> {
+    let Some((used, name)) = weekday(words, context).filter(|(_, name)| !name.repeated) else {
+        return Ok(None);
+    };
+    let from = context.base.day();
+    let ahead = (i64::from(name.day.number()) - (from + 3)).rem_euclid(7);
+    let span = Span { weekly: true, weak: name.short, ..Span::day(from + ahead).counted(context) };
+    Ok(Some((used, span)))
+}
+
+/// The name of a month: 1 to 12.
+pub(crate) fn month_name(words: &[Word], context: &Context) -> Option<(usize, u8)> {
+    let text = first(words)?;
+    context.language.tables().find_map(|table| Some((1, month_in(table, text)?)))
+}
+
+fn month_in(table: &Words, text: &str) -> Option<u8> {
+    let named = |forms: &&str| forms.split('|').any(|form| is_form(form, text));
+    table.months.iter().position(named).map(|place| place as u8 + 1)
+}
+
+/// The number of a day: `5`, `5.`, `5th`, `1er`.
+pub(crate) fn day_number(text: &str) -> Option<i64> {
+    const ENDINGS: [&str; 9] = ["st", "nd", "rd", "th", "er", "º", "°", "ª", "."];
+    let bare = ENDINGS.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text);
+    number(bare, 2)
+}
+
+/// "5 march", "5 march 2027", "march 5", "5th of march", "5 de marzo de 2027".
+pub(crate) fn month_day(words: &[Word], context: &Context) -> Read<Span> {
+    let Some(text) = first(words) else { return Ok(None) };
+    let found = match day_number(text) {
+        Some(day) => {
+            let rest = context.skip(after(words, 1), Term::Of);
+            month_name(rest, context)
+                .map(|(more, month)| (words.len() - rest.len() + more, day, month))
+        }
+        // Only English says the month first; elsewhere a short name is as often another word, as "pro 5" in Czech.
+        None => month_in(Words::ENGLISH, text).and_then(|month| {
+            let day = day_number(first(after(words, 1))?)?;
+            Some((2, day, month))
+        }),
+    };
+    let Some((used, day, month)) = found else { return Ok(None) };
+    let behind = context.skip(after(words, used), Term::Of);
+    if let Some(year) = first(behind).and_then(year) {
+        let used = words.len() - behind.len() + 1;
+        let date = Date::new(year, month, day as u8);
+        let date = date.ok_or_else(|| PhraseError::NoSuchDay { text: typed(words, used) })?;
+        return Ok(Some((used, Span::day(date.day_number()))));
+    }
+    let day = next_date(month, day, context.base)
+        .ok_or_else(|| PhraseError::NoSuchDay { text: typed(words, used) })?;
+    Ok(Some((used, Span::day(day).counted(context))))
+}
+
+/// The next day of this name, the day of `base` included: 29 February may be years away.
+pub(crate) fn next_date(month: u8, day: i64, base: Civil) -> Option<i64> {
+    let first = base.date().year;
+    let day = u8::try_from(day).ok()?;
+    let dates = (first..first + 9).filter_map(|year| Date::new(year, month, day));
+    let mut days = dates.map(Date::day_number);
+    let next = days.find(|day| *day >= base.day());
+    // In the last years of the calendar there may be no next one.
+    next.or_else(|| Date::new(first, month, day).map(Date::day_number))
+}
+
+/// "march", the next, the present one included; "march 2027".
+fn month(words: &[Word], context: &Context) -> Option<(usize, Span)> {
+    let (used, month) = month_name(words, context)?;
+    let behind = context.skip(after(words, used), Term::Of);
+    if let Some(year) = first(behind).and_then(year) {
+        let used = words.len() - behind.len() + 1;
+        return Some((used, Span::months(i64::from(year), i64::from(month), 1)));
+    }
+    let Date { year, month: current, .. } = context.base.date();
+    let year = i64::from(year) + i64::from(month < current);
+    Some((used, Span::months(year, i64::from(month), 1).counted(context)))
+}
+
+/// The day of a month's number in the month of a day or the next that has one: "the 15th".
+pub(crate) fn next_of_month(day: i64, base: Civil) -> Option<i64> {
+    let Date { year, month, .. } = base.date();
+    let start = i64::from(year) * 12 + i64::from(month) - 1;
+    let months = (start..start + 3).map(|number| {
+        let year = (number.div_euclid(12) as i32).min(9999);
+        (year, (number.rem_euclid(12) + 1) as u8)
+    });
+    let fits =
+        months.filter(|(year, month)| (1..=i64::from(month_length(*year, *month))).contains(&day));
+    let mut days = fits.map(|(year, month)| month_start(year, month) + day - 1);
+    days.find(|day| *day * DAY >= Civil::midnight(base.day()).seconds())
+}

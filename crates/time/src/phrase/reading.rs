@@ -1,0 +1,124 @@
+//! What the grammar works on: words, the moment they are said at, and how a word is known.
+//!
+//! A reader is a function that looks at the beginning of a list of words and says how many of them it understands,
+//! and as what; it changes nothing. [`date`](super::date), [`clock`](super::clock), [`length`](super::length) and
+//! [`repeat`](super::repeat) are made of readers.
+
+use super::language::Language;
+use super::words::{Term, folded, is_form};
+use super::{Expected, PhraseError};
+use crate::civil::Civil;
+
+/// What a reader says: nothing, so many words and what they mean, or that they mean what cannot be.
+pub(crate) type Read<T> = Result<Option<(usize, T)>, PhraseError>;
+
+/// A word.
+#[derive(Debug, Clone)]
+pub(crate) struct Word<'a> {
+    /// As it was typed, without quotes.
+    pub(crate) text: &'a str,
+    /// As it is compared: folded, and without the punctuation behind it (but with a dot).
+    pub(crate) folded: String,
+    /// In quotes: it is never understood.
+    pub(crate) quoted: bool,
+    /// Punctuation follows that divides a sentence.
+    pub(crate) stop: bool,
+}
+
+impl<'a> Word<'a> {
+    pub(crate) fn new(text: &'a str) -> Word<'a> {
+        let bare = text.trim_end_matches([',', ';', ':', '!', '?']);
+        let bare = if bare.is_empty() { text } else { bare };
+        let stop = bare.len() < text.len();
+        Word { text, folded: folded(bare), quoted: false, stop }
+    }
+
+    pub(crate) fn quoted(text: &'a str) -> Word<'a> {
+        Word { text, folded: String::new(), quoted: true, stop: true }
+    }
+
+    /// The words of a text in which nothing is quoted.
+    pub(crate) fn all(text: &'a str) -> Vec<Word<'a>> {
+        text.split_whitespace().map(Word::new).collect()
+    }
+}
+
+/// When and by whom something is said.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context {
+    /// The moment it is said at.
+    pub(crate) now: Civil,
+    /// From when on "the next such date" is looked for: now, or the beginning of a range for its end.
+    pub(crate) base: Civil,
+    /// What `+2w` counts from.
+    pub(crate) offset: Civil,
+    /// Base and offset do not depend on now.
+    pub(crate) fixed: bool,
+    pub(crate) language: Language,
+}
+
+impl Context {
+    pub(crate) fn new(now: Civil, language: Language) -> Context {
+        Context { now, base: now, offset: now, fixed: false, language }
+    }
+
+    /// How many words at the beginning have this meaning, in the language or in English.
+    pub(crate) fn term(&self, words: &[Word], term: Term) -> Option<usize> {
+        let forms = self.language.tables().flat_map(|table| table.forms(term));
+        forms.filter_map(|form| phrase(words, form)).max()
+    }
+
+    /// As [`Context::term`], in the language alone.
+    pub(crate) fn own_term(&self, words: &[Word], term: Term) -> Option<usize> {
+        self.language.own().forms(term).filter_map(|form| phrase(words, form)).max()
+    }
+
+    /// As many words as have this meaning, which may be none.
+    pub(crate) fn skip<'w, 'a>(&self, words: &'w [Word<'a>], term: Term) -> &'w [Word<'a>] {
+        after(words, self.term(words, term).unwrap_or(0))
+    }
+}
+
+/// The words behind the first so many.
+pub(crate) fn after<'w, 'a>(words: &'w [Word<'a>], used: usize) -> &'w [Word<'a>] {
+    words.get(used..).unwrap_or_default()
+}
+
+/// How many words a form takes, if they begin with it. No stop is inside of a phrase.
+fn phrase(words: &[Word], form: &str) -> Option<usize> {
+    let mut used = 0;
+    for part in form.split(' ') {
+        let word = words.get(used)?;
+        if word.quoted || !is_form(part, &word.folded) {
+            return None;
+        }
+        used += 1;
+        if word.stop && used < form.split(' ').count() {
+            return None;
+        }
+    }
+    Some(used)
+}
+
+/// The first word, unless it is quoted.
+pub(crate) fn first<'w>(words: &'w [Word]) -> Option<&'w str> {
+    words.first().filter(|word| !word.quoted).map(|word| word.folded.as_str())
+}
+
+/// So many digits at most, and nothing else.
+pub(crate) fn number(text: &str, digits: usize) -> Option<i64> {
+    let plain =
+        !text.is_empty() && text.len() <= digits && text.bytes().all(|b| b.is_ascii_digit());
+    if plain { text.parse().ok() } else { None }
+}
+
+/// The words as they were typed, for messages.
+pub(crate) fn typed(words: &[Word], used: usize) -> String {
+    let texts: Vec<&str> = words.iter().take(used).map(|word| word.text).collect();
+    crate::value::shown(&texts.join(" "))
+}
+
+/// A text that is not understood.
+pub(crate) fn unknown(text: &str, expected: Expected) -> PhraseError {
+    PhraseError::NotUnderstood { text: crate::value::shown(text), expected }
+}

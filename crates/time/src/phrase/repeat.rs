@@ -1,0 +1,193 @@
+//! How often something happens: "every monday", "every 2 weeks", "daily", as the text of a rule of RFC 5545.
+
+use super::date::{Span, Unit, day_number, month_day, next_of_month, weekday};
+use super::length::{M, unit};
+use super::reading::{Context, Read, Word, after, first, number};
+use super::words::Term;
+use crate::civil::Weekday;
+
+/// A repetition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Repeat {
+    frequency: Frequency,
+    interval: i64,
+    /// The weekdays of a weekly one, as bits, Monday the lowest.
+    days: u8,
+    /// The day of the month of a monthly one.
+    month_day: Option<i64>,
+    /// The date it says of itself: "every 24 december".
+    pub(crate) start: Option<Span>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frequency {
+    Daily,
+    Weekly,
+    Monthly,
+    Yearly,
+}
+
+const WORKDAYS: u8 = 0b1_1111;
+
+impl Repeat {
+    fn of(frequency: Frequency, interval: i64) -> Repeat {
+        Repeat { frequency, interval, days: 0, month_day: None, start: None }
+    }
+
+    fn weekly(interval: i64, days: u8) -> Repeat {
+        Repeat { days, ..Repeat::of(Frequency::Weekly, interval) }
+    }
+
+    /// The text of its rule.
+    pub(crate) fn rule(&self) -> String {
+        let mut text = String::from(match self.frequency {
+            Frequency::Daily => "FREQ=DAILY",
+            Frequency::Weekly => "FREQ=WEEKLY",
+            Frequency::Monthly => "FREQ=MONTHLY",
+            Frequency::Yearly => "FREQ=YEARLY",
+        });
+        if self.interval > 1 {
+            text.push_str(&format!(";INTERVAL={}", self.interval));
+        }
+        if let Some(day) = self.month_day {
+            text.push_str(&format!(";BYMONTHDAY={day}"));
+        }
+        let names = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
+        let names = names.iter().zip(Weekday::ALL).filter(|(_, day)| self.has(*day));
+        let names: Vec<&str> = names.map(|(name, _)| *name).collect();
+        if !names.is_empty() {
+            text.push_str(&format!(";BYDAY={}", names.join(",")));
+        }
+        text
+    }
+
+    /// How many days lie between two at most, roughly.
+    pub(crate) fn period(&self) -> i64 {
+        let days = match self.frequency {
+            Frequency::Daily => 1,
+            Frequency::Weekly => 7,
+            Frequency::Monthly => 31,
+            Frequency::Yearly => 366,
+        };
+        days * self.interval
+    }
+
+    /// The first day on which it happens, from a day on.
+    pub(crate) fn first_day(&self, from: i64) -> i64 {
+        if let Some(day) = self.month_day {
+            let base = crate::civil::Civil::midnight(from);
+            return next_of_month(day, base).unwrap_or(from);
+        }
+        let fits = |day: &i64| self.days == 0 || self.has(Weekday::of_day(*day));
+        (from..from + 7).find(fits).unwrap_or(from)
+    }
+
+    fn has(&self, day: Weekday) -> bool {
+        self.days & bit(day) != 0
+    }
+}
+
+fn bit(day: Weekday) -> u8 {
+    1 << day.number()
+}
+
+/// "every ...", "daily", "mondays".
+pub(crate) fn repeat(words: &[Word], context: &Context) -> Read<Repeat> {
+    const ALONE: [(Term, Frequency); 4] = [
+        (Term::Daily, Frequency::Daily),
+        (Term::Weekly, Frequency::Weekly),
+        (Term::Monthly, Frequency::Monthly),
+        (Term::Yearly, Frequency::Yearly),
+    ];
+    for (term, frequency) in ALONE {
+        if let Some(used) = context.term(words, term) {
+            return Ok(Some((used, Repeat::of(frequency, 1))));
+        }
+    }
+    let Some(every) = context.term(words, Term::Every) else { return Ok(repeated(words, context)) };
+    let rest = after(words, every);
+    if let Some((used, start)) = month_day(rest, context)?
+        && start.unit == Unit::Day
+        && start.relative
+    {
+        let repeat = Repeat { start: Some(start), ..Repeat::of(Frequency::Yearly, 1) };
+        return Ok(Some((every + used, repeat)));
+    }
+    let (skipped, interval) = interval(rest, context);
+    let found = stepped(after(rest, skipped), interval, context);
+    let found = found.map(|(used, repeat)| (skipped + used, repeat));
+    let found = found.or_else(|| day_of_month(rest));
+    Ok(found.map(|(used, repeat)| (every + used, repeat)))
+}
+
+/// "mondays", with "on" before it.
+fn repeated(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
+    let on = words.len() - context.skip(words, Term::On).len();
+    let (used, name) = weekday(after(words, on), context)?;
+    // "montags" means every Monday wherever it stands, "mondays" only as "on mondays".
+    let sure = on > 0 || context.language.own().code != "en";
+    (name.repeated && sure).then(|| (on + used, Repeat::weekly(1, bit(name.day))))
+}
+
+/// "other", "2", "2nd".
+fn interval(words: &[Word], context: &Context) -> (usize, i64) {
+    if let Some(used) = context.term(words, Term::Other) {
+        return (used, 2);
+    }
+    match first(words).and_then(|text| number(text, 3)) {
+        Some(count @ 1..) => (1, count),
+        _ => (0, 1),
+    }
+}
+
+/// What is repeated at each step: days of the week, or a unit.
+fn stepped(words: &[Word], interval: i64, context: &Context) -> Option<(usize, Repeat)> {
+    if let Some((used, days)) = weekdays(words, context) {
+        return Some((used, Repeat::weekly(interval, days)));
+    }
+    if let Some(used) = context.term(words, Term::Workday) {
+        return Some((used, Repeat::weekly(1, WORKDAYS)));
+    }
+    let (used, unit) = unit(words, context, M::Months)?;
+    let frequency = match unit {
+        Term::Day => Frequency::Daily,
+        Term::Week => Frequency::Weekly,
+        Term::Month => Frequency::Monthly,
+        Term::Year => Frequency::Yearly,
+        _ => return None,
+    };
+    let repeat = Repeat::of(frequency, interval);
+    let rest = after(words, used);
+    if frequency == Frequency::Weekly
+        && let Some(on) = context.term(rest, Term::On)
+        && let Some((more, days)) = weekdays(after(rest, on), context)
+    {
+        return Some((used + on + more, Repeat { days, ..repeat }));
+    }
+    Some((used, repeat))
+}
+
+/// "monday", "monday and thursday", "mon, wed, fri".
+fn weekdays(words: &[Word], context: &Context) -> Option<(usize, u8)> {
+    let (mut used, name) = weekday(words, context)?;
+    let mut days = bit(name.day);
+    loop {
+        let rest = after(words, used);
+        let joined = context.skip(rest, Term::And);
+        let listed = words.get(used - 1).is_some_and(|word| word.stop);
+        let Some((more, name)) = weekday(joined, context) else { break };
+        if !listed && joined.len() == rest.len() {
+            break;
+        }
+        days |= bit(name.day);
+        used += rest.len() - joined.len() + more;
+    }
+    Some((used, days))
+}
+
+/// "every 15th".
+fn day_of_month(words: &[Word]) -> Option<(usize, Repeat)> {
+    let text = first(words)?;
+    let day = day_number(text).filter(|day| number(text, 2).is_none() && (1..=31).contains(day))?;
+    Some((1, Repeat { month_day: Some(day), ..Repeat::of(Frequency::Monthly, 1) }))
+}

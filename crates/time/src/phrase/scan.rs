@@ -1,0 +1,324 @@
+//! What a sentence says, phrase by phrase: which words are taken, and for what.
+//!
+//! A walk from left to right. Each kind of phrase is taken once; what comes a second time stays a word of the
+//! summary, where it is seen. What the phrases mean together is [`sentence`](super::sentence)'s matter.
+
+use super::PhraseError;
+use super::clock::{Clock, clock, two_clocks};
+use super::date::{Span, Unit, date, day_number, month_name, when};
+use super::length::{Amount, M, amount};
+use super::reading::{Context, Word, after, first, number, typed};
+use super::repeat::{Repeat, repeat};
+use super::words::{Term, is_form};
+use crate::value::Nominal;
+
+/// Something that was said, with the words that said it.
+#[derive(Debug, Clone)]
+pub(crate) struct Said<T> {
+    pub(crate) what: T,
+    pub(crate) text: String,
+}
+
+/// The phrases of a sentence.
+#[derive(Debug, Default)]
+pub(crate) struct Found<'a> {
+    pub(crate) date: Option<Said<Span>>,
+    pub(crate) time: Option<Said<Clock>>,
+    pub(crate) all_day: Option<Said<()>>,
+    /// The end, if it is a time alone.
+    pub(crate) end_time: Option<Said<Clock>>,
+    /// The words of another end, whose meaning depends on the start.
+    pub(crate) end_date: Option<Vec<Word<'a>>>,
+    pub(crate) amounts: Vec<Said<Amount>>,
+    pub(crate) repeat: Option<Repeat>,
+    pub(crate) alarms: Vec<Nominal>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) priority: Option<u8>,
+}
+
+/// How many words are taken, if any.
+type Taken = Result<Option<usize>, PhraseError>;
+
+/// The walk.
+pub(crate) struct Scan<'w, 'a> {
+    words: &'w [Word<'a>],
+    context: Context,
+    pub(crate) taken: Vec<bool>,
+    pub(crate) found: Found<'a>,
+    /// The word behind the last date or time.
+    behind: usize,
+}
+
+impl<'w, 'a> Scan<'w, 'a> {
+    /// Walks over the words.
+    ///
+    /// # Errors
+    /// Where words say a date or time that cannot be.
+    pub(crate) fn of(words: &'w [Word<'a>], context: Context) -> Result<Scan<'w, 'a>, PhraseError> {
+        let taken = vec![false; words.len()];
+        let mut scan = Scan { words, context, taken, found: Found::default(), behind: usize::MAX };
+        let mut at = 0;
+        while at < words.len() {
+            let used = if scan.quoted(at) { None } else { scan.phrase(at)? };
+            let used = used.unwrap_or(0);
+            for taken in scan.taken.iter_mut().skip(at).take(used) {
+                *taken = true;
+            }
+            at += used.max(1);
+        }
+        Ok(scan)
+    }
+
+    fn quoted(&self, at: usize) -> bool {
+        self.words.get(at).is_some_and(|word| word.quoted)
+    }
+
+    /// How many words from here on are a phrase, which is noted.
+    fn phrase(&mut self, at: usize) -> Taken {
+        let readers: [fn(&mut Self, usize) -> Taken; 9] = [
+            Self::mark,
+            Self::repetition,
+            Self::all_day,
+            Self::alarm,
+            Self::length,
+            Self::ending,
+            Self::two_times,
+            Self::two_dates,
+            Self::start,
+        ];
+        for reader in readers {
+            if let Some(used) = reader(self, at)? {
+                return Ok(Some(used));
+            }
+        }
+        Ok(None)
+    }
+
+    fn rest(&self, at: usize) -> &'w [Word<'a>] {
+        after(self.words, at)
+    }
+
+    /// `#category`, `!high`, `!3`.
+    fn mark(&mut self, at: usize) -> Taken {
+        let Some(word) = self.words.get(at) else { return Ok(None) };
+        let bare = word.text.trim_end_matches([',', ';', ':', '!', '?', '.']);
+        if let Some(name) =
+            bare.strip_prefix('#').filter(|name| name.starts_with(char::is_alphabetic))
+        {
+            if !self.found.categories.iter().any(|known| known == name) {
+                self.found.categories.push(name.to_owned());
+            }
+            return Ok(Some(1));
+        }
+        let Some(name) = word.folded.strip_prefix('!') else { return Ok(None) };
+        const LEVELS: [(Term, u8); 3] = [(Term::High, 1), (Term::Medium, 5), (Term::Low, 9)];
+        let tables = || self.context.language.tables();
+        let named = LEVELS.iter().find(|(term, _)| {
+            tables().any(|table| table.forms(*term).any(|form| is_form(form, name)))
+        });
+        let digit = number(name, 1).filter(|level| *level > 0).map(|level| level as u8);
+        let level = named.map(|(_, level)| *level).or(digit);
+        if level.is_none() || self.found.priority.is_some() {
+            return Ok(None);
+        }
+        self.found.priority = level;
+        Ok(Some(1))
+    }
+
+    /// "every monday"
+    fn repetition(&mut self, at: usize) -> Taken {
+        if self.found.repeat.is_some() {
+            return Ok(None);
+        }
+        let Some((used, repeat)) = repeat(self.rest(at), &self.context)? else { return Ok(None) };
+        self.found.repeat = Some(repeat);
+        self.behind = at + used;
+        Ok(Some(used))
+    }
+
+    fn all_day(&mut self, at: usize) -> Taken {
+        let Some(used) = self.context.term(self.rest(at), Term::AllDay) else { return Ok(None) };
+        self.found.all_day = Some(Said { what: (), text: typed(self.rest(at), used) });
+        Ok(Some(used))
+    }
+
+    /// "alarm 15min"
+    fn alarm(&mut self, at: usize) -> Taken {
+        let rest = self.rest(at);
+        let Some(used) = self.context.term(rest, Term::Alarm) else { return Ok(None) };
+        let Some((more, amount)) = amount(after(rest, used), &self.context, M::Minutes) else {
+            return Ok(None);
+        };
+        if amount.months != 0 {
+            return Ok(None);
+        }
+        let used = used + more;
+        let before = self.context.term(after(rest, used), Term::Before).unwrap_or(0);
+        self.found.alarms.push(Nominal { days: amount.days, seconds: amount.seconds });
+        Ok(Some(used + before))
+    }
+
+    /// "for 1h": once, and a second time where one of them may be how long it is repeated.
+    fn length(&mut self, at: usize) -> Taken {
+        let rest = self.rest(at);
+        let Some(used) = self.context.term(rest, Term::For) else { return Ok(None) };
+        let clock = first(after(rest, used)).and_then(super::clock::colons);
+        let read = match clock {
+            Some(clock) => Some((1, Amount { seconds: clock.second, ..Amount::default() })),
+            None => amount(after(rest, used), &self.context, M::Minutes),
+        };
+        let Some((more, what)) = read else { return Ok(None) };
+        let most = 1 + usize::from(self.found.repeat.is_some());
+        if self.found.amounts.len() >= most {
+            return Ok(None);
+        }
+        self.found.amounts.push(Said { what, text: typed(rest, used + more) });
+        Ok(Some(used + more))
+    }
+
+    /// "until friday", and behind a date or time "to 13:30".
+    fn ending(&mut self, at: usize) -> Taken {
+        let rest = self.rest(at);
+        let until = self.context.term(rest, Term::Until);
+        let to = self.context.term(rest, Term::To).filter(|_| self.behind == at);
+        let Some(used) = until.max(to) else { return Ok(None) };
+        let sure = until.is_some() || self.found.time.is_some();
+        let Some(more) = self.end_words(after(rest, used), sure)? else { return Ok(None) };
+        let words = rest.get(used..used + more).unwrap_or_default();
+        Ok(self.ends(words)?.then_some(used + more))
+    }
+
+    /// How many words say the end. What may be the start's date or time is left to it: "until 13:30 tomorrow",
+    /// "daily from 9 march to 13 march 8:00". Where the end is not `sure`, a time is a start: "demain à 12h30".
+    fn end_words(&self, words: &[Word<'a>], sure: bool) -> Taken {
+        let found = &self.found;
+        if let Some((used, _)) = clock(words, &self.context)?
+            && (found.date.is_none() || !sure)
+        {
+            return Ok(sure.then_some(used));
+        }
+        let read = if found.repeat.is_some() && found.time.is_none() { date } else { when };
+        Ok(read(words, &self.context)?.map(|(used, _)| used))
+    }
+
+    /// Notes an end, if there is none of its kind.
+    fn ends(&mut self, words: &[Word<'a>]) -> Result<bool, PhraseError> {
+        if let Some((used, what)) = clock(words, &self.context)?
+            && used == words.len()
+        {
+            let free = self.found.end_time.is_none();
+            self.found.end_time.get_or_insert(Said { what, text: typed(words, used) });
+            return Ok(free);
+        }
+        let free = self.found.end_date.is_none();
+        self.found.end_date.get_or_insert_with(|| words.to_vec());
+        Ok(free)
+    }
+
+    /// `12:30-13:30`, "9 to 5pm", "from 9 to 5pm".
+    fn two_times(&mut self, at: usize) -> Taken {
+        if self.found.time.is_some() || self.found.end_time.is_some() {
+            return Ok(None);
+        }
+        let rest = self.rest(at);
+        let from = self.context.term(rest, Term::From);
+        let from = from.or_else(|| self.context.term(rest, Term::At)).unwrap_or(0);
+        let words = after(rest, from);
+        let found = two_clocks(words, &self.context).or_else(|| self.two_hours(words));
+        let Some((used, start, end)) = found else { return Ok(None) };
+        let text = typed(rest, from + used);
+        self.found.time = Some(Said { what: start, text: text.clone() });
+        self.found.end_time = Some(Said { what: end, text });
+        self.behind = at + from + used;
+        Ok(Some(from + used))
+    }
+
+    /// "9 to 5pm", as if it were one word.
+    fn two_hours(&self, words: &[Word<'a>]) -> Option<(usize, Clock, Clock)> {
+        let hour = first(words).filter(|text| number(text, 2).is_some())?;
+        let to = 1 + self.context.term(after(words, 1), Term::To)?;
+        let mut joined = after(words, to).to_vec();
+        let last = joined.first_mut().filter(|word| !word.quoted)?;
+        last.folded = format!("{hour}-{}", last.folded);
+        let (used, start, end) = two_clocks(&joined, &self.context)?;
+        Some((to + used, start, end))
+    }
+
+    /// `2026-03-01..2026-03-05`, "5-7 march".
+    fn two_dates(&mut self, at: usize) -> Taken {
+        let (rest, context) = (self.rest(at), &self.context);
+        let Some(word) = rest.first() else { return Ok(None) };
+        if self.found.date.is_some() || self.found.end_date.is_some() {
+            return Ok(None);
+        }
+        let (from, to, used) = if let Some((from, to)) = word.text.split_once("..") {
+            (vec![Word::new(from)], vec![Word::new(to)], 1)
+        } else if let Some((from, to)) = word.text.split_once(['-', '–'])
+            && day_number(from).is_some()
+            && day_number(to).is_some()
+            && let Some((named, _)) = month_name(after(rest, 1), context)
+        {
+            let behind = after(rest, 1 + named);
+            let named = named + usize::from(first(behind).and_then(super::digits::year).is_some());
+            let month = rest.get(1..=named).unwrap_or_default();
+            let side = |day| [&[Word::new(day)], month].concat();
+            (side(from), side(to), 1 + named)
+        } else {
+            return Ok(None);
+        };
+        let (Some((_, start)), Some(_)) = (when(&from, context)?, when(&to, context)?) else {
+            return Ok(None);
+        };
+        if start.unit == Unit::Longer {
+            return Ok(None);
+        }
+        self.found.date = Some(Said { what: start, text: typed(rest, used) });
+        self.found.end_date = Some(to);
+        self.behind = at + used;
+        Ok(Some(used))
+    }
+
+    /// A date or a time, with "from" before it or without.
+    fn start(&mut self, at: usize) -> Taken {
+        let rest = self.rest(at);
+        let from = self.context.term(rest, Term::From).unwrap_or(0);
+        let words = after(rest, from);
+        // "4pm" in "at 4pm" is found from "at" on, and a date from "on" on.
+        let used = match self.start_date(words, at)? {
+            Some(used) => Some(used),
+            None => self.start_time(words)?,
+        };
+        let Some(used) = used else { return Ok(None) };
+        self.behind = at + from + used;
+        Ok(Some(from + used))
+    }
+
+    fn start_date(&mut self, words: &[Word<'a>], at: usize) -> Taken {
+        if self.found.date.is_some() {
+            return Ok(None);
+        }
+        let Some((used, what)) = date(words, &self.context)? else { return Ok(None) };
+        let timed = what.unit == Unit::Moment;
+        if what.unit == Unit::Longer || (timed && self.found.time.is_some()) {
+            return Ok(None);
+        }
+        if what.weak && self.behind != at {
+            let next = clock(after(words, used), &self.context)?;
+            if next.is_none() && two_clocks(after(words, used), &self.context).is_none() {
+                return Ok(None);
+            }
+        }
+        self.found.date = Some(Said { what, text: typed(words, used) });
+        Ok(Some(used))
+    }
+
+    fn start_time(&mut self, words: &[Word<'a>]) -> Taken {
+        let timed = self.found.date.as_ref().is_some_and(|date| date.what.unit == Unit::Moment);
+        if timed || self.found.time.is_some() {
+            return Ok(None);
+        }
+        let Some((used, what)) = clock(words, &self.context)? else { return Ok(None) };
+        self.found.time = Some(Said { what, text: typed(words, used) });
+        Ok(Some(used))
+    }
+}

@@ -1,0 +1,320 @@
+//! An event in one sentence: "Lunch with Anna tomorrow 12:30 for 1h at Bistro".
+//!
+//! [`scan`](super::scan) finds the phrases; here is what they mean together, and what is left of the words.
+
+use super::PhraseError;
+use super::date::{Span, Unit, when};
+use super::language::Language;
+use super::length::Amount;
+use super::reading::{Context, Word, typed};
+use super::scan::{Found, Said, Scan};
+use super::words::Term;
+use crate::civil::{Civil, DAY};
+use crate::value::Nominal;
+
+/// How long something takes of which only the time is said.
+const HOUR: i64 = 3600;
+
+/// What a sentence says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sentence {
+    /// The words that are no phrase, in their order.
+    pub summary: String,
+    /// When it begins; midnight of a date.
+    pub start: Option<Civil>,
+    /// Whole days: start and end are midnights.
+    pub date: bool,
+    /// When it ends, exclusive: there when a start is, and not before it. Without a start, until when.
+    pub end: Option<Civil>,
+    /// How long it takes, if that was said ("for 1h") and not when it ends.
+    pub length: Option<Nominal>,
+    /// "at PLACE", at the end of the sentence.
+    pub location: Option<String>,
+    /// The text of its recurrence rule, without its end: `FREQ=WEEKLY;BYDAY=MO`.
+    pub rule: Option<String>,
+    /// Until when it recurs, inclusive: the last second of it, or a date's midnight. What UNTIL has to be depends
+    /// on the zone of the start, which is not known here.
+    pub until: Option<Civil>,
+    /// `#category`, without the sign.
+    pub categories: Vec<String>,
+    /// `!high` is 1, `!medium` 5, `!low` 9; `!1` to `!9`.
+    pub priority: Option<u8>,
+    /// "alarm 15min": how long before the start.
+    pub alarms: Vec<Nominal>,
+}
+
+impl Sentence {
+    /// Reads a sentence. Phrases are taken out of it wherever they stand, words in double quotes never; of each kind the
+    /// first counts. A time without a date is the next such time; a date without a time is the whole day. What is not
+    /// said to end takes an hour, or a day. A time before the start's that ends it is on the next day.
+    ///
+    /// # Errors
+    /// When a date is not in the calendar, a time can mean two things, or phrases contradict each other.
+    pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Sentence, PhraseError> {
+        let context = Context::new(now, *language);
+        let words = split(text);
+        let Scan { mut taken, found, .. } = Scan::of(&words, context)?;
+        let location = location(&words, &mut taken, &context);
+        let start = start(&found, &context)?;
+        let (end, length) = end(&found, start, &context)?;
+        let until = until(&found, start, &context)?;
+        let dated = found.end_date.is_some() && end.is_some_and(|end| end.second_of_day() == 0);
+        Ok(Sentence {
+            summary: summary(&words, &taken),
+            start: start.map(|start| start.at),
+            date: start.map_or(dated, |start| start.date),
+            end,
+            length,
+            location,
+            rule: found.repeat.as_ref().map(super::repeat::Repeat::rule),
+            until,
+            categories: found.categories,
+            priority: found.priority,
+            alarms: found.alarms,
+        })
+    }
+}
+
+/// The words of a sentence, those in quotes as one.
+fn split(text: &str) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (word, behind) = match quoted(rest) {
+            Some((inner, behind)) => (Word::quoted(inner.trim()), behind),
+            None => {
+                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                let (word, behind) = rest.split_at(end);
+                (Word::new(word), behind)
+            }
+        };
+        words.push(word);
+        rest = behind.trim_start();
+    }
+    words
+}
+
+/// What a text has in quotes at its beginning, and what follows. The quote that ends it ends a word, too; a comma behind
+/// it says nothing any more.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let inner = text.strip_prefix('"')?;
+    inner.match_indices('"').find_map(|(at, _)| {
+        let behind = inner.get(at + 1..)?.trim_start_matches([',', ';']);
+        let ends = behind.is_empty() || behind.starts_with(char::is_whitespace);
+        ends.then_some((inner.get(..at)?, behind))
+    })
+}
+
+/// What is left of the words; a comma before what was taken out goes with it.
+fn summary(words: &[Word], taken: &[bool]) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        if taken.get(at) == Some(&true) {
+            continue;
+        }
+        let alone = word.quoted || taken.get(at + 1) != Some(&true);
+        let text = if alone { word.text } else { word.text.trim_end_matches([',', ';']) };
+        if !text.is_empty() {
+            parts.push(text);
+        }
+    }
+    parts.join(" ")
+}
+
+/// "at PLACE": from the last such word to the end, if nothing but marks was taken out behind it and something is
+/// left before it.
+fn location(words: &[Word], taken: &mut [bool], context: &Context) -> Option<String> {
+    let is_mark = |word: &Word| word.text.starts_with(['#', '!']);
+    let marks = words.iter().zip(&*taken).rev();
+    let marks = marks.take_while(|(word, taken)| **taken && is_mark(word)).count();
+    let end = words.len() - marks;
+    let free = taken.iter().take(end).rev().take_while(|taken| !**taken).count();
+    let open = words.get(..end)?;
+    let (at, used) = (end - free..end).rev().find_map(|at| {
+        let used = context.term(open.get(at..)?, Term::Place)?;
+        (at > 0 && at + used < end).then_some((at, used))
+    })?;
+    // Something has to be left to call it by.
+    if !taken.iter().take(at).any(|taken| !taken) {
+        return None;
+    }
+    let place: Vec<&str> = words.iter().take(end).skip(at + used).map(|word| word.text).collect();
+    for taken in taken.iter_mut().take(end).skip(at) {
+        *taken = true;
+    }
+    Some(place.join(" "))
+}
+
+/// Where it begins.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    at: Civil,
+    date: bool,
+}
+
+fn start(found: &Found, context: &Context) -> Result<Option<Start>, PhraseError> {
+    let said = found.date.as_ref().map(|said| said.what);
+    let repeated = found.repeat.as_ref().and_then(|repeat| repeat.start);
+    let fixed = said.or(repeated);
+    if let Some(all_day) = &found.all_day {
+        let moment = found.date.as_ref().filter(|said| said.what.unit == Unit::Moment);
+        let other = found.time.as_ref().map(|said| &said.text).or(moment.map(|said| &said.text));
+        if let Some(other) = other {
+            let (one, other) = (all_day.text.clone(), other.clone());
+            return Err(PhraseError::Contradiction { one, other });
+        }
+    }
+    let today = Span::day(context.now.day());
+    let timed = found.time.as_ref().map(|said| said.what);
+    let span = match (fixed, timed) {
+        (Some(date), Some(clock)) => date.at(clock),
+        (Some(date), None) => date,
+        (None, Some(clock)) => today.at(clock),
+        (None, None) if found.repeat.is_some() || found.all_day.is_some() => today,
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(Start {
+        at: next(span, fixed.is_some(), found, context),
+        date: span.unit == Unit::Day,
+    }))
+}
+
+/// The first moment that is meant: one that is not past where only a time or a weekday is said, and one that the
+/// repetition has.
+fn next(span: Span, fixed: bool, found: &Found, context: &Context) -> Civil {
+    let past = |civil: Civil| span.unit == Unit::Moment && civil < context.now;
+    let moved = |civil: Civil, day: i64| Civil::midnight(day).plus(civil.second_of_day());
+    let Some(repeat) = &found.repeat else {
+        let step = match fixed {
+            true if span.weekly => 7,
+            true => 0,
+            false => 1,
+        };
+        return if past(span.from) { span.from.plus(step * DAY) } else { span.from };
+    };
+    let first = moved(span.from, repeat.first_day(span.from.day()));
+    if fixed || !past(first) {
+        return first;
+    }
+    moved(first, repeat.first_day(first.day() + 1))
+}
+
+/// Where it ends, and how long it takes if that was said.
+fn end(
+    found: &Found,
+    start: Option<Start>,
+    context: &Context,
+) -> Result<(Option<Civil>, Option<Nominal>), PhraseError> {
+    let amount = found.amounts.iter().find(|said| !is_repeated(said, found));
+    let ends = found.end_date.as_ref().filter(|_| found.repeat.is_none());
+    let typed_end = found.end_time.as_ref().map(|said| said.text.clone());
+    let typed_end = typed_end.or_else(|| ends.map(|words| typed(words, words.len())));
+    if let (Some(amount), Some(other)) = (amount, typed_end) {
+        return Err(PhraseError::Contradiction { one: amount.text.clone(), other });
+    }
+    let Some(start) = start else {
+        let end = match ends {
+            Some(words) => when(words, context)?.map(|(_, span)| behind(span)),
+            None => None,
+        };
+        return Ok((end, amount.map(|said| nominal(said.what, context.now))));
+    };
+    if let Some(said) = amount {
+        let (end, length) = lasting(said, start)?;
+        return Ok((Some(end), Some(length)));
+    }
+    if let Some(said) = &found.end_time {
+        if start.date {
+            return Err(PhraseError::NoStart { text: said.text.clone() });
+        }
+        let day = ended_day(ends, start, context)?.unwrap_or(start.at.day());
+        let end = Civil::midnight(day).plus(said.what.second);
+        return Ok((Some(if end <= start.at { end.plus(DAY) } else { end }), None));
+    }
+    if let Some(words) = ends {
+        return Ok((Some(behind(ended(words, start, context)?)), None));
+    }
+    Ok((Some(start.at.plus(if start.date { DAY } else { HOUR })), None))
+}
+
+/// The day of an end whose time was said apart from it.
+fn ended_day(
+    ends: Option<&Vec<Word>>,
+    start: Start,
+    context: &Context,
+) -> Result<Option<i64>, PhraseError> {
+    let Some(words) = ends else { return Ok(None) };
+    Ok(Some(behind(ended(words, start, context)?).plus(-1).day()))
+}
+
+/// The end that words say of something that begins there.
+fn ended(words: &[Word], start: Start, context: &Context) -> Result<Span, PhraseError> {
+    let later = Context { base: start.at, offset: start.at, ..*context };
+    let text = || typed(words, words.len());
+    // It was read before, from another day on.
+    let Some((_, span)) = when(words, &later)? else {
+        return Err(PhraseError::Backwards { text: text() });
+    };
+    if start.date && span.unit == Unit::Moment {
+        return Err(PhraseError::NoStart { text: text() });
+    }
+    if behind(span) <= start.at {
+        return Err(PhraseError::Backwards { text: text() });
+    }
+    Ok(span)
+}
+
+/// Behind a day, at a moment.
+fn behind(span: Span) -> Civil {
+    if span.unit == Unit::Moment { span.from } else { span.to }
+}
+
+/// The end of what takes so long.
+fn lasting(said: &Said<Amount>, start: Start) -> Result<(Civil, Nominal), PhraseError> {
+    if start.date && !said.what.is_days() {
+        return Err(PhraseError::NoStart { text: said.text.clone() });
+    }
+    let length = nominal(said.what, start.at);
+    let end = said.what.after(start.at);
+    // A day that takes no time is a day.
+    Ok(if start.date && length.days == 0 {
+        (end.plus(DAY), Nominal { days: 1, seconds: 0 })
+    } else {
+        (end, length)
+    })
+}
+
+/// As days and seconds; months have as many days as they have from there on.
+fn nominal(amount: Amount, from: Civil) -> Nominal {
+    let Amount { days, seconds, .. } = amount;
+    let months = Amount { days: 0, seconds: 0, ..amount }.after(from);
+    Nominal { days: days + months.day() - from.day(), seconds }
+}
+
+/// "every monday for 10 weeks": longer than from one time to the next, so it is how long it is repeated.
+fn is_repeated(said: &Said<Amount>, found: &Found) -> bool {
+    let days = said.what.days + said.what.months * 31;
+    said.what.is_days() && found.repeat.as_ref().is_some_and(|repeat| days > repeat.period())
+}
+
+/// Until when it is repeated.
+fn until(
+    found: &Found,
+    start: Option<Start>,
+    context: &Context,
+) -> Result<Option<Civil>, PhraseError> {
+    let (Some(_), Some(start)) = (&found.repeat, start) else { return Ok(None) };
+    let last = match (&found.end_date, found.amounts.iter().find(|said| is_repeated(said, found))) {
+        (Some(words), None) => {
+            let span = ended(words, Start { date: false, ..start }, context)?;
+            if span.unit == Unit::Moment { span.from } else { span.to.plus(-1) }
+        }
+        (None, Some(said)) => said.what.after(Civil::midnight(start.at.day())).plus(-1),
+        (Some(words), Some(said)) => {
+            let (one, other) = (said.text.clone(), typed(words, words.len()));
+            return Err(PhraseError::Contradiction { one, other });
+        }
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(if start.date { Civil::midnight(last.day()) } else { last }))
+}

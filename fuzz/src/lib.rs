@@ -11,11 +11,13 @@
 #![allow(clippy::missing_panics_doc, reason = "to panic is how a target speaks")]
 
 mod format;
+mod phrase;
 mod question;
 mod stored;
 mod time;
 
 pub use crate::format::{component, contact, decode, fold, join, lines, split};
+pub use crate::phrase::phrase;
 pub use crate::question::{address, line, sexp};
 pub use crate::stored::stored;
 pub use crate::time::{rule, series};
@@ -38,4 +40,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("stored", stored),
     ("rule", rule),
     ("series", series),
+    ("phrase", phrase),
 ];

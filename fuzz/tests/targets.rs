@@ -46,6 +46,8 @@ const NASTY: &[&[u8]] = &[
     b"ZZZZZZZZZZZZZ",
     b"data-0123456789abcdef--1-9223372036854775807",
     b"data--1-1",
+    "\0\x01lunch \"at noon\" on fri 6 mar 2026 12:30-13:30 for 999999w every 2nd mon, tue at Bistro #a !9".as_bytes(),
+    "\x02\x03tous les lundis à 12h30 jusqu'au 30 février, la semaine prochaine...5.3...".as_bytes(),
     b"data-0123456789abcdef-7-+3",
     b"\nFREQ=SECONDLY",
     b"20240229\nFREQ=YEARLY;INTERVAL=4294967295;BYMONTH=2;BYMONTHDAY=30;COUNT=18446744073709551615",

@@ -1,0 +1,47 @@
+//! Dates, windows and events as people type them.
+
+use larder_time::civil::Civil;
+use larder_time::phrase::{Language, Moment, Sentence, Window, length};
+
+/// The languages whose words are known.
+const LOCALES: [&str; 13] =
+    ["C", "de", "fr", "es", "it", "nl", "pt", "sv", "da", "nb", "fi", "pl", "cs"];
+
+/// Nobody types more, and a word is compared with hundreds.
+const MOST: usize = 500;
+
+/// The first byte chooses the language, the second the moment: what is understood ends after it begins, and is the same at
+/// any moment if it says so.
+pub fn phrase(data: &[u8]) {
+    let [locale, moment, text @ ..] = data else { return };
+    let locale = LOCALES.get(usize::from(*locale) % LOCALES.len()).copied().unwrap_or_default();
+    let language = Language::of(locale);
+    let moments = [Civil::MIN, Civil::clamped(1_772_618_400), Civil::clamped(0), Civil::MAX];
+    let now = moments.get(usize::from(*moment) % moments.len()).copied().unwrap_or(Civil::MIN);
+    let text: String = String::from_utf8_lossy(text).chars().take(MOST).collect();
+    if let Ok(window) = Window::parse(&text, now, &language) {
+        assert!(window.from <= window.to, "{window:?}");
+        if !window.relative {
+            let later = Window::parse(&text, Civil::clamped(1), &language);
+            assert_eq!(later, Ok(window), "it says that it is the same at any moment");
+        }
+    }
+    if let Ok(moment) = Moment::parse(&text, now, &language) {
+        assert!(!moment.date || moment.at.second_of_day() == 0, "{moment:?}");
+    }
+    if let Ok(length) = length(&text, &language) {
+        assert!(length.days >= 0 && length.seconds >= 0, "{length}");
+    }
+    match Sentence::parse(&text, now, &language) {
+        Ok(sentence) => is_sound(&sentence),
+        Err(error) => assert!(!error.to_string().is_empty(), "nothing is said"),
+    }
+}
+
+fn is_sound(sentence: &Sentence) {
+    assert!(sentence.until.is_none() || sentence.rule.is_some(), "{sentence:?}");
+    let Some(start) = sentence.start else { return };
+    assert!(sentence.end.is_some_and(|end| start <= end), "{sentence:?}");
+    assert!(sentence.until.is_none_or(|until| start <= until), "{sentence:?}");
+    assert!(!sentence.date || start.second_of_day() == 0, "{sentence:?}");
+}

@@ -53,7 +53,7 @@ pub(crate) fn clock(words: &[Word], context: &Context) -> Read<Clock> {
 }
 
 /// Does a phrase end here? What follows is nothing, a mark, or begins with a small word.
-fn ends(words: &[Word], context: &Context) -> bool {
+pub(crate) fn ends(words: &[Word], context: &Context) -> bool {
     const FOLLOW: &[Term] = &[
         Term::On,
         Term::For,

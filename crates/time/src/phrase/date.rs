@@ -2,7 +2,7 @@
 //! digits alone is in [`digits`](super::digits).
 
 use super::PhraseError;
-use super::clock::{Clock, clock};
+use super::clock::{Clock, clock, ends};
 use super::digits::{self, year};
 use super::length::{M, amount, packed, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
@@ -110,8 +110,19 @@ pub(crate) fn date(words: &[Word], context: &Context) -> Read<Span> {
         return Ok(Some(found));
     }
     let Some(on) = context.term(words, Term::On) else { return Ok(None) };
-    let found = bare(after(words, on), context)?;
+    let rest = after(words, on);
+    let found = bare(rest, context)?.or_else(|| day_alone(rest, context));
     Ok(found.map(|(used, span)| (on + used, Span { weak: false, ..span })))
+}
+
+/// "on the 15th", where a phrase ends: not "on the 2nd floor".
+fn day_alone(words: &[Word], context: &Context) -> Option<(usize, Span)> {
+    let text = first(words)?;
+    let day = day_number(text).filter(|_| number(text, 2).is_none())?;
+    let behind = after(words, 1);
+    let ended = ends(behind, context) || matches!(clock(behind, context), Ok(Some(_)));
+    let day = next_of_month(day, context.base).filter(|_| ended)?;
+    Some((1, Span::day(day).counted(context)))
 }
 
 type Reader = fn(&[Word], &Context) -> Read<Span>;

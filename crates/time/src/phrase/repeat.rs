@@ -1,10 +1,10 @@
 //! How often something happens: "every monday", "every 2 weeks", "daily", as the text of a rule of RFC 5545.
 
-use super::date::{Span, Unit, day_number, month_day, next_of_month, weekday};
+use super::date::{Span, Unit, day_number, month_day, weekday};
 use super::length::{M, unit};
 use super::reading::{Context, Read, Word, after, first, number};
 use super::words::Term;
-use crate::civil::Weekday;
+use crate::civil::{Date, Weekday, month_length};
 
 /// A repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(crate) struct Repeat {
     days: u8,
     /// The day of the month of a monthly one.
     month_day: Option<i64>,
+    /// Which of the weekdays of a month; -1 is the last.
+    nth: Option<i64>,
     /// The date it says of itself: "every 24 december".
     pub(crate) start: Option<Span>,
 }
@@ -31,7 +33,7 @@ const WORKDAYS: u8 = 0b1_1111;
 
 impl Repeat {
     fn of(frequency: Frequency, interval: i64) -> Repeat {
-        Repeat { frequency, interval, days: 0, month_day: None, start: None }
+        Repeat { frequency, interval, days: 0, month_day: None, nth: None, start: None }
     }
 
     fn weekly(interval: i64, days: u8) -> Repeat {
@@ -54,7 +56,8 @@ impl Repeat {
         }
         let names = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
         let names = names.iter().zip(Weekday::ALL).filter(|(_, day)| self.has(*day));
-        let names: Vec<&str> = names.map(|(name, _)| *name).collect();
+        let nth = self.nth.map_or_else(String::new, |nth| nth.to_string());
+        let names: Vec<String> = names.map(|(name, _)| format!("{nth}{name}")).collect();
         if !names.is_empty() {
             text.push_str(&format!(";BYDAY={}", names.join(",")));
         }
@@ -74,12 +77,18 @@ impl Repeat {
 
     /// The first day on which it happens, from a day on.
     pub(crate) fn first_day(&self, from: i64) -> i64 {
-        if let Some(day) = self.month_day {
-            let base = crate::civil::Civil::midnight(from);
-            return next_of_month(day, base).unwrap_or(from);
-        }
-        let fits = |day: &i64| self.days == 0 || self.has(Weekday::of_day(*day));
-        (from..from + 7).find(fits).unwrap_or(from)
+        // The 31st of a month is never more than two months away, and so is the fifth Monday's kin.
+        (from..from + 100).find(|day| self.fits(*day)).unwrap_or(from)
+    }
+
+    /// Is it a day on which it can happen?
+    fn fits(&self, day: i64) -> bool {
+        let Date { year, month, day: number } = Date::of_day(day);
+        let number = i64::from(number);
+        let last = number + 7 > i64::from(month_length(year, month));
+        self.month_day.is_none_or(|said| said == number)
+            && self.nth.is_none_or(|nth| if nth < 0 { last } else { (number + 6) / 7 == nth })
+            && (self.days == 0 || self.has(Weekday::of_day(day)))
     }
 
     fn has(&self, day: Weekday) -> bool {
@@ -104,8 +113,12 @@ pub(crate) fn repeat(words: &[Word], context: &Context) -> Read<Repeat> {
             return Ok(Some((used, Repeat::of(frequency, 1))));
         }
     }
-    let Some(every) = context.term(words, Term::Every) else { return Ok(repeated(words, context)) };
-    let rest = after(words, every);
+    let every = context.term(words, Term::Every);
+    let rest = after(words, every.unwrap_or(0));
+    if let Some((used, repeat)) = nth_weekday(rest, every.is_some(), context) {
+        return Ok(Some((every.unwrap_or(0) + used, repeat)));
+    }
+    let Some(every) = every else { return Ok(repeated(words, context)) };
     if let Some((used, start)) = month_day(rest, context)?
         && start.unit == Unit::Day
         && start.relative
@@ -118,6 +131,33 @@ pub(crate) fn repeat(words: &[Word], context: &Context) -> Read<Repeat> {
     let found = found.map(|(used, repeat)| (skipped + used, repeat));
     let found = found.or_else(|| day_of_month(rest));
     Ok(found.map(|(used, repeat)| (every + used, repeat)))
+}
+
+/// "every first monday", "second tuesday of the month". "every second tuesday" could be every other one.
+fn nth_weekday(words: &[Word], every: bool, context: &Context) -> Option<(usize, Repeat)> {
+    const PLACES: [(Term, i64); 5] = [
+        (Term::First, 1),
+        (Term::Second, 2),
+        (Term::Third, 3),
+        (Term::Fourth, 4),
+        (Term::Last, -1),
+    ];
+    let on = words.len() - context.skip(words, Term::On).len();
+    let found = [0, on].into_iter().find_map(|on| {
+        let place =
+            |(term, nth): &(Term, i64)| Some((on + context.term(after(words, on), *term)?, *nth));
+        PLACES.iter().find_map(place)
+    });
+    let (used, nth) = found?;
+    let (more, name) = weekday(after(words, used), context).filter(|(_, name)| !name.repeated)?;
+    let used = used + more;
+    let of_month = context.term(after(words, used), Term::OfMonth);
+    if of_month.is_none() && !(every && matches!(nth, 1 | -1)) {
+        return None;
+    }
+    let days = bit(name.day);
+    let repeat = Repeat { nth: Some(nth), days, ..Repeat::of(Frequency::Monthly, 1) };
+    Some((used + of_month.unwrap_or(0), repeat))
 }
 
 /// "mondays", with "on" before it.
@@ -163,6 +203,12 @@ fn stepped(words: &[Word], interval: i64, context: &Context) -> Option<(usize, R
         && let Some((more, days)) = weekdays(after(rest, on), context)
     {
         return Some((used + on + more, Repeat { days, ..repeat }));
+    }
+    if frequency == Frequency::Monthly
+        && let Some(on) = context.term(rest, Term::On)
+        && let Some((more, found)) = day_of_month(after(rest, on))
+    {
+        return Some((used + on + more, Repeat { month_day: found.month_day, ..repeat }));
     }
     Some((used, repeat))
 }

@@ -39,6 +39,9 @@ pub(crate) struct Found<'a> {
 /// How many words are taken, if any.
 type Taken = Result<Option<usize>, PhraseError>;
 
+/// Words that were one word.
+type Sides<'a> = Vec<Word<'a>>;
+
 /// The walk.
 pub(crate) struct Scan<'w, 'a> {
     words: &'w [Word<'a>],
@@ -251,31 +254,48 @@ impl<'w, 'a> Scan<'w, 'a> {
         if self.found.date.is_some() || self.found.end_date.is_some() {
             return Ok(None);
         }
-        let (from, to, used) = if let Some((from, to)) = word.text.split_once("..") {
-            (vec![Word::new(from)], vec![Word::new(to)], 1)
-        } else if let Some((from, to)) = word.text.split_once(['-', '–'])
-            && day_number(from).is_some()
-            && day_number(to).is_some()
-            && let Some((named, _)) = month_name(after(rest, 1), context)
-        {
-            let behind = after(rest, 1 + named);
-            let named = named + usize::from(first(behind).and_then(super::digits::year).is_some());
-            let month = rest.get(1..=named).unwrap_or_default();
-            let side = |day| [&[Word::new(day)], month].concat();
-            (side(from), side(to), 1 + named)
-        } else {
-            return Ok(None);
-        };
+        let Some((from, to, used)) = self.two_sides(rest, word) else { return Ok(None) };
         let (Some((_, start)), Some(_)) = (when(&from, context)?, when(&to, context)?) else {
             return Ok(None);
         };
-        if start.unit == Unit::Longer {
+        if start.unit == Unit::Longer || start.weak {
             return Ok(None);
         }
         self.found.date = Some(Said { what: start, text: typed(rest, used) });
         self.found.end_date = Some(to);
         self.behind = at + used;
         Ok(Some(used))
+    }
+
+    /// The words of both dates, and how many words they were.
+    fn two_sides(
+        &self,
+        rest: &[Word<'a>],
+        word: &Word<'a>,
+    ) -> Option<(Sides<'a>, Sides<'a>, usize)> {
+        const DASHES: [char; 2] = ['-', '–'];
+        if let Some((from, to)) = word.text.split_once("..") {
+            return Some((vec![Word::new(from)], vec![Word::new(to)], 1));
+        }
+        let is_month = |word: Option<&Word<'a>>| {
+            word.is_some_and(|word| month_name(std::slice::from_ref(word), &self.context).is_some())
+        };
+        // "aug 1-15" and "1-15 aug", of this year or another.
+        let month_first = is_month(Some(word));
+        let (days, month) = if month_first { (rest.get(1)?, 0) } else { (word, 1) };
+        let (from, to) = days.text.trim_end_matches(',').split_once(DASHES)?;
+        if day_number(from).is_some() && day_number(to).is_some() && is_month(rest.get(month)) {
+            let year = rest.get(2).filter(|word| super::digits::year(&word.folded).is_some());
+            let side = |day| {
+                let named = rest.get(month).cloned().into_iter();
+                std::iter::once(Word::new(day)).chain(named).chain(year.cloned()).collect()
+            };
+            return Some((side(from), side(to), 2 + usize::from(year.is_some())));
+        }
+        // `1.8.-15.8.`
+        let numeric = |text: &str| text.contains(['.', '/']) && !text.contains(DASHES);
+        (numeric(from) && numeric(to) && !month_first)
+            .then(|| (vec![Word::new(from)], vec![Word::new(to)], 1))
     }
 
     /// A date or a time, with "from" before it or without.

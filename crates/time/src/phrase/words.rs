@@ -40,6 +40,12 @@ pub(crate) enum Term {
     Of,
     One,
     Half,
+    First,
+    Second,
+    Third,
+    Fourth,
+    /// Behind a weekday: "the first monday OF THE MONTH".
+    OfMonth,
     Minute,
     Hour,
     Day,

@@ -10,6 +10,11 @@
 //!        | [ day ] MONTH [ year ] | MONTH day [ year ] | ( this | next | last ) ( week | month | year | MONTH )
 //!        | +2w | -3d | +1m | +1y | +90min | in 2 weeks | next 3 days | week 12
 //! time   = 12:30 | 12:30:15 | 3pm | 3:30pm | 15h | 15h30 | noon | midnight
+//!
+//! sentence = words, and among them: date, time, time "-" time, "from" moment "to" moment, "until" moment, "for" length,
+//!            "every" ( WEEKDAY ... | [ number ] unit | day MONTH | 15th | "first" WEEKDAY ), "daily", "all day",
+//!            "#category", "!high", "alarm" length; at the end "at" PLACE
+//! length   = 1h | 90min | 1h30 | 2 days | half an hour
 //! ```
 //!
 //! Everything is in clock time: the moment something is said at is passed in, and no zone is known here. Nothing is

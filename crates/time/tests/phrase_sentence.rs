@@ -2,7 +2,7 @@
 
 use crate::phrase::{civil, locales, moments_of_saying, now, pieces, shown};
 use larder_time::civil::Civil;
-use larder_time::phrase::{Language, Sentence};
+use larder_time::phrase::{Language, Sentence, Window};
 use proptest::prelude::*;
 
 /// Everything that was understood: `summary | start .. end | ...`.
@@ -484,6 +484,21 @@ fn other_languages() {
         ("cs_CZ", "Yoga každé pondělí 18:00"),
     ] {
         sentences(locale, &[(text, expect)]);
+    }
+}
+
+/// Each word is looked at a few times only, however many there are.
+#[test]
+fn long_texts_end() {
+    let (now, language) = (now(), Language::of("de"));
+    for piece in
+        ["9 to ", "in 1h ", "for 1h ", "every mon, ", "\"", "\"a ", "at ", "1h to ", "fri 6 "]
+    {
+        let text = piece.repeat(100);
+        drop(Sentence::parse(&text, now, &language));
+        drop(Sentence::parse(&format!("in 1h for {text}"), now, &language));
+        drop(Window::parse(&text, now, &language));
+        drop(Window::parse(&format!("in {}", "1h ".repeat(100)), now, &language));
     }
 }
 

@@ -240,7 +240,8 @@ impl<'w, 'a> Scan<'w, 'a> {
     fn two_hours(&self, words: &[Word<'a>]) -> Option<(usize, Clock, Clock)> {
         let hour = first(words).filter(|text| number(text, 2).is_some())?;
         let to = 1 + self.context.term(after(words, 1), Term::To)?;
-        let mut joined = after(words, to).to_vec();
+        // A time and what may belong to it.
+        let mut joined: Vec<Word> = after(words, to).iter().take(3).cloned().collect();
         let last = joined.first_mut().filter(|word| !word.quoted)?;
         last.folded = format!("{hour}-{}", last.folded);
         let (used, start, end) = two_clocks(&joined, &self.context)?;

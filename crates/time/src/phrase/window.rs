@@ -8,6 +8,9 @@ use super::{Expected, PhraseError};
 use crate::civil::Civil;
 use crate::value::shown;
 
+/// More words than this are no date, however long they are looked at.
+const WORDS: usize = 40;
+
 /// A stretch of clock time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -103,6 +106,9 @@ fn divided(text: &str) -> Option<(&str, &str)> {
 
 /// A text that is a phrase as a whole.
 fn whole(words: &[Word], context: &Context) -> Result<Option<Span>, PhraseError> {
+    if words.len() > WORDS {
+        return Ok(None);
+    }
     let found = when(words, context)?;
     Ok(found.filter(|(used, _)| *used == words.len()).map(|(_, span)| span))
 }
@@ -110,7 +116,7 @@ fn whole(words: &[Word], context: &Context) -> Result<Option<Span>, PhraseError>
 /// A range whose sides are divided by a word: "monday to friday".
 fn in_words(text: &str, words: &[Word], context: &Context) -> Option<Result<Window, PhraseError>> {
     let rest = context.skip(words, Term::From);
-    for at in 0..rest.len() {
+    for at in 0..rest.len().min(WORDS) {
         for term in [Term::To, Term::Until] {
             let Some(used) = context.term(after(rest, at), term) else { continue };
             let (before, behind) = (rest.get(..at)?, after(rest, at + used));

@@ -27,16 +27,47 @@
 //! A card is about 700 bytes long without its photo. Text is UTF-8. In 2.1 a value that is not plain
 //! ASCII, or too long for its line, is quoted-printable with soft line breaks; elsewhere lines are folded at
 //! 75 octets, never inside a character (RFC 6350 section 3.2).
+//!
+//! # The mix of [`calendar()`]
+//!
+//! | what | share |
+//! |---|---|
+//! | kinds | VEVENT 92 %, VTODO 6 %, VJOURNAL 2 %; or VEVENT alone |
+//! | recurring | 20 %: of these weekly 40 % (on two days a third), fortnightly 10 %, Monday to Friday 8 %, daily 12 %, monthly by day 10 %, by numbered weekday 12 %, yearly 8 % (birthdays) |
+//! | their end | 10 % have none, half of the yearly ones; else COUNT or UNTIL, three occurrences at least: two weeks to a year, median about ten weeks; yearly ones 4 to 12 years |
+//! | EXDATE | one to three on 15 % of the recurring |
+//! | detached occurrences | 3 %, each of a master shortly before it: most moved by hours or by days, a tenth by months |
+//! | whole days | 15 % (and most VJOURNALs) |
+//! | more than a day | 4 % of what does not recur, up to two weeks |
+//! | zones | of what has times: Europe/Berlin under two names, America/New_York, Asia/Tokyo, UTC 17 %, floating 3 %; definitions stand at the beginning, once |
+//! | dates | the first days are spread evenly over 2017 to 2026 |
+//! | alarm | 30 %: before the start, a few at the end or absolute, repeating, acknowledged |
+//! | organizer and one to three attendees | 25 % |
+//! | location, description, categories | 50 %, 40 %, 25 % |
+//! | extensions (`X-`) | three quarters |
+//! | UID, DTSTAMP, CREATED, LAST-MODIFIED, SEQUENCE, SUMMARY, CLASS | all |
+//!
+//! A component is about 600 bytes long, in the order and the folding of EDS, with CRLF. Subjects are in twenty languages.
 
+mod calendar;
 mod card;
 mod contact;
+mod dates;
+mod event;
+mod ical;
 mod names;
 mod places;
+mod queries;
 mod random;
+mod subjects;
 mod words;
 mod write;
+mod zones;
 
 use std::io;
+
+pub use self::calendar::{calendar, zones};
+pub use self::queries::queries;
 
 use self::card::Card;
 use self::contact::Contact;

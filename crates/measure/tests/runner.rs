@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "the helpers of tests are tests too")]
 
+mod generate_calendar;
 mod generate_contacts;
+mod generate_queries;
 mod run_command;
 
 /// A file that is not a module here would never be run.

@@ -3,6 +3,7 @@ use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
 use crate::output::{FAINT, size};
 use crate::table::columns;
+use larder_measure::generate;
 use larder_measure::run::{Run, run, spread};
 use serde_json::json;
 use std::ffi::OsString;
@@ -53,13 +54,76 @@ enum What {
     Contacts {
         /// How many
         number: u64,
-        /// The beginning of the pseudo-random numbers
-        #[arg(long, value_name = "S", default_value_t = 1)]
-        seed: u64,
-        /// Write to this file instead of standard output
-        #[arg(long, short, value_name = "FILE")]
-        output: Option<PathBuf>,
+        #[command(flatten)]
+        target: Target,
     },
+    /// A calendar: events, a fifth of them recurring, tasks and notes, over ten years and in several time zones
+    Calendar {
+        /// How many
+        number: u64,
+        /// Events alone
+        #[arg(long)]
+        events: bool,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// A calendar that defines the same few time zones again and again
+    Zones {
+        /// How many definitions
+        number: u64,
+        /// An event for each
+        #[arg(long)]
+        events: bool,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Questions to a generated calendar of the same seed: kind, search line and EDS expression on each line
+    Queries {
+        /// How many
+        number: u64,
+        /// Of how many components the calendar is
+        #[arg(long, value_name = "N", default_value_t = 20_000,
+              value_parser = clap::value_parser!(u64).range(1..))]
+        of: u64,
+        /// Of events alone
+        #[arg(long)]
+        events: bool,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Target {
+    /// The beginning of the pseudo-random numbers
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl What {
+    fn target(&self) -> &Target {
+        match self {
+            What::Contacts { target, .. }
+            | What::Calendar { target, .. }
+            | What::Zones { target, .. }
+            | What::Queries { target, .. } => target,
+        }
+    }
+
+    fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        let seed = self.target().seed;
+        match *self {
+            What::Contacts { number, .. } => generate::contacts(number, seed, out),
+            What::Calendar { number, events, .. } => generate::calendar(number, seed, events, out),
+            What::Zones { number, events, .. } => generate::zones(number, seed, events, out),
+            What::Queries { number, of, events, .. } => {
+                generate::queries(number, of, seed, events, out)
+            }
+        }
+    }
 }
 
 impl Measure {
@@ -69,21 +133,19 @@ impl Measure {
     }
 
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let (number, seed, output) = match self.instrument {
+        let what = match self.instrument {
             Instrument::Run(runs) => return runs.run(context),
-            Instrument::Generate { what: What::Contacts { number, seed, output } } => {
-                (number, seed, output)
-            }
+            Instrument::Generate { what } => what,
         };
-        match output {
-            None => larder_measure::generate::contacts(number, seed, &mut context.out)?,
+        match &what.target().output {
+            None => what.write(&mut context.out)?,
             Some(path) => {
                 let write = || {
-                    let mut file = std::io::BufWriter::new(std::fs::File::create(&path)?);
-                    larder_measure::generate::contacts(number, seed, &mut file)?;
+                    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+                    what.write(&mut file)?;
                     file.flush()
                 };
-                write().map_err(|error: std::io::Error| Failure::file(&path, &error))?;
+                write().map_err(|error: std::io::Error| Failure::file(path, &error))?;
             }
         }
         Ok(Code::Done)

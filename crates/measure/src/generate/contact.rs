@@ -197,7 +197,7 @@ fn phones(place: &Place, random: &mut Random) -> Vec<Phone> {
 }
 
 /// Makes a text of a pattern: `#` is a digit, `~` one from 2 to 9, `٠` an Arabic digit, `%` a house number.
-fn fill(pattern: &str, random: &mut Random) -> String {
+pub(super) fn fill(pattern: &str, random: &mut Random) -> String {
     let mut text = String::with_capacity(pattern.len() + 4);
     let digit = |first: u8, from: u64, random: &mut Random| {
         char::from(first + random.between(from, 9) as u8)
@@ -249,7 +249,12 @@ fn decimal(sign: char) -> Option<char> {
     }
 }
 
-fn emails(given: &Name, family: &Name, employed: bool, random: &mut Random) -> Vec<Email> {
+pub(super) fn emails(
+    given: &Name,
+    family: &Name,
+    employed: bool,
+    random: &mut Random,
+) -> Vec<Email> {
     let count = random.one_to_three(30, 15);
     let (given, family) = (given.ascii.as_str(), family.ascii.as_str());
     (0..count)
@@ -298,7 +303,7 @@ fn categories(random: &mut Random) -> Vec<&'static str> {
 }
 
 /// A run of the sentences, in different places of the list, and perhaps one in their own language.
-fn note(place: &Place, random: &mut Random) -> String {
+pub(super) fn note(place: &Place, random: &mut Random) -> String {
     let mut note = String::new();
     let first = random.below(words::SENTENCES.len() as u64) as usize;
     for at in 0..random.between(1, 4) as usize {

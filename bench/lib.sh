@@ -42,19 +42,23 @@ book() { # N: the path of a book with N generated contacts, seed 1
 	echo "$work/$1.vcf"
 }
 
-prepare_eds() { # PROGRAM: builds bench/eds/PROGRAM.c to $work; false, and said why, where that cannot be
-	local packages="evolution-data-server libebook1.2-dev dbus dbus-daemon gcc pkg-config"
-	if ! pkg-config --exists libebook-1.2 2>/dev/null || ! command -v dbus-run-session gcc >/dev/null; then
+prepare_eds() { # PROGRAM [LIBRARY PACKAGE]: builds bench/eds/PROGRAM.c to $work; false, and said why, where that cannot be
+	local library=${2:-libebook-1.2}
+	local packages="evolution-data-server ${3:-libebook1.2-dev} dbus dbus-daemon gcc pkg-config"
+	if ! prepare_c "bench/eds/$1.c" "$library" "$packages" dbus-run-session; then
+		echo "left out: evolution-data-server (not installed, or $1.c does not build; as root: apt-get install $packages)"
+		return 1
+	fi
+}
+
+prepare_c() { # FILE LIBRARY PACKAGES [NEEDED]: builds a program to $work; what it needs is installed where it is not and can be
+	if ! pkg-config --exists "$2" 2>/dev/null || ! command -v gcc >/dev/null || ! command -v "${4:-gcc}" >/dev/null; then
 		if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null ||
-			! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages; } >"$work/apt.txt" 2>&1; then
-			echo "left out: evolution-data-server (not installed; as root: apt-get install $packages)"
+			! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $3; } >"$work/apt.txt" 2>&1; then
 			return 1
 		fi
 	fi
-	if ! gcc -O2 -w -o "$work/$1" "bench/eds/$1.c" $(pkg-config --cflags --libs libebook-1.2); then
-		echo "left out: evolution-data-server (bench/eds/$1.c does not build)"
-		return 1
-	fi
+	gcc -O2 -w -o "$work/$(basename "$1" .c)" "$1" $(pkg-config --cflags --libs "$2")
 }
 
 without_photos() { # a book on standard input without its PHOTO properties and the folded lines behind them

@@ -10,11 +10,15 @@
 //! * `same`: what Larder says of each card, as rows of B-trees and an FTS5 table of trigrams: the usual way.
 //!   Parsing is not part of the time that is printed: what is left is SQLite.
 //!
+//! Or `larder-floor calendar FILE QUERIES DIR SECONDS BATCH`, of which the head of `calendar.rs` tells.
+//!
 //! It is no part of Larder, and the one program besides `larder-store` that names rusqlite: a floor that went
 //! through Larder's own code would be none. The settings are Larder's: WAL, `synchronous=FULL`, 8 MB of
 //! cache, a checkpoint at 4 MB, rows of a batch in key order.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
+
+mod calendar;
 
 use larder_format::contact::Contact;
 use larder_format::field::{FIELDS, Field, Kind};
@@ -33,8 +37,14 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [mode, file, queries, dir, seconds, batch] = &arguments[..]
+        && mode == "calendar"
+    {
+        fs::create_dir_all(dir)?;
+        return calendar::run(file, queries, Path::new(dir), seconds, batch);
+    }
     let [mode, book, dir, batch] = &arguments[..] else {
-        return Err("larder-floor copy|plain|same BOOK DIR BATCH".into());
+        return Err("larder-floor copy|plain|same BOOK DIR BATCH, or calendar FILE QUERIES DIR SECONDS BATCH".into());
     };
     fs::create_dir_all(dir)?;
     let (book, dir, batch) = (Path::new(book), Path::new(dir), batch.parse()?);

@@ -1,0 +1,114 @@
+#!/bin/bash
+# T03: a calendar opened, asked, changed and imported, beside the predecessor, libical and the floor.
+#
+#   bench/T03-calendar.sh [--quick]
+#
+# For 1,275, 20,000 and 1,000,000 generated events: evolution-data-server (up to 20,000) imports them; what it keeps is read back, and
+# libical (up to 20,000), the floor and Larder get exactly that. Then all are asked the same 423 questions: windows of a day, a week,
+# a month and thirty days, with and without expansion, alarms, words, UIDs; and years; and change single events.
+# A table for each size: medians of wall and means of processor time (service and client together), in microseconds.
+# --quick: 1,275 events, a fifth of the time. LARDER_BENCH_FIGURES=FILE gets the bare figures.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+sizes="1275 20000 1000000"
+seconds=0.5
+questions=423
+if [ "${1:-}" = --quick ]; then
+	sizes=1275
+	seconds=0.1
+fi
+build
+workplace
+figures=$work/figures
+machine
+echo "# T03 $(machine)" >"$figures"
+batch=$(sed -n 's/^pub const BATCH: usize = \([0-9_]*\);/\1/p' crates/sync/src/import.rs | tr -d _)
+
+figures_of() { # WHO N: what a program prints on standard input, as figures
+	awk -F '\t' -v OFS='\t' -v who="$1" -v n="$2" 'NF >= 5 { print who, n, $1, $2, $3 + $4, $5, $6; next } { print "# " who, n, $0 }' >>"$figures"
+}
+
+ask_eds() { # N
+	bench/eds/private.sh "$work/calendar_ask" "$work/generated.ics" "$work/queries" "$work/calendar.ics" "$seconds" 500 \
+		>"$work/out" 2>"$work/eds.txt" && figures_of eds "$1" <"$work/out" && grep "^kept" "$work/out" && return
+	echo "note: evolution-data-server failed with $1 events:"
+	tail -3 "$work/eds.txt"
+	return 1
+}
+
+ask_libical() { # N
+	"$work/ical_ask" "$work/calendar.ics" "$work/queries" "$seconds" | figures_of libical "$1"
+}
+
+ask_floor() { # N
+	rm -rf "$work/floor"
+	"$floor" calendar "$work/calendar.ics" "$work/queries" "$work/floor" "$seconds" "$batch" | figures_of floor "$1"
+	echo "# floor $1 bytes $(stat -c %s "$work/floor/calendar.db") of $(stat -c %s "$work/calendar.ics")" >>"$figures"
+}
+
+ask_larder() { # N
+	: # To come with the store of calendars: the rows of bench/floor/src/calendar.rs and of calendar_ask.c, as figures of larder.
+}
+
+table() { # N
+	printf '\n%s events\n' "$1"
+	awk -F '\t' -v n="$1" '
+		BEGIN {
+			rows = split("open day-ids day-bytes day-expanded week-ids week-bytes list-ids list-bytes month-ids month-bytes month-expanded " \
+				"year-ids year-bytes alarms words uid mixed create modify remove import", row, " ")
+			whos = split("larder eds libical floor", who, " ")
+		}
+		$2 == n && !/^#/ {
+			name = $3
+			if ($1 == "eds") {
+				if (name == "open-cold") name = "open"
+				# It has no question for ids alone.
+				if (name ~ /^(day|week|list|month|year)$/) { put(name "-ids"); name = name "-bytes" }
+			}
+			# Of what is done to all, the share of one.
+			if (name ~ /^(parse|import)$/) { $4 /= $6; $5 /= $6 }
+			if (name == "parse") name = "import"
+			if (name ~ /-append$/) { put(name); next }
+			put(name)
+		}
+		function put(name) { wall[$1, name] = $4; cpu[$1, name] = $5; hits[$1, name] = $6 }
+		function shown(us) { return us == "" ? "-" : sprintf(us < 100 ? "%.1f" : "%.0f", us) }
+		END {
+			printf "%-16s", "µs, wall and CPU"
+			for (w = 1; w <= whos; w++) printf " %12s %10s %8s", who[w], "CPU", "hits"
+			print ""
+			for (r = 1; r <= rows; r++) {
+				printf "%-16s", row[r]
+				for (w = 1; w <= whos; w++)
+					printf " %12s %10s %8s", shown(wall[who[w], row[r]]), shown(cpu[who[w], row[r]]), shown(hits[who[w], row[r]])
+				print ""
+			}
+			for (r = rows - 3; r < rows; r++)
+				printf "%-16s beside an append and fdatasync of as many bytes: %s, CPU %s\n", row[r],
+					shown(wall["floor", row[r] "-append"]), shown(cpu["floor", row[r] "-append"])
+		}' "$figures"
+}
+
+eds=yes
+libical=yes
+prepare_eds calendar_ask libecal-2.0 libecal2.0-dev || eds=
+prepare_c bench/calendar/ical_ask.c libical "libical-dev gcc pkg-config" || { libical= && echo "left out: libical (as root: apt-get install libical-dev)"; }
+for n in $sizes; do
+	"$larder" measure generate calendar "$n" --events --output "$work/generated.ics"
+	"$larder" measure generate queries $questions --of "$n" --events --output "$work/queries"
+	if [ -z "$eds" ] || [ "$n" -gt 20000 ] || ! ask_eds "$n"; then
+		echo "note: $n events: without evolution-data-server, the generator's"
+		mv "$work/generated.ics" "$work/calendar.ics"
+	fi
+	[ -z "$libical" ] || [ "$n" -gt 20000 ] || ask_libical "$n"
+	ask_floor "$n"
+	ask_larder "$n"
+	table "$n"
+done
+cat <<'END'
+
+Hits are a mean. Import and parsing: for one event, without reading the file for the floor; libical parses only. Opening is with an
+answer of one day; for EDS in a service that has just started. EDS answers with bytes; it has no question for ids alone. The floor
+evaluates no rule: its hits are candidates. EDS imports in batches of 500, and detached occurrences after their masters, which
+is not part of the row.
+END
+[ -z "${LARDER_BENCH_FIGURES:-}" ] || cp "$figures" "$LARDER_BENCH_FIGURES"

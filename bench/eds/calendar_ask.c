@@ -1,0 +1,496 @@
+/* Puts questions and changes to a calendar of evolution-data-server, through libecal and D-Bus. Only the public client
+ * interface is used.
+ *
+ *   calendar_ask FILE QUERIES KEPT SECONDS BATCH
+ *
+ * Imports the VEVENTs of FILE into a new calendar, masters first, in batches (what is detached cannot be created, so it
+ * modifies its master); writes what is then kept to KEPT, behind the head of FILE with its zones; ends the service
+ * and opens the calendar again; asks each kind of the QUERIES (see `larder measure generate queries`) for so
+ * many seconds, and all of them once; changes single events. A line for each operation:
+ *
+ *   row TAB wall TAB service TAB client TAB hits TAB repetitions TAB p99
+ *
+ * where wall is the median, service and client are means of processor time, all in microseconds, hits are a mean.
+ *
+ * build: gcc -O2 -o calendar_ask calendar_ask.c $(pkg-config --cflags --libs libecal-2.0)
+ */
+#define PROGRAM "calendar_ask"
+#include <libecal/libecal.h>
+
+#define SERVICE "org.gnome.evolution.dataserver.Calendar8"
+#define EXTENSION E_SOURCE_EXTENSION_CALENDAR
+
+#include "service.h"
+#include <signal.h>
+
+#define SINGLY 30
+#define FEWEST 3
+#define MOST 20000
+
+/* ---- times and figures -------------------------------------------------- */
+
+static pid_t watched;
+static gint64 service_before, client_before;
+static gint64 times[MOST];
+
+static gint64 now (void) { return nanoseconds (CLOCK_MONOTONIC); }
+
+static void begin (void)
+{
+	watched = service_pid ();
+	service_before = processor (watched);
+	client_before = processor (getpid ());
+}
+
+static int compare (const void *a, const void *b)
+{
+	gint64 x = *(const gint64 *) a, y = *(const gint64 *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void figures (const gchar *row, gint n, gdouble hits)
+{
+	gdouble service = processor (watched) - service_before, client = processor (getpid ()) - client_before;
+
+	if (n == 0)
+		return;
+	qsort (times, n, sizeof *times, compare);
+	printf ("%s\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%.1f\n", row, times[n / 2] / 1e3, service / n / 1e3, client / n / 1e3,
+		hits / n, n, times[MIN (n - 1, n * 99 / 100)] / 1e3);
+	fflush (stdout);
+}
+
+static void memory (const gchar *when)
+{
+	pid_t pid = service_pid ();
+
+	printf ("memory-%s\t%" G_GINT64_FORMAT " kB anonymous, service\t%" G_GINT64_FORMAT " kB, client\n", when,
+		number (pid, "status", "RssAnon:"), number (getpid (), "status", "RssAnon:"));
+	fflush (stdout);
+}
+
+/* ---- the calendar -------------------------------------------------------- */
+
+static ECalClient *connect_to (ESource *source)
+{
+	GError *error = NULL;
+	EClient *client = NULL;
+	gint i;
+
+	for (i = 0; i < 500 && !client; i++) {
+		if (i)
+			g_usleep (20000);
+		g_clear_error (&error);
+		client = e_cal_client_connect_sync (source, E_CAL_CLIENT_SOURCE_TYPE_EVENTS, (guint32) -1, NULL, &error);
+	}
+	if (!client)
+		die ("connect", error);
+	return (ECalClient *) client;
+}
+
+/* A file in its parts: what stands before the events, and their texts. */
+static GString *head;
+static GPtrArray *zones, *masters, *detached;
+static gint others;
+
+static void read_file (const gchar *path)
+{
+	FILE *file = fopen (path, "rb");
+	GString *text = g_string_new (NULL);
+	gchar *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+	gboolean in_head = TRUE;
+
+	if (!file)
+		die (path, NULL);
+	head = g_string_new (NULL);
+	zones = g_ptr_array_new ();
+	masters = g_ptr_array_new ();
+	detached = g_ptr_array_new ();
+	while ((length = getline (&line, &room, file)) >= 0) {
+		if (!strncmp (line, "BEGIN:VEVENT", 12) || !strncmp (line, "BEGIN:VTIMEZONE", 15))
+			g_string_truncate (text, 0);
+		if (!strncmp (line, "BEGIN:VEVENT", 12) || !strncmp (line, "BEGIN:VTODO", 11) || !strncmp (line, "BEGIN:VJOURNAL", 14))
+			in_head = FALSE;
+		if (in_head)
+			g_string_append_len (head, line, length);
+		g_string_append_len (text, line, length);
+		if (!strncmp (line, "END:VEVENT", 10))
+			g_ptr_array_add (strstr (text->str, "\nRECURRENCE-ID") ? detached : masters, g_strdup (text->str));
+		else if (!strncmp (line, "END:VTIMEZONE", 13))
+			g_ptr_array_add (zones, g_strdup (text->str));
+		else if (!strncmp (line, "END:VTODO", 9) || !strncmp (line, "END:VJOURNAL", 12))
+			others++;
+	}
+	free (line);
+	fclose (file);
+	g_string_free (text, TRUE);
+}
+
+static ICalComponent *parse (const gchar *text)
+{
+	ICalComponent *component = i_cal_component_new_from_string (text);
+
+	if (!component)
+		die (text, NULL);
+	return component;
+}
+
+static void add_zones (ECalClient *client)
+{
+	guint i;
+
+	for (i = 0; i < zones->len; i++) {
+		ICalTimezone *zone = i_cal_timezone_new ();
+		ICalComponent *component = parse (zones->pdata[i]);
+		GError *error = NULL;
+
+		if (!i_cal_timezone_set_component (zone, component) || !e_cal_client_add_timezone_sync (client, zone, NULL, &error))
+			die ("add a zone", error);
+		g_object_unref (component);
+		g_object_unref (zone);
+	}
+}
+
+static void add_all (ECalClient *client, GPtrArray *texts, guint batch, gboolean create)
+{
+	guint i = 0, j;
+
+	while (i < texts->len) {
+		GSList *list = NULL, *uids = NULL;
+		GError *error = NULL;
+
+		for (j = 0; j < batch && i < texts->len; j++)
+			list = g_slist_prepend (list, parse (texts->pdata[i++]));
+		list = g_slist_reverse (list);
+		if (create ? !e_cal_client_create_objects_sync (client, list, E_CAL_OPERATION_FLAG_NONE, &uids, NULL, &error)
+		           : !e_cal_client_modify_objects_sync (client, list, E_CAL_OBJ_MOD_THIS, E_CAL_OPERATION_FLAG_NONE, NULL, &error))
+			die (create ? "create" : "detach", error);
+		g_slist_free_full (uids, g_free);
+		g_slist_free_full (list, g_object_unref);
+	}
+}
+
+static void import (ECalClient *client, guint batch)
+{
+	gint64 written;
+
+	memory ("empty");
+	add_zones (client);
+	begin ();
+	written = number (watched, "io", "\nwrite_bytes:");
+	times[0] = now ();
+	add_all (client, masters, batch, TRUE);
+	times[0] = now () - times[0];
+	figures ("import", 1, masters->len);
+	begin ();
+	times[0] = now ();
+	add_all (client, detached, batch, FALSE);
+	times[0] = now () - times[0];
+	figures ("import-detached", 1, detached->len);
+	printf ("import-written\t%" G_GINT64_FORMAT " bytes\n", number (watched, "io", "\nwrite_bytes:") - written);
+}
+
+static GSList *listed (ECalClient *client, const gchar *sexp)
+{
+	GSList *list = NULL;
+	GError *error = NULL;
+
+	if (!e_cal_client_get_object_list_sync (client, sexp, &list, NULL, &error))
+		die (sexp, error);
+	return list;
+}
+
+static void export (ECalClient *client, const gchar *path)
+{
+	GSList *list = listed (client, "#t"), *one;
+	FILE *file = fopen (path, "wb");
+
+	if (!file)
+		die (path, NULL);
+	fputs (head->str, file);
+	for (one = list; one; one = one->next) {
+		gchar *text = i_cal_component_as_ical_string (one->data);
+
+		fputs (text, file);
+		g_free (text);
+	}
+	fputs ("END:VCALENDAR\r\n", file);
+	if (fclose (file))
+		die (path, NULL);
+	printf ("kept\t%u of %u events; %d tasks and notes left out\n", g_slist_length (list), masters->len + detached->len, others);
+	g_slist_free_full (list, g_object_unref);
+}
+
+/* It saves some time after the last change, and is started again by the next call. */
+static void end_service (void)
+{
+	pid_t pid = service_pid ();
+	gchar *path = g_strdup_printf ("/proc/%d", (int) pid);
+	gint i;
+
+	g_usleep (3000000);
+	if (pid > 0 && pid != getpid ())
+		kill (pid, SIGTERM);
+	for (i = 0; i < 3000 && g_file_test (path, G_FILE_TEST_EXISTS); i++)
+		g_usleep (10000);
+	g_free (path);
+}
+
+/* ---- the questions -------------------------------------------------------- */
+
+typedef struct { gchar *kind, *line, *sexp; } Query;
+
+static GPtrArray *queries;
+
+static void read_queries (const gchar *path)
+{
+	gchar *text = NULL, **lines, **line;
+	GError *error = NULL;
+
+	if (!g_file_get_contents (path, &text, NULL, &error))
+		die (path, error);
+	queries = g_ptr_array_new ();
+	lines = g_strsplit (text, "\n", -1);
+	for (line = lines; *line && **line; line++) {
+		gchar **parts = g_strsplit (*line, "\t", 3);
+		Query *query = g_new (Query, 1);
+
+		if (g_strv_length (parts) != 3)
+			die (*line, NULL);
+		*query = (Query) { parts[0], parts[1], parts[2] };
+		g_ptr_array_add (queries, query);
+	}
+	g_strfreev (lines);
+	g_free (text);
+}
+
+/* The nth time of an expression, in seconds. */
+static time_t time_of (const gchar *sexp, gint nth)
+{
+	gint year = 1970, month = 1, day = 1;
+	gchar *text;
+	GDateTime *when;
+	time_t seconds;
+
+	for (; nth >= 0 && sexp; nth--)
+		sexp = strstr (sexp + 1, "(make-time \"");
+	if (!sexp || sscanf (sexp, "(make-time \"%4d%2d%2d", &year, &month, &day) != 3)
+		die ("no time in an expression", NULL);
+	text = g_strdup_printf ("%04d-%02d-%02dT00:00:00Z", year, month, day);
+	when = g_date_time_new_from_iso8601 (text, NULL);
+	seconds = g_date_time_to_unix (when);
+	g_date_time_unref (when);
+	g_free (text);
+	return seconds;
+}
+
+static gboolean count_one (ICalComponent *component, ICalTime *start, ICalTime *end, gpointer count,
+	GCancellable *cancellable, GError **error)
+{
+	++*(glong *) count;
+	return TRUE;
+}
+
+static glong ask (ECalClient *client, const gchar *row, const Query *query)
+{
+	GSList *list;
+	glong hits = 0;
+
+	if (!strcmp (row, "uid")) {
+		const gchar *uid = strchr (query->line, ':') + 1;
+		ICalComponent *component = NULL;
+		GError *error = NULL;
+
+		if (!e_cal_client_get_object_sync (client, uid, NULL, &component, NULL, &error))
+			die (uid, error);
+		g_object_unref (component);
+		return 1;
+	}
+	if (g_str_has_suffix (row, "-expanded")) {
+		e_cal_client_generate_instances_sync (client, time_of (query->sexp, 0), time_of (query->sexp, 1), NULL, count_one, &hits);
+		return hits;
+	}
+	list = listed (client, query->sexp);
+	hits = g_slist_length (list);
+	g_slist_free_full (list, g_object_unref);
+	return hits;
+}
+
+/* Asks the queries of a kind in turn, until the time is up. */
+static void one_row (ECalClient *client, const gchar *row, const gchar *kind, gdouble seconds)
+{
+	GPtrArray *some = g_ptr_array_new ();
+	gdouble hits = 0;
+	gint64 start;
+	guint i;
+	gint n;
+
+	for (i = 0; i < queries->len; i++)
+		if (!strcmp (((Query *) queries->pdata[i])->kind, kind))
+			g_ptr_array_add (some, queries->pdata[i]);
+	if (!some->len)
+		return;
+	ask (client, row, some->pdata[0]);
+	begin ();
+	start = now ();
+	for (n = 0; n < MOST && (n < FEWEST || now () - start < seconds * 1e9); n++) {
+		gint64 before = now ();
+
+		hits += ask (client, row, some->pdata[n % some->len]);
+		times[n] = now () - before;
+	}
+	figures (row, n, hits);
+	g_ptr_array_free (some, TRUE);
+}
+
+static void mixed (ECalClient *client)
+{
+	gdouble hits = 0;
+	guint i;
+
+	begin ();
+	for (i = 0; i < queries->len && i < MOST; i++) {
+		const Query *query = queries->pdata[i];
+		gint64 before = now ();
+
+		hits += ask (client, query->kind, query);
+		times[i] = now () - before;
+	}
+	figures ("mixed", i, hits);
+}
+
+static void years (ECalClient *client)
+{
+	gdouble hits = 0;
+	gint i;
+
+	begin ();
+	for (i = 0; i < 10; i++) {
+		gchar *sexp = g_strdup_printf ("(occur-in-time-range? (make-time \"%d0101T000000Z\") (make-time \"%d0101T000000Z\"))",
+			2017 + i, 2018 + i);
+		Query query = { "year", "", sexp };
+		gint64 before = now ();
+
+		hits += ask (client, "year", &query);
+		times[i] = now () - before;
+		g_free (sexp);
+	}
+	figures ("year", i, hits);
+}
+
+static void open_again (ESource *source)
+{
+	Query everything = { "day", "", "(occur-in-time-range? (make-time \"20210301T000000Z\") (make-time \"20210302T000000Z\"))" };
+	gint64 start;
+	gint i;
+	gdouble hits;
+	ECalClient *client;
+
+	end_service ();
+	watched = 0;
+	service_before = 0;
+	client_before = processor (getpid ());
+	start = now ();
+	client = connect_to (source);
+	hits = ask (client, "day", &everything);
+	times[0] = now () - start;
+	watched = service_pid ();
+	figures ("open-cold", 1, hits);
+	memory ("cold");
+	g_object_unref (client);
+	begin ();
+	for (hits = i = 0; i < FEWEST; i++) {
+		start = now ();
+		client = connect_to (source);
+		hits += ask (client, "day", &everything);
+		times[i] = now () - start;
+		g_object_unref (client);
+	}
+	figures ("open-warm", i, hits);
+}
+
+/* ---- changes --------------------------------------------------------------- */
+
+static ICalComponent *own (gint i)
+{
+	ICalComponent *component = parse (masters->pdata[i % masters->len]);
+	gchar *uid = g_strdup_printf ("larder-bench-single-%d", i);
+
+	i_cal_component_set_uid (component, uid);
+	g_free (uid);
+	return component;
+}
+
+static void change_singly (ECalClient *client)
+{
+	static const gchar *rows[] = { "create", "modify", "remove" };
+	gint row, i;
+
+	for (row = 0; row < 3; row++) {
+		begin ();
+		for (i = 0; i < SINGLY; i++) {
+			ICalComponent *component = own (i);
+			GError *error = NULL;
+			gchar *uid = NULL;
+			gint64 before;
+			gboolean done;
+
+			if (row)
+				i_cal_component_set_summary (component, "changed");
+			before = now ();
+			if (row == 0)
+				done = e_cal_client_create_object_sync (client, component, E_CAL_OPERATION_FLAG_NONE, &uid, NULL, &error);
+			else if (row == 1)
+				done = e_cal_client_modify_object_sync (client, component, E_CAL_OBJ_MOD_ALL, E_CAL_OPERATION_FLAG_NONE, NULL, &error);
+			else
+				done = e_cal_client_remove_object_sync (client, i_cal_component_get_uid (component), NULL, E_CAL_OBJ_MOD_ALL,
+					E_CAL_OPERATION_FLAG_NONE, NULL, &error);
+			if (!done)
+				die (rows[row], error);
+			times[i] = now () - before;
+			g_free (uid);
+			g_object_unref (component);
+		}
+		figures (rows[row], i, i);
+	}
+}
+
+int main (int argc, char **argv)
+{
+	static const gchar *kinds[] = { "day", "week", "month", "list", "alarms", "words", "uid" };
+	GError *error = NULL;
+	ESourceRegistry *registry;
+	ECalClient *client;
+	ESource *source;
+	gdouble seconds;
+	guint i;
+
+	if (argc < 6)
+		die ("calendar_ask FILE QUERIES KEPT SECONDS BATCH", NULL);
+	seconds = g_ascii_strtod (argv[4], NULL);
+	read_file (argv[1]);
+	read_queries (argv[2]);
+	registry = e_source_registry_new_sync (NULL, &error);
+	if (!registry)
+		die ("registry", error);
+	source = new_source (registry, NULL, NULL);
+	client = connect_to (source);
+	import (client, CLAMP (atoi (argv[5]), 1, 100000));
+	export (client, argv[3]);
+	g_object_unref (client);
+	open_again (source);
+	client = connect_to (source);
+	for (i = 0; i < G_N_ELEMENTS (kinds); i++)
+		one_row (client, kinds[i], kinds[i], seconds);
+	one_row (client, "month-expanded", "month", seconds);
+	years (client);
+	mixed (client);
+	memory ("asked");
+	change_singly (client);
+	memory ("changed");
+	g_object_unref (client);
+	return 0;
+}

@@ -1,0 +1,462 @@
+//! The floor of the calendar benchmark: the least that bare SQLite takes to keep events and to find them by time and UID.
+//!
+//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` keeps the components of FILE in DIR, each as an item row, its
+//! bytes and its span from first start to last end, by length class; series without an end in a table of their own, with
+//! the months they fall in. Then it asks the windows and UIDs of QUERIES (see `larder measure generate queries`), and
+//! changes single items, each change beside an append to a file with `fdatasync` of as many bytes. Lines as those of
+//! `bench/eds/calendar_ask.c`: row, wall, 0, processor, hits, repetitions, p99, with tabs between; microseconds.
+//!
+//! It evaluates no rule and knows no zone: times are taken as UTC, and the end of a series is where it can be at the latest. So
+//! its hits are candidates, a few more than there are. Reading the file is not part of the time. Words and alarms are not
+//! asked, as without an index they are a walk.
+
+use crate::{Outcome, processor_time};
+use rusqlite::{Connection, Statement};
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Single changes of each kind.
+const SINGLY: usize = 100;
+/// Fewest and most repetitions of a question.
+const REPETITIONS: [usize; 2] = [5, 20_000];
+const DAY: i64 = 86_400;
+/// Spans up to so many seconds are in a class; longer ones in the next.
+const CLASSES: [i64; 4] = [14_400, DAY + 7_200, 30 * DAY, 366 * DAY];
+
+const SCHEMA: &str = "
+    CREATE TABLE item(id INTEGER PRIMARY KEY, handle BLOB NOT NULL, uid TEXT NOT NULL, seq INTEGER NOT NULL,
+      ordinal INTEGER NOT NULL) STRICT;
+    CREATE INDEX item_handle ON item(handle);
+    CREATE UNIQUE INDEX item_seq ON item(seq, ordinal);
+    CREATE TABLE source(item INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
+    CREATE TABLE span(class INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL, id INTEGER NOT NULL,
+      PRIMARY KEY(class, start, end, id)) STRICT, WITHOUT ROWID;
+    CREATE TABLE endless(id INTEGER PRIMARY KEY, start INTEGER NOT NULL, months INTEGER NOT NULL,
+      period INTEGER NOT NULL, phase INTEGER NOT NULL) STRICT;
+    CREATE TABLE batch(seq INTEGER PRIMARY KEY, operation INTEGER NOT NULL) STRICT;";
+
+/// Runs all of it.
+pub(crate) fn run(
+    file: &str,
+    queries: &str,
+    dir: &Path,
+    seconds: &str,
+    batch: &str,
+) -> Outcome<()> {
+    let mut items = Items { from: BufReader::with_capacity(256 << 10, File::open(file)?) };
+    let queries = fs::read_to_string(queries)?;
+    let (seconds, batch): (f64, usize) = (seconds.parse()?, batch.parse()?);
+    let path = dir.join("calendar.db");
+    let conn = open(&path)?;
+    conn.execute_batch(SCHEMA)?;
+
+    let (mut spent, mut number, mut some) = (Spent::default(), 0, Vec::new());
+    for seq in 1.. {
+        let mut rows = Vec::with_capacity(batch);
+        while rows.len() < batch.max(1)
+            && let Some(item) = items.next()?
+        {
+            rows.push(item);
+        }
+        if rows.is_empty() {
+            break;
+        }
+        spent.on(|| {
+            let tx = conn.unchecked_transaction()?;
+            insert(&conn, seq, &rows)?;
+            Ok(tx.commit()?)
+        })?;
+        number += rows.len();
+        let bounded = rows.into_iter().filter(|it| matches!(it.end, End::At(_)));
+        some.extend(bounded.take(SINGLY - some.len()).map(|it| single(&it)));
+    }
+    spent.sum().print("import", number);
+
+    ask_all(&path, &conn, &queries, seconds)?;
+    change(&conn, &some, &dir.join("appended"))
+}
+
+fn open(path: &Path) -> Outcome<Connection> {
+    let conn = Connection::open(path)?;
+    for (pragma, value) in [("journal_mode", "wal"), ("synchronous", "full")] {
+        conn.pragma_update(None, pragma, value)?;
+    }
+    for (pragma, value) in [("cache_size", -8192), ("wal_autocheckpoint", 1000)] {
+        conn.pragma_update(None, pragma, value)?;
+    }
+    conn.set_prepared_statement_cache_capacity(64);
+    Ok(conn)
+}
+
+/// What repetitions took: the time of each, the processor time of all.
+#[derive(Default)]
+struct Spent {
+    times: Vec<Duration>,
+    processor: Duration,
+}
+
+impl Spent {
+    /// Does something once more.
+    fn on<T>(&mut self, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        let (clock, before) = (Instant::now(), processor_time()?);
+        let done = work()?;
+        self.times.push(clock.elapsed());
+        self.processor += processor_time()?.saturating_sub(before);
+        Ok(done)
+    }
+
+    /// All of it as one time.
+    fn sum(self) -> Spent {
+        Spent { times: vec![self.times.iter().sum()], ..self }
+    }
+
+    /// Prints the line of figures; the hits are those of all.
+    fn print(mut self, row: &str, hits: usize) {
+        self.times.sort_unstable();
+        let reps = self.times.len().max(1);
+        let us = |time: Duration| time.as_nanos() as f64 / 1e3;
+        let at = |place: usize| self.times.get(place.min(reps - 1)).map_or(0.0, |&time| us(time));
+        let (cpu, hits) = (us(self.processor) / reps as f64, hits as f64 / reps as f64);
+        let (median, p99) = (at(reps / 2), at(reps * 99 / 100));
+        println!("{row}\t{median:.1}\t0\t{cpu:.1}\t{hits:.1}\t{reps}\t{p99:.1}");
+    }
+}
+
+// ---- components ---------------------------------------------------------------------------
+
+/// What is kept of a component.
+struct Item {
+    bytes: String,
+    uid: String,
+    handle: [u8; 8],
+    start: i64,
+    end: End,
+}
+
+/// When an endless series can be: a bit for each month, and which days modulo how many (0: any).
+#[derive(Clone, Copy)]
+struct Rhythm {
+    months: u16,
+    period: i64,
+    phase: i64,
+}
+
+#[derive(Clone, Copy)]
+enum End {
+    At(i64),
+    Never(Rhythm),
+}
+
+/// The events, tasks and notes of a file, cut at their lines.
+struct Items {
+    from: BufReader<File>,
+}
+
+impl Items {
+    fn next(&mut self) -> Outcome<Option<Item>> {
+        let mut bytes = String::with_capacity(1_024);
+        loop {
+            let at = bytes.len();
+            if self.from.read_line(&mut bytes)? == 0 {
+                return Ok(None);
+            }
+            match bytes[at..].trim_end() {
+                "BEGIN:VEVENT" | "BEGIN:VTODO" | "BEGIN:VJOURNAL" => {
+                    bytes.drain(..at);
+                }
+                "END:VEVENT" | "END:VTODO" | "END:VJOURNAL" => return Ok(Some(Item::read(bytes))),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Item {
+    fn read(bytes: String) -> Item {
+        let text = bytes.replace("\r\n ", "").replace("\n ", "");
+        let own = text.split("BEGIN:VALARM").next().unwrap_or_default();
+        let value = |name: &str| {
+            let is =
+                |line: &&str| line.strip_prefix(name).is_some_and(|it| it.starts_with([';', ':']));
+            own.lines().find(is).and_then(|line| line.rsplit(':').next()).map(str::trim_end)
+        };
+        let uid = value("UID").unwrap_or_default().to_owned();
+        let until = value("DTEND").or(value("DUE")).and_then(time);
+        let start = value("DTSTART").and_then(time).or(until).unwrap_or(0);
+        let length = until.map_or(3_600, |end| (end - start).max(0));
+        let end = value("RRULE").map_or(End::At(start + length), |rule| last(rule, start, length));
+        Item { bytes, handle: handle(&uid, value("RECURRENCE-ID").is_some()), uid, start, end }
+    }
+
+    fn class(&self) -> Option<(usize, i64)> {
+        let End::At(end) = self.end else { return None };
+        let longer = |&most: &i64| end - self.start > most;
+        Some((CLASSES.iter().take_while(|most| longer(most)).count(), end))
+    }
+}
+
+/// Detached occurrences have others.
+fn handle(uid: &str, detached: bool) -> [u8; 8] {
+    let mut hash = DefaultHasher::new();
+    (uid, detached).hash(&mut hash);
+    hash.finish().to_be_bytes()
+}
+
+/// Seconds since 1970 of a DATE or DATE-TIME, as if it were UTC.
+fn time(text: &str) -> Option<i64> {
+    let part = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
+    let (year, month, day) = (part(0, 4)?, part(4, 6)?, part(6, 8)?);
+    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
+    let of_day = match text.contains('T') {
+        true => part(9, 11)? * 3_600 + part(11, 13)? * 60 + part(13, 15)?,
+        false => 0,
+    };
+    Some((days - 719_469) * DAY + of_day)
+}
+
+/// All months.
+const EVERY: u16 = 0xFFF;
+
+/// Where a series ends at the latest.
+fn last(rule: &str, start: i64, length: i64) -> End {
+    let part = |name: &str| rule.split(';').find_map(|part| part.strip_prefix(name));
+    let interval = part("INTERVAL=").and_then(|text| text.parse().ok()).unwrap_or(1);
+    let (step, months) = match part("FREQ=") {
+        Some("DAILY") => (1, EVERY),
+        Some("WEEKLY") => (7, EVERY),
+        Some("MONTHLY") => (31, EVERY),
+        _ => (366, 1 << (start.rem_euclid(31_556_952) / 2_629_746).min(11)),
+    };
+    if let Some(until) = part("UNTIL=").and_then(time) {
+        return End::At(until + length);
+    }
+    let days = part("BYDAY=").map_or(1, |days| days.split(',').count() as i64);
+    match part("COUNT=").and_then(|text| text.parse::<i64>().ok()) {
+        Some(count) => End::At(start + (count / days + 1) * step * interval * DAY + length),
+        None => {
+            let period = if step <= 7 && days == 1 { step * interval } else { 0 };
+            let phase = (start / DAY).checked_rem(period).unwrap_or(0);
+            End::Never(Rhythm { months, period, phase })
+        }
+    }
+}
+
+fn insert(conn: &Connection, seq: i64, batch: &[Item]) -> Outcome<()> {
+    let first: i64 = conn
+        .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM item")?
+        .query_row([], |row| row.get(0))?;
+    let mut item = conn.prepare_cached("INSERT INTO item VALUES(?1, ?2, ?3, ?4, ?5)")?;
+    let mut source = conn.prepare_cached("INSERT INTO source VALUES(?1, ?2)")?;
+    let mut endless = conn.prepare_cached("INSERT INTO endless VALUES(?1, ?2, ?3, ?4, ?5)")?;
+    let mut span = conn.prepare_cached("INSERT INTO span VALUES(?1, ?2, ?3, ?4)")?;
+    let mut spans = Vec::with_capacity(batch.len());
+    for (id, it) in (first..).zip(batch) {
+        item.execute((id, it.handle, &it.uid, seq, id - first))?;
+        source.execute((id, it.bytes.as_bytes()))?;
+        match it.end {
+            End::Never(Rhythm { months, period, phase }) => {
+                endless.execute((id, it.start, months, period, phase))?;
+            }
+            End::At(_) => {
+                spans.extend(it.class().map(|(class, end)| (class as i64, it.start, end, id)));
+            }
+        }
+    }
+    spans.sort_unstable();
+    for row in spans {
+        span.execute(row)?;
+    }
+    conn.prepare_cached("INSERT INTO batch VALUES(?1, 1)")?.execute([seq])?;
+    Ok(())
+}
+
+// ---- questions ------------------------------------------------------------------------------
+
+/// An arm for each class, and the series without an end: ?1 and ?2 are the window, ?3 its months, ?4 and ?5 its first day
+/// and its days.
+fn by_time() -> String {
+    let mut sql = String::new();
+    for (class, longest) in CLASSES.iter().enumerate() {
+        sql += &format!(
+            "SELECT id FROM span WHERE class = {class} AND start >= ?1 - {longest} AND start < ?2
+               AND (end > ?1 OR start >= ?1) UNION ALL "
+        );
+    }
+    sql += "SELECT id FROM span WHERE class = 4 AND start < ?2 AND end > ?1 UNION ALL
+            SELECT id FROM endless WHERE start < ?2 AND months & ?3
+              AND (period = 0 OR (phase - ?4 % period + period) % period < ?5)";
+    sql
+}
+
+/// From, to, the months it meets, its first day, its days.
+type Window = (i64, i64, u16, i64, i64);
+
+fn window(sexp: &str) -> Option<Window> {
+    let mut times = sexp.split('"').skip(1).step_by(2).filter_map(|text| Some((time(text)?, text)));
+    let ((from, first), (to, _)) = (times.next()?, times.next()?);
+    let month: u16 = first.get(4..6)?.parse().ok()?;
+    let number = ((to - from) / (28 * DAY) + 2).min(12) as u16;
+    let months = (0..number).fold(0, |mask, more| mask | 1 << ((month - 1 + more) % 12));
+    Some((from, to, months, from / DAY, (to - from) / DAY))
+}
+
+fn ask_all(path: &Path, conn: &Connection, queries: &str, seconds: f64) -> Outcome<()> {
+    let sql = by_time();
+    let of = |kind: &str| -> Vec<(&str, &str)> {
+        let parts = queries.lines().filter_map(|line| line.split_once('\t'));
+        let parts = parts.filter(|(own, _)| *own == kind);
+        parts.filter_map(|(_, rest)| rest.split_once('\t')).collect()
+    };
+    let windows =
+        |kind: &str| of(kind).iter().filter_map(|(_, sexp)| window(sexp)).collect::<Vec<_>>();
+    let years: Vec<_> = (2017..2027)
+        .filter_map(|year| window(&format!("(\"{year}0101\" \"{}0101\")", year + 1)))
+        .collect();
+    row("open", &windows("day"), seconds, &mut |window| {
+        ids(&mut open(path)?.prepare(&sql)?, *window, &mut |_| Ok(()))
+    })?;
+    let mut by_time = conn.prepare(&sql)?;
+    for kind in ["day", "week", "month", "list", "year"] {
+        let windows = if kind == "year" { years.clone() } else { windows(kind) };
+        row(&format!("{kind}-ids"), &windows, seconds, &mut |window| {
+            ids(&mut by_time, *window, &mut |_| Ok(()))
+        })?;
+        let mut source = conn.prepare("SELECT bytes FROM source WHERE item = ?1")?;
+        row(&format!("{kind}-bytes"), &windows, seconds, &mut |window| {
+            ids(&mut by_time, *window, &mut |id| {
+                Ok(source.query_row([id], |row| {
+                    row.get_ref(0)?.as_blob().map(drop).map_err(Into::into)
+                })?)
+            })
+        })?;
+    }
+    let sql = "SELECT bytes FROM item JOIN source ON source.item = item.id WHERE handle = ?1 AND uid = ?2";
+    let mut by_uid = conn.prepare(sql)?;
+    row("uid", &of("uid"), seconds, &mut |(line, _)| {
+        let uid = line.strip_prefix("uid:").unwrap_or(line);
+        let mut rows = by_uid.query((handle(uid, false), uid))?;
+        let mut hits = 0;
+        while let Some(row) = rows.next()? {
+            hits += usize::from(!row.get_ref(0)?.as_blob()?.is_empty());
+        }
+        Ok(hits)
+    })
+}
+
+fn ids(
+    statement: &mut Statement<'_>,
+    window: Window,
+    each: &mut dyn FnMut(i64) -> Outcome<()>,
+) -> Outcome<usize> {
+    let mut rows = statement.query(window)?;
+    let mut hits = 0;
+    while let Some(row) = rows.next()? {
+        each(row.get(0)?)?;
+        hits += 1;
+    }
+    Ok(hits)
+}
+
+/// Asks the needles in turn, until the time is up.
+fn row<T>(
+    name: &str,
+    needles: &[T],
+    seconds: f64,
+    ask: &mut dyn FnMut(&T) -> Outcome<usize>,
+) -> Outcome<()> {
+    let Some(first) = needles.first() else { return Ok(()) };
+    ask(first)?;
+    let (mut spent, mut hits, begin) = (Spent::default(), 0, Instant::now());
+    let before = processor_time()?;
+    for needle in needles.iter().cycle() {
+        let clock = Instant::now();
+        hits += ask(needle)?;
+        spent.times.push(clock.elapsed());
+        let [fewest, most] = REPETITIONS;
+        let enough = begin.elapsed().as_secs_f64() >= seconds || spent.times.len() >= most;
+        if enough && spent.times.len() >= fewest {
+            break;
+        }
+    }
+    // Read once, as reading it takes longer than some questions.
+    spent.processor = processor_time()?.saturating_sub(before);
+    spent.print(name, hits);
+    Ok(())
+}
+
+// ---- changes ----------------------------------------------------------------------------------
+
+/// One durable transaction a change; beside each an append of the same bytes, made durable.
+fn change(conn: &Connection, own: &[Item], path: &Path) -> Outcome<()> {
+    let mut appended = OpenOptions::new().create(true).append(true).open(path)?;
+    let first: i64 = conn.query_row("SELECT max(id) + 1 FROM item", [], |row| row.get(0))?;
+    let seq: i64 = conn.query_row("SELECT max(seq) + 1 FROM batch", [], |row| row.get(0))?;
+    let mut seqs = seq..;
+    for kind in ["create", "modify", "remove"] {
+        let (mut changes, mut appends) = (Spent::default(), Spent::default());
+        for (id, it) in (first..).zip(own) {
+            let seq = seqs.next().unwrap_or(seq);
+            changes.on(|| {
+                let tx = conn.unchecked_transaction()?;
+                match kind {
+                    "create" => insert(conn, seq, std::slice::from_ref(it))?,
+                    "modify" => modify(conn, seq, id, it)?,
+                    _ => remove(conn, seq, id, it)?,
+                }
+                Ok(tx.commit()?)
+            })?;
+            appends.on(|| {
+                appended.write_all(it.bytes.as_bytes())?;
+                Ok(appended.sync_data()?)
+            })?;
+        }
+        changes.print(kind, own.len());
+        appends.print(&format!("{kind}-append"), own.len());
+    }
+    Ok(())
+}
+
+fn single(it: &Item) -> Item {
+    let uid = format!("{}-single", it.uid);
+    let bytes = it.bytes.replacen(&it.uid, &uid, 1);
+    Item { handle: handle(&uid, false), uid, bytes, ..*it }
+}
+
+/// The same an hour later.
+fn modify(conn: &Connection, seq: i64, id: i64, it: &Item) -> Outcome<()> {
+    conn.prepare_cached("UPDATE item SET seq = ?2, ordinal = 0 WHERE id = ?1")?
+        .execute((id, seq))?;
+    conn.prepare_cached("UPDATE source SET bytes = ?2 WHERE item = ?1")?
+        .execute((id, it.bytes.as_bytes()))?;
+    delete_span(conn, id, it, 0)?;
+    if let Some((class, end)) = it.class() {
+        conn.prepare_cached("INSERT INTO span VALUES(?1, ?2, ?3, ?4)")?.execute((
+            class as i64,
+            it.start + 3_600,
+            end + 3_600,
+            id,
+        ))?;
+    }
+    conn.prepare_cached("INSERT INTO batch VALUES(?1, 1)")?.execute([seq])?;
+    Ok(())
+}
+
+fn remove(conn: &Connection, seq: i64, id: i64, it: &Item) -> Outcome<()> {
+    conn.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([id])?;
+    conn.prepare_cached("DELETE FROM source WHERE item = ?1")?.execute([id])?;
+    delete_span(conn, id, it, 3_600)?;
+    conn.prepare_cached("INSERT INTO batch VALUES(?1, 1)")?.execute([seq])?;
+    Ok(())
+}
+
+fn delete_span(conn: &Connection, id: i64, it: &Item, later: i64) -> Outcome<()> {
+    if let Some((class, end)) = it.class() {
+        let sql = "DELETE FROM span WHERE class = ?1 AND start = ?2 AND end = ?3 AND id = ?4";
+        conn.prepare_cached(sql)?.execute((class as i64, it.start + later, end + later, id))?;
+    }
+    Ok(())
+}

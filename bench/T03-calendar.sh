@@ -109,6 +109,7 @@ cat <<'END'
 Hits are a mean. Import and parsing: for one event, without reading the file for the floor; libical parses only. Opening is with an
 answer of one day; for EDS in a service that has just started. EDS answers with bytes; it has no question for ids alone. The floor
 evaluates no rule: its hits are candidates. EDS imports in batches of 500, and detached occurrences after their masters, which
-is not part of the row.
+is not part of the row. Its windows find a little more than there is: a day that begins as the window ends, and a series where a
+detached occurrence has taken the place of the only one.
 END
 [ -z "${LARDER_BENCH_FIGURES:-}" ] || cp "$figures" "$LARDER_BENCH_FIGURES"

@@ -6,7 +6,8 @@
  * Imports the VEVENTs of FILE into a new calendar, masters first, in batches (what is detached cannot be created, so it
  * modifies its master); writes what is then kept to KEPT, behind the head of FILE with its zones; ends the service
  * and opens the calendar again; asks each kind of the QUERIES (see `larder measure generate queries`) for so
- * many seconds, and all of them once; changes single events. A line for each operation:
+ * many seconds, and all of them once, with the number of their hits into KEPT.hits; changes single events. A line for
+ * each operation:
  *
  *   row TAB wall TAB service TAB client TAB hits TAB repetitions TAB p99
  *
@@ -346,20 +347,31 @@ static void one_row (ECalClient *client, const gchar *row, const gchar *kind, gd
 	g_ptr_array_free (some, TRUE);
 }
 
-static void mixed (ECalClient *client)
+/* All of them once; how many each finds goes to a file, to compare with. */
+static void mixed (ECalClient *client, const gchar *kept)
 {
+	gchar *path = g_strconcat (kept, ".hits", NULL);
+	FILE *file = fopen (path, "wb");
 	gdouble hits = 0;
 	guint i;
+
+	if (!file)
+		die (path, NULL);
 
 	begin ();
 	for (i = 0; i < queries->len && i < MOST; i++) {
 		const Query *query = queries->pdata[i];
 		gint64 before = now ();
+		glong found = ask (client, query->kind, query);
 
-		hits += ask (client, query->kind, query);
 		times[i] = now () - before;
+		hits += found;
+		fprintf (file, "%s\t%s\t%ld\n", query->kind, query->line, found);
 	}
 	figures ("mixed", i, hits);
+	if (fclose (file))
+		die (path, NULL);
+	g_free (path);
 }
 
 static void years (ECalClient *client)
@@ -487,7 +499,7 @@ int main (int argc, char **argv)
 		one_row (client, kinds[i], kinds[i], seconds);
 	one_row (client, "month-expanded", "month", seconds);
 	years (client);
-	mixed (client);
+	mixed (client, argv[3]);
 	memory ("asked");
 	change_singly (client);
 	memory ("changed");

@@ -41,7 +41,7 @@ pub(super) enum Clock {
 }
 
 /// A day and a minute of it, on some clock.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment {
     pub(super) day: Day,
     pub(super) minute: i64,
@@ -160,9 +160,9 @@ impl Drawing {
 
     /// The UID of the series or single component nearest to `index`, at or before it.
     pub(super) fn uid(&self, index: u64) -> String {
-        let before = (0..=index).rev().take(REACH as usize);
-        let part = |index: &u64| Part::draw(&mut Random::of(self.seed, *index)) != Part::Detached;
-        self.component(before.into_iter().find(part).unwrap_or(index)).uid
+        let whole = |index: &u64| Part::draw(&mut Random::of(self.seed, *index)) != Part::Detached;
+        let nearest = (0..=index).rev().take(REACH as usize).find(whole);
+        self.component(nearest.unwrap_or(index)).uid
     }
 
     /// An event in a zone: nothing that repeats.
@@ -305,15 +305,9 @@ impl Component {
         }
         self.alarm = self.alarm.filter(|alarm| !matches!(alarm.trigger, Trigger::Absolute(_)));
         self.changed = usual.plus(-(random.between(30, 9 * 1_440) as i64));
-        self.created = self.created.min_of(self.changed);
+        self.created = self.created.min(self.changed);
         self.sequence += 1;
         Some(self)
-    }
-}
-
-impl Moment {
-    fn min_of(self, other: Moment) -> Moment {
-        if (other.day, other.minute) < (self.day, self.minute) { other } else { self }
     }
 }
 

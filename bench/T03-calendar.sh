@@ -24,7 +24,7 @@ echo "# T03 $(machine)" >"$figures"
 batch=$(sed -n 's/^pub const BATCH: usize = \([0-9_]*\);/\1/p' crates/sync/src/import.rs | tr -d _)
 
 figures_of() { # WHO N: what a program prints on standard input, as figures
-	awk -F '\t' -v OFS='\t' -v who="$1" -v n="$2" 'NF >= 5 { print who, n, $1, $2, $3 + $4, $5, $6; next } { print "# " who, n, $0 }' >>"$figures"
+	awk -F '\t' -v OFS='\t' -v OFMT=%.1f -v who="$1" -v n="$2" 'NF >= 5 { print who, n, $1, $2, $3 + $4, $5, $6; next } { print "# " who, n, $0 }' >>"$figures"
 }
 
 ask_eds() { # N

@@ -337,7 +337,7 @@ fn ask_all(path: &Path, conn: &Connection, queries: &str, seconds: f64) -> Outco
     let sql = "SELECT bytes FROM item JOIN source ON source.item = item.id WHERE handle = ?1 AND uid = ?2";
     let mut by_uid = conn.prepare(sql)?;
     row("uid", &of("uid"), seconds, &mut |(line, _)| {
-        let uid = line.strip_prefix("uid:").unwrap_or(line);
+        let uid = line.trim_start_matches("uid:=");
         let mut rows = by_uid.query((handle(uid, false), uid))?;
         let mut hits = 0;
         while let Some(row) = rows.next()? {

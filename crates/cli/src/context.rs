@@ -5,10 +5,14 @@ use crate::config::Config;
 use crate::failure::{Failure, Kind};
 use crate::output::Out;
 use etcetera::BaseStrategy as _;
-use larder_query::Settings;
+use larder_query::{Asker, Settings};
 use larder_store::{Options, Reader, Store};
+use larder_time::civil::Instant;
+use larder_time::phrase::Language;
+use larder_time::zone::{Zone, Zones};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Everything a command needs besides its own arguments.
 pub(crate) struct Context {
@@ -63,6 +67,7 @@ impl Context {
                     .region
                     .map(|region| region.to_ascii_uppercase())
                     .or_else(|| region_of(&locale_for("LC_ADDRESS")?)),
+                asker: asker(),
             },
             locale: config.locale,
             locale_if_new: locale_for("LC_COLLATE"),
@@ -71,7 +76,7 @@ impl Context {
 
     /// Opens the store for reading; one of an older version is migrated first.
     pub(crate) fn reader(&self) -> Result<Reader, Failure> {
-        match Reader::open(&self.dir) {
+        match Reader::open_with(&self.dir, Arc::clone(&self.settings.asker.zones)) {
             Err(larder_store::Error::Older { .. }) => Ok(self.store()?.reader()?),
             reader => Ok(reader?),
         }
@@ -93,7 +98,12 @@ impl Context {
 
     /// How this command's store is opened.
     pub(crate) fn options(&self, create: bool) -> Options {
-        Options { create, locale: self.locale.clone(), locale_if_new: self.locale_if_new.clone() }
+        Options {
+            create,
+            locale: self.locale.clone(),
+            locale_if_new: self.locale_if_new.clone(),
+            zones: Arc::clone(&self.settings.asker.zones),
+        }
     }
 
     /// A remark for people, on standard error.
@@ -114,6 +124,33 @@ impl Context {
 /// The time, in milliseconds since 1970.
 pub(crate) fn now() -> i64 {
     jiff::Timestamp::now().as_millisecond()
+}
+
+/// Who asks: now, by the clock and in the language of this machine.
+fn asker() -> Asker {
+    let database = jiff::tz::TimeZoneDatabase::from_env();
+    let zones = Arc::new(match version_of_zones() {
+        Some(version) => Zones::with_version(database, version),
+        None => Zones::new(database),
+    });
+    let local = jiff::tz::TimeZone::system();
+    let local = match local.iana_name().and_then(|name| zones.get(name)) {
+        Some(zone) => zone,
+        None => Zone::system(local, "local"),
+    };
+    let language = Language::of(&locale_for("LC_TIME").unwrap_or_default());
+    let now = Instant::clamped(jiff::Timestamp::now().as_second());
+    Asker { now, local, zones, language }
+}
+
+/// What the system's zones say of their version, so that they need not be looked at one by one.
+fn version_of_zones() -> Option<String> {
+    let mut first = String::new();
+    let file = std::fs::File::open("/usr/share/zoneinfo/tzdata.zi").ok()?;
+    std::io::BufRead::read_line(&mut std::io::BufReader::with_capacity(64, file), &mut first)
+        .ok()?;
+    let version = first.trim().strip_prefix("# version ")?;
+    non_empty("TZDIR").is_none().then(|| format!("tzdata {version}"))
 }
 
 /// The locale for one of the categories that the environment knows.

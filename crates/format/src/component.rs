@@ -22,7 +22,7 @@ pub use crate::identity::{derived_uid, same_item as same_component, with_uid};
 pub use crate::problem::{Defect, Problem};
 pub use crate::properties::MAX_PROPERTIES;
 
-use crate::field::Field;
+use crate::field::{Field, Source};
 use crate::properties::Properties;
 use crate::property::Property;
 use crate::value;
@@ -257,7 +257,35 @@ impl<'a> Component<'a> {
     /// The values that it has for a field, in order, none of them empty.
     #[must_use]
     pub fn values(&self, field: &Field) -> Vec<String> {
-        value::values(&self.properties, self.version.name(), field)
+        let flag = match field.source {
+            Source::HasAlarm => self.has_alarm(),
+            Source::Recurs => self.recurs(),
+            Source::IsDone => self.is_done(),
+            Source::IsAllDay => self.is_all_day(),
+            _ => return value::values(&self.properties, self.version.name(), field),
+        };
+        if flag { vec!["1".to_string()] } else { Vec::new() }
+    }
+
+    fn has_alarm(&self) -> bool {
+        self.parts.iter().any(|part| part.depth == 1 && part.name == "VALARM")
+            || self.properties.has(&["DALARM", "AALARM", "PALARM", "MALARM"])
+    }
+
+    fn recurs(&self) -> bool {
+        self.properties.has(&["RRULE", "RDATE", "RECURRENCE-ID"])
+    }
+
+    fn is_done(&self) -> bool {
+        let completed =
+            |status: &Property<'_>| status.value().trim_ascii().eq_ignore_ascii_case(b"COMPLETED");
+        self.properties.has(&["COMPLETED"]) || self.named("STATUS").any(completed)
+    }
+
+    fn is_all_day(&self) -> bool {
+        self.timed("DTSTART")
+            .next()
+            .is_some_and(|start| !start.text.is_empty() && !start.text.contains(['T', 't', ' ']))
     }
 
     /// The first of them.

@@ -89,6 +89,11 @@ pub(crate) enum Source {
     Position,
     /// Is it a list of contacts?
     IsList,
+    /// Has it an alarm, a recurrence? Is it done with, or of whole days?
+    HasAlarm,
+    Recurs,
+    IsDone,
+    IsAllDay,
     /// KEY of this type, and the `X-EVOLUTION` property of it.
     Key(&'static str),
     /// The version of the format.

@@ -26,7 +26,7 @@ pub mod fold;
 mod identity;
 pub mod line;
 pub mod phone;
-mod problem;
+pub mod problem;
 mod properties;
 pub mod property;
 pub mod split;

@@ -65,6 +65,8 @@ impl<'c> Values<'c> {
             Source::Person(names) => self.each(names, Values::person),
             Source::Position => self.each(&["GEO"], Values::position),
             Source::IsList => self.is_list(),
+            // A component tells of itself.
+            Source::HasAlarm | Source::Recurs | Source::IsDone | Source::IsAllDay => {}
             Source::Key(of_type) => self.key(of_type),
             Source::Version => self.add(self.version),
         }

@@ -4,11 +4,11 @@
 //! nothing up, cards with pictures do not add up in memory, and an item that was removed in between is left out. The
 //! first few are read when they are found, as that takes no second way to them. How an answer is found is in `run`.
 
-use crate::contact::Matcher;
 use crate::error::Error;
+use crate::item::Item;
+use crate::matcher::Matcher;
 use crate::query::Query;
 use crate::run;
-use larder_format::contact::Contact;
 use larder_store::{ItemHead, Moment, Reader, Seq};
 use std::ops::Range;
 use std::sync::Arc;
@@ -62,9 +62,21 @@ pub struct Answer {
     pub(crate) collection: Option<i64>,
     /// The epoch of the store in which it was found.
     pub(crate) epoch: Arc<str>,
+    /// When it was found, where that is all that is known of its items.
+    pub(crate) found_at: Option<Moment>,
     pub(crate) ahead: Ahead,
     /// What finding it took.
     pub explain: Explain,
+}
+
+/// What is as it was when an answer was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Same {
+    /// Nobody has written since.
+    All,
+    /// The store is the same, so batches tell what was changed.
+    Store,
+    Nothing,
 }
 
 /// Items that were read when they were found.
@@ -158,8 +170,16 @@ impl Answer {
         let (query, matcher) = (Query::All, Matcher::new(&Query::All));
         let (ahead, explain) = (Ahead::default(), Explain::default());
         let (rows_of, epoch) = (rows.iter().copied(), Arc::from(""));
-        let answer =
-            Answer { rows: Vec::new(), query, matcher, collection: None, epoch, ahead, explain };
+        let answer = Answer {
+            rows: Vec::new(),
+            query,
+            matcher,
+            collection: None,
+            epoch,
+            found_at: None,
+            ahead,
+            explain,
+        };
         answer.with_rows(rows_of)
     }
 
@@ -209,7 +229,7 @@ impl Answer {
             let rows: Vec<i64> = run.map(|hit| hit.row).collect();
             let (found, behind) = rest.split_at(page.fill(reader, &rows)?);
             rest = behind;
-            if !self.give(&page, found, self.is_of(reader)?, each) {
+            if !self.give(reader, &page, found, each)? {
                 return Ok(());
             }
         }
@@ -222,7 +242,7 @@ impl Answer {
     /// # Errors
     /// What the store reports.
     pub fn cards(&self, reader: &Reader, each: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), Error> {
-        if self.query != Query::All {
+        if self.query != Query::All && self.is_same(reader)? != Same::All {
             return self.each(reader, &mut |_, bytes| each(bytes));
         }
         let rows = self.rows();
@@ -254,27 +274,40 @@ impl Answer {
     /// Gives what a page has of these out, if it still answers the question.
     fn give(
         &self,
+        reader: &Reader,
         page: &Page,
         found: &[Hit],
-        same: bool,
         each: &mut dyn FnMut(&ItemHead, &[u8]) -> bool,
-    ) -> bool {
+    ) -> Result<bool, Error> {
+        let same = self.is_same(reader)?;
         let mut found = found.iter();
         for at in 0..page.items.len() {
             let Some((head, bytes)) = page.get(at) else { break };
             let Some(found) = found.find(|found| found.row == head.row) else { break };
             let still = self.is_still(found, head, same)
-                || self.matcher.matches(&head.uid, &Contact::parse(bytes));
+                || self.matcher.matches_item(&Item::new(reader, head, bytes));
             if still && !each(head, bytes) {
-                return false;
+                return Ok(false);
             }
         }
-        true
+        Ok(true)
     }
 
-    /// Is the item what it was when it was found, or does everything answer the question? `same`: see [`Answer::is_of`].
-    pub(crate) fn is_still(&self, found: &Hit, head: &ItemHead, same: bool) -> bool {
-        (same && found.seq == head.seq) || self.query == Query::All
+    /// Is the item what it was when it was found, or does everything answer the question?
+    pub(crate) fn is_still(&self, found: &Hit, head: &ItemHead, same: Same) -> bool {
+        match same {
+            Same::All => true,
+            Same::Store => found.seq == head.seq || self.query == Query::All,
+            Same::Nothing => self.query == Query::All,
+        }
+    }
+
+    /// How much is as it was when the answer was found.
+    pub(crate) fn is_same(&self, reader: &Reader) -> Result<Same, Error> {
+        if self.found_at.is_some() && self.found_at == Some(reader.moment()?) {
+            return Ok(Same::All);
+        }
+        Ok(if self.is_of(reader)? { Same::Store } else { Same::Nothing })
     }
 
     /// Is the store still the one in which it was found? A restored one has other items in the same rows.

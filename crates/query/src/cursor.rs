@@ -9,10 +9,10 @@
 use crate::answer::Answer;
 use crate::error::Error;
 use crate::gap::Gap;
+use crate::item::Parsed;
 use crate::query::Query;
 use crate::run::{self, Find, Sort, find};
 use larder_format::collate::letters;
-use larder_format::contact::Contact;
 use larder_format::fold::fold;
 use larder_store::index::Place;
 use larder_store::{Deriver, Order, Reader};
@@ -162,7 +162,9 @@ impl Cursor {
                 return Ok(letters);
             };
             let card = reader.source(place.row)?.unwrap_or_default();
-            let value = Contact::parse(&card).first(self.sort.field).unwrap_or_default();
+            let kind =
+                reader.by_row(place.row)?.map_or(larder_store::Kind::Contact, |head| head.kind);
+            let value = Parsed::of(kind, &card).first(self.sort.field).unwrap_or_default();
             let (text, beginning) = alphabet.letter(&place.key, &value);
             if letters.last().is_none_or(|last| last.text != text) {
                 let (before, _) = self.position_in(reader, &answer)?;
@@ -238,7 +240,7 @@ fn listed<'a>(
     if list.as_ref().is_none_or(|list| list.at != now) {
         let mut places = Vec::new();
         find(reader, asked)?.each(reader, &mut |head, card| {
-            let value = Contact::parse(card).first(sort.field).unwrap_or_default();
+            let value = Parsed::of(head.kind, card).first(sort.field).unwrap_or_default();
             places.push(Place { key: reader.deriver().sort_key(&value), row: head.row });
             true
         })?;

@@ -18,27 +18,33 @@
 //! ```
 
 mod answer;
-mod contact;
 mod cursor;
 mod duplicates;
 mod error;
+mod expand;
 mod gap;
+mod item;
 mod line;
+mod matcher;
 mod partial;
 mod plan;
 mod query;
 mod run;
 mod sexp;
+mod time;
 
 pub use crate::answer::{Answer, Explain};
-pub use crate::contact::Matcher;
 pub use crate::cursor::{Cursor, Letter};
 pub use crate::duplicates::{Group, Reason, duplicates};
 pub use crate::error::{Error, SyntaxError};
+pub use crate::expand::{Expansion, expand, window_of};
+pub use crate::item::Item;
+pub use crate::matcher::Matcher;
 pub use crate::partial::Partial;
 pub use crate::plan::Plan;
-pub use crate::query::{Op, Query, Settings, Subject, Test};
+pub use crate::query::{Asker, Comparison, Number, Op, Query, Settings, Subject, Test};
 pub use crate::run::{Find, Sort, find, walk};
+pub use crate::time::{Stamp, TimeTest};
 pub use larder_format::contact::Contact;
 pub use larder_format::field::{Field, field};
 pub use larder_store::{ItemHead, Reader};

@@ -10,13 +10,15 @@
 //! word   = a word, or a phrase in double quotes; \" and \\ stand for themselves inside
 //! ```
 //!
-//! An empty line matches everything. What can be a whole phone number, as a word or as (part of) the value of a
+//! Terms about time, `when:today..+7d` and its like, are in `calendar`. An empty line matches everything. What can be a whole phone number, as a word or as (part of) the value of a
 //! phone field, is also compared as one, as `eqphone_national` does.
 
-use crate::contact::{pattern, phone_digits};
+mod calendar;
+
 use crate::error::SyntaxError;
+use crate::matcher::{pattern, phone_digits};
 use crate::query::{Op, Query, Settings, Subject, Test};
-use larder_format::field::{Field, Kind, field, nearest};
+use larder_format::field::{Field, Kind, calendar_field, field, nearest};
 use larder_format::phone::looks_like_number;
 
 /// How deep parentheses may nest.
@@ -232,11 +234,14 @@ impl<'a> Parser<'a> {
     }
 
     fn test(&self, at: usize, name: &str, op: Op, text: &str) -> Result<Query, SyntaxError> {
+        if let Some(query) = self.calendar(at, name, op, text)? {
+            return Ok(query);
+        }
         let (name, op, text) = match name.eq_ignore_ascii_case("has") {
             true => (text, Op::Exists, ""),
             false => (name, op, text),
         };
-        let subject = match field(name) {
+        let subject = match field(name).or_else(|| calendar_field(name)) {
             _ if name.eq_ignore_ascii_case("any") => Subject::Any,
             Some(field) => Subject::Field(field),
             None if is_extension(name) => Subject::property(name),

@@ -5,7 +5,7 @@
 
 use crate::answer::{self, Answer, Hit, PAGE};
 use crate::error::Error;
-use larder_format::contact::Contact;
+use crate::item::{self, Parsed};
 use larder_format::field::{Field, Kind};
 use larder_store::{ItemHead, Kept, Reader};
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ pub struct Partial<'a> {
 #[derive(Debug)]
 enum Source<'a> {
     Kept(Kept<'a>),
-    Card(Contact<'a>),
+    Item(Parsed<'a>),
     Nothing,
 }
 
@@ -30,7 +30,7 @@ impl Partial<'_> {
     #[must_use]
     pub fn values(&self, field: &Field) -> Vec<Cow<'_, str>> {
         match &self.from {
-            Source::Card(card) => card.values(field).into_iter().map(Cow::Owned).collect(),
+            Source::Item(item) => item.values(field).into_iter().map(Cow::Owned).collect(),
             _ if field.kind == Kind::Uid => vec![Cow::Borrowed(self.head.uid.as_str())],
             Source::Kept(kept) => kept.values(field).map(Cow::Borrowed).collect(),
             Source::Nothing => Vec::new(),
@@ -94,13 +94,13 @@ impl Answer {
                 }
                 open = open.get(1..).unwrap_or_default();
                 read -= 1;
-                let same = self.is_of(reader)?;
+                let same = self.is_same(reader)?;
                 let Some((head, card)) = cards.of(found.row) else { continue };
-                let card = Contact::parse(card);
-                if !self.is_still(found, head, same) && !self.matcher.matches(&head.uid, &card) {
+                let item = item::Item::new(reader, head, card);
+                if !self.is_still(found, head, same) && !self.matcher.matches_item(&item) {
                     continue;
                 }
-                if !each(head, &Partial { head, from: Source::Card(card) }) {
+                if !each(head, &Partial { head, from: Source::Item(item.parsed) }) {
                     return Ok(());
                 }
             }
@@ -118,7 +118,7 @@ impl Answer {
     ) -> Result<(), Error> {
         page.items.clear();
         page.kept.clear();
-        let same = self.is_of(reader)?;
+        let same = self.is_same(reader)?;
         let rows: Vec<i64> = hits.iter().map(|hit| hit.row).collect();
         let mut hits = hits.iter();
         reader.kept(&rows, &mut |head, kept| {
@@ -129,7 +129,7 @@ impl Answer {
             };
             let still = match self.is_still(hit, &head, same) {
                 true => Some(true),
-                false => kept.and_then(|kept| self.matcher.matches_kept(&head, &kept)),
+                false => kept.and_then(|kept| self.matcher.matches_kept(reader, &head, &kept)),
             };
             if still == Some(false) {
                 return true;

@@ -4,14 +4,17 @@
 //! tested by its own bytes (`contact`), so a plan may be coarse, and it is right as long as it leaves nothing
 //! out. What no index can narrow (a negation, a field that is not indexed) is a scan, and `--explain` says so.
 
-use crate::contact::{ANY, Needle, WORDS, contains_pieces, looked_at, phone_digits, pieces};
+use crate::matcher::{
+    Needle, any_fields, contains_pieces, looked_at, phone_digits, pieces, word_fields,
+};
 use crate::query::{Op, Query, Subject, Test};
+use crate::time::TimeTest;
 use larder_format::field::{Field, Kind};
 use larder_format::fold::{digits, fold, is_cjk};
 use larder_format::phone::{certain_digits, number_part};
 use larder_store::LONG_NUMBER;
 use larder_store::index::{Lookup, term};
-use larder_store::{IndexKind, Summary};
+use larder_store::{Family, IndexKind, Summary};
 
 /// More trigrams than this narrow no further. The last ones are taken: long texts that begin alike
 /// (`urn:uuid:...`) differ at their end.
@@ -82,6 +85,7 @@ enum Narrow {
 enum Breadth {
     OneValue,
     Text,
+    Window,
     Beginning,
     OneLetter,
     AnyValue,
@@ -108,7 +112,7 @@ fn candidates(query: &Query, summary: &Summary) -> Narrow {
         Query::All | Query::Not(_) => Narrow::All,
         Query::And(all) => narrowest(all, summary),
         Query::Or(any) => any_of(any.iter().map(|query| candidates(query, summary))),
-        Query::Word(_) if !has_text(summary, &WORDS) => Narrow::All,
+        Query::Word(_) if !has_text(summary, word_fields(summary.family())) => Narrow::All,
         Query::Word(text) => match Needle::of(text) {
             Needle::Beginning(beginning) => word(&beginning),
             Needle::Anywhere(folded, number) => match anywhere(&folded, number.as_deref()) {
@@ -118,12 +122,21 @@ fn candidates(query: &Query, summary: &Summary) -> Narrow {
         },
         Query::Test(test) => match test.subject {
             Subject::Nothing => Narrow::Nothing,
-            Subject::Field(field) => of_fields(looked_at(field), test, summary),
-            Subject::Any if !has_text(summary, &ANY) => Narrow::All,
+            Subject::Field(field) => of_fields(looked_at(field, summary.family()), test, summary),
+            Subject::Any if !has_text(summary, any_fields(summary.family())) => Narrow::All,
             Subject::Any => of_any(test),
             Subject::Property(_) => Narrow::All,
         },
         Query::Uids(uids) => of_uids(uids),
+        Query::Kind(kind) if kind.family() != summary.family() => Narrow::Nothing,
+        Query::Time(_) | Query::Number(..) if summary.family() != Family::Calendar => {
+            Narrow::Nothing
+        }
+        Query::Time(TimeTest::In(window)) => {
+            let lookup = Lookup::Window(window.clone());
+            Candidates::one(Breadth::Window, lookup, true, crate::time::words(window))
+        }
+        Query::Kind(_) | Query::Time(TimeTest::Stamp(..)) | Query::Number(..) => Narrow::All,
     }
 }
 
@@ -277,8 +290,8 @@ fn of_field(field: &'static Field, test: &Test, summary: &Summary) -> Narrow {
             }
         }
         // Not found by its whole value, it is found by its trigrams.
-        Op::Is | Op::BeginsWith | Op::EndsWith if text => anywhere(&folded, None),
-        Op::Is | Op::BeginsWith | Op::EndsWith => Narrow::All,
+        Op::Is | Op::BeginsWith | Op::EndsWith | Op::Includes if text => anywhere(&folded, None),
+        Op::Is | Op::BeginsWith | Op::EndsWith | Op::Includes => Narrow::All,
     }
 }
 
@@ -317,7 +330,7 @@ fn of_any(test: &Test) -> Narrow {
     }
     match test.op {
         Op::Contains => in_order(&folded, phone_digits(&test.text).as_deref()),
-        Op::Is | Op::BeginsWith | Op::EndsWith => anywhere(&folded, None),
+        Op::Is | Op::BeginsWith | Op::EndsWith | Op::Includes => anywhere(&folded, None),
         _ => Narrow::All,
     }
 }

@@ -1,7 +1,12 @@
 //! The question itself, whichever way it was written.
 
+use crate::time::TimeTest;
 use larder_format::field::{Field, Kind};
+use larder_time::civil::Instant;
+use larder_time::phrase::Language;
+use larder_time::zone::{Zone, Zones};
 use std::fmt;
+use std::sync::Arc;
 
 /// So many UIDs among alternatives are a set.
 const SET: usize = 16;
@@ -10,7 +15,7 @@ const SET: usize = 16;
 const NO_FIELD: &str = "x-larder-no-field";
 
 /// A question about items.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum Query {
     /// Everything.
     #[default]
@@ -28,14 +33,84 @@ pub enum Query {
     Uids(Vec<String>),
     /// A test of one field.
     Test(Test),
+    /// A test of what an item is in time.
+    Time(TimeTest),
+    /// A comparison of a number.
+    Number(Number, Comparison, i64),
+    /// An item of this kind.
+    Kind(larder_store::Kind),
+}
+
+/// A number of an item.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Number {
+    /// The number that a field holds; -1 where it holds none.
+    Field(&'static Field),
+    /// How many occurrences there are in a window; -1 where none was named.
+    Occurrences(Option<larder_store::Window>),
+    /// This number.
+    Constant(i64),
+}
+
+/// How numbers are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are called as their signs")]
+pub enum Comparison {
+    Less,
+    Equal,
+    Greater,
+}
+
+impl Comparison {
+    /// Is `a` so compared with `b`?
+    #[must_use]
+    pub fn holds(self, a: i64, b: i64) -> bool {
+        match self {
+            Comparison::Less => a < b,
+            Comparison::Equal => a == b,
+            Comparison::Greater => a > b,
+        }
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Comparison::Less => "<",
+            Comparison::Equal => "=",
+            Comparison::Greater => ">",
+        }
+    }
 }
 
 /// What a question is read with, besides its text.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// The region (`AT`) that phone numbers are written for, where a question names none. `None`: numbers without
     /// a country are compared by their digits.
     pub region: Option<String>,
+    /// Who asks, and when.
+    pub asker: Asker,
+}
+
+/// What times mean to who asks.
+#[derive(Debug, Clone)]
+pub struct Asker {
+    /// The time at which the question is asked.
+    pub now: Instant,
+    /// The clock by which days begin and end.
+    pub local: Zone,
+    /// The zones that there are.
+    pub zones: Arc<Zones>,
+    /// The words for days and months.
+    pub language: Language,
+}
+
+impl Default for Asker {
+    /// In 1970, in UTC, in English, with the zones that are built in.
+    fn default() -> Asker {
+        let zones = Zones::bundled();
+        Asker { now: Instant::clamped(0), local: Zone::UTC, zones, language: Language::default() }
+    }
 }
 
 /// A test of one field: true if any of its values passes.
@@ -134,6 +209,8 @@ pub enum Op {
     BeginsWith,
     /// The value ends with the text.
     EndsWith,
+    /// The text is in the value, as it is, blanks and all.
+    Includes,
     /// The field is there and not empty.
     Exists,
     /// The first value of the first such property is not empty.
@@ -159,6 +236,7 @@ impl Op {
             Op::Is => "is",
             Op::BeginsWith => "beginswith",
             Op::EndsWith => "endswith",
+            Op::Includes => "includes",
             Op::Exists => "exists",
             Op::ExistsVcard => "exists_vcard",
             Op::RegexNormal => "regex_normal",
@@ -214,6 +292,20 @@ impl fmt::Display for Query {
                 f.write_str("(uids")?;
                 uids.iter().try_for_each(|uid| write!(f, " {}", quoted(uid)))?;
                 f.write_str(")")
+            }
+            Query::Time(test) => test.fmt(f),
+            Query::Kind(kind) => write!(f, "(kind {})", quoted(kind.name())),
+            Query::Number(number, comparison, value) => {
+                write!(f, "({} ", comparison.sign())?;
+                match number {
+                    Number::Field(field) => write!(f, "(number {})", quoted(field.name))?,
+                    Number::Constant(number) => write!(f, "{number}")?,
+                    Number::Occurrences(None) => f.write_str("(occurrences-count?)")?,
+                    Number::Occurrences(Some(window)) => {
+                        write!(f, "(occurrences-count? {})", crate::time::range(window))?;
+                    }
+                }
+                write!(f, " {value})")
             }
             Query::Test(Test { subject, op, text, region }) => {
                 write!(f, "({} {}", op.name(), quoted(&subject.to_string()))?;

@@ -4,15 +4,18 @@
 //! of it.
 
 use crate::answer::{Ahead, Answer, Explain, Hit, PAGE};
-use crate::contact::Matcher;
 use crate::error::Error;
 use crate::gap::Gap;
+use crate::item::Item;
+use crate::matcher::Matcher;
 use crate::plan::Plan;
 use crate::query::Query;
-use larder_format::contact::Contact;
-use larder_format::field::{Field, field, nearest};
+use crate::time::TimeTest;
+use larder_format::field::{Field, calendar_field, field, nearest};
 use larder_store::index::Place;
-use larder_store::{Candidate, Found, ItemHead, Kept, Order, Reader, Summary, Value};
+use larder_store::{
+    Candidate, Family, Found, ItemHead, Kept, Order, Reader, Summary, Value, Window,
+};
 use std::sync::Arc;
 
 /// So many candidates may be held against their items within one transaction.
@@ -61,7 +64,7 @@ impl Sort {
             Some(name) => (true, name),
             None => (false, text),
         };
-        match field(name) {
+        match field(name).or_else(|| calendar_field(name)) {
             Some(field) => Ok(Sort { field, descending }),
             None => Err(Error::NoField { name: name.to_string(), nearest: nearest(name) }),
         }
@@ -77,7 +80,9 @@ pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let whole = find.query == Query::All;
     if whole && find.sort.is_none() {
         everything(reader, &mut answer, find.limit.unwrap_or(usize::MAX))?;
-    } else if !(whole && sorted_by_index(reader, find, &mut answer)?) {
+    } else if !(whole && sorted_by_index(reader, find, &mut answer)?)
+        && !by_window(reader, find, &mut answer)?
+    {
         let mut hits = Hits::new(reader, find);
         by_plan(reader, find, &mut answer, &mut hits)?;
         answer.explain.order = hits.order();
@@ -114,6 +119,64 @@ fn everything(reader: &Reader, answer: &mut Answer, limit: usize) -> Result<(), 
     Ok(())
 }
 
+/// What is in a window, where nothing else is asked: the index alone tells, and no item is read.
+fn by_window(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<bool, Error> {
+    let Query::Time(TimeTest::In(window)) = &find.query else { return Ok(false) };
+    if find.sort.is_some_and(|sort| !is_start(sort.field)) {
+        return Ok(false);
+    }
+    let _snapshot = reader.snapshot()?;
+    let Some(mut rows) = searched(reader, window, answer)? else { return Ok(false) };
+    if let Some(sort) = find.sort {
+        let mut keyed: Vec<(Vec<u8>, i64)> = Vec::with_capacity(rows.len());
+        reader.times(&rows, &mut |row, times| {
+            keyed.push((start_key(times.start()), row));
+            true
+        })?;
+        keyed.sort_unstable();
+        rows = keyed.into_iter().map(|(_, row)| row).collect();
+        if sort.descending {
+            rows.reverse();
+        }
+    }
+    answer.found_at = Some(reader.moment()?);
+    answer.rows.extend(rows.into_iter().map(|row| Hit { row, seq: 0 }));
+    answer.explain.order =
+        if find.sort.is_some() { "by start" } else { "as they came" }.to_string();
+    Ok(true)
+}
+
+fn searched(
+    reader: &Reader,
+    window: &Window,
+    answer: &mut Answer,
+) -> Result<Option<Vec<i64>>, Error> {
+    let collections = match answer.collection {
+        Some(row) => vec![row],
+        None => reader.collection_rows(None)?,
+    };
+    let Some(found) = reader.search(&collections, window)? else { return Ok(None) };
+    answer.explain.visited += found.visited;
+    answer.explain.tested += found.tested;
+    answer.explain.plan.push(format!("index: {}", crate::time::words(window)));
+    if !found.unsure.is_empty() {
+        let left = format!("{} left out: their rules take too long", found.unsure.len());
+        answer.explain.plan.push(left);
+    }
+    Ok(Some(found.rows))
+}
+
+/// The order by when things begin is that of time, not of text.
+fn is_start(field: &Field) -> bool {
+    calendar_field("start").is_some_and(|start| start.id == field.id)
+}
+
+/// A start as a key whose bytes are in the order of time; what has none comes last.
+fn start_key(start: Option<i64>) -> Vec<u8> {
+    let biased = start.map_or(u64::MAX, |start| start.wrapping_sub(i64::MIN) as u64);
+    biased.to_be_bytes().to_vec()
+}
+
 /// Collections that have one summary.
 struct Group {
     summary: Arc<Summary>,
@@ -141,7 +204,7 @@ fn by_plan(
     for Group { summary, collections } in groups {
         let plan = Plan::of(&find.query, &summary);
         let found = match &plan {
-            Plan::Index { lookup, .. } => reader.look_up(lookup)?,
+            Plan::Index { lookup, .. } => reader.look_up(lookup, &collections)?,
             Plan::Nothing => Some(Found::default()),
             Plan::Scan => None,
         };
@@ -182,7 +245,8 @@ fn groups(reader: &Reader, answer: &Answer) -> Result<Vec<Group>, Error> {
     }
     if groups.is_empty() {
         // Nothing is there, or it is all wanted, however it is indexed.
-        groups.push(Group { summary: Summary::shared_default(), collections: Vec::new() });
+        let summary = Summary::shared_default(Family::Contacts);
+        groups.push(Group { summary, collections: Vec::new() });
     }
     Ok(groups)
 }
@@ -241,13 +305,14 @@ impl Taking<'_, '_> {
         if self.exact && candidate.sure {
             self.hits.rows.push(hit);
         } else {
-            let passes = test_kept(hit, &head, candidate.kept(), self.answer, self.hits);
+            let kept = candidate.kept();
+            let passes = test_kept(self.reader, hit, &head, kept, self.answer, self.hits);
             let passes = match passes {
                 Some(passes) => passes,
                 None => {
                     let bytes = candidate.bytes()?;
                     self.read += bytes.len();
-                    test(hit, &head.uid, &bytes, self.answer, self.hits)
+                    test(self.reader, hit, &head, &bytes, self.answer, self.hits)
                 }
             };
             if !passes {
@@ -311,7 +376,7 @@ fn test_page(
         let mut open = Vec::new();
         reader.kept(&rows, &mut |head, kept| {
             let hit = Hit { row: head.row, seq: head.seq };
-            if test_kept(hit, &head, kept, answer, hits).is_none() {
+            if test_kept(reader, hit, &head, kept, answer, hits).is_none() {
                 open.push(head.row);
             }
             true
@@ -319,7 +384,8 @@ fn test_page(
         rows = open;
     }
     reader.items(&rows, &mut |head, bytes| {
-        test(Hit { row: head.row, seq: head.seq }, &head.uid, bytes, answer, hits);
+        let hit = Hit { row: head.row, seq: head.seq };
+        test(reader, hit, &head, bytes, answer, hits);
         true
     })?;
     Ok(())
@@ -354,7 +420,8 @@ pub(crate) fn empty_answer(reader: &Reader, find: &Find) -> Result<Answer, Error
     let explain = Explain { query: find.query.to_string(), ..Explain::default() };
     let (query, matcher) = (find.query.clone(), Matcher::new(&find.query));
     let (rows, ahead, epoch) = (Vec::new(), Ahead::default(), reader.epoch()?);
-    Ok(Answer { rows, query, matcher, collection, epoch, ahead, explain })
+    let found_at = None;
+    Ok(Answer { rows, query, matcher, collection, epoch, found_at, ahead, explain })
 }
 
 pub(crate) fn cut(answer: &mut Answer, limit: Option<usize>) {
@@ -471,26 +538,36 @@ fn scan(
 }
 
 /// Tests a candidate by its own bytes; takes it, and answers true, if it passes.
-fn test(hit: Hit, uid: &str, bytes: &[u8], answer: &mut Answer, hits: &mut Hits<'_>) -> bool {
-    let card = Contact::parse(bytes);
+fn test(
+    reader: &Reader,
+    hit: Hit,
+    head: &ItemHead,
+    bytes: &[u8],
+    answer: &mut Answer,
+    hits: &mut Hits<'_>,
+) -> bool {
+    let item = Item { anew: answer.matcher.is_anew(), ..Item::new(reader, head, bytes) };
     answer.explain.tested += 1;
-    let passes = answer.matcher.matches(uid, &card);
+    let passes = answer.matcher.matches_item(&item);
     if passes {
-        hits.add(hit, |field| card.first(field));
+        hits.add(hit, |field| item.first(field));
     }
     passes
 }
 
 /// Tests an item by what is kept of it; `None`: that does not tell.
 fn test_kept(
+    reader: &Reader,
     hit: Hit,
     head: &ItemHead,
     kept: Option<Kept<'_>>,
     answer: &mut Answer,
     hits: &mut Hits<'_>,
 ) -> Option<bool> {
-    let kept = kept.filter(|kept| hits.sort.is_none_or(|sort| kept.holds(sort.field)))?;
-    let passes = answer.matcher.matches_kept(head, &kept)?;
+    let sorted =
+        |sort: Sort| kept.is_some_and(|kept| kept.holds(sort.field)) || is_start(sort.field);
+    let kept = kept.filter(|_| hits.sort.is_none_or(sorted))?;
+    let passes = answer.matcher.matches_kept(reader, head, &kept)?;
     answer.explain.tested += 1;
     if passes {
         hits.add(hit, |field| kept.first(field).map(str::to_string));
@@ -529,13 +606,29 @@ impl<'a> Hits<'a> {
         match self.sort {
             None => self.rows.push(hit),
             Some(sort) => {
-                let value = first(sort.field).unwrap_or_default();
-                let key = self.reader.deriver().sort_key(&value);
+                let key = match is_start(sort.field) {
+                    true => start_key(self.start(hit.row)),
+                    false => {
+                        let value = first(sort.field).unwrap_or_default();
+                        self.reader.deriver().sort_key(&value)
+                    }
+                };
                 if !self.from.has_passed(&key, hit.row, sort.descending) {
                     self.keyed.push((key, hit));
                 }
             }
         }
+    }
+
+    /// When the item in this row begins.
+    fn start(&self, row: i64) -> Option<i64> {
+        let mut start = None;
+        // Where the store cannot be read, what comes next says so.
+        let _read = self.reader.times(&[row], &mut |_, times| {
+            start = times.start();
+            true
+        });
+        start
     }
 
     fn order(&self) -> String {

@@ -4,8 +4,10 @@
 //! Unknown functions are errors; a name that no field has is that of a property of the vCard, in any case.
 //! `word` and `uids` are ours: a free word, and a set of UIDs.
 
-use crate::contact::pattern;
+mod calendar;
+
 use crate::error::SyntaxError;
+use crate::matcher::pattern;
 use crate::query::{Op, Query, Settings, Subject, Test};
 use larder_format::field::eds_field;
 use larder_format::phone::is_region;
@@ -18,7 +20,7 @@ const CALLS: usize = 65_536;
 const UIDS: usize = 1 << 18;
 /// The functions of this module, for messages.
 const KNOWN: &str = "and, or, not, contains, is, beginswith, endswith, exists, exists_vcard, eqphone, \
-    eqphone_national, eqphone_short, regex_normal, regex_raw, word, uids";
+    eqphone_national, eqphone_short, regex_normal, regex_raw, includes, word, uids";
 
 impl Query {
     /// Reads an S-expression. The empty text matches everything, and so does `#t`.
@@ -40,7 +42,7 @@ impl Query {
         if reader.at == text.len() {
             return Ok(Query::All);
         }
-        reader.query(0)
+        reader.query(0).map(calendar::with_window)
     }
 }
 
@@ -83,7 +85,8 @@ impl<'a> Reader<'a> {
         if !self.rest().starts_with('(') {
             // The outermost call may stand without its parentheses: some of evolution-data-server's own do.
             let name = self.symbol();
-            if depth > 0 || !KNOWN.split(", ").any(|known| known == name) {
+            let mut known = KNOWN.split(", ").chain(calendar::KNOWN.split(", "));
+            if depth > 0 || !known.any(|known| known == name) {
                 return Err(self.error(start, "a \"(\" is missing"));
             }
             return self.call(name, start, depth);
@@ -106,6 +109,9 @@ impl<'a> Reader<'a> {
         if self.calls > CALLS {
             return Err(self.error(at, format!("more than {CALLS} functions in one query")));
         }
+        if let Some(query) = self.calendar(name, at)? {
+            return Ok(query);
+        }
         Ok(match name {
             "and" => Query::And(self.list(depth)?),
             "or" => Query::any(self.list(depth)?),
@@ -114,6 +120,7 @@ impl<'a> Reader<'a> {
             "is" => self.test(Op::Is)?,
             "beginswith" => self.test(Op::BeginsWith)?,
             "endswith" => self.test(Op::EndsWith)?,
+            "includes" => self.test(Op::Includes)?,
             "exists" => self.test(Op::Exists)?,
             "exists_vcard" => self.test(Op::ExistsVcard)?,
             "eqphone" => self.test(Op::EqPhone)?,
@@ -125,7 +132,9 @@ impl<'a> Reader<'a> {
             "word" => Query::Word(self.string()?),
             _ => {
                 let what = format!("there is no function {name:?}");
-                return Err(self.error(at, what).hint(format!("known here: {KNOWN}")));
+                return Err(self
+                    .error(at, what)
+                    .hint(format!("known here: {KNOWN}, {}", calendar::KNOWN)));
             }
         })
     }

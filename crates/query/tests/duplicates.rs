@@ -10,7 +10,7 @@ use larder_store::Reader;
 use proptest::prelude::*;
 
 fn settings(region: &str) -> Settings {
-    Settings { region: (!region.is_empty()).then(|| region.to_string()) }
+    Settings { region: (!region.is_empty()).then(|| region.to_string()), ..Settings::default() }
 }
 
 fn groups(reader: &Reader, asked: &Find, region: &str) -> Vec<Group> {

@@ -25,7 +25,7 @@ const ALL: &[&str] = &["anna", "jurgen", "Us", "de"];
 fn check(region: &str, rows: &[(&str, &[&str])]) {
     let book = book();
     let reader = book.reader();
-    let settings = Settings { region: Some(region.to_string()) };
+    let settings = Settings { region: Some(region.to_string()), ..Settings::default() };
     let mut wrong = String::new();
     for (text, expect) in rows {
         let query = Query::parse_sexp_with(text, &settings);

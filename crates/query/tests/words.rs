@@ -18,7 +18,7 @@ fn check(cards: &[&str], region: Option<&str>, lines: &[(&str, &[&str])]) {
         .collect();
     let book = Book::of(cards.iter().map(String::as_str));
     let reader = book.reader();
-    let settings = Settings { region: region.map(str::to_string) };
+    let settings = Settings { region: region.map(str::to_string), ..Settings::default() };
     let mut wrong = Vec::new();
     for (line, expect) in lines {
         let found = uids(&reader, &ask(Query::parse_with(line, &settings).unwrap()));

@@ -7,13 +7,13 @@
 mod batch;
 mod collections;
 
-use crate::batch::{Applied, Change, Operation, Outcome, Own};
-use crate::contact::{Derivers, SortKeys};
+use crate::batch::{Applied, Change, Operation, Outcome, Own, Put};
 use crate::derived;
+use crate::deriver::{Derivers, SortKeys};
 use crate::error::{Error, Result, at};
 use crate::store::{Store, immediate};
 use crate::summary::Summary;
-use crate::{Seq, blob, history, identity};
+use crate::{Seq, history, identity};
 use batch::Batch;
 use larder_format::contact::same_card;
 use rusqlite::OptionalExtension as _;
@@ -130,7 +130,7 @@ impl Store {
                         collections.insert(&put.collection, found);
                     }
                     match collections.get(&*put.collection) {
-                        Some(Some(of)) => self.row_and_seq(of, &put.uid)?,
+                        Some(Some(of)) => self.row_and_seq(of, put)?,
                         _ => None,
                     }
                 }
@@ -142,11 +142,12 @@ impl Store {
                 _ => None,
             };
             if let Some((id, seq, collection)) = found
-                && let Some(bytes) = blob::source(&self.conn, id)?
-                && !is_same(change, &bytes)
+                && let Some(stored) = derivers.read(&self.conn, id)?
+                && !is_same(change, &stored.bytes)
             {
                 let deriver = derivers.of(&self.conn, collection)?;
-                let (summary, keys) = (Arc::clone(deriver.summary()), deriver.sort_of(&bytes));
+                let keys = deriver.sort_of(&stored.bytes, &stored.place);
+                let summary = Arc::clone(deriver.summary());
                 known.insert(index, Before { seq, summary, keys });
             }
         }
@@ -156,9 +157,12 @@ impl Store {
     fn row_and_seq(
         &self,
         of: &identity::Of,
-        uid: &str,
+        put: &Put,
     ) -> rusqlite::Result<Option<(i64, Seq, i64)>> {
-        let Some(row) = identity::row(&self.conn, of, uid)? else { return Ok(None) };
+        let recurrence = put.prepared.recurrence();
+        let Some(row) = identity::row(&self.conn, of, &put.uid, recurrence)? else {
+            return Ok(None);
+        };
         self.conn
             .prepare_cached("SELECT id, seq, collection FROM item WHERE id = ?1")?
             .query_row([row], three)

@@ -57,7 +57,7 @@ impl Store {
         let items = put().map_err(at(&self.path))?;
         drop(staged);
         let locale = crate::store::locale_of(&self.conn).map_err(at(&self.path))?;
-        self.deriver = crate::Deriver::new(&locale);
+        self.deriver = crate::Deriver::with_zones(&locale, self.deriver.zones().clone());
         let seq = crate::store::meta(&self.conn, "seq").map_err(at(&self.path))?;
         self.locks.ring(seq);
         drop(lock);

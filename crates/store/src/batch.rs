@@ -1,6 +1,6 @@
 //! What can be written: changes, the operation they belong to, and what became of each.
 
-use crate::contact::Prepared;
+use crate::deriver::Prepared;
 use crate::handle::Handle;
 use crate::history::OperationId;
 use crate::summary::Summary;
@@ -69,6 +69,8 @@ pub enum Change {
     /// Has a collection indexed in this way. Where it holds items, [`crate::Store::refresh`] then derives all items
     /// anew, in steps; until that has ended, by whomever, queries scan.
     SetSummary(String, Summary),
+    /// Has a calendar say this of itself: lines like PRODID and X-WR-CALNAME, as they came.
+    SetHead(String, Option<Vec<u8>>),
     /// Gives a collection another name; its items keep their handles.
     RenameCollection(String, String),
     /// Takes an empty collection away.

@@ -132,7 +132,7 @@ fn news(row: &rusqlite::Row<'_>) -> rusqlite::Result<News> {
         seq: row.get(0)?,
         ordinal: row.get(1)?,
         handle: Handle::from_bytes(&row.get::<_, Vec<u8>>(2)?),
-        kind: Kind::from_number(row.get(3)?).unwrap_or(Kind::Contact),
+        kind: Kind::of_number(row.get(3)?),
         what: there.map_or(NewsKind::Removed, NewsKind::Put),
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! Making, renaming and removing them is a change like any other and lies in `apply`.
 
+use crate::Family;
 use crate::identity::Of;
 use crate::summary::Summary;
 use rusqlite::Connection;
@@ -17,11 +18,12 @@ pub(crate) struct Known {
 
 /// All of them, by row.
 pub(crate) fn all(conn: &Connection) -> rusqlite::Result<Vec<Known>> {
-    let sql = "SELECT id, key, name, summary FROM collection WHERE removed = 0 ORDER BY id";
+    let sql = "SELECT id, key, name, summary, family FROM collection WHERE removed = 0 ORDER BY id";
     conn.prepare_cached(sql)?
         .query_map([], |row| {
             let of = Of { id: row.get(0)?, key: row.get(1)? };
-            let summary = Summary::of_stored(row.get_ref(3)?.as_str()?);
+            let summary =
+                Summary::of_stored(row.get_ref(3)?.as_str()?, Family::of_number(row.get(4)?));
             Ok(Known { of, name: row.get(2)?, summary })
         })?
         .collect()

@@ -3,14 +3,17 @@
 //! Everything here can be made again from `source`. A set is usable when `meta` holds the fingerprint
 //! that this program would fill it with; while it is being refilled `meta` says how far that has come.
 
-use crate::Seq;
-use crate::contact::{Deriver, Derivers, Entry, SortKeys};
+use crate::deriver::{Deriver, Derivers, Entry, SortKeys};
 use crate::error::{Result, at};
+use crate::event::Timing;
+use crate::history;
 use crate::index::term::{self, Sign};
 use crate::index::{self, Gathered, Terms};
+use crate::series::{self, Member, Whose};
+use crate::span;
 use crate::store::{Store, meta};
 use crate::summary::Summary;
-use crate::{blob, history};
+use crate::{Kind, Seq};
 use rusqlite::{Connection, OptionalExtension as _, Transaction};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -31,10 +34,12 @@ pub enum IndexSet {
     Text = 1,
     /// Terms that items are sorted by: depends on the locale, too.
     Sort = 2,
+    /// What items are in time: depends on the time zones, too.
+    Time = 3,
 }
 
 impl IndexSet {
-    pub(crate) const ALL: [IndexSet; 2] = [IndexSet::Text, IndexSet::Sort];
+    pub(crate) const ALL: [IndexSet; 3] = [IndexSet::Text, IndexSet::Sort, IndexSet::Time];
 
     /// Its name, as messages have it.
     #[must_use]
@@ -42,6 +47,7 @@ impl IndexSet {
         match self {
             IndexSet::Text => "text",
             IndexSet::Sort => "sort",
+            IndexSet::Time => "time",
         }
     }
 
@@ -49,6 +55,7 @@ impl IndexSet {
         match self {
             IndexSet::Text => "idx:text",
             IndexSet::Sort => "idx:sort",
+            IndexSet::Time => "idx:time",
         }
     }
 
@@ -56,6 +63,7 @@ impl IndexSet {
         match self {
             IndexSet::Text => deriver.text_fingerprint(),
             IndexSet::Sort => deriver.sort_fingerprint(),
+            IndexSet::Time => deriver.time_fingerprint(),
         }
     }
 
@@ -76,7 +84,20 @@ impl IndexSet {
 
     /// Is it whole, and filled as this program would fill it?
     pub(crate) fn usable(self, conn: &Connection, deriver: &Deriver) -> rusqlite::Result<bool> {
+        Ok(self.is_whole(conn, deriver)?
+            && (self != IndexSet::Time || span::is_of_these_zones(conn, deriver)?))
+    }
+
+    fn is_whole(self, conn: &Connection, deriver: &Deriver) -> rusqlite::Result<bool> {
         Ok(self.state(conn)?.as_deref() == Some(&self.fingerprint(deriver)))
+    }
+
+    /// Takes away all that it holds.
+    fn empty(self, conn: &Connection) -> rusqlite::Result<()> {
+        match self {
+            IndexSet::Text | IndexSet::Sort => index::empty(conn, self),
+            IndexSet::Time => span::empty(conn),
+        }
     }
 }
 
@@ -85,7 +106,7 @@ pub(crate) fn mark_whole(conn: &Connection, deriver: &Deriver) -> rusqlite::Resu
     for set in IndexSet::ALL {
         set.set_state(conn, &set.fingerprint(deriver))?;
     }
-    Ok(())
+    span::note_zones(conn, deriver)
 }
 
 /// Gives up the sets that another program, or another locale, has begun to fill since this store was opened: with
@@ -105,9 +126,18 @@ pub(crate) fn give_up_others(conn: &Connection, deriver: &Deriver) -> rusqlite::
 pub(crate) struct Rows {
     text: Gathered,
     sort: BTreeMap<i64, Placed>,
+    time: BTreeMap<i64, Timed>,
     /// The last item that each set is to know: all, unless it is being rebuilt and comes to the others later.
     text_to: i64,
     sort_to: i64,
+    time_to: i64,
+}
+
+/// An item of a calendar that the batch has changed.
+struct Timed {
+    whose: Whose,
+    /// What it says of time from now on; `None`: it is gone.
+    is: Option<Option<Box<Timing>>>,
 }
 
 /// Where an item goes in the orders of a store, and where it was: terms.
@@ -126,7 +156,8 @@ impl Rows {
             Ok(progress(&state, &fingerprint).unwrap_or(all))
         };
         let (text_to, sort_to) = (reach(IndexSet::Text)?, reach(IndexSet::Sort)?);
-        Ok(Rows { text: Gathered::default(), sort: BTreeMap::new(), text_to, sort_to })
+        let (sort, time, time_to) = (BTreeMap::new(), BTreeMap::new(), reach(IndexSet::Time)?);
+        Ok(Rows { text: Gathered::default(), sort, time, text_to, sort_to, time_to })
     }
 
     /// Was anything said of this item before?
@@ -135,19 +166,25 @@ impl Rows {
     }
 
     /// An item of this collection has this entry from now on; `was` is what it was sorted by before the batch.
-    pub(crate) fn put(&mut self, item: i64, collection: i64, was: SortKeys, entry: Entry) {
+    pub(crate) fn put(&mut self, item: i64, whose: Whose, was: SortKeys, entry: Entry) {
         if item <= self.text_to {
             self.text.put(item, entry.terms);
         }
-        self.place(item, collection, was, entry.sort);
+        self.place(item, whose.collection, was, entry.sort);
+        if whose.is_of_calendar {
+            self.time.insert(item, Timed { whose, is: Some(entry.timing) });
+        }
     }
 
     /// An item of this collection is gone; `was` is what it was sorted by before the batch.
-    pub(crate) fn remove(&mut self, item: i64, collection: i64, was: SortKeys) {
+    pub(crate) fn remove(&mut self, item: i64, whose: Whose, was: SortKeys) {
         if item <= self.text_to {
             self.text.remove(item);
         }
-        self.place(item, collection, was, SortKeys::new());
+        self.place(item, whose.collection, was, SortKeys::new());
+        if whose.is_of_calendar {
+            self.time.insert(item, Timed { whose, is: None });
+        }
     }
 
     fn place(&mut self, item: i64, collection: i64, was: SortKeys, is: SortKeys) {
@@ -162,7 +199,13 @@ impl Rows {
     }
 
     /// Writes everything, as of the batch `seq`.
-    pub(crate) fn write(&mut self, tx: &Transaction<'_>, seq: Seq) -> rusqlite::Result<()> {
+    pub(crate) fn write(
+        &mut self,
+        tx: &Transaction<'_>,
+        derivers: &mut Derivers<'_>,
+        seq: Seq,
+    ) -> rusqlite::Result<()> {
+        self.write_time(tx, derivers)?;
         mem::take(&mut self.text).write(tx, IndexSet::Text, seq)?;
         let mut sort = Gathered::default();
         for (item, Placed { was, mut is }) in mem::take(&mut self.sort) {
@@ -172,6 +215,33 @@ impl Rows {
             }
         }
         sort.write(tx, IndexSet::Sort, seq)
+    }
+
+    /// What a detached occurrence says is also of its series, and the other way round, so whatever has the UID of a changed
+    /// item is looked at together, once.
+    fn write_time(
+        &mut self,
+        tx: &Transaction<'_>,
+        derivers: &mut Derivers<'_>,
+    ) -> rusqlite::Result<()> {
+        let mut changed: BTreeMap<(i64, String), Vec<Member>> = BTreeMap::new();
+        for (item, Timed { whose, is }) in mem::take(&mut self.time) {
+            let Whose { collection, uid, recurrence, .. } = whose;
+            let Some(timing) = is else {
+                span::erase(tx, derivers.base(), collection, item)?;
+                changed.entry((collection, uid)).or_default();
+                continue;
+            };
+            let member = Member { item, recurrence, timing, changed: true };
+            changed.entry((collection, uid)).or_default().push(member);
+        }
+        for ((collection, uid), members) in changed {
+            let times = series::of_changed(tx, derivers, collection, &uid, members)?;
+            for (item, times) in times.into_iter().filter(|(item, _)| *item <= self.time_to) {
+                span::write(tx, derivers.base(), collection, item, times.as_ref())?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -219,11 +289,11 @@ impl Store {
     /// `None`: all sets are whole.
     pub fn refresh_step(&mut self, items: usize) -> Result<Option<u64>> {
         for set in IndexSet::ALL {
-            if !self.usable(set)? {
+            if !set.is_whole(&self.conn, &self.deriver).map_err(at(&self.path))? {
                 return self.rebuild_step(set, items).map(Some);
             }
         }
-        Ok(None)
+        self.zones_step(items)
     }
 
     /// Drops and refills all derived tables.
@@ -251,7 +321,7 @@ impl Store {
         let state = set.state(&self.conn).map_err(at(&path))?.unwrap_or_default();
         let last = progress(&state, &fingerprint);
         let page = match last {
-            Some(last) => self.derive_after(last, items).map_err(at(&path))?,
+            Some(last) => self.derive_after(set, last, items).map_err(at(&path))?,
             None => Vec::new(),
         };
         let lock = self.locks.acquire()?;
@@ -262,8 +332,11 @@ impl Store {
                 return Ok(0); // Somebody else made a step, or restored the store: look again.
             }
             let Some(last) = last else {
-                index::empty(&tx, set)?;
+                set.empty(&tx)?;
                 set.set_state(&tx, &format!("rebuilding 0 {fingerprint}"))?;
+                if set == IndexSet::Time {
+                    span::note_zones(&tx, &self.deriver)?;
+                }
                 tx.commit()?;
                 return Ok(0);
             };
@@ -272,7 +345,7 @@ impl Store {
             // all the time would keep the rebuild from ever ending.
             let last = page.last().map_or(last, |one| one.id);
             let gap = GAP.min(items);
-            let mut rest = self.derive_after(last, gap + 1)?;
+            let mut rest = self.derive_after(set, last, gap + 1)?;
             if rest.len() > gap {
                 rest.clear();
                 set.set_state(&tx, &format!("rebuilding {last} {fingerprint}"))?;
@@ -289,19 +362,27 @@ impl Store {
     }
 
     /// The next items behind row `last`, `limit` at most, with what they give.
-    fn derive_after(&self, last: i64, limit: usize) -> rusqlite::Result<Vec<One>> {
+    fn derive_after(&self, set: IndexSet, last: i64, limit: usize) -> rusqlite::Result<Vec<One>> {
+        // Contacts are nowhere in time.
+        let least = if set == IndexSet::Time { Kind::Event } else { Kind::Contact } as i64;
         let mut select = self.conn.prepare_cached(
-            "SELECT id, seq, collection FROM item WHERE id > ?1 ORDER BY id LIMIT ?2",
+            "SELECT id, seq, collection FROM item WHERE id > ?1 AND kind >= ?3 ORDER BY id LIMIT ?2",
         )?;
         let heads = select
-            .query_map((last, limit as i64), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .query_map((last, limit as i64, least), |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?
             .collect::<rusqlite::Result<Vec<(i64, Seq, i64)>>>()?;
         let mut derivers = Derivers::new(&self.deriver);
         let derive = |(id, seq, collection)| {
-            let deriver = derivers.of(&self.conn, collection)?;
-            let bytes = blob::source(&self.conn, id)?.unwrap_or_default();
-            let (summary, entry) = (Arc::clone(deriver.summary()), deriver.entry_of(&bytes));
-            Ok(One { id, seq, summary, entry })
+            let summary = Arc::clone(derivers.of(&self.conn, collection)?.summary());
+            let stored = derivers.read(&self.conn, id)?;
+            let entry = match set {
+                // It is worked out when it is written: others may change what it depends on.
+                IndexSet::Time => None,
+                _ => stored.map(|stored| derivers.entry(&self.conn, &stored)).transpose()?,
+            };
+            Ok(One { id, seq, summary, entry: entry.unwrap_or_default() })
         };
         heads.into_iter().map(derive).collect()
     }
@@ -322,7 +403,7 @@ pub(crate) fn empty_unusable(conn: &Connection, deriver: &Deriver) -> rusqlite::
         let state = set.state(conn)?.unwrap_or_default();
         let fingerprint = set.fingerprint(deriver);
         if state != fingerprint && progress(&state, &fingerprint).is_none() {
-            index::empty(conn, set)?;
+            set.empty(conn)?;
         }
     }
     Ok(())
@@ -347,11 +428,19 @@ fn fill(
             .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let Some((now, collection)) = now else { continue };
-        let deriver = derivers.of(tx, collection)?;
-        let entry = if now == *seq && deriver.is_of(summary) {
+        if set == IndexSet::Time {
+            // What it is in time depends on others of its UID.
+            let times = series::of_item(tx, &mut derivers, *id)?;
+            span::write(tx, deriver, collection, *id, times.as_ref())?;
+            continue;
+        }
+        let entry = if now == *seq && derivers.of(tx, collection)?.is_of(summary) {
             entry.clone()
         } else {
-            deriver.entry_of(&blob::source(tx, *id)?.unwrap_or_default())
+            match derivers.read(tx, *id)? {
+                Some(stored) => derivers.entry(tx, &stored)?,
+                None => continue,
+            }
         };
         if set == IndexSet::Text {
             // Before 1.2 an item of another one's UID was not told from one without any.
@@ -363,7 +452,10 @@ fn fill(
         }
         gathered.put(*id, terms_of(set, entry, collection));
     }
-    gathered.write(tx, set, meta(tx, "seq")?)
+    match set {
+        IndexSet::Time => Ok(()),
+        IndexSet::Text | IndexSet::Sort => gathered.write(tx, set, meta(tx, "seq")?),
+    }
 }
 
 /// The terms of one set that an item of this collection gives.
@@ -375,6 +467,7 @@ fn terms_of(set: IndexSet, entry: Entry, collection: i64) -> Terms {
                 |(field, key): (u16, Vec<u8>)| term::sort(field, collection, &key, Sign::In);
             Terms::new(entry.sort.into_iter().map(place).collect(), Vec::new(), false)
         }
+        IndexSet::Time => Terms::default(),
     }
 }
 
@@ -387,7 +480,7 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    fn add(&mut self, row: impl std::hash::Hash) {
+    pub(crate) fn add(&mut self, row: impl std::hash::Hash) {
         let mut hasher = DefaultHasher::new();
         row.hash(&mut hasher);
         self.rows += 1;
@@ -401,6 +494,10 @@ const KEPT: &str = "kept";
 /// A digest of what the index holds of a set; the kept values go with the first one.
 pub(crate) fn stored_digest(conn: &Connection, set: IndexSet) -> rusqlite::Result<Digest> {
     let mut digest = Digest::default();
+    if set == IndexSet::Time {
+        span::each_row(conn, &mut |row| digest.add(row))?;
+        return Ok(digest);
+    }
     let mut live: HashSet<i64> = HashSet::new();
     let mut select = conn.prepare("SELECT id, kept FROM item")?;
     let mut rows = select.query([])?;
@@ -420,14 +517,17 @@ pub(crate) fn stored_digest(conn: &Connection, set: IndexSet) -> rusqlite::Resul
 pub(crate) fn expected_digests(
     conn: &Connection,
     deriver: &Deriver,
-) -> rusqlite::Result<[Digest; 2]> {
-    let (mut digests, mut derivers) = ([Digest::default(); 2], Derivers::new(deriver));
+) -> rusqlite::Result<[Digest; 3]> {
+    let (mut digests, mut derivers) = ([Digest::default(); 3], Derivers::new(deriver));
     let mut select = conn.prepare("SELECT id, collection FROM item ORDER BY id")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (item, collection): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let deriver = derivers.of(conn, collection)?;
-        let entry = deriver.entry_of(&blob::source(conn, item)?.unwrap_or_default());
+        let stored = derivers.read(conn, item)?;
+        let entry = stored.map(|stored| derivers.entry(conn, &stored)).transpose()?;
+        let entry = entry.unwrap_or_default();
+        let times = series::of_item(conn, &mut derivers, item)?;
+        span::rows_of(collection, item, times.as_ref(), &mut |row| digests[2].add(row));
         digests[0].add((KEPT, item, entry.kept.as_deref()));
         for (set, digest) in IndexSet::ALL.into_iter().zip(&mut digests) {
             terms_of(set, entry.clone(), collection).each(&mut |term| digest.add((term, item)));

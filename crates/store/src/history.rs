@@ -8,7 +8,7 @@ use crate::handle::Handle;
 use crate::purge::forget;
 use crate::reader::Reader;
 use crate::store::set_meta;
-use crate::{Seq, blob};
+use crate::{Seq, blob, frame};
 use rusqlite::{Connection, OptionalExtension as _, Transaction};
 
 /// The number of an operation, as `larder log` prints it.
@@ -82,6 +82,7 @@ pub(crate) fn prune(
             break;
         }
         bytes -= forget(tx, "seq", seq)?;
+        frame::release_formers(tx, "seq", seq)?;
         tx.prepare_cached("DELETE FROM former WHERE seq = ?1")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM collection_former WHERE seq <= ?1")?.execute([seq])?;
         set_meta(tx, "oldest", seq + 1)?;

@@ -6,6 +6,7 @@
 
 use crate::handle::Handle;
 use rusqlite::{Connection, OptionalExtension as _};
+use std::borrow::Cow;
 
 /// A collection: its row, and what handles are made from.
 #[derive(Debug, Clone)]
@@ -21,19 +22,35 @@ pub(crate) fn collection(conn: &Connection, name: &str) -> rusqlite::Result<Opti
         .optional()
 }
 
-/// The row of the item with this UID in this collection.
-pub(crate) fn row(conn: &Connection, of: &Of, uid: &str) -> rusqlite::Result<Option<i64>> {
-    let handle = Handle::of(&of.key, uid, "", 0);
+/// The row of the item with this UID, and this recurrence id (empty: a master), in this collection.
+pub(crate) fn row(
+    conn: &Connection,
+    of: &Of,
+    uid: &str,
+    recurrence: &str,
+) -> rusqlite::Result<Option<i64>> {
+    let handle = Handle::of(&of.key, uid, recurrence, 0);
     let found: Option<i64> = conn
-        .prepare_cached("SELECT id FROM item WHERE handle = ?1 AND collection = ?2 AND uid = ?3")?
-        .query_row((handle.to_bytes(), of.id, uid), |row| row.get(0))
+        .prepare_cached(
+            "SELECT id FROM item
+             WHERE handle = ?1 AND collection = ?2 AND uid = ?3 AND recurrence = ?4",
+        )?
+        .query_row((handle.to_bytes(), of.id, uid, recurrence), |row| row.get(0))
         .optional()?;
     if found.is_some() {
         return Ok(found);
     }
     conn.prepare_cached("SELECT item FROM collided WHERE collection = ?1 AND uid = ?2")?
-        .query_row((of.id, uid), |row| row.get(0))
+        .query_row((of.id, collided(uid, recurrence)), |row| row.get(0))
         .optional()
+}
+
+/// As `collided.uid` has it: no UID and no recurrence id holds a NUL.
+fn collided<'a>(uid: &'a str, recurrence: &str) -> Cow<'a, str> {
+    match recurrence {
+        "" => Cow::Borrowed(uid),
+        _ => Cow::Owned(format!("{uid}\0{recurrence}")),
+    }
 }
 
 /// A handle for a new item of this UID; noted where it is not the first choice.
@@ -41,17 +58,19 @@ pub(crate) fn give_handle(
     conn: &Connection,
     of: &Of,
     uid: &str,
+    recurrence: &str,
     item: i64,
 ) -> rusqlite::Result<Handle> {
     let mut attempt = 0;
     loop {
-        let handle = Handle::of(&of.key, uid, "", attempt);
+        let handle = Handle::of(&of.key, uid, recurrence, attempt);
         let taken: Option<i64> = conn
             .prepare_cached("SELECT id FROM item WHERE handle = ?1")?
             .query_row([handle.to_bytes()], |row| row.get(0))
             .optional()?;
         if taken.is_none() {
             if attempt > 0 {
+                let uid = collided(uid, recurrence);
                 conn.execute("INSERT INTO collided VALUES(?1, ?2, ?3)", (of.id, uid, item))?;
             }
             return Ok(handle);

@@ -28,14 +28,20 @@ pub struct ItemHead {
     pub collection: Arc<str>,
     /// Its UID in that collection.
     pub uid: String,
+    /// Which occurrence of a series it stands for: `20260305T120000Z`, or without the Z where it floats, or without the
+    /// time of a day. Empty: it is a whole item.
+    pub recurrence: String,
     /// True where the bytes do not name this UID themselves.
     pub derived_uid: bool,
     /// The batch that last changed it.
     pub seq: Seq,
+    /// What the calendar around it says: a row of this file, to ask [`Reader::frame`] with.
+    pub frame: Option<i64>,
 }
 
 /// The columns of an [`ItemHead`], for a query over `item i`.
-pub(crate) const HEAD: &str = "i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq";
+pub(crate) const HEAD: &str =
+    "i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame";
 
 /// An order of items that is kept.
 #[derive(Debug, Clone)]
@@ -93,8 +99,8 @@ pub struct Candidate<'a> {
 }
 
 /// Where a row has the kept values, and an item's bytes, behind the columns of [`HEAD`].
-const KEPT: usize = 7;
-const BYTES: usize = 8;
+const KEPT: usize = 9;
+const BYTES: usize = 10;
 
 impl Candidate<'_> {
     /// What is known of it besides.
@@ -141,11 +147,13 @@ pub(crate) fn head(row: &Row<'_>, collections: &[Known]) -> rusqlite::Result<Ite
     Ok(ItemHead {
         row: row.get(0)?,
         handle: Handle::from_bytes(row.get_ref(1)?.as_blob()?),
-        kind: Kind::from_number(row.get(2)?).unwrap_or(Kind::Contact),
+        kind: Kind::of_number(row.get(2)?),
         collection: known.map_or_else(|| Arc::from(""), |known| Arc::clone(&known.name)),
         uid: row.get(4)?,
         derived_uid: row.get(5)?,
         seq: row.get(6)?,
+        recurrence: row.get(7)?,
+        frame: row.get(8)?,
     })
 }
 
@@ -168,6 +176,8 @@ pub(crate) struct Remembered {
     /// The segments of the sets that are whole and of this program's making.
     text: Option<Vec<Segment>>,
     sort: Option<Vec<Segment>>,
+    /// Is the interval index?
+    pub(crate) time: bool,
 }
 
 impl Remembered {
@@ -246,6 +256,7 @@ impl Reader {
             collections: collection::all(&self.conn)?,
             text: segments(IndexSet::Text)?,
             sort: segments(IndexSet::Sort)?,
+            time: IndexSet::Time.usable(&self.conn, &self.deriver)?,
         });
         self.remembered.replace(Some(Arc::clone(&known)));
         Ok(known)
@@ -261,7 +272,7 @@ impl Reader {
                 return Ok(None);
             };
             let mut select = self.conn.prepare_cached(concat!(
-                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept, s.bytes ",
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
                 "FROM item i CROSS JOIN source s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
                 "WHERE i.handle = ?1 AND i.uid = ?2 AND c.name = ?3 AND c.removed = 0"
             ))?;
@@ -291,7 +302,7 @@ impl Reader {
         let remembered = self.remembered()?;
         let known = remembered.collections.iter().find(|known| *known.name == *collection);
         let Some(known) = known else { return Ok(None) };
-        let Some(row) = identity::row(&self.conn, &known.of, uid)? else { return Ok(None) };
+        let Some(row) = identity::row(&self.conn, &known.of, uid, "")? else { return Ok(None) };
         let mut found = None;
         self.range(&remembered, &mut std::iter::once((row, row)), &mut |head, bytes| {
             found = Some((head, bytes.to_vec()));
@@ -343,7 +354,7 @@ impl Reader {
         each: &mut dyn FnMut(ItemHead, &[u8]) -> bool,
     ) -> rusqlite::Result<()> {
         let mut select = self.conn.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept, s.bytes ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
             "FROM item i CROSS JOIN source s ON s.item = i.id ",
             "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
         ))?;
@@ -384,7 +395,7 @@ impl Reader {
             let remembered = self.remembered()?;
             let usable = remembered.text.is_some();
             let mut select = self.conn.prepare_cached(concat!(
-                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept ",
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept ",
                 "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
             ))?;
             for run in runs(rows) {
@@ -401,15 +412,22 @@ impl Reader {
         run().map_err(at(&self.path))
     }
 
-    /// What the inverted index names. `None`: it is not whole, or not of this program's making; scan. What it names
+    /// What the index names of these collections, and perhaps of others; without any, of all. `None`: it is not whole, or not of this program's making; scan. What it names
     /// holds in the same [`Snapshot`] only.
-    pub fn look_up(&self, lookup: &Lookup) -> Result<Option<Found>> {
+    pub fn look_up(&self, lookup: &Lookup, collections: &[i64]) -> Result<Option<Found>> {
         let run = || -> rusqlite::Result<Option<Found>> {
             let _snapshot = self.hold()?;
             let remembered = self.remembered()?;
             let Some(segments) = &remembered.text else { return Ok(None) };
+            if lookup.asks_for_time() && !remembered.time {
+                return Ok(None);
+            }
+            let known = remembered.collections.iter();
+            let asked: Vec<&Known> = known
+                .filter(|known| collections.is_empty() || collections.contains(&known.of.id))
+                .collect();
             let (named, read) =
-                index::look_up(&self.conn, segments, &remembered.collections, lookup)?;
+                index::look_up(&self.conn, &self.deriver, segments, &asked, lookup)?;
             Ok(Some(Found { named, read }))
         };
         run().map_err(at(&self.path))
@@ -431,11 +449,11 @@ impl Reader {
             let remembered = self.remembered()?;
             let mut select = self.conn.prepare_cached(match with_bytes {
                 false => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept ",
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept ",
                     "FROM item i WHERE i.id = ?1"
                 ),
                 true => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.kept, s.bytes ",
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
                     "FROM item i CROSS JOIN source s ON s.item = i.id WHERE i.id = ?1"
                 ),
             })?;

@@ -6,11 +6,11 @@
 //! length. All numbers are varints. This module packs and unpacks; which card has which values is the matter of `contact`.
 
 use crate::index::varint::{put, take};
-use larder_format::field::{FIELDS, Field};
+use larder_format::field::{CALENDAR_FIELDS, FIELDS, Field};
 use std::sync::LazyLock;
 
-/// The fields that can be kept, in the order in which they are: those that free words look at, and the revision. New
-/// ones go to the end.
+/// The fields of contacts that can be kept, in the order in which they are: those that free words look at, and the revision.
+/// New ones go to the end.
 const NAMES: &[&str] = &[
     "file_as",
     "full_name",
@@ -23,16 +23,27 @@ const NAMES: &[&str] = &[
     "org_unit",
     "rev",
 ];
+/// The fields of what is in calendars, behind those: what lists show.
+const CALENDAR_NAMES: &[&str] =
+    &["summary", "location", "category", "status", "priority", "transp"];
+/// All of them: each has a bit.
+const PLACES_IN_ALL: usize = NAMES.len() + CALENDAR_NAMES.len();
+const _: () = assert!(PLACES_IN_ALL <= 16, "two bytes say which fields are held");
 /// Rows stay short: with more than this nothing is kept.
 const MOST: usize = 1000;
 
 /// By number of the field: its place in [`NAMES`].
 static PLACES: LazyLock<Vec<Option<usize>>> = LazyLock::new(|| {
-    let most = FIELDS.iter().map(|field| usize::from(field.id)).max().unwrap_or_default();
+    let all = FIELDS.iter().chain(CALENDAR_FIELDS);
+    let most = all.map(|field| usize::from(field.id)).max().unwrap_or_default();
     let mut places = vec![None; most + 1];
-    for field in FIELDS {
-        if let Some(slot) = places.get_mut(usize::from(field.id)) {
-            *slot = NAMES.iter().position(|name| *name == field.name);
+    for (fields, names, first) in
+        [(FIELDS, NAMES, 0), (CALENDAR_FIELDS, CALENDAR_NAMES, NAMES.len())]
+    {
+        for field in fields {
+            if let Some(slot) = places.get_mut(usize::from(field.id)) {
+                *slot = names.iter().position(|name| *name == field.name).map(|at| first + at);
+            }
         }
     }
     places
@@ -131,7 +142,7 @@ impl<'a> Kept<'a> {
     fn find(&self, wanted: usize) -> Option<(&'a [u8], u64)> {
         let held = self.held();
         let mut rest = self.row.get(2..)?;
-        for place in (0..NAMES.len()).filter(|place| held >> place & 1 == 1) {
+        for place in (0..PLACES_IN_ALL).filter(|place| held >> place & 1 == 1) {
             let count = take(&mut rest)?;
             if place == wanted {
                 return Some((rest, count));

@@ -31,10 +31,12 @@ mod check;
 mod collection;
 mod contact;
 mod derived;
+mod deriver;
 mod directory;
 mod error;
+mod event;
+mod frame;
 mod handle;
-
 mod history;
 mod identity;
 pub mod index;
@@ -44,26 +46,35 @@ mod lock;
 mod purge;
 mod reader;
 mod schema;
+mod series;
+mod span;
 mod store;
 mod summary;
+mod terms;
+mod times;
 mod undo;
 
 pub use crate::backup::Restored;
 pub use crate::batch::{Applied, Change, Expect, Operation, Outcome, Put};
 pub use crate::changes::{Cursor, News, NewsKind};
 pub use crate::check::{Fault, Report};
-pub use crate::contact::{Deriver, LONG_NUMBER, Prepared, WORD_LETTERS};
 pub use crate::derived::IndexSet;
+pub use crate::deriver::{Deriver, Prepared};
 pub use crate::directory::Directory;
 pub use crate::error::{Error, Result};
+pub use crate::event::{Clocks, Notes, ZoneUse};
+pub use crate::frame::{Frame, Zone};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRow, Version};
 pub use crate::items::{Candidate, Found, ItemHead, Moment, Order, Snapshot};
 pub use crate::kept::{Kept, can_keep};
 pub use crate::purge::Purged;
 pub use crate::reader::{Collection, Reader, Row, Value};
+pub use crate::span::{Searched, What, Window};
 pub use crate::store::{Options, Store};
 pub use crate::summary::{IndexKind, Summary, SummaryError};
+pub use crate::terms::{LONG_NUMBER, WORD_LETTERS};
+pub use crate::times::{Alarm, Occurring, Times, Trigger, Verdict};
 pub use crate::undo::{Conflict, Undo};
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by a clock.
@@ -75,6 +86,40 @@ pub type Seq = i64;
 pub enum Kind {
     /// A vCard (RFC 6350, RFC 2426, vCard 2.1).
     Contact = 1,
+    /// A VEVENT (RFC 5545, 3.6.1).
+    Event = 2,
+    /// A VTODO (3.6.2).
+    Task = 3,
+    /// A VJOURNAL (3.6.3).
+    Memo = 4,
+    /// Another component of a calendar (VFREEBUSY, VPOLL, ...): kept and exported, not searched.
+    Other = 5,
+}
+
+/// What a collection holds. The numbers are stored and never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Family {
+    /// Contacts.
+    Contacts = 1,
+    /// Events, tasks and memos together, and what else a calendar may hold.
+    Calendar = 2,
+}
+
+impl Family {
+    /// The name used in output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Contacts => "contacts",
+            Family::Calendar => "calendar",
+        }
+    }
+
+    /// The family with this stored number; contacts, if there is none.
+    pub(crate) fn of_number(number: i64) -> Family {
+        if number == Family::Calendar as i64 { Family::Calendar } else { Family::Contacts }
+    }
 }
 
 impl Kind {
@@ -83,12 +128,31 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::Contact => "contact",
+            Kind::Event => "event",
+            Kind::Task => "task",
+            Kind::Memo => "memo",
+            Kind::Other => "other",
         }
     }
 
-    /// The kind with this stored number.
+    /// What collections it is kept in.
     #[must_use]
-    pub fn from_number(number: i64) -> Option<Kind> {
-        (number == 1).then_some(Kind::Contact)
+    pub fn family(self) -> Family {
+        match self {
+            Kind::Contact => Family::Contacts,
+            Kind::Event | Kind::Task | Kind::Memo | Kind::Other => Family::Calendar,
+        }
+    }
+
+    /// The kind with this stored number; what is not known is [`Kind::Other`].
+    #[must_use]
+    pub fn of_number(number: i64) -> Kind {
+        match number {
+            1 => Kind::Contact,
+            2 => Kind::Event,
+            3 => Kind::Task,
+            4 => Kind::Memo,
+            _ => Kind::Other,
+        }
     }
 }

@@ -5,8 +5,9 @@
 //! the second is still owed, so that a purge that was interrupted can be finished by the next one.
 
 use crate::batch::{Change, Operation, Outcome};
-use crate::contact::Deriver;
+use crate::deriver::Deriver;
 use crate::error::{Error, Result, at, file};
+use crate::frame;
 use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::{Store, meta, set_meta};
@@ -148,6 +149,12 @@ pub(crate) fn forget(
 /// Erases what is kept of an item, leaving tombstones. Returns how many versions, and how many bytes.
 pub(crate) fn erase(tx: &Transaction<'_>, handle: Handle) -> rusqlite::Result<(usize, i64)> {
     let bytes = forget(tx, "handle", handle.to_bytes())?;
+    // Copies may be of a version without frames.
+    let frames = frame::are_there(tx)?;
+    if frames {
+        frame::release_formers(tx, "handle", handle.to_bytes())?;
+        tx.execute("UPDATE former SET frame = NULL WHERE handle = ?1", [handle.to_bytes()])?;
+    }
     let erased = tx.execute(
         "UPDATE former SET uid = NULL, recurrence = NULL, bytes = NULL, blob = NULL
          WHERE handle = ?1 AND uid IS NOT NULL",

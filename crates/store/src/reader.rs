@@ -3,16 +3,18 @@
 //! A reader never waits for a writer and never checkpoints. Each call is one short read transaction, so
 //! a reader that sleeps between calls holds nothing up; long answers resume by key.
 
-use crate::contact::Deriver;
 use crate::derived::IndexSet;
+use crate::deriver::Deriver;
 use crate::directory::Directory;
 use crate::error::{Error, Result, at, file};
+use crate::frame::{self, Frame};
 use crate::handle::{Handle, HandlePrefix};
 use crate::items::{HEAD, ItemHead, Remembered, head};
 use crate::schema::{self, Standing};
 use crate::store::{check_sqlite, connect, locale_of};
 use crate::summary::Summary;
-use crate::{Kind, blob, identity};
+use crate::{Family, blob, identity};
+use larder_time::zone::Zones;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
 use std::cell::RefCell;
@@ -38,8 +40,8 @@ pub struct Collection {
     pub row: i64,
     /// Its name.
     pub name: String,
-    /// What its items are.
-    pub kind: Kind,
+    /// What it holds.
+    pub family: Family,
     /// How many items it holds.
     pub items: u64,
     /// How they are indexed.
@@ -94,11 +96,19 @@ impl Row<'_> {
 static READERS: AtomicU64 = AtomicU64::new(0);
 
 impl Reader {
-    /// Opens the store in `dir`, which stays as it is.
+    /// Opens the store in `dir`, which stays as it is; time zones are those that are built in.
+    ///
+    /// # Errors
+    /// As [`Reader::open_with`].
+    pub fn open(dir: &Path) -> Result<Reader> {
+        Reader::open_with(dir, Zones::bundled())
+    }
+
+    /// Opens the store in `dir`, which stays as it is. Where its index of times was made with other zones, it is not used.
     ///
     /// # Errors
     /// [`Error::Older`] where an older version made it: who opens it for writing migrates it.
-    pub fn open(dir: &Path) -> Result<Reader> {
+    pub fn open_with(dir: &Path, zones: Arc<Zones>) -> Result<Reader> {
         check_sqlite()?;
         let directory = Directory::new(dir);
         directory.must_hold_store()?;
@@ -118,7 +128,7 @@ impl Reader {
         Ok(Reader {
             conn,
             path,
-            deriver: Deriver::new(&locale),
+            deriver: Deriver::with_zones(&locale, zones),
             number: READERS.fetch_add(1, Ordering::Relaxed),
             remembered: RefCell::new(None),
         })
@@ -189,12 +199,13 @@ impl Reader {
                      FROM collection c WHERE c.removed = 0 ORDER BY c.name",
                 )?
                 .query_map([], |row| {
+                    let family = Family::of_number(row.get(2)?);
                     Ok(Collection {
                         row: row.get(0)?,
                         name: row.get(1)?,
-                        kind: Kind::from_number(row.get(2)?).unwrap_or(Kind::Contact),
+                        family,
                         items: row.get::<_, i64>(3)?.unsigned_abs(),
-                        summary: Summary::of_stored(row.get_ref(4)?.as_str()?),
+                        summary: Summary::of_stored(row.get_ref(4)?.as_str()?, family),
                     })
                 })?
                 .collect()
@@ -229,7 +240,7 @@ impl Reader {
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             let mut rows = Vec::new();
             for of in of {
-                rows.extend(identity::row(&self.conn, &of, uid)?);
+                rows.extend(identity::row(&self.conn, &of, uid, "")?);
             }
             Ok(rows)
         };
@@ -267,6 +278,29 @@ impl Reader {
             select.query_map(args, |row| head(row, &known.collections))?.collect()
         };
         run().map_err(at(&self.path))
+    }
+
+    /// What the calendar around an item says that the item needs.
+    pub fn frame(&self, row: i64) -> Result<Option<Arc<Frame>>> {
+        frame::read(&self.conn, row).map_err(at(&self.path))
+    }
+
+    /// The frames of a collection's items, each once; `None`: some have none.
+    pub fn frames(&self, collection: &Collection) -> Result<Vec<Option<i64>>> {
+        let sql = "SELECT DISTINCT frame FROM item WHERE collection = ?1 ORDER BY frame";
+        let run = || -> rusqlite::Result<Vec<Option<i64>>> {
+            self.conn.prepare_cached(sql)?.query_map([collection.row], |row| row.get(0))?.collect()
+        };
+        run().map_err(at(&self.path))
+    }
+
+    /// The lines that a calendar has of its own, as they came.
+    pub fn head(&self, collection: &Collection) -> Result<Option<Vec<u8>>> {
+        self.conn
+            .prepare_cached("SELECT head FROM collection WHERE id = ?1")
+            .and_then(|mut select| select.query_row([collection.row], |row| row.get(0)).optional())
+            .map(Option::flatten)
+            .map_err(at(&self.path))
     }
 
     /// The bytes of the item in this row, as they came.

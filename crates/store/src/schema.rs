@@ -2,7 +2,7 @@
 //!
 //! `user_version` is 1000 x major + minor. A newer minor version only adds, so an older program may read
 //! it; a newer major version is refused. Version 1.1 has the inverted index in place of tables that 1.0 had for each
-//! kind of look-up, and no index of UIDs; 1.2 has the summaries of collections; all that follows:
+//! kind of look-up, and no index of UIDs; 1.2 has the summaries of collections; 1.3 has calendars; all that follows:
 //!
 //! **What is the truth**
 //!
@@ -10,16 +10,22 @@
 //!   batch. `items`: the last row number given to an item, never given again. `locale`: whose sort order
 //!   the store keeps. `oldest`: the first batch whose former versions are all kept. `former_bytes`: how
 //!   much they take. `rewrite`: there after a purge until the file was rewritten without what was purged. `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
-//! * `collection`: a named set of items of one family (1: contacts). `key` is made from the first name
+//! * `collection`: a named set of items of one family (1: contacts, 2: a calendar). `key` is made from the first name
 //!   and stays when the name changes; handles are made from it. A removed collection stays as a row,
 //!   for undo. `seq` is its last change. `summary` says which fields are indexed and how, as `summary` writes it; empty:
-//!   as is the default.
+//!   as is the default. `head`: the lines that a calendar has of its own (PRODID, X-WR-CALNAME, ...), as they came.
 //! * `item`: one row an item; what exists now is its own log, by `(seq, ordinal)`: the batch that last
-//!   changed it and its place in that batch. `kind`: 1 contact. `derived_uid`: 1 where the bytes name no
+//!   changed it and its place in that batch. `kind`: 1 contact, 2 event, 3 task, 4 memo, 5 another component of a calendar.
+//!   `recurrence`: which occurrence of a series it stands for, as `event` writes it; empty: it is a whole. `frame`: see there. `derived_uid`: 1 where the bytes name no
 //!   UID, 2 where they name one that another item had first. `handle`: eight bytes, see `handle`; by way of it an item is found by
 //!   its UID, which is its own in its collection. `collided` has the items for which that way is barred, see `identity`.
 //! * `source`: an item's bytes as they came; above 64 KB they lie once in `blob`, by SHA-256, and `blob`
 //!   here names them. `blob.uses` counts the rows of `source` and `former` that do.
+//! * `frame(id, version, zones, uses)`: what the calendar around an item said that its own bytes do not: the version of the
+//!   format (1 or 2), and the definitions of the time zones that the item names: numbers of `zone`, in order. An item that
+//!   needs nothing of it has none. `uses` counts the rows of `item` and `former` that name it; without any it goes.
+//! * `zone(id, hash, tzid, bytes)`: a VTIMEZONE, once for all items that use it, in whatever calendar: `hash` is that of its text
+//!   after unfolding. What no frame names goes.
 //! * `operation`: what a person did: one import is one operation of many batches. `at` is in milliseconds
 //!   since 1970, for display only. `added`, `updated`, `removed`: how many items. `undoes`, `undone_by`:
 //!   other operations.
@@ -39,6 +45,10 @@
 //!   whose `id` is the segment's number times 2^24, plus `first_chunk` up to, not including, `end_chunk`; `idx_fence` has
 //!   the first term of each. `large`: it has items that are always candidates. `net`: how many items more its sort terms
 //!   put into an order than they take out; in `idx_fence` that of the chunks before.
+//! * `idx_time(item, clock, data)`: what an item is in time, as `times` packs it. `clock`: the zone that went into it, a row of `idx_clock`;
+//!   0: several. `idx_clock(id, name, fingerprint)`: a zone of the system by its name, or a definition by its hash, and what it
+//!   was like then.
+//! * `idx_span`, `idx_slot`: when items are, and when their alarms ring, to be searched by a window, see `span`.
 
 use crate::directory::Directory;
 use crate::error::{Error, Result, at};
@@ -50,7 +60,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x4c72_6472;
 /// The newest major version known here.
 pub(crate) const MAJOR: i64 = 1;
 /// The newest minor version known here.
-pub(crate) const MINOR: i64 = 2;
+pub(crate) const MINOR: i64 = 3;
 
 const TRUTH: &str = "
 CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
@@ -151,6 +161,33 @@ ALTER TABLE item ADD COLUMN kept BLOB;
 CREATE INDEX item_beside ON item(id) WHERE derived_uid = 2;
 ";
 
+/// What 1.3 brought: calendars.
+const CALENDARS: &str = "
+ALTER TABLE collection ADD COLUMN head BLOB;
+ALTER TABLE collection_former ADD COLUMN head BLOB;
+ALTER TABLE item ADD COLUMN frame INTEGER;
+ALTER TABLE former ADD COLUMN frame INTEGER;
+CREATE INDEX item_detached ON item(collection, uid) WHERE recurrence <> '';
+CREATE TABLE zone(id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, tzid TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;
+CREATE TABLE frame(
+  id INTEGER PRIMARY KEY, version INTEGER NOT NULL, zones TEXT NOT NULL, uses INTEGER NOT NULL,
+  UNIQUE(version, zones)
+) STRICT;
+CREATE TABLE idx_time(item INTEGER PRIMARY KEY, clock INTEGER, data BLOB NOT NULL) STRICT;
+CREATE INDEX idx_time_clock ON idx_time(clock) WHERE clock IS NOT NULL;
+CREATE TABLE idx_clock(
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, UNIQUE(name, fingerprint)
+) STRICT;
+CREATE TABLE idx_span(
+  collection INTEGER NOT NULL, class INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
+  item INTEGER NOT NULL, gap INTEGER NOT NULL, PRIMARY KEY(collection, class, start, end, item)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE idx_slot(
+  collection INTEGER NOT NULL, slot INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
+  item INTEGER NOT NULL, gap INTEGER NOT NULL, PRIMARY KEY(collection, slot, start, item)
+) STRICT, WITHOUT ROWID;
+";
+
 /// A step from one version to the next. It runs in one transaction, after a backup.
 pub(crate) struct Migration {
     /// The version it starts from.
@@ -165,6 +202,7 @@ pub(crate) struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { from: (1, 0), to: (1, 1), sql: &[FROM_1_0, INDEX] },
     Migration { from: (1, 1), to: (1, 2), sql: &[SUMMARIES] },
+    Migration { from: (1, 2), to: (1, 3), sql: &[CALENDARS] },
 ];
 
 /// What is derived is derived anew.
@@ -219,6 +257,7 @@ pub(crate) fn create(conn: &Connection, locale: &str) -> rusqlite::Result<()> {
     conn.execute_batch(TRUTH)?;
     conn.execute_batch(INDEX)?;
     conn.execute_batch(SUMMARIES)?;
+    conn.execute_batch(CALENDARS)?;
     for (key, value) in [("seq", 0), ("items", 0), ("oldest", 1), ("former_bytes", 0)] {
         conn.execute("INSERT INTO meta VALUES(?1, ?2)", (key, value))?;
     }

@@ -1,16 +1,18 @@
 //! Opening a store, and the one connection that may write.
 
-use crate::contact::Deriver;
+use crate::deriver::Deriver;
 use crate::directory::Directory;
 use crate::error::{Error, Result, at};
 use crate::lock::{Locks, WriteLock};
 use crate::reader::Reader;
 use crate::schema::{self, Standing};
 use crate::summary::Summary;
-use crate::{Seq, derived};
+use crate::{Family, Seq, derived};
+use larder_time::zone::Zones;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
 const OLDEST_SQLITE: i32 = 3_051_003;
@@ -28,7 +30,7 @@ const WRITE_CACHE: i64 = -16384;
 const WAL_KEPT: i64 = 1 << 20;
 
 /// How to open a store.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// Make the store where there is none.
     pub create: bool,
@@ -36,6 +38,15 @@ pub struct Options {
     pub locale: Option<String>,
     /// Whose sort order a new store gets where `locale` does not say; `None` is the root order.
     pub locale_if_new: Option<String>,
+    /// What time zones are.
+    pub zones: Arc<Zones>,
+}
+
+impl Default for Options {
+    /// Nothing is made, the sort order stays, and time zones are those that are built in.
+    fn default() -> Options {
+        Options { create: false, locale: None, locale_if_new: None, zones: Zones::bundled() }
+    }
 }
 
 /// A store open for writing. Any number of processes may have one; they wait for each other in turn.
@@ -73,7 +84,7 @@ impl Store {
             (conn, read_only)
         };
         let locale = locale_of(&conn).map_err(at(&path))?;
-        let deriver = Deriver::new(&locale);
+        let deriver = Deriver::with_zones(&locale, options.zones.clone());
         let mut store = Store { directory, path, conn, locks, deriver, read_only };
         if store.read_only.is_none() {
             store.refresh()?;
@@ -96,18 +107,21 @@ impl Store {
     /// The same for the items of this collection, by its summary. What another summary gave is derived again when it is
     /// written, so this only saves time.
     pub fn deriver_for(&self, collection: &str) -> Result<Deriver> {
-        let sql = "SELECT summary FROM collection WHERE name = ?1 AND removed = 0";
-        let summary: Option<String> = self
+        let sql = "SELECT summary, family FROM collection WHERE name = ?1 AND removed = 0";
+        let found: Option<(String, i64)> = self
             .conn
             .prepare_cached(sql)
-            .and_then(|mut select| select.query_row([collection], |row| row.get(0)).optional())
+            .and_then(|mut select| {
+                select.query_row([collection], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
             .map_err(at(&self.path))?;
-        Ok(self.deriver.with(Summary::of_stored(&summary.unwrap_or_default())))
+        let (summary, family) = found.unwrap_or_default();
+        Ok(self.deriver.with(Summary::of_stored(&summary, Family::of_number(family))))
     }
 
     /// A reader of this store.
     pub fn reader(&self) -> Result<Reader> {
-        Reader::open(self.directory.path())
+        Reader::open_with(self.directory.path(), self.deriver.zones().clone())
     }
 
     /// The number of the last batch.
@@ -229,7 +243,7 @@ fn settle(
             let make = || -> rusqlite::Result<()> {
                 let tx = immediate(conn)?;
                 schema::create(&tx, locale)?;
-                derived::mark_whole(&tx, &Deriver::new(locale))?;
+                derived::mark_whole(&tx, &Deriver::with_zones(locale, options.zones.clone()))?;
                 tx.commit()
             };
             make().map_err(at(&path))?;

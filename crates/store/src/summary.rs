@@ -4,7 +4,10 @@
 //! costs and what an item costs, never what the answer is. It is only a table here; `contact` derives by it, and the
 //! planner asks it. That a field is there at all is indexed for every field that can be, whatever the summary.
 
-use larder_format::field::{FIELDS, Field, Kind, field, nearest};
+use crate::Family;
+use larder_format::field::{
+    CALENDAR_FIELDS, FIELDS, Field, Kind, calendar_field, field, nearest, nearest_in,
+};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
@@ -52,21 +55,33 @@ const SORTED: &[&str] = &["file_as", "full_name"];
 /// revision.
 const NO_TEXT: &[&str] = &["uid", "rev"];
 
+/// The same of a calendar.
+const CALENDAR_VALUES: &[&str] = &["category", "status", "class", "priority"];
+/// What of a calendar has an index of its text: where free words look.
+const CALENDAR_TEXT: &[&str] =
+    &["summary", "description", "location", "comment", "category", "organizer", "attendee"];
+
 /// One more than the largest number of a field.
 const SIZE: usize = {
+    let (contacts, calendar) = (size(FIELDS), size(CALENDAR_FIELDS));
+    if contacts > calendar { contacts } else { calendar }
+};
+
+const fn size(fields: &[Field]) -> usize {
     let (mut at, mut size) = (0, 0);
-    while at < FIELDS.len() {
-        if FIELDS[at].id as usize >= size {
-            size = FIELDS[at].id as usize + 1;
+    while at < fields.len() {
+        if fields[at].id as usize >= size {
+            size = fields[at].id as usize + 1;
         }
         at += 1;
     }
     size
-};
+}
 
 /// Which fields are indexed, and how. As text: `full_name:exact,prefix,sort phone:phone`, or `none`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
+    family: Family,
     /// The bits of the kinds, by the field's number.
     kinds: [u8; SIZE],
 }
@@ -133,8 +148,8 @@ impl SummaryError {
     }
 }
 
-static DEFAULT: LazyLock<Arc<Summary>> = LazyLock::new(|| {
-    let mut summary = Summary::none();
+static CONTACTS: LazyLock<Arc<Summary>> = LazyLock::new(|| {
+    let mut summary = Summary::none_of(Family::Contacts);
     for field in FIELDS.iter().filter(|field| field.indexed) {
         let kinds = [
             (IndexKind::Value, VALUES.contains(&field.name)),
@@ -150,29 +165,75 @@ static DEFAULT: LazyLock<Arc<Summary>> = LazyLock::new(|| {
     Arc::new(summary)
 });
 
+static CALENDAR: LazyLock<Arc<Summary>> = LazyLock::new(|| {
+    let mut summary = Summary::none_of(Family::Calendar);
+    for field in CALENDAR_FIELDS.iter().filter(|field| field.indexed) {
+        if CALENDAR_VALUES.contains(&field.name) {
+            summary.add(field, IndexKind::Value);
+        }
+        if CALENDAR_TEXT.contains(&field.name) {
+            summary.add(field, IndexKind::Substring);
+        }
+    }
+    Arc::new(summary)
+});
+
 impl Default for Summary {
+    /// That of address books.
     fn default() -> Summary {
-        DEFAULT.as_ref().clone()
+        CONTACTS.as_ref().clone()
     }
 }
 
 impl Summary {
-    /// Nothing but which fields there are.
+    /// Nothing but which fields there are, of contacts.
     #[must_use]
     pub fn none() -> Summary {
-        Summary { kinds: [0; SIZE] }
+        Summary::none_of(Family::Contacts)
+    }
+
+    fn none_of(family: Family) -> Summary {
+        Summary { family, kinds: [0; SIZE] }
     }
 
     /// That of collections for which none was chosen.
     #[must_use]
-    pub fn shared_default() -> Arc<Summary> {
-        Arc::clone(&DEFAULT)
+    pub fn shared_default(family: Family) -> Arc<Summary> {
+        Arc::clone(match family {
+            Family::Contacts => &CONTACTS,
+            Family::Calendar => &CALENDAR,
+        })
+    }
+
+    /// What the items are that it is about.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// The fields of these items.
+    #[must_use]
+    pub fn table(&self) -> &'static [Field] {
+        match self.family {
+            Family::Contacts => FIELDS,
+            Family::Calendar => CALENDAR_FIELDS,
+        }
     }
 
     /// Is it the default?
     #[must_use]
     pub fn is_default(&self) -> bool {
-        *self == **DEFAULT
+        *self == *Summary::shared_default(self.family)
+    }
+
+    /// Reads words like `full_name:prefix,sort`, which add up; `none` and `default` are such words, too.
+    ///
+    /// # Errors
+    /// A field that items of this family do not have, or an index that a field cannot have.
+    pub fn parse(text: &str, family: Family) -> Result<Summary, SummaryError> {
+        let mut summary = Summary::none_of(family);
+        text.split_whitespace().try_for_each(|word| summary.take(word))?;
+        Ok(summary)
     }
 
     /// Has this field an index of this kind?
@@ -183,7 +244,7 @@ impl Summary {
 
     /// The fields that have an index of this kind, in the order of the table.
     pub fn fields(&self, kind: IndexKind) -> impl Iterator<Item = &'static Field> + '_ {
-        FIELDS.iter().filter(move |field| self.has(field, kind))
+        self.table().iter().filter(move |field| self.has(field, kind))
     }
 
     /// The names of the kinds of index that this field has.
@@ -213,11 +274,11 @@ impl Summary {
     }
 
     /// One that is stored. What this program does not know of it, it does not index.
-    pub(crate) fn of_stored(text: &str) -> Arc<Summary> {
+    pub(crate) fn of_stored(text: &str, family: Family) -> Arc<Summary> {
         if text.is_empty() {
-            return Summary::shared_default();
+            return Summary::shared_default(family);
         }
-        let mut summary = Summary::none();
+        let mut summary = Summary::none_of(family);
         for word in text.split_whitespace() {
             let _unknown = summary.take(word);
         }
@@ -249,15 +310,20 @@ impl Summary {
             match word {
                 "none" => {}
                 "default" => {
-                    let both = self.kinds.iter_mut().zip(&DEFAULT.kinds);
+                    let default = Summary::shared_default(self.family);
+                    let both = self.kinds.iter_mut().zip(&default.kinds);
                     both.for_each(|(mine, default)| *mine |= default);
                 }
                 _ => return Err(SummaryError::NoKinds { name: word.to_string() }),
             }
             return Ok(());
         };
-        let Some(field) = field(name) else {
-            return Err(SummaryError::NoField { name: name.to_string(), nearest: nearest(name) });
+        let (known, nearest) = match self.family {
+            Family::Contacts => (field(name), nearest(name)),
+            Family::Calendar => (calendar_field(name), nearest_in(CALENDAR_FIELDS, name)),
+        };
+        let Some(field) = known else {
+            return Err(SummaryError::NoField { name: name.to_string(), nearest });
         };
         if !field.indexed {
             return Err(SummaryError::NotIndexed { name: field.name, within: field.within });
@@ -280,18 +346,16 @@ impl Summary {
 impl FromStr for Summary {
     type Err = SummaryError;
 
-    /// Reads words like `full_name:prefix,sort`, which add up; `none` and `default` are such words, too.
+    /// Reads the summary of an address book.
     fn from_str(text: &str) -> Result<Summary, SummaryError> {
-        let mut summary = Summary::none();
-        text.split_whitespace().try_for_each(|word| summary.take(word))?;
-        Ok(summary)
+        Summary::parse(text, Family::Contacts)
     }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;
-        for field in FIELDS.iter().filter(|field| self.bits(field) != 0) {
+        for field in self.table().iter().filter(|field| self.bits(field) != 0) {
             let kinds: Vec<&str> = self.kinds(field).collect();
             let blank = if first { "" } else { " " };
             write!(f, "{blank}{}:{}", field.name, kinds.join(","))?;

@@ -4,12 +4,13 @@
 //! undo needs, because the comparison of three states (before, left, now) is its own matter.
 
 use crate::batch::{Change, Expect, Operation, Outcome, Own, Put};
+use crate::deriver::Placed;
 use crate::error::{Error, Result, at};
 use crate::handle::Handle;
 use crate::history::{self, OPERATION, OperationId, OperationRow, PURGE, operation_row};
 use crate::store::{Store, meta};
 use crate::summary::Summary;
-use crate::{Seq, blob};
+use crate::{Family, Seq, blob};
 use rusqlite::OptionalExtension as _;
 use std::mem;
 use std::sync::Arc;
@@ -48,6 +49,7 @@ struct State {
     collection: i64,
     uid: String,
     derived_uid: bool,
+    place: Placed,
     bytes: Vec<u8>,
 }
 
@@ -297,16 +299,17 @@ impl Store {
     }
 
     fn put_of(&self, state: State, expect: Expect) -> rusqlite::Result<Change> {
-        let (name, summary): (String, String) = self
+        let (name, summary, family): (String, String, i64) = self
             .conn
-            .prepare_cached("SELECT name, summary FROM collection WHERE id = ?1")?
-            .query_row([state.collection], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let deriver = self.deriver.with(Summary::of_stored(&summary));
+            .prepare_cached("SELECT name, summary, family FROM collection WHERE id = ?1")?
+            .query_row([state.collection], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let summary = Summary::of_stored(&summary, Family::of_number(family));
+        let deriver = self.deriver.with(summary);
         Ok(Change::Put(Put {
             collection: Arc::from(name),
             uid: state.uid,
             derived_uid: state.derived_uid,
-            prepared: deriver.stored(state.bytes),
+            prepared: deriver.stored(state.bytes, state.place),
             expect,
         }))
     }
@@ -315,7 +318,7 @@ impl Store {
         // In one statement: others may remove the item meanwhile, which is no damage.
         self.conn
             .prepare_cached(
-                "SELECT i.collection, i.uid, i.derived_uid, coalesce(s.bytes, b.bytes)
+                "SELECT i.collection, i.uid, i.derived_uid, coalesce(s.bytes, b.bytes), i.kind, i.recurrence, i.frame
                  FROM item i LEFT JOIN source s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob
                  WHERE i.id = ?1",
             )?
@@ -325,6 +328,7 @@ impl Store {
                     uid: row.get(1)?,
                     derived_uid: row.get(2)?,
                     bytes: row.get::<_, Option<_>>(3)?.ok_or_else(|| blob::missing(item))?,
+                    place: Placed::of(&self.conn, row.get(4)?, row.get(5)?, row.get(6)?)?,
                 })
             })
             .optional()
@@ -334,7 +338,7 @@ impl Store {
         self.conn
             .prepare_cached(
                 "SELECT f.seq, f.before, f.removed, f.collection, f.uid, f.derived_uid,
-                        coalesce(f.bytes, b.bytes)
+                        coalesce(f.bytes, b.bytes), f.kind, coalesce(f.recurrence, ''), f.frame
                  FROM former f LEFT JOIN blob b ON b.hash = f.blob
                  WHERE f.handle = ?1 ORDER BY f.seq, f.ordinal",
             )?
@@ -342,10 +346,12 @@ impl Store {
                 let uid: Option<String> = row.get(4)?;
                 let bytes: Option<Vec<u8>> = row.get(6)?;
                 let (collection, derived_uid) = (row.get(3)?, row.get(5)?);
+                let place = Placed::of(&self.conn, row.get(7)?, row.get(8)?, row.get(9)?)?;
                 let state = uid.zip(bytes).map(|(uid, bytes)| State {
                     collection,
                     uid,
                     derived_uid,
+                    place,
                     bytes,
                 });
                 Ok(Former { seq: row.get(0)?, before: row.get(1)?, removed: row.get(2)?, state })
@@ -383,8 +389,11 @@ impl Store {
             if name != is.name {
                 changes.push(Change::RenameCollection(is.name, name.clone()));
             }
+            if was.head != left.head && left.head == is.head {
+                changes.push(Change::SetHead(name.clone(), was.head));
+            }
             if indexed {
-                let summary = Summary::of_stored(&was.summary);
+                let summary = Summary::of_stored(&was.summary, was.family);
                 changes.push(Change::SetSummary(name, summary.as_ref().clone()));
             }
         }
@@ -409,14 +418,16 @@ impl Store {
         let next = self
             .conn
             .prepare_cached(
-                "SELECT f.name, f.removed, f.summary FROM collection_former f
+                "SELECT f.name, f.removed, f.summary, f.head FROM collection_former f
                  WHERE f.collection = ?2 AND f.seq >
                    (SELECT max(mine.seq) FROM collection_former mine JOIN batch b ON b.seq = mine.seq
                     WHERE mine.collection = ?2 AND b.operation = ?1)
                  ORDER BY f.seq, f.ordinal LIMIT 1",
             )?
             .query_row((id, changed.collection), |row| {
-                Ok(Look { name: row.get(0)?, removed: row.get(1)?, summary: row.get(2)? })
+                let (summary, head) = (row.get(2)?, row.get(3)?);
+                let family = changed.is.family;
+                Ok(Look { name: row.get(0)?, removed: row.get(1)?, summary, family, head })
             })
             .optional()?;
         Ok(next.unwrap_or_else(|| changed.is.clone()))
@@ -431,15 +442,18 @@ impl Store {
 
     fn collections_changed(&self, id: OperationId) -> rusqlite::Result<Vec<Changed>> {
         let mut select = self.conn.prepare_cached(
-            "SELECT f.collection, iif(f.removed, NULL, f.name), f.summary, c.name, c.removed, c.summary
+            "SELECT f.collection, iif(f.removed, NULL, f.name), f.summary, c.name, c.removed, c.summary, f.head, c.head,
+                    c.family
              FROM batch b JOIN collection_former f ON f.seq = b.seq
              JOIN collection c ON c.id = f.collection
              WHERE b.operation = ?1 ORDER BY f.seq, f.ordinal",
         )?;
         let rows = select.query_map([id], |row| {
             let (name, summary): (Option<String>, String) = (row.get(1)?, row.get(2)?);
-            let was = name.map(|name| Look { name, removed: false, summary });
-            let is = Look { name: row.get(3)?, removed: row.get(4)?, summary: row.get(5)? };
+            let (head, family) = (row.get(6)?, Family::of_number(row.get(8)?));
+            let was = name.map(|name| Look { name, removed: false, summary, family, head });
+            let (summary, head) = (row.get(5)?, row.get(7)?);
+            let is = Look { name: row.get(3)?, removed: row.get(4)?, summary, family, head };
             Ok(Changed { collection: row.get(0)?, was, is })
         })?;
         // The oldest row of a collection says what it was before the operation.
@@ -469,6 +483,8 @@ struct Look {
     name: String,
     removed: bool,
     summary: String,
+    family: Family,
+    head: Option<Vec<u8>>,
 }
 
 struct Former {

@@ -341,7 +341,7 @@ fn damaged_chunks_are_no_panic() {
             broken[at] ^= 0x91;
             write(id, &broken);
             let _report = book.store.check().unwrap();
-            let _found = reader.look_up(&Lookup::Prefix(Vec::new()));
+            let _found = reader.look_up(&Lookup::Prefix(Vec::new()), &[]);
             let _places = reader.places(&order(at % 2 == 0), None, 10);
             let _position = reader.position(&order(false), &Place { key: b"x".into(), row: 2 });
         }

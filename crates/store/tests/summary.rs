@@ -33,7 +33,7 @@ fn stored(reader: &Reader, name: &str) -> String {
 /// How many items are found by this term.
 fn by_term(reader: &Reader, term: Vec<u8>) -> usize {
     let _snapshot = reader.snapshot().unwrap();
-    let found = reader.look_up(&Lookup::Term(term)).unwrap().unwrap();
+    let found = reader.look_up(&Lookup::Term(term), &[]).unwrap().unwrap();
     let mut items = 0;
     let counted = reader.candidates(&found, 0, false, &mut |_| {
         items += 1;
@@ -196,7 +196,7 @@ fn indexed_otherwise_in_steps() {
     book.sound();
     // In steps, with writes in between, and with another change of mind in the middle.
     book.apply(vec![set("contacts", "full_name:prefix,sort")]);
-    assert!(book.reader().look_up(&Lookup::Term(named("name 1"))).unwrap().is_none());
+    assert!(book.reader().look_up(&Lookup::Term(named("name 1")), &[]).unwrap().is_none());
     let mut steps = 0;
     while book.store.refresh_step(4).unwrap().is_some() {
         steps += 1;

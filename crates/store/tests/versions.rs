@@ -16,7 +16,7 @@ fn a_newer_minor_version_can_only_be_read() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
     let (id, _) = book.put(&card("b", "Berta", ""));
-    let (scratch, ()) = book.closed(|dir| set_version(&dir.join("data.db"), 1003));
+    let (scratch, ()) = book.closed(|dir| set_version(&dir.join("data.db"), 1004));
     let dir = scratch.path().join("data");
     assert_eq!(Reader::open(&dir).unwrap().collections().unwrap()[0].items, 2);
     let mut store = Store::open(&dir, &made()).unwrap();
@@ -31,7 +31,7 @@ fn a_newer_minor_version_can_only_be_read() {
     ];
     for error in errors {
         assert!(
-            matches!(&error, Err(Error::ReadOnly { minor, .. }) if minor == "1.3"),
+            matches!(&error, Err(Error::ReadOnly { minor, .. }) if minor == "1.4"),
             "{error:?}"
         );
     }
@@ -59,7 +59,7 @@ fn what_is_refused_stays_as_it_is() {
     };
     check(
         &|data| set_version(data, 2000),
-        "schema 2.0, made by a newer larder; this one knows 1.2",
+        "schema 2.0, made by a newer larder; this one knows 1.3",
     );
     check(&|data| set_version(data, 12_003), "schema 12.3");
     check(
@@ -134,7 +134,7 @@ fn a_version_that_comes_while_it_is_open_is_seen() {
     let change = put(&book.store, "contacts", &card("b", "Berta", ""), Expect::Anything);
     let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change.clone()]);
     assert!(matches!(applied, Err(Error::TooNew { .. })), "{applied:?}");
-    set_version(&book.data(), 1003);
+    set_version(&book.data(), 1004);
     let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change]);
     assert!(matches!(applied, Err(Error::ReadOnly { .. })), "{applied:?}");
 }

@@ -1,13 +1,15 @@
 //! Writing a collection out again, as its items came.
 //!
-//! It is apart from the store's reader because a file of many cards asks for two things that an item by
-//! itself does not: every item ends with a line end, and all have one encoding. Nothing else is changed.
+//! It is apart from the store's reader because a file of many items asks for things that an item by itself does not:
+//! every item ends with a line end, all have one encoding, and those of a calendar have a calendar around them, with each
+//! time zone defined once. Nothing else is changed.
 
 use crate::error::Error;
 use larder_format::decode::utf16;
-use larder_store::{Collection, Reader};
+use larder_store::{Collection, Family, Frame, Reader, Zone};
 use std::borrow::Cow;
 use std::io::{BufWriter, Write};
+use std::sync::Arc;
 
 /// Items that are looked up in one read transaction.
 const PAGE: usize = 256;
@@ -24,8 +26,49 @@ pub struct ExportSummary {
     pub failed: Option<larder_store::Error>,
     /// Those of them that came as UTF-16 and were written as UTF-8: one file has one encoding.
     pub transcoded: u64,
+    /// Definitions of time zones written.
+    pub zones: u64,
     /// Bytes written.
     pub bytes: u64,
+}
+
+/// What a calendar says of itself that nothing is known of.
+const HEAD: &[u8] = b"VERSION:2.0\r\nPRODID:-//Larder//Larder//EN\r\n";
+const HEAD_1: &[u8] = b"VERSION:1.0\r\nPRODID:-//Larder//Larder//EN\r\n";
+
+/// Frames that go together into one calendar: of one version, and with no two definitions of one name.
+struct Object {
+    frame: Frame,
+    of: Vec<Option<i64>>,
+}
+
+/// Puts frames together into as few calendars as there must be: mostly one.
+fn objects(reader: &Reader, collection: &Collection) -> larder_store::Result<Vec<Object>> {
+    let mut objects: Vec<Object> = Vec::new();
+    for row in reader.frames(collection)? {
+        let frame = match row {
+            Some(row) => reader.frame(row)?.unwrap_or_default(),
+            None => Default::default(),
+        };
+        let fits = |object: &&mut Object| {
+            let clash = |zone: &Arc<Zone>| {
+                object.frame.zone(zone.tzid()).is_some_and(|other| other.hash() != zone.hash())
+            };
+            object.frame.version_1 == frame.version_1 && !frame.zones.iter().any(clash)
+        };
+        match objects.iter_mut().find(fits) {
+            Some(object) => {
+                for zone in &frame.zones {
+                    if object.frame.zone(zone.tzid()).is_none() {
+                        object.frame.zones.push(Arc::clone(zone));
+                    }
+                }
+                object.of.push(row);
+            }
+            None => objects.push(Object { frame: Frame::clone(&frame), of: vec![row] }),
+        }
+    }
+    Ok(objects)
 }
 
 /// Writes the items of a collection to `out`, in the order in which they came.
@@ -43,26 +86,85 @@ pub fn export(
 ) -> Result<ExportSummary, Error> {
     let mut out = BufWriter::with_capacity(64 << 10, out);
     let mut summary = ExportSummary::default();
+    if collection.family == Family::Contacts {
+        let all = items(reader, collection, None, &mut out, &mut summary)?;
+        summary.unread = all.saturating_sub(summary.items);
+    } else {
+        calendar(reader, collection, &mut out, &mut summary)?;
+    }
+    out.flush().map_err(Error::Write)?;
+    Ok(summary)
+}
+
+/// Writes a calendar: one, or several one after the other where its items need that.
+fn calendar(
+    reader: &Reader,
+    collection: &Collection,
+    out: &mut impl Write,
+    summary: &mut ExportSummary,
+) -> Result<(), Error> {
+    let head = reader.head(collection)?;
+    let mut objects = objects(reader, collection)?;
+    if objects.is_empty() {
+        objects.push(Object { frame: Frame::default(), of: Vec::new() });
+    }
+    let mut all = 0;
+    for (at, Object { frame, of }) in objects.iter().enumerate() {
+        let default = if frame.version_1 { HEAD_1 } else { HEAD };
+        // Where there are several, what is said of itself by the first is not true of all.
+        let head = head.as_deref().filter(|_| at == 0).unwrap_or(default);
+        write(out, summary, b"BEGIN:VCALENDAR\r\n")?;
+        write(out, summary, head)?;
+        write(out, summary, missing_line_end(head))?;
+        for zone in &frame.zones {
+            write(out, summary, zone.bytes())?;
+            write(out, summary, missing_line_end(zone.bytes()))?;
+            summary.zones += 1;
+        }
+        all = items(reader, collection, Some(of), out, summary)?;
+        write(out, summary, b"END:VCALENDAR\r\n")?;
+    }
+    summary.unread = all.saturating_sub(summary.items);
+    Ok(())
+}
+
+fn write(out: &mut impl Write, summary: &mut ExportSummary, bytes: &[u8]) -> Result<(), Error> {
+    summary.bytes += bytes.len() as u64;
+    out.write_all(bytes).map_err(Error::Write)
+}
+
+/// Writes the items, of a calendar those with one of these frames. Returns how many the collection counts when no more
+/// come, or when something ended the reading before its time.
+fn items(
+    reader: &Reader,
+    collection: &Collection,
+    frames: Option<&[Option<i64>]>,
+    out: &mut impl Write,
+    summary: &mut ExportSummary,
+) -> Result<u64, Error> {
     let mut after = i64::MIN;
     // Where a page of many cannot be read, items are read one by one up to the one that is the cause.
     let mut limit = PAGE;
     loop {
         match reader.page(collection, after, limit) {
-            Ok(page) if page.is_empty() => match unread(reader, collection, after, summary.items) {
-                Ok(Some(unread)) => {
-                    summary.unread = unread;
-                    break;
-                }
+            Ok(page) if page.is_empty() => match counted(reader, collection, after) {
+                Ok(Some(all)) => return Ok(all),
                 // Somebody added items meanwhile.
                 Ok(None) => {}
-                Err(error) => return ended(out, summary, error),
+                Err(error) => {
+                    summary.failed = Some(error);
+                    return Ok(0);
+                }
             },
             Ok(page) => {
                 for head in &page {
                     after = head.row;
+                    if frames.is_some_and(|frames| !frames.contains(&head.frame)) {
+                        continue;
+                    }
                     match reader.source(head.row) {
                         Ok(Some(bytes)) => {
-                            write_item(&bytes, &mut out, &mut summary).map_err(Error::Write)?;
+                            write_item(&bytes, out, summary).map_err(Error::Write)?;
                         }
                         // Removed meanwhile, or unreadable: the count at the end tells.
                         Ok(None) => {}
@@ -72,33 +174,21 @@ pub fn export(
             }
             Err(_) if limit > 1 => limit = 1,
             Err(error) => {
-                let counted = unread(reader, collection, i64::MAX, summary.items);
-                summary.unread = counted.ok().flatten().unwrap_or_default();
-                return ended(out, summary, error);
+                summary.failed = Some(error);
+                return Ok(counted(reader, collection, i64::MAX)
+                    .ok()
+                    .flatten()
+                    .unwrap_or_default());
             }
         }
     }
-    out.flush().map_err(Error::Write)?;
-    Ok(summary)
 }
 
-/// The summary of an export that this error ended.
-fn ended(
-    mut out: impl Write,
-    mut summary: ExportSummary,
-    error: larder_store::Error,
-) -> Result<ExportSummary, Error> {
-    out.flush().map_err(Error::Write)?;
-    summary.failed = Some(error);
-    Ok(summary)
-}
-
-/// How many more items the collection counts than were written; `None` where there are some behind row `after`.
-fn unread(
+/// How many items the collection counts; `None` where there are some behind row `after`.
+fn counted(
     reader: &Reader,
     collection: &Collection,
     after: i64,
-    written: u64,
 ) -> larder_store::Result<Option<u64>> {
     // The count and the page are of one moment, so that what is added just now is not taken for unreadable.
     let _snapshot = reader.snapshot()?;
@@ -107,7 +197,7 @@ fn unread(
     }
     let all = reader.collections()?;
     let now = all.iter().find(|other| other.row == collection.row).map_or(0, |now| now.items);
-    Ok(Some(now.saturating_sub(written)))
+    Ok(Some(now))
 }
 
 fn write_item(

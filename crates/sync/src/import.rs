@@ -1,22 +1,27 @@
-//! Taking address books in.
+//! Taking address books and calendars in.
 //!
 //! This half is the writer: it runs in the calling thread, gets parsed cards in the order of the input
 //! from `pipeline`, gives them to the store in batches, and says what became of each. It does not read
 //! files and does not parse. `files` finds what to read, `rejects` keeps what is not taken.
 
 mod budget;
+mod calendar;
 mod files;
 mod pipeline;
 mod rejects;
 
 use crate::error::Error;
 use files::Files;
-use larder_format::contact::{Defect, Problem, derived_uid};
+use larder_format::contact::derived_uid;
+use larder_format::problem::Problem;
 use larder_format::split::Stray;
-use larder_store::{Change, Expect, Operation, OperationId, Outcome, Prepared, Put, Store};
-use pipeline::{Found, Next, Parcel, Parsed, Pipeline, Settings, What};
+use larder_store::{
+    Change, Expect, Family, Operation, OperationId, Outcome, Prepared, Put, Store,
+    Summary as Indexed,
+};
+use pipeline::{Derivers, Found, Next, Parcel, Parsed, Pipeline, Said, Settings, What};
 use rejects::Rejects;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::Read;
@@ -25,6 +30,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// Where cards go to, where nothing else is said.
+pub const CONTACTS: &str = "contacts";
 /// Cards of the first batch, where nothing else is said.
 pub const BATCH: usize = 1000;
 /// Other writers are kept out for this long at most: where a batch took longer, the next are smaller.
@@ -46,8 +53,9 @@ const UID_SHOWN: usize = 80;
 /// How to import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// The collection that the cards go to; it is made where there is none.
-    pub into: String,
+    /// The collection that everything goes to; it is made where there is none. `None`: cards go to [`CONTACTS`], what
+    /// is in a calendar to one of the calendar's name, else of the file's.
+    pub into: Option<String>,
     /// Cards of one batch, 1 to [`MAX_BATCH`]: each batch is one transaction. `None`: [`BATCH`] at first, then as many
     /// as keep other writers out for a tenth of a second.
     pub batch: Option<usize>,
@@ -68,7 +76,7 @@ impl ImportOptions {
     /// Everything as usual, parsed by one thread.
     pub fn new(into: impl Into<String>, at: i64) -> ImportOptions {
         ImportOptions {
-            into: into.into(),
+            into: Some(into.into()),
             batch: None,
             max_item: MAX_ITEM,
             rejects: None,
@@ -81,7 +89,7 @@ impl ImportOptions {
 
 /// Where cards come from.
 pub enum Input {
-    /// A file, whatever its name, or a folder with all `.vcf` and `.vcard` files in and below it.
+    /// A file, whatever its name, or a folder with all `.vcf`, `.vcard` and `.ics` files in and below it.
     Path(PathBuf),
     /// A stream, which is called "standard input" in messages.
     Stdin(Box<dyn Read + Send>),
@@ -152,6 +160,10 @@ pub struct Summary {
     pub rejected: u64,
     /// Warnings about what was taken, and about folders and files with nothing in them.
     pub warnings: u64,
+    /// Time zones that were defined, and how many different definitions of those are used and kept.
+    pub zones: (u64, u64),
+    /// The collections that it all went to, in the order in which they came.
+    pub collections: Vec<String>,
     /// Bytes read.
     pub bytes: u64,
     /// What to undo it by; `None` where nothing changed.
@@ -208,7 +220,9 @@ pub fn import(
         options,
         events,
         operation,
-        into: Arc::from(options.into.as_str()),
+        contacts: Arc::from(options.into.as_deref().unwrap_or(CONTACTS)),
+        heads: HashMap::new(),
+        used_zones: HashSet::new(),
         bytes_total: (!files.endless).then_some(files.bytes),
         bytes_told: 0,
         seen: Seen::default(),
@@ -228,12 +242,13 @@ pub fn import(
         let _unmerged = writer.store.merge_segments();
     }
     let mut summary = writer.summary;
+    summary.zones.1 = writer.used_zones.len() as u64;
     summary.rejects = rejects?;
     summary.operation = writer.operation.id();
     Ok(summary)
 }
 
-/// UIDs met in this import, as hashes: a few million fit. Two that share one only mean that the second
+/// Items met in this import by collection, UID and recurrence id, as hashes: a few million fit. Two that share one only mean that the second
 /// card, if it is not what the store has under its UID, is kept beside that instead of replacing it.
 #[derive(Default)]
 struct Seen {
@@ -243,8 +258,8 @@ struct Seen {
 
 impl Seen {
     /// Is it the first of its kind?
-    fn first(&mut self, uid: &str) -> bool {
-        self.hashes.insert(self.state.hash_one(uid))
+    fn first(&mut self, of: [&str; 3]) -> bool {
+        self.hashes.insert(self.state.hash_one(of))
     }
 }
 
@@ -266,6 +281,8 @@ struct Place {
     line: u64,
     /// The UID, where it was met before.
     second: Option<String>,
+    /// It is a card.
+    card: bool,
     /// The bytes of a card without END. It may be half of one, so it never takes the place of a whole one.
     cut: Option<Vec<u8>>,
 }
@@ -275,7 +292,12 @@ struct Writer<'a> {
     options: &'a ImportOptions,
     events: &'a mut dyn FnMut(Event<'_>),
     operation: Operation,
-    into: Arc<str>,
+    /// Where cards go to.
+    contacts: Arc<str>,
+    /// The own lines of the first calendar that went to each collection.
+    heads: HashMap<Arc<str>, Vec<u8>>,
+    /// The definitions of time zones that are used, by their hashes.
+    used_zones: HashSet<[u8; 32]>,
     bytes_total: Option<u64>,
     bytes_told: u64,
     seen: Seen,
@@ -302,8 +324,15 @@ impl Writer<'_> {
             max_item: self.options.max_item,
             keep: self.rejects.is_some(),
         };
-        let deriver = self.store.deriver_for(&self.into)?;
-        let mut pipeline = Pipeline::start(files, &deriver, &settings)?;
+        let base = self.store.deriver();
+        let mut derivers = Derivers {
+            contacts: self.store.deriver_for(&self.contacts)?,
+            calendar: base.with(Indexed::shared_default(Family::Calendar)),
+        };
+        if let Some(into) = &self.options.into {
+            derivers.calendar = self.store.deriver_for(into)?;
+        }
+        let mut pipeline = Pipeline::start(files, &derivers, &settings)?;
         while !self.stopped() {
             match pipeline.next()? {
                 Next::Parcel(parcel) => {
@@ -312,7 +341,10 @@ impl Writer<'_> {
                     pipeline.settle(cost);
                 }
                 Next::Waiting => {}
-                Next::End => return self.write(),
+                Next::End => {
+                    self.write()?;
+                    return self.write_heads();
+                }
             }
         }
         Ok(())
@@ -342,22 +374,26 @@ impl Writer<'_> {
         let Found { file, line, what } = found;
         let notice = |line, reason| Notice { file: file.to_string(), line, reason };
         match what {
-            What::Card(Ok((prepared, problems))) => {
-                let cut = problems.iter().any(|problem| problem.what == Defect::NoEnd);
-                for problem in problems {
-                    self.warn(&notice(line_of(line, &problem), problem.to_string()));
+            What::Item(Ok((prepared, said)), calendar) => {
+                let cut = said.iter().any(|said| said.cut);
+                for Said { line: within, reason, .. } in said {
+                    self.warn(&notice(line + u64::from(within).saturating_sub(1), reason));
                 }
                 let cut = cut.then(|| prepared.bytes().to_vec());
-                self.card(Place { file, line, second: None, cut }, prepared)?;
+                let card = calendar.is_none();
+                let into = self.goes_to(calendar);
+                self.item(Place { file, line, second: None, card, cut }, prepared, into)?;
             }
-            What::Card(Err((bytes, problem))) => {
+            What::Item(Err((bytes, problem)), _) => {
                 let notice = notice(line_of(line, &problem), problem.to_string());
                 self.reject(&notice, &bytes)?;
             }
-            What::Other { name, bytes } => {
-                let reason =
-                    format!("{name}: not an address card, so not taken into an address book");
-                self.reject(&notice(line, reason), &bytes)?;
+            What::Calendar { name, head, zones } => {
+                self.summary.zones.0 += zones;
+                let into = self.goes_to(Some(name));
+                if !head.is_empty() {
+                    self.heads.entry(into).or_insert(head);
+                }
             }
             What::Stray { why, first: true, bytes } => {
                 let reason = stray(&why, self.options.max_item);
@@ -375,22 +411,42 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Puts a card into the batch, which is written when it is full.
-    fn card(&mut self, mut place: Place, prepared: Prepared) -> Result<(), Error> {
+    /// Where an item goes: of a calendar of this name, or a card.
+    fn goes_to(&self, calendar: Option<Arc<str>>) -> Arc<str> {
+        match calendar {
+            Some(name) if self.options.into.is_none() => name,
+            _ => Arc::clone(&self.contacts),
+        }
+    }
+
+    /// Puts an item into the batch, which is written when it is full.
+    fn item(
+        &mut self,
+        mut place: Place,
+        prepared: Prepared,
+        collection: Arc<str>,
+    ) -> Result<(), Error> {
         let bytes = prepared.bytes().len();
+        let zones = prepared.frame().into_iter().flat_map(|frame| &frame.zones);
+        self.used_zones.extend(zones.map(|zone| *zone.hash()));
         if self.bytes + bytes > BATCH_BYTES {
             self.write()?;
         }
         let own = prepared.uid().map(str::to_owned);
         let derived = own.is_none();
         let uid = own.unwrap_or_else(|| derived_uid(prepared.bytes()));
-        let expect = if self.seen.first(&uid) {
+        let met = [&*collection, &uid, prepared.recurrence()];
+        let expect = if self.seen.first(met) {
             if place.cut.is_some() { Expect::Nothing } else { Expect::Anything }
         } else {
             place.second = Some(uid.clone());
             Expect::SecondOfImport
         };
-        let collection = Arc::clone(&self.into);
+        if self.summary.collections.last().is_none_or(|last| **last != *collection)
+            && !self.summary.collections.iter().any(|known| **known == *collection)
+        {
+            self.summary.collections.push(collection.to_string());
+        }
         self.changes.push(Change::Put(Put {
             collection,
             uid,
@@ -431,8 +487,20 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Writes what the calendars say of themselves.
+    fn write_heads(&mut self) -> Result<(), Error> {
+        let heads = std::mem::take(&mut self.heads);
+        if heads.is_empty() || self.stopped() {
+            return Ok(());
+        }
+        let set = |(name, head): (Arc<str>, Vec<u8>)| Change::SetHead(name.to_string(), Some(head));
+        self.store.apply(&mut self.operation, heads.into_iter().map(set).collect())?;
+        Ok(())
+    }
+
     fn reject_cut(&mut self, place: &Place) -> Result<(), Error> {
-        let reason = "END:VCARD is missing, so it does not replace the card that is there".into();
+        let what = if place.card { "END:VCARD is missing" } else { "its END is missing" };
+        let reason = format!("{what}, so it does not replace the one that is there");
         let notice = Notice { file: place.file.to_string(), line: place.line, reason };
         self.reject(&notice, place.cut.as_deref().unwrap_or_default())
     }
@@ -440,7 +508,8 @@ impl Writer<'_> {
     fn beside(&mut self, place: Place) {
         self.summary.beside += 1;
         let uid = shown(&place.second.unwrap_or_default(), UID_SHOWN);
-        let reason = format!("a second card with UID {uid}, kept beside the first");
+        let what = if place.card { "card" } else { "item" };
+        let reason = format!("a second {what} with UID {uid}, kept beside the first");
         self.warn(&Notice { file: place.file.to_string(), line: place.line, reason });
     }
 

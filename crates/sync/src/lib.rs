@@ -25,7 +25,7 @@ pub use crate::change::{
 pub use crate::error::Error;
 pub use crate::export::{ExportSummary, export};
 pub use crate::import::{
-    BATCH, Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Notice, Summary, import,
+    BATCH, CONTACTS, Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Notice, Summary, import,
 };
 pub use crate::merge::{Merge, MergeError, Merged, merge};
 pub use crate::packed::{Packed, packed};

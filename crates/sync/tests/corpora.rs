@@ -42,14 +42,14 @@ fn check(book: &mut Book, file: &Path, number: usize) {
     let bytes = std::fs::read(file).unwrap();
     let rejects = book.path(&format!("rejects-{number}"));
     let options = ImportOptions {
-        into: format!("file-{number}"),
+        into: Some(format!("file-{number}")),
         rejects: Some(rejects.clone()),
         ..options()
     };
     let Told { summary, .. } = book.import(vec![path(file)], &options);
     assert_eq!((summary.files, summary.updated), (1, 0), "{}", file.display());
 
-    let items = book.items(&options.into);
+    let items = book.items(options.into.as_deref().unwrap());
     let mut after = 0;
     for item in &items {
         let at = position(&bytes, after, item);
@@ -67,13 +67,18 @@ fn check(book: &mut Book, file: &Path, number: usize) {
     assert_eq!((again.unchanged, again.changed()), (summary.items(), false), "{}", file.display());
     assert_eq!(book.store.seq().unwrap(), seq);
 
-    let copy = ImportOptions { into: format!("copy-{number}"), ..options.clone() };
-    let told = book.take(book.export(&options.into), &copy);
+    let copy = ImportOptions { into: Some(format!("copy-{number}")), ..options.clone() };
+    let told = book.take(book.export(options.into.as_deref().unwrap()), &copy);
     assert!(told.rejected.is_empty(), "{}: {:?}", file.display(), told.rejected);
     let ended = |items: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
         items.into_iter().map(|item| item.trim_ascii_end().to_vec()).collect()
     };
-    assert_eq!(ended(book.items(&copy.into)), ended(items), "{}", file.display());
+    assert_eq!(
+        ended(book.items(copy.into.as_deref().unwrap())),
+        ended(items),
+        "{}",
+        file.display()
+    );
 }
 
 #[test]

@@ -75,7 +75,8 @@ fn what_was_exported_is_imported_as_it_was() {
     let input = input.replace(&card("u300", "Name 300"), &changed);
     assert_eq!(book.export(INTO), input.as_bytes());
 
-    let told = book.take(book.export(INTO), &ImportOptions { into: "copy".into(), ..options() });
+    let told =
+        book.take(book.export(INTO), &ImportOptions { into: Some("copy".into()), ..options() });
     assert_eq!(told.summary.added, 600);
     assert_eq!(book.items("copy"), book.items(INTO));
 }

@@ -61,7 +61,7 @@ fn a_store_that_fails_ends_the_import() {
             cards(100_000).read_to_end(&mut bytes).unwrap();
             book.file("many.vcf", bytes)
         };
-        let options = ImportOptions { into: "no/name".into(), threads: 4, ..options() };
+        let options = ImportOptions { into: Some("no/name".into()), threads: 4, ..options() };
         book.try_import(vec![path(file)], &options).unwrap_err()
     });
     assert!(matches!(error, Error::Store(larder_store::Error::BadName { .. })), "{error}");
@@ -71,7 +71,7 @@ fn a_store_that_fails_ends_the_import() {
 fn a_store_that_fails_does_not_wait_for_the_input() {
     let error = within_a_minute(|| {
         let (input, _hold) = stuck(cards(5000));
-        let options = ImportOptions { into: "no/name".into(), ..options() };
+        let options = ImportOptions { into: Some("no/name".into()), ..options() };
         Book::new().try_import(vec![input], &options).unwrap_err()
     });
     assert!(matches!(error, Error::Store(_)), "{error}");

@@ -68,7 +68,7 @@ fn the_first_stays_and_gets_what_the_others_have() {
 #[test]
 fn across_collections() {
     let mut book = book(&[NONE]);
-    book.take(OLD, &larder_sync::ImportOptions { into: "other".into(), ..options() });
+    book.take(OLD, &larder_sync::ImportOptions { into: Some("other".into()), ..options() });
     let before = heads(&book);
     join(&mut book, &before).unwrap();
     let after = heads(&book);

@@ -48,12 +48,12 @@ fn run(
     let mut told = book.import(vec![Input::Stdin(Box::new(pieces))], &options);
     told.summary.rejects = None;
 
-    let (items, seq) = (book.items(&options.into), book.store.seq().unwrap());
+    let (items, seq) = (book.items(options.into.as_deref().unwrap()), book.store.seq().unwrap());
     let again = book.take(text, &options).summary;
     assert_eq!((again.changed(), again.operation), (false, None), "{text:?}");
     assert_eq!(again.items(), told.summary.items(), "{text:?}");
     assert_eq!(book.store.seq().unwrap(), seq);
-    assert_eq!(book.items(&options.into), items);
+    assert_eq!(book.items(options.into.as_deref().unwrap()), items);
     (told, items, std::fs::read(rejects).ok())
 }
 

@@ -241,6 +241,12 @@ impl Series {
         !self.rules.is_empty() || !self.extras.is_empty()
     }
 
+    /// How long an occurrence takes, if nothing says otherwise of it.
+    #[must_use]
+    pub fn length(&self) -> Length {
+        self.length
+    }
+
     /// Its rules, the ends of which are found: [`End::Never`](crate::rule::End::Never) or
     /// [`End::At`](crate::rule::End::At).
     #[must_use]
@@ -305,7 +311,8 @@ impl Series {
     }
 
     /// An upper bound of how long an occurrence takes, in seconds.
-    fn longest(&self) -> i64 {
+    #[must_use]
+    pub fn longest(&self) -> i64 {
         let extras = self.extras.iter().filter_map(|extra| extra.length);
         let singles = self.singles.iter().map(|single| single.length);
         let ranges = self.ranges.iter().filter_map(|range| range.length);

@@ -109,7 +109,7 @@ fn list(context: &mut Context) -> Result<Code, Failure> {
     let collections = context.reader()?.collections()?;
     let width = context.out.width().map(|width| width.saturating_sub(COUNT).max(8));
     for collection in &collections {
-        let (name, kind) = (plain(&collection.name), collection.kind.name());
+        let (name, kind) = (plain(&collection.name), collection.family.name());
         if context.format == Format::Json {
             context.out.json(&json!({
                 "name": collection.name, "kind": kind, "items": collection.items,
@@ -118,7 +118,9 @@ fn list(context: &mut Context) -> Result<Code, Failure> {
             continue;
         }
         let name = width.map_or_else(|| name.clone(), |width| shorten(&name, width));
-        let items = count(collection.items, kind);
+        let noun =
+            if collection.family == larder_store::Family::Contacts { "contact" } else { "item" };
+        let items = count(collection.items, noun);
         let mark = if collection.summary.is_default() { "" } else { "  own index" };
         context.out.line(format!("{STRONG}{name:<20}{STRONG:#}  {items}{mark}"))?;
     }

@@ -19,8 +19,8 @@ pub(crate) struct Import {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The collection they go to, made if there is none of that name
-    #[arg(long, value_name = "NAME", default_value = "contacts")]
-    into: String,
+    #[arg(long, value_name = "NAME")]
+    into: Option<String>,
     /// Only items of this kind
     #[arg(long, value_name = "KIND", value_parser = ["contact"])]
     kind: Option<String>,
@@ -122,7 +122,7 @@ impl Import {
 
     /// How many were taken, and what of them is new.
     fn taken(&self, summary: &Summary) -> String {
-        let name = plain(&self.into);
+        let name = plain(&summary.collections.join(", "));
         let new = summary.added + summary.beside;
         if summary.items() == 0 {
             let place = match self.paths.as_slice() {
@@ -154,7 +154,7 @@ impl Import {
         }
         if context.format == Format::Json {
             context.out.json(&json!({
-                "collection": self.into, "added": summary.added, "updated": summary.updated,
+                "collections": summary.collections, "added": summary.added, "updated": summary.updated,
                 "unchanged": summary.unchanged, "beside": summary.beside, "rejected": summary.rejected,
                 "warnings": summary.warnings, "files": summary.files, "bytes": summary.bytes,
                 "operation": summary.operation,

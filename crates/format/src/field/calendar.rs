@@ -1,10 +1,10 @@
 //! The fields of events, tasks and memos: the table for components of calendars.
 //!
 //! It is apart from that of contacts, since a name may mean something else here (`comment`, `contact`). The
-//! numbers of both are of one series. Times are no fields: what they mean takes more than their text.
+//! numbers of both are of one series. Times are given as they are written: what they mean takes more than their text.
 
-use super::Kind::{Binary, Text, Uid, Uri};
-use super::Source::{ListOf, Of, Person, Position};
+use super::Kind::{Binary, Flag, Text, Uid, Uri};
+use super::Source::{HasAlarm, IsAllDay, IsDone, ListOf, Of, Person, Position, Recurs};
 use super::{Field, in_table, row};
 
 /// All fields of components of calendars.
@@ -24,18 +24,27 @@ pub const CALENDAR_FIELDS: &[Field] = &[
     row(211, "url", Uri, Of(&["URL"]), "a web page about it").alias(&["web"]),
     row(212, "contact", Text, Of(&["CONTACT"]), "whom to ask").alias(&["contacts"]).multi(),
     row(213, "resources", Text, ListOf(&["RESOURCES"]), "what is needed for it").alias(&["resource"]).multi(),
-    row(214, "transp", Text, Of(&["TRANSP"]), "OPAQUE: the time is busy; TRANSPARENT: it is free").alias(&["transparency"]),
+    row(214, "transp", Text, Of(&["TRANSP"]), "OPAQUE: the time is busy; TRANSPARENT: it is free").alias(&["transparency"]).unindexed(),
     row(215, "percent", Text, Of(&["PERCENT-COMPLETE"]), "how much of a task is done, of 100").alias(&["percent_complete"]),
     row(216, "related", Text, Of(&["RELATED-TO"]), "identifiers of related components").alias(&["related_to"]).multi(),
     row(217, "conference", Uri, Of(&["CONFERENCE", "X-GOOGLE-CONFERENCE"]), "where to talk by telephone or video").multi(),
     row(218, "color", Text, Of(&["COLOR"]), "the colour that it is shown in").alias(&["colour"]),
     row(219, "attach", Binary, Of(&["ATTACH"]), "attachments, or where they are").alias(&["attachment", "attachments"]).multi().unindexed(),
-    row(220, "sequence", Text, Of(&["SEQUENCE"]), "how often it was rescheduled"),
-    row(221, "created", Text, Of(&["CREATED", "DCREATED"]), "when it was made, as it says"),
-    row(222, "modified", Text, Of(&["LAST-MODIFIED"]), "when it was last changed, as it says").alias(&["last_modified"]),
+    row(220, "sequence", Text, Of(&["SEQUENCE"]), "how often it was rescheduled").unindexed(),
+    row(221, "created", Text, Of(&["CREATED", "DCREATED"]), "when it was made, as it says").unindexed(),
+    row(222, "modified", Text, Of(&["LAST-MODIFIED"]), "when it was last changed, as it says").alias(&["last_modified"]).unindexed(),
     row(223, "geo", Text, Position, "where on earth: latitude,longitude"),
-    row(224, "stamp", Text, Of(&["DTSTAMP"]), "when it was sent, as it says").alias(&["dtstamp"]),
+    row(224, "stamp", Text, Of(&["DTSTAMP"]), "when it was sent, as it says").alias(&["dtstamp"]).unindexed(),
     row(225, "image", Binary, Of(&["IMAGE"]), "pictures, or where they are").multi().unindexed(),
+
+    row(226, "start", Text, Of(&["DTSTART"]), "when it begins, as it says").alias(&["dtstart"]).unindexed(),
+    row(227, "end", Text, Of(&["DTEND"]), "when it ends, as it says").alias(&["dtend"]).unindexed(),
+    row(228, "due", Text, Of(&["DUE"]), "until when it is to be done, as it says").unindexed(),
+    row(229, "rule", Text, Of(&["RRULE"]), "how it recurs, as it says").alias(&["rrule"]).multi().unindexed(),
+    row(230, "alarm", Flag, HasAlarm, "1: it has an alarm").alias(&["alarms"]),
+    row(231, "recurring", Flag, Recurs, "1: it recurs, or stands for an occurrence of what does").alias(&["recurrences"]),
+    row(232, "done", Flag, IsDone, "1: it has been completed").alias(&["is_completed"]),
+    row(233, "all_day", Flag, IsAllDay, "1: it is of whole days"),
 ];
 
 /// The field of components that has this name, or this other name: in any case, and with `-` for `_`.

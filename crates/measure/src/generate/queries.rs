@@ -71,7 +71,7 @@ fn draw(drawing: &Drawing, of: u64, random: &mut Random) -> [String; 3] {
         }
         _ => {
             let uid = drawing.uid(random.below(of));
-            ["uid".to_owned(), format!("uid:{uid}"), format!("(uid? \"{uid}\")")]
+            ["uid".to_owned(), format!("uid:={uid}"), format!("(uid? \"{uid}\")")]
         }
     }
 }

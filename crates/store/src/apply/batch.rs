@@ -5,13 +5,15 @@
 
 use super::{Before, Known, Trouble};
 use crate::batch::{Change, Expect, Operation, Outcome, Own, Put};
-use crate::contact::{Deriver, Derivers, SortKeys};
 use crate::derived::Rows;
+use crate::deriver::{Deriver, Derivers, SortKeys};
+use crate::frame::{self, Frames};
 use crate::handle::Handle;
 use crate::history::OperationId;
 use crate::identity::{self, Of};
+use crate::series::Whose;
 use crate::store::{meta, set_meta};
-use crate::{Kind, Seq, blob, history, purge};
+use crate::{Family, Kind, Seq, blob, history, purge};
 use larder_format::contact::{derived_uid, same_card};
 use rusqlite::{OptionalExtension as _, Transaction};
 use std::collections::HashMap;
@@ -21,7 +23,7 @@ struct Found {
     id: i64,
     handle: Handle,
     seq: Seq,
-    collection: i64,
+    whose: Whose,
 }
 
 /// A batch while it is being written.
@@ -36,6 +38,7 @@ pub(super) struct Batch<'a> {
     items: i64,
     former_bytes: i64,
     rows: Rows,
+    frames: Frames,
     pub(super) collections: HashMap<String, Of>,
     added: i64,
     updated: i64,
@@ -61,6 +64,7 @@ impl<'a> Batch<'a> {
             items: meta(tx, "items")?,
             former_bytes: meta(tx, "former_bytes")?,
             rows: Rows::begin(tx, deriver)?,
+            frames: Frames::default(),
             collections: HashMap::new(),
             added: 0,
             updated: 0,
@@ -92,6 +96,7 @@ impl<'a> Batch<'a> {
             Change::Own(Own::Purge(handle)) => self.purge(index, handle),
             Change::CreateCollection(name, kind) => self.create(&name, kind),
             Change::SetSummary(name, summary) => self.set_summary(&name, &summary),
+            Change::SetHead(name, head) => self.set_head(&name, head.as_deref()),
             Change::RenameCollection(from, to) => self.rename(&from, &to),
             Change::RemoveCollection(name) => self.remove_collection(&name),
             Change::Own(Own::RestoreCollection(id)) => self.restore_collection(id),
@@ -106,7 +111,8 @@ impl<'a> Batch<'a> {
         operation: &Operation,
     ) -> Result<(String, OperationId), Trouble> {
         let tx = self.tx;
-        self.rows.write(tx, self.seq)?;
+        self.rows.write(tx, &mut self.derivers, self.seq)?;
+        self.frames.write(tx)?;
         let epoch = history::epoch(tx)?;
         let id = match &operation.written {
             Some((of, id)) if *of == epoch => *id,
@@ -136,6 +142,7 @@ impl<'a> Batch<'a> {
         set_meta(tx, "items", self.items)?;
         let kept = history::prune(tx, id, operation.at, self.former_bytes)?;
         set_meta(tx, "former_bytes", kept)?;
+        frame::sweep(tx)?;
         Ok((epoch, id))
     }
 
@@ -144,17 +151,22 @@ impl<'a> Batch<'a> {
         self.ordinal
     }
 
-    fn find(&self, of: &Of, uid: &str) -> rusqlite::Result<Option<Found>> {
-        let Some(row) = identity::row(self.tx, of, uid)? else { return Ok(None) };
+    fn find(&self, of: &Of, uid: &str, recurrence: &str) -> rusqlite::Result<Option<Found>> {
+        let Some(row) = identity::row(self.tx, of, uid, recurrence)? else { return Ok(None) };
         self.tx
-            .prepare_cached("SELECT id, handle, seq, collection FROM item WHERE id = ?1")?
+            .prepare_cached(concat!(
+                "SELECT id, handle, seq, kind, collection, uid, recurrence FROM item WHERE id = ?1"
+            ))?
             .query_row([row], found)
             .optional()
     }
 
     fn find_handle(&self, handle: Handle) -> rusqlite::Result<Option<Found>> {
         self.tx
-            .prepare_cached("SELECT id, handle, seq, collection FROM item WHERE handle = ?1")?
+            .prepare_cached(concat!(
+                "SELECT id, handle, seq, kind, collection, uid, recurrence FROM item ",
+                "WHERE handle = ?1"
+            ))?
             .query_row([handle.to_bytes()], found)
             .optional()
     }
@@ -165,22 +177,27 @@ impl<'a> Batch<'a> {
         if self.rows.has(item.id) {
             return Ok(SortKeys::new());
         }
-        let deriver = self.derivers.of(self.tx, item.collection)?;
+        let collection = item.whose.collection;
+        let deriver = self.derivers.of(self.tx, collection)?;
         if let Some(Before { seq, summary, keys }) = self.known.get(&index)
             && *seq == item.seq
             && deriver.is_of(summary)
         {
             return Ok(keys.clone());
         }
-        Ok(deriver.sort_of(&blob::must(self.tx, item.id)?))
+        let Some(stored) = self.derivers.read(self.tx, item.id)? else {
+            return Ok(SortKeys::new());
+        };
+        let deriver = self.derivers.of(self.tx, collection)?;
+        Ok(deriver.sort_of(&stored.bytes, &stored.place))
     }
 
     fn put(&mut self, index: usize, put: Put) -> Result<Outcome, Trouble> {
         if matches!(put.expect, Expect::At(_)) && self.find_collection(&put.collection)?.is_none() {
             return Ok(Outcome::Conflict(None, None));
         }
-        let into = self.collection(&put.collection, Kind::Contact)?;
-        let Some(item) = self.find(&into, &put.uid)? else {
+        let into = self.collection(&put.collection, put.prepared.kind())?;
+        let Some(item) = self.find(&into, &put.uid, put.prepared.recurrence())? else {
             return match put.expect {
                 Expect::At(_) => Ok(Outcome::Conflict(None, None)),
                 _ => Ok(Outcome::Added(self.add(&into, put)?)),
@@ -196,7 +213,8 @@ impl<'a> Batch<'a> {
             _ if same => return Ok(Outcome::Unchanged(item.handle)),
             Expect::SecondOfImport => return self.put_beside(&into, put),
             Expect::Anything => {
-                let beside = self.find(&into, &derived_uid(put.prepared.bytes()))?;
+                let beside = derived_uid(put.prepared.bytes());
+                let beside = self.find(&into, &beside, put.prepared.recurrence())?;
                 if let Some(beside) = beside.filter(|beside| beside.id != item.id) {
                     return Ok(Outcome::UnchangedBeside(beside.handle));
                 }
@@ -211,7 +229,7 @@ impl<'a> Batch<'a> {
     fn put_beside(&mut self, into: &Of, mut put: Put) -> Result<Outcome, Trouble> {
         put.uid = derived_uid(put.prepared.bytes());
         put.derived_uid = true;
-        match self.find(into, &put.uid)? {
+        match self.find(into, &put.uid, put.prepared.recurrence())? {
             Some(item) => Ok(Outcome::UnchangedBeside(item.handle)),
             None => Ok(Outcome::AddedBeside(self.add(into, put)?)),
         }
@@ -221,20 +239,28 @@ impl<'a> Batch<'a> {
         let entry = self.derivers.of(self.tx, into.id)?.entry_for(&mut put.prepared);
         self.items += 1;
         let (id, ordinal) = (self.items, self.next_ordinal());
-        let handle = identity::give_handle(self.tx, into, &put.uid, id)?;
+        let recurrence = put.prepared.recurrence();
+        let handle = identity::give_handle(self.tx, into, &put.uid, recurrence, id)?;
+        let frame = self.frame_of(&put)?;
         self.tx
-            .prepare_cached("INSERT INTO item VALUES(?1, ?2, ?3, ?4, '', ?5, ?6, ?7, ?8, ?9)")?
+            .prepare_cached(
+                "INSERT INTO item(id, collection, kind, uid, recurrence, derived_uid, handle, seq, ordinal, kept,
+                                  frame) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            )?
             .execute((
                 id,
                 into.id,
-                Kind::Contact as i64,
+                put.prepared.kind() as i64,
                 &put.uid,
+                recurrence,
                 derived(put.derived_uid, entry.names_uid),
                 handle.to_bytes(),
                 self.seq,
                 ordinal,
                 &entry.kept,
+                frame,
             ))?;
+        let whose = Whose::new(put.prepared.kind(), into.id, &put.uid, put.prepared.recurrence());
         let place = blob::place(self.tx, put.prepared.bytes)?;
         self.tx.prepare_cached("INSERT INTO source VALUES(?1, ?2, ?3)")?.execute((
             id,
@@ -242,22 +268,25 @@ impl<'a> Batch<'a> {
             place.blob,
         ))?;
         self.added += 1;
-        self.rows.put(id, into.id, SortKeys::new(), entry);
+        self.rows.put(id, whose, SortKeys::new(), entry);
         Ok(handle)
     }
 
     fn update(&mut self, index: usize, item: &Found, mut put: Put) -> Result<(), Trouble> {
         let old = self.sort_before(index, item)?;
-        let entry = self.derivers.of(self.tx, item.collection)?.entry_for(&mut put.prepared);
+        let collection = item.whose.collection;
+        let entry = self.derivers.of(self.tx, collection)?.entry_for(&mut put.prepared);
         let ordinal = self.next_ordinal();
         self.keep_former(item, ordinal, false)?;
+        let (kind, frame) = (put.prepared.kind(), self.frame_of(&put)?);
         let place = blob::place(self.tx, put.prepared.bytes)?;
         self.tx
             .prepare_cached("UPDATE source SET bytes = ?2, blob = ?3 WHERE item = ?1")?
             .execute((item.id, place.bytes, place.blob))?;
         self.tx
             .prepare_cached(
-                "UPDATE item SET seq = ?2, ordinal = ?3, derived_uid = ?4, kept = ?5 WHERE id = ?1",
+                "UPDATE item SET seq = ?2, ordinal = ?3, derived_uid = ?4, kept = ?5, kind = ?6, frame = ?7
+                 WHERE id = ?1",
             )?
             .execute((
                 item.id,
@@ -265,10 +294,16 @@ impl<'a> Batch<'a> {
                 ordinal,
                 derived(put.derived_uid, entry.names_uid),
                 &entry.kept,
+                kind as i64,
+                frame,
             ))?;
         self.updated += 1;
-        self.rows.put(item.id, item.collection, old, entry);
+        self.rows.put(item.id, item.whose.clone(), old, entry);
         Ok(())
+    }
+
+    fn frame_of(&mut self, put: &Put) -> rusqlite::Result<Option<i64>> {
+        put.prepared.frame().map(|frame| self.frames.take(self.tx, frame)).transpose()
     }
 
     /// Copies what an item is into `former`. A large item's bytes get one more user instead of a copy.
@@ -276,9 +311,9 @@ impl<'a> Batch<'a> {
         self.tx
             .prepare_cached(
                 "INSERT INTO former(seq, ordinal, handle, collection, kind, removed, before, uid,
-                                    recurrence, derived_uid, bytes, blob)
+                                    recurrence, derived_uid, bytes, blob, frame)
                  SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence,
-                        i.derived_uid, s.bytes, s.blob
+                        i.derived_uid, s.bytes, s.blob, i.frame
                  FROM item i JOIN source s ON s.item = i.id WHERE i.id = ?1",
             )?
             .execute((item.id, self.seq, ordinal, removed))?;
@@ -310,7 +345,7 @@ impl<'a> Batch<'a> {
     }
 
     fn drop_item(&mut self, item: &Found, old: SortKeys) -> Result<(), Trouble> {
-        self.rows.remove(item.id, item.collection, old);
+        self.rows.remove(item.id, item.whose.clone(), old);
         identity::forget(self.tx, item.id)?;
         self.tx.prepare_cached("DELETE FROM source WHERE item = ?1")?.execute([item.id])?;
         self.tx.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([item.id])?;
@@ -362,6 +397,11 @@ fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
         id: row.get(0)?,
         handle: Handle::from_bytes(&row.get::<_, Vec<u8>>(1)?),
         seq: row.get(2)?,
-        collection: row.get(3)?,
+        whose: Whose {
+            is_of_calendar: Kind::of_number(row.get(3)?).family() == Family::Calendar,
+            collection: row.get(4)?,
+            uid: row.get(5)?,
+            recurrence: row.get(6)?,
+        },
     })
 }

@@ -22,9 +22,9 @@ impl Batch<'_> {
             return Ok(known.clone());
         }
         let into = match self.find_collection(name)? {
-            Some((id, key, family)) if family == kind as i64 => Of { id, key },
+            Some((id, key, family)) if family == kind.family() as i64 => Of { id, key },
             Some(_) => {
-                let (name, kind) = (name.to_string(), kind.name());
+                let (name, kind) = (name.to_string(), kind.family().name());
                 return Err(Trouble::Store(Error::WrongKind { name, kind }));
             }
             None => self.make_collection(name, kind)?,
@@ -51,7 +51,7 @@ impl Batch<'_> {
             .tx
             .query_row(
                 "SELECT id, key FROM collection WHERE name = ?1 AND family = ?2 AND removed = 1",
-                (name, kind as i64),
+                (name, kind.family() as i64),
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
             .optional()?;
@@ -62,7 +62,7 @@ impl Batch<'_> {
         let key = self.free_key(name)?;
         self.tx.execute(
             "INSERT INTO collection(key, name, family, seq) VALUES(?1, ?2, ?3, ?4)",
-            (&key, name, kind as i64, self.seq),
+            (&key, name, kind.family() as i64, self.seq),
         )?;
         let id = self.tx.last_insert_rowid();
         self.keep_collection(id, None, false)?;
@@ -101,8 +101,8 @@ impl Batch<'_> {
         let ordinal = self.next_ordinal();
         self.tx
             .execute(
-                "INSERT INTO collection_former(seq, ordinal, collection, name, removed, summary)
-                 SELECT ?1, ?2, id, ?4, ?5, summary FROM collection WHERE id = ?3",
+                "INSERT INTO collection_former(seq, ordinal, collection, name, removed, summary, head)
+                 SELECT ?1, ?2, id, ?4, ?5, summary, head FROM collection WHERE id = ?3",
                 (self.seq, ordinal, id, name, removed),
             )
             .map(drop)
@@ -160,6 +160,20 @@ impl Batch<'_> {
             for (set, _) in IndexSet::ALL.iter().zip(changed).filter(|(_, changed)| *changed) {
                 set.give_up(self.tx)?;
             }
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Has a calendar say something else of itself. Where there is no such collection, there is nothing to say.
+    pub(super) fn set_head(&mut self, name: &str, head: Option<&[u8]>) -> Result<Outcome, Trouble> {
+        let Some((id, ..)) = self.find_collection(name)? else { return Ok(Outcome::Done) };
+        let same = "SELECT 1 FROM collection WHERE id = ?1 AND head IS ?2";
+        if self.tx.query_row(same, (id, head), |_| Ok(())).optional()?.is_none() {
+            self.keep_collection(id, Some(name), false)?;
+            self.tx.execute(
+                "UPDATE collection SET head = ?2, seq = ?3 WHERE id = ?1",
+                (id, head, self.seq),
+            )?;
         }
         Ok(Outcome::Done)
     }

@@ -5,9 +5,11 @@
 
 use super::segment::{self, Segment};
 use super::term;
-use crate::Seq;
 use crate::collection::Known;
+use crate::deriver::Deriver;
 use crate::identity;
+use crate::span::{self, Window};
+use crate::{Family, Seq};
 use rusqlite::Connection;
 use std::fmt;
 
@@ -21,6 +23,8 @@ pub enum Lookup {
     Filter(Vec<u8>, Box<dyn Fn(&str) -> bool>),
     /// Items of one of these UIDs, in any collection; those whose cards perhaps name one are not sure.
     Uids(Vec<String>),
+    /// Items with an occurrence, or an alarm, in a window.
+    Window(Window),
     /// Items that all of these name.
     All(Vec<Lookup>),
     /// Items that all of these name, and perhaps others: what comes last may be left out.
@@ -37,6 +41,7 @@ impl fmt::Debug for Lookup {
             Lookup::Prefix(term) => f.debug_tuple("Prefix").field(&text(term)).finish(),
             Lookup::Filter(term, _) => f.debug_tuple("Filter").field(&text(term)).finish(),
             Lookup::Uids(uids) => f.debug_tuple("Uids").field(uids).finish(),
+            Lookup::Window(window) => f.debug_tuple("Window").field(window).finish(),
             Lookup::All(of) => f.debug_tuple("All").field(of).finish(),
             Lookup::Narrow(of) => f.debug_tuple("Narrow").field(of).finish(),
             Lookup::Any(of) => f.debug_tuple("Any").field(of).finish(),
@@ -48,9 +53,20 @@ impl Lookup {
     /// Does no text of an item matter?
     fn is_of_uids(&self) -> bool {
         match self {
-            Lookup::Uids(_) => true,
+            Lookup::Uids(_) | Lookup::Window(_) => true,
             Lookup::All(of) | Lookup::Narrow(of) | Lookup::Any(of) => {
                 of.iter().all(Lookup::is_of_uids)
+            }
+            _ => false,
+        }
+    }
+
+    /// Is a window asked for?
+    pub(crate) fn asks_for_time(&self) -> bool {
+        match self {
+            Lookup::Window(_) => true,
+            Lookup::All(of) | Lookup::Narrow(of) | Lookup::Any(of) => {
+                of.iter().any(Lookup::asks_for_time)
             }
             _ => false,
         }
@@ -74,11 +90,12 @@ pub(crate) struct Named {
 /// The items that are named, in the order of their rows, each once; also how many entries were read.
 pub(crate) fn look_up(
     conn: &Connection,
+    deriver: &Deriver,
     segments: &[Segment],
-    collections: &[Known],
+    collections: &[&Known],
     lookup: &Lookup,
 ) -> rusqlite::Result<(Vec<Named>, u64)> {
-    let mut search = Search { conn, segments, collections, read: 0 };
+    let mut search = Search { conn, deriver, segments, collections, read: 0 };
     let mut named = search.named(lookup)?;
     if !lookup.is_of_uids() && segments.iter().any(|segment| segment.large) {
         let large = search.named(&Lookup::Term(term::large()))?;
@@ -90,8 +107,9 @@ pub(crate) fn look_up(
 
 struct Search<'a> {
     conn: &'a Connection,
+    deriver: &'a Deriver,
     segments: &'a [Segment],
-    collections: &'a [Known],
+    collections: &'a [&'a Known],
     read: u64,
 }
 
@@ -108,6 +126,7 @@ impl Search<'_> {
                 })
             }
             Lookup::Uids(uids) => self.of_uids(uids),
+            Lookup::Window(window) => self.in_window(window),
             Lookup::All(of) => self.all(of, 0),
             // A further term costs a look into each segment, which is about what testing an item costs.
             Lookup::Narrow(of) => self.all(of, self.segments.len()),
@@ -132,8 +151,12 @@ impl Search<'_> {
         let mut named = Vec::with_capacity(uids.len());
         for known in self.collections {
             for uid in uids {
-                let row = identity::row(self.conn, &known.of, uid)?;
-                named.extend(row.map(|item| Named { item, until: Seq::MAX, sure: Seq::MAX }));
+                let sure = |item| Named { item, until: Seq::MAX, sure: Seq::MAX };
+                named.extend(identity::row(self.conn, &known.of, uid, "")?.map(sure));
+                if known.summary.family() == Family::Calendar {
+                    let detached = crate::series::detached(self.conn, known.of.id, uid)?;
+                    named.extend(detached.into_iter().map(|(item, _)| sure(item)));
+                }
                 self.read += 1;
             }
         }
@@ -142,6 +165,19 @@ impl Search<'_> {
         while let Some(row) = rows.next()? {
             named.push(Named { item: row.get(0)?, until: Seq::MAX, sure: 0 });
         }
+        unite(&mut named);
+        Ok(named)
+    }
+
+    /// What is in a window is sure, but for series that take too long to ask.
+    fn in_window(&mut self, window: &Window) -> rusqlite::Result<Vec<Named>> {
+        let collections: Vec<i64> = self.collections.iter().map(|known| known.of.id).collect();
+        let found = span::search(self.conn, self.deriver, &collections, window)?;
+        self.read += found.visited + found.tested;
+        let sure = |item: i64| Named { item, until: Seq::MAX, sure: Seq::MAX };
+        let unsure = |item: i64| Named { item, until: Seq::MAX, sure: 0 };
+        let mut named: Vec<Named> = found.rows.into_iter().map(sure).collect();
+        named.extend(found.unsure.into_iter().map(unsure));
         unite(&mut named);
         Ok(named)
     }

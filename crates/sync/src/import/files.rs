@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 const STANDARD_INPUT: &str = "standard input";
 /// Names of inputs that are written out in the log before "and N more".
 const NAMED: usize = 3;
+/// What address books and calendars are called.
+const ENDINGS: &[&str] = &["vcf", "vcard", "ics", "ical", "ifb", "icalendar", "vcs"];
 /// What a list of names is cut to, in characters.
 const NAMES_LIMIT: usize = 200;
 
@@ -23,6 +25,18 @@ pub(super) enum Source {
     File(PathBuf),
     /// A stream that is open already.
     Stream(Box<dyn Read + Send>),
+}
+
+impl Source {
+    /// Its name without folder and ending; nothing for a stream.
+    pub(super) fn stem(&self) -> String {
+        match self {
+            Source::File(path) => {
+                path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+            }
+            Source::Stream(_) => String::new(),
+        }
+    }
 }
 
 impl fmt::Display for Source {
@@ -45,7 +59,7 @@ pub(super) struct Files {
     pub(super) endless: bool,
     /// What is missing or may not be read.
     pub(super) unreadable: Vec<Notice>,
-    /// Folders that hold no address book.
+    /// Folders that hold nothing to import.
     pub(super) barren: Vec<Notice>,
     /// Folders that were walked, by their real names, so that a symbolic link cannot lead in circles.
     walked: HashSet<PathBuf>,
@@ -84,7 +98,7 @@ impl Files {
                 if before == (self.sources.len(), self.unreadable.len()) {
                     self.barren.push(Notice::whole(
                         path.display().to_string(),
-                        "no .vcf or .vcard file in this folder".into(),
+                        "no .vcf, .vcard or .ics file in this folder".into(),
                     ));
                 }
             }
@@ -103,7 +117,7 @@ impl Files {
         self.unreadable.push(Notice::whole(path.display().to_string(), said(error)));
     }
 
-    /// The address books in a folder and below it, by name. Hidden ones are left out: they belong to
+    /// The address books and calendars in a folder and below it, by name. Hidden ones are left out: they belong to
     /// programs, and hold half-written copies as often as not.
     fn folder(&mut self, path: &Path) {
         let names = match fs::canonicalize(path).and_then(|real| self.names(path, real)) {
@@ -114,8 +128,8 @@ impl Files {
             // A link is followed to what it stands for.
             match fs::metadata(&path) {
                 Ok(meta) if meta.is_dir() => self.folder(&path),
-                Ok(meta) if meta.is_file() && is_address_book(&path) => self.file(path, &meta),
-                Err(error) if is_address_book(&path) => self.missing(&path, &error),
+                Ok(meta) if meta.is_file() && is_wanted(&path) => self.file(path, &meta),
+                Err(error) if is_wanted(&path) => self.missing(&path, &error),
                 _ => {}
             }
         }
@@ -137,9 +151,9 @@ impl Files {
     }
 }
 
-fn is_address_book(path: &Path) -> bool {
+fn is_wanted(path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default();
-    ending.eq_ignore_ascii_case("vcf") || ending.eq_ignore_ascii_case("vcard")
+    ENDINGS.iter().any(|wanted| ending.eq_ignore_ascii_case(wanted))
 }
 
 /// What the system said, as the reason in a notice: without its number where the words are enough.

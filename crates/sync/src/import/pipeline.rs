@@ -13,11 +13,12 @@
 //!   process, and touches nothing until then.
 
 use super::budget::Budget;
+use super::calendar::Calendar;
 use super::files::{Files, Source};
 use crate::error::Error;
-use larder_format::contact::Problem;
+use larder_format::problem::{Defect, Problem};
 use larder_format::split::{Piece, Splitter, Stray};
-use larder_store::{Deriver, Prepared};
+use larder_store::{Deriver, Frame, Prepared};
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
@@ -39,10 +40,34 @@ const INDEXED: usize = 64 << 10;
 /// How often a caller that waits for a slow input gets to look around.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
-/// A card after parsing: ready for the store, or its bytes and why it is none.
-pub(super) type Parsed = Result<(Prepared, Vec<Problem>), (Vec<u8>, Problem)>;
+/// An item after parsing: ready for the store, with what there is to say about it, by line; or its bytes and why it is
+/// none.
+pub(super) type Parsed = Result<(Prepared, Vec<Said>), (Vec<u8>, Problem)>;
 
-/// A piece of an input. `C` is a card: its bytes, later what was made of them.
+/// What there is to say about a line of an item.
+pub(super) struct Said {
+    /// The line within the item, from 1.
+    pub(super) line: u32,
+    pub(super) reason: String,
+    /// The item is not closed.
+    pub(super) cut: bool,
+}
+
+/// What derives the items of each family.
+#[derive(Clone)]
+pub(super) struct Derivers {
+    pub(super) contacts: Deriver,
+    pub(super) calendar: Deriver,
+}
+
+/// An item as it lies in the input.
+pub(super) struct Raw {
+    bytes: Vec<u8>,
+    /// What the calendar around it says; `None`: it is a card.
+    frame: Option<Arc<Frame>>,
+}
+
+/// A piece of an input. `C` is an item: its bytes, later what was made of them.
 pub(super) struct Found<C> {
     /// The input's name.
     pub(super) file: Arc<str>,
@@ -53,24 +78,16 @@ pub(super) struct Found<C> {
 
 /// What a piece is.
 pub(super) enum What<C> {
-    Card(C),
-    /// A component of another kind. Its bytes are there only where they are to be kept.
-    Other {
-        name: String,
-        bytes: Vec<u8>,
-    },
+    /// A card, or a component of a calendar, and the name of that calendar.
+    Item(C, Option<Arc<str>>),
+    /// A calendar has ended: its name, its own lines, and how many time zones it defined.
+    Calendar { name: Arc<str>, head: Vec<u8>, zones: u64 },
     /// Bytes that are no component; the first of a stretch, or more of it.
-    Stray {
-        why: Stray,
-        first: bool,
-        bytes: Vec<u8>,
-    },
+    Stray { why: Stray, first: bool, bytes: Vec<u8> },
     /// The input could not be opened, or not be read to its end.
     Unreadable(io::Error),
     /// The input was read to its end; was there anything but blank lines in it?
-    End {
-        empty: bool,
-    },
+    End { empty: bool },
 }
 
 /// How to read.
@@ -100,7 +117,7 @@ pub(super) enum Next {
 
 /// A parcel on its way to a parsing thread.
 struct Job {
-    found: Vec<Found<Vec<u8>>>,
+    found: Vec<Found<Raw>>,
     answer: SyncSender<Vec<Found<Parsed>>>,
 }
 
@@ -124,7 +141,7 @@ impl Pipeline {
     /// Starts to read.
     pub(super) fn start(
         files: Files,
-        deriver: &Deriver,
+        derivers: &Derivers,
         settings: &Settings,
     ) -> Result<Pipeline, Error> {
         let budget = Arc::new(Budget::new(IN_FLIGHT));
@@ -138,8 +155,8 @@ impl Pipeline {
             prompt: !files.endless,
         };
         for _ in 0..settings.threads.max(1) {
-            let (jobs, budget, deriver) = (jobs.clone(), budget.clone(), deriver.clone());
-            pipeline.spawn("parse", move || parse(&jobs, &budget, &deriver))?;
+            let (jobs, budget, derivers) = (jobs.clone(), budget.clone(), derivers.clone());
+            pipeline.spawn("parse", move || parse(&jobs, &budget, &derivers))?;
         }
         let reading = Reading {
             budget,
@@ -152,8 +169,8 @@ impl Pipeline {
             bytes_done: 0,
             open: true,
             in_stretch: false,
-            in_calendar: false,
             empty: true,
+            calendar: Calendar::default(),
         };
         let max_item = settings.max_item.max(1);
         pipeline.spawn("read", move || reading.run(files.sources, max_item))?;
@@ -219,7 +236,7 @@ impl Drop for Pipeline {
 }
 
 /// A parsing thread: ends when the reading one is gone and no work is left.
-fn parse(jobs: &Mutex<Receiver<Job>>, budget: &Budget, deriver: &Deriver) {
+fn parse(jobs: &Mutex<Receiver<Job>>, budget: &Budget, derivers: &Derivers) {
     loop {
         // Held while waiting: the others wait for the lock instead, which is the same.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -228,16 +245,33 @@ fn parse(jobs: &Mutex<Receiver<Job>>, budget: &Budget, deriver: &Deriver) {
             // The import ended early, and wants no answer.
             return;
         }
-        let found = found.into_iter().map(|found| found.parse(deriver)).collect();
+        let found = found.into_iter().map(|found| found.parse(derivers)).collect();
         drop(answer.send(found));
     }
 }
 
-impl Found<Vec<u8>> {
-    fn parse(self, deriver: &Deriver) -> Found<Parsed> {
+impl Raw {
+    fn parse(self, derivers: &Derivers) -> Parsed {
+        let said = |problem: &Problem| Said {
+            line: problem.line,
+            reason: problem.to_string(),
+            cut: matches!(problem.what, Defect::NoEnd | Defect::NoComponentEnd),
+        };
+        let Some(frame) = &self.frame else {
+            let (prepared, problems) = derivers.contacts.contact(self.bytes)?;
+            return Ok((prepared, problems.iter().map(said).collect()));
+        };
+        let (prepared, problems, notes) = derivers.calendar.component(self.bytes, frame)?;
+        let notes = notes.into_iter().map(|(line, reason)| Said { line, reason, cut: false });
+        Ok((prepared, problems.iter().map(said).chain(notes).collect()))
+    }
+}
+
+impl Found<Raw> {
+    fn parse(self, derivers: &Derivers) -> Found<Parsed> {
         let what = match self.what {
-            What::Card(bytes) => What::Card(deriver.contact(bytes)),
-            What::Other { name, bytes } => What::Other { name, bytes },
+            What::Item(raw, calendar) => What::Item(raw.parse(derivers), calendar),
+            What::Calendar { name, head, zones } => What::Calendar { name, head, zones },
             What::Stray { why, first, bytes } => What::Stray { why, first, bytes },
             What::Unreadable(error) => What::Unreadable(error),
             What::End { empty } => What::End { empty },
@@ -248,8 +282,9 @@ impl Found<Vec<u8>> {
     fn cost(&self) -> usize {
         PIECE
             + match &self.what {
-                What::Card(bytes) => bytes.len() + 4 * bytes.len().min(INDEXED),
-                What::Other { bytes, .. } | What::Stray { bytes, .. } => bytes.len(),
+                What::Item(Raw { bytes, .. }, _) => bytes.len() + 4 * bytes.len().min(INDEXED),
+                What::Calendar { head, .. } => head.len(),
+                What::Stray { bytes, .. } => bytes.len(),
                 What::Unreadable(_) | What::End { .. } => 0,
             }
     }
@@ -264,17 +299,17 @@ struct Reading {
     /// The input that is being read.
     file: Arc<str>,
     /// The parcel that is being filled, and its cost.
-    found: Vec<Found<Vec<u8>>>,
+    found: Vec<Found<Raw>>,
     cost: usize,
     bytes_done: u64,
     /// Somebody still wants what is found.
     open: bool,
     /// The last piece was text between cards: more of that is the same stretch.
     in_stretch: bool,
-    /// What comes belongs to a calendar, which is left out as a whole.
-    in_calendar: bool,
     /// Nothing was found in this input yet.
     empty: bool,
+    /// The calendar that is open.
+    calendar: Calendar,
 }
 
 impl Reading {
@@ -282,7 +317,8 @@ impl Reading {
         let mut chunk = vec![0; CHUNK];
         for source in sources {
             self.file = Arc::from(source.to_string());
-            (self.in_stretch, self.in_calendar, self.empty) = (false, false, true);
+            (self.in_stretch, self.empty) = (false, true);
+            self.calendar = Calendar::of_file(source.stem());
             match self.read(source, max_item, &mut chunk) {
                 Ok(()) => self.add(0, What::End { empty: self.empty }),
                 Err(error) => self.add(0, What::Unreadable(error)),
@@ -320,24 +356,27 @@ impl Reading {
 
     fn piece(&mut self, piece: Piece<'_>) {
         self.empty = false;
-        if self.in_calendar {
-            return self.calendar(piece);
-        }
         match piece {
+            Piece::Component { name: "VTIMEZONE", bytes, .. } => {
+                self.in_stretch = false;
+                self.calendar.define(bytes);
+            }
             Piece::Component { name, line, bytes, .. } => {
                 self.in_stretch = false;
-                if name == "VCARD" {
-                    self.add(line, What::Card(bytes.to_vec()));
-                } else {
-                    let name = super::shown(name, 40);
-                    self.add(line, What::Other { name, bytes: self.kept(bytes) });
-                }
+                let card = name == "VCARD";
+                let frame = if card { None } else { Some(self.calendar.frame()) };
+                let calendar = if card { None } else { Some(self.calendar.name()) };
+                self.add(line, What::Item(Raw { bytes: bytes.to_vec(), frame }, calendar));
             }
-            Piece::CalendarBegins { line, bytes } => {
-                (self.in_stretch, self.in_calendar) = (false, true);
-                self.add(line, What::Other { name: "VCALENDAR".into(), bytes: self.kept(bytes) });
+            Piece::CalendarBegins { .. } => {
+                self.in_stretch = false;
+                self.calendar.begin();
             }
-            Piece::CalendarLines { .. } | Piece::CalendarEnds { .. } => {}
+            Piece::CalendarLines { bytes, .. } => self.calendar.say(bytes),
+            Piece::CalendarEnds { line, .. } => {
+                let (name, (head, zones)) = (self.calendar.name(), self.calendar.end());
+                self.add(line, What::Calendar { name, head, zones });
+            }
             Piece::Stray { line, bytes, why, first } => {
                 let between = !matches!(why, Stray::TooLong);
                 // A file of nothing but text and stray ENDs is one stretch, however many lines it has.
@@ -350,29 +389,11 @@ impl Reading {
         }
     }
 
-    /// A calendar was named where it began: the rest of it is only kept.
-    fn calendar(&mut self, piece: Piece<'_>) {
-        let (line, bytes) = match piece {
-            Piece::Component { line, bytes, .. }
-            | Piece::CalendarBegins { line, bytes }
-            | Piece::CalendarLines { line, bytes }
-            | Piece::Stray { line, bytes, .. } => (line, bytes),
-            Piece::CalendarEnds { line, bytes, .. } => {
-                self.in_calendar = false;
-                (line, bytes)
-            }
-        };
-        if self.keep {
-            let why = Stray::Outside;
-            self.add(line, What::Stray { why, first: false, bytes: bytes.to_vec() });
-        }
-    }
-
     fn kept(&self, bytes: &[u8]) -> Vec<u8> {
         if self.keep { bytes.to_vec() } else { Vec::new() }
     }
 
-    fn add(&mut self, line: u64, what: What<Vec<u8>>) {
+    fn add(&mut self, line: u64, what: What<Raw>) {
         let found = Found { file: Arc::clone(&self.file), line, what };
         self.cost += found.cost();
         self.found.push(found);

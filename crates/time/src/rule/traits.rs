@@ -31,6 +31,17 @@ impl Rule {
         }
     }
 
+    /// The days of a month on which an occurrence can begin, by their numbers: bit 1 is the first.
+    #[must_use]
+    pub fn month_days(&self, start: Civil) -> u32 {
+        let parts = Parts::new(self, start);
+        match parts.month_days {
+            0 => u32::MAX - 1,
+            _ if self.month_days_back != 0 || self.skip != Skip::Omit => u32::MAX - 1,
+            days => days,
+        }
+    }
+
     /// The weekdays on which an occurrence can begin: bit 0 is Monday.
     #[must_use]
     pub fn weekdays(&self, start: Civil) -> u8 {

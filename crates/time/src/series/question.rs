@@ -7,6 +7,9 @@ use crate::rule::{Budget, End, Step};
 use crate::value::Length;
 use crate::zone::Zone;
 
+/// A series that misses more occurrences than this is said to have gaps of any length.
+const MISSING: usize = 16;
+
 /// From when to when a series goes. It holds every occurrence that is not changed on its own, perhaps a little more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -90,23 +93,41 @@ impl Series {
         }
     }
 
+    /// Is nothing of it excluded or changed?
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.excluded.is_empty()
+            && self.excluded_days.is_empty()
+            && self.exrules.is_empty()
+            && self.singles.is_empty()
+            && self.ranges.is_empty()
+    }
+
+    /// Does it happen by rules alone, none of which a change has shifted? Occurrences may be excluded, or be elsewhere.
+    #[must_use]
+    pub fn is_by_rules(&self) -> bool {
+        self.extras.is_empty() && self.ranges.is_empty()
+    }
+
     /// An upper bound of the seconds from one occurrence to the next while the series goes on; none where
     /// nothing simple can be said.
     #[must_use]
     pub fn longest_gap(&self) -> Option<i64> {
         let [rule] = &*self.rules else { return None };
-        let changed = !self.excluded.is_empty()
+        // Each one that is missing may be between two others.
+        let missing = self.excluded.len() + self.singles.len();
+        if missing > MISSING
             || !self.excluded_days.is_empty()
             || !self.exrules.is_empty()
-            || !self.singles.is_empty()
-            || !self.ranges.is_empty();
-        if changed {
+            || !self.ranges.is_empty()
+        {
             return None;
         }
         // A change of the clock may lengthen it, and the start may lie long before the first that matches.
         let matches = self.matches(rule);
         let slack = if self.clock == Clock::Utc { 0 } else { DAY };
-        rule.longest_gap(self.start).filter(|_| matches).map(|gap| gap.saturating_add(slack))
+        let gap = rule.longest_gap(self.start).filter(|_| matches)?;
+        Some(gap.saturating_add(slack).saturating_mul(missing as i64 + 1))
     }
 
     /// The months of its clock in which an occurrence can begin or go on: bit 0 is January.

@@ -10,7 +10,7 @@ use super::{Kind, Zone};
 use crate::civil::{Civil, DAY, Instant, year_start};
 use jiff::tz::TimeZoneDatabase;
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 /// How a zone was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,6 +51,7 @@ pub struct Zones {
     /// Zones that were asked for, by their names in lower case.
     known: Mutex<HashMap<String, Option<Zone>>>,
     names: OnceLock<Vec<String>>,
+    version: OnceLock<String>,
 }
 
 /// Zones whose rules change often, which tell one version of the data from another.
@@ -76,7 +77,22 @@ impl Zones {
     /// The zones of a database.
     #[must_use]
     pub fn new(database: TimeZoneDatabase) -> Zones {
-        Zones { database, known: Mutex::default(), names: OnceLock::new() }
+        let (names, version) = (OnceLock::new(), OnceLock::new());
+        Zones { database, known: Mutex::default(), names, version }
+    }
+
+    /// The same for whom the version of the database is known: it takes no look at the zones then.
+    #[must_use]
+    pub fn with_version(database: TimeZoneDatabase, version: String) -> Zones {
+        Zones { version: OnceLock::from(version), ..Zones::new(database) }
+    }
+
+    /// The zones that are built in.
+    #[must_use]
+    pub fn bundled() -> Arc<Zones> {
+        static BUNDLED: LazyLock<Arc<Zones>> =
+            LazyLock::new(|| Arc::new(Zones::new(TimeZoneDatabase::bundled())));
+        Arc::clone(&BUNDLED)
     }
 
     /// The zone of a name of the tz database, in any case; aliases keep their name.
@@ -196,10 +212,12 @@ impl Zones {
     /// A text that changes when the system's data does: a hash of what its liveliest zones do. It is a hint, as
     /// a change of a quiet zone does not show in it; [`Zones::fingerprint`] is exact, for one zone.
     #[must_use]
-    pub fn version(&self) -> String {
-        let probes = PROBES.iter().filter_map(|name| self.get(name));
-        let hashes: Vec<String> = probes.map(|zone| self.fingerprint(&zone)).collect();
-        format!("{:016x}", hash(hashes.join(" ").as_bytes()))
+    pub fn version(&self) -> &str {
+        self.version.get_or_init(|| {
+            let probes = PROBES.iter().filter_map(|name| self.get(name));
+            let hashes: Vec<String> = probes.map(|zone| self.fingerprint(&zone)).collect();
+            format!("{:016x}", hash(hashes.join(" ").as_bytes()))
+        })
     }
 
     /// A text that changes when what a zone does in the years 1 to 2100 does.

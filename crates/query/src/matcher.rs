@@ -1,19 +1,23 @@
-//! What a question means for a contact: the plain test of one parsed card. The planner's answer is right
+//! What a question means for an item: the plain test of one parsed card or component. The planner's answer is right
 //! when it is this one's.
 //!
-//! A [`Matcher`] is made once a question, and then tests many cards: texts are folded, patterns compiled and
-//! numbers read when it is made, and of a card only the values are decoded that the question looks at.
+//! A [`Matcher`] is made once a question, and then tests many items: texts are folded, patterns compiled and
+//! numbers read when it is made, and of an item only the values are decoded that the question looks at. As the fields of
+//! contacts are not those of what is in calendars, it is made ready for each. What is asked of an item is in `item`.
 //!
 //! The functions mean what they mean to evolution-data-server's own evaluator in memory (`e-book-backend-sexp.c`),
 //! with its SQL evaluator's folding on both sides; `tests/eds_functions.rs` lists where they differ on purpose.
 
-use crate::query::{Op, Query, Subject, Test};
+use crate::item::{Item, KeptItem, Values};
+use crate::query::{Comparison, Number, Op, Query, Subject, Test};
+use crate::time::{Stamp, TimeTest};
 use larder_format::contact::Contact;
 use larder_format::decode::{split_structured, unescape_text};
-use larder_format::field::{FIELDS, Field, Kind, field};
+use larder_format::field::{CALENDAR_FIELDS, FIELDS, Field, Kind, calendar_field, field};
 use larder_format::fold::{digits, fold, is_cjk, words};
-use larder_format::phone::{Match, Number, looks_like_number};
-use larder_store::{ItemHead, Kept, can_keep};
+use larder_format::phone::{Match, Number as PhoneNumber, looks_like_number};
+use larder_format::property::Property;
+use larder_store::{Family, ItemHead, Kept, Reader, Verdict, Window, can_keep};
 use regex::Regex;
 use std::collections::HashSet;
 use std::sync::{LazyLock, OnceLock};
@@ -26,46 +30,22 @@ const REGEX_SIZE: usize = 1 << 20;
 const REGEX_LENGTH: usize = 4096;
 const REGEX_DEPTH: u32 = 64;
 
-/// A question made ready to be put to many cards.
+/// A question made ready to be put to many items.
 #[derive(Debug, Clone)]
 pub struct Matcher {
+    contacts: OfFamily,
+    calendar: OfFamily,
+    anew: bool,
+}
+
+/// The question as it is put to items of one family.
+#[derive(Debug, Clone)]
+struct OfFamily {
     node: Node,
-    /// The fields that it looks at; `None`: it looks at whole cards.
+    /// The fields that it looks at; `None`: it looks at whole items.
     fields: Option<Vec<&'static Field>>,
     /// It looks at UIDs.
     uids: bool,
-}
-
-/// What a question is put to: a card, or the values that are kept of it.
-trait Values {
-    /// Does a value of the field pass? `None`: there is no value.
-    fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool>;
-
-    /// The whole card, if this is one.
-    fn card(&self) -> Option<&Contact<'_>>;
-}
-
-impl Values for Contact<'_> {
-    fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
-        let values = self.values(field);
-        (!values.is_empty()).then(|| values.iter().any(|value| pass(value)))
-    }
-
-    fn card(&self) -> Option<&Contact<'_>> {
-        Some(self)
-    }
-}
-
-impl Values for Kept<'_> {
-    fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
-        let mut values = self.values(field).peekable();
-        values.peek()?;
-        Some(values.any(pass))
-    }
-
-    fn card(&self) -> Option<&Contact<'_>> {
-        None
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -74,12 +54,16 @@ enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
-    Word(Needle),
+    Word(Needle, Family),
     Uids(HashSet<String>),
     Uid(Compare),
     Fields(Fields, Compare),
     Property(String, Compare),
-    Any(Compare),
+    Any(&'static [&'static Field], Compare),
+    Kind(larder_store::Kind),
+    In(Window),
+    Stamp(Stamp, Window),
+    Number(Number, Comparison, i64),
 }
 
 /// The fields that a test of one field looks at.
@@ -94,75 +78,120 @@ impl Matcher {
     /// Makes a question ready. A pattern that cannot be compiled, which no parser lets through, matches nothing.
     #[must_use]
     pub fn new(query: &Query) -> Matcher {
-        let node = Node::of(query);
-        let mut fields = Vec::new();
-        let fields = node.looks_at(&mut fields).then_some(fields);
-        let uids = node.looks_at_uids();
-        Matcher { node, fields, uids }
+        let of = |family| {
+            let node = Node::of(query, family);
+            let mut fields = Vec::new();
+            let fields = node.looks_at(&mut fields).then_some(fields);
+            let uids = node.looks_at_uids();
+            OfFamily { node, fields, uids }
+        };
+        Matcher { contacts: of(Family::Contacts), calendar: of(Family::Calendar), anew: false }
     }
 
     /// Does the card answer the question, kept under this UID? A question about UIDs is about those under which
     /// items are kept, and about those that their cards name.
     #[must_use]
     pub fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
-        self.node.matches(uid, card)
+        self.contacts.node.matches(uid, card)
     }
 
-    /// Does what is kept of an item answer the question? `None`: it does not tell, and the card has to be asked.
+    /// Does the item answer the question?
     #[must_use]
-    pub fn matches_kept(&self, head: &ItemHead, kept: &Kept<'_>) -> Option<bool> {
-        let fields = self.fields.as_ref().filter(|_| !(self.uids && head.derived_uid))?;
-        fields.iter().all(|field| kept.holds(field)).then(|| self.node.matches(&head.uid, kept))
+    pub fn matches_item(&self, item: &Item<'_>) -> bool {
+        self.of(item.head).node.matches(&item.head.uid, item)
+    }
+
+    /// Does what is kept of an item answer the question? `None`: it does not tell, and the item has to be asked.
+    pub(crate) fn matches_kept(
+        &self,
+        reader: &Reader,
+        head: &ItemHead,
+        kept: &Kept<'_>,
+    ) -> Option<bool> {
+        let of = self.of(head);
+        let fields = of.fields.as_ref().filter(|_| !(of.uids && head.derived_uid))?;
+        let item = KeptItem { reader, head, kept: *kept };
+        fields.iter().all(|field| kept.holds(field)).then(|| of.node.matches(&head.uid, &item))
     }
 
     /// Can what is kept of an item answer the question?
     pub(crate) fn asks_what_is_kept(&self) -> bool {
-        self.fields.is_some()
+        !self.anew && (self.contacts.fields.is_some() || self.calendar.fields.is_some())
     }
 
-    /// The same question, put to cards only.
+    /// The same question, put to items as they are, and not to anything that is derived from them.
     pub(crate) fn by_cards(self) -> Matcher {
-        Matcher { fields: None, ..self }
+        let whole = |of| OfFamily { fields: None, ..of };
+        Matcher { contacts: whole(self.contacts), calendar: whole(self.calendar), anew: true }
+    }
+
+    /// Is it put to nothing that is derived?
+    pub(crate) fn is_anew(&self) -> bool {
+        self.anew
+    }
+
+    fn of(&self, head: &ItemHead) -> &OfFamily {
+        match head.kind.family() {
+            Family::Calendar => &self.calendar,
+            _ => &self.contacts,
+        }
     }
 }
 
 impl Node {
-    fn of(query: &Query) -> Node {
+    fn of(query: &Query, family: Family) -> Node {
+        let all = |of: &[Query]| of.iter().map(|query| Node::of(query, family)).collect();
         match query {
             Query::All => Node::Constant(true),
-            Query::And(all) => Node::And(all.iter().map(Node::of).collect()),
-            Query::Or(any) => Node::Or(any.iter().map(Node::of).collect()),
-            Query::Not(query) => Node::Not(Box::new(Node::of(query))),
-            Query::Word(text) => Node::Word(Needle::of(text)),
+            Query::And(of) => Node::And(all(of)),
+            Query::Or(of) => Node::Or(all(of)),
+            Query::Not(query) => Node::Not(Box::new(Node::of(query, family))),
+            Query::Word(text) => Node::Word(Needle::of(text), family),
             Query::Uids(uids) => Node::Uids(uids.iter().cloned().collect()),
-            Query::Test(test) => Node::test(test),
+            Query::Test(test) => Node::test(test, family),
+            Query::Kind(kind) if kind.family() == family => Node::Kind(*kind),
+            Query::Time(_) | Query::Number(..) | Query::Kind(_) if family != Family::Calendar => {
+                Node::Constant(false)
+            }
+            Query::Kind(_) => Node::Constant(false),
+            Query::Time(TimeTest::In(window)) => Node::In(window.clone()),
+            Query::Time(TimeTest::Stamp(stamp, window)) => Node::Stamp(*stamp, window.clone()),
+            Query::Number(number, comparison, value) => {
+                Node::Number(number.clone(), *comparison, *value)
+            }
         }
     }
 
-    fn test(test: &Test) -> Node {
+    fn test(test: &Test, family: Family) -> Node {
         let Some(compare) = Compare::of(test) else { return Node::Constant(false) };
         match &test.subject {
             Subject::Nothing => Node::Constant(false),
             Subject::Field(Field { kind: Kind::Uid, .. }) => Node::Uid(compare),
-            Subject::Field(field) => {
-                Node::Fields(Fields { of: looked_at(field), or_empty: !is_list(field) }, compare)
-            }
+            Subject::Field(field) => match looked_at(field, family) {
+                [] => Node::Constant(false),
+                of => Node::Fields(Fields { of, or_empty: !is_list(field) }, compare),
+            },
             Subject::Property(name) => Node::Property(name.clone(), compare),
             // Some field or other is missing in every card.
             Subject::Any if compare.passes("") => Node::Constant(true),
-            Subject::Any => Node::Any(compare),
+            Subject::Any => Node::Any(any_fields(family), compare),
         }
     }
 
     /// Adds the fields that it looks at. False: it looks at more.
     fn looks_at(&self, fields: &mut Vec<&'static Field>) -> bool {
         let of: &[&'static Field] = match self {
-            Node::Constant(_) | Node::Uids(_) | Node::Uid(_) => &[],
+            Node::Constant(_) | Node::Uids(_) | Node::Uid(_) | Node::Kind(_) | Node::In(_) => &[],
+            Node::Number(Number::Occurrences(_) | Number::Constant(_), ..) => &[],
             Node::And(of) | Node::Or(of) => return of.iter().all(|node| node.looks_at(fields)),
             Node::Not(node) => return node.looks_at(fields),
-            Node::Word(_) => &WORDS,
+            Node::Word(_, family) => word_fields(*family),
             Node::Fields(Fields { of, .. }, _) => of,
-            Node::Property(..) | Node::Any(_) => return false,
+            Node::Number(Number::Field(field), ..) => {
+                fields.push(field);
+                return can_keep(field);
+            }
+            Node::Property(..) | Node::Any(..) | Node::Stamp(..) => return false,
         };
         fields.extend(of);
         of.iter().all(|field| can_keep(field))
@@ -177,39 +206,61 @@ impl Node {
         }
     }
 
-    fn matches(&self, uid: &str, card: &impl Values) -> bool {
+    fn matches(&self, uid: &str, item: &impl Values) -> bool {
         match self {
             Node::Constant(answer) => *answer,
-            Node::And(all) => all.iter().all(|node| node.matches(uid, card)),
-            Node::Or(any) => any.iter().any(|node| node.matches(uid, card)),
-            Node::Not(node) => !node.matches(uid, card),
-            Node::Word(needle) => needle.matches(card),
+            Node::And(all) => all.iter().all(|node| node.matches(uid, item)),
+            Node::Or(any) => any.iter().any(|node| node.matches(uid, item)),
+            Node::Not(node) => !node.matches(uid, item),
+            Node::Word(needle, family) => needle.matches(item, *family),
             Node::Uids(uids) => {
-                uids.contains(uid) || named(card).is_some_and(|uid| uids.contains(&uid))
+                uids.contains(uid) || item.uid().is_some_and(|uid| uids.contains(&uid))
             }
             Node::Uid(compare) => {
-                compare.passes(uid) || named(card).is_some_and(|uid| compare.passes(&uid))
+                compare.passes(uid) || item.uid().is_some_and(|uid| compare.passes(&uid))
             }
-            Node::Fields(fields, compare) => fields.pass(compare, card),
-            Node::Property(name, compare) => {
-                card.card().is_some_and(|card| property_passes(name, compare, card))
-            }
-            Node::Any(compare) => ANY.iter().any(|field| {
-                card.any(field, &mut |value| compare.passes_in(field, value)).unwrap_or_default()
+            Node::Fields(fields, compare) => fields.pass(compare, item),
+            Node::Property(name, compare) => property_passes(name, compare, item.properties()),
+            Node::Any(fields, compare) => fields.iter().any(|field| {
+                item.any(field, &mut |value| compare.passes_in(field, value)).unwrap_or_default()
             }),
+            Node::Kind(kind) => item.kind() == *kind,
+            Node::In(window) => {
+                item.times().is_some_and(|times| times.meets(window) == Verdict::Yes)
+            }
+            Node::Stamp(stamp, window) => item
+                .stamp(*stamp, &window.local)
+                .is_some_and(|at| window.from <= at && at < window.to),
+            Node::Number(number, comparison, value) => {
+                comparison.holds(number_of(number, item), *value)
+            }
         }
     }
 }
 
-/// The UID that a card names itself.
-fn named(card: &impl Values) -> Option<String> {
-    card.card()?.uid()
+/// The number that an item has; -1 where it has none.
+fn number_of(number: &Number, item: &impl Values) -> i64 {
+    match number {
+        Number::Constant(number) => *number,
+        Number::Field(field) => {
+            let mut found = -1;
+            item.any(field, &mut |value| {
+                found = value.trim().parse().unwrap_or(-1);
+                true
+            });
+            found
+        }
+        Number::Occurrences(None) => -1,
+        Number::Occurrences(Some(window)) => {
+            item.times().map_or(0, |times| times.count(window) as i64)
+        }
+    }
 }
 
 impl Fields {
-    fn pass(&self, compare: &Compare, card: &impl Values) -> bool {
+    fn pass(&self, compare: &Compare, item: &impl Values) -> bool {
         self.of.iter().any(|field| {
-            let passes = card.any(field, &mut |value| compare.passes_in(field, value));
+            let passes = item.any(field, &mut |value| compare.passes_in(field, value));
             passes.unwrap_or_else(|| self.or_empty && compare.passes(""))
         })
     }
@@ -217,31 +268,57 @@ impl Fields {
 
 /// What any-field looks at: no UID and no time of revision, which nobody means; pictures and keys are not
 /// indexed, and `1` is no word for a list.
-pub(crate) static ANY: LazyLock<Vec<&'static Field>> = LazyLock::new(|| {
-    let meant = |field: &&Field| {
-        field.indexed && !matches!(field.kind, Kind::Uid | Kind::Flag) && field.name != "rev"
+pub(crate) fn any_fields(family: Family) -> &'static [&'static Field] {
+    let all = |fields: &'static [Field]| -> Vec<&'static Field> {
+        let meant = |field: &&Field| {
+            field.indexed && !matches!(field.kind, Kind::Uid | Kind::Flag) && field.name != "rev"
+        };
+        fields.iter().filter(meant).collect()
     };
-    FIELDS.iter().filter(meant).collect()
-});
+    static CONTACTS: OnceLock<Vec<&'static Field>> = OnceLock::new();
+    static CALENDAR: OnceLock<Vec<&'static Field>> = OnceLock::new();
+    match family {
+        Family::Calendar => CALENDAR.get_or_init(|| all(CALENDAR_FIELDS)),
+        _ => CONTACTS.get_or_init(|| all(FIELDS)),
+    }
+}
 
 /// Where free words look.
-pub(crate) static WORDS: LazyLock<Vec<&'static Field>> =
-    LazyLock::new(|| FIELDS.iter().filter(|field| field.words).collect());
+pub(crate) fn word_fields(family: Family) -> &'static [&'static Field] {
+    let all = |fields: &'static [Field]| -> Vec<&'static Field> {
+        fields.iter().filter(|field| field.words).collect()
+    };
+    static CONTACTS: OnceLock<Vec<&'static Field>> = OnceLock::new();
+    static CALENDAR: OnceLock<Vec<&'static Field>> = OnceLock::new();
+    match family {
+        Family::Calendar => CALENDAR.get_or_init(|| all(CALENDAR_FIELDS)),
+        _ => CONTACTS.get_or_init(|| all(FIELDS)),
+    }
+}
 
-/// The fields that a test of this one looks at: of the full name also the parts of the name and the nicknames.
-pub(crate) fn looked_at(one: &'static Field) -> &'static [&'static Field] {
+/// The fields of a family that a test of this field looks at: of the full name also the parts of the name and the
+/// nicknames; and where a field of contacts is asked for that has a namesake in calendars, that one.
+pub(crate) fn looked_at(one: &'static Field, family: Family) -> &'static [&'static Field] {
     static NAMES: LazyLock<Vec<&'static Field>> = LazyLock::new(|| {
         ["full_name", "family_name", "given_name", "nickname"]
             .into_iter()
             .filter_map(field)
             .collect()
     });
-    static EACH: LazyLock<Vec<(&'static str, [&'static Field; 1])>> =
-        LazyLock::new(|| FIELDS.iter().map(|field| (field.name, [field])).collect());
+    static EACH: LazyLock<Vec<(u16, [&'static Field; 1])>> = LazyLock::new(|| {
+        FIELDS.iter().chain(CALENDAR_FIELDS).map(|field| (field.id, [field])).collect()
+    });
+    let is_of_calendar = calendar_field(one.name).is_some_and(|of| of.id == one.id);
+    let one = match (family, is_of_calendar) {
+        (Family::Calendar, false) => calendar_field(one.name),
+        (Family::Contacts, true) => None,
+        _ => Some(one),
+    };
+    let Some(one) = one else { return &[] };
     if one.name == "full_name" {
         return &NAMES;
     }
-    EACH.iter().find(|(name, _)| *name == one.name).map_or(&[], |(_, one)| one)
+    EACH.iter().find(|(id, _)| *id == one.id).map_or(&[], |(_, one)| one)
 }
 
 /// Has evolution-data-server a list of values here? Then a missing value is none; else it is an empty text.
@@ -251,8 +328,8 @@ fn is_list(field: &Field) -> bool {
 }
 
 /// The values of a property that is no field: its components, and those of all properties of that name.
-fn property_passes(name: &str, compare: &Compare, card: &Contact<'_>) -> bool {
-    let mut of_name = card.properties().iter().filter(|property| property.is(name));
+fn property_passes(name: &str, compare: &Compare, properties: &[Property<'_>]) -> bool {
+    let mut of_name = properties.iter().filter(|property| property.is(name));
     let separator = if name.eq_ignore_ascii_case("CATEGORIES") { ',' } else { ';' };
     let first = |text: &str| {
         split_structured(text, separator).first().is_some_and(|value| !value.trim().is_empty())
@@ -282,6 +359,7 @@ enum Compare {
     Is(String),
     BeginsWith(String),
     EndsWith(String),
+    Includes(String),
     Normal(Regex),
     Unfolded(Regex),
     /// Such a number, that agrees so well; the value is read in this region.
@@ -306,6 +384,7 @@ impl Compare {
             Op::Is => Compare::Is(folded()),
             Op::BeginsWith => Compare::BeginsWith(folded()),
             Op::EndsWith => Compare::EndsWith(folded()),
+            Op::Includes => Compare::Includes(folded()),
             Op::Exists => Compare::Exists,
             Op::ExistsVcard => Compare::FirstExists,
             Op::RegexNormal => Compare::Normal(pattern(&test.text).ok()?),
@@ -347,6 +426,7 @@ impl Compare {
                 .and_then(|start| value.get(start..))
                 .is_some_and(|end| end.eq_ignore_ascii_case(text)),
             Compare::EndsWith(text) => fold(value).ends_with(text.as_str()),
+            Compare::Includes(text) => fold(value).contains(text.as_str()),
             Compare::Normal(pattern) => pattern.is_match(&fold(value)),
             Compare::Unfolded(pattern) => pattern.is_match(value),
             Compare::Phone(dialled, wanted) => dialled.agrees(value, *wanted),
@@ -361,12 +441,12 @@ struct Dialled {
     text: String,
     /// Where numbers are dialled, this one and the values.
     region: Option<String>,
-    number: OnceLock<Option<Number>>,
+    number: OnceLock<Option<PhoneNumber>>,
 }
 
 impl Dialled {
     fn agrees(&self, value: &str, wanted: Match) -> bool {
-        let read = |text: &str| Number::parse(text, self.region.as_deref());
+        let read = |text: &str| PhoneNumber::parse(text, self.region.as_deref());
         let Some(number) = self.number.get_or_init(|| read(&self.text)) else { return false };
         read(value).is_some_and(|found| found.compare(number) >= wanted)
     }
@@ -476,11 +556,11 @@ impl Needle {
         if short { Needle::Beginning(folded) } else { Needle::Anywhere(folded, phone_digits(text)) }
     }
 
-    fn matches(&self, card: &impl Values) -> bool {
+    fn matches(&self, item: &impl Values, family: Family) -> bool {
         let has = |field: &&'static Field| {
-            card.any(field, &mut |value| self.is_in(field, value)).unwrap_or_default()
+            item.any(field, &mut |value| self.is_in(field, value)).unwrap_or_default()
         };
-        WORDS.iter().any(has)
+        word_fields(family).iter().any(has)
     }
 
     /// Is it in a value of this field?

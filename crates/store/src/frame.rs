@@ -1,0 +1,262 @@
+//! Frames: what the calendar around an item says that the item's own bytes do not.
+//!
+//! An item of a calendar names its time zones only (`TZID=...`); what these are is defined elsewhere in its file, and so is
+//! the version of the format. Thousands of items share a frame, and many calendars a definition, so each is kept once
+//! (`schema` describes the tables). Here they are written, read and taken away again; what a definition means is for
+//! `event` to say.
+
+use larder_format::component::Component;
+use larder_format::decode::unescape_text;
+use larder_format::zone;
+use rusqlite::{Connection, OptionalExtension as _};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A VTIMEZONE, as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone {
+    tzid: String,
+    hash: [u8; 32],
+    bytes: Vec<u8>,
+}
+
+impl Zone {
+    /// The definition in these bytes, a VTIMEZONE from BEGIN to END; `None`: it has no TZID.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Option<Zone> {
+        let component = Component::parse(bytes);
+        let tzid =
+            component.named("TZID").map(|tzid| unescape_text(&tzid.text()).trim().to_string());
+        let tzid = tzid.into_iter().find(|tzid| !tzid.is_empty())?;
+        let hash = Sha256::digest(zone::normalised(bytes)).into();
+        Some(Zone { tzid, hash, bytes: bytes.to_vec() })
+    }
+
+    /// The name that items call it by.
+    #[must_use]
+    pub fn tzid(&self) -> &str {
+        &self.tzid
+    }
+
+    /// Equal for definitions of one text, however that is folded.
+    #[must_use]
+    pub fn hash(&self) -> &[u8; 32] {
+        &self.hash
+    }
+
+    /// Its bytes, as they first came.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// What the calendar around an item says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// It is a vCalendar 1.0, not an iCalendar.
+    pub version_1: bool,
+    /// Definitions of time zones: the first one of a name counts.
+    pub zones: Vec<Arc<Zone>>,
+}
+
+impl Frame {
+    /// What of it these names need; `None`: nothing.
+    #[must_use]
+    pub fn of(&self, tzids: &[String]) -> Option<Frame> {
+        let zones: Vec<Arc<Zone>> =
+            tzids.iter().filter_map(|tzid| self.zone(tzid)).map(Arc::clone).collect();
+        let version_1 = self.version_1;
+        (version_1 || !zones.is_empty()).then_some(Frame { version_1, zones })
+    }
+
+    /// The definition of this name.
+    #[must_use]
+    pub fn zone(&self, tzid: &str) -> Option<&Arc<Zone>> {
+        self.zones.iter().find(|zone| zone.tzid == tzid)
+    }
+
+    fn version(&self) -> i64 {
+        if self.version_1 { 1 } else { 2 }
+    }
+}
+
+/// The frames of a batch: which rows they are, and how many users they gain and lose by it.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    known: Vec<(Arc<Frame>, i64)>,
+    uses: BTreeMap<i64, i64>,
+}
+
+/// So many frames are remembered by a batch.
+const REMEMBERED: usize = 32;
+
+impl Frames {
+    /// The row of this frame, written where it is new, with one more user.
+    pub(crate) fn take(&mut self, conn: &Connection, frame: &Arc<Frame>) -> rusqlite::Result<i64> {
+        let same = |known: &&(Arc<Frame>, i64)| Arc::ptr_eq(&known.0, frame) || known.0 == *frame;
+        let row = match self.known.iter().find(same) {
+            Some((_, row)) => *row,
+            None => {
+                let row = row_of(conn, frame)?;
+                if self.known.len() >= REMEMBERED {
+                    self.known.clear();
+                }
+                self.known.push((Arc::clone(frame), row));
+                row
+            }
+        };
+        *self.uses.entry(row).or_default() += 1;
+        Ok(row)
+    }
+
+    /// Writes how many users there are now. What lost its last one goes with the next [`sweep`].
+    pub(crate) fn write(&mut self, conn: &Connection) -> rusqlite::Result<()> {
+        for (row, more) in std::mem::take(&mut self.uses) {
+            conn.prepare_cached("UPDATE frame SET uses = uses + ?2 WHERE id = ?1")?
+                .execute((row, more))?;
+        }
+        Ok(())
+    }
+}
+
+fn row_of(conn: &Connection, frame: &Frame) -> rusqlite::Result<i64> {
+    let mut zones = Vec::new();
+    for zone in &frame.zones {
+        zones.push(zone_row(conn, zone)?.to_string());
+    }
+    let key = (frame.version(), zones.join(" "));
+    let known = conn
+        .prepare_cached("SELECT id FROM frame WHERE version = ?1 AND zones = ?2")?
+        .query_row((key.0, &key.1), |row| row.get(0))
+        .optional()?;
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    conn.execute("INSERT INTO frame(version, zones, uses) VALUES(?1, ?2, 0)", key)?;
+    Ok(conn.last_insert_rowid())
+}
+
+fn zone_row(conn: &Connection, zone: &Zone) -> rusqlite::Result<i64> {
+    let known = conn
+        .prepare_cached("SELECT id FROM zone WHERE hash = ?1")?
+        .query_row([&zone.hash[..]], |row| row.get(0))
+        .optional()?;
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    conn.execute(
+        "INSERT INTO zone(hash, tzid, bytes) VALUES(?1, ?2, ?3)",
+        (&zone.hash[..], &zone.tzid, &zone.bytes),
+    )?;
+    Ok(conn.last_insert_rowid())
+}
+
+/// Has this file, which may be a copy of an older version, frames at all?
+pub(crate) fn are_there(conn: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM pragma_table_info('former') WHERE name = 'frame'";
+    Ok(conn.query_row(sql, [], |_| Ok(())).optional()?.is_some())
+}
+
+/// The former versions with this key go: their frames have fewer users.
+pub(crate) fn release_formers(
+    conn: &Connection,
+    column: &'static str,
+    key: impl rusqlite::ToSql,
+) -> rusqlite::Result<()> {
+    let sql = format!(
+        "SELECT frame, count(*) FROM former WHERE {column} = ?1 AND frame IS NOT NULL GROUP BY frame"
+    );
+    let lost: Vec<(i64, i64)> = conn
+        .prepare_cached(&sql)?
+        .query_map([key], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (row, uses) in lost {
+        conn.prepare_cached("UPDATE frame SET uses = uses - ?2 WHERE id = ?1")?
+            .execute((row, uses))?;
+    }
+    Ok(())
+}
+
+/// Takes away the frames that nothing uses, and the definitions that no frame names.
+pub(crate) fn sweep(conn: &Connection) -> rusqlite::Result<()> {
+    if conn.prepare_cached("DELETE FROM frame WHERE uses <= 0")?.execute([])? == 0 {
+        return Ok(());
+    }
+    let lists: Vec<String> = conn
+        .prepare("SELECT zones FROM frame")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let used: std::collections::BTreeSet<i64> =
+        lists.iter().flat_map(|list| numbers(list)).collect();
+    let there: Vec<i64> = conn
+        .prepare("SELECT id FROM zone")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for unused in there.into_iter().filter(|row| !used.contains(row)) {
+        conn.execute("DELETE FROM zone WHERE id = ?1", [unused])?;
+    }
+    Ok(())
+}
+
+fn numbers(list: &str) -> impl Iterator<Item = i64> + '_ {
+    list.split(' ').filter_map(|number| number.parse().ok())
+}
+
+/// The frame in this row.
+pub(crate) fn read(conn: &Connection, row: i64) -> rusqlite::Result<Option<Arc<Frame>>> {
+    let found: Option<(i64, String)> = conn
+        .prepare_cached("SELECT version, zones FROM frame WHERE id = ?1")?
+        .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((version, list)) = found else { return Ok(None) };
+    let mut zones = Vec::new();
+    for number in numbers(&list) {
+        zones.extend(zone(conn, number)?.map(Arc::new));
+    }
+    Ok(Some(Arc::new(Frame { version_1: version == 1, zones })))
+}
+
+fn zone(conn: &Connection, row: i64) -> rusqlite::Result<Option<Zone>> {
+    conn.prepare_cached("SELECT tzid, hash, bytes FROM zone WHERE id = ?1")?
+        .query_row([row], |row| {
+            Ok(Zone { tzid: row.get(0)?, hash: row.get(1)?, bytes: row.get(2)? })
+        })
+        .optional()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zone_named(tzid: &str) -> Arc<Zone> {
+        let bytes = format!("BEGIN:VTIMEZONE\r\nTZID:{tzid}\r\nEND:VTIMEZONE\r\n");
+        Arc::new(Zone::new(bytes.as_bytes()).expect("a definition with a name"))
+    }
+
+    #[test]
+    fn frames_are_kept_once_and_go_with_their_last_user() {
+        let conn = Connection::open_in_memory().expect("a database");
+        crate::schema::create(&conn, "und").expect("the tables");
+        let (a, b) = (zone_named("A"), zone_named("B"));
+        let both = Arc::new(Frame { version_1: false, zones: vec![Arc::clone(&a), b] });
+        let one = Arc::new(Frame { version_1: false, zones: vec![a] });
+        let mut frames = Frames::default();
+        let first = frames.take(&conn, &both).expect("a row");
+        assert_eq!(frames.take(&conn, &Arc::new(Frame::clone(&both))).expect("a row"), first);
+        let second = frames.take(&conn, &one).expect("a row");
+        assert_ne!(first, second);
+        frames.write(&conn).expect("written");
+        assert_eq!(read(&conn, first).expect("readable").as_deref(), Some(&*both));
+        let count = |table: &str| -> i64 {
+            conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
+                .expect("a count")
+        };
+        assert_eq!((count("frame"), count("zone")), (2, 2));
+        conn.execute("UPDATE frame SET uses = uses - 2 WHERE id = ?1", [first])
+            .expect("fewer users");
+        sweep(&conn).expect("swept");
+        assert_eq!((count("frame"), count("zone")), (1, 1));
+    }
+}

@@ -1,0 +1,145 @@
+//! Series: what the items of one UID are in time, together.
+//!
+//! A detached occurrence is an item of its own, but takes a place in its series away; one that stands for all that follow
+//! (RANGE=THISANDFUTURE) even has most of its occurrences from there. So whatever of a UID changes, the others are looked at
+//! again, within the same batch. What one item says by itself is found in `event`; where it is written, in `span`.
+
+use crate::deriver::Derivers;
+use crate::event::Timing;
+use crate::identity::{self, Of};
+use crate::times::Times;
+use crate::{Family, Kind};
+use rusqlite::{Connection, OptionalExtension as _};
+
+/// Of the occurrences of a series that stand for all that follow, more than this stand for themselves only.
+const MOST_FOLLOWING: usize = 64;
+
+/// Where an item belongs.
+#[derive(Debug, Clone)]
+pub(crate) struct Whose {
+    pub(crate) is_of_calendar: bool,
+    pub(crate) collection: i64,
+    pub(crate) uid: String,
+    pub(crate) recurrence: String,
+}
+
+impl Whose {
+    pub(crate) fn new(kind: Kind, collection: i64, uid: &str, recurrence: &str) -> Whose {
+        let is_of_calendar = kind.family() == Family::Calendar;
+        Whose { is_of_calendar, collection, uid: uid.into(), recurrence: recurrence.into() }
+    }
+}
+
+/// An item of a UID, with what it says of time by itself.
+pub(crate) struct Member {
+    pub(crate) item: i64,
+    /// Empty: it is the master.
+    pub(crate) recurrence: String,
+    pub(crate) timing: Option<Box<Timing>>,
+    pub(crate) changed: bool,
+}
+
+/// What the items of a UID are in time, of which these have changed: they, and those that depend on them.
+pub(crate) fn of_changed(
+    conn: &Connection,
+    derivers: &mut Derivers<'_>,
+    collection: i64,
+    uid: &str,
+    mut members: Vec<Member>,
+) -> rusqlite::Result<Vec<(i64, Option<Times>)>> {
+    let detached = detached(conn, collection, uid)?;
+    if detached.is_empty() && members.iter().all(|member| member.recurrence.is_empty()) {
+        let alone = |member: Member| (member.item, member.timing.and_then(|timing| timing.alone()));
+        return Ok(members.into_iter().map(alone).collect());
+    }
+    let master = master(conn, collection, uid)?.map(|item| (item, String::new()));
+    for (item, recurrence) in master.into_iter().chain(detached) {
+        if members.iter().all(|member| member.item != item) {
+            members.push(member(conn, derivers, item, recurrence)?);
+        }
+    }
+    members.sort_by_key(|member| member.item);
+    let concerned = members.iter().filter(|member| {
+        member.changed || member.recurrence.is_empty() || follows(member.timing.as_deref())
+    });
+    Ok(concerned.map(|member| (member.item, times(member, &members))).collect())
+}
+
+/// What the item in this row is in time; `None`: nothing.
+pub(crate) fn of_item(
+    conn: &Connection,
+    derivers: &mut Derivers<'_>,
+    item: i64,
+) -> rusqlite::Result<Option<Times>> {
+    let Some(stored) = derivers.read(conn, item)? else { return Ok(None) };
+    if stored.place.kind.family() != Family::Calendar {
+        return Ok(None);
+    }
+    let timing = derivers.entry(conn, &stored)?.timing;
+    let is_master = stored.place.recurrence.is_empty();
+    if !is_master && !follows(timing.as_deref()) {
+        return Ok(timing.and_then(|timing| timing.alone()));
+    }
+    let changed = Member { item, recurrence: stored.place.recurrence, timing, changed: true };
+    let all = of_changed(conn, derivers, stored.collection, &stored.uid, vec![changed])?;
+    Ok(all.into_iter().find(|(of, _)| *of == item).and_then(|(_, times)| times))
+}
+
+fn member(
+    conn: &Connection,
+    derivers: &mut Derivers<'_>,
+    item: i64,
+    recurrence: String,
+) -> rusqlite::Result<Member> {
+    let timing = match derivers.read(conn, item)? {
+        Some(stored) => derivers.entry(conn, &stored)?.timing,
+        None => None,
+    };
+    Ok(Member { item, recurrence, timing, changed: false })
+}
+
+fn follows(timing: Option<&Timing>) -> bool {
+    timing.is_some_and(|timing| timing.following)
+}
+
+fn times(of: &Member, members: &[Member]) -> Option<Times> {
+    let timing = of.timing.as_deref()?;
+    let master = members.iter().find(|member| member.recurrence.is_empty());
+    let Some(master) = master.filter(|_| of.recurrence.is_empty() || timing.following) else {
+        return timing.alone();
+    };
+    let mut following = 0;
+    let mut overrides = Vec::new();
+    for member in members.iter().filter(|member| !member.recurrence.is_empty()) {
+        let Some(timing) = member.timing.as_deref() else { continue };
+        following += usize::from(timing.following);
+        overrides.extend(timing.as_override(member.item, following <= MOST_FOLLOWING));
+    }
+    let of_master = master.timing.as_deref()?;
+    let Some(series) = of_master.with(overrides) else { return timing.alone() };
+    let tag = if of.recurrence.is_empty() { None } else { Some(of.item) };
+    timing.of_series(series, tag, of_master.clocks())
+}
+
+/// The detached occurrences of a UID.
+pub(crate) fn detached(
+    conn: &Connection,
+    collection: i64,
+    uid: &str,
+) -> rusqlite::Result<Vec<(i64, String)>> {
+    conn.prepare_cached(
+        "SELECT id, recurrence FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence <> ''
+         ORDER BY id",
+    )?
+    .query_map((collection, uid), |row| Ok((row.get(0)?, row.get(1)?)))?
+    .collect()
+}
+
+fn master(conn: &Connection, collection: i64, uid: &str) -> rusqlite::Result<Option<i64>> {
+    let key = conn
+        .prepare_cached("SELECT key FROM collection WHERE id = ?1")?
+        .query_row([collection], |row| row.get(0))
+        .optional()?;
+    let Some(key) = key else { return Ok(None) };
+    identity::row(conn, &Of { id: collection, key }, uid, "")
+}

@@ -1,0 +1,578 @@
+//! What an item is in time: its occurrences and its alarms, as they are kept beside it.
+//!
+//! This is all that a window asks: no bytes are read for it. How it follows from the bytes of an item is found in `event`, and from
+//! those of a whole series in `series`; how it is found by a window, in `span`.
+//!
+//! Packed it is: flags; where an override stands for its followers, whose it is; the names of the zones that went into it,
+//! the first of which is that of its clock; its alarms; and the series, as `larder-time` packs it.
+
+use crate::index::varint::{put, take};
+use crate::span::{Row, Slot, What, Window};
+use larder_time::civil::{DAY, Instant, Weekday};
+use larder_time::rule::{Budget, Frequency};
+use larder_time::series::{Clock, Detached, Length, Occurrence, Series};
+use larder_time::value::Nominal;
+use larder_time::zone::Zone;
+
+/// A series that goes on for longer than this is looked for by the days on which it can be: the fewer these are, the sooner
+/// that is worth it.
+const LONG_YEARLY: i64 = 366 * DAY;
+const LONG_MONTHLY: i64 = 3 * 366 * DAY;
+const LONG_WEEKLY: i64 = 6 * 366 * DAY;
+/// What may be in a slot takes no longer than this, by its own clock.
+pub(crate) const SHORT: i64 = DAY;
+/// In more slots than this a series is in none, but looked at by each window.
+const SLOTS: u32 = 3;
+/// An alarm is repeated at most so often.
+const REPEATS: u64 = 1000;
+/// Of one item at most so many alarms are kept.
+pub(crate) const ALARMS: usize = 64;
+
+/// What an item is in time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Times {
+    pub(crate) shape: Shape,
+    /// The item stands for the occurrences of this series that an override of this row has changed.
+    pub(crate) tag: Option<i64>,
+    pub(crate) alarms: Vec<Alarm>,
+    pub(crate) clocks: Vec<String>,
+}
+
+/// How it lies in time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Shape {
+    /// From an instant on, or always: a task that has no time of its own (RFC 4791, 9.9).
+    Open(Option<Instant>),
+    /// Once or more often.
+    Series(Box<Series>),
+}
+
+/// An alarm (RFC 5545, 3.6.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alarm {
+    /// When it rings first.
+    pub trigger: Trigger,
+    /// How often it rings again, and after how many seconds each time.
+    pub repeat: u64,
+    /// Seconds between two of these.
+    pub every: i64,
+    /// What rang up to then is done with.
+    pub acknowledged: Option<Instant>,
+    /// The line of the item on which the alarm begins.
+    pub line: u32,
+}
+
+/// When an alarm rings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are called as in the RFC")]
+pub enum Trigger {
+    At(Instant),
+    Start(Nominal),
+    End(Nominal),
+}
+
+/// Is something in a window?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they are words")]
+pub enum Verdict {
+    Yes,
+    No,
+    /// It takes more work than one question may make.
+    Unknown,
+}
+
+/// An occurrence, or an alarm of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occurring {
+    /// The occurrence.
+    pub of: Occurrence,
+    /// It is of whole days.
+    pub date: bool,
+    /// It is by the clock of whoever asks.
+    pub floating: bool,
+    /// When the alarm rings, and the line on which it begins.
+    pub alarm: Option<(Instant, u32)>,
+}
+
+impl Times {
+    /// Is it in this window?
+    #[must_use]
+    pub fn meets(&self, window: &Window) -> Verdict {
+        if let (Shape::Open(since), What::Occurrences) = (&self.shape, window.what) {
+            let begun = since.is_none_or(|since| since < window.to);
+            return if begun { Verdict::Yes } else { Verdict::No };
+        }
+        let mut found = Verdict::No;
+        let whole = self.each(window, &mut |_| {
+            found = Verdict::Yes;
+            false
+        });
+        if found == Verdict::No && !whole { Verdict::Unknown } else { found }
+    }
+
+    /// How many occurrences, or alarms, are in a window, as far as they can be counted.
+    #[must_use]
+    pub fn count(&self, window: &Window) -> u64 {
+        let mut count = 0;
+        self.each(window, &mut |_| {
+            count += 1;
+            true
+        });
+        count
+    }
+
+    /// Gives the occurrences, or the alarms, in a window to `each`, in the order of their beginnings, until it answers false.
+    /// Returns whether these were all: of a hostile rule only those are given that are found within bounds.
+    pub fn each(&self, window: &Window, each: &mut dyn FnMut(Occurring) -> bool) -> bool {
+        let Shape::Series(series) = &self.shape else { return true };
+        match window.what {
+            What::Occurrences => self.occurrences(series, window, each),
+            What::Alarms => self.ringing(series, window, each),
+        }
+    }
+
+    fn occurrences(
+        &self,
+        series: &Series,
+        window: &Window,
+        each: &mut dyn FnMut(Occurring) -> bool,
+    ) -> bool {
+        let (date, floating) = (series.is_date(), *series.clock() == Clock::Floating);
+        let tag = self.tag.map(i64::unsigned_abs);
+        let detached = if tag.is_some() { Detached::Give } else { Detached::Leave };
+        let (from, to) = (window.from, window.to);
+        let mut all = series.occurrences(from, to, &window.local, detached, Budget::default());
+        for of in all.by_ref().filter(|of| of.tag == tag) {
+            if !each(Occurring { of, date, floating, alarm: None }) {
+                return true;
+            }
+        }
+        !all.exhausted()
+    }
+
+    fn ringing(
+        &self,
+        series: &Series,
+        window: &Window,
+        each: &mut dyn FnMut(Occurring) -> bool,
+    ) -> bool {
+        let Some((first, last)) = self.offsets() else {
+            return self.absolute(series, window, each);
+        };
+        let around = Window {
+            from: window.from.plus(-last - 1),
+            to: window.to.plus(-first + 1),
+            local: window.local.clone(),
+            what: What::Occurrences,
+        };
+        let mut ringing = Vec::new();
+        let whole = self.occurrences(series, &around, &mut |occurring| {
+            for alarm in &self.alarms {
+                alarm.each(series, &occurring, window, &mut |at| {
+                    ringing.push(Occurring { alarm: Some((at, alarm.line)), ..occurring });
+                });
+            }
+            ringing.len() < REPEATS as usize * ALARMS
+        });
+        let whole = self.absolute(series, window, &mut |occurring| {
+            ringing.push(occurring);
+            true
+        }) && whole;
+        ringing.sort_by_key(|occurring| occurring.alarm);
+        ringing.into_iter().all(each);
+        whole
+    }
+
+    /// An alarm at a moment of its own rings once, however often its item happens.
+    fn absolute(
+        &self,
+        series: &Series,
+        window: &Window,
+        each: &mut dyn FnMut(Occurring) -> bool,
+    ) -> bool {
+        let mut ringing: Vec<(Instant, u32)> = Vec::new();
+        for alarm in &self.alarms {
+            if let Trigger::At(at) = alarm.trigger {
+                alarm.again(at, window, &mut |at| ringing.push((at, alarm.line)));
+            }
+        }
+        if ringing.is_empty() {
+            return true;
+        }
+        ringing.sort_unstable();
+        let everything = Window { from: Instant::MIN, to: Instant::MAX, ..window.clone() };
+        let mut first = None;
+        self.occurrences(series, &everything, &mut |occurring| {
+            first = Some(occurring);
+            false
+        });
+        let Some(first) = first else { return true };
+        ringing.into_iter().all(|at| each(Occurring { alarm: Some(at), ..first }));
+        true
+    }
+
+    /// The earliest and the latest that an alarm of an occurrence rings, in seconds from its beginning or end; `None`: none
+    /// does.
+    fn offsets(&self) -> Option<(i64, i64)> {
+        let of = |alarm: &Alarm| match alarm.trigger {
+            Trigger::At(_) => None,
+            Trigger::Start(offset) | Trigger::End(offset) => {
+                // Where the clock changes, a day is longer or shorter.
+                let slack = if offset.days == 0 { 0 } else { DAY };
+                let first = offset.days.saturating_mul(DAY).saturating_add(offset.seconds);
+                let again = alarm.every.saturating_mul(alarm.repeat as i64);
+                Some((
+                    first.saturating_sub(slack),
+                    first.saturating_add(again).saturating_add(slack),
+                ))
+            }
+        };
+        let all = || self.alarms.iter().filter_map(of);
+        let first = all().map(|(first, _)| first).min()?;
+        Some((first, all().map(|(_, last)| last).max()?))
+    }
+
+    /// When it begins first: in seconds of UTC, or of its own clock if that floats. `None`: it has no beginning.
+    #[must_use]
+    pub fn start(&self) -> Option<i64> {
+        match &self.shape {
+            Shape::Open(since) => since.map(Instant::seconds),
+            Shape::Series(series) => Some(series.span().first),
+        }
+    }
+
+    /// Does it happen more than once, or might it?
+    #[must_use]
+    pub fn recurs(&self) -> bool {
+        matches!(&self.shape, Shape::Series(series) if series.recurs())
+    }
+
+    /// Its occurrences, planned and changed; `None`: it has no time of its own.
+    #[must_use]
+    pub fn series(&self) -> Option<&Series> {
+        match &self.shape {
+            Shape::Open(_) => None,
+            Shape::Series(series) => Some(series),
+        }
+    }
+
+    /// Its alarms.
+    #[must_use]
+    pub fn alarms(&self) -> &[Alarm] {
+        &self.alarms
+    }
+
+    /// The names of the zones that went into it: of the system, or `own:` and a hash.
+    #[must_use]
+    pub fn clocks(&self) -> &[String] {
+        &self.clocks
+    }
+
+    /// Its rows in the interval index.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let series = match &self.shape {
+            Shape::Open(since) => {
+                let start = since.map_or(i64::MIN, Instant::seconds);
+                // Any window that ends behind its beginning meets it.
+                return vec![Row::slot(What::Occurrences, Slot::Any, (start, i64::MAX), 0)];
+            }
+            Shape::Series(series) => series,
+        };
+        self.add_rows(series, &mut rows);
+        if let Some(offsets) = self.offsets() {
+            self.add_alarm_rows(series, offsets, &mut rows);
+        }
+        for alarm in &self.alarms {
+            if let Trigger::At(at) = alarm.trigger {
+                let last =
+                    at.seconds().saturating_add(alarm.every.saturating_mul(alarm.repeat as i64));
+                let sure = alarm.repeat == 0 && alarm.acknowledged.is_none() && !series.recurs();
+                let gap = if sure { 0 } else { -1 };
+                rows.push(Row::span(What::Alarms, false, at.seconds(), last + 1, gap));
+            }
+        }
+        rows.sort_unstable();
+        // Two alarms at one time are one row, which is sure only if both are.
+        rows.dedup_by(|next, kept| kept.absorbs(next));
+        rows
+    }
+
+    fn add_rows(&self, series: &Series, rows: &mut Vec<Row>) {
+        let span = series.span();
+        let plain = self.tag.is_none();
+        let gap = match (plain, series.recurs()) {
+            (true, false) if series.is_plain() => 0,
+            (true, true) => Row::gap(series.longest_gap(), series.is_plain()),
+            _ => -1,
+        };
+        let long = span.end.map_or(i64::MAX, |end| end - span.first);
+        let slots = if series.recurs() && plain { slots(series, long) } else { None };
+        match (span.end, slots) {
+            (Some(end), None) => {
+                rows.push(Row::span(What::Occurrences, !span.fixed, span.first, end, gap));
+            }
+            (end, slots) => {
+                let reach = (
+                    self.shown(series, span.first),
+                    end.map_or(i64::MAX, |end| self.shown(series, end)),
+                );
+                for slot in slots.unwrap_or_else(|| vec![Slot::Any]) {
+                    rows.push(Row::slot(What::Occurrences, slot, reach, gap));
+                }
+            }
+        }
+    }
+
+    /// What the series' own clock shows.
+    fn shown(&self, series: &Series, key: i64) -> i64 {
+        match series.clock() {
+            Clock::Zone(zone) => zone.civil(Instant::clamped(key)).seconds(),
+            _ => key,
+        }
+    }
+
+    fn add_alarm_rows(&self, series: &Series, (first, last): (i64, i64), rows: &mut Vec<Row>) {
+        let span = series.span();
+        let begins = span.first.saturating_add(first);
+        match span.end {
+            Some(end) => {
+                let ends = end.saturating_add(last).saturating_add(1);
+                rows.push(Row::span(What::Alarms, !span.fixed, begins, ends, -1));
+            }
+            None => rows.push(Row::slot(
+                What::Alarms,
+                Slot::Any,
+                (self.shown(series, begins), i64::MAX),
+                -1,
+            )),
+        }
+    }
+
+    /// The rows of something packed.
+    pub(crate) fn rows_of(data: &[u8], zone: &mut dyn FnMut(&str) -> Option<Zone>) -> Vec<Row> {
+        Times::unpack(data, zone).map(|times| times.rows()).unwrap_or_default()
+    }
+}
+
+/// How long an occurrence takes, by its own clock.
+fn by_the_clock(length: Length) -> i64 {
+    match length {
+        Length::Exact(seconds) => seconds,
+        Length::Nominal(nominal) => {
+            nominal.days.saturating_mul(DAY).saturating_add(nominal.seconds)
+        }
+    }
+}
+
+/// The slots of a series that goes on for so long; `None`: it is not looked for by them.
+fn slots(series: &Series, long: i64) -> Option<Vec<Slot>> {
+    let [rule] = series.rules() else { return None };
+    if !series.is_by_rules() || by_the_clock(series.length()) > SHORT {
+        return None;
+    }
+    let start = series.start();
+    let (months, days, weekdays) =
+        (rule.months(start), rule.month_days(start), rule.weekdays(start));
+    let days_of = || (1..=31u8).filter(move |day| days >> day & 1 == 1);
+    let first = start.date();
+    let mut slots = match rule.frequency() {
+        Frequency::Yearly | Frequency::Monthly
+            if months.count_ones() * days.count_ones() <= SLOTS =>
+        {
+            let months = (1..=12u8).filter(|month| months >> (month - 1) & 1 == 1);
+            months.flat_map(|month| days_of().map(move |day| Slot::YearDay(month, day))).collect()
+        }
+        Frequency::Yearly if months.count_ones() <= SLOTS => {
+            let months = (1..=12u8).filter(|month| months >> (month - 1) & 1 == 1);
+            months.map(|month| Slot::YearDay(month, 0)).collect()
+        }
+        Frequency::Monthly if days.count_ones() <= SLOTS => days_of().map(Slot::MonthDay).collect(),
+        _ if weekdays.count_ones() <= SLOTS => Weekday::ALL
+            .into_iter()
+            .filter(|day| weekdays >> day.number() & 1 == 1)
+            .map(Slot::Weekday)
+            .collect::<Vec<_>>(),
+        _ => return None,
+    };
+    let worth_it = match slots.first()? {
+        Slot::YearDay(..) => LONG_YEARLY,
+        Slot::MonthDay(_) => LONG_MONTHLY,
+        _ => LONG_WEEKLY,
+    };
+    if long <= worth_it {
+        return None;
+    }
+    // DTSTART counts, whether the rule matches it or not.
+    let own = match slots.first()? {
+        Slot::YearDay(_, 0) => Slot::YearDay(first.month, 0),
+        Slot::YearDay(..) => Slot::YearDay(first.month, first.day),
+        Slot::MonthDay(_) => Slot::MonthDay(first.day),
+        _ => Slot::Weekday(Weekday::of_day(start.day())),
+    };
+    if !slots.contains(&own) {
+        slots.push(own);
+    }
+    Some(slots)
+}
+
+impl Alarm {
+    /// Gives the times at which it rings for an occurrence.
+    fn each(
+        &self,
+        series: &Series,
+        of: &Occurring,
+        window: &Window,
+        each: &mut dyn FnMut(Instant),
+    ) {
+        let (base, offset) = match self.trigger {
+            Trigger::At(_) => return,
+            Trigger::Start(offset) => ((of.of.start, of.of.start_civil), offset),
+            Trigger::End(offset) => ((of.of.end, of.of.end_civil), offset),
+        };
+        let at = match offset.days {
+            0 => base.0,
+            days => {
+                let civil = base.1.plus(days.saturating_mul(DAY));
+                match series.clock() {
+                    Clock::Zone(zone) => zone.instant(civil),
+                    Clock::Utc => Instant::clamped(civil.seconds()),
+                    Clock::Floating => window.local.instant(civil),
+                }
+            }
+        };
+        self.again(at.plus(offset.seconds), window, each);
+    }
+
+    /// The times in a window at which it rings, if it rings first then.
+    fn again(&self, first: Instant, window: &Window, each: &mut dyn FnMut(Instant)) {
+        let rings = if self.every > 0 { self.repeat.min(REPEATS) } else { 0 };
+        for number in 0..=rings {
+            let at = first.plus(self.every.saturating_mul(number as i64));
+            let done = self.acknowledged.is_some_and(|done| at <= done);
+            if window.from <= at && at < window.to && !done {
+                each(at);
+            }
+        }
+    }
+}
+
+const OPEN: u64 = 1;
+const SINCE: u64 = 2;
+const TAGGED: u64 = 4;
+
+/// Numbers of either sign as varints.
+fn put_signed(to: &mut Vec<u8>, number: i64) {
+    put(to, (number << 1 ^ number >> 63) as u64);
+}
+
+fn take_signed(from: &mut &[u8]) -> Option<i64> {
+    let number = take(from)?;
+    Some((number >> 1) as i64 ^ -((number & 1) as i64))
+}
+
+impl Times {
+    /// As it is kept.
+    pub(crate) fn pack(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(48);
+        let since = match &self.shape {
+            Shape::Open(since) => *since,
+            Shape::Series(_) => None,
+        };
+        let open = matches!(self.shape, Shape::Open(_));
+        let flag = |set: bool, flag: u64| if set { flag } else { 0 };
+        let flags =
+            flag(open, OPEN) | flag(since.is_some(), SINCE) | flag(self.tag.is_some(), TAGGED);
+        put(&mut bytes, flags);
+        since.into_iter().for_each(|since| put_signed(&mut bytes, since.seconds()));
+        self.tag.into_iter().for_each(|tag| put_signed(&mut bytes, tag));
+        put(&mut bytes, self.clocks.len() as u64);
+        for name in &self.clocks {
+            put(&mut bytes, name.len() as u64);
+            bytes.extend_from_slice(name.as_bytes());
+        }
+        put(&mut bytes, self.alarms.len() as u64);
+        for alarm in &self.alarms {
+            alarm.pack(&mut bytes);
+        }
+        if let Shape::Series(series) = &self.shape {
+            let clock = match series.clock() {
+                Clock::Floating => 0,
+                Clock::Utc => 1,
+                Clock::Zone(_) => 2,
+            };
+            bytes.extend(series.to_bytes(clock));
+        }
+        bytes
+    }
+
+    /// Reads what was packed; `zone` knows the zone of a name. `None` where it is malformed, or its zone is not known.
+    pub(crate) fn unpack(data: &[u8], zone: &mut dyn FnMut(&str) -> Option<Zone>) -> Option<Times> {
+        let rest = &mut &*data;
+        let flags = take(rest)?;
+        let since =
+            if flags & SINCE != 0 { Some(Instant::clamped(take_signed(rest)?)) } else { None };
+        let tag = if flags & TAGGED != 0 { Some(take_signed(rest)?) } else { None };
+        let mut names = Vec::new();
+        for _ in 0..take(rest)? {
+            let length = usize::try_from(take(rest)?).ok()?;
+            let (name, behind) = rest.split_at_checked(length)?;
+            names.push(String::from_utf8(name.to_vec()).ok()?);
+            *rest = behind;
+        }
+        let mut alarms = Vec::new();
+        for _ in 0..take(rest)? {
+            alarms.push(Alarm::unpack(rest)?);
+        }
+        let shape = match flags & OPEN {
+            0 => {
+                let zone = match names.first() {
+                    Some(name) => Some(zone(name)?),
+                    None => None,
+                };
+                let series = Series::from_bytes(rest, &mut |clock| match (clock, &zone) {
+                    (1, _) => Clock::Utc,
+                    (2, Some(zone)) => Clock::Zone(zone.clone()),
+                    _ => Clock::Floating,
+                })?;
+                Shape::Series(Box::new(series))
+            }
+            _ => Shape::Open(since),
+        };
+        Some(Times { shape, tag, alarms, clocks: names })
+    }
+}
+
+impl Alarm {
+    fn pack(&self, bytes: &mut Vec<u8>) {
+        let (kind, numbers) = match self.trigger {
+            Trigger::At(at) => (0, [at.seconds(), 0]),
+            Trigger::Start(offset) => (1, [offset.days, offset.seconds]),
+            Trigger::End(offset) => (2, [offset.days, offset.seconds]),
+        };
+        put(bytes, kind | u64::from(self.acknowledged.is_some()) << 2);
+        numbers.into_iter().for_each(|number| put_signed(bytes, number));
+        put(bytes, self.repeat);
+        put_signed(bytes, self.every);
+        self.acknowledged.into_iter().for_each(|at| put_signed(bytes, at.seconds()));
+        put(bytes, u64::from(self.line));
+    }
+
+    fn unpack(rest: &mut &[u8]) -> Option<Alarm> {
+        let kind = take(rest)?;
+        let (days, seconds) = (take_signed(rest)?, take_signed(rest)?);
+        let trigger = match kind & 3 {
+            0 => Trigger::At(Instant::clamped(days)),
+            1 => Trigger::Start(Nominal { days, seconds }),
+            2 => Trigger::End(Nominal { days, seconds }),
+            _ => return None,
+        };
+        let (repeat, every) = (take(rest)?, take_signed(rest)?);
+        let acknowledged = match kind >> 2 {
+            0 => None,
+            _ => Some(Instant::clamped(take_signed(rest)?)),
+        };
+        let line = u32::try_from(take(rest)?).ok()?;
+        Some(Alarm { trigger, repeat, every, acknowledged, line })
+    }
+}

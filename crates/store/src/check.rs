@@ -113,6 +113,32 @@ const ORPHANS: &[(&str, &str)] = &[
            (SELECT coalesce(sum(coalesce(length(f.bytes), length(b.bytes), 0)), 0)
             FROM former f LEFT JOIN blob b ON b.hash = f.blob)",
     ),
+    (
+        "frames with a wrong number of users",
+        "SELECT count(*) FROM frame f WHERE uses <>
+           (SELECT count(*) FROM item WHERE frame = f.id) + (SELECT count(*) FROM former WHERE frame = f.id)",
+    ),
+    (
+        "items and former versions whose frame is missing",
+        "SELECT (SELECT count(*) FROM item WHERE frame IS NOT NULL AND frame NOT IN (SELECT id FROM frame))
+           + (SELECT count(*) FROM former WHERE frame IS NOT NULL AND frame NOT IN (SELECT id FROM frame))",
+    ),
+    (
+        "definitions of time zones in no frame",
+        "SELECT count(*) FROM zone WHERE id NOT IN
+           (SELECT value FROM frame, json_each('[' || replace(zones, ' ', ',') || ']'))",
+    ),
+    (
+        "frames with a definition that is missing",
+        "SELECT count(*) FROM frame, json_each('[' || replace(zones, ' ', ',') || ']')
+         WHERE value NOT IN (SELECT id FROM zone)",
+    ),
+    (
+        "entries of the time index without an item",
+        "SELECT (SELECT count(*) FROM idx_time WHERE item NOT IN (SELECT id FROM item))
+           + (SELECT count(*) FROM idx_span WHERE item NOT IN (SELECT item FROM idx_time))
+           + (SELECT count(*) FROM idx_slot WHERE item NOT IN (SELECT item FROM idx_time))",
+    ),
 ];
 
 impl Store {

@@ -208,6 +208,7 @@ fn erase_from(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
     }
     conn.pragma_update(None, "secure_delete", true)?;
     let tx = crate::store::immediate(&conn)?;
+    let frames = frame::are_there(&tx)?;
     for &handle in handles {
         let (_, bytes) = erase(&tx, handle)?;
         set_meta(&tx, "former_bytes", meta(&tx, "former_bytes")? - bytes)?;
@@ -225,7 +226,16 @@ fn erase_from(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
             "DELETE FROM collided WHERE item IN (SELECT id FROM item WHERE handle = ?1)",
             [handle.to_bytes()],
         )?;
+        if frames {
+            tx.execute(
+                "UPDATE frame SET uses = uses - 1 WHERE id = (SELECT frame FROM item WHERE handle = ?1)",
+                [handle.to_bytes()],
+            )?;
+        }
         tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
+    }
+    if frames {
+        frame::sweep(&tx)?;
     }
     // Of whatever version the copy is.
     let tables = tx

@@ -48,7 +48,9 @@ pub(crate) fn of_changed(
     mut members: Vec<Member>,
 ) -> rusqlite::Result<Vec<(i64, Option<Times>)>> {
     let detached = detached(conn, collection, uid)?;
-    if detached.is_empty() && members.iter().all(|member| member.recurrence.is_empty()) {
+    // Where none has changed, one is gone: the master has its occurrence again.
+    let alone = !members.is_empty() && members.iter().all(|member| member.recurrence.is_empty());
+    if detached.is_empty() && alone {
         let alone = |member: Member| (member.item, member.timing.and_then(|timing| timing.alone()));
         return Ok(members.into_iter().map(alone).collect());
     }

@@ -10,7 +10,7 @@ use crate::index::varint::{put, take};
 use crate::span::{Row, Slot, What, Window};
 use larder_time::civil::{DAY, Instant, Weekday};
 use larder_time::rule::{Budget, Frequency};
-use larder_time::series::{Clock, Detached, Length, Occurrence, Series};
+use larder_time::series::{Clock, Detached, Length, Occurrence, Series, Span};
 use larder_time::value::Nominal;
 use larder_time::zone::Zone;
 
@@ -98,6 +98,9 @@ impl Times {
     /// Is it in this window?
     #[must_use]
     pub fn meets(&self, window: &Window) -> Verdict {
+        if window.from >= window.to {
+            return Verdict::No;
+        }
         if let (Shape::Open(since), What::Occurrences) = (&self.shape, window.what) {
             let begun = since.is_none_or(|since| since < window.to);
             return if begun { Verdict::Yes } else { Verdict::No };
@@ -300,6 +303,10 @@ impl Times {
 
     fn add_rows(&self, series: &Series, rows: &mut Vec<Row>) {
         let span = series.span();
+        // What stands for its followers may be far from all of them itself.
+        if let Some(Span { fixed, first, end: Some(end) }) = self.own_span(series) {
+            rows.push(Row::span(What::Occurrences, !fixed, first, end, -1));
+        }
         let plain = self.tag.is_none();
         let gap = match (plain, series.recurs()) {
             (true, false) if series.is_plain() => 0,
@@ -324,6 +331,11 @@ impl Times {
         }
     }
 
+    /// From when to when the override is itself that the item is.
+    fn own_span(&self, series: &Series) -> Option<Span> {
+        series.span_of_changed(self.tag?.unsigned_abs())
+    }
+
     /// What the series' own clock shows.
     fn shown(&self, series: &Series, key: i64) -> i64 {
         match series.clock() {
@@ -333,6 +345,10 @@ impl Times {
     }
 
     fn add_alarm_rows(&self, series: &Series, (first, last): (i64, i64), rows: &mut Vec<Row>) {
+        if let Some(Span { fixed, first: start, end: Some(end) }) = self.own_span(series) {
+            let (begins, ends) = (start.saturating_add(first), end.saturating_add(last));
+            rows.push(Row::span(What::Alarms, !fixed, begins, ends.saturating_add(1), -1));
+        }
         let span = series.span();
         let begins = span.first.saturating_add(first);
         match span.end {

@@ -1,7 +1,7 @@
 //! What is asked of a series beside its occurrences: from when to when it goes, whether something is one of
 //! it, what comes next, and what an index needs to pass over it.
 
-use super::{Clock, Detached, Occurrence, Series, Start};
+use super::{Clock, Detached, Occurrence, Place, Series, Start};
 use crate::civil::{Civil, DAY, Instant};
 use crate::rule::{Budget, End, Step};
 use crate::value::Length;
@@ -48,6 +48,19 @@ impl Series {
         }
         let end = last.map(|last| last.saturating_add(late));
         Span { fixed: self.is_fixed(), first, end }
+    }
+
+    /// From when to when the changed occurrence of this tag is itself, which may be anywhere.
+    #[must_use]
+    pub fn span_of_changed(&self, tag: u64) -> Option<Span> {
+        let single = self.singles.iter().find(|single| single.tag == tag)?;
+        let (fixed, first, day) = match single.place {
+            Place::Instant(at) => (true, at.seconds(), 0),
+            Place::Civil(civil) => (false, civil.seconds(), 0),
+            Place::Date(civil) => (false, civil.seconds(), DAY),
+        };
+        let end = first.saturating_add(single.length.longest()).saturating_add(day);
+        Some(Span { fixed, first, end: Some(end) })
     }
 
     /// When something ends that begins at a key.

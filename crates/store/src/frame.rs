@@ -77,6 +77,14 @@ impl Frame {
         self.zones.iter().find(|zone| zone.tzid == tzid)
     }
 
+    /// Does it say the same as this one, however that is folded?
+    pub(crate) fn says(&self, other: &Frame) -> bool {
+        let hashes = |frame: &Frame| -> Vec<[u8; 32]> {
+            frame.zones.iter().map(|zone| *zone.hash()).collect()
+        };
+        self.version_1 == other.version_1 && hashes(self) == hashes(other)
+    }
+
     fn version(&self) -> i64 {
         if self.version_1 { 1 } else { 2 }
     }

@@ -280,12 +280,16 @@ impl Store {
         let before = before.flatten();
         let left = left.flatten();
         let bytes = |state: &Option<State>| state.as_ref().map(|state| state.bytes.clone());
+        // The same bytes in another frame are something else.
+        let is = |state: &Option<State>| {
+            state.as_ref().map(|state| (state.bytes.clone(), state.place.frame.clone()))
+        };
         // What is so already, and what the operation left as it was; of what was purged nobody can say.
-        let untouched = bytes(&before) == bytes(&left) && !erased;
-        if untouched || bytes(&before) == bytes(&now) {
+        let untouched = is(&before) == is(&left) && !erased;
+        if untouched || is(&before) == is(&now) {
             return Ok(Step::Nothing);
         }
-        if bytes(&left) != bytes(&now) {
+        if is(&left) != is(&now) {
             return Ok(Step::Conflict(Conflict { handle, left: bytes(&left), now: bytes(&now) }));
         }
         let length = |state: &Option<State>| state.as_ref().map_or(0, |state| state.bytes.len());

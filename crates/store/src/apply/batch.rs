@@ -204,6 +204,9 @@ impl<'a> Batch<'a> {
             };
         };
         let same = same_card(&blob::must(self.tx, item.id)?, put.prepared.bytes());
+        // The same words in a calendar that defines a zone otherwise say another time.
+        let same =
+            same && (put.expect == Expect::SecondOfImport || self.same_frame(&item, &put)?);
         match put.expect {
             Expect::Nothing if same => return Ok(Outcome::Unchanged(item.handle)),
             Expect::Nothing => return Ok(Outcome::Conflict(Some(item.handle), Some(item.seq))),
@@ -300,6 +303,22 @@ impl<'a> Batch<'a> {
         self.updated += 1;
         self.rows.put(item.id, item.whose.clone(), old, entry);
         Ok(())
+    }
+
+    fn same_frame(&self, item: &Found, put: &Put) -> rusqlite::Result<bool> {
+        if !item.whose.is_of_calendar {
+            return Ok(true);
+        }
+        let row: Option<i64> = self
+            .tx
+            .prepare_cached("SELECT frame FROM item WHERE id = ?1")?
+            .query_row([item.id], |row| row.get(0))?;
+        let frame = match row {
+            Some(row) => frame::read(self.tx, row)?,
+            None => None,
+        };
+        Ok(frame.as_deref().is_some_and(|is| put.prepared.frame().is_some_and(|to| is.says(to)))
+            || (frame.is_none() && put.prepared.frame().is_none()))
     }
 
     fn frame_of(&mut self, put: &Put) -> rusqlite::Result<Option<i64>> {

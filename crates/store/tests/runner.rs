@@ -9,6 +9,7 @@
 mod backup;
 mod blobs;
 mod book;
+mod calendar;
 mod changes;
 mod derived;
 mod identity;

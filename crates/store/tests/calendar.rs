@@ -1,0 +1,506 @@
+//! Calendars under random operations: after each the store is sound, which means that what it holds of time is what its items
+//! give, and an undo brings back bytes, recurrence ids and frames.
+
+use crate::book::{Book, NOW, made};
+use larder_format::contact::derived_uid;
+use larder_store::{
+    Change, Expect, Frame, Handle, IndexSet, Kind, Operation, Options, Put, Reader, Store, What,
+    Window, Zone,
+};
+use larder_time::civil::Instant;
+use larder_time::value::Stamp;
+use larder_time::zone::{self, Zones};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+const CALENDARS: [&str; 3] = ["home", "work", "old"];
+
+/// A component of these lines, the first of which says what it is.
+fn component(lines: &str) -> Vec<u8> {
+    let mut lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
+    let name = lines.next().unwrap_or_default();
+    let lines: String = lines.map(|line| format!("{line}\r\n")).collect();
+    format!("BEGIN:{name}\r\n{lines}END:{name}\r\n").into_bytes()
+}
+
+/// A zone that no system has, so many minutes east of Greenwich.
+fn zone(tzid: &str, east: i32) -> Arc<Zone> {
+    let (hours, minutes) = (east / 60, east % 60);
+    let bytes = component(&format!(
+        "VTIMEZONE\nTZID:{tzid}\nBEGIN:STANDARD\nDTSTART:19700101T000000\nTZOFFSETFROM:+{hours:02}{minutes:02}
+         TZOFFSETTO:+{hours:02}{minutes:02}\nEND:STANDARD"
+    ));
+    Arc::new(Zone::new(&bytes).unwrap())
+}
+
+/// What calendars say around their items: nothing, one zone, that zone and another, the first otherwise, and version 1.
+fn frame(n: usize) -> Frame {
+    let zones = match n {
+        0 => vec![],
+        1 => vec![zone("Own", 345)],
+        2 => vec![zone("Own", 345), zone("Other", 60)],
+        _ => vec![zone("Own", 90)],
+    };
+    Frame { version_1: n == 4, zones }
+}
+
+fn put(store: &Store, collection: &str, bytes: &[u8], frame: &Frame, expect: Expect) -> Change {
+    let deriver = store.deriver_for(collection).unwrap();
+    let (prepared, ..) = deriver.component(bytes.to_vec(), frame).expect("a component");
+    let named = prepared.uid().map(str::to_string);
+    Change::Put(Put {
+        collection: Arc::from(collection),
+        derived_uid: named.is_none(),
+        uid: named.unwrap_or_else(|| derived_uid(bytes)),
+        prepared,
+        expect,
+    })
+}
+
+/// All that a store says of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Item {
+    handle: Handle,
+    kind: Kind,
+    bytes: Vec<u8>,
+    frame: Option<Arc<Frame>>,
+}
+
+type Contents = BTreeMap<(String, String, String), Item>;
+
+fn contents(reader: &Reader) -> Contents {
+    let mut contents = Contents::new();
+    for collection in reader.collections().unwrap() {
+        for head in reader.page(&collection, 0, usize::MAX >> 1).unwrap() {
+            let bytes = reader.source(head.row).unwrap().unwrap();
+            let frame = head.frame.map(|row| reader.frame(row).unwrap().expect("a frame"));
+            let key = (head.collection.to_string(), head.uid, head.recurrence);
+            let item = Item { handle: head.handle, kind: head.kind, bytes, frame };
+            assert_eq!(contents.insert(key, item), None, "one item twice");
+        }
+    }
+    contents
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Put { calendar: usize, text: String, frame: usize, expect: Expect },
+    Remove(usize),
+}
+
+#[derive(Debug, Clone)]
+enum Deed {
+    Batches(Vec<Vec<Act>>),
+    UndoLast,
+    Undo(usize),
+    Purge(usize),
+    Rename(usize, usize),
+    Drop(usize),
+    Later,
+    Rebuild,
+}
+
+struct Past {
+    id: u64,
+    before: Contents,
+}
+
+struct Run {
+    book: Book,
+    past: Vec<Past>,
+    now: i64,
+}
+
+impl Run {
+    fn act(&mut self, deed: &Deed) {
+        let before = contents(&self.book.reader());
+        match deed {
+            Deed::Batches(batches) => self.batches(batches, before),
+            Deed::UndoLast => self.undo_last(),
+            Deed::Undo(n) => {
+                if let Some(past) = n.checked_rem(self.past.len()).map(|n| self.past.remove(n)) {
+                    let _whatever = self.book.store.undo(past.id as _, self.now);
+                    self.past.clear();
+                }
+            }
+            Deed::Purge(n) => {
+                if let Some(item) = before.values().nth(n % before.len().max(1)) {
+                    let mut operation = Operation::new("purge", "", self.now);
+                    self.book.store.purge(&mut operation, &[item.handle]).unwrap();
+                    self.past.clear();
+                }
+            }
+            Deed::Rename(from, to) => {
+                let [from, to] = [from, to].map(|n| CALENDARS[n % 3].to_string());
+                self.one(Change::RenameCollection(from, to));
+            }
+            Deed::Drop(n) => self.one(Change::RemoveCollection(CALENDARS[n % 3].into())),
+            // More than 90 days, after which former versions are forgotten.
+            Deed::Later => self.now += 100 * crate::book::DAY,
+            Deed::Rebuild => assert_eq!(self.book.store.check_rebuild().unwrap().faults, []),
+        }
+        assert_eq!(self.book.store.check().unwrap().faults, [], "{deed:?}");
+    }
+
+    fn one(&mut self, change: Change) {
+        let mut operation = Operation::new("test", "", self.now);
+        // It may be refused: no such collection, not empty, a name that is taken.
+        let _whatever = self.book.store.apply(&mut operation, vec![change]);
+        self.past.clear();
+    }
+
+    fn batches(&mut self, batches: &[Vec<Act>], before: Contents) {
+        let mut operation = Operation::new("test", "", self.now);
+        for acts in batches {
+            let now = contents(&self.book.reader());
+            let changes = acts.iter().filter_map(|act| match act {
+                Act::Put { calendar, text, frame: n, expect } => {
+                    let name = CALENDARS[calendar % 3];
+                    Some(put(&self.book.store, name, &component(text), &frame(*n), *expect))
+                }
+                Act::Remove(n) => {
+                    let item = now.values().nth(n % now.len().max(1))?;
+                    Some(Change::Remove(item.handle, Expect::Anything))
+                }
+            });
+            let changes = changes.collect();
+            self.book.store.apply(&mut operation, changes).unwrap();
+        }
+        self.past.extend(operation.id().map(|id| Past { id: id as _, before }));
+    }
+
+    /// Nothing was changed since, so all is as it was before.
+    fn undo_last(&mut self) {
+        let Some(Past { id, before }) = self.past.pop() else { return };
+        match self.book.store.undo(id as _, self.now) {
+            Ok(undo) => assert_eq!(undo.conflicts, []),
+            Err(larder_store::Error::Forgotten { .. }) => return self.past.clear(),
+            Err(error) => panic!("{error}"),
+        }
+        assert_eq!(contents(&self.book.reader()), before);
+        // An undo is an operation as well, and what came before is no longer the last one.
+        self.past.clear();
+    }
+}
+
+const TIMES: &[&str] = &[
+    ":20260301T120000Z",
+    ":20260302T120000",
+    ";VALUE=DATE:20260303",
+    ";TZID=Europe/Berlin:20260304T120000",
+    ";TZID=Own:20260305T120000",
+    ";TZID=Other:20260306T120000",
+    ";TZID=Nowhere:20260307T120000",
+    ":no time",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    let rules = &[
+        "FREQ=DAILY",
+        "FREQ=DAILY;COUNT=10",
+        "FREQ=WEEKLY;BYDAY=MO,WE",
+        "FREQ=MONTHLY;BYMONTHDAY=31",
+        "FREQ=YEARLY",
+        "FREQ=HOURLY;UNTIL=20290101T000000Z",
+        "FREQ=NEVER",
+    ];
+    let name = select(&["VEVENT", "VEVENT", "VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY"][..]);
+    let uid =
+        prop_oneof![1 => Just(String::new()), 8 => (0..4).prop_map(|n| format!("UID:u{n}\n"))];
+    let start = option::weighted(0.9, select(TIMES));
+    let more =
+        (option::of(select(&rules[..])), option::weighted(0.4, (select(TIMES), any::<bool>())));
+    let alarm = select(
+        &[
+            "",
+            "TRIGGER:-PT15M",
+            "TRIGGER;RELATED=END:-P1D",
+            "TRIGGER;VALUE=DATE-TIME:20260301T000000Z",
+        ][..],
+    );
+    let large = prop_oneof![20 => Just(0), 1 => Just(70_000)];
+    (name, uid, start, more, alarm, large, 0..4).prop_map(
+        |(name, uid, start, (rule, recurrence), alarm, large, summary)| {
+            let mut lines =
+                format!("{name}\n{uid}SUMMARY:{summary}\nDESCRIPTION:{}\n", "x ".repeat(large / 2));
+            lines += &start.map(|start| format!("DTSTART{start}\n")).unwrap_or_default();
+            match recurrence {
+                Some((of, true)) => lines += &format!("RECURRENCE-ID;RANGE=THISANDFUTURE{of}\n"),
+                Some((of, false)) => lines += &format!("RECURRENCE-ID{of}\n"),
+                None => lines += &rule.map(|rule| format!("RRULE:{rule}\n")).unwrap_or_default(),
+            }
+            if !alarm.is_empty() {
+                lines += &format!("BEGIN:VALARM\nACTION:DISPLAY\n{alarm}\nEND:VALARM\n");
+            }
+            lines
+        },
+    )
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let expect = prop_oneof![5 => Just(Expect::Anything), 1 => Just(Expect::SecondOfImport)];
+    prop_oneof![
+        6 => (0..6usize, text(), 0..5usize, expect).prop_map(|(calendar, text, frame, expect)| {
+            Act::Put { calendar: calendar.saturating_sub(3), text, frame, expect }
+        }),
+        2 => (0..20usize).prop_map(Act::Remove),
+    ]
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        10 => vec(vec(act(), 0..6), 1..4).prop_map(Deed::Batches),
+        6 => Just(Deed::UndoLast),
+        3 => (0..20usize).prop_map(Deed::Undo),
+        2 => (0..20usize).prop_map(Deed::Purge),
+        1 => (0..3usize, 0..3usize).prop_map(|(from, to)| Deed::Rename(from, to)),
+        1 => (0..3usize).prop_map(Deed::Drop),
+        1 => Just(Deed::Later),
+        1 => Just(Deed::Rebuild),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_it_is_sound(deeds in vec(deed(), 1..20)) {
+        let mut run = Run { book: Book::new(), past: Vec::new(), now: NOW };
+        for deed in &deeds {
+            run.act(deed);
+        }
+        prop_assert_eq!(run.book.store.check_rebuild().unwrap().faults, []);
+    }
+}
+
+impl Book {
+    fn put_component(
+        &mut self,
+        collection: &str,
+        lines: &str,
+        frame: &Frame,
+    ) -> larder_store::Outcome {
+        let change = put(&self.store, collection, &component(lines), frame, Expect::Anything);
+        self.apply(vec![change]).1.outcomes[0]
+    }
+}
+
+fn instant(text: &str) -> Instant {
+    Instant::clamped(Stamp::parse(text).unwrap().civil.seconds())
+}
+
+/// When each item first begins in the years that matter here, by its UID.
+fn starts(reader: &Reader) -> BTreeMap<String, String> {
+    let (from, to) = (instant("20200101"), instant("20300101"));
+    let window = Window { from, to, local: zone::Zone::UTC, what: What::Occurrences };
+    let mut starts = BTreeMap::new();
+    for collection in reader.collections().unwrap() {
+        for head in reader.page(&collection, 0, 999).unwrap() {
+            reader
+                .times(&[head.row], &mut |_, times| {
+                    times.each(&window, &mut |occurring| {
+                        let civil = occurring.of.start.civil(0);
+                        let start = Stamp { civil, date: false, utc: true }.to_string();
+                        starts.insert(head.uid.clone(), start);
+                        false
+                    });
+                    true
+                })
+                .unwrap();
+        }
+    }
+    starts
+}
+
+/// Definitions are kept once, for all calendars, and no longer than an item, or a former version of one, needs them.
+#[test]
+fn zones_live_as_long_as_their_users() {
+    let mut book = Book::new();
+    let lines = |uid: &str| format!("VEVENT\nUID:{uid}\nDTSTART;TZID=Own:20260305T120000");
+    let of = |outcome| crate::book::handle_of(&outcome);
+    let a = of(book.put_component("home", &lines("a"), &frame(2)));
+    let b = of(book.put_component("work", &lines("b"), &frame(1)));
+    // What an item does not name is not kept.
+    let counted = |book: &Book| {
+        ["zone", "frame"].map(|table| book.count(&format!("SELECT count(*) FROM {table}")))
+    };
+    assert_eq!(counted(&book), [1, 1]);
+    let c = of(book.put_component("old", &lines("c"), &frame(3)));
+    assert_eq!(counted(&book), [2, 2]);
+    let starts = starts(&book.reader());
+    assert_eq!([&*starts["a"], &starts["b"]], ["20260305T061500Z"; 2]);
+    assert_eq!(&*starts["c"], "20260305T103000Z");
+    for handle in [a, b] {
+        book.remove(handle);
+        assert_eq!(counted(&book), [2, 2], "the former version needs it");
+    }
+    let purge = |book: &mut Book, handle| {
+        let mut operation = Operation::new("purge", "", NOW);
+        book.store.purge(&mut operation, &[handle]).unwrap();
+    };
+    purge(&mut book, a);
+    assert_eq!(counted(&book), [2, 2]);
+    purge(&mut book, b);
+    assert_eq!(counted(&book), [1, 1]);
+    book.remove(c);
+    // 90 days later nothing is kept of what was removed.
+    let later = NOW + 100 * crate::book::DAY;
+    let change = put(
+        &book.store,
+        "home",
+        &component("VEVENT\nUID:d\nSUMMARY:x"),
+        &frame(0),
+        Expect::Anything,
+    );
+    book.apply_at(later, vec![change]);
+    assert_eq!(counted(&book), [0, 0]);
+    assert_eq!(book.store.check().unwrap().faults, []);
+}
+
+/// Copies that a restore left are purged as well: they lose the item's frame with it.
+#[test]
+fn a_purged_copy_is_sound() {
+    let mut book = Book::new();
+    let lines = "VEVENT\nUID:a\nDTSTART;TZID=Own:20260305T120000";
+    let a = crate::book::handle_of(&book.put_component("home", lines, &frame(1)));
+    book.put_component("home", "VEVENT\nUID:b\nDTSTART:20260305T120000", &frame(0));
+    let copy = book.beside("copy.db");
+    book.store.backup(&copy).unwrap();
+    book.store.restore(&copy).unwrap();
+    book.store.purge(&mut Operation::new("purge", "", NOW), &[a]).unwrap();
+    book.store.restore(&book.dir().join("data.db.before-restore")).unwrap();
+    assert_eq!(contents(&book.reader()).len(), 1);
+    assert_eq!(book.store.check().unwrap().faults, []);
+    assert_eq!(book.count("SELECT count(*) FROM zone"), 0);
+}
+
+/// An event whose zone is the system's, defined otherwise, its own, or not known at all: its instant, and what is said.
+#[test]
+fn what_zones_mean() {
+    let book = Book::new();
+    let check = |tzid: &str, zones: Vec<Arc<Zone>>, expect: &str, said: &str| {
+        let bytes = component(&format!("VEVENT\nUID:a\nDTSTART;TZID={tzid}:20260705T120000"));
+        let frame = Frame { version_1: false, zones };
+        let (_, problems, notes) = book.store.deriver().component(bytes.clone(), &frame).unwrap();
+        assert_eq!(problems, [], "{tzid}");
+        let notes: Vec<String> =
+            notes.iter().map(|(line, what)| format!("{line}: {what}")).collect();
+        assert_eq!(notes.join("; "), said, "{tzid}");
+        let mut book = Book::new();
+        let change = put(&book.store, "home", &bytes, &frame, Expect::Anything);
+        book.apply(vec![change]);
+        assert_eq!(starts(&book.reader())["a"], expect, "{tzid}");
+    };
+    let unknown = |tzid: &str| {
+        format!("3: the time zone {tzid:?} is not known, so its times are those of whoever asks")
+    };
+    check("Europe/Berlin", vec![], "20260705T100000Z", "");
+    check("europe/berlin", vec![], "20260705T100000Z", "");
+    check("/softwarestudio.org/Olson_20011030_5/Europe/Berlin", vec![], "20260705T100000Z", "");
+    check("W. Europe Standard Time", vec![], "20260705T100000Z", "");
+    check("Own", vec![zone("Own", 345)], "20260705T061500Z", "");
+    check("Nowhere", vec![], "20260705T120000Z", &unknown("Nowhere"));
+    check("Own", vec![zone("Other", 60)], "20260705T120000Z", &unknown("Own"));
+    // The name is known, and wins; the file says something else of that day.
+    let said =
+        "3: the file defines \"Europe/Berlin\" otherwise; the system's Europe/Berlin is used";
+    check("Europe/Berlin", vec![zone("Europe/Berlin", 60)], "20260705T100000Z", said);
+}
+
+/// The same bytes in another frame are at another time, and undo knows.
+#[test]
+fn a_zone_that_is_defined_otherwise() {
+    let mut book = Book::new();
+    let lines = "VEVENT\nUID:a\nDTSTART;TZID=Own:20260305T120000";
+    book.put_component("home", lines, &frame(1));
+    let unchanged = book.put_component("home", lines, &frame(1));
+    assert!(matches!(unchanged, larder_store::Outcome::Unchanged(_)), "{unchanged:?}");
+    let change = put(&book.store, "home", &component(lines), &frame(3), Expect::Anything);
+    let (id, applied) = book.apply(vec![change]);
+    assert!(matches!(applied.outcomes[0], larder_store::Outcome::Updated(_)), "{applied:?}");
+    assert_eq!(starts(&book.reader())["a"], "20260305T103000Z");
+    assert_eq!(book.store.check().unwrap().faults, []);
+    assert_eq!(book.store.undo(id, NOW).unwrap().items, 1);
+    assert_eq!(starts(&book.reader())["a"], "20260305T061500Z");
+    assert_eq!(book.store.check().unwrap().faults, []);
+}
+
+/// A zone of the system as a file: so many hours east of Greenwich from 1970 on.
+fn write_zone(dir: &Path, name: &str, east: i32) {
+    let mut file = Vec::new();
+    for version in [b'2', b'2'] {
+        file.extend(b"TZif");
+        file.push(version);
+        file.extend([0; 15]);
+        for count in [0u32, 0, 0, 0, 1, 4] {
+            file.extend(count.to_be_bytes());
+        }
+        file.extend((east * 3600).to_be_bytes());
+        file.extend([0, 0]);
+        file.extend(b"TST\0");
+    }
+    file.extend(format!("\nTST-{east}\n").as_bytes());
+    std::fs::create_dir_all(dir.join(name).parent().unwrap()).unwrap();
+    std::fs::write(dir.join(name), file).unwrap();
+}
+
+/// Zones that there are in a made-up system: two, the second one as far east as is said.
+fn system(dir: &Path, version: &str, second: i32) -> Arc<Zones> {
+    let dir = dir.join(version);
+    write_zone(&dir, "Test/First", 1);
+    write_zone(&dir, "Test/Second", second);
+    let database = jiff::tz::TimeZoneDatabase::from_dir(&dir).unwrap();
+    Arc::new(Zones::with_version(database, version.to_string()))
+}
+
+/// When a zone of the system changes, the items in it are derived anew, and no others.
+#[test]
+fn another_version_of_the_zones() {
+    let dir = tempfile::tempdir().unwrap();
+    let options =
+        |version: &str, second| Options { zones: system(dir.path(), version, second), ..made() };
+    let mut book = Book::with(&options("a", 2));
+    for n in 0..10 {
+        let zone = if n < 3 { "Test/Second" } else { "Test/First" };
+        let lines =
+            format!("VEVENT\nUID:u{n}\nDTSTART;TZID={zone}:20260305T120000\nRRULE:FREQ=DAILY");
+        book.put_component("home", &lines, &frame(0));
+    }
+    book.put_component("home", "VEVENT\nUID:utc\nDTSTART:20260305T120000Z", &frame(0));
+    let starts_of = |book: &Book| starts(&book.reader());
+    assert_eq!(starts_of(&book)["u0"], "20260305T100000Z");
+    assert_eq!(starts_of(&book)["u9"], "20260305T110000Z");
+    let data = |book: &Book| {
+        let mut rows = BTreeMap::new();
+        let sql =
+            "SELECT i.uid, t.rowid, t.data, t.clock FROM idx_time t JOIN item i ON i.id = t.item";
+        book.reader()
+            .rows(sql, &[], &mut |row| {
+                rows.insert(row.text(0), (row.blob(2).map(<[u8]>::to_vec), row.integer(3)));
+                true
+            })
+            .unwrap();
+        rows
+    };
+    let before = data(&book);
+
+    // A reader with other zones does not use what these filled, and is right all the same.
+    let other = options("b", 5);
+    let reader = Reader::open_with(&book.dir(), Arc::clone(&other.zones)).unwrap();
+    assert!(!reader.usable(IndexSet::Time).unwrap());
+    assert_eq!(starts(&reader)["u0"], "20260305T070000Z");
+
+    let book = book.reopened(&other);
+    assert!(book.reader().usable(IndexSet::Time).unwrap());
+    assert_eq!(starts_of(&book)["u0"], "20260305T070000Z");
+    assert_eq!(starts_of(&book)["u9"], "20260305T110000Z");
+    assert_eq!(book.store.check().unwrap().faults, []);
+    let after = data(&book);
+    let changed: Vec<&String> = before.keys().filter(|uid| before[*uid] != after[*uid]).collect();
+    assert_eq!(changed, ["u0", "u1", "u2"]);
+}

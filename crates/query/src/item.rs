@@ -89,6 +89,10 @@ impl<'a> Item<'a> {
 
 impl Values for Item<'_> {
     fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
+        // What is only kept is not searched.
+        if self.head.kind == Kind::Other {
+            return None;
+        }
         let values = self.parsed.values(field);
         (!values.is_empty()).then(|| values.iter().any(|value| pass(value)))
     }

@@ -1,7 +1,7 @@
 //! The question itself, whichever way it was written.
 
 use crate::time::TimeTest;
-use larder_format::field::{Field, Kind};
+use larder_format::field::{Field, Kind, calendar_field};
 use larder_time::civil::Instant;
 use larder_time::phrase::Language;
 use larder_time::zone::{Zone, Zones};
@@ -13,6 +13,9 @@ const SET: usize = 16;
 
 /// How [`Subject::Nothing`] is written: there is no such property.
 const NO_FIELD: &str = "x-larder-no-field";
+
+/// Before the names of fields of events, tasks and memos, as a field or a property of contacts may be called the same.
+pub(crate) const OF_CALENDAR: &str = "calendar:";
 
 /// A question about items.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -263,12 +266,17 @@ impl Op {
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Subject::Field(field) => field.name,
+        let name = match self {
+            Subject::Field(field) => {
+                let of_calendar = calendar_field(field.name).is_some_and(|of| of.id == field.id);
+                f.write_str(if of_calendar { OF_CALENDAR } else { "" })?;
+                field.name
+            }
             Subject::Property(name) => name,
             Subject::Any => "x-evolution-any-field",
             Subject::Nothing => NO_FIELD,
-        })
+        };
+        f.write_str(name)
     }
 }
 

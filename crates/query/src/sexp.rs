@@ -2,14 +2,15 @@
 //!
 //! Names are case-sensitive, strings have C-like escapes, and text after the first expression is ignored.
 //! Unknown functions are errors; a name that no field has is that of a property of the vCard, in any case.
-//! `word` and `uids` are ours: a free word, and a set of UIDs.
+//! `word` and `uids` are ours: a free word, and a set of UIDs. So is `calendar:` before the name of a field of events, tasks
+//! and memos.
 
 mod calendar;
 
 use crate::error::SyntaxError;
 use crate::matcher::pattern;
-use crate::query::{Op, Query, Settings, Subject, Test};
-use larder_format::field::eds_field;
+use crate::query::{OF_CALENDAR, Op, Query, Settings, Subject, Test};
+use larder_format::field::{calendar_field, eds_field};
 use larder_format::phone::is_region;
 
 /// How deep lists may nest: whatever a search line can nest, and each parenthesis of one may be two lists.
@@ -109,13 +110,21 @@ impl<'a> Reader<'a> {
         if self.calls > CALLS {
             return Err(self.error(at, format!("more than {CALLS} functions in one query")));
         }
+        // What nests is kept apart, so that little of the stack is needed for each level.
+        match name {
+            "and" => self.list(depth).map(Query::And),
+            "or" => self.list(depth).map(Query::any),
+            "not" => self.query(depth + 1).map(|query| Query::Not(Box::new(query))),
+            _ => self.leaf(name, at),
+        }
+    }
+
+    /// A call of a function that takes no others.
+    fn leaf(&mut self, name: &str, at: usize) -> Result<Query, SyntaxError> {
         if let Some(query) = self.calendar(name, at)? {
             return Ok(query);
         }
         Ok(match name {
-            "and" => Query::And(self.list(depth)?),
-            "or" => Query::any(self.list(depth)?),
-            "not" => Query::Not(Box::new(self.query(depth + 1)?)),
             "contains" => self.test(Op::Contains)?,
             "is" => self.test(Op::Is)?,
             "beginswith" => self.test(Op::BeginsWith)?,
@@ -182,7 +191,10 @@ impl<'a> Reader<'a> {
             ("x-evolution-any-field", _) => Subject::Any,
             ("x-larder-no-field", _) => Subject::Nothing,
             ("book_uid", _) => Subject::property("X-EVOLUTION-BOOK-UID"),
-            (name, _) => eds_field(name).map_or_else(|| Subject::property(name), Subject::Field),
+            (name, _) => match name.strip_prefix(OF_CALENDAR) {
+                Some(name) => calendar_field(name).map_or(Subject::Nothing, Subject::Field),
+                None => eds_field(name).map_or_else(|| Subject::property(name), Subject::Field),
+            },
         };
         if matches!((&subject, op), (Subject::Field(field), Op::Is) if field.name == "uid") {
             self.calls -= 1;

@@ -45,6 +45,13 @@ impl Stamp {
         }
     }
 
+    /// The one that is this property.
+    pub(crate) fn of_property(name: &str) -> Option<Stamp> {
+        use Stamp::{Completed, Created, Due, End, Modified, Start};
+        let all = [Start, End, Due, Completed, Created, Modified];
+        all.into_iter().find(|stamp| name.eq_ignore_ascii_case(stamp.property()))
+    }
+
     /// The one that is called so in a search line.
     pub(crate) fn named(name: &str) -> Option<Stamp> {
         let all: [(&str, Stamp); 8] = [

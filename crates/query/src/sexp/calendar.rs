@@ -8,7 +8,7 @@ use crate::error::SyntaxError;
 use crate::query::{Comparison, Number, Op, Query, Subject, Test};
 use crate::time::{Stamp, TimeTest};
 use larder_format::field::calendar_field;
-use larder_store::{What, Window};
+use larder_store::{Kind, What, Window};
 use larder_time::civil::{Civil, DAY, Instant};
 use larder_time::value;
 use larder_time::zone::Zone;
@@ -17,7 +17,7 @@ use larder_time::zone::Zone;
 pub(super) const KNOWN: &str = "occur-in-time-range?, due-in-time-range?, has-alarms-in-range?, completed-before?, \
     starts-before?, occurrences-count?, uid?, contains?, has-start?, has-end?, has-due?, has-duration?, has-alarms?, \
     has-attachments?, has-recurrences?, has-categories?, is-completed?, percent-complete?, make-time, time-now, \
-    time-add-day, time-day-begin, time-day-end";
+    time-add-day, time-day-begin, time-day-end, stamp, number, kind";
 
 impl Reader<'_> {
     /// A call of one of these functions; `None`: it is none of them.
@@ -46,6 +46,8 @@ impl Reader<'_> {
             "has-recurrences?" => self.of_field("recurring", Op::Exists, String::new()),
             "is-completed?" => self.of_field("done", Op::Exists, String::new()),
             "has-categories?" => self.categories()?,
+            "stamp" => self.stamp()?,
+            "kind" => self.kind()?,
             "=" => self.comparison(Comparison::Equal)?,
             "<" => self.comparison(Comparison::Less)?,
             ">" => self.comparison(Comparison::Greater)?,
@@ -71,6 +73,27 @@ impl Reader<'_> {
             })?;
         }
         Ok(Window { from, to, local, what })
+    }
+
+    /// `(stamp "DUE" FROM TO ["ZONE"])`, which is ours.
+    fn stamp(&mut self) -> Result<Query, SyntaxError> {
+        self.blanks();
+        let at = self.at;
+        let name = self.string()?;
+        let stamp = Stamp::of_property(&name).ok_or_else(|| {
+            self.error(at, format!("{name:?} is no property that names a moment"))
+        })?;
+        Ok(Query::Time(TimeTest::Stamp(stamp, self.window(What::Occurrences)?)))
+    }
+
+    /// `(kind "event")`, which is ours.
+    fn kind(&mut self) -> Result<Query, SyntaxError> {
+        self.blanks();
+        let at = self.at;
+        let name = self.string()?;
+        let all = [Kind::Contact, Kind::Event, Kind::Task, Kind::Memo, Kind::Other];
+        let kind = all.into_iter().find(|kind| kind.name() == name);
+        kind.map(Query::Kind).ok_or_else(|| self.error(at, format!("{name:?} is no kind of item")))
     }
 
     fn contains(&mut self, at: usize) -> Result<Query, SyntaxError> {
@@ -177,6 +200,13 @@ impl Reader<'_> {
                 let field = calendar_field("percent");
                 field.map_or(Number::Constant(-1), Number::Field)
             }
+            "number" => {
+                self.blanks();
+                let at = self.at;
+                let name = self.string()?;
+                let field = calendar_field(&name);
+                Number::Field(field.ok_or_else(|| self.error(at, format!("no field is {name:?}")))?)
+            }
             "occurrences-count?" => {
                 self.blanks();
                 match self.rest().starts_with(')') {
@@ -223,7 +253,12 @@ impl Reader<'_> {
                 let text = self.string()?;
                 let stamp = value::Stamp::parse(&text)
                     .map_err(|error| self.error(at, error.to_string()))?;
-                Instant::clamped(stamp.civil.seconds())
+                // What can be written of the beginning and the end of all time.
+                match stamp.civil {
+                    Civil::MIN => Instant::MIN,
+                    Civil::MAX => Instant::MAX,
+                    civil => Instant::clamped(civil.seconds()),
+                }
             }
             "time-day-begin" => midnight(self.time()?, 0),
             "time-day-end" => midnight(self.time()?, 1),

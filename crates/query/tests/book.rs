@@ -79,7 +79,8 @@ impl Book {
             assert!(!found.is_empty(), "no fingerprint like {fingerprint:?} in the file");
             for at in found {
                 // Of the same length, so that the file stays one that SQLite can read.
-                bytes[at..at + 5].copy_from_slice(b"RULES");
+                let last = at + fingerprint.len();
+                bytes[last - 3..last].make_ascii_uppercase();
             }
         }
         fs::write(&data, bytes).unwrap();
@@ -93,6 +94,7 @@ impl Book {
 pub(crate) enum Stale {
     Text,
     Sort,
+    Time,
 }
 
 impl Stale {
@@ -103,6 +105,7 @@ impl Stale {
         match self {
             Stale::Text => "rules 5, folding 2, tables",
             Stale::Sort => "rules 5, folding 2, und",
+            Stale::Time => "idx:timetimes",
         }
     }
 }

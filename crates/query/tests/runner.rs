@@ -7,10 +7,13 @@
 )]
 
 mod agree;
+mod agree_in_time;
 mod answer;
 mod book;
+mod calendar;
 mod cursor;
 mod duplicates;
+mod eds_calendar;
 mod eds_functions;
 mod explain;
 mod held;

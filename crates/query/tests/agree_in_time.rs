@@ -1,0 +1,324 @@
+//! The same property for calendars: the plan's answer is that of a plain walk, and an expansion is what the whole
+//! expansion has in the window.
+
+use crate::book::{Book, Stale};
+use crate::calendar::{DAYS, one_component};
+use larder_format::field::calendar_field;
+use larder_query::{
+    Comparison, Find, Number, Op, Query, Settings, Sort, Stamp, Subject, Test, TimeTest, expand,
+    find, walk,
+};
+use larder_store::{Change, Expect, Kind, Reader, What, Window};
+use larder_time::civil::{Civil, Instant};
+use larder_time::value;
+use larder_time::zone::{Zone, Zones};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+const DAY: i64 = 86_400;
+const HERE: &[&str] =
+    &["UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia", "Pacific/Kiritimati"];
+
+fn zone(name: &str) -> Zone {
+    Zones::bundled().get(name).unwrap()
+}
+
+fn midnight(day: &str) -> i64 {
+    value::Stamp::parse(day).unwrap().civil.seconds()
+}
+
+/// A window of any size, near a day on which something changes.
+fn window(what: What) -> impl Strategy<Value = Window> {
+    let lengths = &[
+        0,
+        1,
+        60,
+        3600,
+        6 * 3600,
+        DAY - 1,
+        DAY,
+        DAY + 3600,
+        7 * DAY,
+        31 * DAY,
+        100 * DAY,
+        366 * DAY,
+        3660 * DAY,
+        -DAY,
+    ];
+    let offsets = &[-DAY, -7200, -3600, -1, 0, 1, 1800, 3600, 7200, 9 * 3600, 12 * 3600, DAY - 1];
+    (select(DAYS), select(&offsets[..]), select(&lengths[..]), select(HERE)).prop_map(
+        move |(day, offset, length, local)| {
+            let from = Instant::clamped(midnight(day) + offset);
+            Window { from, to: from.plus(length), local: zone(local), what }
+        },
+    )
+}
+
+fn text() -> impl Strategy<Value = &'static str> {
+    select(
+        &[
+            "standup",
+            "zahn",
+            "Brasilia",
+            "strasse",
+            "100 %",
+            "東",
+            "a",
+            "work",
+            "Home",
+            "CANCELLED",
+            "mailto:anna@example.org",
+            "anna",
+            "1",
+            "u1",
+            "",
+        ][..],
+    )
+}
+
+fn leaf() -> impl Strategy<Value = Query> {
+    let fields = &[
+        "uid",
+        "summary",
+        "description",
+        "location",
+        "category",
+        "status",
+        "class",
+        "priority",
+        "organizer",
+        "attendee",
+        "percent",
+        "alarm",
+        "recurring",
+        "done",
+        "all_day",
+        "start",
+        "due",
+        "attach",
+        "rule",
+    ];
+    let ops = &[Op::Contains, Op::Is, Op::BeginsWith, Op::EndsWith, Op::Exists, Op::Includes];
+    let test = (select(&fields[..]), select(&ops[..]), text()).prop_map(|(field, op, text)| {
+        let text = if op == Op::Exists { "" } else { text };
+        Query::Test(Test::new(Subject::Field(calendar_field(field).unwrap()), op, text))
+    });
+    let stamps =
+        &[Stamp::Start, Stamp::End, Stamp::Due, Stamp::Completed, Stamp::Created, Stamp::Modified];
+    let comparisons = &[Comparison::Less, Comparison::Equal, Comparison::Greater];
+    let number = (select(&["priority", "percent"][..]), select(&comparisons[..]), -1..60i64)
+        .prop_map(|(field, comparison, value)| {
+            Query::Number(Number::Field(calendar_field(field).unwrap()), comparison, value)
+        });
+    let count = (window(What::Occurrences), select(&comparisons[..]), 0..4i64).prop_map(
+        |(window, comparison, value)| {
+            Query::Number(Number::Occurrences(Some(window)), comparison, value)
+        },
+    );
+    prop_oneof![
+        8 => window(What::Occurrences).prop_map(|window| Query::Time(TimeTest::In(window))),
+        3 => window(What::Alarms).prop_map(|window| Query::Time(TimeTest::In(window))),
+        2 => (select(&stamps[..]), window(What::Occurrences))
+            .prop_map(|(stamp, window)| Query::Time(TimeTest::Stamp(stamp, window))),
+        5 => test,
+        2 => text().prop_map(|text| Query::Word(text.to_string())),
+        1 => number,
+        1 => count,
+        1 => select(&[Kind::Event, Kind::Task, Kind::Memo, Kind::Other, Kind::Contact][..])
+            .prop_map(Query::Kind),
+        1 => vec((0..6).prop_map(|n| format!("u{n}")), 0..3).prop_map(Query::uids),
+        1 => Just(Query::All),
+    ]
+}
+
+fn question() -> impl Strategy<Value = Query> {
+    leaf().prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Query::And),
+            vec(inner.clone(), 0..4).prop_map(Query::Or),
+            inner.prop_map(|query| Query::Not(Box::new(query))),
+        ]
+    })
+}
+
+fn asked() -> impl Strategy<Value = Find> {
+    let sorts = &["start", "-start", "summary", "-summary", "priority"];
+    let collection = option::weighted(0.3, select(&["calendar", "other"][..]));
+    let limit = option::weighted(0.3, 0..5usize);
+    (question(), collection, option::weighted(0.5, select(&sorts[..])), limit).prop_map(
+        |(query, collection, sort, limit)| Find {
+            query,
+            collection: collection.map(str::to_string),
+            sort: sort.map(|sort| Sort::parse(sort).unwrap()),
+            limit,
+            ..Find::default()
+        },
+    )
+}
+
+#[track_caller]
+fn check(reader: &Reader, asked: &Find) {
+    let found = find(reader, asked).unwrap_or_else(|error| panic!("{error}: {asked:?}"));
+    let walked = walk(reader, asked).unwrap();
+    assert_eq!(found.rows(), walked.rows(), "{}: {asked:?}", found.explain.plan.join("; "));
+    let parsed = Query::parse_sexp(&asked.query.to_string());
+    assert_eq!(parsed.as_ref(), Ok(&asked.query), "{}", asked.query);
+}
+
+fn book(components: &[String], more: &[String]) -> Book {
+    let mut book = Book::new();
+    for name in ["calendar", "other"] {
+        book.apply(vec![Change::CreateCollection(name.into(), Kind::Event)]);
+    }
+    book.put_components("calendar", components.iter().map(String::as_str));
+    book.put_components("other", more.iter().map(String::as_str));
+    book
+}
+
+/// What is in a window, of all that a large one has.
+#[track_caller]
+fn expansion_is_a_part(reader: &Reader, window: &Window, all: &Window) {
+    let everything = find(reader, &Find::default()).unwrap();
+    let few = expand(reader, &everything, window, 1 << 20).unwrap();
+    let many = expand(reader, &everything, all, 1 << 20).unwrap();
+    if few.cut || many.cut {
+        return;
+    }
+    let inside = |start: Instant, end: Instant| {
+        let (from, to) = (window.from, window.to);
+        start < to && (end > from || (start == end && start >= from)) && from < to
+    };
+    let mut expect: Vec<_> = many
+        .occurrences
+        .iter()
+        .filter(|(_, occurring)| match occurring.alarm {
+            Some((at, _)) => inside(at, at),
+            None => inside(occurring.of.start, occurring.of.end),
+        })
+        .map(|(row, occurring)| (*row, occurring.of.start, occurring.of.end, occurring.alarm))
+        .collect();
+    let mut given: Vec<_> = few
+        .occurrences
+        .iter()
+        .map(|(row, occurring)| (*row, occurring.of.start, occurring.of.end, occurring.alarm))
+        .collect();
+    expect.sort();
+    given.sort();
+    assert_eq!(given, expect, "{window:?}");
+    // An item is found by a window exactly if it has an occurrence there.
+    let asked = Find { query: Query::Time(TimeTest::In(window.clone())), ..Find::default() };
+    let mut rows: Vec<i64> = expect.into_iter().map(|(row, ..)| row).collect();
+    rows.dedup();
+    let found = find(reader, &asked).unwrap().rows();
+    let open = |row: &i64| {
+        let mut open = false;
+        reader
+            .times(&[*row], &mut |_, times| {
+                open = times.series().is_none();
+                true
+            })
+            .unwrap();
+        open
+    };
+    let found: Vec<i64> = found.into_iter().filter(|row| !open(row)).collect();
+    assert_eq!(found, rows, "{window:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn plan_and_walk(
+        components in vec(one_component(), 1..14),
+        more in vec(one_component(), 0..4),
+        asked in vec(asked(), 1..24),
+    ) {
+        let book = book(&components, &more);
+        let reader = book.reader();
+        for asked in &asked {
+            check(&reader, asked);
+        }
+    }
+
+    /// Series whose occurrences are changed, removed and moved elsewhere.
+    #[test]
+    fn plan_and_walk_after_edits(
+        components in vec(one_component(), 2..10),
+        edits in vec(one_component(), 1..8),
+        removed in vec(0..8usize, 0..3),
+        asked in vec(asked(), 1..12),
+    ) {
+        let mut book = book(&components, &components[..1]);
+        for edit in &edits {
+            book.put_components("calendar", [edit.as_str()]);
+        }
+        for removed in removed {
+            let collection = book.reader().collections().unwrap().remove(0);
+            let items = book.reader().page(&collection, 0, 99).unwrap();
+            if !items.is_empty() {
+                let gone = items[removed % items.len()].handle;
+                book.apply(vec![Change::Remove(gone, Expect::Anything)]);
+            }
+        }
+        prop_assert_eq!(book.store.check().unwrap().faults, []);
+        let reader = book.reader();
+        for asked in &asked {
+            check(&reader, asked);
+        }
+    }
+
+    #[test]
+    fn plan_and_walk_without_indexes(
+        components in vec(one_component(), 1..8),
+        stale in select(vec![&[Stale::Time][..], &[Stale::Text][..], &[Stale::Time, Stale::Sort, Stale::Text][..]]),
+        asked in vec(asked(), 1..8),
+    ) {
+        let (_scratch, reader) = book(&components, &[]).with_stale(stale);
+        for asked in &asked {
+            check(&reader, asked);
+        }
+    }
+
+    #[test]
+    fn a_window_of_an_expansion(
+        components in vec(one_component(), 1..8),
+        windows in vec(prop_oneof![3 => window(What::Occurrences), 1 => window(What::Alarms)], 1..12),
+    ) {
+        let book = book(&components, &[]);
+        let reader = book.reader();
+        for window in &windows {
+            let (from, to) = (midnight("20230101"), midnight("20380101"));
+            let (from, to) = (Instant::clamped(from), Instant::clamped(to));
+            let all = Window { from, to, ..window.clone() };
+            expansion_is_a_part(&reader, window, &all);
+        }
+    }
+}
+
+/// Whatever is printed of a question can be read again, by the lines that people type, too.
+#[test]
+fn lines_are_printed_and_read_again() {
+    let lines = [
+        "when:2026-03",
+        "when:today..+7d",
+        "start:2026 end:2026 due:2026-W12 completed:2026 created:2026 modified:2026",
+        "is:overdue",
+        "is:recurring is:completed is:all-day is:event",
+        "priority:high or priority:low or priority:5 or priority:none",
+        "has:alarm alarm:2026-03-29",
+        "status:confirmed location:wien organizer:anna attendee:bob category:work",
+    ];
+    for local in HERE {
+        let mut settings = Settings::default();
+        settings.asker.local = zone(local);
+        settings.asker.now = settings.asker.local.instant(Civil::clamped(midnight("20260329")));
+        for line in lines {
+            let query = Query::parse_with(line, &settings)
+                .unwrap_or_else(|error| panic!("{line}: {error}"));
+            let again = Query::parse_sexp_with(&query.to_string(), &settings);
+            assert_eq!(again.as_ref(), Ok(&query), "{line}");
+        }
+    }
+}

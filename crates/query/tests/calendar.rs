@@ -1,0 +1,227 @@
+//! Calendars to ask: components in words as short as a table needs, and random ones.
+
+use crate::book::Book;
+use larder_format::contact::derived_uid;
+use larder_store::{Change, Expect, Frame, Put, Zone};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::sync::Arc;
+
+/// A zone that no system has: five and three quarters of an hour, and half an hour more in summer.
+pub(crate) const OWN_ZONE: &str = "BEGIN:VTIMEZONE\r\nTZID:Own\r\nBEGIN:STANDARD\r\nDTSTART:19701025T030000\r\n\
+    TZOFFSETFROM:+0615\r\nTZOFFSETTO:+0545\r\nRRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\r\nEND:STANDARD\r\n\
+    BEGIN:DAYLIGHT\r\nDTSTART:19700329T020000\r\nTZOFFSETFROM:+0545\r\nTZOFFSETTO:+0615\r\n\
+    RRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU\r\nEND:DAYLIGHT\r\nEND:VTIMEZONE\r\n";
+
+/// A component of these lines, the first of which says what it is: `VEVENT`.
+pub(crate) fn component(lines: &str) -> String {
+    let mut lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
+    let name = lines.next().unwrap_or_default();
+    let lines: String = lines.map(|line| format!("{line}\r\n")).collect();
+    format!("BEGIN:{name}\r\n{lines}END:{name}\r\n")
+}
+
+impl Book {
+    /// A store of these components, in the collection `calendar`.
+    pub(crate) fn calendar<'a>(of: impl IntoIterator<Item = &'a str>) -> Book {
+        let mut book = Book::new();
+        book.put_components("calendar", of);
+        book
+    }
+
+    /// Puts components into a calendar that defines [`OWN_ZONE`].
+    pub(crate) fn put_components<'a>(
+        &mut self,
+        collection: &str,
+        of: impl IntoIterator<Item = &'a str>,
+    ) {
+        let zones = vec![Arc::new(Zone::new(OWN_ZONE.as_bytes()).unwrap())];
+        let frame = Frame { version_1: false, zones };
+        let deriver = self.store.deriver_for(collection).unwrap();
+        let changes = of.into_iter().map(|bytes| {
+            let (prepared, ..) = deriver.component(bytes.into(), &frame).expect("a component");
+            let named = prepared.uid().map(str::to_string);
+            Change::Put(Put {
+                collection: Arc::from(collection),
+                derived_uid: named.is_none(),
+                uid: named.unwrap_or_else(|| derived_uid(bytes.as_bytes())),
+                prepared,
+                expect: Expect::Anything,
+            })
+        });
+        let changes = changes.collect();
+        self.apply(changes);
+    }
+}
+
+/// Days around which clocks, years and leap years change, in one zone or another.
+pub(crate) const DAYS: &[&str] = &[
+    "20260328", "20260329", "20260330", "20261024", "20261025", "20261026", "20260308", "20261101",
+    "20251231", "20260101", "20240229", "20260131", "20260405", "20261004", "20260601",
+];
+const TIMES: &[&str] =
+    &["000000", "013000", "020000", "023000", "030000", "090000", "120000", "233000", "235959"];
+
+/// How a time is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum In {
+    Date,
+    Floating,
+    Utc,
+    Zone(&'static str),
+}
+
+const CLOCKS: &[In] = &[
+    In::Date,
+    In::Floating,
+    In::Utc,
+    In::Zone("Europe/Berlin"),
+    In::Zone("America/New_York"),
+    In::Zone("Australia/Lord_Howe"),
+    In::Zone("Pacific/Kiritimati"),
+    In::Zone("Own"),
+    In::Zone("Nowhere"),
+];
+
+fn written(name: &str, clock: In, day: &str, time: &str) -> String {
+    match clock {
+        In::Date => format!("{name};VALUE=DATE:{day}\n"),
+        In::Floating => format!("{name}:{day}T{time}\n"),
+        In::Utc => format!("{name}:{day}T{time}Z\n"),
+        In::Zone(zone) => format!("{name};TZID={zone}:{day}T{time}\n"),
+    }
+}
+
+const RULES: &[&str] = &[
+    "FREQ=DAILY",
+    "FREQ=DAILY;COUNT=5",
+    "FREQ=DAILY;INTERVAL=10;COUNT=40",
+    "FREQ=WEEKLY",
+    "FREQ=WEEKLY;BYDAY=MO,WE",
+    "FREQ=WEEKLY;INTERVAL=2;BYDAY=SA,SU;WKST=SU",
+    "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+    "FREQ=WEEKLY;COUNT=200",
+    "FREQ=WEEKLY;UNTIL=20270101T000000Z",
+    "FREQ=MONTHLY",
+    "FREQ=MONTHLY;BYMONTHDAY=31",
+    "FREQ=MONTHLY;BYMONTHDAY=-1,1",
+    "FREQ=MONTHLY;BYDAY=-1FR",
+    "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
+    "FREQ=YEARLY",
+    "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29",
+    "FREQ=YEARLY;BYMONTH=3,10;BYDAY=-1SU",
+    "FREQ=YEARLY;BYWEEKNO=53",
+    "FREQ=YEARLY;BYYEARDAY=-1,60",
+    "FREQ=HOURLY;INTERVAL=6",
+    "FREQ=HOURLY;INTERVAL=25;COUNT=500",
+    "FREQ=MINUTELY;COUNT=300",
+    "FREQ=DAILY;BYMONTH=1",
+    "FREQ=MONTHLY;BYMONTHDAY=13;BYDAY=FR",
+    "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
+];
+
+fn length() -> impl Strategy<Value = String> {
+    let durations = &["PT0S", "PT15M", "PT1H", "P1D", "PT36H", "P1W", "P40D", "P400D", "-PT1H"];
+    prop_oneof![
+        2 => Just(String::new()),
+        5 => select(&durations[..]).prop_map(|length| format!("DURATION:{length}\n")),
+    ]
+}
+
+fn alarm() -> impl Strategy<Value = String> {
+    let triggers = &[
+        "TRIGGER:-PT15M",
+        "TRIGGER:-P1D",
+        "TRIGGER:PT0S",
+        "TRIGGER;RELATED=END:PT5M",
+        "TRIGGER;RELATED=END:-P2D",
+        "TRIGGER;VALUE=DATE-TIME:20260329T003000Z",
+        "TRIGGER:P1DT1H",
+    ];
+    let more = &[
+        "",
+        "",
+        "",
+        "REPEAT:3\nDURATION:PT10M\n",
+        "REPEAT:2\nDURATION:P1D\n",
+        "ACKNOWLEDGED:20260329T000000Z\n",
+        "ACKNOWLEDGED:20270101T000000Z\n",
+    ];
+    (select(&triggers[..]), select(&more[..])).prop_map(|(trigger, more)| {
+        format!("BEGIN:VALARM\nACTION:DISPLAY\n{trigger}\n{more}END:VALARM\n")
+    })
+}
+
+const WORDS: &[&str] = &["Standup", "Zahnarzt", "Brasília", "straße", "100 %", "東京", "a"];
+
+fn texts() -> impl Strategy<Value = String> {
+    let lines = &[
+        "STATUS:CONFIRMED",
+        "STATUS:CANCELLED",
+        "STATUS:COMPLETED",
+        "STATUS:NEEDS-ACTION",
+        "PRIORITY:1",
+        "PRIORITY:5",
+        "PRIORITY:9",
+        "PRIORITY:high",
+        "CLASS:PRIVATE",
+        "CATEGORIES:Work,Home",
+        "CATEGORIES:home",
+        "PERCENT-COMPLETE:50",
+        "COMPLETED:20260330T120000Z",
+        "CREATED:20260101T000000Z",
+        "ATTENDEE;CN=Anna:mailto:anna@example.org",
+        "ORGANIZER:mailto:bob@example.org",
+        "DESCRIPTION:Zahnarzt\\, dann Standup",
+        "LOCATION:Brasília",
+        "ATTACH:https://example.org/a",
+        "DUE:20260330T120000Z",
+    ];
+    (option::of(select(WORDS)), vec(select(&lines[..]), 0..3)).prop_map(|(word, lines)| {
+        let word = word.map(|word| format!("SUMMARY:{word}\n")).unwrap_or_default();
+        lines.into_iter().fold(word, |all, line| format!("{all}{line}\n"))
+    })
+}
+
+/// What a component says besides its name and its UID.
+fn body() -> impl Strategy<Value = String> {
+    let when = (select(CLOCKS), select(DAYS), select(TIMES));
+    let other = (select(CLOCKS), select(DAYS), select(TIMES));
+    let extra = (option::weighted(0.15, select(DAYS)), option::weighted(0.15, select(DAYS)));
+    let rules = (option::weighted(0.6, select(RULES)), option::weighted(0.05, select(RULES)));
+    let recurrence = option::weighted(0.3, (select(DAYS), select(TIMES), any::<bool>()));
+    (when, other, length(), rules, extra, recurrence, vec(alarm(), 0..2), texts()).prop_map(
+        |(when, other, length, rules, extra, recurrence, alarms, texts)| {
+            let (clock, day, time) = when;
+            let mut lines = written("DTSTART", clock, day, time);
+            if length.is_empty() && other.1 >= day {
+                lines += &written("DTEND", other.0, other.1, other.2);
+            }
+            lines += &length;
+            if let Some((day, time, following)) = recurrence {
+                let name =
+                    if following { "RECURRENCE-ID;RANGE=THISANDFUTURE" } else { "RECURRENCE-ID" };
+                lines += &written(name, clock, day, time);
+            } else {
+                lines.extend(rules.0.map(|rule| format!("RRULE:{rule}\n")));
+                lines.extend(rules.1.map(|rule| format!("EXRULE:{rule}\n")));
+                lines.extend(extra.0.map(|day| written("RDATE", clock, day, other.2)));
+                lines.extend(extra.1.map(|day| written("EXDATE", clock, day, time)));
+            }
+            lines + &texts + &alarms.concat()
+        },
+    )
+}
+
+/// A component, with one of a few UIDs.
+pub(crate) fn one_component() -> impl Strategy<Value = String> {
+    let uid =
+        prop_oneof![1 => Just(String::new()), 9 => (0..6).prop_map(|n| format!("UID:u{n}\n"))];
+    let without_time = texts();
+    let kind = select(&["VEVENT", "VEVENT", "VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY"][..]);
+    (kind, uid, prop_oneof![9 => body(), 1 => without_time]).prop_map(|(kind, uid, body)| {
+        component(&format!("{kind}\n{uid}DTSTAMP:20260101T000000Z\n{body}"))
+    })
+}

@@ -9,6 +9,7 @@ use crate::event::Timing;
 use crate::identity::{self, Of};
 use crate::times::Times;
 use crate::{Family, Kind};
+use larder_time::series::Override;
 use rusqlite::{Connection, OptionalExtension as _};
 
 /// Of the occurrences of a series that stand for all that follow, more than this stand for themselves only.
@@ -64,7 +65,15 @@ pub(crate) fn of_changed(
     let concerned = members.iter().filter(|member| {
         member.changed || member.recurrence.is_empty() || follows(member.timing.as_deref())
     });
-    Ok(concerned.map(|member| (member.item, times(member, &members))).collect())
+    let (overrides, followed) = overrides(&members);
+    let master = members.iter().find(|member| member.recurrence.is_empty());
+    let times = |member: &Member| match master {
+        Some(master) if member.recurrence.is_empty() || followed.contains(&member.item) => {
+            times(member, master, &overrides)
+        }
+        _ => member.timing.as_ref().and_then(|timing| timing.alone()),
+    };
+    Ok(concerned.map(|member| (member.item, times(member))).collect())
 }
 
 /// What the item in this row is in time; `None`: nothing.
@@ -82,9 +91,30 @@ pub(crate) fn of_item(
     if !is_master && !follows(timing.as_deref()) {
         return Ok(timing.and_then(|timing| timing.alone()));
     }
+    if !is_master && stands_alone(conn, derivers, (stored.collection, &stored.uid), item)? {
+        return Ok(timing.and_then(|timing| timing.alone()));
+    }
     let changed = Member { item, recurrence: stored.place.recurrence, timing, changed: true };
     let all = of_changed(conn, derivers, stored.collection, &stored.uid, vec![changed])?;
     Ok(all.into_iter().find(|(of, _)| *of == item).and_then(|(_, times)| times))
+}
+
+/// Do as many stand for their followers before this one that it does not?
+fn stands_alone(
+    conn: &Connection,
+    derivers: &mut Derivers<'_>,
+    (collection, uid): (i64, &str),
+    item: i64,
+) -> rusqlite::Result<bool> {
+    let mut following = 0;
+    for (before, recurrence) in detached(conn, collection, uid)? {
+        if before >= item || following >= MOST_FOLLOWING {
+            break;
+        }
+        let member = member(conn, derivers, before, recurrence)?;
+        following += usize::from(follows(member.timing.as_deref()));
+    }
+    Ok(following >= MOST_FOLLOWING)
 }
 
 fn member(
@@ -104,21 +134,22 @@ fn follows(timing: Option<&Timing>) -> bool {
     timing.is_some_and(|timing| timing.following)
 }
 
-fn times(of: &Member, members: &[Member]) -> Option<Times> {
-    let timing = of.timing.as_deref()?;
-    let master = members.iter().find(|member| member.recurrence.is_empty());
-    let Some(master) = master.filter(|_| of.recurrence.is_empty() || timing.following) else {
-        return timing.alone();
-    };
-    let mut following = 0;
-    let mut overrides = Vec::new();
+/// The changes that these make to their series, and which of them stand for their followers, too.
+fn overrides(members: &[Member]) -> (Vec<Override>, Vec<i64>) {
+    let (mut overrides, mut followed) = (Vec::new(), Vec::new());
     for member in members.iter().filter(|member| !member.recurrence.is_empty()) {
         let Some(timing) = member.timing.as_deref() else { continue };
-        following += usize::from(timing.following);
-        overrides.extend(timing.as_override(member.item, following <= MOST_FOLLOWING));
+        let is_followed = timing.following && followed.len() < MOST_FOLLOWING;
+        followed.extend(is_followed.then_some(member.item));
+        overrides.extend(timing.as_override(member.item, is_followed));
     }
+    (overrides, followed)
+}
+
+fn times(of: &Member, master: &Member, overrides: &[Override]) -> Option<Times> {
+    let timing = of.timing.as_deref()?;
     let of_master = master.timing.as_deref()?;
-    let Some(series) = of_master.with(overrides) else { return timing.alone() };
+    let Some(series) = of_master.with(overrides.to_vec()) else { return timing.alone() };
     let tag = if of.recurrence.is_empty() { None } else { Some(of.item) };
     timing.of_series(series, tag, of_master.clocks())
 }

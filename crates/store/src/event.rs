@@ -13,11 +13,11 @@ pub use timing::ZoneUse;
 use crate::Kind;
 use crate::deriver::{Deriver, Entry, Fields, Placed, Prepared, SortKeys};
 use crate::frame::Frame;
-use larder_format::component::{self, Component, Version};
+use larder_format::component::{self, Component, Timed, Version};
 use larder_format::field::{CALENDAR_FIELDS, Field};
 use larder_format::problem::Problem;
 use larder_time::civil::Instant;
-use larder_time::series::Clock;
+use larder_time::series::{Clock, Description, Start};
 use larder_time::zone::Zone;
 use std::sync::Arc;
 
@@ -116,6 +116,22 @@ impl Deriver {
             Clock::Utc if !start.date => Instant::clamped(start.civil.seconds()),
             _ => local.instant(start.civil),
         })
+    }
+}
+
+impl Deriver {
+    /// What a component says about when it happens, by itself; `None`: nothing.
+    #[must_use]
+    pub fn description(&self, component: &Component<'_>, frame: &Frame) -> Option<Description> {
+        let kind = Kind::of_component(component.kind());
+        let timing = Timing::of(component, kind, frame, &self.clocks, &mut Notes::new())?;
+        timing.into_description()
+    }
+
+    /// The date or time in a property; `None`: it is none.
+    #[must_use]
+    pub fn start(&self, timed: &Timed<'_>, frame: &Frame) -> Option<Start> {
+        timing::start_of(timed, frame, &self.clocks)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::items::{HEAD, ItemHead, Remembered, head};
 use crate::schema::{self, Standing};
 use crate::store::{check_sqlite, connect, locale_of};
 use crate::summary::Summary;
-use crate::{Family, blob, identity};
+use crate::{Family, blob, identity, series};
 use larder_time::zone::Zones;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
@@ -242,6 +242,25 @@ impl Reader {
             for of in of {
                 rows.extend(identity::row(&self.conn, &of, uid, "")?);
             }
+            Ok(rows)
+        };
+        let mut found = Vec::new();
+        for row in run().map_err(at(&self.path))? {
+            found.extend(self.by_row(row)?);
+        }
+        Ok(found)
+    }
+
+    /// All items of one UID in the collection of an item: the master, where there is one, and then the detached occurrences.
+    pub fn series_of(&self, head: &ItemHead) -> Result<Vec<ItemHead>> {
+        let _snapshot = self.snapshot()?;
+        let run = || -> rusqlite::Result<Vec<i64>> {
+            let of = identity::collection(&self.conn, &head.collection)?;
+            let Some(of) = of else { return Ok(Vec::new()) };
+            let mut rows: Vec<i64> =
+                identity::row(&self.conn, &of, &head.uid, "")?.into_iter().collect();
+            let detached = series::detached(&self.conn, of.id, &head.uid)?;
+            rows.extend(detached.into_iter().map(|(row, _)| row));
             Ok(rows)
         };
         let mut found = Vec::new();

@@ -139,6 +139,11 @@ impl Timing {
         (!self.recurrence.is_empty()).then(|| self.recurrence.clone())
     }
 
+    /// What it says of time, where that is more than since when.
+    pub(crate) fn into_description(self) -> Option<Description> {
+        self.description.map(|description| *description)
+    }
+
     /// What it is in time, if nothing else has its UID.
     pub(crate) fn alone(&self) -> Option<Times> {
         self.times.clone()

@@ -7,6 +7,7 @@ use crate::output::Out;
 use etcetera::BaseStrategy as _;
 use larder_query::{Asker, Settings};
 use larder_store::{Options, Reader, Store};
+use larder_sync::event::Speaker;
 use larder_time::civil::Instant;
 use larder_time::phrase::Language;
 use larder_time::zone::{Zone, Zones};
@@ -119,6 +120,21 @@ impl Context {
             crate::output::complain("warning", text);
         }
     }
+}
+
+impl Context {
+    /// Who speaks, for what is said in words.
+    pub(crate) fn speaker(&self) -> Speaker<'_> {
+        let Asker { now, local, zones, language } = &self.settings.asker;
+        Speaker { now: *now, local, zones, language }
+    }
+}
+
+/// Random bytes, for a UID.
+pub(crate) fn random() -> std::io::Result<[u8; 16]> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    Ok(bytes)
 }
 
 /// The time, in milliseconds since 1970.

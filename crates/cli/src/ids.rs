@@ -3,8 +3,9 @@
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
 use crate::output::plain;
+use larder_format::component::Component;
 use larder_format::contact::Contact;
-use larder_format::field::field;
+use larder_format::field::{calendar_field, field};
 use larder_query::{Find, Query};
 use larder_store::{HandlePrefix, ItemHead, Reader};
 
@@ -94,9 +95,14 @@ pub(crate) fn shown_name(reader: &Reader, head: &ItemHead) -> Result<String, Fai
     Ok(name_in(&bytes))
 }
 
-/// The name that a card gives, for messages.
+/// The name that a card gives, or what a component is about, for messages.
 pub(crate) fn name_in(bytes: &[u8]) -> String {
     let card = Contact::parse(bytes);
+    if card.refusal().is_some() {
+        let component = Component::parse(bytes);
+        let summary = calendar_field("summary").and_then(|field| component.first(field));
+        return shown(&summary.unwrap_or_default());
+    }
     shown(&field("full_name").and_then(|field| card.first(field)).unwrap_or_default())
 }
 

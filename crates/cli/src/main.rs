@@ -15,6 +15,7 @@ mod interrupt;
 mod output;
 mod progress;
 mod table;
+mod when;
 
 use clap::Parser as _;
 use std::process::ExitCode;

@@ -14,18 +14,19 @@ fn add_a_card() {
     exit 3
     "#);
     assert_snapshot!(home.run_with(&["add", "--into", "friends", "--format", "json"], BRUNO.as_bytes()).shown(), @r#"{"id":"sq5e8yw1mjjzy","uid":"bruno-2","collection":"friends"}"#);
-    assert_snapshot!(home.run_with(&["add"], b"").shown(), @r"
-    ! error: standard input: there is no card in it
+    assert_snapshot!(home.run_with(&["add"], b"").shown(), @r#"
+    ! error: standard input: there is no card and no event in it
     ! hint: a vCard is expected: it begins with BEGIN:VCARD and ends with END:VCARD
     ! hint: a small one: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
+    ! hint: an event can be said in words: larder add --kind event "Lunch tomorrow 12:30"
     exit 3
-    ");
+    "#);
     assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:x\nFN:x\n").shown(), @r"
     ym2b1n40  x  added to contacts
     ! warning: standard input:3: END:VCARD is missing
     ");
     assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VEVENT\nEND:VEVENT\n").shown(), @r"
-    ! left out: standard input:1: VEVENT: not an address card
+    ! left out: standard input:1: a component with nothing in it
     exit 3
     ");
     assert_snapshot!(home.run(&["add", "missing.vcf"]).shown(), @r"

@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("larder-time", &[]),
     ("larder-store", &["larder-format", "larder-time"]),
     ("larder-query", &["larder-format", "larder-time", "larder-store"]),
-    ("larder-sync", &["larder-format", "larder-store"]),
+    ("larder-sync", &["larder-format", "larder-time", "larder-store"]),
     ("larder-hg", &[]),
     (
         "larder-serve",

@@ -1,13 +1,17 @@
-//! Cards that a person typed: what is to be added, and what came back from an editor.
+//! Cards and components of calendars that a person typed: what is to be added, and what came back from an editor.
 //!
-//! Pure functions from bytes to cards that the store can take, or to what is wrong with them. It reads no
+//! Pure functions from bytes to items that the store can take, or to what is wrong with them. It reads no
 //! file and writes nothing. It is apart from `import`, which takes streams of any size and whatever is in
 //! them: here a person waits, everything is in memory, and one bad line is worth a refusal.
 
+use crate::import::calendar::Calendar;
+use larder_format::component::Component;
 use larder_format::contact::{Contact, Defect, Problem, with_uid};
 use larder_format::split::{Piece, Splitter};
-use larder_store::{Deriver, Prepared};
+use larder_store::{Deriver, Frame, Prepared};
+use larder_time::civil::Instant;
 use std::io;
+use std::sync::Arc;
 
 /// More bytes than this were typed by nobody; [`import`](crate::import()) takes larger files.
 pub const LARGEST: usize = 32 << 20;
@@ -17,7 +21,7 @@ pub const LARGEST: usize = 32 << 20;
 #[non_exhaustive]
 pub enum Error {
     /// No text at all, or none that is a card.
-    #[error("there is no card in it")]
+    #[error("there is no card and no event in it")]
     NoCard,
     /// More bytes than [`LARGEST`].
     #[error("it has more than 32 MB")]
@@ -46,6 +50,15 @@ pub enum Error {
     /// An edited card that may be half of one.
     #[error("the line END:VCARD is missing")]
     NoEnd,
+    /// An edited component that may be half of one.
+    #[error("the line END:{name} is missing")]
+    NoComponentEnd {
+        /// What it is.
+        name: String,
+    },
+    /// An edited component that would stand for another occurrence.
+    #[error("the RECURRENCE-ID has to stay as it is: it says which occurrence it is")]
+    OtherOccurrence,
     /// An edited card that would be another item.
     #[error("the UID has to stay {uid:?}: it is what the item is known by")]
     OtherUid {
@@ -79,9 +92,9 @@ pub enum What {
     /// A card that is left out, for this reason.
     #[error("{0}")]
     Refused(Problem),
-    /// Something else than a card, which is left out.
-    #[error("{0}: not an address card")]
-    OtherKind(String),
+    /// A component that says something of a line that is not understood.
+    #[error("{0}")]
+    Noted(String),
     /// Text that belongs to no card, and is left out.
     #[error("text outside any card")]
     Outside,
@@ -91,15 +104,15 @@ impl What {
     /// Was something left out, or is this a warning?
     #[must_use]
     pub fn left_out(&self) -> bool {
-        !matches!(self, What::Odd(_))
+        !matches!(self, What::Odd(_) | What::Noted(_))
     }
 }
 
 /// A text divided into cards and other things, none of them looked into yet.
 #[derive(Debug, Default)]
 pub struct Pieces {
-    /// Each with the line of its BEGIN.
-    cards: Vec<(u64, Vec<u8>)>,
+    /// Each with the line of its BEGIN, and what the calendar around it says if it is no card.
+    items: Vec<(u64, Vec<u8>, Option<Arc<Frame>>)>,
     remarks: Vec<Remark>,
 }
 
@@ -113,33 +126,44 @@ impl Pieces {
             return Err(Error::TooLarge);
         }
         let mut pieces = Pieces::default();
-        let (mut any, mut in_calendar) = (false, false);
+        let mut calendar = Calendar::default();
+        let (mut any, mut first) = (false, 0);
         split(text, LARGEST, &mut |piece| {
-            any |= matches!(piece, Piece::Component { .. } | Piece::CalendarBegins { .. });
-            let (line, what) = match piece {
-                Piece::CalendarBegins { line, .. } => {
-                    in_calendar = true;
-                    (line, What::OtherKind("VCALENDAR".into()))
+            any |= matches!(piece, Piece::Component { .. });
+            match piece {
+                Piece::CalendarBegins { .. } => {
+                    calendar.begin();
+                    first = pieces.items.len();
                 }
+                Piece::CalendarLines { bytes, .. } => calendar.say(bytes),
                 Piece::CalendarEnds { .. } => {
-                    in_calendar = false;
-                    return;
+                    pieces.frame(first, &calendar.frame());
+                    calendar.begin();
+                    first = pieces.items.len();
                 }
-                _ if in_calendar => return,
-                Piece::Component { name: "VCARD", line, bytes, .. } => {
-                    pieces.cards.push((line, bytes.to_vec()));
-                    return;
+                Piece::Component { name: "VTIMEZONE", bytes, .. } => calendar.define(bytes),
+                Piece::Component { name, line, bytes, .. } => {
+                    let frame = (name != "VCARD").then(Arc::default);
+                    pieces.items.push((line, bytes.to_vec(), frame));
                 }
-                Piece::Component { name, line, .. } => (line, What::OtherKind(name.to_string())),
-                Piece::Stray { first: true, line, .. } => (line, What::Outside),
-                Piece::CalendarLines { .. } | Piece::Stray { .. } => return,
-            };
-            pieces.remarks.push(Remark { line, what });
+                Piece::Stray { first: true, line, .. } => {
+                    pieces.remarks.push(Remark { line, what: What::Outside });
+                }
+                Piece::Stray { .. } => {}
+            }
         });
+        pieces.frame(first, &calendar.frame());
         if any { Ok(pieces) } else { Err(Error::NoCard) }
     }
 
-    /// Reads the cards. One without a UID gets a random one, made of the bytes that `random` gives.
+    /// The components from this one on lie in a calendar that says this.
+    fn frame(&mut self, first: usize, frame: &Arc<Frame>) {
+        for (_, _, of) in self.items.iter_mut().skip(first).filter(|(.., of)| of.is_some()) {
+            *of = Some(Arc::clone(frame));
+        }
+    }
+
+    /// Reads the cards and components. One without a UID gets a random one, made of the bytes that `random` gives.
     ///
     /// # Errors
     /// [`Error::Random`]
@@ -149,15 +173,18 @@ impl Pieces {
         random: &mut dyn FnMut() -> io::Result<[u8; 16]>,
     ) -> Result<Typed, Error> {
         let mut typed = Typed { cards: Vec::new(), remarks: self.remarks };
-        for (line, bytes) in self.cards {
-            typed.card(deriver, line, bytes, random)?;
+        for (line, bytes, frame) in self.items {
+            match frame {
+                Some(frame) => typed.component(deriver, line, bytes, &frame, random)?,
+                None => typed.card(deriver, line, bytes, random)?,
+            }
         }
         typed.remarks.sort_by_key(|remark| remark.line);
         Ok(typed)
     }
 }
 
-/// The cards of a text that can be added, and what there is to say about it.
+/// The cards and components of a text that can be added, and what there is to say about it.
 #[derive(Debug)]
 pub struct Typed {
     /// In their order; each has a UID.
@@ -199,6 +226,46 @@ impl Typed {
     }
 }
 
+impl Typed {
+    /// Takes a component of a calendar in.
+    fn component(
+        &mut self,
+        deriver: &Deriver,
+        first: u64,
+        mut bytes: Vec<u8>,
+        frame: &Frame,
+        random: &mut dyn FnMut() -> io::Result<[u8; 16]>,
+    ) -> Result<(), Error> {
+        let at = |line: u32| first + u64::from(line.max(1)) - 1;
+        let uid = Component::parse(&bytes).uid();
+        let mut said = Vec::new();
+        // A UID is a line more, so it is looked at as it was given first.
+        let taken = match deriver.component(bytes.clone(), frame) {
+            Ok((prepared, problems, notes)) => {
+                let odd = |problem: &Problem| (at(problem.line), What::Odd(*problem));
+                said.extend(problems.iter().map(odd));
+                said.extend(notes.into_iter().map(|(line, note)| (at(line), What::Noted(note))));
+                Some(prepared)
+            }
+            Err((_, problem)) => {
+                said.push((at(problem.line), What::Refused(problem)));
+                None
+            }
+        };
+        self.remarks.extend(said.into_iter().map(|(line, what)| Remark { line, what }));
+        let Some(prepared) = taken else { return Ok(()) };
+        if uid.is_some() {
+            self.cards.push(prepared);
+            return Ok(());
+        }
+        bytes = with_uid(&bytes, &fresh_uid(random().map_err(Error::Random)?));
+        if let Ok((prepared, ..)) = deriver.component(bytes, frame) {
+            self.cards.push(prepared);
+        }
+        Ok(())
+    }
+}
+
 /// The one card in an edited text, without the blank lines around it, if it is whole and keeps the UID that
 /// the item had: the one in `before`, its bytes, else `uid`, which it is kept under.
 ///
@@ -206,7 +273,7 @@ impl Typed {
 /// What of this is not so.
 pub fn edited(deriver: &Deriver, uid: &str, before: &[u8], text: &[u8]) -> Result<Prepared, Error> {
     let (prepared, problems) =
-        deriver.contact(only(text)?).map_err(|(_, problem)| Error::Refused { problem })?;
+        deriver.contact(only(text, "VCARD")?).map_err(|(_, problem)| Error::Refused { problem })?;
     if problems.iter().any(|problem| problem.what == Defect::NoEnd) {
         return Err(Error::NoEnd);
     }
@@ -221,12 +288,41 @@ pub fn edited(deriver: &Deriver, uid: &str, before: &[u8], text: &[u8]) -> Resul
     }
 }
 
-/// The bytes of the only card in a text that holds nothing else.
-fn only(text: &[u8]) -> Result<Vec<u8>, Error> {
+/// The same for a component of a calendar that says `frame`: it stays the occurrence that it was, too, and gets the time of the change.
+///
+/// # Errors
+/// What of this is not so.
+pub fn edited_component(
+    deriver: &Deriver,
+    frame: &Frame,
+    uid: &str,
+    before: &[u8],
+    text: &[u8],
+    now: Instant,
+) -> Result<Prepared, Error> {
+    let name = Component::parse(before).kind().name().to_string();
+    let refused = |(_, problem)| Error::Refused { problem };
+    let (was, ..) = deriver.component(before.to_vec(), frame).map_err(refused)?;
+    let (bytes, of) = crate::event::noted(deriver, frame, before, only(text, &name)?, now);
+    let (prepared, problems, _) = deriver.component(bytes, &of).map_err(refused)?;
+    if problems.iter().any(|problem| problem.what == Defect::NoComponentEnd) {
+        return Err(Error::NoComponentEnd { name });
+    }
+    let stays = was.uid().unwrap_or(uid);
+    match prepared.uid() {
+        Some(uid) if uid != stays => Err(Error::OtherUid { uid: stays.to_string() }),
+        None if was.uid().is_some() => Err(Error::NoUid { uid: stays.to_string() }),
+        _ if prepared.recurrence() != was.recurrence() => Err(Error::OtherOccurrence),
+        _ => Ok(prepared),
+    }
+}
+
+/// The bytes of the only component of this name in a text that holds nothing else.
+fn only(text: &[u8], wanted: &str) -> Result<Vec<u8>, Error> {
     let mut cards: Vec<Vec<u8>> = Vec::new();
     let mut outside = None;
     split(text, usize::MAX, &mut |piece| match piece {
-        Piece::Component { name: "VCARD", bytes, .. } => cards.push(bytes.to_vec()),
+        Piece::Component { name, bytes, .. } if name == wanted => cards.push(bytes.to_vec()),
         Piece::CalendarLines { .. } | Piece::CalendarEnds { .. } => {}
         Piece::Component { line, .. }
         | Piece::CalendarBegins { line, .. }

@@ -5,7 +5,7 @@
 //! files and does not parse. `files` finds what to read, `rejects` keeps what is not taken.
 
 mod budget;
-mod calendar;
+pub(crate) mod calendar;
 mod files;
 mod pipeline;
 mod rejects;

@@ -14,6 +14,7 @@
 pub mod card;
 mod change;
 mod error;
+pub mod event;
 mod export;
 mod import;
 mod merge;

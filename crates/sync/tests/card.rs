@@ -20,10 +20,15 @@ fn what_is_typed() {
         Err(error) => assert_eq!(format!("error: {error}"), expect, "{text}"),
     };
     check(CARD, "a");
-    check("", "error: there is no card in it");
-    check("hello\n", "error: there is no card in it");
+    check("", "error: there is no card and no event in it");
+    check("hello\n", "error: there is no card and no event in it");
     check(&CARD.replace("UID:a\n", ""), "urn:uuid:07070707-0707-4707-8707-070707070707");
-    check("BEGIN:VEVENT\nEND:VEVENT\n", "1: VEVENT: not an address card");
+    check("BEGIN:VEVENT\nEND:VEVENT\n", "1: a component with nothing in it");
+    check("BEGIN:VEVENT\nUID:b\nDTSTART:20260305\nEND:VEVENT\n", "b");
+    check(
+        "BEGIN:VCALENDAR\nBEGIN:VTODO\nSUMMARY:x\nDUE:tomorrow\nEND:VTODO\nEND:VCALENDAR\n",
+        "urn:uuid:07070707-0707-4707-8707-070707070707; 4: \"tomorrow\" is no date and no date-time",
+    );
     check(&format!("scribbles\n{CARD}"), "a; 1: text outside any card");
     check(&format!("{CARD}BEGIN:VCARD\nEND:VCARD\n"), "a; 6: a card with nothing in it");
     check(CARD.trim_end_matches("END:VCARD\n"), "a; 4: END:VCARD is missing");

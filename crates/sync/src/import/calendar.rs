@@ -18,7 +18,7 @@ const NAMELESS: &str = "calendar";
 
 /// A calendar while it is read.
 #[derive(Default)]
-pub(super) struct Calendar {
+pub(crate) struct Calendar {
     /// What its file is called.
     stem: Arc<str>,
     head: Vec<u8>,
@@ -34,17 +34,17 @@ pub(super) struct Calendar {
 
 impl Calendar {
     /// The calendar of components that have none around them, in a file of this name.
-    pub(super) fn of_file(stem: String) -> Calendar {
+    pub(crate) fn of_file(stem: String) -> Calendar {
         Calendar { stem: Arc::from(stem), ..Calendar::default() }
     }
 
     /// Another one begins in the same file.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         *self = Calendar { stem: Arc::clone(&self.stem), ..Calendar::default() };
     }
 
     /// Lines of its own.
-    pub(super) fn say(&mut self, lines: &[u8]) {
+    pub(crate) fn say(&mut self, lines: &[u8]) {
         if self.head.len() + lines.len() <= MAX_HEAD {
             self.head.extend_from_slice(lines);
         }
@@ -52,7 +52,7 @@ impl Calendar {
     }
 
     /// A time zone is defined. The first definition of a name is the one that counts.
-    pub(super) fn define(&mut self, bytes: &[u8]) {
+    pub(crate) fn define(&mut self, bytes: &[u8]) {
         self.defined += 1;
         let Some(zone) = Zone::new(bytes) else { return };
         if self.zones.len() < MAX_ZONES && !self.known.contains_key(zone.tzid()) {
@@ -63,7 +63,7 @@ impl Calendar {
     }
 
     /// What a component that comes now has around it.
-    pub(super) fn frame(&mut self) -> Arc<Frame> {
+    pub(crate) fn frame(&mut self) -> Arc<Frame> {
         let make = || {
             let version_1 = Version::of_calendar(&self.head) == Version::V1_0;
             Arc::new(Frame { version_1, zones: self.zones.clone() })
@@ -72,7 +72,7 @@ impl Calendar {
     }
 
     /// What it is called: by itself, else by its file.
-    pub(super) fn name(&mut self) -> Arc<str> {
+    pub(crate) fn name(&mut self) -> Arc<str> {
         let make = || {
             let own = own_name(&self.head).unwrap_or_else(|| collection_name(&self.stem));
             Arc::from(if own.is_empty() { NAMELESS.into() } else { own })
@@ -81,7 +81,7 @@ impl Calendar {
     }
 
     /// It ends: its own lines, and how many time zones it defined.
-    pub(super) fn end(&mut self) -> (Vec<u8>, u64) {
+    pub(crate) fn end(&mut self) -> (Vec<u8>, u64) {
         let ended = (std::mem::take(&mut self.head), self.defined);
         self.begin();
         ended

@@ -1,0 +1,207 @@
+//! New events, tasks and memos, made of what a person said about them.
+
+use super::form::{Form, utc};
+use super::zone::definition;
+use larder_format::write::{self, escape_text};
+use larder_store::{Frame, Kind};
+use larder_time::civil::{Civil, DAY, Instant};
+use larder_time::rule::{Rule, RuleError};
+use larder_time::series::Start;
+use larder_time::value::Nominal;
+use std::sync::Arc;
+
+/// What is to become an item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// An event, a task or a memo.
+    pub kind: Kind,
+    /// What it is about.
+    pub summary: String,
+    /// When it begins.
+    pub start: Option<Start>,
+    /// When it ends, exclusive; of a task, when it is due, of which a day is the day itself.
+    pub end: Option<Start>,
+    /// How long it takes, where that is said instead of when it ends.
+    pub length: Option<Nominal>,
+    /// Where it is.
+    pub location: Option<String>,
+    /// What it is about, at length.
+    pub description: Option<String>,
+    /// How it recurs: a rule of RFC 5545.
+    pub rule: Option<String>,
+    /// Until when it recurs, by the clock of its start: the last second, or the last day.
+    pub until: Option<Civil>,
+    /// Its categories.
+    pub categories: Vec<String>,
+    /// 1, the highest, to 9.
+    pub priority: Option<u8>,
+    /// How long before its beginning there is an alarm.
+    pub alarms: Vec<Nominal>,
+}
+
+/// Why something cannot become an item.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DraftError {
+    /// An event without a time.
+    #[error("an event needs a time at which it begins")]
+    NoStart,
+    /// It recurs, and from when is not known.
+    #[error("what recurs needs a time at which it begins")]
+    NoFirst,
+    /// It ends before it begins.
+    #[error("it ends before it begins")]
+    Backwards,
+    /// One of both ends is a day, and the other a time.
+    #[error("one end is a day and the other a time")]
+    Mixed,
+    /// The rule is none.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+}
+
+impl Draft {
+    /// A draft that says nothing but what it is.
+    #[must_use]
+    pub fn new(kind: Kind, summary: &str) -> Draft {
+        Draft {
+            kind,
+            summary: summary.to_string(),
+            start: None,
+            end: None,
+            length: None,
+            location: None,
+            description: None,
+            rule: None,
+            until: None,
+            categories: Vec::new(),
+            priority: None,
+            alarms: Vec::new(),
+        }
+    }
+
+    /// The bytes of the item, and what the calendar around it says.
+    ///
+    /// # Errors
+    /// What keeps it from being one.
+    pub fn item(&self, uid: &str, now: Instant) -> Result<(Vec<u8>, Frame), DraftError> {
+        self.check()?;
+        let stamp = utc(now);
+        let mut draft = write::Draft::new(match self.kind {
+            Kind::Task => "VTODO",
+            Kind::Memo => "VJOURNAL",
+            _ => "VEVENT",
+        })
+        .text("UID", uid)
+        .add("DTSTAMP", &[], &stamp)
+        .add("CREATED", &[], &stamp)
+        .add("LAST-MODIFIED", &[], &stamp)
+        .add("SEQUENCE", &[], "0")
+        .text("SUMMARY", &self.summary);
+        for (name, time) in self.times() {
+            let form = Form::new(time.date, &time.clock);
+            draft = draft.add(name, &form.params(), &form.value(time.civil));
+        }
+        if let Some(rule) = self.rule()? {
+            draft = draft.add("RRULE", &[], &rule);
+        }
+        for (name, text) in [("LOCATION", &self.location), ("DESCRIPTION", &self.description)] {
+            if let Some(text) = text {
+                draft = draft.text(name, text);
+            }
+        }
+        if !self.categories.is_empty() {
+            let all: Vec<String> = self.categories.iter().map(|one| escape_text(one)).collect();
+            draft = draft.add("CATEGORIES", &[], &all.join(","));
+        }
+        if let Some(priority) = self.priority {
+            draft = draft.add("PRIORITY", &[], &priority.to_string());
+        }
+        for alarm in &self.alarms {
+            draft = draft.part(self.alarm(*alarm));
+        }
+        Ok((draft.finish().into_bytes(), self.frame()))
+    }
+
+    fn check(&self) -> Result<(), DraftError> {
+        let end = self.end.as_ref();
+        match (&self.start, end) {
+            (None, _) if self.kind == Kind::Event => Err(DraftError::NoStart),
+            (None, None) if self.rule.is_some() => Err(DraftError::NoFirst),
+            (Some(start), Some(end)) if start.date != end.date => Err(DraftError::Mixed),
+            (Some(start), Some(end)) => {
+                let key = |time: &Start| Form::new(time.date, &time.clock).key(time.civil);
+                if key(end) < key(start) { Err(DraftError::Backwards) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The properties that say when it is.
+    fn times(&self) -> Vec<(&'static str, Start)> {
+        let mut times: Vec<(&'static str, Start)> = Vec::new();
+        times.extend(self.start.clone().map(|start| ("DTSTART", start)));
+        let name = match self.kind {
+            Kind::Task => "DUE",
+            Kind::Memo => return times,
+            _ => "DTEND",
+        };
+        let after = || {
+            let start = self.start.as_ref()?;
+            Some(Start { civil: later(start, self.length?), ..start.clone() })
+        };
+        times.extend(self.end.clone().or_else(after).map(|end| (name, end)));
+        times
+    }
+
+    /// When it begins, or is due.
+    fn first(&self) -> Option<&Start> {
+        self.start.as_ref().or(self.end.as_ref())
+    }
+
+    fn rule(&self) -> Result<Option<String>, DraftError> {
+        let (Some(rule), Some(first)) = (&self.rule, self.first()) else { return Ok(None) };
+        Rule::parse(rule)?;
+        let form = Form::new(first.date, &first.clock);
+        Ok(Some(match self.until {
+            Some(until) => format!("{rule};UNTIL={}", form.until(until)),
+            None => rule.clone(),
+        }))
+    }
+
+    fn alarm(&self, before: Nominal) -> write::Draft {
+        let trigger = Nominal { days: -before.days, seconds: -before.seconds }.to_string();
+        let related: &[(&str, &str)] =
+            if self.start.is_none() { &[("RELATED", "END")] } else { &[] };
+        write::Draft::new("VALARM")
+            .add("ACTION", &[], "DISPLAY")
+            .text("DESCRIPTION", &self.summary)
+            .add("TRIGGER", related, &trigger)
+    }
+
+    fn frame(&self) -> Frame {
+        let mut frame = Frame::default();
+        for time in [&self.start, &self.end].into_iter().flatten() {
+            define(&mut frame, &Form::new(time.date, &time.clock), time.civil);
+        }
+        frame
+    }
+}
+
+/// Sees to it that a frame defines the zone of a time.
+pub(crate) fn define(frame: &mut Frame, form: &Form, civil: Civil) {
+    let Some(zone) = form.defined() else { return };
+    if frame.zone(zone.name()).is_none() {
+        frame.zones.extend(definition(zone, civil.date().year).map(Arc::new));
+    }
+}
+
+/// The time so much later: days on the clock, and then seconds.
+pub(crate) fn later(start: &Start, length: Nominal) -> Civil {
+    let form = Form::new(start.date, &start.clock);
+    let day = start.civil.plus(length.days.saturating_mul(DAY));
+    if length.seconds == 0 {
+        return day;
+    }
+    form.shown(form.key(day).saturating_add(length.seconds))
+}

@@ -1,0 +1,254 @@
+//! One component of a series while it is being changed: its bytes, what is around it, and what it says of time.
+
+use super::draft::define;
+use super::form::{Form, utc};
+use larder_format::component::{Component, Timed};
+use larder_format::edit;
+use larder_store::{Deriver, Frame};
+use larder_time::civil::{Civil, Instant};
+use larder_time::rule::Budget;
+use larder_time::series::{Detached, Occurrence, Series, Start};
+use larder_time::value::Stamp;
+use larder_time::zone::Zone;
+
+/// A component, and what the calendar around it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) uid: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) frame: Frame,
+}
+
+/// When a component is, by itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) form: Form,
+    pub(crate) start: Civil,
+    /// DTSTART, or DUE where there is none.
+    pub(crate) name: &'static str,
+    series: Series,
+}
+
+/// What becomes of a value of a list.
+pub(crate) enum Fate {
+    Keep,
+    Drop,
+    /// It is written so, in the form of the series.
+    Write(String),
+}
+
+impl Part {
+    pub(crate) fn plan(&self, deriver: &Deriver) -> Option<Plan> {
+        let component = Component::parse(&self.bytes);
+        let named = |name| Some((name, Form::named(name, &component, deriver, &self.frame)?));
+        let (name, (form, start)) = named("DTSTART").or_else(|| named("DUE"))?;
+        let description = deriver.description(&component, &self.frame)?;
+        let (series, _) = Series::new(&description, Budget::default());
+        Some(Plan { form, start: start.civil, name, series })
+    }
+
+    /// Gives a property one value.
+    pub(crate) fn set(&mut self, name: &str, params: &[(&str, &str)], value: &str) {
+        self.take(edit::set(&self.bytes, name, params, value));
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) {
+        if Component::parse(&self.bytes).named(name).next().is_some() {
+            self.take(edit::remove(&self.bytes, name));
+        }
+    }
+
+    pub(crate) fn set_time(&mut self, name: &str, form: &Form, civil: Civil) {
+        self.set(name, &form.params(), &form.value(civil));
+        define(&mut self.frame, form, civil);
+    }
+
+    pub(crate) fn append(&mut self, name: &str, params: &[(&str, &str)], value: &str) {
+        let line = larder_format::write::content_line(name, params, value);
+        self.take(edit::append(&self.bytes, &line));
+    }
+
+    fn take(&mut self, bytes: Option<Vec<u8>>) {
+        if let Some(bytes) = bytes {
+            self.bytes = bytes;
+        }
+    }
+
+    /// Gives a property as many values as there are.
+    pub(crate) fn set_all(&mut self, name: &str, values: &[String]) {
+        let mut values = values.iter();
+        match values.next() {
+            None => self.remove(name),
+            Some(first) => self.set(name, &[], first),
+        }
+        for value in values {
+            self.append(name, &[], value);
+        }
+    }
+
+    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
+        let component = Component::parse(&self.bytes);
+        let texts = component.timed(name).map(|timed| timed.text.into_owned());
+        texts.filter(|text| !text.is_empty()).collect()
+    }
+
+    /// Decides about each value of EXDATE or RDATE. Lines with nothing to change stay as they are.
+    pub(crate) fn values(
+        &mut self,
+        name: &str,
+        deriver: &Deriver,
+        form: &Form,
+        fate: &mut dyn FnMut(&Start, &str) -> Fate,
+    ) {
+        let bytes = self.bytes.clone();
+        let component = Component::parse(&bytes);
+        let mut lines: Vec<(Vec<(&str, String)>, String)> = Vec::new();
+        let mut changed = false;
+        for timed in component.timed(name) {
+            let (mut kept, mut written) = (Vec::new(), Vec::new());
+            for text in timed.text.split(',') {
+                let first = text.split('/').next().unwrap_or_default();
+                let start =
+                    deriver.start(&Timed { text: first.into(), ..timed.clone() }, &self.frame);
+                match start.map_or(Fate::Keep, |start| fate(&start, text)) {
+                    Fate::Keep => kept.push(text.to_string()),
+                    Fate::Drop => changed = true,
+                    Fate::Write(text) => {
+                        changed = true;
+                        written.push(text);
+                    }
+                }
+            }
+            if !kept.is_empty() {
+                let params = [("TZID", &timed.tzid), ("VALUE", &timed.value)];
+                let params = params.into_iter();
+                let params =
+                    params.filter_map(|(name, of)| Some((name, of.as_deref()?.to_string())));
+                lines.push((params.collect(), kept.join(",")));
+            }
+            if !written.is_empty() {
+                let mut params: Vec<(&str, String)> =
+                    form.params().into_iter().map(|(name, of)| (name, of.to_string())).collect();
+                if written.iter().any(|text| text.contains('/')) {
+                    params.push(("VALUE", "PERIOD".to_string()));
+                }
+                lines.push((params, written.join(",")));
+            }
+        }
+        if !changed {
+            return;
+        }
+        self.remove(name);
+        for (params, value) in lines {
+            let params: Vec<(&str, &str)> =
+                params.iter().map(|(name, of)| (*name, &**of)).collect();
+            self.append(name, &params, &value);
+        }
+    }
+
+    /// Notes that it was changed, and whether that concerns when it is.
+    pub(crate) fn touch(&mut self, now: Instant, rescheduled: bool) {
+        self.set("LAST-MODIFIED", &[], &utc(now));
+        self.set("DTSTAMP", &[], &utc(now));
+        if rescheduled {
+            let before: u32 =
+                self.texts("SEQUENCE").first().and_then(|text| text.parse().ok()).unwrap_or(0);
+            self.set("SEQUENCE", &[], &before.saturating_add(1).to_string());
+        }
+    }
+
+    /// Which occurrence it stands for.
+    pub(crate) fn original(&self, deriver: &Deriver) -> Option<(Start, bool)> {
+        let component = Component::parse(&self.bytes);
+        let timed = component.recurrence_id()?;
+        let following =
+            timed.range.as_deref().is_some_and(|range| range.eq_ignore_ascii_case("THISANDFUTURE"));
+        Some((deriver.start(&timed, &self.frame)?, following))
+    }
+}
+
+impl Plan {
+    /// The moment that a time means in this series, or what its clock shows if it floats: what it is known by. A day in a timed series
+    /// is its start's time on that day.
+    pub(crate) fn key(&self, time: &Start) -> i64 {
+        match (time.date, self.form.is_date()) {
+            (true, false) => {
+                let midnight = Civil::midnight(time.civil.day());
+                self.form.key(midnight.plus(self.start.second_of_day()))
+            }
+            (_, true) => Civil::midnight(time.civil.day()).seconds(),
+            (false, false) => match Form::new(false, &time.clock).zone() {
+                Some(zone) if self.form.zone().is_some() => zone.instant(time.civil).seconds(),
+                _ => self.form.key(time.civil),
+            },
+        }
+    }
+
+    pub(crate) fn shown(&self, key: i64) -> Civil {
+        self.form.shown(key)
+    }
+
+    pub(crate) fn recurs(&self) -> bool {
+        self.series.recurs()
+    }
+
+    /// What is planned at or after a key, in order.
+    pub(crate) fn from(&self, key: i64) -> impl Iterator<Item = Occurrence> + '_ {
+        let (from, budget) = (Instant::clamped(key), Budget::default());
+        // By this clock, the moment of what floats is what its clock shows.
+        let all = self.series.occurrences(from, Instant::MAX, &Zone::UTC, Detached::Leave, budget);
+        all.filter(move |one| one.original.seconds() >= key)
+    }
+
+    /// What is planned for a key.
+    pub(crate) fn at(&self, key: i64) -> Option<Occurrence> {
+        let (from, to) = (Instant::clamped(key), Instant::clamped(key.saturating_add(1)));
+        let budget = Budget::default();
+        let mut all = self.series.occurrences(from, to, &Zone::UTC, Detached::Leave, budget);
+        all.find(|one| one.original.seconds() == key)
+    }
+
+    /// What is planned on a day of its clock.
+    pub(crate) fn on(&self, day: i64) -> Vec<Occurrence> {
+        let from = self.form.key(Civil::midnight(day)).saturating_sub(larder_time::civil::DAY);
+        let to = Instant::clamped(from.saturating_add(4 * larder_time::civil::DAY));
+        let budget = Budget::default();
+        let all = self.series.occurrences(
+            Instant::clamped(from),
+            to,
+            &Zone::UTC,
+            Detached::Leave,
+            budget,
+        );
+        all.filter(|one| one.original_civil.day() == day).collect()
+    }
+
+    /// The first that is planned.
+    pub(crate) fn first(&self) -> Option<i64> {
+        self.from(Instant::MIN.seconds()).next().map(|one| one.original.seconds())
+    }
+}
+
+/// A recurrence id as the store has it, as a time.
+pub(crate) fn of_store(recurrence: &str) -> Option<Start> {
+    use larder_time::series::Clock;
+    let stamp = Stamp::parse(recurrence).ok()?;
+    Some(match stamp {
+        Stamp { date: true, civil, .. } => Start::date(civil),
+        Stamp { utc: true, civil, .. } => Start::at(civil, Clock::Utc),
+        Stamp { civil, .. } => Start::at(civil, Clock::Floating),
+    })
+}
+
+/// What a value of RDATE says behind its beginning, as a length.
+pub(crate) fn length_of(text: &str) -> Option<String> {
+    use larder_time::value::{Nominal, Period, PeriodEnd};
+    let period = Period::parse(text).ok()?;
+    Some(match period.end {
+        PeriodEnd::After(length) => length.to_string(),
+        PeriodEnd::At(end) => {
+            let seconds = end.civil.seconds() - period.start.civil.seconds();
+            Nominal { days: 0, seconds: seconds.max(0) }.to_string()
+        }
+    })
+}

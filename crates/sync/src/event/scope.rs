@@ -1,0 +1,463 @@
+//! Changes by scope: one occurrence, it and all that follow, or all.
+//!
+//! Here is what becomes of the items of a UID; what a person wants of an occurrence is [`Edit`](super::Edit). They mean what the modes of
+//! evolution-data-server mean: *this* makes a detached occurrence, or takes one out by EXDATE; *future* shortens the rule, and what
+//! follows goes on under a UID of its own; *all* changes the master, and what hangs on its times moves along.
+
+use super::edit::{Asked, Edit, Target};
+use super::part::{Fate, Part, Plan, length_of};
+use super::said::Speaker;
+use super::whole::{Detached, Whole};
+use super::{Error, form::Form};
+use larder_store::Change;
+use larder_time::civil::{Civil, DAY, Instant, Weekday};
+use larder_time::rule::{Budget, End, Frequency, Rule};
+
+/// Which occurrences are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One of them.
+    This,
+    /// One, and those that follow it.
+    Future,
+    /// All of them.
+    All,
+}
+
+/// Occurrences that are compared to see whether a divided series is what it was.
+const COMPARED: usize = 256;
+
+/// What has to be written to take occurrences away. The key is of the occurrence that is meant, by [`Whole::find`].
+///
+/// # Errors
+/// Why it cannot be done.
+pub fn remove(
+    whole: &Whole<'_>,
+    scope: Option<Scope>,
+    key: Option<i64>,
+    now: Instant,
+) -> Result<Vec<Change>, Error> {
+    let (scope, key) = meant(whole, scope, key)?;
+    let parts = match (scope, key) {
+        (Scope::This, Some(key)) => without(whole, key, now)?,
+        (Scope::Future, Some(key)) if !is_first(whole, key) => before(whole, key, now)?,
+        _ => Vec::new(),
+    };
+    whole.changes(parts)
+}
+
+/// What has to be written to change occurrences. What follows gets the new UID, where it needs one.
+///
+/// # Errors
+/// Why it cannot be done.
+pub fn change(
+    whole: &Whole<'_>,
+    scope: Option<Scope>,
+    key: Option<i64>,
+    edit: &Edit,
+    uid: &str,
+    speaker: &Speaker<'_>,
+) -> Result<Vec<Change>, Error> {
+    let (scope, key) = meant(whole, scope, key)?;
+    let asked = Asked { edit, speaker, deriver: whole.deriver };
+    let parts = match (scope, key) {
+        (Scope::This, Some(key)) => this(whole, key, &asked)?,
+        (Scope::Future, Some(key)) if !is_first(whole, key) => future(whole, key, &asked, uid)?,
+        (_, key) => {
+            let all = Series { master: whole.master.clone(), detached: whole.detached.clone() };
+            all.changed(key, &asked)?.parts()
+        }
+    };
+    whole.changes(parts)
+}
+
+/// What is meant: without a word of it all of what happens once, and of one occurrence that was named, it alone.
+fn meant(
+    whole: &Whole<'_>,
+    scope: Option<Scope>,
+    key: Option<i64>,
+) -> Result<(Scope, Option<i64>), Error> {
+    whole.is_current()?;
+    let once = whole.detached.is_empty() && !whole.plan.as_ref().is_some_and(Plan::recurs);
+    match (scope, key) {
+        _ if once && whole.master.is_some() => Ok((Scope::All, None)),
+        (None, None) => Err(Error::NeedsScope),
+        (None, Some(_)) => Ok((Scope::This, key)),
+        (Some(Scope::This | Scope::Future), None) => Err(Error::NeedsOccurrence),
+        (Some(scope), key) => Ok((scope, key)),
+    }
+}
+
+/// Is nothing before this occurrence?
+fn is_first(whole: &Whole<'_>, key: i64) -> bool {
+    let planned = whole.plan.as_ref().and_then(Plan::first);
+    let detached = whole.detached.iter().filter_map(|one| one.key).min();
+    planned.into_iter().chain(detached).min().is_none_or(|first| key <= first)
+}
+
+/// The items of one UID while they are being changed.
+#[derive(Debug, Clone)]
+struct Series {
+    master: Option<Part>,
+    detached: Vec<Detached>,
+}
+
+impl Series {
+    fn parts(self) -> Vec<Part> {
+        self.master.into_iter().chain(self.detached.into_iter().map(|one| one.part)).collect()
+    }
+}
+
+/// All but one occurrence.
+fn without(whole: &Whole<'_>, key: i64, now: Instant) -> Result<Vec<Part>, Error> {
+    let detached: Vec<Detached> =
+        whole.detached.iter().filter(|one| one.key != Some(key)).cloned().collect();
+    let mut master = whole.master.clone();
+    if let (Some(part), Some(plan)) = (&mut master, &whole.plan)
+        && plan.at(key).is_some()
+    {
+        part.append("EXDATE", &plan.form.params(), &plan.form.value(plan.shown(key)));
+        part.touch(now, true);
+        let nothing = part.plan(whole.deriver).is_none_or(|plan| plan.first().is_none());
+        if nothing && detached.is_empty() {
+            master = None;
+        }
+    }
+    Ok(Series { master, detached }.parts())
+}
+
+/// What is before an occurrence.
+fn before(whole: &Whole<'_>, key: i64, now: Instant) -> Result<Vec<Part>, Error> {
+    let earlier = |one: &&Detached| one.key.is_none_or(|of| of < key);
+    let detached = whole.detached.iter().filter(earlier).cloned().collect();
+    let mut master = whole.master.clone();
+    if let (Some(part), Some(plan)) = (&mut master, &whole.plan) {
+        let (rules, _) = divided(part, plan, key)?;
+        part.set_all("RRULE", &rules);
+        let mut early = |of: i64, _: &str| if of < key { Fate::Keep } else { Fate::Drop };
+        lists(part, plan, whole, &mut early);
+        part.touch(now, true);
+    }
+    Ok(Series { master, detached }.parts())
+}
+
+/// Decides about the values of EXDATE and RDATE by their keys.
+fn lists(part: &mut Part, plan: &Plan, whole: &Whole<'_>, fate: &mut dyn FnMut(i64, &str) -> Fate) {
+    for name in ["EXDATE", "RDATE"] {
+        part.values(name, whole.deriver, &plan.form, &mut |start, text| {
+            fate(plan.key(start), text)
+        });
+    }
+}
+
+/// The rules up to an occurrence, and from it on.
+fn divided(part: &Part, plan: &Plan, key: i64) -> Result<(Vec<String>, Vec<String>), Error> {
+    let (mut early, mut late) = (Vec::new(), Vec::new());
+    let step = if plan.form.is_date() { DAY } else { 1 };
+    for text in part.texts("RRULE") {
+        let Ok(rule) = Rule::parse(&text) else {
+            early.push(text);
+            continue;
+        };
+        if let Some(count) = rule.count() {
+            let (matches, passed) = passed(plan, &rule, key, count)?;
+            if passed >= count {
+                early.push(text);
+                continue;
+            }
+            if passed > 0 {
+                early.push(ending(&text, Some(format!("COUNT={passed}"))));
+            }
+            let left = count - passed + u64::from(!matches);
+            late.push(ending(&text, Some(format!("COUNT={left}"))));
+        } else {
+            let last = plan.shown(key.saturating_sub(step));
+            let over = rule.from(plan.start, plan.shown(key)).next().is_none()
+                && plan.at(key).is_none_or(|_| bound(plan, &rule).is_some_and(|end| end < key));
+            if over {
+                early.push(text);
+                continue;
+            }
+            early.push(ending(&text, Some(format!("UNTIL={}", plan.form.until(last)))));
+            late.push(text);
+        }
+    }
+    Ok((early, late))
+}
+
+/// UNTIL as a key.
+fn bound(plan: &Plan, rule: &Rule) -> Option<i64> {
+    match rule.end() {
+        End::Until(stamp) if stamp.utc && plan.form.zone().is_some() => Some(stamp.civil.seconds()),
+        _ => rule.bound().map(|last| plan.form.key(last)),
+    }
+}
+
+/// Does the occurrence match the rule, and how many of its own are before it? The start takes one, whether it matches or not.
+fn passed(plan: &Plan, rule: &Rule, key: i64, count: u64) -> Result<(bool, u64), Error> {
+    let endless = rule.clone().with_end(End::Never);
+    let mut all = endless.from(plan.start, plan.start).with_budget(Budget::default());
+    let mut number = 0;
+    let mut first = true;
+    for civil in all.by_ref() {
+        if std::mem::take(&mut first) && civil != plan.start {
+            number += 1;
+        }
+        let of = plan.form.key(civil);
+        if of >= key || number >= count {
+            return Ok((of == key, number));
+        }
+        number += 1;
+    }
+    if all.exhausted() { Err(Error::TooMany) } else { Ok((false, number)) }
+}
+
+/// The text of a rule with another end.
+pub(super) fn ending(text: &str, end: Option<String>) -> String {
+    let ends = |part: &&str| {
+        let name = part.split('=').next().unwrap_or_default().trim();
+        !name.eq_ignore_ascii_case("COUNT") && !name.eq_ignore_ascii_case("UNTIL")
+    };
+    let kept = text.split(';').filter(ends).map(str::to_string);
+    kept.chain(end).collect::<Vec<_>>().join(";")
+}
+
+/// One occurrence changed: as a detached one.
+fn this(whole: &Whole<'_>, key: i64, asked: &Asked<'_>) -> Result<Vec<Part>, Error> {
+    if asked.edit.rule.is_some() {
+        return Err(Error::RuleOfOne);
+    }
+    let mut series = Series { master: whole.master.clone(), detached: whole.detached.clone() };
+    if let Some(one) = series.detached.iter_mut().find(|one| one.key == Some(key)) {
+        let target = asked.target(&one.part)?;
+        asked.apply(&mut one.part, &target)?;
+        return Ok(series.parts());
+    }
+    let part = detached(whole, key)?;
+    let mut one = Detached { key: Some(key), following: false, part };
+    let target = asked.target(&one.part)?;
+    asked.apply(&mut one.part, &target)?;
+    series.detached.push(one);
+    Ok(series.parts())
+}
+
+/// The occurrence as a component of its own: the master's properties, or those of the one that changed all that follow.
+fn detached(whole: &Whole<'_>, key: i64) -> Result<Part, Error> {
+    let (Some(master), Some(plan)) = (&whole.master, &whole.plan) else {
+        return Err(Error::NoTime);
+    };
+    let occurrence =
+        plan.at(key).ok_or_else(|| Error::NoOccurrence(plan.shown(key).to_string()))?;
+    let ranges = whole.detached.iter().filter(|one| one.following && one.key < Some(key));
+    let range = ranges.max_by_key(|one| one.key);
+    let mut part = range.map_or(master, |range| &range.part).clone();
+    let own = part.plan(whole.deriver).ok_or(Error::NoTime)?;
+    // From the one that it is a copy of, so far on the clock.
+    let from = range.and_then(|range| range.key).map_or(plan.start, |key| plan.shown(key));
+    let delta = occurrence.original_civil.seconds() - from.seconds();
+    for name in ["RRULE", "RDATE", "EXDATE", "EXRULE"] {
+        part.remove(name);
+    }
+    let start = own.start.plus(delta);
+    let target = Target { form: own.form.clone(), start, end: None };
+    target.put(&mut part, &own, whole.deriver);
+    if let Some(length) = whole.length_of_date(key) {
+        part.remove("DTEND");
+        part.set("DURATION", &[], &length);
+    }
+    part.remove("RECURRENCE-ID");
+    part.append("RECURRENCE-ID", &plan.form.params(), &plan.form.value(plan.shown(key)));
+    Ok(part)
+}
+
+impl Whole<'_> {
+    /// How long an occurrence takes of which an RDATE says so itself.
+    fn length_of_date(&self, key: i64) -> Option<String> {
+        let (mut master, plan) = (self.master.clone()?, self.plan.as_ref()?);
+        let mut length = None;
+        master.values("RDATE", self.deriver, &plan.form, &mut |start, text| {
+            if plan.key(start) == key {
+                length = length.take().or_else(|| length_of(text));
+            }
+            Fate::Keep
+        });
+        length
+    }
+}
+
+/// An occurrence and all that follow changed: they go on under another UID.
+fn future(whole: &Whole<'_>, key: i64, asked: &Asked<'_>, uid: &str) -> Result<Vec<Part>, Error> {
+    let mut parts = before(whole, key, asked.speaker.now)?;
+    let rest = after(whole, key, uid)?;
+    check(whole, &parts, &rest, key)?;
+    parts.extend(rest.changed(Some(key), asked)?.parts());
+    Ok(parts)
+}
+
+/// An occurrence and what follows it, under another UID.
+fn after(whole: &Whole<'_>, key: i64, uid: &str) -> Result<Series, Error> {
+    let later = |one: &&Detached| one.key.is_some_and(|of| of >= key);
+    let mut detached: Vec<Detached> = whole.detached.iter().filter(later).cloned().collect();
+    for one in &mut detached {
+        one.part.uid = uid.to_string();
+        one.part.set("UID", &[], uid);
+    }
+    let earlier = |one: &Detached| one.following && one.key < Some(key);
+    if whole.detached.iter().any(earlier) {
+        return Err(Error::Indivisible);
+    }
+    let (Some(master), Some(plan)) = (&whole.master, &whole.plan) else {
+        return Ok(Series { master: None, detached });
+    };
+    let occurrence = plan.at(key).ok_or(Error::Indivisible)?;
+    let mut part = master.clone();
+    let (_, rules) = divided(&part, plan, key)?;
+    part.uid = uid.to_string();
+    part.set("UID", &[], uid);
+    let target = Target { form: plan.form.clone(), start: occurrence.original_civil, end: None };
+    target.put(&mut part, plan, whole.deriver);
+    part.set_all("RRULE", &rules);
+    let mut late = |of: i64, _: &str| if of < key { Fate::Drop } else { Fate::Keep };
+    lists(&mut part, plan, whole, &mut late);
+    Ok(Series { master: Some(part), detached })
+}
+
+/// Do both parts together have the occurrences that the whole has?
+fn check(whole: &Whole<'_>, early: &[Part], rest: &Series, key: i64) -> Result<(), Error> {
+    let Some(plan) = &whole.plan else { return Ok(()) };
+    let keys = |plan: &Plan, from: i64, to: i64| -> Vec<i64> {
+        let keys = plan.from(from).map(|one| one.original.seconds());
+        keys.take_while(|of| *of < to).take(COMPARED).collect()
+    };
+    let late = rest.master.as_ref().and_then(|master| master.plan(whole.deriver));
+    let late = late.map_or_else(Vec::new, |plan| keys(&plan, i64::MIN, i64::MAX));
+    let first = early.iter().find(|part| part.original(whole.deriver).is_none());
+    let first = first.and_then(|part| part.plan(whole.deriver));
+    let since = key.saturating_sub(400 * DAY);
+    let first = first.map_or_else(Vec::new, |plan| keys(&plan, since, i64::MAX));
+    let same = late == keys(plan, key, i64::MAX) && first == keys(plan, since, key);
+    if same { Ok(()) } else { Err(Error::Indivisible) }
+}
+
+impl Series {
+    /// All of it changed, as somebody wants it who sees this occurrence.
+    fn changed(mut self, key: Option<i64>, asked: &Asked<'_>) -> Result<Series, Error> {
+        let Some(master) = &mut self.master else {
+            for one in &mut self.detached {
+                let target = asked.target(&one.part)?;
+                asked.apply(&mut one.part, &target)?;
+            }
+            return Ok(self);
+        };
+        let Some(plan) = master.plan(asked.deriver) else {
+            let target = asked.target(master)?;
+            asked.apply(master, &target)?;
+            return Ok(self);
+        };
+        // What is seen is the occurrence, at its own time if it was moved.
+        let seen = key.map_or(plan.start, |key| plan.shown(key));
+        let target = asked.target_of(&plan, seen)?;
+        let delta = target.as_ref().map_or(0, |of| of.start.seconds() - seen.seconds());
+        let target = target.map(|of| of.moved(plan.start.seconds() - seen.seconds()));
+        let moved = target.as_ref().filter(|of| delta != 0 || of.form != plan.form);
+        let form = moved.map(|of| of.form.clone());
+        asked.apply(master, &target)?;
+        if let Some(form) = form {
+            if asked.edit.rule.is_none() {
+                rules_along(master, &plan, &form, delta)?;
+            }
+            values_along(master, &plan, &form, delta, asked);
+            for one in &mut self.detached {
+                one.along(&plan, &form, delta, asked);
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// The rules of a master that was moved.
+fn rules_along(master: &mut Part, plan: &Plan, form: &Form, delta: i64) -> Result<(), Error> {
+    let start = plan.start.plus(delta);
+    let mut rules = Vec::new();
+    for text in master.texts("RRULE") {
+        let Ok(rule) = Rule::parse(&text) else {
+            rules.push(text);
+            continue;
+        };
+        let matches = |rule: &Rule, start: Civil| {
+            let endless = rule.clone().with_end(End::Never);
+            endless.from(start, start).next() == Some(start)
+        };
+        let mut text = text;
+        if matches(&rule, plan.start) && rule.frequency() == Frequency::Weekly {
+            text = turned(&text, start.day() - plan.start.day());
+        }
+        if matches(&rule, plan.start) && !matches(&Rule::parse(&text)?, start) {
+            return Err(Error::NeedsRule);
+        }
+        if let (None, Some(end)) = (rule.count(), bound(plan, &rule)) {
+            let last = plan.shown(end).plus(delta);
+            let last = if plan.form.is_date() && !form.is_date() {
+                Civil::midnight(last.day()).plus(start.second_of_day())
+            } else {
+                last
+            };
+            text = ending(&text, Some(format!("UNTIL={}", form.until(last))));
+        }
+        rules.push(text);
+    }
+    if rules != master.texts("RRULE") {
+        master.set_all("RRULE", &rules);
+    }
+    Ok(())
+}
+
+/// A weekly rule with its weekdays so many days later.
+fn turned(text: &str, days: i64) -> String {
+    const NAMES: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
+    let later = |name: &str| {
+        let at = NAMES.iter().position(|known| known.eq_ignore_ascii_case(name.trim()));
+        let at = at.map(|at| (at as i64 + days).rem_euclid(Weekday::ALL.len() as i64) as usize);
+        at.and_then(|at| NAMES.get(at).copied()).unwrap_or(name).to_string()
+    };
+    let part = |part: &str| match part.split_once('=') {
+        Some((name, list)) if name.trim().eq_ignore_ascii_case("BYDAY") => {
+            format!("{name}={}", list.split(',').map(later).collect::<Vec<_>>().join(","))
+        }
+        _ => part.to_string(),
+    };
+    text.split(';').map(part).collect::<Vec<_>>().join(";")
+}
+
+/// EXDATE and RDATE of a master that was moved: they still meet what they met.
+fn values_along(master: &mut Part, plan: &Plan, form: &Form, delta: i64, asked: &Asked<'_>) {
+    for name in ["EXDATE", "RDATE"] {
+        master.values(name, asked.deriver, form, &mut |start, text| {
+            let value = form.value(plan.shown(plan.key(start)).plus(delta));
+            Fate::Write(match length_of(text) {
+                Some(length) if !form.is_date() => format!("{value}/{length}"),
+                _ => value,
+            })
+        });
+    }
+}
+
+impl Detached {
+    /// A changed occurrence of a series that was moved. Where it was at the time it was planned for, it is moved as well.
+    fn along(&mut self, plan: &Plan, form: &Form, delta: i64, asked: &Asked<'_>) {
+        let Some(key) = self.key else { return };
+        let own = self.part.plan(asked.deriver);
+        if let Some(own) = own.filter(|own| own.form == plan.form && own.form.key(own.start) == key)
+        {
+            let target = Target { form: form.clone(), start: own.start.plus(delta), end: None };
+            target.put(&mut self.part, &own, asked.deriver);
+        }
+        let mut params = form.params();
+        if self.following {
+            params.push(("RANGE", "THISANDFUTURE"));
+        }
+        let value = form.value(plan.shown(key).plus(delta));
+        self.part.set("RECURRENCE-ID", &params, &value);
+        self.part.touch(asked.speaker.now, true);
+    }
+}

@@ -12,6 +12,7 @@ mod context;
 mod failure;
 mod ids;
 mod interrupt;
+mod occurrences;
 mod output;
 mod progress;
 mod table;

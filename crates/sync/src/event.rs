@@ -21,8 +21,12 @@ pub use self::scope::{Scope, change, remove};
 pub use self::whole::{At, Whole};
 pub use self::zone::definition;
 
-use larder_store::{Deriver, Frame, Handle, ItemHead, Operation, OperationId, Outcome, Store};
+use larder_format::component::Component;
+use larder_store::{
+    Deriver, Frame, Handle, ItemHead, Operation, OperationId, Outcome, Reader, Store,
+};
 use larder_time::civil::Instant;
+use larder_time::series::Start;
 use part::Part;
 
 /// What a change of occurrences came to.
@@ -100,6 +104,51 @@ pub fn change_which(
     let key = which.key(&whole, head, speaker)?;
     let changes = change(&whole, which.scope, key, edit, uid, speaker)?;
     written(store, operation, changes)
+}
+
+/// Are there several occurrences of an item, or of what it is one of?
+///
+/// # Errors
+/// What the store says.
+pub fn recurs(reader: &Reader, head: &ItemHead) -> Result<bool, larder_store::Error> {
+    if !head.recurrence.is_empty() {
+        return Ok(true);
+    }
+    let mut recurs = reader.series_of(head)?.len() > 1;
+    reader.times(&[head.row], &mut |_, times| {
+        recurs |= times.recurs();
+        true
+    })?;
+    Ok(recurs)
+}
+
+/// When an item begins and ends, as it says.
+///
+/// # Errors
+/// What the store says.
+#[allow(clippy::type_complexity, reason = "two times, each perhaps")]
+pub fn when(
+    reader: &Reader,
+    head: &ItemHead,
+) -> Result<Option<(Option<Start>, Option<Start>)>, larder_store::Error> {
+    let Some(bytes) = reader.source(head.row)? else { return Ok(None) };
+    let frame = head.frame.map(|row| reader.frame(row)).transpose()?.flatten().unwrap_or_default();
+    let component = Component::parse(&bytes);
+    let time = |name: &str| {
+        let timed = component.timed(name).next()?;
+        reader.deriver().start(&timed, &frame)
+    };
+    Ok(Some((time("DTSTART"), time("DTEND").or_else(|| time("DUE")))))
+}
+
+/// How an item recurs, as it says.
+///
+/// # Errors
+/// What the store says.
+pub fn rule(reader: &Reader, head: &ItemHead) -> Result<Option<String>, larder_store::Error> {
+    let Some(bytes) = reader.source(head.row)? else { return Ok(None) };
+    let rule = Component::parse(&bytes).timed("RRULE").next().map(|rule| rule.text.into_owned());
+    Ok(rule)
 }
 
 fn written(

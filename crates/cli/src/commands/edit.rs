@@ -1,18 +1,27 @@
 use crate::args::Format;
-use crate::context::{Context, now};
+use crate::context::{Context, now, random};
 use crate::failure::{Code, Failure, Kind};
-use crate::ids::{name_in, resolve};
+use crate::ids::{name_in, shown_name};
+use crate::occurrences::{Occurrences, failed, is_of_calendar, late};
 use crate::output::{complain, plain};
-use larder_store::{Applied, Deriver, ItemHead, Operation, Outcome, Prepared, Reader, Seq};
-use larder_sync::{card::edited, replace};
+use larder_store::{
+    Applied, Deriver, Frame, Handle, HandlePrefix, ItemHead, Operation, Outcome, Prepared, Reader,
+    Seq,
+};
+use larder_sync::card::{edited, edited_component, fresh_uid};
+use larder_sync::event::{self, Which};
+use larder_sync::replace;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tempfile::TempPath;
 
-/// Change an item in your editor ($VISUAL, $EDITOR), or take its new text from a file
+/// Change an item in your editor ($VISUAL, $EDITOR), by options, or take its new text from a file
+///
+/// Of an event that recurs, options change one occurrence (--scope this), one and all that follow (future), or all.
 ///
 /// A text that is no card any more is offered again; if you give up, it is kept in a file. Nothing is lost if
 /// somebody else changed the item in the meantime: your text is kept in a file then, too.
@@ -21,8 +30,73 @@ pub(crate) struct Edit {
     /// Which item
     id: String,
     /// Take the new text from this file instead of an editor; - is standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scope", "occurrence"])]
     from: Option<PathBuf>,
+    #[command(flatten)]
+    changes: Changes,
+    #[command(flatten)]
+    occurrences: Occurrences,
+}
+
+/// What is to be otherwise in an event, a task or a memo.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Events, tasks and memos")]
+struct Changes {
+    /// A field and what it is to be, nothing to take it out: summary=Lunch; may be given several times
+    #[arg(long = "set", value_name = "FIELD=TEXT", conflicts_with = "from")]
+    fields: Vec<String>,
+    /// When it begins: a time, a day, or both
+    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    start: Option<String>,
+    /// When it ends; of a task, when it is due
+    #[arg(long, visible_alias = "due", value_name = "TIME", conflicts_with = "from")]
+    end: Option<String>,
+    /// How long it takes
+    #[arg(long = "for", value_name = "LENGTH", conflicts_with_all = ["end", "from"])]
+    length: Option<String>,
+    /// How much later it begins, or earlier: +1h, \"-2 days\"
+    #[arg(
+        long = "move",
+        value_name = "LENGTH",
+        allow_hyphen_values = true,
+        conflicts_with = "from"
+    )]
+    shift: Option<String>,
+    /// Where it is
+    #[arg(long, value_name = "TEXT", conflicts_with = "from")]
+    location: Option<String>,
+    /// The zone of its clock
+    #[arg(long, value_name = "ZONE", conflicts_with = "from")]
+    zone: Option<String>,
+    /// How it recurs, as RFC 5545 writes it; nothing: not at all
+    #[arg(long, value_name = "RULE", conflicts_with = "from")]
+    rule: Option<String>,
+}
+
+impl Changes {
+    fn edit(&self) -> Result<event::Edit, event::Error> {
+        let mut edit = event::Edit::default();
+        for field in &self.fields {
+            let no_value = || event::Error::NoProperty(field.clone());
+            let (name, value) = field.split_once('=').ok_or_else(no_value)?;
+            edit.set(name.trim(), value)?;
+        }
+        if let Some(location) = &self.location {
+            edit.set("location", location)?;
+        }
+        let times = [
+            (&mut edit.start, &self.start),
+            (&mut edit.end, &self.end),
+            (&mut edit.length, &self.length),
+            (&mut edit.shift, &self.shift),
+            (&mut edit.zone, &self.zone),
+            (&mut edit.rule, &self.rule),
+        ];
+        for (time, said) in times.into_iter().filter(|(_, said)| said.is_some()) {
+            time.clone_from(said);
+        }
+        Ok(edit)
+    }
 }
 
 /// A card that may be written, and the editor's file that it comes from.
@@ -34,8 +108,19 @@ struct Edited {
 impl Edit {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let reader = context.reader()?;
-        let head = resolve(&reader, &self.id)?;
+        let (head, which) = self.occurrences.of(context, &reader, &self.id)?;
+        let wrong = |error| failed(error, "edit", &self.id);
+        let edit = self.changes.edit().map_err(wrong)?;
+        if !edit.is_empty() {
+            return self.by_options(context, &reader, &head, which, &edit);
+        }
+        if which != Which::default() {
+            return Err(Failure::new(Kind::Usage, "nothing says what is to be otherwise")
+                .hint("--set FIELD=TEXT, --start TIME, --move LENGTH and others do"));
+        }
         let before = reader.source(head.row)?.unwrap_or_default();
+        let frame = head.frame.map(|row| reader.frame(row)).transpose()?.flatten();
+        let before = Before { bytes: before, frame: frame.unwrap_or_default() };
         let mut store = context.store()?;
         let deriver = store.deriver_for(&head.collection)?;
         let edited = match &self.from {
@@ -63,6 +148,47 @@ impl Edit {
         }
     }
 
+    /// Changes an event, a task or a memo, or some of its occurrences.
+    fn by_options(
+        &self,
+        context: &mut Context,
+        reader: &Reader,
+        head: &ItemHead,
+        which: Which,
+        edit: &event::Edit,
+    ) -> Result<Code, Failure> {
+        if !is_of_calendar(head) {
+            return Err(Failure::new(Kind::Usage, "a contact is changed as a text")
+                .hint(format!("larder edit {} opens it in your editor", self.id)));
+        }
+        let uid = random().map_err(|error| Failure::new(Kind::Store, error))?;
+        let uid = fresh_uid(uid);
+        let mut store = context.store()?;
+        let detail = format!("{} in {}", head.handle, head.collection);
+        let mut operation = Operation::new("edit", detail, now()).all_or_nothing();
+        let speaker = context.speaker();
+        let done =
+            event::change_which(&mut store, &mut operation, head, which, edit, &uid, &speaker);
+        let done = done.map_err(|error| failed(error, "edit", &self.id))?;
+        late(&done)?;
+        let Some(operation) = done.operation else { return unchanged(context, head) };
+        let new: Vec<String> = done.added.iter().map(ToString::to_string).collect();
+        if context.format == Format::Json {
+            let object = json!({
+                "id": head.handle.to_string(), "changed": true, "added": new, "operation": operation
+            });
+            context.out.json(&object)?;
+            return Ok(Code::Done);
+        }
+        let (handle, letters) = (head.handle, reader.letters(head.handle)?);
+        context.out.line(format!("{handle:.letters$}  {}  changed", shown_name(reader, head)?))?;
+        let after = store.reader()?;
+        for handle in done.added.iter().chain(&done.changed) {
+            told_when(context, &after, *handle)?;
+        }
+        Ok(Code::Done)
+    }
+
     /// Somebody else was first: the text is kept.
     fn overtaken(
         &self,
@@ -82,10 +208,42 @@ impl Edit {
     }
 }
 
+/// Says when an item is now.
+fn told_when(context: &mut Context, reader: &Reader, handle: Handle) -> Result<(), Failure> {
+    let Some(prefix) = HandlePrefix::parse(&handle.to_string()) else { return Ok(()) };
+    let Some(head) = reader.by_handle(prefix, 1)?.pop() else { return Ok(()) };
+    let letters = reader.letters(handle)?;
+    let when = event::when(reader, &head)?;
+    let when = when.and_then(|(start, end)| crate::when::shown(start.as_ref(), end.as_ref()));
+    let rule = event::rule(reader, &head)?.map(|rule| format!(", {rule}")).unwrap_or_default();
+    let when = when.unwrap_or_else(|| "at no time".into());
+    Ok(context.out.line(format!("  {handle:.letters$}  {when}{}", plain(&rule)))?)
+}
+
+/// What an item was before.
+struct Before {
+    bytes: Vec<u8>,
+    frame: Arc<Frame>,
+}
+
+/// The item that a text is, if it may take the place of what was before.
+fn taken(
+    deriver: &Deriver,
+    head: &ItemHead,
+    before: &Before,
+    text: &[u8],
+) -> Result<Prepared, larder_sync::card::Error> {
+    if !is_of_calendar(head) {
+        return edited(deriver, &head.uid, &before.bytes, text);
+    }
+    let now = larder_time::civil::Instant::clamped(now() / 1000);
+    edited_component(deriver, &before.frame, &head.uid, &before.bytes, text, now)
+}
+
 fn from_file(
     deriver: &Deriver,
     head: &ItemHead,
-    before: &[u8],
+    before: &Before,
     file: &Path,
 ) -> Result<Edited, Failure> {
     let mut bytes = Vec::new();
@@ -97,7 +255,7 @@ fn from_file(
         }
     };
     read.map_err(|error| Failure::file(file, &error))?;
-    match edited(deriver, &head.uid, before, &bytes) {
+    match taken(deriver, head, before, &bytes) {
         Ok(card) => Ok(Edited { card, file: None }),
         Err(what) => Err(Failure::new(Kind::Input, format!("{name}: {what}"))
             .hint("nothing was changed: mend the text, and run the same command again")),
@@ -139,10 +297,10 @@ fn ask(
     context: &Context,
     deriver: &Deriver,
     head: &ItemHead,
-    before: &[u8],
+    before: &Before,
 ) -> Result<Option<Edited>, Failure> {
     let editor = context.editor.clone().unwrap_or_else(|| OsString::from("vi"));
-    let file = create(head, before).map_err(|error| {
+    let file = create(head, &before.bytes).map_err(|error| {
         Failure::new(Kind::Source, format!("no temporary file could be made: {error}"))
             .hint("TMPDIR names the folder for temporary files")
     })?;
@@ -155,14 +313,14 @@ fn ask(
         let text = std::fs::read(&file);
         if let Err(failure) = ended {
             // It may have saved before it failed.
-            let changed = text.is_ok_and(|text| text != before);
+            let changed = text.is_ok_and(|text| text != before.bytes);
             return Err(if changed { left(failure, file) } else { failure });
         }
         let text = text.map_err(|error| unreadable(&file, &error))?;
-        if text == before {
+        if text == before.bytes {
             return Ok(None);
         }
-        match edited(deriver, &head.uid, before, &text) {
+        match taken(deriver, head, before, &text) {
             Ok(card) => return Ok(Some(Edited { card, file: Some(file) })),
             Err(what) => complain("error", plain(&what.to_string())),
         }
@@ -236,7 +394,8 @@ fn keep(head: &ItemHead, text: &[u8]) -> Result<PathBuf, Failure> {
 /// A file of its own for this text, with an item's name in its own.
 fn create(head: &ItemHead, text: &[u8]) -> std::io::Result<TempPath> {
     let name = format!("larder-edit-{:.8}-", head.handle);
-    let mut file = tempfile::Builder::new().prefix(&name).suffix(".vcf").tempfile()?;
+    let suffix = if is_of_calendar(head) { ".ics" } else { ".vcf" };
+    let mut file = tempfile::Builder::new().prefix(&name).suffix(suffix).tempfile()?;
     file.write_all(text)?;
     Ok(file.into_temp_path())
 }

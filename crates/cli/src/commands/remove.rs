@@ -2,14 +2,19 @@ use crate::args::Format;
 use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::{resolve_all, shown_name};
+use crate::occurrences::{Occurrences, failed, is_of_calendar, late as late_one};
 use crate::output::{complain, count, plain};
 use larder_format::field::field;
 use larder_query::{Find, Query};
-use larder_store::{Handle, Operation, Seq};
+use larder_store::{Handle, ItemHead, Operation, Seq};
 use larder_sync::Removed;
+use larder_sync::event::{Scope, Which};
 use serde_json::json;
 
 /// Take items away; `larder undo` brings them back
+///
+/// Of an event that recurs, one occurrence is taken away (--scope this), one and all that follow (future), or all. A changed
+/// occurrence that is named by its own ID goes alone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Remove {
     /// Which items
@@ -24,6 +29,8 @@ pub(crate) struct Remove {
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    occurrences: Occurrences,
 }
 
 /// What is to be removed, the batch that changed it last, and its name.
@@ -34,6 +41,13 @@ const NAMED: usize = 3;
 
 impl Remove {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+        if self.query.is_some() && !self.occurrences.is_empty() {
+            return Err(Failure::new(Kind::Usage, "--query takes items away, not occurrences")
+                .hint("name the item whose occurrences are meant"));
+        }
+        if let Some(code) = self.of_series(context)? {
+            return Ok(code);
+        }
         let found = self.items(context)?;
         if found.is_empty() {
             return Err(Failure::new(Kind::NotFound, "nothing was found to remove")
@@ -47,6 +61,61 @@ impl Remove {
         let mut operation = Operation::new("remove", self.detail(&items), now());
         let removed = larder_sync::remove(&mut store, &mut operation, &items)?;
         print(context, &found, &removed)
+    }
+
+    /// Takes occurrences away, where what is named recurs, or one of its occurrences is named.
+    fn of_series(&self, context: &mut Context) -> Result<Option<Code>, Failure> {
+        let reader = context.reader()?;
+        let mut named = Vec::new();
+        for id in &self.ids {
+            let (head, which) = self.occurrences.of(context, &reader, id)?;
+            named.push((id, head, which));
+        }
+        let recurs = |head: &ItemHead, which: &Which| -> Result<bool, Failure> {
+            let said = which.scope.is_some() || which.at.is_some();
+            Ok(is_of_calendar(head) && (said || larder_sync::event::recurs(&reader, head)?))
+        };
+        let mut any = false;
+        for (_, head, which) in &named {
+            any |= recurs(head, which)?;
+        }
+        if !any {
+            return Ok(None);
+        }
+        let [(id, head, which)] = &named[..] else {
+            return Err(Failure::new(Kind::Usage, "one of them recurs: name it alone"));
+        };
+        let name = shown_name(&reader, head)?;
+        let found = [(head.handle, head.seq, name.clone())];
+        if self.dry_run {
+            return would(context, &found).map(Some);
+        }
+        let mut store = context.store()?;
+        let mut operation =
+            Operation::new("remove", head.handle.to_string(), now()).all_or_nothing();
+        let speaker = context.speaker();
+        let done =
+            larder_sync::event::remove_which(&mut store, &mut operation, head, *which, &speaker);
+        let done = done.map_err(|error| failed(error, "remove", id))?;
+        late_one(&done)?;
+        if !head.recurrence.is_empty() && which.scope.is_none() {
+            context.note("only this occurrence; --scope all takes all of them away");
+        }
+        let Some(id) = done.operation else {
+            return Err(Failure::new(Kind::Input, "nothing was removed"));
+        };
+        if context.format == Format::Json {
+            let object = json!({
+                "removed": done.removed.len(), "changed": done.changed.len(), "operation": id
+            });
+            context.out.json(&object)?;
+        } else {
+            let (handle, what) = (head.handle, removed_what(*which, head));
+            let line =
+                format!("{handle:.8}  {name}: {what} removed; larder undo {id} brings it back");
+            context.out.line(line)?;
+        }
+        Ok(Some(Code::Done))
     }
 
     /// What the log says of it: handles, since names and queries are contents.
@@ -90,6 +159,16 @@ impl Remove {
             true
         })?;
         Ok(found)
+    }
+}
+
+/// Which occurrences those were.
+fn removed_what(which: Which, head: &ItemHead) -> &'static str {
+    match which.scope {
+        Some(Scope::Future) => "one occurrence and all that follow",
+        Some(Scope::This) => "one occurrence",
+        None if which.at.is_some() || !head.recurrence.is_empty() => "one occurrence",
+        _ => "all occurrences",
     }
 }
 

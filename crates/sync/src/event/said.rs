@@ -8,6 +8,7 @@ use larder_store::Kind;
 use larder_time::civil::{Civil, DAY, Instant};
 use larder_time::phrase::{self, Language, Moment, PhraseError, Sentence};
 use larder_time::series::{Clock, Start};
+use larder_time::value::Nominal;
 use larder_time::zone::{Zone, Zones};
 
 /// How long something takes of which only the beginning is said.
@@ -172,6 +173,18 @@ impl Said {
         Ok(Sentence { rule: Some(rule), until: repeated.until, start, date, end, ..sentence })
     }
 
+    /// How long it takes, where that does not follow from the end of the sentence.
+    fn lasts(
+        &self,
+        sentence: &Sentence,
+        language: &Language,
+    ) -> Result<Option<Nominal>, PhraseError> {
+        match &self.length {
+            Some(length) => phrase::length(length, language).map(Some),
+            None => Ok(sentence.length.filter(|_| self.start.is_some())),
+        }
+    }
+
     /// When it begins and ends, and whether these are days; a time that ends it is the next such time.
     #[allow(clippy::type_complexity, reason = "two times, each perhaps, each perhaps a day")]
     fn times(
@@ -201,8 +214,7 @@ impl Said {
                 true => Some((day(moment.at).plus(DAY), true)),
                 false => Some((moment.at, false)),
             }
-        } else if let (Some(length), Some((at, date))) = (&self.length, start) {
-            let length = phrase::length(length, language)?;
+        } else if let (Some(length), Some((at, date))) = (self.lasts(sentence, language)?, start) {
             let from = Start { civil: at, date, clock: clock(self.zone.as_deref(), speaker)? };
             Some((later(&from, length), date))
         } else if let (Some(end), None) = (sentence.end, &self.start) {

@@ -421,12 +421,18 @@ fn turned(text: &str, days: i64) -> String {
         at.and_then(|at| NAMES.get(at).copied()).unwrap_or(name).to_string()
     };
     let part = |part: &str| match part.split_once('=') {
-        Some((name, list)) if name.trim().eq_ignore_ascii_case("BYDAY") => {
+        // The week of an interval begins with them.
+        Some((name, list)) if ["BYDAY", "WKST"].contains(&&*name.trim().to_ascii_uppercase()) => {
             format!("{name}={}", list.split(',').map(later).collect::<Vec<_>>().join(","))
         }
         _ => part.to_string(),
     };
-    text.split(';').map(part).collect::<Vec<_>>().join(";")
+    let has = |wanted: &str| text.to_ascii_uppercase().contains(wanted);
+    let mut turned = text.split(';').map(part).collect::<Vec<_>>().join(";");
+    if has("BYDAY=") && has("INTERVAL=") && !has("WKST=") && days.rem_euclid(7) != 0 {
+        turned.push_str(&format!(";WKST={}", later("MO")));
+    }
+    turned
 }
 
 /// EXDATE and RDATE of a master that was moved: they still meet what they met.

@@ -17,8 +17,13 @@
 #![doc = include_str!("../examples/who.rs")]
 //! ```
 
+mod about;
+mod agenda;
 mod answer;
+mod busy;
+mod colour;
 mod cursor;
+pub mod describe;
 mod duplicates;
 mod error;
 mod expand;
@@ -32,8 +37,13 @@ mod query;
 mod run;
 mod sexp;
 mod time;
+pub mod when;
 
+pub use crate::about::{About, about, is_of_calendar};
+pub use crate::agenda::{Brief, Day, Entries, Entry, OnDay, agenda, days, occurrences};
 pub use crate::answer::{Answer, Explain};
+pub use crate::busy::{Busy, busy, free_busy};
+pub use crate::colour::colour;
 pub use crate::cursor::{Cursor, Letter};
 pub use crate::duplicates::{Group, Reason, duplicates};
 pub use crate::error::{Error, SyntaxError};

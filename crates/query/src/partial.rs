@@ -3,11 +3,12 @@
 //! A list shows names and numbers, not cards; so it reads no card, however large the photo in it, unless it asks for a
 //! field that is not kept. `answer` gives whole items.
 
+use crate::about::is_of_calendar;
 use crate::answer::{self, Answer, Hit, PAGE};
 use crate::error::Error;
 use crate::item::{self, Parsed};
 use larder_format::field::{Field, Kind};
-use larder_store::{ItemHead, Kept, Reader};
+use larder_store::{Family, ItemHead, Kept, Reader};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -121,6 +122,8 @@ impl Answer {
         let same = self.is_same(reader)?;
         let rows: Vec<i64> = hits.iter().map(|hit| hit.row).collect();
         let mut hits = hits.iter();
+        // What has no such field is not read for it.
+        let calendar: Vec<bool> = fields.iter().map(|field| is_of_calendar(field)).collect();
         reader.kept(&rows, &mut |head, kept| {
             let Some(hit) = hits.find(|hit| hit.row == head.row) else { return false };
             let there = |field: &&Field| match field.kind {
@@ -134,7 +137,9 @@ impl Answer {
             if still == Some(false) {
                 return true;
             }
-            let enough = still.is_some() && fields.iter().all(there);
+            let is_calendar = head.kind.family() == Family::Calendar;
+            let mut asked = fields.iter().zip(&calendar).filter(|(_, of)| **of == is_calendar);
+            let enough = still.is_some() && asked.all(|(field, _)| there(field));
             let kept = enough.then(|| {
                 let kept = kept.filter(|_| !fields.is_empty()).map(|kept| kept.as_bytes());
                 let start = page.kept.len();

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on panics"
 )]
 
+mod agenda;
 mod agree;
 mod agree_in_time;
 mod answer;

@@ -1,0 +1,101 @@
+//! Busy time: when somebody has no time, merged, as RFC 5545 (3.6.4) and RFC 4791 (7.10) have it.
+//!
+//! Events take time unless they are transparent or cancelled; what is tentative may take it. Where both overlap it is
+//! taken. Nothing else is told of an event.
+
+use crate::agenda::Entry;
+use larder_format::component::derived_uid;
+use larder_format::write::Draft;
+use larder_store::{Kind, Window};
+use larder_time::civil::Instant;
+use larder_time::value::Stamp;
+
+/// Time that is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy {
+    /// From when.
+    pub from: Instant,
+    /// Until when.
+    pub to: Instant,
+    /// Perhaps it is not.
+    pub tentative: bool,
+}
+
+/// The time that these occurrences take in a window, in order; no two of one sort touch each other.
+#[must_use]
+pub fn busy(entries: &[Entry], window: &Window) -> Vec<Busy> {
+    let spans = |tentative: bool| -> Vec<(Instant, Instant)> {
+        let taking = entries.iter().filter(|entry| {
+            let item = &entry.item;
+            item.head.kind == Kind::Event
+                && !item.transparent
+                && !item.is_cancelled()
+                && (item.status == "TENTATIVE") == tentative
+        });
+        let spans = taking.map(|entry| {
+            let of = &entry.occurring.of;
+            (of.start.max(window.from), of.end.min(window.to))
+        });
+        merged(spans.filter(|(from, to)| from < to).collect())
+    };
+    let (sure, perhaps) = (spans(false), spans(true));
+    let as_busy = |tentative| move |(from, to)| Busy { from, to, tentative };
+    let mut all: Vec<Busy> = without(&perhaps, &sure).into_iter().map(as_busy(true)).collect();
+    all.extend(sure.into_iter().map(as_busy(false)));
+    all.sort_unstable_by_key(|busy| busy.from);
+    all
+}
+
+fn merged(mut spans: Vec<(Instant, Instant)>) -> Vec<(Instant, Instant)> {
+    spans.sort_unstable();
+    let mut merged: Vec<(Instant, Instant)> = Vec::new();
+    for (from, to) in spans {
+        match merged.last_mut() {
+            Some((_, end)) if from <= *end => *end = to.max(*end),
+            _ => merged.push((from, to)),
+        }
+    }
+    merged
+}
+
+/// What of these spans no other covers; both are merged.
+fn without(spans: &[(Instant, Instant)], others: &[(Instant, Instant)]) -> Vec<(Instant, Instant)> {
+    let mut left = Vec::new();
+    let mut others = others.iter().peekable();
+    for &(mut from, to) in spans {
+        while others.next_if(|(_, end)| *end <= from).is_some() {}
+        while let Some(&&(begin, end)) = others.peek().filter(|(begin, _)| *begin < to) {
+            if from < begin {
+                left.push((from, begin));
+            }
+            from = end.max(from);
+            if end >= to {
+                break;
+            }
+            others.next();
+        }
+        if from < to {
+            left.push((from, to));
+        }
+    }
+    left
+}
+
+/// A calendar with one VFREEBUSY that tells so.
+#[must_use]
+pub fn free_busy(busy: &[Busy], window: &Window, now: Instant) -> String {
+    let stamp = |at: Instant| Stamp { civil: at.civil(0), date: false, utc: true }.to_string();
+    let mut draft = Draft::new("VFREEBUSY")
+        .add("DTSTAMP", &[], &stamp(now))
+        .add("DTSTART", &[], &stamp(window.from))
+        .add("DTEND", &[], &stamp(window.to));
+    for busy in busy {
+        let period = format!("{}/{}", stamp(busy.from), stamp(busy.to));
+        let kind = if busy.tentative { "BUSY-TENTATIVE" } else { "BUSY" };
+        draft = draft.add("FREEBUSY", &[("FBTYPE", kind)], &period);
+    }
+    let uid = derived_uid(draft.clone().finish().as_bytes());
+    let calendar =
+        Draft::new("VCALENDAR").add("VERSION", &[], "2.0").add("PRODID", &[], "-//Larder//EN");
+    calendar.part(draft.add("UID", &[], &uid)).finish()
+}

@@ -1,0 +1,118 @@
+//! The colour of a calendar: what it says of itself, as one of the six that every terminal has.
+//!
+//! Calendars that say nothing get one by their name, always the same.
+
+use larder_format::component::Component;
+use larder_store::{Collection, Reader};
+
+/// Words in the names of colours (CSS), and their hues in degrees; the last that is found counts.
+const NAMED: &[(&str, f64)] = &[
+    ("red", 0.0),
+    ("crimson", 0.0),
+    ("tomato", 5.0),
+    ("salmon", 5.0),
+    ("coral", 15.0),
+    ("brown", 20.0),
+    ("chocolate", 25.0),
+    ("orange", 40.0),
+    ("gold", 50.0),
+    ("yellow", 60.0),
+    ("khaki", 55.0),
+    ("olive", 60.0),
+    ("lime", 120.0),
+    ("green", 120.0),
+    ("teal", 180.0),
+    ("aqua", 180.0),
+    ("cyan", 180.0),
+    ("turquoise", 175.0),
+    ("blue", 240.0),
+    ("navy", 240.0),
+    ("indigo", 275.0),
+    ("violet", 300.0),
+    ("purple", 300.0),
+    ("magenta", 300.0),
+    ("fuchsia", 300.0),
+    ("orchid", 300.0),
+    ("plum", 300.0),
+    ("pink", 330.0),
+    ("maroon", 0.0),
+];
+/// The number that terminals have for each sixth of the circle, from red on.
+const SIXTHS: [u8; 6] = [1, 3, 2, 6, 4, 5];
+
+/// The number of a calendar's colour on a terminal, 1 (red) to 6 (cyan).
+///
+/// # Errors
+/// What the store reports.
+pub fn colour(reader: &Reader, of: &Collection) -> Result<u8, larder_store::Error> {
+    let said = reader.head(of)?.as_deref().and_then(said);
+    Ok(said.unwrap_or_else(|| by_name(&of.name)))
+}
+
+fn said(head: &[u8]) -> Option<u8> {
+    let bytes = [b"BEGIN:VCALENDAR\n", head, b"\nEND:VCALENDAR\n"].concat();
+    let calendar = Component::parse(&bytes);
+    ["X-APPLE-CALENDAR-COLOR", "COLOR", "X-OUTLOOK-COLOR", "X-FUNAMBOL-COLOR"]
+        .into_iter()
+        .flat_map(|name| calendar.named(name).map(|property| property.text().trim().to_string()))
+        .find_map(|text| hue(&text).map(nearest))
+}
+
+/// The hue of `#FF2968FF` or of a name; none if it is a grey.
+fn hue(text: &str) -> Option<f64> {
+    let Some(digits) = text.strip_prefix('#') else {
+        let name = text.to_ascii_lowercase();
+        let found = NAMED.iter().filter_map(|(word, hue)| Some((name.rfind(word)?, hue)));
+        return found.max_by_key(|(at, _)| *at).map(|(_, hue)| *hue);
+    };
+    let part = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok().map(f64::from);
+    let (red, green, blue) = (part(0)?, part(2)?, part(4)?);
+    let (most, least) = (red.max(green).max(blue), red.min(green).min(blue));
+    let range = most - least;
+    if range < 24.0 {
+        return None;
+    }
+    let sixth = if most == red {
+        ((green - blue) / range).rem_euclid(6.0)
+    } else if most == green {
+        (blue - red) / range + 2.0
+    } else {
+        (red - green) / range + 4.0
+    };
+    Some(sixth * 60.0)
+}
+
+fn nearest(hue: f64) -> u8 {
+    let sixth = (hue / 60.0).round() as usize % SIXTHS.len();
+    SIXTHS.get(sixth).copied().unwrap_or(4)
+}
+
+/// FNV-1a: the same for ever.
+fn by_name(name: &str) -> u8 {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash % 6) as u8 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_of_six() {
+        let check =
+            |head: &str, expect: Option<u8>| assert_eq!(said(head.as_bytes()), expect, "{head}");
+        check("X-APPLE-CALENDAR-COLOR:#FF2968FF", Some(1));
+        check("COLOR:dodgerblue", Some(4));
+        check("COLOR:blueviolet", Some(5));
+        check("COLOR:turquoise", Some(6));
+        check("X-APPLE-CALENDAR-COLOR:#63DA38", Some(2));
+        check("X-APPLE-CALENDAR-COLOR:#FFCC00", Some(3));
+        check("COLOR:grey", None);
+        check("COLOR:#7f7f7f", None);
+        check("COLOR:#é", None);
+        check("", None);
+        assert!((1..=6).contains(&by_name("Work")));
+    }
+}

@@ -16,6 +16,23 @@ pub(crate) const GONE: Style = AnsiColor::Red.on_default();
 /// For what is new.
 pub(crate) const NEW: Style = AnsiColor::Green.on_default();
 
+/// For what was called off.
+pub(crate) const STRUCK: Style = Style::new().strikethrough();
+
+/// The colour of this number on a terminal, from 1, red, to 6, cyan.
+pub(crate) fn coloured(number: u8) -> Style {
+    let all = [
+        AnsiColor::Red,
+        AnsiColor::Green,
+        AnsiColor::Yellow,
+        AnsiColor::Blue,
+        AnsiColor::Magenta,
+        AnsiColor::Cyan,
+    ];
+    let colour = all.get(usize::from(number).wrapping_sub(1));
+    colour.map_or(Style::new(), |colour| colour.on_default())
+}
+
 /// Standard output. Styles are left out where it is no terminal; raw bytes go through untouched.
 pub(crate) struct Out {
     stream: BufWriter<StdoutLock<'static>>,

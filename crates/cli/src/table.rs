@@ -1,8 +1,10 @@
 //! Columns for people: aligned, and on a terminal no wider than it is.
 
+use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The column that tells rows apart, by its beginning: it is shortened last. The one before it never is.
+/// The column that tells rows apart, by its beginning, where nobody says which: it is shortened last. Those before it
+/// never are.
 const NAME: usize = 1;
 /// So much of it is shown while another column can still give way.
 const NAME_LEAST: usize = 12;
@@ -29,10 +31,20 @@ pub(crate) fn padded<const N: usize>(
     limits: [usize; N],
     width: Option<usize>,
 ) -> Vec<[String; N]> {
+    padded_by(rows, limits, width, NAME)
+}
+
+/// The same, where another column tells rows apart.
+pub(crate) fn padded_by<const N: usize>(
+    rows: &[[String; N]],
+    limits: [usize; N],
+    width: Option<usize>,
+    name: usize,
+) -> Vec<[String; N]> {
     let mut widths: [usize; N] =
         std::array::from_fn(|column| widest(rows.iter().map(|row| row[column].as_str())));
     match width {
-        Some(width) => fit(&mut widths, limits, width),
+        Some(width) => fit(&mut widths, limits, width, name),
         None => {
             for (width, limit) in widths.iter_mut().zip(limits) {
                 *width = (*width).min(limit);
@@ -58,23 +70,37 @@ fn widest<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
 }
 
 /// Takes from the widest column until all fit, or none can give any more.
-fn fit<const N: usize>(widths: &mut [usize; N], limits: [usize; N], width: usize) {
+fn fit<const N: usize>(widths: &mut [usize; N], limits: [usize; N], width: usize, named: usize) {
     let total = |widths: &[usize]| -> usize {
         let used = widths.iter().filter(|width| **width > 0);
         used.map(|width| width + BETWEEN).sum::<usize>().saturating_sub(BETWEEN)
     };
     // The least that the name keeps, and that the others do, in each round.
     let rounds =
-        [(limits[NAME], NARROWEST), (NAME_LEAST, NARROWEST), (NAME_LEAST, 1), (NARROWEST, 1)];
+        [(limits[named], NARROWEST), (NAME_LEAST, NARROWEST), (NAME_LEAST, 1), (NARROWEST, 1)];
     for (name, others) in rounds {
-        let least = |column| if column == NAME { name } else { others };
+        let least = |column| if column == named { name } else { others };
         while total(widths) > width {
-            let able = widths.iter_mut().enumerate().skip(NAME);
+            let able = widths.iter_mut().enumerate().skip(named);
             let able = able.filter(|(column, width)| **width > least(*column));
             let Some((_, widest)) = able.max_by_key(|(_, width)| **width) else { break };
             *widest -= 1;
         }
     }
+}
+
+/// A line of padded cells, each in its style, without blanks at its end.
+pub(crate) fn styled(cells: &[(Style, &str)]) -> String {
+    let last = cells.iter().rposition(|(_, cell)| !cell.trim_end().is_empty()).unwrap_or_default();
+    let mut line = String::new();
+    for (place, (style, cell)) in cells.iter().enumerate().take(last + 1) {
+        let (text, blanks) = cell.split_at(cell.trim_end().len());
+        line.push_str(&format!("{style}{text}{style:#}"));
+        if place < last {
+            line.push_str(blanks);
+        }
+    }
+    line
 }
 
 /// A text in at most `width` columns of the terminal, with an ellipsis where it was cut.

@@ -3,7 +3,7 @@ use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
 use crate::output::{FAINT, Out, STRONG, count, plain};
-use crate::table::padded;
+use crate::table::{padded, styled};
 use anstyle::Style;
 use larder_format::field::{Field, field, nearest};
 use larder_query::{Answer, Query, Sort};
@@ -265,24 +265,10 @@ pub(super) fn lines(
 ) -> Result<(), Failure> {
     let rows = padded(&std::mem::take(waiting), [13, 28, 34, 24, 0], width);
     for [handle, name, rest @ ..] in rows {
-        let (rest, mut name, mut handle) = (rest.concat(), name.as_str(), handle.as_str());
-        let rest = rest.trim_end();
-        if rest.is_empty() {
-            name = name.trim_end();
-        }
-        if rest.is_empty() && name.is_empty() {
-            handle = handle.trim_end();
-        }
-        let (handle, name) = (styled(FAINT, handle), styled(STRONG, name));
-        out.line(format!("{handle}{name}{rest}"))?;
+        let cells = [(FAINT, handle), (STRONG, name), (Style::new(), rest.concat())];
+        out.line(styled(&cells.each_ref().map(|(style, cell)| (*style, cell.as_str()))))?;
     }
     Ok(())
-}
-
-/// A padded cell with its text in this style.
-fn styled(style: Style, cell: &str) -> String {
-    let (text, blanks) = cell.split_at(cell.trim_end().len());
-    format!("{style}{text}{style:#}{blanks}")
 }
 
 fn explain(context: &mut Context, answer: &Answer) -> Result<(), Failure> {

@@ -4,8 +4,9 @@ use crate::failure::Failure;
 use crate::output::{FAINT, Out, STRONG, plain};
 use larder_format::contact::Contact;
 use larder_format::field::{FIELDS, Field, Kind};
-use larder_query::Partial;
-use larder_store::{ItemHead, Reader};
+use larder_query::{Brief, Entry, Partial, when};
+use larder_store::{ItemHead, Kind as ItemKind, Reader};
+use larder_time::zone::Zone;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -50,12 +51,7 @@ fn object(
     fields: impl Iterator<Item = &'static Field>,
     values: impl Fn(&Field) -> Vec<String>,
 ) -> Value {
-    let mut object = Map::new();
-    object.insert("id".into(), json!(head.handle.to_string()));
-    object.insert("kind".into(), json!(head.kind.name()));
-    object.insert("collection".into(), json!(*head.collection));
-    object.insert("uid".into(), json!(head.uid));
-    object.insert("seq".into(), json!(head.seq));
+    let mut object = about(head);
     for field in fields {
         let mut values = values(field);
         match (field.multi, values.is_empty()) {
@@ -67,10 +63,74 @@ fn object(
     Value::Object(object)
 }
 
+/// What every object of an item begins with.
+fn about(head: &ItemHead) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("id".into(), json!(head.handle.to_string()));
+    object.insert("kind".into(), json!(head.kind.name()));
+    object.insert("collection".into(), json!(*head.collection));
+    object.insert("uid".into(), json!(head.uid));
+    object.insert("seq".into(), json!(head.seq));
+    object
+}
+
 /// JSON repeats parts of the name and typed values, which programs want apart; only numbered e-mail
 /// addresses are left out.
 fn by_default_json(field: &Field) -> bool {
     !field.name.ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// An occurrence, or an alarm of one, as a JSON object; docs/output.md documents it.
+pub(crate) fn occurrence_json(entry: &Entry, local: &Zone) -> Value {
+    let (item, when) = (&entry.item, &entry.when);
+    let mut object = about(&item.head);
+    let mut set = |name: &str, value: Value| drop(object.insert(name.into(), value));
+    set("occurrence", json!(entry.occurrence()));
+    for (name, text) in
+        [("summary", &item.summary), ("location", &item.location), ("status", &item.status)]
+    {
+        if !text.is_empty() {
+            set(name, json!(text));
+        }
+    }
+    set("start", json!(when.start()));
+    set("end", json!(when.end()));
+    if item.due {
+        set("due", json!(when.due()));
+    }
+    if let Some(zone) = &item.zone {
+        set("zone", json!(zone));
+    }
+    set("all_day", json!(when.all_day));
+    set("recurring", json!(item.recurs));
+    set("transparent", json!(item.transparent));
+    if item.head.kind == ItemKind::Task {
+        set("done", json!(item.done));
+    }
+    if let Some((at, _)) = entry.occurring.alarm {
+        set("alarm", json!(when::moment(at, local)));
+    }
+    Value::Object(object)
+}
+
+/// What it is about, as a list shows it.
+pub(crate) fn title(summary: &str) -> String {
+    if summary.trim().is_empty() { "(no title)".into() } else { plain(summary) }
+}
+
+/// Where it is, as a list shows it: addresses have more lines than one.
+pub(crate) fn place(location: &str) -> String {
+    location.lines().next().map(plain).unwrap_or_default()
+}
+
+/// What there is to say of an item beside its title.
+pub(crate) fn marks(item: &Brief) -> Vec<&'static str> {
+    let marks = [
+        (item.is_cancelled(), "cancelled"),
+        (item.status == "TENTATIVE", "tentative"),
+        (item.done, "done"),
+    ];
+    marks.into_iter().filter(|(so, _)| *so).map(|(_, mark)| mark).collect()
 }
 
 /// An item on a page of its own: each field with its values.

@@ -1,6 +1,7 @@
 //! The subcommands, one file each: a struct of arguments whose comment is the manual, and one function.
 
 mod add;
+mod agenda;
 mod backup;
 mod check;
 mod collections;
@@ -31,6 +32,7 @@ use crate::failure::{Code, Failure, Kind};
 pub(crate) enum Command {
     Import(import::Import),
     Find(find::Find),
+    Agenda(agenda::Agenda),
     Show(show::Show),
     Add(add::Add),
     Edit(edit::Edit),
@@ -64,6 +66,7 @@ impl Command {
         let code = match self {
             Command::Import(args) => args.run(context),
             Command::Find(args) => args.run(context),
+            Command::Agenda(args) => args.run(context),
             Command::Show(args) => args.run(context),
             Command::Add(args) => args.run(context),
             Command::Edit(args) => args.run(context),
@@ -90,6 +93,7 @@ impl Command {
     fn formats(&self) -> &'static [Format] {
         match self {
             Command::Find(find) if find.lists() => WITH_RAW,
+            Command::Agenda(agenda) if agenda.is_busy() => WITH_RAW,
             Command::Log(log) if log.item() => WITH_RAW,
             Command::Show(_) => WITH_RAW,
             Command::Export(export) => export.formats(),

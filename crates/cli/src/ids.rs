@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
 use crate::output::plain;
-use larder_format::component::Component;
+use larder_format::component::{self, Component};
 use larder_format::contact::Contact;
 use larder_format::field::{calendar_field, field};
 use larder_query::{Find, Query};
@@ -95,15 +95,19 @@ pub(crate) fn shown_name(reader: &Reader, head: &ItemHead) -> Result<String, Fai
     Ok(name_in(&bytes))
 }
 
-/// The name that a card gives, or what a component is about, for messages.
+/// The name that a card gives, or the title that a component has, for messages.
 pub(crate) fn name_in(bytes: &[u8]) -> String {
-    let card = Contact::parse(bytes);
-    if card.refusal().is_some() {
-        let component = Component::parse(bytes);
-        let summary = calendar_field("summary").and_then(|field| component.first(field));
-        return shown(&summary.unwrap_or_default());
+    let component = Component::parse(bytes);
+    if matches!(component.kind(), component::Kind::Other(name) if name == "VCARD") {
+        let card = Contact::parse(bytes);
+        return shown(&field("full_name").and_then(|field| card.first(field)).unwrap_or_default());
     }
-    shown(&field("full_name").and_then(|field| card.first(field)).unwrap_or_default())
+    title(&calendar_field("summary").and_then(|field| component.first(field)).unwrap_or_default())
+}
+
+/// What something is about, as it is shown.
+pub(crate) fn title(summary: &str) -> String {
+    if summary.trim().is_empty() { "(no title)".into() } else { plain(summary) }
 }
 
 /// A name as it is shown.

@@ -13,9 +13,12 @@ use crate::when::{When, clock, zone_name};
 use larder_format::field::{Field, calendar_field};
 use larder_store::{ItemHead, Kind, Occurring, Reader, Times, Window};
 use larder_time::civil::{Civil, Date, Instant};
+use larder_time::zone::Zone;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+/// Items that are asked in one transaction.
+const PAGE: usize = 1024;
 /// Something that goes on for longer is shown on so many days.
 const MOST_DAYS: i64 = 1000;
 
@@ -40,6 +43,8 @@ pub struct Brief {
     pub due: bool,
     /// The zone of its own clock; `None`: it floats, or is of whole days.
     pub zone: Option<String>,
+    /// When it is first; `None`: it has no time of its own.
+    pub first: Option<When>,
 }
 
 /// An occurrence of an item.
@@ -109,7 +114,7 @@ pub fn occurrences(
     let mut rows: Vec<i64> = expansion.occurrences.iter().map(|(row, _)| *row).collect();
     rows.sort_unstable();
     rows.dedup();
-    let briefs = briefs(reader, &rows)?;
+    let briefs = briefs(reader, &rows, &window.local)?;
     let entry = |(row, occurring): (i64, Occurring)| {
         // What was removed since is left out.
         let item = Arc::clone(briefs.get(&row)?);
@@ -119,7 +124,15 @@ pub fn occurrences(
     Ok(Entries { entries, cut: expansion.cut })
 }
 
-fn briefs(reader: &Reader, rows: &[i64]) -> Result<HashMap<i64, Arc<Brief>>, Error> {
+/// What lists show of the items in these rows, by the clock of who asks.
+///
+/// # Errors
+/// What the store reports.
+pub fn briefs(
+    reader: &Reader,
+    rows: &[i64],
+    local: &Zone,
+) -> Result<HashMap<i64, Arc<Brief>>, Error> {
     let named = |name| calendar_field(name);
     let fields: Vec<&'static Field> =
         ["summary", "location", "status", "transp"].into_iter().filter_map(named).collect();
@@ -131,9 +144,10 @@ fn briefs(reader: &Reader, rows: &[i64]) -> Result<HashMap<i64, Arc<Brief>>, Err
         let status = next().to_ascii_uppercase();
         let transparent = next().eq_ignore_ascii_case("TRANSPARENT");
         let (recurs, done, due) = (!head.recurrence.is_empty(), false, false);
-        let (head, zone) = (head.clone(), None);
+        let (head, zone, first) = (head.clone(), None, None);
         let row = head.row;
-        let brief = Brief { head, summary, location, status, transparent, recurs, done, due, zone };
+        let brief =
+            Brief { head, summary, location, status, transparent, recurs, done, due, zone, first };
         found.insert(row, brief);
         true
     })?;
@@ -141,6 +155,7 @@ fn briefs(reader: &Reader, rows: &[i64]) -> Result<HashMap<i64, Arc<Brief>>, Err
         if let Some(brief) = found.get_mut(&row) {
             brief.recurs |= times.recurs();
             brief.zone = zone_name(times);
+            brief.first = When::first(times, local);
         }
         true
     };
@@ -157,6 +172,21 @@ fn briefs(reader: &Reader, rows: &[i64]) -> Result<HashMap<i64, Arc<Brief>>, Err
         true
     })?;
     Ok(found.into_iter().map(|(row, brief)| (row, Arc::new(brief))).collect())
+}
+
+/// How many occurrences, or alarms, the items of an answer have in a window, as far as they can be counted.
+///
+/// # Errors
+/// What the store reports.
+pub fn count(reader: &Reader, answer: &Answer, window: &Window) -> Result<u64, Error> {
+    let mut count = 0;
+    for page in answer.rows().chunks(PAGE) {
+        reader.times(page, &mut |_, times| {
+            count += times.count(window);
+            true
+        })?;
+    }
+    Ok(count)
 }
 
 /// What is on in a window: events, and tasks where they are due; the first `limit`.

@@ -40,7 +40,9 @@ mod time;
 pub mod when;
 
 pub use crate::about::{About, about, is_of_calendar};
-pub use crate::agenda::{Brief, Day, Entries, Entry, OnDay, agenda, days, occurrences};
+pub use crate::agenda::{
+    Brief, Day, Entries, Entry, OnDay, agenda, briefs, count, days, occurrences,
+};
 pub use crate::answer::{Answer, Explain};
 pub use crate::busy::{Busy, busy, free_busy};
 pub use crate::colour::colour;

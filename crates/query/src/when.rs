@@ -149,7 +149,7 @@ pub fn zone_name(times: &Times) -> Option<String> {
     }
 }
 
-/// What an item is in time.
+/// What the item in this row is in time.
 ///
 /// # Errors
 /// What the store reports.

@@ -2,6 +2,7 @@ use super::item;
 use crate::args::Format;
 use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
+use crate::ids::title;
 use crate::output::{FAINT, STRONG, STRUCK, coloured, plain};
 use crate::table::{padded, styled};
 use anstyle::Style;
@@ -95,7 +96,7 @@ pub(super) fn more(context: &Context) {
 }
 
 /// How an answer ends that may be empty.
-fn nothing(context: &Context, empty: bool, note: &str) -> Result<Code, Failure> {
+pub(super) fn nothing(context: &Context, empty: bool, note: &str) -> Result<Code, Failure> {
     if empty && context.format == Format::Text {
         context.note(note);
     }
@@ -151,7 +152,7 @@ fn colours(reader: &Reader) -> Result<BTreeMap<String, Style>, Failure> {
 
 fn row(on: &OnDay<'_>, several: bool) -> Row {
     let item = &on.entry.item;
-    let mut what = item::title(&item.summary);
+    let mut what = title(&item.summary);
     let marks = item::marks(item).into_iter().map(String::from).chain(on.part());
     let marks: Vec<String> = marks.collect();
     if !marks.is_empty() {

@@ -1,10 +1,9 @@
 use super::find::counted;
-use super::item;
+use super::item::{self, Column};
 use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::output::{STRONG, plain};
-use larder_format::field::Field;
 use larder_query::{Find, Group, Reason};
 use larder_store::Reader;
 use serde_json::json;
@@ -15,22 +14,22 @@ pub(super) fn run(
     reader: &Reader,
     find: &Find,
     count: bool,
-    fields: Option<&[&'static Field]>,
+    columns: Option<&[Column]>,
 ) -> Result<Code, Failure> {
     let groups = larder_query::duplicates(reader, find, &context.settings)?;
     let code = if groups.is_empty() { Code::NothingFound } else { Code::Done };
     if count {
-        counted(context, groups.len())?;
+        counted(context, groups.len() as u64)?;
         return Ok(code);
     }
     for (at, group) in groups.iter().enumerate() {
         match context.format {
-            Format::Json => object(context, reader, group, fields)?,
+            Format::Json => object(context, reader, group, columns)?,
             _ => {
                 if at > 0 {
                     context.out.line("")?;
                 }
-                print(context, reader, group, fields)?;
+                print(context, reader, group, columns)?;
             }
         }
     }
@@ -48,18 +47,28 @@ fn object(
     context: &mut Context,
     reader: &Reader,
     group: &Group,
-    fields: Option<&[&'static Field]>,
+    columns: Option<&[Column]>,
 ) -> Result<(), Failure> {
     let mut items = Vec::new();
-    match fields {
-        Some(fields) => group.items().fields(reader, fields, &mut |head, of| {
-            items.push(item::partial_json(head, of, fields));
-            true
-        })?,
+    let (local, mut failed) = (&context.settings.asker.local, None);
+    match columns {
+        Some(columns) => {
+            let fields = Column::fields(columns);
+            group.items().fields(reader, &fields, &mut |head, of| {
+                match item::partial_json(reader, local, head, of, columns) {
+                    Ok(object) => items.push(object),
+                    Err(failure) => failed = Some(failure),
+                }
+                failed.is_none()
+            })?;
+        }
         None => group.items().each(reader, &mut |head, bytes| {
             items.push(item::json(head, bytes));
             true
         })?,
+    }
+    if let Some(failure) = failed {
+        return Err(failure);
     }
     let reason = |reason: &Reason| json!({ "field": reason.field, "value": reason.value });
     let reasons: Vec<_> = group.reasons.iter().map(reason).collect();
@@ -70,11 +79,11 @@ fn print(
     context: &mut Context,
     reader: &Reader,
     group: &Group,
-    fields: Option<&[&'static Field]>,
+    columns: Option<&[Column]>,
 ) -> Result<(), Failure> {
     let reasons: Vec<String> = group.reasons.iter().map(words).collect();
     context.out.line(format!("{STRONG}same {}{STRONG:#}", plain(&reasons.join("; "))))?;
-    super::find::print(context, reader, &group.items(), fields)
+    super::find::print(context, reader, &group.items(), columns)
 }
 
 /// A reason for people.

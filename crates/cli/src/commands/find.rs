@@ -1,19 +1,24 @@
-use super::{duplicates, item};
+use super::item::{self, Column};
+use super::{duplicates, expand};
 use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
 use crate::output::{FAINT, Out, STRONG, count, plain};
 use crate::table::{padded, styled};
 use anstyle::Style;
-use larder_format::field::{Field, field, nearest};
-use larder_query::{Answer, Query, Sort};
-use larder_store::{ItemHead, Reader};
+use larder_format::field::{CALENDAR_FIELDS, field, nearest, nearest_in};
+use larder_query::when::When;
+use larder_query::{About, Answer, Query, Sort, TimeTest};
+use larder_store::{Family, ItemHead, Kind as ItemKind, Reader, What};
+use larder_time::phrase;
+use larder_time::zone::Zone;
 use serde_json::json;
 
 /// Search everything
 ///
 /// Free words look in names, nicknames, organisations, e-mail addresses and
-/// phone numbers; all of them have to match. Case and accents do not matter.
+/// phone numbers, and in all texts of events, tasks and memos; all of them
+/// have to match. Case and accents do not matter.
 /// Without QUERY everything is found.
 ///
 ///   org:example          a field contains (the list of fields is below)
@@ -24,6 +29,9 @@ use serde_json::json;
 ///   "anna schmidt"       a phrase, within one value
 ///   -otto, not otto      does not match
 ///   anna or (otto berg)  one of them
+///   when:2026-03         happens then; also today, tomorrow, 2026-W12, today..+7d
+///   due:friday           also start:, end:, completed:, created:, modified:
+///   is:recurring         also is:completed, is:overdue, is:all-day
 ///
 /// Quote for the shell what has blanks, quotes, stars or parentheses:
 ///
@@ -32,6 +40,8 @@ use serde_json::json;
 ///   larder find 030 1234 --format json
 ///   larder find --count
 ///   larder find --duplicates
+///   larder find 'when:2026-03 standup' --expand
+///   larder find --alarms today..tomorrow
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = super::fields::manual())]
 pub(crate) struct Find {
@@ -40,13 +50,14 @@ pub(crate) struct Find {
     /// Only in this collection
     #[arg(long = "in", value_name = "NAME")]
     collection: Option<String>,
-    /// Only items of this kind
-    #[arg(long, value_name = "KIND", value_parser = ["contact"])]
-    kind: Option<String>,
+    /// Only items of this kind: contact, event, task or memo
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    kind: Option<ItemKind>,
     /// QUERY is an S-expression of evolution-data-server: (contains "full_name" "anna")
     #[arg(long)]
     sexp: bool,
-    /// Sort by a field, -FIELD backwards [default: file_as; `--sort none` leaves the order in which they came]
+    /// Sort by a field, -FIELD backwards [default: file_as, and start for what is in calendars; `--sort
+    /// none` leaves the order in which they came]
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
     /// Start in this order at the first that begins with TEXT, or comes behind it
@@ -61,6 +72,12 @@ pub(crate) struct Find {
     /// Print how many there are, and nothing else
     #[arg(long)]
     count: bool,
+    /// Print each time that something happens within when: instead of the item
+    #[arg(long, conflicts_with_all = ["sort", "from", "fields", "duplicates"])]
+    expand: bool,
+    /// Print the alarms that ring in a stretch of time, as when: takes it: today..+7d
+    #[arg(long, value_name = "FROM..TO", conflicts_with_all = ["expand", "sort", "from", "fields", "duplicates"])]
+    alarms: Option<String>,
     /// Print how the answer was found instead of the answer
     #[arg(long, conflicts_with = "count")]
     explain: bool,
@@ -81,31 +98,48 @@ impl Find {
     }
 
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let fields = fields_named(&self.fields)?;
-        let find = self.to_find(context)?;
+        let columns = columns_named(&self.fields)?;
+        let mut find = self.to_find(context)?;
         let reader = context.reader()?;
         if self.duplicates {
-            return duplicates::run(context, &reader, &find, self.count, fields.as_deref());
+            find.sort = Some(Sort::parse("file_as")?);
+            return duplicates::run(context, &reader, &find, self.count, columns.as_deref());
+        }
+        if (self.expand || self.alarms.is_some()) && !self.explain {
+            return expand::run(context, &reader, &find, self.limit, self.count);
+        }
+        if !self.count || self.from.is_some() {
+            self.by_default(&reader, &mut find)?;
         }
         let answer = larder_query::find(&reader, &find)?;
         if self.explain {
             explain(context, &answer)?;
         } else if self.count {
-            counted(context, answer.len())?;
+            counted(context, answer.len() as u64)?;
         } else {
-            print(context, &reader, &answer, fields.as_deref())?;
+            print(context, &reader, &answer, columns.as_deref())?;
         }
         if answer.is_empty() && !self.count && !self.explain && context.format == Format::Text {
-            context.note("nothing was found");
-            let words = self.query.join(" ");
-            let has_digits = words.contains(|c: char| c.is_ascii_digit());
-            if has_digits && context.settings.region.is_none() {
-                context.note("a number is found however it is written once your country is known: region = \"AT\" in config.toml");
-            } else if !self.sexp && !words.is_empty() && !words.contains(':') {
-                context.note("any:WORD looks in all fields, notes and addresses too; larder fields lists them");
-            }
+            self.advise(context);
         }
         Ok(if answer.is_empty() { Code::NothingFound } else { Code::Done })
+    }
+
+    /// What may help where nothing was found.
+    fn advise(&self, context: &Context) {
+        context.note("nothing was found");
+        let words = self.query.join(" ");
+        let has_digits = words.contains(|c: char| c.is_ascii_digit());
+        if self.sexp || words.is_empty() || words.contains(':') {
+            return;
+        }
+        if has_digits && context.settings.region.is_none() {
+            context.note("a number is found however it is written once your country is known: region = \"AT\" in config.toml");
+        } else {
+            context.note(
+                "any:WORD looks in all fields, notes and addresses too; larder fields lists them",
+            );
+        }
     }
 
     fn to_find(&self, context: &Context) -> Result<larder_query::Find, Failure> {
@@ -119,26 +153,67 @@ impl Find {
                 return Err(Failure::new(Kind::Usage, "--sort none leaves no order to start in")
                     .hint("--from TEXT starts in the order of --sort FIELD, or of file_as"));
             }
-            Some("none") => None,
-            _ if self.count && self.from.is_none() => None,
+            None | Some("none") => None,
+            Some(_) if self.count && self.from.is_none() => None,
             Some(name) => Some(Sort::parse(name)?),
-            None => Some(Sort::parse("file_as")?),
         };
         Ok(larder_query::Find {
-            query,
+            query: self.narrowed(query, context)?,
             collection: self.collection.clone(),
             sort,
             from: self.from.clone(),
             limit: self.limit,
-            cards: !self.count
-                && !self.explain
-                && self.fields.is_empty()
-                && context.format != Format::Text,
+            cards: self.lists() && self.fields.is_empty() && context.format != Format::Text,
         })
+    }
+
+    /// The question, with what options ask besides.
+    fn narrowed(&self, query: Query, context: &Context) -> Result<Query, Failure> {
+        let mut all = Vec::new();
+        if query != Query::All {
+            all.push(query);
+        }
+        all.extend(self.kind.map(Query::Kind));
+        if let Some(text) = &self.alarms {
+            let asker = &context.settings.asker;
+            let phrase = phrase::Window::parse(text, asker.local.civil(asker.now), &asker.language)
+                .map_err(|error| Failure::new(Kind::Usage, error))?;
+            // It comes first, as it is what the answer is expanded in.
+            all.insert(0, Query::Time(TimeTest::In(asker.window(&phrase, What::Alarms))));
+        }
+        Ok(match all.len() {
+            0 => Query::All,
+            1 => all.swap_remove(0),
+            _ => Query::And(all),
+        })
+    }
+
+    /// The order where none was asked for: contacts by name, what is in calendars by when it begins.
+    fn by_default(&self, reader: &Reader, find: &mut larder_query::Find) -> Result<(), Failure> {
+        if self.sort.is_none() {
+            let about = larder_query::about(reader, find)?;
+            let field = if about == About::Calendar { "start" } else { "file_as" };
+            find.sort = Some(Sort::parse(field)?);
+        }
+        if self.from.is_some() && find.sort.is_some_and(|sort| sort.field.name == "start") {
+            return Err(Failure::new(
+                Kind::Usage,
+                "--from starts in an order of text, which --sort start is not",
+            )
+            .hint("when:2026-03.. is what happens from a day on"));
+        }
+        Ok(())
     }
 }
 
-pub(super) fn counted(context: &mut Context, number: usize) -> Result<(), Failure> {
+/// Reads a kind of items.
+fn kind(text: &str) -> Result<ItemKind, String> {
+    let kinds = [ItemKind::Contact, ItemKind::Event, ItemKind::Task, ItemKind::Memo];
+    let found = kinds.into_iter().find(|kind| kind.name() == text);
+    found.ok_or_else(|| "it is one of contact, event, task and memo".into())
+}
+
+pub(super) fn counted(context: &mut Context, number: u64) -> Result<(), Failure> {
     match context.format {
         Format::Json => context.out.json(&json!({ "count": number }))?,
         _ => context.out.line(number)?,
@@ -146,14 +221,14 @@ pub(super) fn counted(context: &mut Context, number: usize) -> Result<(), Failur
     Ok(())
 }
 
-fn fields_named(names: &[String]) -> Result<Option<Vec<&'static Field>>, Failure> {
+fn columns_named(names: &[String]) -> Result<Option<Vec<Column>>, Failure> {
     if names.is_empty() {
         return Ok(None);
     }
     let named = |name: &String| {
-        field(name).ok_or_else(|| {
+        Column::named(name).ok_or_else(|| {
             let failure = Failure::new(Kind::Usage, format!("there is no field {name:?} to print"));
-            match nearest(name) {
+            match nearest(name).or_else(|| nearest_in(CALENDAR_FIELDS, name)) {
                 Some(near) => failure.hint(format!("did you mean {near}?")),
                 None => failure.hint("larder fields lists them"),
             }
@@ -166,21 +241,23 @@ pub(super) fn print(
     context: &mut Context,
     reader: &Reader,
     answer: &Answer,
-    fields: Option<&[&'static Field]>,
+    columns: Option<&[Column]>,
 ) -> Result<(), Failure> {
-    match (context.format, fields) {
+    match (context.format, columns) {
         (Format::Text, None) => return table(context, reader, answer),
-        (Format::Text | Format::Json, Some(fields)) => {
-            return asked(context, reader, answer, fields);
+        (Format::Text | Format::Json, Some(columns)) => {
+            return asked(context, reader, answer, columns);
         }
         (Format::Json | Format::Raw, _) => {}
     }
-    let (format, out) = (context.format, &mut context.out);
+    let (format, out, local) = (context.format, &mut context.out, &context.settings.asker.local);
     let (mut failed, mut left) = (None, answer.len());
     answer.each(reader, &mut |head, bytes| {
         left = left.saturating_sub(1);
         let printed = match format {
-            Format::Json => out.json(&item::json(head, bytes)).map_err(Failure::from),
+            Format::Json => {
+                item::whole(reader, local, head, bytes).and_then(|object| Ok(out.json(&object)?))
+            }
             _ => item::raw(out, bytes, left == 0),
         };
         failed = printed.err();
@@ -189,32 +266,67 @@ pub(super) fn print(
     failed.map_or(Ok(()), Err)
 }
 
-/// Prints the four fields that are shown by default, in columns.
+/// Rows that wait until there are enough to be laid out together: of contacts, or of what is in calendars.
+#[derive(Default)]
+struct Waiting {
+    contacts: Vec<Row>,
+    bytes: usize,
+    items: Vec<i64>,
+}
+
+impl Waiting {
+    /// Prints what waits.
+    fn print(&mut self, reader: &Reader, out: &mut Out, local: &Zone) -> Result<(), Failure> {
+        let width = out.width();
+        self.bytes = 0;
+        lines(out, &mut self.contacts, width)?;
+        let items = std::mem::take(&mut self.items);
+        let briefs = larder_query::briefs(reader, &items, local)?;
+        let mut rows = Vec::new();
+        for brief in items.iter().filter_map(|row| briefs.get(row)) {
+            let start = brief.first.as_ref().map(When::listed).unwrap_or_default();
+            rows.push(expand::row(reader, brief, start, item::place(&brief.location), true)?);
+        }
+        expand::lines(out, &rows)
+    }
+}
+
+/// Prints what is shown by default, in columns: of contacts four fields, else when it is, and what, and where.
 fn table(context: &mut Context, reader: &Reader, answer: &Answer) -> Result<(), Failure> {
     let fields: Vec<_> =
         ["full_name", "email", "phone", "org"].iter().filter_map(|name| field(name)).collect();
-    let (width, out) = (context.out.width(), &mut context.out);
-    let (mut failed, mut waiting, mut bytes_waiting) = (None, Vec::new(), 0);
+    let (local, out) = (&context.settings.asker.local, &mut context.out);
+    let (mut failed, mut waiting) = (None, Waiting::default());
     answer.fields(reader, &fields, &mut |head, of| {
-        let mut cells = item::cells(of, &fields);
-        // One name in a list; `show` has all.
-        if let (Some(cell), Some(field)) = (cells.first_mut(), fields.first()) {
-            *cell = plain(&of.first(field).unwrap_or_default());
-        }
-        let printed = row(reader, head, cells).and_then(|row| {
-            bytes_waiting += row.iter().map(String::len).sum::<usize>();
-            waiting.push(row);
-            if waiting.len() < TOGETHER && bytes_waiting < TOGETHER_BYTES {
+        let mut take = || -> Result<(), Failure> {
+            let is_item = head.kind.family() == Family::Calendar;
+            let other = if is_item { waiting.contacts.len() } else { waiting.items.len() };
+            if other > 0 {
+                waiting.print(reader, out, local)?;
+            }
+            if is_item {
+                waiting.items.push(head.row);
+            } else {
+                let mut cells = item::cells(of, &fields);
+                // One name in a list; `show` has all.
+                if let (Some(cell), Some(field)) = (cells.first_mut(), fields.first()) {
+                    *cell = plain(&of.first(field).unwrap_or_default());
+                }
+                let row = row(reader, head, cells)?;
+                waiting.bytes += row.iter().map(String::len).sum::<usize>();
+                waiting.contacts.push(row);
+            }
+            let number = waiting.contacts.len().max(waiting.items.len());
+            if number < TOGETHER && waiting.bytes < TOGETHER_BYTES {
                 return Ok(());
             }
-            bytes_waiting = 0;
-            lines(out, &mut waiting, width)
-        });
-        failed = printed.err();
+            waiting.print(reader, out, local)
+        };
+        failed = take().err();
         failed.is_none()
     })?;
     match failed {
-        None => lines(out, &mut waiting, width),
+        None => waiting.print(reader, out, local),
         Some(failure) => Err(failure),
     }
 }
@@ -225,17 +337,18 @@ fn asked(
     context: &mut Context,
     reader: &Reader,
     answer: &Answer,
-    fields: &[&'static Field],
+    columns: &[Column],
 ) -> Result<(), Failure> {
-    let (format, out) = (context.format, &mut context.out);
-    let mut failed = None;
-    answer.fields(reader, fields, &mut |head, of| {
+    let (format, out, local) = (context.format, &mut context.out, &context.settings.asker.local);
+    let (fields, mut failed) = (Column::fields(columns), None);
+    answer.fields(reader, &fields, &mut |head, of| {
         let mut print = || -> Result<(), Failure> {
             if format == Format::Json {
-                return Ok(out.json(&item::partial_json(head, of, fields))?);
+                return Ok(out.json(&item::partial_json(reader, local, head, of, columns)?)?);
             }
             let letters = reader.letters(head.handle)?;
-            let (handle, cells) = (format!("{:.letters$}", head.handle), item::cells(of, fields));
+            let handle = format!("{:.letters$}", head.handle);
+            let cells = item::column_cells(reader, local, head, of, columns)?;
             Ok(out.line(format!("{FAINT}{handle}{FAINT:#}\t{}", cells.join("\t")))?)
         };
         failed = print().err();

@@ -2,10 +2,12 @@
 
 use crate::failure::Failure;
 use crate::output::{FAINT, Out, STRONG, plain};
+use larder_format::component::Component;
 use larder_format::contact::Contact;
-use larder_format::field::{FIELDS, Field, Kind};
-use larder_query::{Brief, Entry, Partial, when};
-use larder_store::{ItemHead, Kind as ItemKind, Reader};
+use larder_format::field::{CALENDAR_FIELDS, FIELDS, Field, Kind, calendar_field, field};
+use larder_query::when::{self, When};
+use larder_query::{Brief, Entry, Partial};
+use larder_store::{Family, ItemHead, Kind as ItemKind, Reader, Times};
 use larder_time::zone::Zone;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -31,36 +33,132 @@ fn by_default(field: &Field) -> bool {
     field.kind != Kind::Binary && !numbered && !typed_phone && !REPEATED.contains(&field.name)
 }
 
-/// An item as a JSON object, with all its fields; docs/output.md documents it.
+/// A field that is printed: of contacts, of what is in calendars, or of both.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    contact: Option<&'static Field>,
+    calendar: Option<&'static Field>,
+}
+
+impl Column {
+    /// The fields of this name.
+    pub(crate) fn named(name: &str) -> Option<Column> {
+        let (contact, calendar) = (field(name), calendar_field(name));
+        (contact.is_some() || calendar.is_some()).then_some(Column { contact, calendar })
+    }
+
+    /// The field of items of this kind.
+    fn of(&self, kind: ItemKind) -> Option<&'static Field> {
+        if kind.family() == Family::Calendar { self.calendar } else { self.contact }
+    }
+
+    /// All fields that these are.
+    pub(crate) fn fields(columns: &[Column]) -> Vec<&'static Field> {
+        columns.iter().flat_map(|column| [column.contact, column.calendar]).flatten().collect()
+    }
+}
+
+/// The fields that say when something is: given by the clock of who asks, not as they are written.
+fn is_timed(field: &Field) -> bool {
+    calendar_field(field.name).is_some_and(|known| known.id == field.id)
+        && matches!(field.name, "start" | "end" | "due")
+}
+
+/// When an item is, where a field that says so is asked for.
+fn when_of(
+    reader: &Reader,
+    head: &ItemHead,
+    local: &Zone,
+    fields: &[&'static Field],
+) -> Result<Option<(Times, When)>, Failure> {
+    if !fields.iter().any(|field| is_timed(field)) {
+        return Ok(None);
+    }
+    let times = when::times_of(reader, head.row)?;
+    Ok(times.and_then(|times| When::first(&times, local).map(|when| (times, when))))
+}
+
+/// The values of a field, of which these are those that are written.
+fn values_of(field: &Field, written: Vec<String>, when: Option<&When>) -> Vec<String> {
+    match (field.name, when) {
+        _ if !is_timed(field) => written,
+        ("start", Some(when)) => vec![when.start()],
+        ("end", Some(when)) => vec![when.end()],
+        ("due", Some(when)) if !written.is_empty() => vec![when.due()],
+        _ => written,
+    }
+}
+
+/// A card as a JSON object, with all its fields; docs/output.md documents it.
 pub(crate) fn json(head: &ItemHead, bytes: &[u8]) -> Value {
     let card = Contact::parse(bytes);
+    let mut object = about(head);
     let fields = FIELDS.iter().filter(|field| {
         field.kind != Kind::Binary && field.name != "uid" && by_default_json(field)
     });
-    object(head, fields, |field| card.values(field))
+    for field in fields {
+        set(&mut object, head.kind, field, card.values(field));
+    }
+    Value::Object(object)
+}
+
+/// An item of any kind as a JSON object, with all its fields.
+pub(crate) fn whole(
+    reader: &Reader,
+    local: &Zone,
+    head: &ItemHead,
+    bytes: &[u8],
+) -> Result<Value, Failure> {
+    if head.kind.family() != Family::Calendar {
+        return Ok(json(head, bytes));
+    }
+    let component = Component::parse(bytes);
+    let fields = CALENDAR_FIELDS.iter();
+    let fields: Vec<&Field> =
+        fields.filter(|field| field.kind != Kind::Binary && field.name != "uid").collect();
+    let when = when_of(reader, head, local, &fields)?;
+    let mut object = about(head);
+    for field in fields {
+        let values = values_of(field, component.values(field), when.as_ref().map(|(_, of)| of));
+        set(&mut object, head.kind, field, values);
+    }
+    if let Some(zone) = when.and_then(|(times, _)| when::zone_name(&times)) {
+        object.insert("zone".into(), json!(zone));
+    }
+    Ok(Value::Object(object))
 }
 
 /// An item as a JSON object, with these fields.
-pub(crate) fn partial_json(head: &ItemHead, of: &Partial<'_>, fields: &[&'static Field]) -> Value {
-    let fields = fields.iter().copied().filter(|field| field.name != "uid");
-    object(head, fields, |field| of.values(field).into_iter().map(Cow::into_owned).collect())
-}
-
-fn object(
+pub(crate) fn partial_json(
+    reader: &Reader,
+    local: &Zone,
     head: &ItemHead,
-    fields: impl Iterator<Item = &'static Field>,
-    values: impl Fn(&Field) -> Vec<String>,
-) -> Value {
+    of: &Partial<'_>,
+    columns: &[Column],
+) -> Result<Value, Failure> {
+    let fields = columns.iter().filter_map(|column| column.of(head.kind));
+    let fields: Vec<&Field> = fields.filter(|field| field.name != "uid").collect();
+    let when = when_of(reader, head, local, &fields)?;
     let mut object = about(head);
     for field in fields {
-        let mut values = values(field);
-        match (field.multi, values.is_empty()) {
-            (_, true) => {}
-            (true, _) => drop(object.insert(field.name.into(), json!(values))),
-            (false, _) => drop(object.insert(field.name.into(), json!(values.swap_remove(0)))),
-        }
+        let written = of.values(field).into_iter().map(Cow::into_owned).collect();
+        let values = values_of(field, written, when.as_ref().map(|(_, of)| of));
+        set(&mut object, head.kind, field, values);
     }
-    Value::Object(object)
+    Ok(Value::Object(object))
+}
+
+/// Puts the values of a field into an object. What is in calendars has flags that are true or false.
+fn set(object: &mut Map<String, Value>, of: ItemKind, field: &Field, mut values: Vec<String>) {
+    let name = field.name.to_string();
+    match (field.multi, values.is_empty()) {
+        _ if field.kind == Kind::Flag && of.family() == Family::Calendar => {
+            object.insert(name, json!(!values.is_empty()));
+        }
+        (_, true) => {}
+        (true, _) => drop(object.insert(name, json!(values))),
+        (false, _) => drop(object.insert(name, json!(values.swap_remove(0)))),
+    }
 }
 
 /// What every object of an item begins with.
@@ -70,6 +168,9 @@ fn about(head: &ItemHead) -> Map<String, Value> {
     object.insert("kind".into(), json!(head.kind.name()));
     object.insert("collection".into(), json!(*head.collection));
     object.insert("uid".into(), json!(head.uid));
+    if !head.recurrence.is_empty() {
+        object.insert("recurrence".into(), json!(head.recurrence));
+    }
     object.insert("seq".into(), json!(head.seq));
     object
 }
@@ -111,11 +212,6 @@ pub(crate) fn occurrence_json(entry: &Entry, local: &Zone) -> Value {
         set("alarm", json!(when::moment(at, local)));
     }
     Value::Object(object)
-}
-
-/// What it is about, as a list shows it.
-pub(crate) fn title(summary: &str) -> String {
-    if summary.trim().is_empty() { "(no title)".into() } else { plain(summary) }
 }
 
 /// Where it is, as a list shows it: addresses have more lines than one.
@@ -205,6 +301,25 @@ fn values(bytes: &[u8]) -> (Vec<Row>, Vec<Row>) {
 /// The cells of a list's line, after the handle.
 pub(crate) fn cells(of: &Partial<'_>, fields: &[&'static Field]) -> Vec<String> {
     fields.iter().map(|field| plain(&of.values(field).join(", "))).collect()
+}
+
+/// The cells of these columns.
+pub(crate) fn column_cells(
+    reader: &Reader,
+    local: &Zone,
+    head: &ItemHead,
+    of: &Partial<'_>,
+    columns: &[Column],
+) -> Result<Vec<String>, Failure> {
+    let fields: Vec<&Field> = columns.iter().filter_map(|column| column.of(head.kind)).collect();
+    let when = when_of(reader, head, local, &fields)?;
+    let when = when.as_ref().map(|(_, of)| of);
+    let cell = |column: &Column| {
+        let Some(field) = column.of(head.kind) else { return String::new() };
+        let written = of.values(field).into_iter().map(Cow::into_owned).collect();
+        plain(&values_of(field, written, when).join(", "))
+    };
+    Ok(columns.iter().map(cell).collect())
 }
 
 /// Bytes for standard output, with a line end where they have none, so that two cards never share a line.

@@ -8,6 +8,7 @@ mod collections;
 mod completions;
 mod duplicates;
 mod edit;
+mod expand;
 mod export;
 mod fields;
 mod find;

@@ -1,0 +1,125 @@
+use super::agenda::{MOST, more, nothing};
+use super::find::counted;
+use super::item;
+use crate::args::Format;
+use crate::context::Context;
+use crate::failure::{Code, Failure, Kind};
+use crate::ids::title;
+use crate::output::{FAINT, Out, STRONG};
+use crate::table::{padded_by, styled};
+use anstyle::Style;
+use larder_query::when::{clock, iso};
+use larder_query::{Brief, Entry, Find};
+use larder_store::{Kind as ItemKind, Reader, Window};
+
+/// What `larder find --expand` and `larder find --alarms` print: occurrences, or how many there are.
+pub(super) fn run(
+    context: &mut Context,
+    reader: &Reader,
+    find: &Find,
+    limit: Option<usize>,
+    count: bool,
+) -> Result<Code, Failure> {
+    let Some(window) = larder_query::window_of(&find.query) else {
+        return Err(Failure::new(Kind::Usage, "--expand needs a stretch of time to look in")
+            .hint("add when: to the query, as in when:2026-03 or when:today..+7d"));
+    };
+    let find = Find { limit: None, sort: None, ..find.clone() };
+    let answer = larder_query::find(reader, &find)?;
+    if count {
+        let number = larder_query::count(reader, &answer, window)?;
+        counted(context, limit.map_or(number, |limit| number.min(limit as u64)))?;
+        return Ok(if number == 0 { Code::NothingFound } else { Code::Done });
+    }
+    let found = larder_query::occurrences(reader, &answer, window, limit.unwrap_or(MOST))?;
+    if found.cut && limit.is_none() {
+        more(context);
+    }
+    match context.format {
+        Format::Text => table(context, reader, &found.entries, window)?,
+        Format::Json => {
+            for entry in &found.entries {
+                context.out.json(&item::occurrence_json(entry, &window.local))?;
+            }
+        }
+        Format::Raw => raw(context, reader, &found.entries)?,
+    }
+    nothing(context, found.entries.is_empty(), "nothing was found")
+}
+
+/// The items, each once, in the order in which they happen first.
+fn raw(context: &mut Context, reader: &Reader, entries: &[Entry]) -> Result<(), Failure> {
+    let mut printed = std::collections::BTreeSet::new();
+    for entry in entries {
+        let row = entry.item.head.row;
+        if printed.insert(row) {
+            let bytes = reader.source(row)?.unwrap_or_default();
+            item::raw(&mut context.out, &bytes, false)?;
+        }
+    }
+    Ok(())
+}
+
+fn table(
+    context: &mut Context,
+    reader: &Reader,
+    entries: &[Entry],
+    window: &Window,
+) -> Result<(), Failure> {
+    let mut rows = Vec::new();
+    for entry in entries {
+        let row = match entry.occurring.alarm {
+            None => {
+                let place = item::place(&entry.item.location);
+                row(reader, &entry.item, entry.when.listed(), place, false)?
+            }
+            Some((at, _)) => {
+                let at = window.local.civil(at);
+                let rings = format!("{} {}", iso(at.date()), clock(at));
+                row(reader, &entry.item, rings, entry.when.listed(), false)?
+            }
+        };
+        rows.push(row);
+    }
+    lines(&mut context.out, &rows)
+}
+
+/// A line of a list: the handle, when, what, where, and what else there is to say.
+pub(super) type Row = [String; 5];
+
+/// The line of an item, or of an occurrence of it.
+pub(super) fn row(
+    reader: &Reader,
+    of: &Brief,
+    when: String,
+    place: String,
+    is_item: bool,
+) -> Result<Row, Failure> {
+    let letters = reader.letters(of.head.handle)?;
+    let mut marks = item::marks(of);
+    if of.head.kind != ItemKind::Event {
+        marks.insert(0, of.head.kind.name());
+    }
+    if is_item && of.recurs && of.head.recurrence.is_empty() {
+        marks.push("repeats");
+    }
+    let handle = format!("{:.letters$}", of.head.handle);
+    Ok([handle, when, title(&of.summary), place, marks.join(", ")])
+}
+
+/// Prints such lines, in columns.
+pub(super) fn lines(out: &mut Out, rows: &[Row]) -> Result<(), Failure> {
+    let width = out.width();
+    for row in padded_by(rows, [13, 16, 40, 28, 0], width, 2) {
+        let [handle, when, what, place, marks] = &row;
+        let plain = Style::new();
+        out.line(styled(&[
+            (FAINT, handle),
+            (plain, when),
+            (STRONG, what),
+            (plain, place),
+            (FAINT, marks),
+        ]))?;
+    }
+    Ok(())
+}

@@ -136,6 +136,17 @@ fn words(text: &str, local: &Zone) -> Option<String> {
     Some(words)
 }
 
+/// A time as it is written, in words: `Thu 5 Mar 2026, 09:30`, by the clock of who asks where it names UTC.
+#[must_use]
+pub fn stamp(text: &str, local: &Zone, language: &Language) -> String {
+    let Ok(stamp) = Stamp::parse(text) else { return text.to_string() };
+    let at = if stamp.utc { local.civil(Zone::UTC.instant(stamp.civil)) } else { stamp.civil };
+    match stamp.date {
+        true => language.date(at.date()),
+        false => format!("{}, {}", language.date(at.date()), clock(at)),
+    }
+}
+
 /// `2TU`, `-1FR`, `MO`
 fn day(text: &str) -> Option<(i32, Weekday)> {
     let text = text.trim();

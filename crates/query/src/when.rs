@@ -74,6 +74,13 @@ impl When {
         if self.all_day { iso(Date::of_day(self.last_day())) } else { self.end() }
     }
 
+    /// Until when a task is to be done, in words.
+    #[must_use]
+    pub fn due_words(&self, language: &Language) -> String {
+        let last = language.date(Date::of_day(self.last_day()));
+        if self.all_day { last } else { format!("{last}, {}", clock(self.to)) }
+    }
+
     fn written(&self, at: Civil, offset: i32) -> String {
         match (self.all_day, self.floating) {
             (true, _) => iso(at.date()),

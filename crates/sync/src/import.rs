@@ -16,7 +16,7 @@ use larder_format::contact::derived_uid;
 use larder_format::problem::Problem;
 use larder_format::split::Stray;
 use larder_store::{
-    Change, Expect, Family, Operation, OperationId, Outcome, Prepared, Put, Store,
+    Change, Expect, Family, Kind, Operation, OperationId, Outcome, Prepared, Put, Store,
     Summary as Indexed,
 };
 use pipeline::{Derivers, Found, Next, Parcel, Parsed, Pipeline, Said, Settings, What};
@@ -162,6 +162,8 @@ pub struct Summary {
     pub warnings: u64,
     /// Time zones that were defined, and how many different definitions of those are used and kept.
     pub zones: (u64, u64),
+    /// What was taken, by collection and kind, in the order in which they came.
+    pub taken: Vec<Taken>,
     /// The collections that it all went to, in the order in which they came.
     pub collections: Vec<String>,
     /// Bytes read.
@@ -176,7 +178,41 @@ pub struct Summary {
     pub interrupted: bool,
 }
 
+/// What of one kind went to one collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// The collection.
+    pub collection: Arc<str>,
+    /// The kind.
+    pub kind: Kind,
+    /// New items, those beside others with their UID too.
+    pub added: u64,
+    /// Items that got new bytes.
+    pub updated: u64,
+    /// Items that were there already with the same bytes.
+    pub unchanged: u64,
+}
+
 impl Summary {
+    /// Counts an item of a kind that went to a collection.
+    fn tally(&mut self, place: &Place, outcome: &Outcome) {
+        let count = |taken: &mut Taken| match outcome {
+            Outcome::Added(_) | Outcome::AddedBeside(_) => taken.added += 1,
+            Outcome::Updated(_) => taken.updated += 1,
+            Outcome::Conflict(..) => {}
+            _ => taken.unchanged += 1,
+        };
+        let same =
+            |taken: &&mut Taken| taken.kind == place.kind && taken.collection == place.collection;
+        if let Some(taken) = self.taken.iter_mut().find(same) {
+            return count(taken);
+        }
+        let (collection, kind) = (Arc::clone(&place.collection), place.kind);
+        let mut taken = Taken { collection, kind, added: 0, updated: 0, unchanged: 0 };
+        count(&mut taken);
+        self.taken.push(taken);
+    }
+
     /// Items of the input that are in the store now.
     #[must_use]
     pub fn items(&self) -> u64 {
@@ -281,8 +317,9 @@ struct Place {
     line: u64,
     /// The UID, where it was met before.
     second: Option<String>,
-    /// It is a card.
-    card: bool,
+    /// What it is, and where it goes to.
+    kind: Kind,
+    collection: Arc<str>,
     /// The bytes of a card without END. It may be half of one, so it never takes the place of a whole one.
     cut: Option<Vec<u8>>,
 }
@@ -380,9 +417,8 @@ impl Writer<'_> {
                     self.warn(&notice(line + u64::from(within).saturating_sub(1), reason));
                 }
                 let cut = cut.then(|| prepared.bytes().to_vec());
-                let card = calendar.is_none();
-                let into = self.goes_to(calendar);
-                self.item(Place { file, line, second: None, card, cut }, prepared, into)?;
+                let (kind, collection) = (prepared.kind(), self.goes_to(calendar));
+                self.item(Place { file, line, second: None, kind, collection, cut }, prepared)?;
             }
             What::Item(Err((bytes, problem)), _) => {
                 let notice = notice(line_of(line, &problem), problem.to_string());
@@ -420,12 +456,8 @@ impl Writer<'_> {
     }
 
     /// Puts an item into the batch, which is written when it is full.
-    fn item(
-        &mut self,
-        mut place: Place,
-        prepared: Prepared,
-        collection: Arc<str>,
-    ) -> Result<(), Error> {
+    fn item(&mut self, mut place: Place, prepared: Prepared) -> Result<(), Error> {
+        let collection = Arc::clone(&place.collection);
         let bytes = prepared.bytes().len();
         let zones = prepared.frame().into_iter().flat_map(|frame| &frame.zones);
         self.used_zones.extend(zones.map(|zone| *zone.hash()));
@@ -475,6 +507,7 @@ impl Writer<'_> {
             self.size = next_size(self.size, applied.held);
         }
         for (outcome, place) in applied.outcomes.iter().zip(places) {
+            self.summary.tally(&place, outcome);
             match outcome {
                 Outcome::Added(_) => self.summary.added += 1,
                 Outcome::Updated(_) => self.summary.updated += 1,
@@ -499,7 +532,8 @@ impl Writer<'_> {
     }
 
     fn reject_cut(&mut self, place: &Place) -> Result<(), Error> {
-        let what = if place.card { "END:VCARD is missing" } else { "its END is missing" };
+        let what =
+            if place.kind == Kind::Contact { "END:VCARD is missing" } else { "its END is missing" };
         let reason = format!("{what}, so it does not replace the one that is there");
         let notice = Notice { file: place.file.to_string(), line: place.line, reason };
         self.reject(&notice, place.cut.as_deref().unwrap_or_default())
@@ -508,7 +542,7 @@ impl Writer<'_> {
     fn beside(&mut self, place: Place) {
         self.summary.beside += 1;
         let uid = shown(&place.second.unwrap_or_default(), UID_SHOWN);
-        let what = if place.card { "card" } else { "item" };
+        let what = if place.kind == Kind::Contact { "card" } else { "item" };
         let reason = format!("a second {what} with UID {uid}, kept beside the first");
         self.warn(&Notice { file: place.file.to_string(), line: place.line, reason });
     }

@@ -26,7 +26,8 @@ pub use crate::change::{
 pub use crate::error::Error;
 pub use crate::export::{ExportSummary, export};
 pub use crate::import::{
-    BATCH, CONTACTS, Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Notice, Summary, import,
+    BATCH, CONTACTS, Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Notice, Summary, Taken,
+    import,
 };
 pub use crate::merge::{Merge, MergeError, Merged, merge};
 pub use crate::packed::{Packed, packed};

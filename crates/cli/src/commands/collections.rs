@@ -4,9 +4,9 @@ use crate::failure::{Code, Failure};
 use crate::ids::shown_name;
 use crate::output::{STRONG, complain, count, plain};
 use crate::table::shorten;
-use larder_format::field::FIELDS;
 use larder_store::{
-    Change, Collection, Error, ItemHead, Kind as ItemKind, Operation, Reader, Store, Summary,
+    Change, Collection, Error, Family, ItemHead, Kind as ItemKind, Operation, Reader, Store,
+    Summary,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,9 +26,9 @@ enum Verb {
     Create {
         /// Its name
         name: String,
-        /// What it holds
-        #[arg(long, value_name = "KIND", default_value = "contact", value_parser = ["contact"])]
-        kind: String,
+        /// What it holds: contact or calendar
+        #[arg(long, value_name = "KIND", default_value = "contact", value_parser = kind)]
+        kind: Family,
         /// Which field is indexed and how, as for `collections index`; several add up [default: default]
         #[arg(long, value_name = "FIELD:KIND,..")]
         index: Vec<String>,
@@ -67,9 +67,14 @@ impl Collections {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         match self.verb.unwrap_or(Verb::List) {
             Verb::List => list(context),
-            Verb::Create { name, kind: _contact, index } => {
-                let summary = chosen(&index)?.unwrap_or_default();
-                let create = Change::CreateCollection(name.clone(), ItemKind::Contact);
+            Verb::Create { name, kind, index } => {
+                let summary = chosen(&index, kind)?
+                    .unwrap_or_else(|| (*Summary::shared_default(kind)).clone());
+                let kind = match kind {
+                    Family::Calendar => ItemKind::Event,
+                    _ => ItemKind::Contact,
+                };
+                let create = Change::CreateCollection(name.clone(), kind);
                 let changes = vec![create, Change::SetSummary(name.clone(), summary)];
                 let id = apply(&mut context.store_or_new()?, "create", &name, changes)?;
                 let line = format!("{} created", plain(&name));
@@ -82,22 +87,25 @@ impl Collections {
                 let line = format!("{} is now {}", plain(&from), plain(&to));
                 done(context, &json!({ "name": to, "was": from, "operation": id }), &line)
             }
-            Verb::Index { name, index } => match chosen(&index)? {
-                None => tell_index(context, &name),
-                Some(summary) => set_index(context, &name, summary),
-            },
+            Verb::Index { name, index } => {
+                let of = named(context, &name)?;
+                match chosen(&index, of.family)? {
+                    None => tell_index(context, &of),
+                    Some(summary) => set_index(context, of, summary),
+                }
+            }
             Verb::Remove { name } => remove(context, &name),
         }
     }
 }
 
 /// The summary that was asked for, if any was.
-fn chosen(index: &[String]) -> Result<Option<Summary>, Failure> {
+fn chosen(index: &[String], of: Family) -> Result<Option<Summary>, Failure> {
     if index.iter().any(|words| words.trim().is_empty()) {
         return Err(Failure::new(crate::failure::Kind::Usage, "--index says nothing")
             .hint("--index none leaves out all indexes; --index default is what there is without a choice"));
     }
-    if index.is_empty() { Ok(None) } else { Ok(Some(index.join(" ").parse()?)) }
+    if index.is_empty() { Ok(None) } else { Ok(Some(Summary::parse(&index.join(" "), of)?)) }
 }
 
 /// A summary as JSON has it.
@@ -105,11 +113,21 @@ fn index_of(summary: &Summary) -> String {
     if summary.is_default() { "default".into() } else { summary.to_string() }
 }
 
+/// What a collection holds, as it is typed and printed.
+fn kind_of(family: Family) -> &'static str {
+    if family == Family::Calendar { "calendar" } else { "contact" }
+}
+
+fn kind(text: &str) -> Result<Family, String> {
+    let found = [Family::Contacts, Family::Calendar].into_iter().find(|of| kind_of(*of) == text);
+    found.ok_or_else(|| "it is contact or calendar".into())
+}
+
 fn list(context: &mut Context) -> Result<Code, Failure> {
     let collections = context.reader()?.collections()?;
     let width = context.out.width().map(|width| width.saturating_sub(COUNT).max(8));
     for collection in &collections {
-        let (name, kind) = (plain(&collection.name), collection.family.name());
+        let (name, kind) = (plain(&collection.name), kind_of(collection.family));
         if context.format == Format::Json {
             context.out.json(&json!({
                 "name": collection.name, "kind": kind, "items": collection.items,
@@ -118,9 +136,10 @@ fn list(context: &mut Context) -> Result<Code, Failure> {
             continue;
         }
         let name = width.map_or_else(|| name.clone(), |width| shorten(&name, width));
-        let noun =
-            if collection.family == larder_store::Family::Contacts { "contact" } else { "item" };
-        let items = count(collection.items, noun);
+        let items = match collection.family {
+            Family::Calendar => format!("{}  calendar", count(collection.items, "item")),
+            _ => count(collection.items, "contact"),
+        };
         let mark = if collection.summary.is_default() { "" } else { "  own index" };
         context.out.line(format!("{STRONG}{name:<20}{STRONG:#}  {items}{mark}"))?;
     }
@@ -155,15 +174,14 @@ fn named(context: &Context, name: &str) -> Result<Collection, Failure> {
     Ok(found.ok_or_else(|| Error::NoCollection { name: name.to_string() })?)
 }
 
-fn tell_index(context: &mut Context, name: &str) -> Result<Code, Failure> {
-    let summary = named(context, name)?.summary;
-    let fields = FIELDS.iter().map(|field| (field.name, summary.kinds(field).collect::<Vec<_>>()));
+fn tell_index(context: &mut Context, of: &Collection) -> Result<Code, Failure> {
+    let (name, summary) = (&of.name, &of.summary);
+    let fields =
+        summary.table().iter().map(|field| (field.name, summary.kinds(field).collect::<Vec<_>>()));
     let fields = fields.filter(|(_, kinds)| !kinds.is_empty());
     if context.format == Format::Json {
         let fields: BTreeMap<_, _> = fields.collect();
-        context
-            .out
-            .json(&json!({ "name": name, "index": index_of(&summary), "fields": fields }))?;
+        context.out.json(&json!({ "name": name, "index": index_of(summary), "fields": fields }))?;
         return Ok(Code::Done);
     }
     let mut any = false;
@@ -177,18 +195,22 @@ fn tell_index(context: &mut Context, name: &str) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-fn set_index(context: &mut Context, name: &str, summary: Summary) -> Result<Code, Failure> {
-    let Collection { items, summary: before, .. } = named(context, name)?;
-    let (shown, index) = (plain(name), index_of(&summary));
+fn set_index(context: &mut Context, of: Collection, summary: Summary) -> Result<Code, Failure> {
+    let Collection { name, items, summary: before, .. } = of;
+    let (shown, index) = (plain(&name), index_of(&summary));
     if *before == summary {
         let object = json!({ "name": name, "index": index, "operation": null });
         return done(context, &object, &format!("{shown} is indexed so already"));
     }
+    let of_calendar = summary.family() == Family::Calendar;
     let mut store = context.store()?;
-    let change = Change::SetSummary(name.to_string(), summary);
-    let id = apply(&mut store, "index", name, vec![change])?;
+    let change = Change::SetSummary(name.clone(), summary);
+    let id = apply(&mut store, "index", &name, vec![change])?;
     if items > 0 {
-        context.note("its cards are indexed anew; until that is done, questions take longer");
+        let what = if of_calendar { "items" } else { "cards" };
+        context.note(format!(
+            "its {what} are indexed anew; until that is done, questions take longer"
+        ));
     }
     store.refresh()?;
     let line =

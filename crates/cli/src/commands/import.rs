@@ -2,15 +2,15 @@ use crate::args::Format;
 use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
 use crate::output::{complain, count, grouped, plain, size};
-use larder_store::Directory;
-use larder_sync::{Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Packed, Summary};
+use larder_store::{Directory, Kind as ItemKind};
+use larder_sync::{Event, ImportOptions, Input, MAX_BATCH, MAX_ITEM, Packed, Summary, Taken};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Take in address books: vCard files (2.1, 3.0, 4.0), folders of them, or standard input
+/// Take in address books and calendars: vCard files (2.1, 3.0, 4.0), iCalendar files, folders of them, or standard input
 ///
-/// What is good is taken; what is not is named by file, line and reason, and kept with --rejects. A contact
-/// whose UID is known is updated; the same file again changes nothing, unless contacts were edited or merged
+/// Contacts go to the collection contacts; a calendar to one of its own name, or of its file's. What is good is taken;
+/// what is not is named by file, line and reason, and kept with --rejects. An item whose UID is known is updated; the same file again changes nothing, unless items were edited or merged
 /// since: then they become again what the file says. The whole import is one operation:
 /// one `larder undo` takes it back.
 #[derive(Debug, clap::Args)]
@@ -21,9 +21,6 @@ pub(crate) struct Import {
     /// The collection they go to, made if there is none of that name
     #[arg(long, value_name = "NAME")]
     into: Option<String>,
-    /// Only items of this kind
-    #[arg(long, value_name = "KIND", value_parser = ["contact"])]
-    kind: Option<String>,
     /// Keep what is not taken in this file, as it came
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
@@ -31,7 +28,7 @@ pub(crate) struct Import {
     /// of a second]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BATCH as u64))]
     batch: Option<u64>,
-    /// The largest card that is taken, in bytes (K, M and G are understood)
+    /// The largest item that is taken, in bytes (K, M and G are understood)
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = bytes)]
     max_item: u64,
 }
@@ -71,7 +68,7 @@ impl Import {
                     bar.set_length(total);
                 }
                 bar.set_position(bytes_done);
-                bar.set_message(count(items, "contact"));
+                bar.set_message(count(items, "item"));
             }
             _ => {}
         };
@@ -120,29 +117,17 @@ impl Import {
         }
     }
 
-    /// How many were taken, and what of them is new.
-    fn taken(&self, summary: &Summary) -> String {
-        let name = plain(&summary.collections.join(", "));
-        let new = summary.added + summary.beside;
+    /// How many were taken, and what of them is new: a line for each collection.
+    fn taken(&self, summary: &Summary) -> Vec<String> {
         if summary.items() == 0 {
             let place = match self.paths.as_slice() {
                 [path] if path.as_os_str() == "-" => "standard input".to_string(),
                 [path] => plain(&path.display().to_string()),
                 paths => count(paths.len() as u64, "input"),
             };
-            format!("no card was found in {place}")
-        } else if new + summary.updated == 0 {
-            format!("nothing new: {} unchanged in {name}", count(summary.unchanged, "contact"))
-        } else {
-            let mut parts = vec![format!("{} added to {name}", count(new, "contact"))];
-            if summary.updated > 0 {
-                parts.push(format!("{} updated", grouped(summary.updated)));
-            }
-            if summary.unchanged > 0 {
-                parts.push(format!("{} unchanged", grouped(summary.unchanged)));
-            }
-            parts.join(", ")
+            return vec![format!("no item was found in {place}")];
         }
+        summary.collections.iter().map(|name| taken(summary, name)).collect()
     }
 
     fn print(&self, context: &mut Context, summary: &Summary) -> Result<(), Failure> {
@@ -154,10 +139,12 @@ impl Import {
         }
         if context.format == Format::Json {
             context.out.json(&json!({
-                "collections": summary.collections, "added": summary.added, "updated": summary.updated,
+                "collection": summary.collections.first(), "collections": summary.collections,
+                "added": summary.added, "updated": summary.updated,
                 "unchanged": summary.unchanged, "beside": summary.beside, "rejected": summary.rejected,
                 "warnings": summary.warnings, "files": summary.files, "bytes": summary.bytes,
-                "operation": summary.operation,
+                "operation": summary.operation, "taken": taken_json(summary),
+                "zones_defined": summary.zones.0, "zones_kept": summary.zones.1,
             }))?;
             return Ok(());
         }
@@ -165,9 +152,20 @@ impl Import {
             context.out.line("interrupted; nothing was taken yet")?;
             return Ok(());
         }
-        let taken = self.taken(summary);
         let (files, bytes) = (count(summary.files, "file"), size(summary.bytes));
-        context.out.line(format!("{taken} ({files}, {bytes})"))?;
+        match self.taken(summary).as_slice() {
+            [one] => context.out.line(format!("{one} ({files}, {bytes})"))?,
+            several => {
+                for line in several {
+                    context.out.line(line)?;
+                }
+                context.out.line(format!("{files}, {bytes}"))?;
+            }
+        }
+        if summary.zones.0 > 0 {
+            let (defined, kept) = (count(summary.zones.0, "time zone"), grouped(summary.zones.1));
+            context.out.line(format!("{defined} defined, {kept} kept"))?;
+        }
         if summary.rejected > 0 {
             let kept = match &self.rejects {
                 Some(file) => format!("kept in {}", file.display()),
@@ -199,6 +197,46 @@ impl From<larder_sync::Error> for Failure {
             error => Failure::new(Kind::Source, error),
         }
     }
+}
+
+/// What went to a collection: `214 events, 3 tasks added to Work, 2 updated`.
+fn taken(summary: &Summary, name: &str) -> String {
+    let here = || summary.taken.iter().filter(|taken| *taken.collection == *name);
+    let of = |number: fn(&Taken) -> u64| {
+        let kinds = here().filter(|taken| number(taken) > 0);
+        kinds.map(|taken| count(number(taken), noun(taken.kind))).collect::<Vec<_>>().join(", ")
+    };
+    let sum = |number: fn(&Taken) -> u64| here().map(number).sum::<u64>();
+    let (new, updated) = (sum(|taken| taken.added), sum(|taken| taken.updated));
+    let (unchanged, name) = (sum(|taken| taken.unchanged), plain(name));
+    if new + updated == 0 {
+        return format!("nothing new: {} unchanged in {name}", of(|taken| taken.unchanged));
+    }
+    let mut parts = match new {
+        0 => vec![format!("{} updated in {name}", of(|taken| taken.updated))],
+        _ => vec![format!("{} added to {name}", of(|taken| taken.added))],
+    };
+    if updated > 0 && new > 0 {
+        parts.push(format!("{} updated", grouped(updated)));
+    }
+    if unchanged > 0 {
+        parts.push(format!("{} unchanged", grouped(unchanged)));
+    }
+    parts.join(", ")
+}
+
+fn noun(kind: ItemKind) -> &'static str {
+    if kind == ItemKind::Other { "other item" } else { kind.name() }
+}
+
+fn taken_json(summary: &Summary) -> Vec<serde_json::Value> {
+    let taken = summary.taken.iter().map(|taken| {
+        json!({
+            "collection": *taken.collection, "kind": taken.kind.name(), "added": taken.added,
+            "updated": taken.updated, "unchanged": taken.unchanged,
+        })
+    });
+    taken.collect()
 }
 
 /// Reads `32M`, `500K`, `1G` or a plain number of bytes.

@@ -6,7 +6,7 @@ use larder_format::component::Component;
 use larder_format::contact::Contact;
 use larder_format::field::{CALENDAR_FIELDS, FIELDS, Field, Kind, calendar_field, field};
 use larder_query::when::{self, When};
-use larder_query::{Brief, Entry, Partial};
+use larder_query::{Asker, Brief, Entry, Partial};
 use larder_store::{Family, ItemHead, Kind as ItemKind, Reader, Times};
 use larder_time::zone::Zone;
 use serde_json::{Map, Value, json};
@@ -233,6 +233,7 @@ pub(crate) fn marks(item: &Brief) -> Vec<&'static str> {
 pub(crate) fn page(
     out: &mut Out,
     reader: &Reader,
+    asker: &Asker,
     head: &ItemHead,
     bytes: &[u8],
 ) -> Result<(), Failure> {
@@ -248,7 +249,10 @@ pub(crate) fn page(
         ("collection", plain(&head.collection)),
         ("uid", format!("{}{derived}", plain(&head.uid))),
     ];
-    let (values, pictures) = values(bytes);
+    let (values, pictures) = match head.kind.family() {
+        Family::Calendar => (super::component::rows(reader, asker, head, bytes)?, Vec::new()),
+        _ => values(bytes),
+    };
     let labels = about.iter().chain(&values).chain(&pictures).map(|(label, _)| label.len());
     let width = labels.max().unwrap_or_default();
     let faint =
@@ -266,22 +270,26 @@ pub(crate) fn page(
 }
 
 /// A line of an item's page: a label, which is empty where the line belongs to the one above, and a text.
-type Row = (&'static str, String);
+pub(super) type Row = (&'static str, String);
 
 /// How properties begin that a merge kept of other cards.
 const LARDER: &str = "X-LARDER-";
+
+/// Adds the values of a field, of which each may have several lines.
+pub(super) fn add(rows: &mut Vec<Row>, mut label: &'static str, values: Vec<String>) {
+    for value in values {
+        let mut lines = value.lines().map(plain);
+        rows.push((std::mem::take(&mut label), lines.next().unwrap_or_default()));
+        rows.extend(lines.map(|line| ("", line)));
+    }
+}
 
 /// What there is to print of a card, and what only can be named.
 fn values(bytes: &[u8]) -> (Vec<Row>, Vec<Row>) {
     let card = Contact::parse(bytes);
     let mut rows = Vec::new();
     for field in FIELDS.iter().filter(|field| by_default(field)) {
-        let mut label = field.name;
-        for value in card.values(field) {
-            let mut lines = value.lines().map(plain);
-            rows.push((std::mem::take(&mut label), lines.next().unwrap_or_default()));
-            rows.extend(lines.map(|line| ("", line)));
-        }
+        add(&mut rows, field.name, card.values(field));
     }
     let kept = card.properties().iter().filter_map(|property| {
         let name = property.name().get(..LARDER.len())?;

@@ -6,6 +6,7 @@ mod backup;
 mod check;
 mod collections;
 mod completions;
+mod component;
 mod duplicates;
 mod edit;
 mod expand;

@@ -14,18 +14,25 @@ pub(crate) struct Show {
     /// Which items
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
+    /// Print them as they came: the same as --format raw
+    #[arg(long)]
+    raw: bool,
 }
 
 impl Show {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+        if self.raw {
+            context.format = Format::Raw;
+        }
         let reader = context.reader()?;
+        let asker = context.settings.asker.clone();
         let heads = resolve_all(context, &self.ids)?;
         for (place, head) in heads.iter().enumerate() {
             let bytes = reader.source(head.row)?.unwrap_or_default();
             match context.format {
                 Format::Raw => item::raw(&mut context.out, &bytes, place + 1 == heads.len())?,
                 Format::Json => {
-                    let mut object = item::json(head, &bytes);
+                    let mut object = item::whole(&reader, &asker.local, head, &bytes)?;
                     object["source"] = json!(String::from_utf8_lossy(&bytes));
                     context.out.json(&object)?;
                 }
@@ -33,7 +40,7 @@ impl Show {
                     if place > 0 {
                         context.out.line("")?;
                     }
-                    item::page(&mut context.out, &reader, head, &bytes)?;
+                    item::page(&mut context.out, &reader, &asker, head, &bytes)?;
                 }
             }
         }

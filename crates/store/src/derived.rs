@@ -209,7 +209,8 @@ impl Rows {
         mem::take(&mut self.text).write(tx, IndexSet::Text, seq)?;
         let mut sort = Gathered::default();
         for (item, Placed { was, mut is }) in mem::take(&mut self.sort) {
-            if item <= self.sort_to {
+            // Of what was in no order, and is in none, there is nothing to say.
+            if item <= self.sort_to && !(was.is_empty() && is.is_empty()) {
                 is.extend(was);
                 sort.put(item, Terms::new(is, Vec::new(), false));
             }
@@ -224,8 +225,13 @@ impl Rows {
         tx: &Transaction<'_>,
         derivers: &mut Derivers<'_>,
     ) -> rusqlite::Result<()> {
+        let mut writer = span::Writer::new(tx, derivers.base());
         let mut changed: BTreeMap<(i64, String), Vec<Member>> = BTreeMap::new();
+        let mut new: HashSet<i64> = HashSet::new();
         for (item, Timed { whose, is }) in mem::take(&mut self.time) {
+            if whose.is_new {
+                new.insert(item);
+            }
             let Whose { collection, uid, recurrence, .. } = whose;
             let Some(timing) = is else {
                 span::erase(tx, derivers.base(), collection, item)?;
@@ -238,10 +244,10 @@ impl Rows {
         for ((collection, uid), members) in changed {
             let times = series::of_changed(tx, derivers, collection, &uid, members)?;
             for (item, times) in times.into_iter().filter(|(item, _)| *item <= self.time_to) {
-                span::write(tx, derivers.base(), collection, item, times.as_ref())?;
+                writer.put(collection, item, times.as_ref(), new.contains(&item))?;
             }
         }
-        Ok(())
+        writer.finish()
     }
 }
 
@@ -422,6 +428,7 @@ fn fill(
     page: &[One],
 ) -> rusqlite::Result<()> {
     let (mut gathered, mut derivers) = (Gathered::default(), Derivers::new(deriver));
+    let mut writer = span::Writer::new(tx, deriver);
     for One { id, seq, summary, entry } in page {
         let now: Option<(Seq, i64)> = tx
             .prepare_cached("SELECT seq, collection FROM item WHERE id = ?1")?
@@ -431,7 +438,7 @@ fn fill(
         if set == IndexSet::Time {
             // What it is in time depends on others of its UID.
             let times = series::of_item(tx, &mut derivers, *id)?;
-            span::write(tx, deriver, collection, *id, times.as_ref())?;
+            writer.put(collection, *id, times.as_ref(), false)?;
             continue;
         }
         let entry = if now == *seq && derivers.of(tx, collection)?.is_of(summary) {
@@ -453,7 +460,7 @@ fn fill(
         gathered.put(*id, terms_of(set, entry, collection));
     }
     match set {
-        IndexSet::Time => Ok(()),
+        IndexSet::Time => writer.finish(),
         IndexSet::Text | IndexSet::Sort => gathered.write(tx, set, meta(tx, "seq")?),
     }
 }

@@ -11,6 +11,7 @@ use crate::times::Times;
 use crate::{Family, Kind};
 use larder_time::series::Override;
 use rusqlite::{Connection, OptionalExtension as _};
+use std::collections::HashSet;
 
 /// Of the occurrences of a series that stand for all that follow, more than this stand for themselves only.
 const MOST_FOLLOWING: usize = 64;
@@ -22,12 +23,16 @@ pub(crate) struct Whose {
     pub(crate) collection: i64,
     pub(crate) uid: String,
     pub(crate) recurrence: String,
+    /// It was not there before the batch.
+    pub(crate) is_new: bool,
 }
 
 impl Whose {
+    /// Of an item that is new.
     pub(crate) fn new(kind: Kind, collection: i64, uid: &str, recurrence: &str) -> Whose {
         let is_of_calendar = kind.family() == Family::Calendar;
-        Whose { is_of_calendar, collection, uid: uid.into(), recurrence: recurrence.into() }
+        let (uid, recurrence) = (uid.into(), recurrence.into());
+        Whose { is_of_calendar, collection, uid, recurrence, is_new: true }
     }
 }
 
@@ -52,12 +57,14 @@ pub(crate) fn of_changed(
     // Where none has changed, one is gone: the master has its occurrence again.
     let alone = !members.is_empty() && members.iter().all(|member| member.recurrence.is_empty());
     if detached.is_empty() && alone {
-        let alone = |member: Member| (member.item, member.timing.and_then(|timing| timing.alone()));
+        let alone =
+            |member: Member| (member.item, member.timing.and_then(|timing| timing.into_alone()));
         return Ok(members.into_iter().map(alone).collect());
     }
     let master = master(conn, collection, uid)?.map(|item| (item, String::new()));
+    let known: HashSet<i64> = members.iter().map(|member| member.item).collect();
     for (item, recurrence) in master.into_iter().chain(detached) {
-        if members.iter().all(|member| member.item != item) {
+        if !known.contains(&item) {
             members.push(member(conn, derivers, item, recurrence)?);
         }
     }

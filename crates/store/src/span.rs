@@ -22,6 +22,7 @@ use crate::times::{SHORT, Times, Verdict};
 use larder_time::civil::{Civil, DAY, Date, Instant, Weekday};
 use larder_time::zone::Zone;
 use rusqlite::{Connection, OptionalExtension as _};
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 /// The longest span of each class, in seconds; whatever is longer is in one more.
@@ -330,41 +331,81 @@ impl Search<'_> {
     }
 }
 
+/// Writes what items are in time: gathered, then each table in the order of its keys.
+pub(crate) struct Writer<'a> {
+    conn: &'a Connection,
+    deriver: &'a Deriver,
+    /// The rows of zones that were met.
+    clocks: HashMap<String, i64>,
+    times: Vec<(i64, Option<i64>, Vec<u8>)>,
+    rows: Vec<(i64, Row, i64)>,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(conn: &'a Connection, deriver: &'a Deriver) -> Writer<'a> {
+        let (clocks, times, rows) = (HashMap::new(), Vec::new(), Vec::new());
+        Writer { conn, deriver, clocks, times, rows }
+    }
+
+    /// An item is this in time from now on; `None`: nothing. One that is new has nothing to be replaced.
+    pub(crate) fn put(
+        &mut self,
+        collection: i64,
+        item: i64,
+        times: Option<&Times>,
+        new: bool,
+    ) -> rusqlite::Result<()> {
+        if !new {
+            erase(self.conn, self.deriver, collection, item)?;
+        }
+        let Some(times) = times else { return Ok(()) };
+        let clock = match times.clocks() {
+            [] => None,
+            names => Some(self.clock(&names.join(" "))?),
+        };
+        self.times.push((item, clock, times.pack()));
+        self.rows.extend(times.rows().into_iter().map(|row| (collection, row, item)));
+        Ok(())
+    }
+
+    /// The row of these zones as they are now.
+    fn clock(&mut self, names: &str) -> rusqlite::Result<i64> {
+        if let Some(known) = self.clocks.get(names) {
+            return Ok(*known);
+        }
+        let row = clock(self.conn, self.deriver, names)?;
+        self.clocks.insert(names.to_string(), row);
+        Ok(row)
+    }
+
+    pub(crate) fn finish(mut self) -> rusqlite::Result<()> {
+        self.times.sort_unstable_by_key(|(item, ..)| *item);
+        let mut insert = self.conn.prepare_cached("INSERT INTO idx_time VALUES(?1, ?2, ?3)")?;
+        for (item, clock, data) in &self.times {
+            insert.execute((item, clock, data))?;
+        }
+        self.rows.sort_unstable();
+        let mut spans =
+            self.conn.prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
+        let mut slots =
+            self.conn.prepare_cached("INSERT INTO idx_slot VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
+        for (collection, row, item) in &self.rows {
+            match row {
+                Row::Span { class, start, end, gap } => {
+                    spans.execute((collection, class, start, end, item, gap))?
+                }
+                Row::Slot { slot, start, end, gap } => {
+                    slots.execute((collection, slot, start, end, item, gap))?
+                }
+            };
+        }
+        Ok(())
+    }
+}
+
 /// What was packed, with its zone.
 fn unpack(conn: &Connection, deriver: &Deriver, data: &[u8]) -> Option<Times> {
     Times::unpack(data, &mut |name| deriver.clocks.zone(conn, name))
-}
-
-/// Writes what an item is in time, in place of what is there; `None`: nothing.
-pub(crate) fn write(
-    conn: &Connection,
-    deriver: &Deriver,
-    collection: i64,
-    item: i64,
-    times: Option<&Times>,
-) -> rusqlite::Result<()> {
-    erase(conn, deriver, collection, item)?;
-    let Some(times) = times else { return Ok(()) };
-    let clock = match times.clocks() {
-        [] => None,
-        names => Some(clock(conn, deriver, &names.join(" "))?),
-    };
-    conn.prepare_cached("INSERT INTO idx_time VALUES(?1, ?2, ?3)")?.execute((
-        item,
-        clock,
-        times.pack(),
-    ))?;
-    for row in times.rows() {
-        match row {
-            Row::Span { class, start, end, gap } => conn
-                .prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?
-                .execute((collection, class, start, end, item, gap))?,
-            Row::Slot { slot, start, end, gap } => conn
-                .prepare_cached("INSERT INTO idx_slot VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?
-                .execute((collection, slot, start, end, item, gap))?,
-        };
-    }
-    Ok(())
 }
 
 /// Takes what an item is in time away.
@@ -479,10 +520,12 @@ impl Store {
             .query_map((clock, limit as i64), |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<rusqlite::Result<_>>()?;
         let mut derivers = crate::deriver::Derivers::new(&self.deriver);
+        let mut writer = Writer::new(tx, &self.deriver);
         for &(item, collection) in &rows {
             let times = crate::series::of_item(tx, &mut derivers, item)?;
-            write(tx, &self.deriver, collection, item, times.as_ref())?;
+            writer.put(collection, item, times.as_ref(), false)?;
         }
+        writer.finish()?;
         Ok(rows.len())
     }
 }

@@ -421,6 +421,7 @@ fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
             collection: row.get(4)?,
             uid: row.get(5)?,
             recurrence: row.get(6)?,
+            is_new: false,
         },
     })
 }

@@ -149,6 +149,11 @@ impl Timing {
         self.times.clone()
     }
 
+    /// The same, where it is not needed again.
+    pub(crate) fn into_alone(self) -> Option<Times> {
+        self.times
+    }
+
     /// The change that it is to its series, known by its row.
     pub(crate) fn as_override(&self, item: i64, may_follow: bool) -> Option<Override> {
         let description = self.description.as_deref();

@@ -1,0 +1,246 @@
+//! Finding what is in a window: which rows of the interval index can be in it, and of which of these it has to be asked.
+
+use super::{
+    ALARM_SLOTS, ALARMS, ANY, CLASSES, FLOATING, MONTH_DAYS, Searched, Slot, WEEKDAYS, What,
+    Window, YEAR_DAYS, unpack,
+};
+use crate::deriver::{Deriver, Derivers};
+use crate::error::{Result, at};
+use crate::reader::Reader;
+use crate::series;
+use crate::times::{SHORT, Times, Verdict};
+use larder_time::civil::{Civil, DAY, Date, Weekday};
+use rusqlite::{Connection, OptionalExtension as _};
+use std::ops::RangeInclusive;
+
+/// Clocks of the world differ from UTC by less than this, and change by less.
+const APART: i64 = DAY;
+/// Some show as much less than UTC, others as much more: days began and ended with the date line elsewhere.
+const WESTERNMOST: i64 = -16 * 3600;
+const EASTERNMOST: i64 = 16 * 3600;
+/// By so much two occurrences are further apart than their clock says, where its offset changes.
+const CHANGE: i64 = 3 * 3600;
+
+/// The slots in which something can begin between two days, both included.
+fn slots(first: i64, last: i64) -> Vec<RangeInclusive<i64>> {
+    let days = last - first;
+    let (a, b) = (Date::of_day(first), Date::of_day(last));
+    let mut slots = vec![ANY..=ANY];
+    let mut add = |all: bool, whole: RangeInclusive<i64>, from: Slot, to: Slot| {
+        let (from, to) = (from.number(), to.number());
+        match (all, from <= to) {
+            (true, _) => slots.push(whole),
+            (false, true) => slots.push(from..=to),
+            (false, false) => slots.extend([*whole.start()..=to, from..=*whole.end()]),
+        }
+    };
+    let (from, to) = (Weekday::of_day(first), Weekday::of_day(last));
+    add(days >= 6, WEEKDAYS..=WEEKDAYS + 6, Slot::Weekday(from), Slot::Weekday(to));
+    let month = MONTH_DAYS + 1..=MONTH_DAYS + 31;
+    add(days >= 30, month, Slot::MonthDay(a.day), Slot::MonthDay(b.day));
+    let year = YEAR_DAYS + 32..=YEAR_DAYS + 13 * 32;
+    add(days >= 364, year, Slot::YearDay(a.month, a.day), Slot::YearDay(b.month, b.day));
+    if days < 364 {
+        // What may be on any day of the first month.
+        let month = Slot::YearDay(a.month, 0).number();
+        slots.push(month..=month);
+    }
+    slots
+}
+/// A search, as it goes from row to row.
+struct Search<'a> {
+    conn: &'a Connection,
+    deriver: &'a Deriver,
+    window: &'a Window,
+    found: Searched,
+    /// Series that have to be asked themselves.
+    open: Vec<i64>,
+}
+
+/// Finds the items of these collections in a window.
+pub(crate) fn search(
+    conn: &Connection,
+    deriver: &Deriver,
+    collections: &[i64],
+    window: &Window,
+) -> rusqlite::Result<Searched> {
+    let (found, open) = (Searched::default(), Vec::new());
+    let mut search = Search { conn, deriver, window, found, open };
+    if window.from < window.to {
+        for &collection in collections {
+            search.spans(collection)?;
+            search.slots(collection)?;
+        }
+        search.ask()?;
+    }
+    let mut found = search.found;
+    found.rows.sort_unstable();
+    found.rows.dedup();
+    found.unsure.retain(|row| found.rows.binary_search(row).is_err());
+    Ok(found)
+}
+
+impl Search<'_> {
+    fn seconds(&self) -> (i64, i64) {
+        (self.window.from.seconds(), self.window.to.seconds())
+    }
+
+    /// The classes that are there: a step for each, as most are not.
+    fn spans(&mut self, collection: i64) -> rusqlite::Result<()> {
+        let base = if self.window.what == What::Alarms { ALARMS } else { 0 };
+        let sql = "SELECT class FROM idx_span WHERE collection = ?1 AND class > ?2 ORDER BY class LIMIT 1";
+        let mut next = self.conn.prepare_cached(sql)?;
+        let mut class = base - 1;
+        loop {
+            let found: Option<i64> =
+                next.query_row((collection, class), |row| row.get(0)).optional()?;
+            match found {
+                Some(found) if found < base + ALARMS => class = found,
+                _ => return Ok(()),
+            }
+            self.class(collection, class, class - base)?;
+        }
+    }
+
+    fn class(&mut self, collection: i64, class: i64, kind: i64) -> rusqlite::Result<()> {
+        let floating = kind >= FLOATING;
+        let longest = CLASSES.get((kind % FLOATING) as usize);
+        let (from, to) = self.seconds();
+        let wider = if floating { APART } else { 0 };
+        let first = longest.map_or(i64::MIN, |longest| from - wider - longest);
+        let mut select = self.conn.prepare_cached(
+            "SELECT start, end, item, gap FROM idx_span
+             WHERE collection = ?1 AND class = ?2 AND start >= ?3 AND start < ?4",
+        )?;
+        let mut rows = select.query((collection, class, first, to + wider))?;
+        while let Some(row) = rows.next()? {
+            let (mut start, mut end): (i64, i64) = (row.get(0)?, row.get(1)?);
+            self.found.visited += 1;
+            if floating {
+                let instant =
+                    |seconds| self.window.local.instant(Civil::clamped(seconds)).seconds();
+                (start, end) = (instant(start), instant(end).max(instant(start) + 1));
+            }
+            if end <= from || start >= to {
+                continue;
+            }
+            let gap: i64 = row.get(3)?;
+            let at_an_end = start >= from || end <= to;
+            let sure = gap == 0
+                || (gap > 0 && gap & 1 == 1 && at_an_end)
+                || (gap > 0 && !at_an_end && self.spans_gap(gap));
+            self.take(row.get(2)?, sure);
+        }
+        Ok(())
+    }
+
+    /// Is the window longer than two occurrences can be apart?
+    fn spans_gap(&self, gap: i64) -> bool {
+        let (from, to) = self.seconds();
+        // What begins in the window before its end is in it; the last may begin a while before that.
+        (gap >> 1).saturating_add(CHANGE + DAY) <= to - from
+    }
+
+    fn slots(&mut self, collection: i64) -> rusqlite::Result<()> {
+        let (from, to) = self.seconds();
+        let earliest = Civil::clamped(from + WESTERNMOST - SHORT + 1);
+        let days = earliest.day()..=Civil::clamped(to + EASTERNMOST - 1).day();
+        let base = if self.window.what == What::Alarms { ALARM_SLOTS } else { 0 };
+        let mut select = self.conn.prepare_cached(
+            "SELECT start, end, item, gap FROM idx_slot
+             WHERE collection = ?1 AND slot BETWEEN ?2 AND ?3 AND start < ?4",
+        )?;
+        for slots in slots(*days.start(), *days.end()) {
+            let mut rows =
+                select.query((collection, base + slots.start(), base + slots.end(), to + APART))?;
+            while let Some(row) = rows.next()? {
+                let (start, end): (i64, i64) = (row.get(0)?, row.get(1)?);
+                self.found.visited += 1;
+                if end.saturating_add(APART) <= from {
+                    continue;
+                }
+                let gap: i64 = row.get(3)?;
+                // What has no time of its own needs only to have begun.
+                let begun = start == i64::MIN || start.saturating_add(APART) <= from;
+                let goes_on = end.saturating_sub(APART) >= to;
+                self.take(row.get(2)?, gap >= 0 && begun && goes_on && self.spans_gap(gap));
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, item: i64, sure: bool) {
+        if sure { self.found.rows.push(item) } else { self.open.push(item) }
+    }
+
+    /// Asks the series of which the tables do not tell.
+    fn ask(&mut self) -> rusqlite::Result<()> {
+        self.open.sort_unstable();
+        self.open.dedup();
+        let mut select = self.conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?;
+        for &item in &self.open {
+            let mut rows = select.query([item])?;
+            let Some(row) = rows.next()? else { continue };
+            let times = unpack(self.conn, self.deriver, row.get_ref(0)?.as_blob()?);
+            self.found.tested += 1;
+            match times.map(|times| times.meets(self.window)) {
+                Some(Verdict::Yes) => self.found.rows.push(item),
+                Some(Verdict::No) => {}
+                Some(Verdict::Unknown) | None => self.found.unsure.push(item),
+            }
+        }
+        Ok(())
+    }
+}
+impl Reader {
+    /// The items of these collections that are in a window. `None`: the index is not whole, or not of this program's
+    /// making; scan.
+    pub fn search(&self, collections: &[i64], window: &Window) -> Result<Option<Searched>> {
+        let run = || -> rusqlite::Result<Option<Searched>> {
+            let _snapshot = self.hold()?;
+            if !self.remembered()?.time {
+                return Ok(None);
+            }
+            search(&self.conn, &self.deriver, collections, window).map(Some)
+        };
+        run().map_err(at(&self.path))
+    }
+
+    /// Gives what the items in these rows are in time to `each`, in the order of `rows`, without those that are nowhere in it,
+    /// until it answers false. All within one read transaction.
+    pub fn times(&self, rows: &[i64], each: &mut dyn FnMut(i64, &Times) -> bool) -> Result<()> {
+        let mut run = || -> rusqlite::Result<()> {
+            let _snapshot = self.hold()?;
+            let usable = self.remembered()?.time;
+            let mut derivers = Derivers::new(&self.deriver);
+            let mut select =
+                self.conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?;
+            for &item in rows {
+                let kept = match usable {
+                    true => select
+                        .query_row([item], |row| {
+                            Ok(unpack(&self.conn, &self.deriver, row.get_ref(0)?.as_blob()?))
+                        })
+                        .optional()?
+                        .flatten(),
+                    false => series::of_item(&self.conn, &mut derivers, item)?,
+                };
+                if kept.is_some_and(|times| !each(item, &times)) {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        run().map_err(at(&self.path))
+    }
+
+    /// What the item in this row is in time, by its bytes and by those of its UID, without the index.
+    pub fn times_anew(&self, row: i64) -> Result<Option<Times>> {
+        let run = || -> rusqlite::Result<Option<Times>> {
+            let _snapshot = self.hold()?;
+            let mut derivers = Derivers::new(&self.deriver);
+            series::of_item(&self.conn, &mut derivers, row)
+        };
+        run().map_err(at(&self.path))
+    }
+}

@@ -1,0 +1,159 @@
+//! Writing the interval index, and reading all of it to be compared.
+
+use super::Row;
+use super::zones::clock;
+use crate::deriver::Deriver;
+use crate::times::Times;
+use rusqlite::{Connection, OptionalExtension as _};
+use std::collections::HashMap;
+
+/// Writes what items are in time: gathered, then each table in the order of its keys.
+pub(crate) struct Writer<'a> {
+    conn: &'a Connection,
+    deriver: &'a Deriver,
+    /// The rows of zones that were met.
+    clocks: HashMap<String, i64>,
+    times: Vec<(i64, Option<i64>, Vec<u8>)>,
+    rows: Vec<(i64, Row, i64)>,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(conn: &'a Connection, deriver: &'a Deriver) -> Writer<'a> {
+        let (clocks, times, rows) = (HashMap::new(), Vec::new(), Vec::new());
+        Writer { conn, deriver, clocks, times, rows }
+    }
+
+    /// An item is this in time from now on; `None`: nothing. One that is new has nothing to be replaced.
+    pub(crate) fn put(
+        &mut self,
+        collection: i64,
+        item: i64,
+        times: Option<&Times>,
+        new: bool,
+    ) -> rusqlite::Result<()> {
+        if !new {
+            erase(self.conn, self.deriver, collection, item)?;
+        }
+        let Some(times) = times else { return Ok(()) };
+        let clock = match times.clocks() {
+            [] => None,
+            names => Some(self.clock(&names.join(" "))?),
+        };
+        self.times.push((item, clock, times.pack()));
+        self.rows.extend(times.rows().into_iter().map(|row| (collection, row, item)));
+        Ok(())
+    }
+
+    /// The row of these zones as they are now.
+    fn clock(&mut self, names: &str) -> rusqlite::Result<i64> {
+        if let Some(known) = self.clocks.get(names) {
+            return Ok(*known);
+        }
+        let row = clock(self.conn, self.deriver, names)?;
+        self.clocks.insert(names.to_string(), row);
+        Ok(row)
+    }
+
+    pub(crate) fn finish(mut self) -> rusqlite::Result<()> {
+        self.times.sort_unstable_by_key(|(item, ..)| *item);
+        let mut insert = self.conn.prepare_cached("INSERT INTO idx_time VALUES(?1, ?2, ?3)")?;
+        for (item, clock, data) in &self.times {
+            insert.execute((item, clock, data))?;
+        }
+        self.rows.sort_unstable();
+        let mut spans =
+            self.conn.prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
+        let mut slots =
+            self.conn.prepare_cached("INSERT INTO idx_slot VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
+        for (collection, row, item) in &self.rows {
+            match row {
+                Row::Span { class, start, end, gap } => {
+                    spans.execute((collection, class, start, end, item, gap))?
+                }
+                Row::Slot { slot, start, end, gap } => {
+                    slots.execute((collection, slot, start, end, item, gap))?
+                }
+            };
+        }
+        Ok(())
+    }
+}
+/// Takes what an item is in time away.
+pub(crate) fn erase(
+    conn: &Connection,
+    deriver: &Deriver,
+    collection: i64,
+    item: i64,
+) -> rusqlite::Result<()> {
+    let data: Option<Vec<u8>> = conn
+        .prepare_cached("DELETE FROM idx_time WHERE item = ?1 RETURNING data")?
+        .query_row([item], |row| row.get(0))
+        .optional()?;
+    let Some(data) = data else { return Ok(()) };
+    for row in Times::rows_of(&data, &mut |name| deriver.clocks.zone(conn, name)) {
+        match row {
+            Row::Span { class, start, end, .. } => conn
+                .prepare_cached(
+                    "DELETE FROM idx_span
+                     WHERE collection = ?1 AND class = ?2 AND start = ?3 AND end = ?4 AND item = ?5",
+                )?
+                .execute((collection, class, start, end, item))?,
+            Row::Slot { slot, start, .. } => conn
+                .prepare_cached(
+                    "DELETE FROM idx_slot
+                     WHERE collection = ?1 AND slot = ?2 AND start = ?3 AND item = ?4",
+                )?
+                .execute((collection, slot, start, item))?,
+        };
+    }
+    Ok(())
+}
+
+/// Takes everything away.
+pub(crate) fn empty(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "DELETE FROM idx_time; DELETE FROM idx_span; DELETE FROM idx_slot; DELETE FROM idx_clock;",
+    )
+}
+/// A row of the tables, for a digest.
+#[derive(Hash)]
+pub(crate) enum Print<'a> {
+    Time(i64, &'a [u8]),
+    Row(i64, i64, Row),
+}
+
+/// Gives all that the tables hold.
+pub(crate) fn each_row(conn: &Connection, each: &mut dyn FnMut(Print<'_>)) -> rusqlite::Result<()> {
+    let mut select = conn.prepare("SELECT item, data FROM idx_time")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        each(Print::Time(row.get(0)?, row.get_ref(1)?.as_blob()?));
+    }
+    let mut select =
+        conn.prepare("SELECT collection, item, class, start, end, gap FROM idx_span")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (class, start, end, gap) = (row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?);
+        each(Print::Row(row.get(0)?, row.get(1)?, Row::Span { class, start, end, gap }));
+    }
+    let mut select =
+        conn.prepare("SELECT collection, item, slot, start, end, gap FROM idx_slot")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (slot, start, end, gap) = (row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?);
+        each(Print::Row(row.get(0)?, row.get(1)?, Row::Slot { slot, start, end, gap }));
+    }
+    Ok(())
+}
+
+/// Gives what the tables should hold of an item.
+pub(crate) fn rows_of(
+    collection: i64,
+    item: i64,
+    times: Option<&Times>,
+    each: &mut dyn FnMut(Print<'_>),
+) {
+    let Some(times) = times else { return };
+    each(Print::Time(item, &times.pack()));
+    times.rows().into_iter().for_each(|row| each(Print::Row(collection, item, row)));
+}

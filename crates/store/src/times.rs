@@ -288,7 +288,8 @@ impl Times {
             if let Trigger::At(at) = alarm.trigger {
                 let last =
                     at.seconds().saturating_add(alarm.every.saturating_mul(alarm.repeat as i64));
-                let sure = alarm.repeat == 0 && alarm.acknowledged.is_none() && !series.recurs();
+                let once = !series.recurs() && series.is_plain();
+                let sure = alarm.repeat == 0 && alarm.acknowledged.is_none() && once;
                 let gap = if sure { 0 } else { -1 };
                 rows.push(Row::span(What::Alarms, false, at.seconds(), last + 1, gap));
             }
@@ -382,7 +383,9 @@ fn by_the_clock(length: Length) -> i64 {
 /// The slots of a series that goes on for so long; `None`: it is not looked for by them.
 fn slots(series: &Series, long: i64) -> Option<Vec<Slot>> {
     let [rule] = series.rules() else { return None };
-    if !series.is_by_rules() || by_the_clock(series.length()) > SHORT {
+    // A definition of a file's own may be further from UTC than a search looks.
+    let strange = matches!(series.clock(), Clock::Zone(zone) if zone.definition().is_some());
+    if strange || !series.is_by_rules() || by_the_clock(series.length()) > SHORT {
         return None;
     }
     let start = series.start();

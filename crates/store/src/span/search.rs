@@ -143,7 +143,7 @@ impl Search<'_> {
 
     fn slots(&mut self, collection: i64) -> rusqlite::Result<()> {
         let (from, to) = self.seconds();
-        let earliest = Civil::clamped(from + WESTERNMOST - SHORT + 1);
+        let earliest = Civil::clamped(from + WESTERNMOST - SHORT - CHANGE + 1);
         let days = earliest.day()..=Civil::clamped(to + EASTERNMOST - 1).day();
         let base = if self.window.what == What::Alarms { ALARM_SLOTS } else { 0 };
         let mut select = self.conn.prepare_cached(

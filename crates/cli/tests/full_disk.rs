@@ -3,29 +3,29 @@
 //! Each size is a tmpfs of its own in a mount namespace of its own, which goes away with the shell that
 //! made it. Making one takes root's rights, or user namespaces.
 
-use crate::home::{Home, LARDER, Run, cards, left_out};
+use crate::home::{Home, LARDER, Run, cards, components, left_out};
 
 /// Sizes of the disk, in kilobytes: too small for the store itself, and then full ever later.
 const SIZES: &[u64] = &[64, 400, 1000, 2500, 4000, 6000];
 const CONTACTS: u64 = 3000;
 
-/// What is done on the disk. $1 is the program, $2 the disk, $3 its size, $4 the book, $5 where the answers go.
+/// What is done on the disk. $1 is the program, $2 the disk, $3 its size, $4 the file, $5 where the answers go, $6 where its items do.
 const SCRIPT: &str = r#"
-larder=$1 disk=$2 size=$3 book=$4 answers=$5
+larder=$1 disk=$2 size=$3 book=$4 answers=$5 collection=$6
 mount -t tmpfs -o size="$size"k none "$disk" || exit 77
 said() { "$larder" --data-dir "$disk/store" "$@"; echo "exit $?"; }
 said import "$book" --batch 100 >"$answers/import" 2>&1
 said check >"$answers/check" 2>&1
 said find --count >"$answers/count" 2>&1
-said export contacts >"$answers/export" 2>&1
+said export "$collection" >"$answers/export" 2>&1
 mount -o remount,size=256m "$disk" || exit 78
 said check >"$answers/check-with-room" 2>&1
 said import "$book" --batch 100 >"$answers/again" 2>&1
-said export contacts >"$answers/whole" 2>/dev/null
+said export "$collection" >"$answers/whole" 2>/dev/null
 said check >"$answers/check-at-last" 2>&1
 "#;
 
-fn on_a_disk(home: &Home, size: u64) -> Run {
+fn on_a_disk(home: &Home, size: u64, file: &str, collection: &str) -> Run {
     for name in ["disk", "answers"] {
         std::fs::create_dir_all(home.work(name)).unwrap();
     }
@@ -37,7 +37,7 @@ fn on_a_disk(home: &Home, size: u64) -> Run {
     }
     command.args(["--mount", "/bin/sh", "-c", SCRIPT, "sh", LARDER]);
     command.arg(home.work("disk")).arg(size.to_string());
-    command.arg(home.work("book.vcf")).arg(home.work("answers"));
+    command.arg(home.work(file)).arg(home.work("answers")).arg(collection);
     match command.output() {
         Ok(output) => home.finish(output),
         Err(error) => {
@@ -51,10 +51,23 @@ fn on_a_disk(home: &Home, size: u64) -> Run {
 
 #[test]
 fn a_disk_that_fills_up() {
-    for &size in SIZES {
+    fills_up("book.vcf", "contacts", cards, SIZES);
+}
+
+/// With zones, and an index of time, in the same transactions.
+#[test]
+fn a_disk_that_fills_up_with_a_calendar() {
+    fills_up("book.ics", "Calendar", components, &SIZES[1..4]);
+}
+
+fn fills_up(file: &str, collection: &str, items: fn(&[u8]) -> Vec<Vec<u8>>, sizes: &[u64]) {
+    for &size in sizes {
         let home = Home::new();
-        home.generate("book.vcf", CONTACTS, 11);
-        let run = on_a_disk(&home, size);
+        match file.ends_with(".vcf") {
+            true => home.generate(file, CONTACTS, 11),
+            false => home.generate_calendar(file, CONTACTS, 11),
+        };
+        let run = on_a_disk(&home, size, file, collection);
         if run.code != 0 {
             let why = run.stderr();
             return left_out("full disk", &format!("cannot mount a tmpfs ({})", why.trim()));
@@ -74,10 +87,10 @@ fn a_disk_that_fills_up() {
         // What was there while the disk was full was a sum of whole batches, and in the file.
         let count = text("count");
         if !count.contains("there is no store") {
-            let items: u64 = count.lines().next().unwrap().parse().expect(&count);
-            assert!(items.is_multiple_of(100), "{size} kB: {items} items");
-            let kept = cards(&answer("export"));
-            assert_eq!(kept.len() as u64, items, "{size} kB");
+            let found: u64 = count.lines().next().unwrap().parse().expect(&count);
+            assert!(found.is_multiple_of(100), "{size} kB: {found} items");
+            let kept = items(&answer("export"));
+            assert_eq!(kept.len() as u64, found, "{size} kB");
         }
         assert!(text("again").ends_with("exit 0\n"), "{size} kB: {}", text("again"));
         assert!(
@@ -85,8 +98,8 @@ fn a_disk_that_fills_up() {
             "{size} kB: {}",
             text("check-at-last")
         );
-        let original = cards(&std::fs::read(home.work("book.vcf")).unwrap());
-        assert!(cards(&answer("whole")) == original, "{size} kB: the export differs");
+        let original = items(&std::fs::read(home.work(file)).unwrap());
+        assert!(items(&answer("whole")) == original, "{size} kB: the export differs");
     }
 }
 

@@ -91,6 +91,13 @@ impl Home {
         self.write(name, bytes)
     }
 
+    /// A generated calendar.
+    pub fn generate_calendar(&self, name: &str, number: u64, seed: u64) -> PathBuf {
+        let mut bytes = Vec::new();
+        larder_measure::generate::calendar(number, seed, false, &mut bytes).unwrap();
+        self.write(name, bytes)
+    }
+
     /// What the configuration file says.
     pub fn configure(&self, text: &str) {
         let dir = self.dir.path().join("home/.config/larder");
@@ -305,4 +312,25 @@ pub fn cards(bytes: &[u8]) -> Vec<Vec<u8>> {
     }
     cards.sort();
     cards
+}
+
+/// The events, tasks and memos of a calendar that all begin and end on lines of their own, in any order but sorted.
+pub fn components(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let kinds: [&[u8]; 3] = [b"VEVENT", b"VTODO", b"VJOURNAL"];
+    let (mut components, mut component, mut inside) = (Vec::new(), Vec::new(), false);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let is = |word: &[u8]| {
+            line.trim_ascii_end().strip_prefix(word).is_some_and(|kind| kinds.contains(&kind))
+        };
+        inside |= is(b"BEGIN:");
+        if inside {
+            component.extend_from_slice(line);
+        }
+        if is(b"END:") {
+            components.push(std::mem::take(&mut component));
+            inside = false;
+        }
+    }
+    components.sort();
+    components
 }

@@ -1,72 +1,103 @@
-//! Killed in the middle of writing, an import leaves whole batches, a sound store, and a second import that
+//! Killed in the middle of writing, an import of a book or a calendar leaves whole batches, a sound store, and a second import that
 //! completes it.
 //!
 //! The process is killed at random moments after the write lock's mark says that a batch is being written, so
 //! that most kills hit in mid-transaction. One store takes many kills: each import goes on where the last one
 //! ended. `LARDER_KILL_POINTS` says how many kills there are, `LARDER_KILL_SEED` repeats a run.
 
-use crate::home::{Home, Random, cards, times};
+use crate::home::{Home, Random, cards, components, times};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-const CONTACTS: u64 = 1000;
+const ITEMS: u64 = 1000;
 const BATCH: u64 = 40;
 /// No import of this size takes so long, not even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// What is imported: a file, where its items go, and how they are told apart.
+struct Input {
+    file: &'static str,
+    collection: &'static str,
+    items: fn(&[u8]) -> Vec<Vec<u8>>,
+    make: fn(&Home),
+}
+
+const BOOK: Input = Input {
+    file: "many.vcf",
+    collection: "contacts",
+    items: cards,
+    make: |home| drop(home.generate("many.vcf", ITEMS, 7)),
+};
+
+/// With zones, series and occurrences that are changed in other batches than their series came in.
+const CALENDAR: Input = Input {
+    file: "many.ics",
+    collection: "Calendar",
+    items: components,
+    make: |home| drop(home.generate_calendar("many.ics", ITEMS, 7)),
+};
+
 #[test]
 fn killed_at_random_writes() {
-    let points = times("LARDER_KILL_POINTS", 50);
+    killed(&BOOK, times("LARDER_KILL_POINTS", 50));
+}
+
+#[test]
+fn killed_at_random_writes_of_a_calendar() {
+    killed(&CALENDAR, times("LARDER_KILL_POINTS", 50));
+}
+
+fn killed(input: &Input, points: u64) {
     let seed = times("LARDER_KILL_SEED", u64::from(std::process::id()));
-    eprintln!("killed_at_random_writes: LARDER_KILL_SEED={seed} repeats this run");
+    eprintln!("{}: LARDER_KILL_SEED={seed} repeats this run", input.file);
     let mut random = Random(seed);
-    let mut home = fresh();
-    let mut written = measured(&home);
-    home = fresh();
+    let mut home = fresh(input);
+    let mut written = measured(&home, input);
+    home = fresh(input);
     let (mut killed, mut in_mid_write) = (0, 0);
     while killed < points {
         let batches = random.below(4);
-        match kill(&home, batches, &mut random) {
+        match kill(&home, input, batches, &mut random) {
             Some(mid_write) => {
                 killed += 1;
                 in_mid_write += u64::from(mid_write);
                 whole(&home, seed, killed);
             }
             None => {
-                complete(&home);
-                home = fresh();
-                written += CONTACTS;
+                complete(&home, input);
+                home = fresh(input);
+                written += ITEMS;
             }
         }
     }
-    second_import_completes(&home);
-    eprintln!("{killed} kills, {in_mid_write} in mid-write, over {written} contacts");
+    second_import_completes(&home, input);
+    eprintln!("{killed} kills, {in_mid_write} in mid-write, over {written} items");
     assert!(in_mid_write * 2 > killed, "only {in_mid_write} of {killed} kills hit in mid-write");
 }
 
-fn fresh() -> Home {
+fn fresh(input: &Input) -> Home {
     let home = Home::new();
-    home.generate("many.vcf", CONTACTS, 7);
+    (input.make)(&home);
     home
 }
 
 /// One import that is left alone: what the others have to come to.
-fn measured(home: &Home) -> u64 {
-    import(home).wait().unwrap();
-    complete(home);
-    CONTACTS
+fn measured(home: &Home, input: &Input) -> u64 {
+    import(home, input).wait().unwrap();
+    complete(home, input);
+    ITEMS
 }
 
-fn import(home: &Home) -> Child {
-    let args = ["import", "many.vcf", "--batch", &BATCH.to_string(), "--quiet"];
+fn import(home: &Home, input: &Input) -> Child {
+    let args = ["import", input.file, "--batch", &BATCH.to_string(), "--quiet"];
     home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// Starts an import and kills it some time after it began to write its batch number `batches` (counted from
 /// this start). Was it writing when it died? `None`: it had ended before.
-fn kill(home: &Home, batches: u64, random: &mut Random) -> Option<bool> {
-    let mut child = import(home);
+fn kill(home: &Home, input: &Input, batches: u64, random: &mut Random) -> Option<bool> {
+    let mut child = import(home, input);
     let lock = home.data().join("lock");
     let bell = home.data().join("bell");
     let began = Instant::now();
@@ -134,20 +165,20 @@ fn batches(home: &Home) -> Vec<u64> {
     batches
 }
 
-fn second_import_completes(home: &Home) {
-    let run = home.run(&["import", "many.vcf", "--quiet"]);
+fn second_import_completes(home: &Home, input: &Input) {
+    let run = home.run(&["import", input.file, "--quiet"]);
     assert_eq!(run.code, 0, "{}", run.shown());
-    complete(home);
+    complete(home, input);
 }
 
-/// The store holds the file's cards, byte for byte, and nothing else.
-fn complete(home: &Home) {
+/// The store holds the file's items, byte for byte, and nothing else.
+fn complete(home: &Home, input: &Input) {
     home.sound();
-    let exported = cards(&home.run(&["export", "contacts"]).out);
-    let original = cards(&std::fs::read(home.work("many.vcf")).unwrap());
+    let exported = (input.items)(&home.run(&["export", input.collection]).out);
+    let original = (input.items)(&std::fs::read(home.work(input.file)).unwrap());
     assert!(
         exported == original,
-        "the export differs: {} cards of {}",
+        "the export differs: {} items of {}",
         exported.len(),
         original.len()
     );

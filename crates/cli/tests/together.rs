@@ -1,7 +1,7 @@
 //! Several processes at one store: writers take turns, a small change gets in while a big import runs, and a
 //! reader that sleeps holds nothing up.
 
-use crate::home::{Home, cards};
+use crate::home::{Home, cards, components};
 use std::io::{BufReader, Read as _, Write as _};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -36,6 +36,33 @@ fn the_same_file_twice_at_once() {
     home.sound();
     let file = std::fs::read(file).unwrap();
     assert!(cards(&home.run(&["export", "contacts"]).out) == cards(&file), "the export differs");
+}
+
+/// Two calendars into one collection: of one UID one writer has the series, the other one the changed occurrences.
+#[test]
+fn two_calendars_at_once() {
+    let home = Home::new();
+    let whole = std::fs::read(home.generate_calendar("whole.ics", 600, 8)).unwrap();
+    let all = components(&whole);
+    let is_detached = |item: &&Vec<u8>| item.windows(13).any(|part| part == b"RECURRENCE-ID");
+    let (changed, series): (Vec<_>, Vec<_>) = all.iter().partition(is_detached);
+    assert!(!changed.is_empty(), "no occurrence is changed");
+    for (name, items) in [("series.ics", series), ("changed.ics", changed)] {
+        let items: Vec<u8> = items.into_iter().flatten().copied().collect();
+        home.write(
+            name,
+            [b"BEGIN:VCALENDAR\r\nVERSION:2.0\r\n", &*items, b"END:VCALENDAR\r\n"].concat(),
+        );
+    }
+    let start = |file: &str| {
+        home.spawn(&mut home.command(&["import", file, "--batch", "10", "--into", "mine"]))
+    };
+    for child in [start("series.ics"), start("changed.ics")] {
+        let run = home.finish(child.wait_with_output().unwrap());
+        assert_eq!(run.code, 0, "{}", run.shown());
+    }
+    home.sound();
+    assert!(components(&home.run(&["export", "mine"]).out) == all, "the export differs");
 }
 
 /// The import's input ends only after the small changes are done, so that these must have got in between its

@@ -4,10 +4,10 @@ use crate::book::{Book, Told, options, path};
 use larder_sync::ImportOptions;
 use std::path::{Path, PathBuf};
 
-/// The folder of vCard corpora, or `None` with a word about it where there is none.
-fn corpora(test: &str) -> Option<PathBuf> {
+/// A folder of corpora, or `None` with a word about it where there is none.
+pub(crate) fn corpora(folder: &str, test: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
-    let root = std::env::var_os("LARDER_CORPORA").map_or(beside, PathBuf::from).join("vcf");
+    let root = std::env::var_os("LARDER_CORPORA").map_or(beside, PathBuf::from).join(folder);
     if root.is_dir() {
         return Some(root);
     }
@@ -15,20 +15,21 @@ fn corpora(test: &str) -> Option<PathBuf> {
     None
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+/// The files in a folder and below whose names end so.
+pub(crate) fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     let mut entries: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|ending| ending == "vcf" || ending == "vcard") {
+            files(&path, endings, found);
+        } else if path.extension().is_some_and(|end| endings.iter().any(|ending| end == *ending)) {
             found.push(path);
         }
     }
 }
 
-fn position(bytes: &[u8], from: usize, part: &[u8]) -> Option<usize> {
+pub(crate) fn position(bytes: &[u8], from: usize, part: &[u8]) -> Option<usize> {
     bytes[from..].windows(part.len()).position(|window| window == part).map(|at| from + at)
 }
 
@@ -83,9 +84,9 @@ fn check(book: &mut Book, file: &Path, number: usize) {
 
 #[test]
 fn every_file_comes_back_byte_for_byte() {
-    let Some(root) = corpora("every_file_comes_back_byte_for_byte") else { return };
+    let Some(root) = corpora("vcf", "every_file_comes_back_byte_for_byte") else { return };
     let mut found = Vec::new();
-    files(&root, &mut found);
+    files(&root, &["vcf", "vcard"], &mut found);
     assert!(!found.is_empty());
     let mut book = Book::new();
     book.file("x", "");
@@ -96,9 +97,9 @@ fn every_file_comes_back_byte_for_byte() {
 
 #[test]
 fn all_of_it_at_once_is_the_same_as_one_by_one() {
-    let Some(root) = corpora("all_of_it_at_once_is_the_same_as_one_by_one") else { return };
+    let Some(root) = corpora("vcf", "all_of_it_at_once_is_the_same_as_one_by_one") else { return };
     let mut found = Vec::new();
-    files(&root, &mut found);
+    files(&root, &["vcf", "vcard"], &mut found);
     let mut book = Book::new();
     let told = book.import(vec![path(&root)], &options());
     assert!(told.summary.files > 200, "{:?}", told.summary);

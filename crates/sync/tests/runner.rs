@@ -8,11 +8,13 @@
 )]
 
 mod book;
+mod calendars;
 mod card;
 mod change;
 mod corpora;
 mod export_items;
 mod files;
+mod hostile;
 mod import_table;
 mod interrupted;
 mod limits;

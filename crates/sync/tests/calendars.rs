@@ -1,0 +1,199 @@
+//! Every calendar file of the corpora: nothing panics, what is good is taken, what is not is named, and bytes come back
+//! as they came. And the zones of calendars: as many are kept as differ and are used.
+
+use crate::book::{Book, Told, options, path};
+use crate::corpora::{corpora, files, position};
+use larder_query::{Find, Query, find, walk};
+use larder_sync::ImportOptions;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What all files together gave.
+#[derive(Debug, Default)]
+struct Count {
+    files: usize,
+    items: u64,
+    rejected: usize,
+    warnings: usize,
+    zones: (u64, u64),
+    reasons: BTreeMap<String, usize>,
+}
+
+fn into(name: String) -> ImportOptions {
+    ImportOptions { into: Some(name), ..options() }
+}
+
+/// A line as `FILE:LINE: REASON`, with a number from 1.
+#[track_caller]
+fn is_named(line: &str, file: &Path) {
+    let rest = line.strip_prefix(&*file.display().to_string()).expect(line);
+    let rest = rest.strip_prefix(':').expect(line);
+    let (number, reason) = rest.split_once(": ").expect(line);
+    assert!(number.parse::<u64>().is_ok_and(|number| number > 0) && !reason.is_empty(), "{line}");
+}
+
+/// The reason, without what was in the file.
+fn kind_of(line: &str) -> String {
+    let reason = line.rsplit_once(": ").map_or(line, |(_, reason)| reason);
+    let mut quoted = false;
+    let plain = reason.chars().filter(|c| {
+        quoted ^= *c == '"';
+        !quoted && !c.is_ascii_digit()
+    });
+    plain.take(60).collect()
+}
+
+fn ended(items: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    items.into_iter().map(|item| item.trim_ascii_end().to_vec()).collect()
+}
+
+fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
+    let shown = file.display();
+    let bytes = std::fs::read(file).unwrap();
+    let options = into(format!("file-{number}"));
+    let name = options.into.clone().unwrap();
+    let Told { summary, rejected, warnings, .. } = book.import(vec![path(file)], &options);
+    assert_eq!((summary.files, summary.updated), (1, 0), "{shown}");
+    rejected.iter().for_each(|line| is_named(line, file));
+    count.files += 1;
+    count.items += summary.items();
+    count.rejected += rejected.len();
+    count.warnings += warnings.len();
+    count.zones = (count.zones.0 + summary.zones.0, count.zones.1 + summary.zones.1);
+    for line in rejected.iter().chain(&warnings) {
+        *count.reasons.entry(kind_of(line)).or_default() += 1;
+    }
+
+    let items = book.items(&name);
+    assert_eq!(items.len() as u64, summary.added + summary.beside, "{shown}");
+    let mut after = 0;
+    for item in &items {
+        let at = position(&bytes, after, item);
+        assert!(at.is_some(), "{shown} has no such bytes after {after}");
+        after = at.unwrap() + item.len();
+    }
+
+    let seq = book.store.seq().unwrap();
+    let again = book.import(vec![path(file)], &options).summary;
+    assert_eq!((again.unchanged, again.changed()), (summary.items(), false), "{shown}");
+    assert_eq!(book.store.seq().unwrap(), seq, "{shown}");
+
+    let exported = book.export(&name);
+    let copy = into(format!("copy-{number}"));
+    let told = book.take(&exported, &copy);
+    assert!(told.rejected.is_empty(), "{shown}: {:?}", told.rejected);
+    let copies = book.items(copy.into.as_deref().unwrap());
+    assert_eq!(ended(copies), ended(items), "{shown}");
+    // What the calendar says around its items comes along, too.
+    let once_more = book.export(copy.into.as_deref().unwrap());
+    assert!(once_more == exported, "{shown}: the export of an export differs");
+    let back = book.take(&exported, &options).summary;
+    assert!(!back.changed(), "{shown}: {back:?}");
+}
+
+#[test]
+fn every_file_comes_back_byte_for_byte() {
+    let Some(root) = corpora("ics", "calendars::every_file_comes_back_byte_for_byte") else {
+        return;
+    };
+    let mut found = Vec::new();
+    files(&root, &["ics", "ifb", "vcs", "ical"], &mut found);
+    assert!(found.len() > 1000, "{} files", found.len());
+    let (mut book, mut count) = (Book::new(), Count::default());
+    for (number, file) in found.iter().enumerate() {
+        check(&mut book, file, number, &mut count);
+    }
+    let report = book.store.check_rebuild().unwrap();
+    assert_eq!(report.faults, []);
+    eprintln!("{count:#?}");
+    assert!(count.items > 10_000 && count.zones.1 > 100, "{count:?}");
+}
+
+#[test]
+fn all_of_it_at_once() {
+    let Some(root) = corpora("ics", "calendars::all_of_it_at_once") else { return };
+    let mut book = Book::new();
+    let options = ImportOptions { into: None, ..options() };
+    let told = book.import(vec![path(&root)], &options);
+    assert!(told.summary.files > 1000, "{:?}", told.summary);
+    assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+    let again = book.import(vec![path(&root)], &options).summary;
+    assert!(!again.changed(), "{again:?}");
+    assert_eq!(again.items(), told.summary.items());
+    assert_eq!(book.store.check().unwrap().faults, []);
+}
+
+/// Counts rows of a table of the store.
+fn rows(book: &Book, table: &str) -> i64 {
+    let mut count = 0;
+    let sql = format!("SELECT count(*) FROM {table}");
+    book.store
+        .reader()
+        .unwrap()
+        .rows(&sql, &[], &mut |row| {
+            count = row.integer(0);
+            true
+        })
+        .unwrap();
+    count
+}
+
+fn generated(n: u64, events: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    larder_measure::generate::zones(n, 1, events, &mut bytes).unwrap();
+    bytes
+}
+
+/// As many zones are kept as differ and are used.
+#[test]
+fn hundreds_of_copies_of_a_zone() {
+    for n in [538, 814] {
+        let mut book = Book::new();
+        let told = book.take(generated(n, false), &options());
+        assert_eq!((told.summary.zones, told.summary.items()), ((n, 0), 0));
+        assert_eq!((rows(&book, "zone"), rows(&book, "frame")), (0, 0));
+
+        let told = book.take(generated(n, true), &options());
+        assert_eq!((told.summary.zones, told.summary.added), ((n, 6), n));
+        assert_eq!((rows(&book, "zone"), rows(&book, "frame")), (6, 6));
+        let exported = book.export(options().into.as_deref().unwrap());
+        let text = String::from_utf8(exported).unwrap();
+        assert_eq!(text.matches("BEGIN:VTIMEZONE").count(), 6);
+
+        // Another calendar shares them.
+        book.take(generated(n, true), &into("another".into()));
+        assert_eq!((rows(&book, "zone"), rows(&book, "frame")), (6, 6));
+        assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+    }
+}
+
+/// A month is found by about as many rows of the index as there are items in it.
+#[test]
+fn a_month_costs_what_it_holds() {
+    let mut bytes = Vec::new();
+    larder_measure::generate::calendar(2000, 1, false, &mut bytes).unwrap();
+    let mut book = Book::new();
+    book.take(bytes, &options());
+    let reader = book.store.reader().unwrap();
+    let months = (2015..2032).flat_map(|year| (1..=12).map(move |month| (year, month)));
+    let (mut cost, mut returned, mut over) = (0, 0, Vec::new());
+    for (year, month) in months {
+        let asked = Find {
+            query: Query::parse(&format!("when:{year}-{month:02}")).unwrap(),
+            ..Find::default()
+        };
+        let found = find(&reader, &asked).unwrap();
+        if (year, month % 6) == (2021, 0) {
+            let walked = walk(&reader, &asked).unwrap();
+            assert_eq!(found.rows(), walked.rows());
+        }
+        let explain = &found.explain;
+        let most = explain.returned * 3 / 2 + 50;
+        if explain.visited + explain.tested > most {
+            over.push(format!("{year}-{month}: {explain:?}"));
+        }
+        (cost, returned) = (cost + explain.visited + explain.tested, returned + explain.returned);
+    }
+    assert!(over.is_empty(), "{}", over.join("\n"));
+    eprintln!("{cost} rows visited and rules tested for {returned} returned");
+}

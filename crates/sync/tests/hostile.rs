@@ -1,0 +1,218 @@
+//! Calendars made to cost: each is taken or named, and what it costs to ask afterwards is bounded, by steps and rows and
+//! not by a clock.
+
+use crate::book::{Book, Told, options};
+use larder_query::{Find, Query, TimeTest, expand, find};
+use larder_store::{What, Window};
+use larder_sync::ImportOptions;
+use larder_time::civil::Instant;
+use larder_time::value::Stamp;
+use larder_time::zone::Zone;
+use std::fmt::Write as _;
+
+fn instant(text: &str) -> Instant {
+    Instant::clamped(Stamp::parse(text).unwrap().civil.seconds())
+}
+
+fn window(from: &str, to: &str) -> Window {
+    let (from, to) = (instant(from), instant(to));
+    Window { from, to, local: Zone::UTC, what: What::Occurrences }
+}
+
+fn calendar(components: &str) -> String {
+    format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//test//EN\r\n{components}END:VCALENDAR\r\n")
+}
+
+fn event(lines: &str) -> String {
+    let lines: String = lines.lines().map(|line| format!("{}\r\n", line.trim())).collect();
+    format!("BEGIN:VEVENT\r\n{lines}END:VEVENT\r\n")
+}
+
+/// Found in a window, and its occurrences there, as far as they are given.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    found: usize,
+    occurrences: usize,
+    cut: bool,
+}
+
+/// Imports, asks for a window and what happens there, and checks.
+fn take(book: &mut Book, text: &str, asked: &Window) -> (Told, Seen) {
+    // In few batches: each reads what else has the UIDs of its items.
+    let told = book.take(text, &ImportOptions { batch: Some(4000), ..options() });
+    assert_eq!(book.store.check().unwrap().faults, []);
+    (told, ask(book, asked))
+}
+
+fn ask(book: &Book, window: &Window) -> Seen {
+    let reader = book.store.reader().unwrap();
+    let asked = Find { query: Query::Time(TimeTest::In(window.clone())), ..Find::default() };
+    let answer = find(&reader, &asked).unwrap();
+    let expansion = expand(&reader, &answer, window, 10_000).unwrap();
+    Seen { found: answer.len(), occurrences: expansion.occurrences.len(), cut: expansion.cut }
+}
+
+/// Rules that go on for ever, that never match, that say nothing, and that are too much for a question.
+#[test]
+fn rules() {
+    let mut wrong = Vec::new();
+    let mut check = |lines: &str, expect: (usize, usize, bool), warning: &str| {
+        let mut book = Book::new();
+        let start = if lines.contains("DTSTART") { "" } else { "DTSTART:20260301T000000Z\n" };
+        let text = calendar(&event(&format!("UID:a\n{start}DURATION:PT1S\n{lines}")));
+        let (told, seen) = take(&mut book, &text, &window("20260310", "20260311"));
+        let (found, occurrences, cut) = expect;
+        assert_eq!(told.summary.added, 1, "{lines}");
+        let said = told.warnings.join("; ");
+        let as_said = said.contains(warning) && warning.is_empty() == said.is_empty();
+        if seen != (Seen { found, occurrences, cut }) || !as_said {
+            wrong.push(format!("{lines}: {seen:?}, {said:?}"));
+        }
+    };
+    check("RRULE:FREQ=SECONDLY", (1, 10_000, true), "");
+    check("RRULE:FREQ=SECONDLY;COUNT=1000000000000", (1, 10_000, true), "");
+    check("RRULE:FREQ=MINUTELY", (1, 1440, false), "");
+    let never = "has no occurrence";
+    // No day is the 30 February, nor the 53rd Monday of a month.
+    check("RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", (0, 0, false), never);
+    check("RRULE:FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30", (0, 0, false), never);
+    check("RRULE:FREQ=MONTHLY;BYDAY=53MO", (0, 0, false), never);
+    check("RRULE:FREQ=DAILY;BYSETPOS=366", (0, 0, false), never);
+    check("RRULE:FREQ=YEARLY;BYWEEKNO=53;BYYEARDAY=100", (0, 0, false), never);
+    // A part without a value is none.
+    check("RRULE:FREQ=DAILY;BYHOUR=,;BYDAY=", (1, 1, false), "");
+    check("RRULE:FREQ=DAILY;INTERVAL=4294967295", (0, 0, false), "");
+    check("RRULE:FREQ=YEARLY;INTERVAL=2147483647", (0, 0, false), "");
+    check("DTSTART:00010101T000000Z\nRRULE:FREQ=SECONDLY", (1, 10_000, true), "");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Numbers and dates of no calendar, and lists with nothing in them: the event remains, and what was not understood is
+/// named with its line.
+#[test]
+fn malformed() {
+    let mut wrong = Vec::new();
+    let mut check = |lines: &str, line: u64| {
+        let mut book = Book::new();
+        let text = calendar(&event(&format!("UID:a\nDTSTART:20260301T000000Z\n{lines}")));
+        let (told, seen) = take(&mut book, &text, &window("20260301", "20260302"));
+        assert_eq!((told.summary.added, seen.found), (1, 1), "{lines}");
+        let at = format!("standard input:{line}: ");
+        if !told.warnings.iter().any(|said| said.starts_with(&at)) {
+            wrong.push(format!("{lines}: {:?}", told.warnings));
+        }
+    };
+    check("RRULE:FREQ=DAILY;INTERVAL=0", 7);
+    check("RRULE:FREQ=DAILY;INTERVAL=99999999999999999999999", 7);
+    check("RRULE:FREQ=YEARLY;UNTIL=10000000000101T000000Z", 7);
+    check("RRULE:FREQ=FORTNIGHTLY", 7);
+    check("RDATE:10000000000101T000000Z", 7);
+    check("EXDATE:20260230T000000Z", 7);
+    check("SUMMARY:x\nDTEND:1000000000-01-01", 8);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn list(name: &str, count: i64, each: i64) -> String {
+    let start = instant("20260301T000000").seconds();
+    let mut line = format!("{name}:");
+    for number in 0..count {
+        let stamp = Stamp {
+            civil: Instant::clamped(start + number * each).civil(0),
+            date: false,
+            utc: true,
+        };
+        write!(line, "{}{stamp}", if number > 0 { "," } else { "" }).unwrap();
+    }
+    line
+}
+
+#[test]
+fn a_hundred_thousand_exceptions() {
+    let mut book = Book::new();
+    let exceptions = list("EXDATE", 100_000, 60);
+    let text = calendar(&event(&format!(
+        "UID:a\nDTSTART:20260301T000000Z\nRRULE:FREQ=MINUTELY\n{exceptions}"
+    )));
+    let (told, seen) = take(&mut book, &text, &window("20260310", "20260311"));
+    assert_eq!((told.summary.added, seen.found), (1, 0));
+    // The hundred-thousandth minute is on 9 May.
+    let reader = book.store.reader().unwrap();
+    let find_in = |from, to| {
+        let asked = Find { query: Query::Time(TimeTest::In(window(from, to))), ..Find::default() };
+        find(&reader, &asked).unwrap().len()
+    };
+    assert_eq!((find_in("20260508", "20260509"), find_in("20260509", "20260510")), (0, 1));
+}
+
+/// Of a list of a million dates as many are taken as is bearable.
+#[test]
+fn a_million_dates() {
+    let mut book = Book::new();
+    let dates = list("RDATE", 1_000_000, 3600);
+    let text = calendar(&event(&format!("UID:a\nDTSTART:20260301T000000Z\n{dates}")));
+    let (told, seen) = take(&mut book, &text, &window("20260310", "20260311"));
+    assert_eq!(told.summary.added, 1);
+    assert_eq!(seen, Seen { found: 1, occurrences: 24, cut: false });
+}
+
+#[test]
+fn thousands_of_detached_occurrences() {
+    let mut book = Book::new();
+    let mut text = event("UID:a\nDTSTART:20260301T000000Z\nDURATION:PT1H\nRRULE:FREQ=DAILY");
+    let start = instant("20260301T000000").seconds();
+    for number in 0..10_000 {
+        let civil = Instant::clamped(start + number * 86_400).civil(0);
+        let of = Stamp { civil, date: false, utc: true };
+        text += &event(&format!(
+            "UID:a\nRECURRENCE-ID:{of}\nDTSTART:{of}\nDURATION:PT2H\nSUMMARY:{number}"
+        ));
+    }
+    let (told, seen) = take(&mut book, &calendar(&text), &window("20260310", "20260311"));
+    assert_eq!((told.summary.added, told.warnings), (10_001, vec![]));
+    assert_eq!(seen, Seen { found: 1, occurrences: 1, cut: false });
+}
+
+/// Of three hundred that stand for all that follow, 64 are followed; the others stand for themselves.
+#[test]
+fn hundreds_that_are_followed() {
+    let mut book = Book::new();
+    let mut text = event("UID:a\nDTSTART:20260301T000000Z\nDURATION:PT1H\nRRULE:FREQ=DAILY");
+    let start = instant("20260301T000000").seconds();
+    for number in 0..300 {
+        let civil = Instant::clamped(start + number * 86_400).civil(0);
+        let of = Stamp { civil, date: false, utc: true };
+        text += &event(&format!(
+            "UID:a\nRECURRENCE-ID;RANGE=THISANDFUTURE:{of}\nDTSTART:{of}\nDURATION:PT2H\nSUMMARY:{number}"
+        ));
+    }
+    let (told, seen) = take(&mut book, &calendar(&text), &window("20260310", "20260311"));
+    assert_eq!(told.summary.added, 301);
+    assert_eq!(seen, Seen { found: 1, occurrences: 1, cut: false });
+    let seen = ask(&book, &window("20261110", "20261111"));
+    assert_eq!((seen.occurrences, seen.cut), (1, false));
+}
+
+/// Nested as nothing is, and larger than what is taken.
+#[test]
+fn deep_and_large() {
+    let mut book = Book::new();
+    let deep = format!("{}{}", "BEGIN:VALARM\r\n".repeat(5000), "END:VALARM\r\n".repeat(5000));
+    let nested = event("UID:nested\nDTSTART:20260310T000000Z")
+        .replace("END:VEVENT", &format!("{deep}END:VEVENT"));
+    let events = format!("{}{}", "BEGIN:VEVENT\r\n".repeat(1000), "END:VEVENT\r\n".repeat(1000));
+    let large = "x".repeat(40 << 20);
+    let huge = event(&format!("UID:huge\nDTSTART:20260310T000000Z\nDESCRIPTION:{large}"));
+    let last = event("UID:last\nDTSTART:20260310T000000Z");
+    let text = calendar(&format!("{nested}{events}{huge}{last}"));
+    let (told, seen) = take(&mut book, &text, &window("20260310", "20260311"));
+    let uids: Vec<String> = {
+        let reader = book.store.reader().unwrap();
+        let of = reader.collections().unwrap().remove(0);
+        reader.page(&of, 0, 99).unwrap().into_iter().map(|head| head.uid).collect()
+    };
+    assert!(uids.contains(&"last".to_string()), "{uids:?}");
+    assert!(seen.found >= 1);
+    let at = format!("standard input:{}: ", 4 + 2 + 2 + 10_000 + 2000);
+    assert!(told.rejected.iter().any(|said| said.starts_with(&at)), "{at}: {:?}", told.rejected);
+    assert!(!uids.contains(&"huge".to_string()));
+}

@@ -67,6 +67,14 @@ fn with_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemHead>, Failure> {
         }
         true
     })?;
+    // A series is known by its master; the occurrences that were changed have names of their own.
+    let masters: Vec<_> = found.iter().filter(|head| head.recurrence.is_empty()).cloned().collect();
+    let has_master = |head: &ItemHead| {
+        let of =
+            |master: &ItemHead| (&master.collection, &master.uid) == (&head.collection, &head.uid);
+        masters.iter().any(of)
+    };
+    found.retain(|head| head.recurrence.is_empty() || !has_master(head));
     Ok(found)
 }
 

@@ -2,6 +2,7 @@
 
 use larder_time::civil::{Civil, DAY, Weekday};
 use larder_time::series::{Clock, Start};
+use larder_time::value::Nominal;
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MONTHS: [&str; 12] =
@@ -45,6 +46,23 @@ pub(crate) fn shown(start: Option<&Start>, end: Option<&Start>) -> Option<String
         }
     }
     Some(format!("{text} {}", zone(start)))
+}
+
+/// How long something takes: `1 h 30 min`.
+pub(crate) fn length(length: Nominal) -> String {
+    let seconds = length.seconds;
+    let parts = [
+        (length.days, "d"),
+        (seconds / 3600, "h"),
+        (seconds / 60 % 60, "min"),
+        (seconds % 60, "s"),
+    ];
+    let said: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, _)| *count != 0)
+        .map(|(count, unit)| format!("{count} {unit}"))
+        .collect();
+    if said.is_empty() { "0 min".to_string() } else { said.join(" ") }
 }
 
 fn zone(start: &Start) -> &str {

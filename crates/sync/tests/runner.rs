@@ -12,6 +12,8 @@ mod calendars;
 mod card;
 mod change;
 mod corpora;
+mod event;
+mod event_model;
 mod export_items;
 mod files;
 mod hostile;

@@ -243,7 +243,9 @@ fn understood(context: &mut Context, draft: &Draft) -> Result<(), Failure> {
         said.push(("categories", draft.categories.join(", ")));
     }
     said.extend(draft.priority.map(|priority| ("priority", priority.to_string())));
-    said.extend(draft.alarms.iter().map(|alarm| ("alarm", format!("{alarm} before"))));
+    said.extend(
+        draft.alarms.iter().map(|alarm| ("alarm", format!("{} before", when::length(*alarm)))),
+    );
     for (what, text) in said {
         context.out.line(format!("  {what}: {}", plain(&text)))?;
     }

@@ -1,0 +1,189 @@
+//! `add`, `edit` and `remove` of events, tasks and memos.
+
+use crate::home::Home;
+use insta::assert_snapshot;
+
+const SERIES: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:daily\r\nSUMMARY:Stand-up\r\nDTSTART:20260413T090000Z\r\nDTEND:20260413T091500Z\r\nRRULE:FREQ=DAILY;COUNT=4\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+
+fn series() -> Home {
+    let home = Home::new();
+    home.write("daily.ics", SERIES);
+    assert_eq!(home.code(&["add", "daily.ics"], 0).stderr(), "");
+    home
+}
+
+/// Dates and zones are said, as a test knows neither what day it is nor where it runs.
+#[test]
+fn an_event_in_words() {
+    let home = Home::new();
+    let lunch = "Lunch with Anna 2026-03-06 12:30 for 1h at Bistro #food !high";
+    let run =
+        home.run(&["add", "--kind", "event", lunch, "--zone", "Europe/Prague", "--alarm", "15min"]);
+    let said: Vec<&str> = run
+        .out
+        .split(|byte| *byte == b'\n')
+        .skip(1)
+        .map(|line| std::str::from_utf8(line).unwrap())
+        .collect();
+    assert_snapshot!(said.join("\n"), @r"
+    when: Fri 6 Mar 2026 12:30-13:30 Europe/Prague
+    at: Bistro
+    categories: food
+    priority: 1
+    alarm: 15 min before
+    ");
+    let bytes = home.ok(&["export", "calendar"]);
+    for line in [
+        "SUMMARY:Lunch with Anna\r\n",
+        "DTSTART;TZID=Europe/Prague:20260306T123000\r\n",
+        "DTEND;TZID=Europe/Prague:20260306T133000\r\n",
+        "LOCATION:Bistro\r\n",
+        "CATEGORIES:food\r\n",
+        "PRIORITY:1\r\n",
+        "TRIGGER:-PT15M\r\n",
+        "SEQUENCE:0\r\n",
+        "RRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\r\n",
+    ] {
+        assert!(bytes.contains(line), "{line} in {bytes}");
+    }
+    home.sound();
+}
+
+#[test]
+fn an_event_in_options() {
+    let home = Home::new();
+    let check = |args: &[&str], expect: &[&str]| {
+        let mut all = vec!["add", "--into", "c"];
+        all.extend(args);
+        if !args.contains(&"--zone") {
+            all.extend(["--zone", "America/New_York"]);
+        }
+        let run = home.run(&all);
+        assert_eq!(run.code, 0, "{}", run.shown());
+        let bytes = home.ok(&["export", "c"]);
+        for line in expect {
+            assert!(bytes.contains(&format!("{line}\r\n")), "{line} in {bytes}");
+        }
+    };
+    check(
+        &["--summary", "A", "--start", "2026-03-06 9:00", "--end", "11:00"],
+        &[
+            "DTSTART;TZID=America/New_York:20260306T090000",
+            "DTEND;TZID=America/New_York:20260306T110000",
+        ],
+    );
+    check(
+        &[
+            "--summary",
+            "B",
+            "--start",
+            "2026-04-01",
+            "--end",
+            "2026-04-03",
+            "--every",
+            "month until 2026-12-31",
+        ],
+        &["DTSTART;VALUE=DATE:20260401", "DTEND;VALUE=DATE:20260404"],
+    );
+    check(&["--kind", "task", "Taxes", "--due", "2026-05-31"], &["DUE;VALUE=DATE:20260531"]);
+    check(
+        &["--kind", "memo", "Thoughts", "--start", "2026-05-31", "--description", "many, many"],
+        &["BEGIN:VJOURNAL", "DESCRIPTION:many\\, many"],
+    );
+    check(
+        &["C", "2026-06-01", "9:00", "--zone", "utc", "--rule", "FREQ=DAILY;COUNT=2"],
+        &["DTSTART:20260601T090000Z", "RRULE:FREQ=DAILY;COUNT=2"],
+    );
+    home.sound();
+}
+
+#[test]
+fn what_is_not_understood() {
+    let home = Home::new();
+    assert_snapshot!(home.run(&["add", "Buy milk"]).shown(), @r"
+    ! error: no time was found in it, so it is not clear what it is
+    ! hint: an event needs a time: tomorrow 12:30, friday, 2026-03-05
+    ! hint: what has none is a task or a memo: say --kind task or --kind memo
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["add", "--kind", "event", "Buy milk"]).shown(), @r"
+    ! error: an event needs a time at which it begins
+    ! hint: say when: tomorrow 12:30, friday, 2026-03-05; or --start TIME
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--zone", "Nowhere"]).shown(), @r#"
+    ! error: no time zone is called "Nowhere"
+    ! hint: a zone is called Europe/Prague, utc, or floating
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["add", "--summary", "x", "--start", "someday"]).shown(), @r#"
+    ! error: "someday" is no date or time: write today, next friday, 2026-03-05, 5 march 14:00, 12:30 or +2w
+    exit 2
+    "#);
+}
+
+#[test]
+fn occurrences() {
+    let home = series();
+    assert_snapshot!(home.run(&["remove", "uid:daily"]).shown(), @r"
+    ! error: it recurs: say which of its occurrences are meant
+    ! hint: larder remove uid:daily --scope this --occurrence TIME: one of them
+    ! hint: larder remove uid:daily --scope future --occurrence TIME: it, and all that follow
+    ! hint: larder remove uid:daily --scope all: all of them
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["remove", "uid:daily/20260414T090000Z"]).shown(), @r"gkmbtgav  Stand-up: one occurrence removed; larder undo 2 brings it back");
+    assert_snapshot!(home.run(&["edit", "calendar/daily", "--scope", "this", "--occurrence", "20260415T090000Z", "--start", "2026-06-01", "--set", "summary=Moved"]).shown(), @r"
+    gkmbtgav  Stand-up  changed
+      g3era3sj  Mon 1 Jun 2026 09:00-09:15 UTC
+    ");
+    // By its new time, which evolution-data-server does not find.
+    assert_snapshot!(home.run(&["find", "when:2026-06"]).shown(), @r"g3era3sj  (no name)");
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "all", "--move", "-30min"]).shown(), @r"
+    gkmbtgav  Stand-up  changed
+      cn95cfyc  Mon 1 Jun 2026 09:00-09:15 UTC
+      gkmbtgav  Mon 13 Apr 2026 08:30-08:45 UTC, FREQ=DAILY;COUNT=4
+    ");
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "future", "--occurrence", "2026-04-16", "--set", "summary=Last"]).shown().lines().count(), @r"3");
+    // A changed occurrence that is named goes alone.
+    let moved = home.ok(&["find", "when:2026-06"]);
+    assert_snapshot!(home.run(&["remove", moved.split(' ').next().unwrap()]).shown(), @r"
+    cn95cfyc  Moved: one occurrence removed; larder undo 6 brings it back
+    ! note: only this occurrence; --scope all takes all of them away
+    ");
+    assert_snapshot!(home.run(&["remove", "uid:daily", "--scope", "all"]).shown(), @r"gkmbtgav  Stand-up: all occurrences removed; larder undo 7 brings it back");
+    assert_eq!(home.run(&["find", "--count", "when:2026"]).stdout(), "1\n");
+    for _ in 0..6 {
+        assert_eq!(home.run(&["undo"]).code, 0);
+    }
+    assert!(
+        home.ok(&["export", "calendar"]).contains(SERIES.split_once("BEGIN:VEVENT").unwrap().1)
+    );
+    home.sound();
+}
+
+#[test]
+fn edit_as_a_text() {
+    let home = series();
+    let text = home.ok(&["show", "uid:daily", "--format", "raw"]);
+    home.write("new.ics", text.replace("Stand-up", "Sit-down"));
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r"gkmbtgav  Sit-down  changed");
+    home.write("new.ics", text.replace("UID:daily", "UID:other"));
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r#"
+    ! error: new.ics: the UID has to stay "daily": it is what the item is known by
+    ! hint: nothing was changed: mend the text, and run the same command again
+    exit 3
+    "#);
+    home.write("new.ics", text.replace("END:VEVENT", ""));
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r"
+    ! error: new.ics: the line END:VEVENT is missing
+    ! hint: nothing was changed: mend the text, and run the same command again
+    exit 3
+    ");
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--occurrence", "20260414T090000Z"]).shown(), @r"
+    ! error: nothing says what is to be otherwise
+    ! hint: --set FIELD=TEXT, --start TIME, --move LENGTH and others do
+    exit 2
+    ");
+    home.sound();
+}

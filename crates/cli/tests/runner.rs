@@ -20,7 +20,9 @@
     reason = "the helpers of tests are tests too"
 )]
 
+mod agenda;
 mod arguments;
+mod calendar_find;
 mod change;
 mod change_calendar;
 mod corpora;

@@ -37,10 +37,10 @@ fn for_programs() {
     let home = Home::new();
     home.write("book.vcf", book());
     assert_snapshot!(home.run(&["--format", "json", "import", "book.vcf"]).shown(), @r#"
-    {"collection":"contacts","added":3,"updated":0,"unchanged":0,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":1}
+    {"collection":"contacts","collections":["contacts"],"added":3,"updated":0,"unchanged":0,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":1,"taken":[{"collection":"contacts","kind":"contact","added":3,"updated":0,"unchanged":0}],"zones_defined":0,"zones_kept":0}
     ! note: a new store was made in [HOME]/home/.local/share/larder
     "#);
-    assert_snapshot!(home.run(&["-q", "--format", "json", "import", "book.vcf"]).shown(), @r#"{"collection":"contacts","added":0,"updated":0,"unchanged":3,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":null}"#);
+    assert_snapshot!(home.run(&["-q", "--format", "json", "import", "book.vcf"]).shown(), @r#"{"collection":"contacts","collections":["contacts"],"added":0,"updated":0,"unchanged":3,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":null,"taken":[{"collection":"contacts","kind":"contact","added":0,"updated":0,"unchanged":3}],"zones_defined":0,"zones_kept":0}"#);
 }
 
 #[test]
@@ -74,13 +74,14 @@ fn what_is_bad_is_named_and_kept() {
     home.write("bad.vcf", &bad);
     let run = home.run(&["import", "bad.vcf", "--rejects", "rejects.vcf"]);
     assert_snapshot!(run.shown(), @r"
-    3 contacts added to contacts, 1 unchanged (1 file, 630 bytes)
-    3 left out; kept in rejects.vcf
+    3 contacts added to contacts, 1 unchanged
+    1 event added to bad
+    1 file, 630 bytes
+    2 left out; kept in rejects.vcf
     larder undo 1 takes it back
     ! note: a new store was made in [HOME]/home/.local/share/larder
     ! left out: bad.vcf:11: text outside any card
     ! left out: bad.vcf:12: a card with nothing in it
-    ! left out: bad.vcf:21: VEVENT: not an address card, so not taken into an address book
     ! warning: bad.vcf:36: END:VCARD is missing
     exit 3
     ");
@@ -89,17 +90,15 @@ fn what_is_bad_is_named_and_kept() {
     scribbles
     BEGIN:VCARD
     END:VCARD
-    BEGIN:VEVENT
-    SUMMARY:a walk
-    END:VEVENT
     ");
     // Without a file for them they are named all the same, and so they are with --quiet.
     assert_snapshot!(home.run(&["import", "bad.vcf", "--quiet"]).shown(), @r"
-    nothing new: 4 contacts unchanged in contacts (1 file, 630 bytes)
-    3 left out; --rejects FILE keeps them
+    nothing new: 4 contacts unchanged in contacts
+    nothing new: 1 event unchanged in bad
+    1 file, 630 bytes
+    2 left out; --rejects FILE keeps them
     ! left out: bad.vcf:11: text outside any card
     ! left out: bad.vcf:12: a card with nothing in it
-    ! left out: bad.vcf:21: VEVENT: not an address card, so not taken into an address book
     exit 3
     ");
 }
@@ -129,7 +128,7 @@ fn files_that_cannot_be_read() {
     home.write("empty.vcf", "");
     std::fs::create_dir(home.work("nothing")).unwrap();
     assert_snapshot!(home.run(&["import", "missing.vcf"]).shown(), @r"
-    no card was found in missing.vcf (0 files, 0 bytes)
+    no item was found in missing.vcf (0 files, 0 bytes)
     ! note: a new store was made in [HOME]/home/.local/share/larder
     ! error: missing.vcf: no such file
     ! hint: check the name, and who may read it; what could be read was taken
@@ -143,12 +142,12 @@ fn files_that_cannot_be_read() {
     exit 5
     ");
     assert_snapshot!(home.run(&["import", "empty.vcf"]).shown(), @r"
-    no card was found in empty.vcf (1 file, 0 bytes)
+    no item was found in empty.vcf (1 file, 0 bytes)
     ! warning: empty.vcf: nothing in this file
     ");
     assert_snapshot!(home.run(&["import", "nothing"]).shown(), @r"
-    no card was found in nothing (0 files, 0 bytes)
-    ! warning: nothing: no .vcf or .vcard file in this folder
+    no item was found in nothing (0 files, 0 bytes)
+    ! warning: nothing: no .vcf, .vcard or .ics file in this folder
     ");
     assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "book.vcf"]).shown(), @r"
     ! error: book.vcf is one of the files to import, so what is not taken cannot be written to it
@@ -194,7 +193,7 @@ fn what_is_too_much() {
     );
     let run = home.run(&["import", "properties.vcf"]);
     assert_snapshot!(run.shown(), @r"
-    no card was found in properties.vcf (1 file, 1.9 MB)
+    no item was found in properties.vcf (1 file, 1.9 MB)
     1 left out; --rejects FILE keeps them
     ! left out: properties.vcf:65538: a card with more than 65536 properties
     ! hint: a card begins with BEGIN:VCARD and ends with END:VCARD

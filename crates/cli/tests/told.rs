@@ -160,7 +160,7 @@ fn what_is_expected() {
     assert!(!home.data().exists(), "nothing to add made a store");
     home.write("x.vcf.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03 no card");
     assert_snapshot!(home.run(&["import", "x.vcf.gz", "--quiet"]).shown(), @r"
-    no card was found in x.vcf.gz (1 file, 18 bytes)
+    no item was found in x.vcf.gz (1 file, 18 bytes)
     1 left out; --rejects FILE keeps them
     ! left out: x.vcf.gz:1: text outside any card
     ! hint: x.vcf.gz is packed with gzip: gunzip -c x.vcf.gz | larder import -
@@ -168,7 +168,7 @@ fn what_is_expected() {
     ");
     home.write("notes.vcf", "no card at all\n");
     assert_snapshot!(home.run(&["import", "notes.vcf", "--quiet"]).shown(), @r"
-    no card was found in notes.vcf (1 file, 15 bytes)
+    no item was found in notes.vcf (1 file, 15 bytes)
     1 left out; --rejects FILE keeps them
     ! left out: notes.vcf:1: text outside any card
     ! hint: a card begins with BEGIN:VCARD and ends with END:VCARD

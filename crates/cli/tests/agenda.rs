@@ -1,0 +1,244 @@
+//! `larder agenda`, and how calendars are taken in: tried with the samples, in three zones and two languages.
+
+use crate::home::{Home, Run};
+use insta::assert_snapshot;
+use std::path::Path;
+
+fn samples() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/calendars").display().to_string()
+}
+
+/// A home whose store holds the sample calendars.
+pub fn with_calendars() -> Home {
+    let home = Home::new();
+    home.ok(&["import", "--quiet", &samples()]);
+    home
+}
+
+/// Runs it in another zone and language.
+pub fn run_in(home: &Home, zone: &str, locale: &str, args: &[&str]) -> Run {
+    home.finish(home.command(args).env("TZ", zone).env("LC_ALL", locale).output().unwrap())
+}
+
+#[test]
+fn calendars_are_taken_in() {
+    let home = Home::new();
+    let folder = samples();
+    assert_snapshot!(home.run(&["import", "--quiet", &folder]).stdout(), @r"
+    5 events added to Home
+    5 events added to Work
+    2 events added to Holidays
+    1 event added to Customers
+    3 tasks, 1 memo added to Tasks
+    5 files, 8.9 kB
+    4 time zones defined, 3 kept
+    larder undo 1 takes it back
+    ");
+    assert_snapshot!(home.run(&["collections"]).shown(), @r"
+    Customers             1 item  calendar
+    Holidays              2 items  calendar
+    Home                  5 items  calendar
+    Tasks                 4 items  calendar
+    Work                  5 items  calendar
+    ");
+}
+
+#[test]
+fn a_week() {
+    let home = with_calendars();
+    assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-W10"]).shown(), @r"
+    Mon 2 Mar 2026
+      due          Water the plants (done)                                       Tasks
+      09:30-09:45  Standup                            (Room 4)                   Work
+      15:00-16:00  Bright & Early: numbers            (Microsoft Teams Meeting)  Customers
+      18:00-19:30  中文课                             (VHS)                      Home
+
+    Tue 3 Mar 2026
+      08:00-08:30  Dentist                            (Dr. Vogel)                Home
+      09:30-09:45  Standup                            (Room 4)                   Work
+
+    Wed 4 Mar 2026
+      20:00-       Night of short films (day 1 of 2)  (Kino Central)             Home
+
+    Thu 5 Mar 2026
+      -01:00       Night of short films (day 2 of 2)  (Kino Central)             Home
+      09:00-10:30  Quarterly review                   (Big room)                 Work
+      11:00-11:15  Standup, after the review          (Room 2)                   Work
+
+    Fri 6 Mar 2026
+      all day      At the sea (day 1 of 3)            (Sylt)                     Home
+      09:30-09:45  Standup                            (Room 4)                   Work
+      14:00-15:00  Team photo (cancelled)             (Courtyard)                Work
+      due 17:00    Send the tax return                                           Tasks
+      17:00-18:00  Call with New York (tentative)                                Work
+
+    Sat 7 Mar 2026
+      all day      At the sea (day 2 of 3)            (Sylt)                     Home
+      all day      Mum’s birthday                                                Home
+
+    Sun 8 Mar 2026
+      all day      At the sea (day 3 of 3)            (Sylt)                     Home
+      all day      International Women's Day                                     Holidays
+    ");
+}
+
+#[test]
+fn elsewhere_and_in_another_language() {
+    let home = with_calendars();
+    let day = &["agenda", "2026-03-02"];
+    assert_snapshot!(run_in(&home, "Europe/Berlin", "de_DE.UTF-8", &["agenda", "5. märz 2026"]).shown(), @r"
+    Do 5. März 2026
+      -01:00       Night of short films (day 2 of 2)  (Kino Central)  Home
+      09:00-10:30  Quarterly review                   (Big room)      Work
+      11:00-11:15  Standup, after the review          (Room 2)        Work
+    ");
+    assert_snapshot!(run_in(&home, "America/New_York", "en_US.UTF-8", day).shown(), @r"
+    Mon 2 Mar 2026
+      due          Water the plants (done)                             Tasks
+      03:30-03:45  Standup                  (Room 4)                   Work
+      09:00-10:00  Bright & Early: numbers  (Microsoft Teams Meeting)  Customers
+      12:00-13:30  中文课                   (VHS)                      Home
+    ");
+    assert_snapshot!(run_in(&home, "Asia/Kathmandu", "C.UTF-8", day).shown(), @r"
+    Mon 2 Mar 2026
+      due          Water the plants (done)                             Tasks
+      14:15-14:30  Standup                  (Room 4)                   Work
+      19:45-20:45  Bright & Early: numbers  (Microsoft Teams Meeting)  Customers
+      22:45-       中文课 (day 1 of 2)      (VHS)                      Home
+    ");
+}
+
+#[test]
+fn of_one_calendar_and_narrow() {
+    let home = with_calendars();
+    assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-03-06", "2026-03-07", "--in", "Home"]).shown(), @r"
+    Fri 6 Mar 2026
+      all day  At the sea (day 1 of 3)  (Sylt)
+
+    Sat 7 Mar 2026
+      all day  At the sea (day 2 of 3)  (Sylt)
+      all day  Mum’s birthday
+    ");
+    let narrow = home
+        .command(&["agenda", "2026-03-05"])
+        .env("COLUMNS", "44")
+        .env("TZ", "Europe/Berlin")
+        .output()
+        .unwrap();
+    assert_snapshot!(home.finish(narrow).shown(), @r"
+    Thu 5 Mar 2026
+      -01:00       Night of short…  (Kino…  Home
+      09:00-10:30  Quarterly revi…  (Big …  Work
+      11:00-11:15  Standup, after…  (Room…  Work
+    ");
+    assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "Garden"]).shown(), @r#"
+    ! error: there is no collection "Garden"
+    ! hint: larder collections lists them
+    exit 1
+    "#);
+}
+
+#[test]
+fn colours_on_a_terminal() {
+    let home = with_calendars();
+    let run = run_in(
+        &home,
+        "Europe/Berlin",
+        "C.UTF-8",
+        &["agenda", "2026-03-06", "--in", "Work", "--color", "always"],
+    );
+    assert_snapshot!(run.shown().replace('\x1b', "~"), @r"
+    ~[1mFri 6 Mar 2026~[0m
+      09:30-09:45  ~[31mStandup~[0m                         ~[2m(Room 4)~[0m
+      14:00-15:00  ~[9mTeam photo (cancelled)~[0m          ~[2m(Courtyard)~[0m
+      17:00-18:00  ~[31mCall with New York (tentative)~[0m
+    ");
+}
+
+#[test]
+fn nothing_is_on() {
+    let home = with_calendars();
+    assert_snapshot!(home.run(&["agenda", "1999-01-01"]).shown(), @r"
+    ! note: nothing is on
+    exit 1
+    ");
+    assert_snapshot!(home.run(&["agenda", "1999-01-01", "--busy"]).shown(), @r"
+    ! note: all of it is free
+    exit 1
+    ");
+    assert_snapshot!(home.run(&["agenda", "1999-01-01", "--format", "json"]).shown(), @"exit 1");
+    assert_snapshot!(home.run(&["agenda", "someday"]).shown(), @r#"
+    ! error: "someday" is no window of time: write today, next friday, this week, 2026-03, 2026-W12, 5 march, +2w or today..+7d
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["agenda", "--format", "raw"]).shown(), @r"
+    ! error: this cannot be printed as raw
+    ! hint: --format takes text or json here
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["agenda", "2026-01", "-n", "1"]).shown(), @r"
+    Mon 5 Jan 2026
+      08:30-08:45  Standup  (Room 4)
+    ! note: there is more than this: ask for a shorter time, or with a larger --limit
+    ");
+}
+
+#[test]
+fn for_programs() {
+    let home = with_calendars();
+    let json = |args: &[&str]| {
+        let args = [&["agenda", "--format", "json"], args].concat();
+        run_in(&home, "Europe/Berlin", "C.UTF-8", &args).shown()
+    };
+    assert_snapshot!(json(&["2026-03-06", "--in", "Home"]), @r#"{"id":"rbprkztj1r6sc","kind":"event","collection":"Home","uid":"9E1B3C58-7C1F-4D3B-A9C2-0E5A8F20D7A1","seq":1,"occurrence":"","summary":"At the sea","location":"Sylt","start":"2026-03-06","end":"2026-03-09","all_day":true,"recurring":false,"transparent":true}"#);
+    assert_snapshot!(json(&["2026-03-05", "--in", "Work"]), @r#"
+    {"id":"b3vp0cztc8be0","kind":"event","collection":"Work","uid":"review-q1-93hs@google.example","seq":1,"occurrence":"","summary":"Quarterly review","location":"Big room","status":"CONFIRMED","start":"2026-03-05T09:00:00+01:00","end":"2026-03-05T10:30:00+01:00","zone":"Europe/Berlin","all_day":false,"recurring":false,"transparent":false}
+    {"id":"mfwwzxnay0340","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","recurrence":"20260305T083000Z","seq":1,"occurrence":"20260305T083000Z","summary":"Standup, after the review","location":"Room 2","status":"CONFIRMED","start":"2026-03-05T11:00:00+01:00","end":"2026-03-05T11:15:00+01:00","zone":"Europe/Berlin","all_day":false,"recurring":true,"transparent":false}
+    "#);
+    assert_snapshot!(json(&["2026-03-06", "--in", "Tasks"]), @r#"{"id":"1zscg71b4m3cc","kind":"task","collection":"Tasks","uid":"b1f8a5d2-6c6f-4b8c-9a7d-2f9e6d0c1b11","seq":1,"occurrence":"","summary":"Send the tax return","start":"2026-03-06T17:00:00+01:00","end":"2026-03-06T17:00:00+01:00","due":"2026-03-06T17:00:00+01:00","zone":"Europe/Berlin","all_day":false,"recurring":false,"transparent":false,"done":false}"#);
+}
+
+#[test]
+fn busy_time() {
+    let home = with_calendars();
+    let busy = |more: &[&str]| {
+        let args = [&["agenda", "2026-03-04", "2026-03-06", "--busy"], more].concat();
+        run_in(&home, "Europe/Berlin", "C.UTF-8", &args).shown()
+    };
+    assert_snapshot!(busy(&[]), @r"
+    Wed 4 Mar 2026
+      20:00-01:00 (Thu 5 Mar 2026)
+
+    Thu 5 Mar 2026
+      09:00-10:30
+      11:00-11:15
+
+    Fri 6 Mar 2026
+      09:30-09:45
+      17:00-18:00  tentative
+    ");
+    assert_snapshot!(busy(&["--format", "json"]), @r#"
+    {"from":"2026-03-04T20:00:00+01:00","to":"2026-03-05T01:00:00+01:00","tentative":false}
+    {"from":"2026-03-05T09:00:00+01:00","to":"2026-03-05T10:30:00+01:00","tentative":false}
+    {"from":"2026-03-05T11:00:00+01:00","to":"2026-03-05T11:15:00+01:00","tentative":false}
+    {"from":"2026-03-06T09:30:00+01:00","to":"2026-03-06T09:45:00+01:00","tentative":false}
+    {"from":"2026-03-06T17:00:00+01:00","to":"2026-03-06T18:00:00+01:00","tentative":true}
+    "#);
+    let raw = busy(&["--format", "raw"]);
+    let kept = raw.lines().filter(|line| !line.starts_with("DTSTAMP") && !line.starts_with("UID"));
+    assert_snapshot!(kept.collect::<Vec<_>>().join("\n"), @r"
+    BEGIN:VCALENDAR
+    VERSION:2.0
+    PRODID:-//Larder//EN
+    BEGIN:VFREEBUSY
+    DTSTART:20260303T230000Z
+    DTEND:20260306T230000Z
+    FREEBUSY;FBTYPE=BUSY:20260304T190000Z/20260305T000000Z
+    FREEBUSY;FBTYPE=BUSY:20260305T080000Z/20260305T093000Z
+    FREEBUSY;FBTYPE=BUSY:20260305T100000Z/20260305T101500Z
+    FREEBUSY;FBTYPE=BUSY:20260306T083000Z/20260306T084500Z
+    FREEBUSY;FBTYPE=BUSY-TENTATIVE:20260306T160000Z/20260306T170000Z
+    END:VFREEBUSY
+    END:VCALENDAR
+    ");
+}

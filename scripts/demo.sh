@@ -1,5 +1,5 @@
 #!/bin/sh
-# The main job, on the sample address books or on one's own: take in, see what was left out, ask.
+# The main job, on the sample address books and calendars, or on a book of one's own: take in, see what was left out, ask.
 # `demo.sh [FILE.vcf]`
 set -eu
 cd "$(dirname "$0")/.."
@@ -39,6 +39,12 @@ else
     show larder find 小
     show larder find 5550120
     show larder import --quiet samples/contacts/nextcloud.vcf
+    # A week of the past, and the same everywhere.
+    export TZ=Europe/Berlin LC_ALL=C.UTF-8
+    show larder import samples/calendars
+    show larder agenda 2026-W10
+    show larder find when:2026-03 dentist
+    show larder find --alarms 2026-03-01..2026-03-07
 fi
 if [ -s rejects.vcf ]; then
     printf '\n$ head -n 6 rejects.vcf\n'

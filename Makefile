@@ -7,7 +7,7 @@ BIN = $(or $(CARGO_TARGET_DIR),target)/release/larder
 .PHONY: demo test torture fuzz coverage bench man help
 
 help:
-	@echo "make demo [BOOK=file.vcf]   build, and run the main job on the sample address books (or your own)"
+	@echo "make demo [BOOK=file.vcf]   build, and run the main job on the sample address books and calendars (or on your book)"
 	@echo "make test                   build and run all tests; prints what it left out, and why"
 	@echo "make torture                the long tests: a thousand kill points, full disks, fuzzing"
 	@echo "make fuzz SECONDS=600       every fuzz target for that long"

@@ -171,6 +171,12 @@ fn nothing_is_on() {
     ! error: "someday" is no window of time: write today, next friday, this week, 2026-03, 2026-W12, 5 march, +2w or today..+7d
     exit 2
     "#);
+    assert_snapshot!(home.run(&["agenda", "--weekly"]).shown(), @r#"
+    ! error: there is no option "--weekly"
+    ! hint: larder agenda --help lists them
+    exit 2
+    "#);
+    assert_eq!(home.run(&["agenda", "-1d", "today", "--in", "Home"]).code, 1);
     assert_snapshot!(home.run(&["agenda", "--format", "raw"]).shown(), @r"
     ! error: this cannot be printed as raw
     ! hint: --format takes text or json here

@@ -241,7 +241,7 @@ fn pages() {
     priority    1
     created     Mon 23 Feb 2026, 20:00
     modified    Mon 23 Feb 2026, 20:01
-    alarms      1 day before it ends
+    alarms      1 day before it is due
     ");
     assert_snapshot!(page("whistle"), @r"
     Learn to whistle

@@ -31,12 +31,26 @@ pub fn about(reader: &Reader, find: &Find) -> Result<About, Error> {
     if let Some(about) = says(&find.query) {
         return Ok(about);
     }
-    let collections = reader.collections()?;
-    let asked = |name: &str| find.collection.as_deref().is_none_or(|asked| asked == name);
-    let mut families =
-        collections.iter().filter(|of| asked(&of.name) && of.items > 0).map(|of| of.family);
-    let Some(first) = families.next() else { return Ok(About::Contacts) };
-    Ok(if families.all(|family| family == first) { first.into() } else { About::Both })
+    let asked = match &find.collection {
+        Some(name) => Some(reader.collection_rows(Some(name))?),
+        None => None,
+    };
+    let mut found = None;
+    for (row, summary) in reader.summaries()? {
+        let family = summary.family();
+        if asked.as_ref().is_some_and(|asked| !asked.contains(&row)) || found == Some(family) {
+            continue;
+        }
+        // A collection without anything in it says nothing.
+        if reader.rows_of(row, 0, 1)?.is_empty() {
+            continue;
+        }
+        if found.is_some() {
+            return Ok(About::Both);
+        }
+        found = Some(family);
+    }
+    Ok(found.unwrap_or(Family::Contacts).into())
 }
 
 /// Is this a field of what is in calendars?

@@ -9,7 +9,7 @@ use crate::expand::expand;
 use crate::query::Query;
 use crate::run::{Find, find};
 use crate::time::TimeTest;
-use crate::when::{When, clock, zone_name};
+use crate::when::{When, clock, end_clock, zone_name};
 use larder_format::field::{Field, calendar_field};
 use larder_store::{ItemHead, Kind, Occurring, Reader, Times, Window};
 use larder_time::civil::{Civil, Date, Instant};
@@ -247,9 +247,10 @@ impl OnDay<'_> {
     /// Its time on this day: `09:30-10:00`, `09:30`, `all day`, `23:00-`, `-01:00`, `due 17:00`, `due`.
     #[must_use]
     pub fn time(&self) -> String {
-        match (self.from.map(clock), self.to.map(clock)) {
-            (_, Some(to)) if self.entry.item.due => format!("due {to}"),
-            _ if self.entry.item.due => "due".into(),
+        if self.entry.item.due {
+            return self.to.map_or("due".into(), |to| format!("due {}", clock(to)));
+        }
+        match (self.from.map(clock), self.to.map(end_clock)) {
             (Some(from), Some(_)) if self.from == self.to => from,
             (Some(from), Some(to)) => format!("{from}-{to}"),
             (Some(from), None) => format!("{from}-"),

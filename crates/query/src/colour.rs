@@ -3,7 +3,7 @@
 //! Calendars that say nothing get one by their name, always the same.
 
 use larder_format::component::Component;
-use larder_store::{Collection, Reader};
+use larder_store::{Collection, Family, Reader, Summary};
 
 /// Words in the names of colours (CSS), and their hues in degrees; the last that is found counts.
 const NAMED: &[(&str, f64)] = &[
@@ -40,13 +40,20 @@ const NAMED: &[(&str, f64)] = &[
 /// The number that terminals have for each sixth of the circle, from red on.
 const SIXTHS: [u8; 6] = [1, 3, 2, 6, 4, 5];
 
-/// The number of a calendar's colour on a terminal, 1 (red) to 6 (cyan).
+/// The number that a terminal has for the colour of the calendar of this name, 1 (red) to 6 (cyan).
 ///
 /// # Errors
 /// What the store reports.
-pub fn colour(reader: &Reader, of: &Collection) -> Result<u8, larder_store::Error> {
-    let said = reader.head(of)?.as_deref().and_then(said);
-    Ok(said.unwrap_or_else(|| by_name(&of.name)))
+pub fn colour(reader: &Reader, name: &str) -> Result<u8, larder_store::Error> {
+    let (family, items) = (Family::Calendar, 0);
+    for row in reader.collection_rows(Some(name))? {
+        let summary = Summary::shared_default(family);
+        let of = Collection { row, name: name.to_string(), family, items, summary };
+        if let Some(said) = reader.head(&of)?.as_deref().and_then(said) {
+            return Ok(said);
+        }
+    }
+    Ok(by_name(name))
 }
 
 fn said(head: &[u8]) -> Option<u8> {

@@ -3,7 +3,7 @@
 //! A rule that plain words do not tell is shown as it is written: a wrong word would be worse than none.
 
 use crate::when::{clock, length};
-use larder_store::{Alarm, Trigger, ZoneUse};
+use larder_store::{Alarm, Kind, Trigger, ZoneUse};
 use larder_time::civil::{DAY, Weekday};
 use larder_time::phrase::Language;
 use larder_time::value::{Nominal, Stamp};
@@ -179,7 +179,8 @@ fn listed(names: &[&str]) -> String {
 
 /// An alarm in words: `15 minutes before it begins`.
 #[must_use]
-pub fn alarm(alarm: &Alarm, local: &Zone, language: &Language) -> String {
+pub fn alarm(alarm: &Alarm, kind: Kind, local: &Zone, language: &Language) -> String {
+    let ends = if kind == Kind::Task { "is due" } else { "ends" };
     let relative = |offset: Nominal, event: &str| {
         let seconds = offset.days.saturating_mul(DAY).saturating_add(offset.seconds);
         match seconds {
@@ -190,7 +191,7 @@ pub fn alarm(alarm: &Alarm, local: &Zone, language: &Language) -> String {
     };
     let mut words = match alarm.trigger {
         Trigger::Start(offset) => relative(offset, "begins"),
-        Trigger::End(offset) => relative(offset, "ends"),
+        Trigger::End(offset) => relative(offset, ends),
         Trigger::At(at) => {
             let at = local.civil(at);
             format!("{}, {}", language.date(at.date()), clock(at))

@@ -116,7 +116,7 @@ impl When {
             (true, _) => format!("{first} to {until} ({})", length(days * DAY)),
             (false, _) if self.from == self.to => format!("{first}, {}", clock(self.from)),
             (false, 1) => {
-                let (from, to) = (clock(self.from), clock(self.to));
+                let (from, to) = (clock(self.from), end_clock(self.to));
                 format!("{first}, {from}-{to} ({})", length(self.seconds()))
             }
             (false, _) => {
@@ -180,6 +180,12 @@ pub fn moment(at: Instant, local: &Zone) -> String {
 pub fn clock(at: Civil) -> String {
     let second = at.second_of_day();
     format!("{:02}:{:02}", second / 3600, second / 60 % 60)
+}
+
+/// The same of an end: midnight is that of the day that ends, `24:00`.
+#[must_use]
+pub fn end_clock(at: Civil) -> String {
+    if at.second_of_day() == 0 { "24:00".into() } else { clock(at) }
 }
 
 /// `2026-03-06`

@@ -89,7 +89,7 @@ fn days_and_what_is_on_them() {
         &["2026-03-05", "20:00- night (day 1 of 2)", "2026-03-06", "-01:00 night (day 2 of 2)"],
     );
     check(&[night], "2026-03-06", &["2026-03-06", "-01:00 night (day 2 of 2)"]);
-    check(&[whole], "2026-03", &["2026-03-05", "22:00-00:00 until midnight"]);
+    check(&[whole], "2026-03", &["2026-03-05", "22:00-24:00 until midnight"]);
     check(
         &[weekly],
         "2026-03-05..2026-03-12",

@@ -12,6 +12,7 @@ use larder_time::civil::{Date, Instant};
 use larder_time::phrase;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Show what is on, day by day
 ///
@@ -29,8 +30,10 @@ use std::collections::BTreeMap;
 #[command(verbatim_doc_comment)]
 pub(crate) struct Agenda {
     /// The first day, or the whole range [default: today and the six days that follow]
+    #[arg(allow_hyphen_values = true)]
     from: Option<String>,
     /// The last day
+    #[arg(allow_hyphen_values = true)]
     to: Option<String>,
     /// Only what is in this calendar
     #[arg(long = "in", value_name = "NAME")]
@@ -78,6 +81,12 @@ impl Agenda {
     }
 
     fn window(&self, context: &Context) -> Result<Window, Failure> {
+        if let Some(option) =
+            [&self.from, &self.to].into_iter().flatten().find(|from| from.starts_with("--"))
+        {
+            let what = format!("there is no option {option:?}");
+            return Err(Failure::new(Kind::Usage, what).hint("larder agenda --help lists them"));
+        }
         let asker = &context.settings.asker;
         let now = asker.local.civil(asker.now);
         let (from, to) = match &self.from {
@@ -111,7 +120,7 @@ fn days(
 ) -> Result<(), Failure> {
     let days = larder_query::days(&found.entries, window);
     let entries = || days.iter().flat_map(|day| &day.entries);
-    let colours = colours(reader)?;
+    let colours = colours(reader, entries().map(|on| &*on.entry.item.head.collection))?;
     let first = entries().next().map(|on| &on.entry.item.head.collection);
     let several = entries().any(|on| Some(&on.entry.item.head.collection) != first);
     let rows: Vec<Row> = entries().map(|on| row(on, several)).collect();
@@ -140,12 +149,16 @@ fn days(
 /// What stands before each line of a day.
 const INDENT: &str = "  ";
 
-/// The colours of the calendars.
-fn colours(reader: &Reader) -> Result<BTreeMap<String, Style>, Failure> {
+/// The colours of these calendars.
+fn colours<'e>(
+    reader: &Reader,
+    names: impl Iterator<Item = &'e str>,
+) -> Result<BTreeMap<&'e str, Style>, Failure> {
     let mut colours = BTreeMap::new();
-    for collection in reader.collections()? {
-        let number = larder_query::colour(reader, &collection)?;
-        colours.insert(collection.name, coloured(number));
+    for name in names {
+        if let Entry::Vacant(vacant) = colours.entry(name) {
+            vacant.insert(coloured(larder_query::colour(reader, name)?));
+        }
     }
     Ok(colours)
 }
@@ -197,7 +210,7 @@ fn busy(context: &mut Context, found: &Entries, window: &Window) -> Result<Code,
 fn taken(context: &Context, span: &Busy, window: &Window, day: Date) -> String {
     let (from, to) = (window.local.civil(span.from), window.local.civil(span.to));
     let ends = to.plus(-1).date();
-    let until = if to.second_of_day() == 0 { "24:00".into() } else { when::clock(to) };
+    let until = when::end_clock(to);
     let ends = match ends == day {
         true => String::new(),
         false => format!(" ({})", context.settings.asker.language.date(ends)),

@@ -4,6 +4,7 @@ use crate::failure::{Code, Failure};
 use crate::ids::shown_name;
 use crate::output::{STRONG, complain, count, plain};
 use crate::table::shorten;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_store::{
     Change, Collection, Error, Family, ItemHead, Kind as ItemKind, Operation, Reader, Store,
     Summary,
@@ -26,8 +27,8 @@ enum Verb {
     Create {
         /// Its name
         name: String,
-        /// What it holds: contact or calendar
-        #[arg(long, value_name = "KIND", default_value = "contact", value_parser = kind)]
+        /// What it holds
+        #[arg(long, value_name = "KIND", default_value = "contact", value_parser = kinds())]
         kind: Family,
         /// Which field is indexed and how, as for `collections index`; several add up [default: default]
         #[arg(long, value_name = "FIELD:KIND,..")]
@@ -118,9 +119,12 @@ fn kind_of(family: Family) -> &'static str {
     if family == Family::Calendar { "calendar" } else { "contact" }
 }
 
-fn kind(text: &str) -> Result<Family, String> {
-    let found = [Family::Contacts, Family::Calendar].into_iter().find(|of| kind_of(*of) == text);
-    found.ok_or_else(|| "it is contact or calendar".into())
+/// Reads what a collection is to hold.
+fn kinds() -> impl TypedValueParser<Value = Family> {
+    let families = [Family::Contacts, Family::Calendar];
+    PossibleValuesParser::new(families.map(kind_of)).map(move |name| {
+        families.into_iter().find(|of| kind_of(*of) == name).unwrap_or(Family::Contacts)
+    })
 }
 
 fn list(context: &mut Context) -> Result<Code, Failure> {

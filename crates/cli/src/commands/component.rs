@@ -86,7 +86,8 @@ pub(super) fn rows(
         add(&mut rows, label, component.named(name).map(person).collect());
     }
     let alarms = times.iter().flat_map(|times| times.alarms());
-    let alarms = alarms.map(|alarm| describe::alarm(alarm, &asker.local, &asker.language));
+    let alarms =
+        alarms.map(|alarm| describe::alarm(alarm, head.kind, &asker.local, &asker.language));
     add(&mut rows, "alarms", alarms.collect());
     Ok(rows)
 }

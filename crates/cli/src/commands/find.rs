@@ -6,6 +6,7 @@ use crate::failure::{Code, Failure, Kind};
 use crate::output::{FAINT, Out, STRONG, count, plain};
 use crate::table::{padded, styled};
 use anstyle::Style;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_format::field::{CALENDAR_FIELDS, field, nearest, nearest_in};
 use larder_query::when::When;
 use larder_query::{About, Answer, Query, Sort, TimeTest};
@@ -50,8 +51,8 @@ pub(crate) struct Find {
     /// Only in this collection
     #[arg(long = "in", value_name = "NAME")]
     collection: Option<String>,
-    /// Only items of this kind: contact, event, task or memo
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    /// Only items of this kind
+    #[arg(long, value_name = "KIND", value_parser = kinds())]
     kind: Option<ItemKind>,
     /// QUERY is an S-expression of evolution-data-server: (contains "full_name" "anna")
     #[arg(long)]
@@ -207,10 +208,12 @@ impl Find {
 }
 
 /// Reads a kind of items.
-fn kind(text: &str) -> Result<ItemKind, String> {
-    let kinds = [ItemKind::Contact, ItemKind::Event, ItemKind::Task, ItemKind::Memo];
-    let found = kinds.into_iter().find(|kind| kind.name() == text);
-    found.ok_or_else(|| "it is one of contact, event, task and memo".into())
+fn kinds() -> impl TypedValueParser<Value = ItemKind> {
+    const KINDS: [ItemKind; 4] =
+        [ItemKind::Contact, ItemKind::Event, ItemKind::Task, ItemKind::Memo];
+    let kind = |name: String| KINDS.into_iter().find(|kind| kind.name() == name);
+    PossibleValuesParser::new(KINDS.map(ItemKind::name))
+        .map(move |name| kind(name).unwrap_or(ItemKind::Other))
 }
 
 pub(super) fn counted(context: &mut Context, number: u64) -> Result<(), Failure> {

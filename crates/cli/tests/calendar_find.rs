@@ -270,3 +270,72 @@ fn pages() {
     END:VTODO
     ");
 }
+
+/// An event in a zone of this name, in a calendar that defines it or not.
+fn in_zone(tzid: &str, definition: &str) -> String {
+    let zone = match definition {
+        "" => String::new(),
+        offset => format!(
+            "BEGIN:VTIMEZONE\r\nTZID:{tzid}\r\nBEGIN:STANDARD\r\nDTSTART:19700101T000000\r\n\
+             TZOFFSETFROM:{offset}\r\nTZOFFSETTO:{offset}\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n"
+        ),
+    };
+    format!(
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{zone}BEGIN:VEVENT\r\nUID:z\r\nSUMMARY:Lunch\r\n\
+         DTSTART;TZID={tzid}:20260305T120000\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    )
+}
+
+#[test]
+fn which_zone_is_used() {
+    let check = |tzid: &str, definition: &str, expect: &str| {
+        let home = Home::new();
+        home.write("zones.ics", in_zone(tzid, definition));
+        home.ok(&["import", "--quiet", "zones.ics"]);
+        let page = shown(&home, &["show", "uid:z"]);
+        let said = |label: &str| {
+            let line = page.lines().find_map(|line| line.strip_prefix(label));
+            line.unwrap_or_default().trim().to_string()
+        };
+        let (when, zone) = (said("when"), said("time zone"));
+        let zones = &home.json(&["show", "uid:z"])[0]["zones"];
+        assert_eq!(zones[0]["tzid"], tzid);
+        let used = zones[0]["used"].as_str().unwrap();
+        assert_eq!(used == "system", zone.contains("the system's"), "{zones}");
+        assert_eq!(used == "file", zone.contains("as the file"), "{zones}");
+        assert_eq!(format!("{when} {zone}"), format!("Thu 5 Mar 2026, {expect}"), "{page}");
+    };
+    check("Europe/Berlin", "", "12:00 Europe/Berlin (the system's)");
+    check("Europe/Berlin", "+0100", "12:00 Europe/Berlin (the system's)");
+    check(
+        "Europe/Berlin",
+        "+0300",
+        "12:00 Europe/Berlin (the system's; the file defines it otherwise)",
+    );
+    let named = "Europe/Berlin (the system's, for W. Europe Standard Time)";
+    check("W. Europe Standard Time", "", &format!("12:00 {named}"));
+    check("Our Town", "+0117", "11:43 Our Town (as the file defines it)");
+    check("Nowhere", "", "12:00 Nowhere (not known: by the clock of whoever asks)");
+}
+
+#[test]
+fn calendars_are_made() {
+    let home = Home::new();
+    let create = ["collections", "create", "work", "--kind", "calendar"];
+    assert_snapshot!(home.run(&create).shown(), @"work created");
+    let create =
+        ["collections", "create", "rare", "--kind", "calendar", "--index", "summary:prefix"];
+    assert_snapshot!(home.run(&create).shown(), @"rare created");
+    assert_snapshot!(home.run(&["collections", "--format", "json"]).shown(), @r#"
+    {"name":"rare","kind":"calendar","items":0,"index":"summary:exact,prefix"}
+    {"name":"work","kind":"calendar","items":0,"index":"default"}
+    "#);
+    assert_snapshot!(home.run(&["collections", "index", "rare"]).shown(), @"summary               exact, prefix");
+    assert_snapshot!(home.run(&["collections", "create", "x", "--kind", "mail"]).shown(), @r"
+    ! error: invalid value 'mail' for '--kind <KIND>'
+    !   [possible values: contact, calendar]
+    ! 
+    ! For more information, try '--help'.
+    exit 2
+    ");
+}

@@ -16,8 +16,9 @@ use std::collections::btree_map::Entry;
 
 /// Show what is on, day by day
 ///
-/// Without FROM: today and the six days that follow. FROM alone is a day, a week, a month or a range; FROM and TO are a
-/// range to the end of TO. Days and months are understood in English and in the language of LC_TIME:
+/// Without FROM: today and the six days that follow. FROM alone is a day, a
+/// week, a month or a range; FROM and TO are a range to the end of TO. Days and
+/// months are understood in English and in the language of LC_TIME.
 ///
 ///   larder agenda                       today and the next six days
 ///   larder agenda tomorrow
@@ -25,7 +26,8 @@ use std::collections::btree_map::Entry;
 ///   larder agenda "next friday" +2w
 ///   larder agenda monday friday --busy
 ///
-/// Times are by the clock of this machine (TZ). What recurs is shown each time; tasks on the day on which they are due.
+/// Times are by the clock of this machine (TZ). What recurs is shown each time,
+/// tasks on the day on which they are due.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Agenda {

@@ -6,7 +6,9 @@ use larder_format::field::{CALENDAR_FIELDS, Field, Kind};
 use larder_format::property::Property;
 use larder_query::when::{self, When};
 use larder_query::{Asker, describe};
-use larder_store::{ItemHead, Kind as ItemKind, Reader};
+use larder_store::{ItemHead, Kind as ItemKind, Reader, ZoneUse};
+use larder_time::zone::How;
+use serde_json::{Value, json};
 
 /// Fields that are told in other words, or that only programs need.
 const TOLD: &[&str] = &[
@@ -67,8 +69,7 @@ pub(super) fn rows(
         except.push(format!("... and {left} more"));
     }
     add(&mut rows, "except", except);
-    let frame = head.frame.map(|row| reader.frame(row)).transpose()?.flatten().unwrap_or_default();
-    let zones = reader.deriver().zone_uses(&component, &frame);
+    let zones = zones(reader, head, &component)?;
     add(&mut rows, "time zone", zones.iter().map(describe::zone).collect());
     let shown = |field: &&Field| field.kind != Kind::Binary && !TOLD.contains(&field.name);
     for field in CALENDAR_FIELDS.iter().filter(shown) {
@@ -90,6 +91,36 @@ pub(super) fn rows(
         alarms.map(|alarm| describe::alarm(alarm, head.kind, &asker.local, &asker.language));
     add(&mut rows, "alarms", alarms.collect());
     Ok(rows)
+}
+
+/// Which zones its names of zones mean.
+fn zones(
+    reader: &Reader,
+    head: &ItemHead,
+    component: &Component<'_>,
+) -> Result<Vec<ZoneUse>, Failure> {
+    let frame = head.frame.map(|row| reader.frame(row)).transpose()?.flatten().unwrap_or_default();
+    Ok(reader.deriver().zone_uses(component, &frame))
+}
+
+/// The same as JSON: the name, the zone of the system that is used, if one is, and whether the file says something else.
+pub(super) fn zones_json(
+    reader: &Reader,
+    head: &ItemHead,
+    bytes: &[u8],
+) -> Result<Vec<Value>, Failure> {
+    let zones = zones(reader, head, &Component::parse(bytes))?;
+    let object = |of: &ZoneUse| {
+        let used = if of.how == How::Floating {
+            "none"
+        } else if of.system.is_some() {
+            "system"
+        } else {
+            "file"
+        };
+        json!({ "tzid": of.tzid, "used": used, "system": of.system, "differs": of.differs })
+    };
+    Ok(zones.iter().map(object).collect())
 }
 
 /// Somebody who takes part: `Anna Berg <anna@example.org>, accepted`.

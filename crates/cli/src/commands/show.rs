@@ -1,8 +1,9 @@
-use super::item;
+use super::{component, item};
 use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::ids::resolve_all;
+use larder_store::Family;
 use serde_json::json;
 
 /// Show items: on a page of their own, as JSON, or (--format raw) as they came
@@ -33,6 +34,9 @@ impl Show {
                 Format::Raw => item::raw(&mut context.out, &bytes, place + 1 == heads.len())?,
                 Format::Json => {
                     let mut object = item::whole(&reader, &asker.local, head, &bytes)?;
+                    if head.kind.family() == Family::Calendar {
+                        object["zones"] = json!(component::zones_json(&reader, head, &bytes)?);
+                    }
                     object["source"] = json!(String::from_utf8_lossy(&bytes));
                     context.out.json(&object)?;
                 }

@@ -21,22 +21,28 @@ pub struct Busy {
     pub tentative: bool,
 }
 
+/// A stretch of time, and whether it is tentative.
+type Taken = (Instant, Instant, bool);
+
 /// The time that these occurrences take in a window, in order; no two of one sort touch each other.
 #[must_use]
 pub fn busy(entries: &[Entry], window: &Window) -> Vec<Busy> {
-    let spans = |tentative: bool| -> Vec<(Instant, Instant)> {
-        let taking = entries.iter().filter(|entry| {
-            let item = &entry.item;
-            item.head.kind == Kind::Event
-                && !item.transparent
-                && !item.is_cancelled()
-                && (item.status == "TENTATIVE") == tentative
-        });
-        let spans = taking.map(|entry| {
-            let of = &entry.occurring.of;
-            (of.start.max(window.from), of.end.min(window.to))
-        });
-        merged(spans.filter(|(from, to)| from < to).collect())
+    let taking = entries.iter().filter(|entry| {
+        let item = &entry.item;
+        item.head.kind == Kind::Event && !item.transparent && !item.is_cancelled()
+    });
+    let taken = taking.map(|entry| {
+        let of = &entry.occurring.of;
+        let tentative = entry.item.status == "TENTATIVE";
+        (of.start.max(window.from), of.end.min(window.to), tentative)
+    });
+    joined(&taken.collect::<Vec<_>>())
+}
+
+fn joined(taken: &[Taken]) -> Vec<Busy> {
+    let spans = |tentative: bool| {
+        let spans = taken.iter().filter(|(from, to, of)| from < to && *of == tentative);
+        merged(spans.map(|(from, to, _)| (*from, *to)).collect())
     };
     let (sure, perhaps) = (spans(false), spans(true));
     let as_busy = |tentative| move |(from, to)| Busy { from, to, tentative };
@@ -98,4 +104,39 @@ pub fn free_busy(busy: &[Busy], window: &Window, now: Instant) -> String {
     let calendar =
         Draft::new("VCALENDAR").add("VERSION", &[], "2.0").add("PRODID", &[], "-//Larder//EN");
     calendar.part(draft.add("UID", &[], &uid)).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What is so at each second of a minute: sure, tentative or free.
+    fn seconds(spans: &[Taken]) -> Vec<Option<bool>> {
+        let at = |second: i64| {
+            let at = Instant::clamped(second);
+            let here = spans.iter().filter(|(from, to, _)| *from <= at && at < *to);
+            here.map(|(.., tentative)| *tentative).min()
+        };
+        (0..60).map(at).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_nothing_overlaps(
+            spans in prop::collection::vec((0_i64..60, 0_i64..60, any::<bool>()), 0..12)
+        ) {
+            let instant = Instant::clamped;
+            let taken: Vec<Taken> =
+                spans.iter().map(|(from, to, of)| (instant(*from), instant(*to), *of)).collect();
+            let busy = joined(&taken);
+            let told = busy.iter().map(|busy| (busy.from, busy.to, busy.tentative));
+            let told: Vec<Taken> = told.collect();
+            prop_assert_eq!(seconds(&told), seconds(&taken));
+            for pair in busy.windows(2) {
+                prop_assert!(pair[0].to <= pair[1].from);
+                prop_assert!(pair[0].to < pair[1].from || pair[0].tentative != pair[1].tentative);
+            }
+        }
+    }
 }

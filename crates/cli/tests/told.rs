@@ -151,12 +151,13 @@ fn labels_are_as_wide_as_the_widest() {
 #[test]
 fn what_is_expected() {
     let home = Home::new();
-    assert_snapshot!(home.run_with(&["add"], b"hello\n").shown(), @r"
-    ! error: standard input: there is no card in it
+    assert_snapshot!(home.run_with(&["add"], b"hello\n").shown(), @r#"
+    ! error: standard input: there is no card and no event in it
     ! hint: a vCard is expected: it begins with BEGIN:VCARD and ends with END:VCARD
     ! hint: a small one: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
+    ! hint: an event can be said in words: larder add --kind event "Lunch tomorrow 12:30"
     exit 3
-    ");
+    "#);
     assert!(!home.data().exists(), "nothing to add made a store");
     home.write("x.vcf.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03 no card");
     assert_snapshot!(home.run(&["import", "x.vcf.gz", "--quiet"]).shown(), @r"

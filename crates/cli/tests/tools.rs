@@ -52,8 +52,10 @@ fn the_help() {
       find         Search everything
       agenda       Show what is on, day by day
       show         Show items: on a page of their own, as JSON, or (--format raw) as they came
-      add          Add a contact, from a file or standard input
-      edit         Change an item in your editor ($VISUAL, $EDITOR), or take its new text from a file
+      add          Add an event, a task or a memo in words; or contacts and events from a file or
+                   standard input
+      edit         Change an item in your editor ($VISUAL, $EDITOR), by options, or take its new text
+                   from a file
       merge        Join items that are the same person; `larder undo` takes them apart again
       remove       Take items away; `larder undo` brings them back
       undo         Put back what an operation changed

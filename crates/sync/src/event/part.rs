@@ -102,7 +102,7 @@ impl Part {
     ) {
         let bytes = self.bytes.clone();
         let component = Component::parse(&bytes);
-        let mut lines: Vec<(Vec<(&str, String)>, String)> = Vec::new();
+        let mut lines: Vec<Line> = Vec::new();
         let mut changed = false;
         for timed in component.timed(name) {
             let (mut kept, mut written) = (Vec::new(), Vec::new());
@@ -124,15 +124,15 @@ impl Part {
                 let params = params.into_iter();
                 let params =
                     params.filter_map(|(name, of)| Some((name, of.as_deref()?.to_string())));
-                lines.push((params.collect(), kept.join(",")));
+                join(&mut lines, params.collect(), kept.join(","));
             }
             if !written.is_empty() {
-                let mut params: Vec<(&str, String)> =
+                let mut params: Vec<(&'static str, String)> =
                     form.params().into_iter().map(|(name, of)| (name, of.to_string())).collect();
                 if written.iter().any(|text| text.contains('/')) {
                     params.push(("VALUE", "PERIOD".to_string()));
                 }
-                lines.push((params, written.join(",")));
+                join(&mut lines, params, written.join(","));
             }
         }
         if !changed {
@@ -164,6 +164,20 @@ impl Part {
         let following =
             timed.range.as_deref().is_some_and(|range| range.eq_ignore_ascii_case("THISANDFUTURE"));
         Some((deriver.start(&timed, &self.frame)?, following))
+    }
+}
+
+/// The parameters and the values of a line.
+type Line = (Vec<(&'static str, String)>, String);
+
+/// Adds values, to a line of the same parameters if there is one: each line takes a look at all of the component.
+fn join(lines: &mut Vec<Line>, params: Vec<(&'static str, String)>, values: String) {
+    match lines.iter_mut().find(|(known, _)| *known == params) {
+        Some((_, known)) => {
+            known.push(',');
+            known.push_str(&values);
+        }
+        None => lines.push((params, values)),
     }
 }
 

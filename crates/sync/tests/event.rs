@@ -90,7 +90,7 @@ pub(crate) fn bytes(book: &Book) -> Vec<String> {
     let source = |head: &ItemHead| reader.source(head.row).unwrap().unwrap();
     let mut all: Vec<_> = heads(&reader).iter().map(source).collect();
     all.sort();
-    all.into_iter().map(|bytes| String::from_utf8(bytes).unwrap()).collect()
+    all.into_iter().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
 }
 
 /// What a person does.

@@ -13,6 +13,7 @@ mod card;
 mod change;
 mod corpora;
 mod event;
+mod event_corpora;
 mod event_model;
 mod export_items;
 mod files;

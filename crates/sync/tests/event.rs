@@ -4,15 +4,17 @@
 use crate::book::Book;
 use larder_format::component::Component;
 use larder_format::field::calendar_field;
-use larder_store::{ItemHead, Operation, Reader, What, Window};
+use larder_store::{Frame, ItemHead, Operation, Reader, What, Window};
 use larder_sync::card::Pieces;
 use larder_sync::event::{
-    At, Done, Edit, Error, Scope, Speaker, Which, change_which, remove_which,
+    At, Done, Edit, Error, Scope, Speaker, Which, change_which, definition, remove_which,
 };
 use larder_time::civil::{Civil, Instant};
 use larder_time::phrase::Language;
+use larder_time::series::Clock;
 use larder_time::value::Stamp;
 use larder_time::zone::{Zone, Zones};
+use std::sync::Arc;
 
 pub(crate) const CALENDAR: &str = "calendar";
 /// 1 March 2026, noon in Prague.
@@ -451,4 +453,44 @@ fn what_is_written() {
     SEQUENCE:1
     END:VEVENT
     ");
+}
+
+/// A definition that is made for a new item does what the zone does, for years to come.
+#[test]
+fn zones_are_defined() {
+    let deriver = larder_store::Deriver::new("C");
+    for name in [
+        "Europe/Prague",
+        "Europe/Dublin",
+        "America/New_York",
+        "America/Sao_Paulo",
+        "America/St_Johns",
+        "Africa/Casablanca",
+        "Africa/Cairo",
+        "Asia/Jerusalem",
+        "Asia/Kathmandu",
+        "Asia/Tokyo",
+        "Australia/Lord_Howe",
+        "Pacific/Chatham",
+        "Antarctica/Troll",
+    ] {
+        let zone = Zones::bundled().get(name).unwrap();
+        let defined = definition(&zone, 2026).unwrap();
+        // By another name, so that nothing but the definition says what it is.
+        let text = String::from_utf8(defined.bytes().to_vec()).unwrap();
+        let text = text.replace(&format!("TZID:{name}"), "TZID:Mine");
+        let frame = Frame {
+            version_1: false,
+            zones: vec![Arc::new(larder_store::Zone::new(text.as_bytes()).unwrap())],
+        };
+        for hours in 0..8 * 366 * 4 {
+            let at = civil("20260101T003000").plus(hours * 6 * 3600);
+            let line = format!("BEGIN:VEVENT\nDTSTART;TZID=Mine:{at}\nEND:VEVENT\n");
+            let component = Component::parse(line.as_bytes());
+            let start = deriver.start(&component.timed("DTSTART").next().unwrap(), &frame).unwrap();
+            let Clock::Zone(mine) = start.clock else { panic!("{name} floats") };
+            assert_eq!(mine.instant(at), zone.instant(at), "{name} at {at}\n{text}");
+        }
+    }
+    assert!(definition(&Zone::UTC, 2026).is_none());
 }

@@ -80,9 +80,11 @@ pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let whole = find.query == Query::All;
     if whole && find.sort.is_none() {
         everything(reader, &mut answer, find.limit.unwrap_or(usize::MAX))?;
-    } else if !(whole && sorted_by_index(reader, find, &mut answer)?)
-        && !by_window(reader, find, &mut answer)?
+    } else if by_window(reader, find, &mut answer)?
+        || (whole && sorted_by_index(reader, find, &mut answer)?)
     {
+        // The index has the answer as it is wanted.
+    } else {
         let mut hits = Hits::new(reader, find);
         by_plan(reader, find, &mut answer, &mut hits)?;
         answer.explain.order = hits.order();

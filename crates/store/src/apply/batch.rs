@@ -154,9 +154,9 @@ impl<'a> Batch<'a> {
     fn find(&self, of: &Of, uid: &str, recurrence: &str) -> rusqlite::Result<Option<Found>> {
         let Some(row) = identity::row(self.tx, of, uid, recurrence)? else { return Ok(None) };
         self.tx
-            .prepare_cached(concat!(
-                "SELECT id, handle, seq, kind, collection, uid, recurrence FROM item WHERE id = ?1"
-            ))?
+            .prepare_cached(
+                "SELECT id, handle, seq, kind, collection, uid, recurrence FROM item WHERE id = ?1",
+            )?
             .query_row([row], found)
             .optional()
     }

@@ -138,7 +138,7 @@ fn occurrences() {
       g3era3sj  Mon 1 Jun 2026 09:00-09:15 UTC
     ");
     // By its new time, which evolution-data-server does not find.
-    assert_snapshot!(home.run(&["find", "when:2026-06"]).shown(), @r"g3era3sj  (no name)");
+    assert_snapshot!(home.run(&["find", "when:2026-06"]).shown(), @"g3era3sj  2026-06-01 09:00  Moved");
     assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "all", "--move", "-30min"]).shown(), @r"
     gkmbtgav  Stand-up  changed
       cn95cfyc  Mon 1 Jun 2026 09:00-09:15 UTC

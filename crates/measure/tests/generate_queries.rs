@@ -54,7 +54,7 @@ fn windows_are_said_twice_alike() {
                 assert!(line.starts_with("when:") != (kind == "alarms"), "{line}");
             }
             ("words", [field, word]) => assert_eq!((*field, *word), ("any", line)),
-            ("uid", [uid]) => assert_eq!(line, format!("uid:{uid}")),
+            ("uid", [uid]) => assert_eq!(line, format!("uid:={uid}")),
             _ => panic!("{kind} {line} {sexp}"),
         }
     }

@@ -116,6 +116,15 @@ impl Family {
         }
     }
 
+    /// What it holds, in words.
+    #[must_use]
+    pub fn plural(self) -> &'static str {
+        match self {
+            Family::Contacts => "contacts",
+            Family::Calendar => "events, tasks and memos",
+        }
+    }
+
     /// The family with this stored number; contacts, if there is none.
     pub(crate) fn of_number(number: i64) -> Family {
         if number == Family::Calendar as i64 { Family::Calendar } else { Family::Contacts }

@@ -119,6 +119,17 @@ impl Store {
         Ok(self.deriver.with(Summary::of_stored(&summary, Family::of_number(family))))
     }
 
+    /// What the collection of this name holds; `None`: there is none.
+    pub fn family_of(&self, collection: &str) -> Result<Option<Family>> {
+        let sql = "SELECT family FROM collection WHERE name = ?1 AND removed = 0";
+        let family: Option<i64> = self
+            .conn
+            .prepare_cached(sql)
+            .and_then(|mut select| select.query_row([collection], |row| row.get(0)).optional())
+            .map_err(at(&self.path))?;
+        Ok(family.map(Family::of_number))
+    }
+
     /// A reader of this store.
     pub fn reader(&self) -> Result<Reader> {
         Reader::open_with(self.directory.path(), self.deriver.zones().clone())

@@ -258,6 +258,7 @@ pub fn import(
         operation,
         contacts: Arc::from(options.into.as_deref().unwrap_or(CONTACTS)),
         heads: HashMap::new(),
+        families: HashMap::new(),
         used_zones: HashSet::new(),
         bytes_total: (!files.endless).then_some(files.bytes),
         bytes_told: 0,
@@ -331,6 +332,8 @@ struct Writer<'a> {
     operation: Operation,
     /// Where cards go to.
     contacts: Arc<str>,
+    /// What the collections hold.
+    families: HashMap<Arc<str>, Family>,
     /// The own lines of the first calendar that went to each collection.
     heads: HashMap<Arc<str>, Vec<u8>>,
     /// The definitions of time zones that are used, by their hashes.
@@ -455,9 +458,27 @@ impl Writer<'_> {
         }
     }
 
+    /// What a collection holds: where there is none yet, such as the first item that goes to it.
+    fn family_of(&mut self, collection: &Arc<str>, first: Kind) -> Result<Family, Error> {
+        if let Some(known) = self.families.get(collection) {
+            return Ok(*known);
+        }
+        let family = self.store.family_of(collection)?.unwrap_or(first.family());
+        self.families.insert(Arc::clone(collection), family);
+        Ok(family)
+    }
+
     /// Puts an item into the batch, which is written when it is full.
     fn item(&mut self, mut place: Place, prepared: Prepared) -> Result<(), Error> {
         let collection = Arc::clone(&place.collection);
+        let (family, held) =
+            (prepared.kind().family(), self.family_of(&collection, prepared.kind())?);
+        if family != held {
+            let (kind, into) = (prepared.kind().name(), shown(&collection, 40));
+            let reason = format!("{kind}: not taken into {into}, which holds {}", held.plural());
+            let notice = Notice { file: place.file.to_string(), line: place.line, reason };
+            return self.reject(&notice, prepared.bytes());
+        }
         let bytes = prepared.bytes().len();
         let zones = prepared.frame().into_iter().flat_map(|frame| &frame.zones);
         self.used_zones.extend(zones.map(|zone| *zone.hash()));

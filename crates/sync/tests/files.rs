@@ -68,7 +68,7 @@ fn a_folder_or_file_with_nothing_in_it_is_said_to_be_so() {
         book.import(vec![path(book.path("folder")), path(book.path("empty.vcf"))], &options());
     assert_eq!(
         told.warnings,
-        ["folder: no .vcf or .vcard file in this folder", "empty.vcf: nothing in this file"]
+        ["folder: no .vcf, .vcard or .ics file in this folder", "empty.vcf: nothing in this file"]
     );
     assert_eq!(told.summary.items(), 0);
     assert!(book.collection(INTO).is_none());

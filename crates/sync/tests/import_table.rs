@@ -25,7 +25,8 @@ fn check(input: &str, added: u64, rejected: &[(u64, &str)]) {
 const A: &str = "BEGIN:VCARD\nUID:a\nFN:Ada\nEND:VCARD\n";
 const B: &str = "BEGIN:VCARD\r\nUID:b\r\nFN:Bo\r\nEND:VCARD\r\n";
 const CALENDAR: &str = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:e\nEND:VEVENT\nEND:VCALENDAR\n";
-const NO_CARD: &str = "VCALENDAR: not an address card, so not taken into an address book";
+const NO_CARD: &str = "event: not taken into contacts, which holds contacts";
+const NO_EVENT: &str = "contact: not taken into contacts, which holds events, tasks and memos";
 
 #[test]
 fn cards_are_taken() {
@@ -53,8 +54,8 @@ fn what_is_no_card_is_named() {
         ],
     );
     check(&format!("{A}END:VCARD\n{B}"), 2, &[(5, "END without BEGIN")]);
-    check(&format!("{CALENDAR}{A}"), 1, &[(1, NO_CARD)]);
-    check(&format!("{A}{CALENDAR}{B}"), 2, &[(5, NO_CARD)]);
+    check(&format!("{CALENDAR}{A}"), 1, &[(6, NO_EVENT)]);
+    check(&format!("{A}{CALENDAR}{B}"), 2, &[(6, NO_CARD)]);
     check(&format!("{A}\nBEGIN:VCARD\nEND:VCARD\n{B}"), 2, &[(6, "~nothing in it")]);
 }
 

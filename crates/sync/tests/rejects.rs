@@ -27,9 +27,10 @@ fn stretches_are_kept_as_they_came() {
     check("", None);
     check(format!("{a}hello\r\n\tthere\n{b}"), Some(b"hello\r\n\tthere\n"));
     check(format!("{a}hello"), Some(b"hello"));
-    let calendar = "BEGIN:VCALENDAR\nX:1\nEND:VCALENDAR\n";
-    let kept = format!("one\n{calendar}END:VCARD\n");
-    check(format!("one\n{a}{calendar}{b}END:VCARD\n"), Some(kept.as_bytes()));
+    let event = "BEGIN:VEVENT\nUID:e\nEND:VEVENT\n";
+    let kept = format!("one\n{event}END:VCARD\n");
+    let input = format!("one\n{a}BEGIN:VCALENDAR\n{event}END:VCALENDAR\n{b}END:VCARD\n");
+    check(input, Some(kept.as_bytes()));
     check(format!("{a}BEGIN:VCARD\r\nEND:VCARD\r\n{b}"), Some(b"BEGIN:VCARD\r\nEND:VCARD\r\n"));
     check(b"\xff\x00\x80 x\n", Some(b"\xff\x00\x80 x\n"));
 }

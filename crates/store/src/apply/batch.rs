@@ -39,7 +39,7 @@ pub(super) struct Batch<'a> {
     former_bytes: i64,
     rows: Rows,
     frames: Frames,
-    pub(super) collections: HashMap<String, Of>,
+    pub(super) collections: HashMap<String, (Of, Family)>,
     added: i64,
     updated: i64,
     removed: i64,

@@ -18,7 +18,9 @@ use std::sync::Arc;
 impl Batch<'_> {
     /// The collection of this name, made (or brought back) where there is none.
     pub(super) fn collection(&mut self, name: &str, kind: Kind) -> Result<Of, Trouble> {
-        if let Some(known) = self.collections.get(name) {
+        if let Some((known, family)) = self.collections.get(name)
+            && *family == kind.family()
+        {
             return Ok(known.clone());
         }
         let into = match self.find_collection(name)? {
@@ -29,7 +31,7 @@ impl Batch<'_> {
             }
             None => self.make_collection(name, kind)?,
         };
-        self.collections.insert(name.to_string(), into.clone());
+        self.collections.insert(name.to_string(), (into.clone(), kind.family()));
         Ok(into)
     }
 

@@ -132,8 +132,8 @@ impl Clocks {
     /// What these zones, names with blanks between them, are like: another text when that has changed.
     pub(crate) fn fingerprint(&self, names: &str) -> Arc<str> {
         let mut known = self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(print) = known.get(names) {
-            return Arc::clone(print);
+        if let Some(like) = known.get(names) {
+            return Arc::clone(like);
         }
         let one = |name: &str| match name.strip_prefix(OWN) {
             // Another version of the system's zones may have one that does the same.
@@ -142,12 +142,12 @@ impl Clocks {
                 self.zones.get(name).map_or_else(String::new, |zone| self.zones.fingerprint(&zone))
             }
         };
-        let print: Arc<str> = names.split(' ').map(one).collect::<Vec<_>>().join(" ").into();
+        let like: Arc<str> = names.split(' ').map(one).collect::<Vec<_>>().join(" ").into();
         if known.len() >= REMEMBERED {
             known.clear();
         }
-        known.insert(names.to_string(), Arc::clone(&print));
-        print
+        known.insert(names.to_string(), Arc::clone(&like));
+        like
     }
 }
 

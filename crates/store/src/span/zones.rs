@@ -13,15 +13,15 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 /// The row of these zones as they are now.
 pub(super) fn clock(conn: &Connection, deriver: &Deriver, names: &str) -> rusqlite::Result<i64> {
-    let print = deriver.clocks.fingerprint(names);
+    let like = deriver.clocks.fingerprint(names);
     let known = conn
         .prepare_cached("SELECT id FROM idx_clock WHERE name = ?1 AND fingerprint = ?2")?
-        .query_row((names, &*print), |row| row.get(0))
+        .query_row((names, &*like), |row| row.get(0))
         .optional()?;
     if let Some(known) = known {
         return Ok(known);
     }
-    conn.execute("INSERT INTO idx_clock(name, fingerprint) VALUES(?1, ?2)", (names, &*print))?;
+    conn.execute("INSERT INTO idx_clock(name, fingerprint) VALUES(?1, ?2)", (names, &*like))?;
     Ok(conn.last_insert_rowid())
 }
 /// What the tables were filled with: the version of the system's zones.
@@ -53,8 +53,8 @@ impl Store {
         let step = || -> rusqlite::Result<u64> {
             let tx = immediate(&self.conn)?;
             let mut left = items;
-            for (id, name, print) in clocks(&tx)? {
-                if *self.deriver.clocks.fingerprint(&name) == print {
+            for (id, name, like) in clocks(&tx)? {
+                if *self.deriver.clocks.fingerprint(&name) == like {
                     continue;
                 }
                 left -= self.derive_again(&tx, id, left)?;

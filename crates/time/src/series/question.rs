@@ -129,7 +129,9 @@ impl Series {
         let [rule] = &*self.rules else { return None };
         // Each one that is missing may be between two others.
         let missing = self.excluded.len() + self.singles.len();
+        // What is added may lie far behind the last that follows the rule.
         if missing > MISSING
+            || !self.extras.is_empty()
             || !self.excluded_days.is_empty()
             || !self.exrules.is_empty()
             || !self.ranges.is_empty()

@@ -2,6 +2,7 @@
 //!
 //! * `ask STORE QUERIES SECONDS`: puts the questions of `larder measure generate queries` to a store, in place, through
 //!   `larder-query`, and changes single items. Reading a question and planning are timed, too.
+//! * `row STORE QUERIES SECONDS ROW`: one row of these alone, to be profiled.
 //! * `memory STORE QUERIES`: what a process takes that has the store open and has answered all of them.
 //!
 //! A line each: row, wall (median), 0, processor (mean), hits (mean), repetitions, p99, with tabs between; microseconds. Lines that begin with
@@ -42,8 +43,26 @@ fn main() -> Outcome<()> {
             ask_all(Path::new(store), &questions, seconds.parse()?)?;
             change(Path::new(store))
         }
+        ["row", store, queries, seconds, "change"] if seconds.parse::<f64>().is_ok() => {
+            Questions::read(queries)?;
+            change(Path::new(store))
+        }
+        ["row", store, queries, seconds, name] => {
+            let questions = Questions::read(queries)?;
+            let store = Path::new(store);
+            let kind = name.split('-').next().unwrap_or_default();
+            let kind = if kind == "open" { "day" } else { kind };
+            let lines = questions.of(kind);
+            let reader = Reader::open_with(store, zones()?)?;
+            row(name, &lines, seconds.parse()?, &mut |line| match name {
+                "open" => ids(&Reader::open_with(store, zones()?)?, line),
+                _ if name.ends_with("-bytes") => bytes(&reader, line),
+                _ if name.ends_with("-expanded") => expanded(&reader, line),
+                _ => one(&reader, kind, line),
+            })
+        }
         ["memory", store, queries] => memory(Path::new(store), &Questions::read(queries)?),
-        _ => Err("usage: ask STORE QUERIES SECONDS | memory STORE QUERIES".into()),
+        _ => Err("usage: ask STORE QUERIES SECONDS | row STORE QUERIES SECONDS ROW | memory STORE QUERIES".into()),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::reader::Reader;
 use crate::series;
 use crate::times::{SHORT, Times, Verdict};
 use larder_time::civil::{Civil, DAY, Date, Weekday};
+use larder_time::zone::Zone;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::ops::RangeInclusive;
 
@@ -55,6 +56,8 @@ struct Search<'a> {
     found: Searched,
     /// Series that have to be asked themselves.
     open: Vec<i64>,
+    /// The zones of those that were asked, by their names: few, which is found out sooner than they are looked up.
+    zones: Vec<(String, Zone)>,
 }
 
 /// Finds the items of these collections in a window.
@@ -64,8 +67,8 @@ pub(crate) fn search(
     collections: &[i64],
     window: &Window,
 ) -> rusqlite::Result<Searched> {
-    let (found, open) = (Searched::default(), Vec::new());
-    let mut search = Search { conn, deriver, window, found, open };
+    let (found, open, zones) = (Searched::default(), Vec::new(), Vec::new());
+    let mut search = Search { conn, deriver, window, found, open, zones };
     if window.from < window.to {
         for &collection in collections {
             search.spans(collection)?;
@@ -181,7 +184,15 @@ impl Search<'_> {
         for &item in &self.open {
             let mut rows = select.query([item])?;
             let Some(row) = rows.next()? else { continue };
-            let times = unpack(self.conn, self.deriver, row.get_ref(0)?.as_blob()?);
+            let (conn, clocks, zones) = (self.conn, &self.deriver.clocks, &mut self.zones);
+            let times = Times::unpack(row.get_ref(0)?.as_blob()?, &mut |name| {
+                if let Some((_, zone)) = zones.iter().find(|(known, _)| known == name) {
+                    return Some(zone.clone());
+                }
+                let zone = clocks.zone(conn, name)?;
+                zones.push((name.to_string(), zone.clone()));
+                Some(zone)
+            });
             self.found.tested += 1;
             match times.map(|times| times.meets(self.window)) {
                 Some(Verdict::Yes) => self.found.rows.push(item),

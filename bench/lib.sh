@@ -5,11 +5,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build() { # the release programs, into $bin
 	local target=${CARGO_TARGET_DIR:-$PWD/target}
-	cargo build --quiet --release -p larder -p larder-floor -p larder-contacts-bench
+	cargo build --quiet --release -p larder -p larder-floor -p larder-contacts-bench -p larder-calendar-bench
 	bin=$target/release
 	larder=$bin/larder
 	floor=$bin/larder-floor
 	contacts=$bin/larder-contacts-bench
+	calendar=$bin/larder-calendar-bench
 }
 
 workplace() { # an empty directory in $work, on the disk of LARDER_BENCH_DIR, else of target/

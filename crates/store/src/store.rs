@@ -25,6 +25,8 @@ const CHECKPOINT_LOCKED: u64 = 12 << 20;
 const READ_CACHE: i64 = -8192;
 /// Page cache of a writer: index rows of a batch fall all over their tables.
 const WRITE_CACHE: i64 = -16384;
+/// Statements that a connection keeps ready: more than there are, as reading one anew takes longer than most take to run.
+const STATEMENTS: usize = 256;
 /// What the write-ahead log is cut back to when it begins anew, in bytes. Below `CHECKPOINT`, so that
 /// the file's size says how much is in it.
 const WAL_KEPT: i64 = 1 << 20;
@@ -190,7 +192,7 @@ pub(crate) fn check_sqlite() -> Result<()> {
 pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(std::time::Duration::from_secs(10))?;
-    conn.set_prepared_statement_cache_capacity(64);
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
     conn.pragma_update(None, "cache_size", READ_CACHE)?;
     // Without this, a statement that could use the index of collections' names, which is a partial one, is planned
     // anew for each value that is bound to it: SQLite hopes to see by the value whether it may.

@@ -13,7 +13,7 @@ use std::io;
 /// Added to the seed, so that questions do not share the streams of components.
 const APART: u64 = 0x5155_4553;
 
-/// Writes `n` questions to the calendar that [`calendar`](super::calendar) makes of `of` components (not none), `seed` and
+/// Writes `n` questions to the calendar that `calendar` makes of `of` components (not none), `seed` and
 /// `events`: on each line its kind, the search line (of kind `alarms` the window that `find --alarms` takes), and
 /// the same as an expression of evolution-data-server, separated by tabs. Days are those of UTC.
 ///

@@ -1,6 +1,6 @@
 //! Changes by scope: one occurrence, it and all that follow, or all.
 //!
-//! Here is what becomes of the items of a UID; what a person wants of an occurrence is [`Edit`](super::Edit). They mean what the modes of
+//! Here is what becomes of the items of a UID; what a person wants of an occurrence is [`Edit`]. They mean what the modes of
 //! evolution-data-server mean: *this* makes a detached occurrence, or takes one out by EXDATE; *future* shortens the rule, and what
 //! follows goes on under a UID of its own; *all* changes the master, and what hangs on its times moves along.
 

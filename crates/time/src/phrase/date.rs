@@ -1,5 +1,5 @@
 //! Dates and stretches of the calendar, from words: named, weekdays, months, distances from now. What is written in
-//! digits alone is in [`digits`](super::digits).
+//! digits alone is in `digits`.
 
 use super::PhraseError;
 use super::clock::{Clock, clock, ends};

@@ -1,8 +1,8 @@
 //! What the grammar works on: words, the moment they are said at, and how a word is known.
 //!
 //! A reader is a function that looks at the beginning of a list of words and says how many of them it understands,
-//! and as what; it changes nothing. [`date`](super::date), [`clock`](super::clock), [`length`](super::length) and
-//! [`repeat`](super::repeat) are made of readers.
+//! and as what; it changes nothing. `date`, `clock`, `length` and
+//! `repeat` are made of readers.
 
 use super::language::Language;
 use super::words::{Term, folded, is_form};

@@ -5,7 +5,7 @@ use clap::{ColorChoice, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Keeps what you own - address books, for now - on your own machine, and answers any question about it at
+/// Keeps what you own - address books and calendars, for now - on your own machine, and answers any question about it at
 /// once.
 ///
 /// Take in your address books with `larder import FILE...`, then ask: `larder find anna`.

@@ -199,7 +199,11 @@ pub fn agenda(
     window: &Window,
     limit: usize,
 ) -> Result<Entries, Error> {
-    let query = Query::Time(TimeTest::In(window.clone()));
+    // Memos are not on anywhere.
+    let query = Query::And(vec![
+        Query::Time(TimeTest::In(window.clone())),
+        Query::Or(vec![Query::Kind(Kind::Event), Query::Kind(Kind::Task)]),
+    ]);
     let collection = collection.map(str::to_string);
     let answer = find(reader, &Find { query, collection, ..Find::default() })?;
     let mut found = occurrences(reader, &answer, window, limit)?;

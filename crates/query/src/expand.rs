@@ -46,12 +46,12 @@ pub fn expand(
                 true
             });
             expansion.cut |= !whole;
+            // What comes behind the limit is not needed for the next items, either.
+            if expansion.occurrences.len() > limit.saturating_mul(2) {
+                cut(&mut expansion, limit);
+            }
             true
         })?;
-        // What comes behind the limit is not needed for the next page, either.
-        if expansion.occurrences.len() > limit.saturating_mul(2) {
-            cut(&mut expansion, limit);
-        }
     }
     cut(&mut expansion, limit);
     Ok(expansion)

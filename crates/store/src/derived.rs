@@ -115,7 +115,8 @@ pub(crate) fn give_up_others(conn: &Connection, deriver: &Deriver) -> rusqlite::
     for set in IndexSet::ALL {
         let fingerprint = set.fingerprint(deriver);
         let state = set.state(conn)?.unwrap_or_default();
-        if state != fingerprint && progress(&state, &fingerprint).is_none() {
+        let others = set == IndexSet::Time && !span::is_of_these_zones(conn, deriver)?;
+        if others || (state != fingerprint && progress(&state, &fingerprint).is_none()) {
             set.give_up(conn)?;
         }
     }
@@ -317,8 +318,8 @@ impl Store {
         self.refresh()
     }
 
-    /// Derives the next items of a set anew. Parsing is done before the lock is taken; an item that
-    /// changed in between is derived again under it.
+    /// Derives the next items of a set anew. Parsing is done before the lock is taken, but for what items are in time; an
+    /// item that changed in between is derived again under it.
     fn rebuild_step(&mut self, set: IndexSet, items: usize) -> Result<u64> {
         self.writable()?;
         let path = self.path.clone();
@@ -382,11 +383,13 @@ impl Store {
         let mut derivers = Derivers::new(&self.deriver);
         let derive = |(id, seq, collection)| {
             let summary = Arc::clone(derivers.of(&self.conn, collection)?.summary());
-            let stored = derivers.read(&self.conn, id)?;
             let entry = match set {
                 // It is worked out when it is written: others may change what it depends on.
                 IndexSet::Time => None,
-                _ => stored.map(|stored| derivers.entry(&self.conn, &stored)).transpose()?,
+                _ => {
+                    let stored = derivers.read(&self.conn, id)?;
+                    stored.map(|stored| derivers.entry(&self.conn, &stored)).transpose()?
+                }
             };
             Ok(One { id, seq, summary, entry: entry.unwrap_or_default() })
         };

@@ -168,6 +168,10 @@ fn compact(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<()> {
     let tx = crate::store::immediate(conn)?;
     derived::empty_unusable(&tx, deriver)?;
     index::merge_all(&tx)?;
+    tx.execute(
+        "DELETE FROM idx_clock WHERE id NOT IN (SELECT clock FROM idx_time WHERE clock IS NOT NULL)",
+        [],
+    )?;
     tx.commit()?;
     conn.execute_batch("VACUUM")
 }

@@ -35,7 +35,7 @@
 //!   always whole, and from the latter limit also the one before it and one that is being undone. After a purge the row stays, without uid and bytes, as a tombstone.
 //! * `collection_former`: the same for collections; `name` NULL: it did not exist.
 //!
-//! **What is derived from it**, and may be dropped and refilled at any time; `contact` says from what:
+//! **What is derived from it**, and may be dropped and refilled at any time; `contact` and `event` say from what:
 //!
 //! * `item.kept`: values of a few fields, as `kept` packs them. They are filled with index set 1, and to be used only
 //!   with it; NULL where they would be too long. Beside the item's row, as one step leads to both.
@@ -45,9 +45,9 @@
 //!   whose `id` is the segment's number times 2^24, plus `first_chunk` up to, not including, `end_chunk`; `idx_fence` has
 //!   the first term of each. `large`: it has items that are always candidates. `net`: how many items more its sort terms
 //!   put into an order than they take out; in `idx_fence` that of the chunks before.
-//! * `idx_time(item, clock, data)`: what an item is in time, as `times` packs it. `clock`: the zone that went into it, a row of `idx_clock`;
-//!   0: several. `idx_clock(id, name, fingerprint)`: a zone of the system by its name, or a definition by its hash, and what it
-//!   was like then.
+//! * `idx_time(item, clock, data)`: what an item is in time, as `times` packs it. `clock`: the zones that went into it, a row of `idx_clock`;
+//!   NULL: none. `idx_clock(id, name, fingerprint)`: zones of the system by their names, definitions by their hashes, and what
+//!   they were like then.
 //! * `idx_span`, `idx_slot`: when items are, and when their alarms ring, to be searched by a window, see `span`.
 
 use crate::directory::Directory;

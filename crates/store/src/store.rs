@@ -132,6 +132,17 @@ impl Store {
         Ok(family.map(Family::of_number))
     }
 
+    /// Does the calendar of this name say anything of itself?
+    pub fn has_head(&self, collection: &str) -> Result<bool> {
+        let sql = "SELECT 1 FROM collection WHERE name = ?1 AND removed = 0 AND head IS NOT NULL";
+        let found = self
+            .conn
+            .prepare_cached(sql)
+            .and_then(|mut select| select.query_row([collection], |_| Ok(())).optional())
+            .map_err(at(&self.path))?;
+        Ok(found.is_some())
+    }
+
     /// A reader of this store.
     pub fn reader(&self) -> Result<Reader> {
         Reader::open_with(self.directory.path(), self.deriver.zones().clone())

@@ -22,7 +22,7 @@ pub(crate) const SHORT: i64 = DAY;
 /// In more slots than this a series is in none, but looked at by each window.
 const SLOTS: u32 = 3;
 /// An alarm is repeated at most so often.
-const REPEATS: u64 = 1000;
+pub(crate) const REPEATS: u64 = 1000;
 /// Of one item at most so many alarms are kept.
 pub(crate) const ALARMS: usize = 64;
 
@@ -221,7 +221,7 @@ impl Times {
                 // Where the clock changes, a day is longer or shorter.
                 let slack = if offset.days == 0 { 0 } else { DAY };
                 let first = offset.days.saturating_mul(DAY).saturating_add(offset.seconds);
-                let again = alarm.every.saturating_mul(alarm.repeat as i64);
+                let again = alarm.lasts();
                 Some((
                     first.saturating_sub(slack),
                     first.saturating_add(again).saturating_add(slack),
@@ -286,12 +286,17 @@ impl Times {
         }
         for alarm in &self.alarms {
             if let Trigger::At(at) = alarm.trigger {
-                let last =
-                    at.seconds().saturating_add(alarm.every.saturating_mul(alarm.repeat as i64));
+                let last = at.seconds().saturating_add(alarm.lasts());
                 let once = !series.recurs() && series.is_plain();
                 let sure = alarm.repeat == 0 && alarm.acknowledged.is_none() && once;
                 let gap = if sure { 0 } else { -1 };
-                rows.push(Row::span(What::Alarms, false, at.seconds(), last + 1, gap));
+                rows.push(Row::span(
+                    What::Alarms,
+                    false,
+                    at.seconds(),
+                    last.saturating_add(1),
+                    gap,
+                ));
             }
         }
         rows.sort_unstable();
@@ -312,6 +317,9 @@ impl Times {
             (true, true) => Row::gap(series.longest_gap(), series.is_plain()),
             _ => -1,
         };
+        // What takes no time is in its last second. Where lengths differ, the last one may take none.
+        let last_second = i64::from(series.longest() == 0 || !series.is_by_rules());
+        let span = Span { end: span.end.map(|end| end.saturating_add(last_second)), ..span };
         let long = span.end.map_or(i64::MAX, |end| end - span.first);
         let slots = if series.recurs() && plain { slots(series, long) } else { None };
         match (span.end, slots) {
@@ -434,6 +442,11 @@ fn slots(series: &Series, long: i64) -> Option<Vec<Slot>> {
 }
 
 impl Alarm {
+    /// Seconds from when it rings first to when it rings last.
+    fn lasts(&self) -> i64 {
+        self.every.max(0).saturating_mul(self.repeat.min(REPEATS) as i64)
+    }
+
     /// Gives the times at which it rings for an occurrence.
     fn each(
         &self,

@@ -5,6 +5,7 @@
 //! time zone defined once. Nothing else is changed.
 
 use crate::error::Error;
+use larder_format::component::Version;
 use larder_format::decode::utf16;
 use larder_store::{Collection, Family, Frame, Reader, Zone};
 use std::borrow::Cow;
@@ -112,7 +113,9 @@ fn calendar(
     for (at, Object { frame, of }) in objects.iter().enumerate() {
         let default = if frame.version_1 { HEAD_1 } else { HEAD };
         // Where there are several, what is said of itself by the first is not true of all.
-        let head = head.as_deref().filter(|_| at == 0).unwrap_or(default);
+        let version_1 = |head: &&[u8]| Version::of_calendar(head) == Version::V1_0;
+        let own = head.as_deref().filter(|head| version_1(head) == frame.version_1);
+        let head = own.filter(|_| at == 0).unwrap_or(default);
         write(out, summary, b"BEGIN:VCALENDAR\r\n")?;
         write(out, summary, head)?;
         write(out, summary, missing_line_end(head))?;

@@ -547,8 +547,14 @@ impl Writer<'_> {
         if heads.is_empty() || self.stopped() {
             return Ok(());
         }
-        let set = |(name, head): (Arc<str>, Vec<u8>)| Change::SetHead(name.to_string(), Some(head));
-        self.store.apply(&mut self.operation, heads.into_iter().map(set).collect())?;
+        let mut changes = Vec::new();
+        for (name, head) in heads {
+            // What goes into another calendar does not speak for that one.
+            if self.options.into.is_none() || !self.store.has_head(&name)? {
+                changes.push(Change::SetHead(name.to_string(), Some(head)));
+            }
+        }
+        self.store.apply(&mut self.operation, changes)?;
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use super::Notes;
 use super::clocks::{Clocks, Named};
 use crate::Kind;
 use crate::frame::Frame;
-use crate::times::{ALARMS, Alarm, Shape, Times, Trigger};
+use crate::times::{ALARMS, Alarm, REPEATS, Shape, Times, Trigger};
 use larder_format::component::{Component, Part, Timed, Version};
 use larder_time::civil::{Civil, DAY, Instant};
 use larder_time::rule::{Budget, Rule};
@@ -17,6 +17,10 @@ use larder_time::zone::How;
 
 /// Of more values than this in one list (EXDATE, RDATE) the rest is not looked at.
 const VALUES: usize = 1 << 17;
+/// Something is said of so many names of zones in one item.
+const TOLD: usize = 64;
+/// More rules than this in one item are not followed: nobody writes them, and each may take long to be understood.
+const RULES: usize = 16;
 /// A RECURRENCE-ID that is no time is known by so many of its characters.
 const UNREAD: usize = 100;
 
@@ -55,7 +59,8 @@ struct Reading<'a> {
     notes: &'a mut Notes,
     /// The names of the zones so far; that of the start is the first.
     names: Vec<String>,
-    unknown: Vec<String>,
+    /// The names of zones of which something was said.
+    told: Vec<String>,
 }
 
 /// Finds the zone that a value is in.
@@ -110,8 +115,8 @@ impl Timing {
         if kind == Kind::Other {
             return None;
         }
-        let (names, unknown) = (Vec::new(), Vec::new());
-        let mut reading = Reading { component, frame, clocks, notes, names, unknown };
+        let (names, told) = (Vec::new(), Vec::new());
+        let mut reading = Reading { component, frame, clocks, notes, names, told };
         let described = reading.description(kind);
         let (original, recurrence, following) = reading.recurrence_id();
         let alarms = reading.alarms();
@@ -235,8 +240,10 @@ impl Reading<'_> {
 
     fn is_unknown(&mut self, timed: &Timed<'_>) {
         let tzid = timed.tzid.as_deref().unwrap_or_default();
-        if !self.unknown.iter().any(|known| known == tzid) {
-            self.unknown.push(tzid.to_string());
+        if self.is_first(tzid) {
+            // When the system knows it one day, the item is derived anew.
+            let beginning: String = tzid.chars().take(UNREAD).collect();
+            self.names.push(format!("?{beginning}"));
             let what = format!(
                 "the time zone {tzid:?} is not known, so its times are those of whoever asks"
             );
@@ -246,13 +253,21 @@ impl Reading<'_> {
 
     fn differs(&mut self, timed: &Timed<'_>, named: &Named) {
         let tzid = timed.tzid.as_deref().unwrap_or_default();
-        if !self.unknown.iter().any(|known| known == tzid) {
-            self.unknown.push(tzid.to_string());
+        if self.is_first(tzid) {
             let system = named.zone.name();
             let what =
                 format!("the file defines {tzid:?} otherwise; the system's {system} is used");
             self.notes.push((timed.line, what));
         }
+    }
+
+    /// Is this name told for the first time? Of very many only some are.
+    fn is_first(&mut self, tzid: &str) -> bool {
+        let first = self.told.len() < TOLD && !self.told.iter().any(|known| known == tzid);
+        if first {
+            self.told.push(tzid.to_string());
+        }
+        first
     }
 
     /// The first value of a property that can be read.
@@ -317,6 +332,11 @@ impl Reading<'_> {
                     let midnight = Start::at(Civil::midnight(end.civil.day()), start.clock.clone());
                     moment(&midnight).seconds() - moment(start).seconds()
                 }
+                // An end without a clock has that of the start.
+                (false, false) if end.clock == Clock::Floating => {
+                    let end = Start::at(end.civil, start.clock.clone());
+                    moment(&end).seconds() - moment(start).seconds()
+                }
                 (false, false) => moment(&end).seconds() - moment(start).seconds(),
             };
             return if seconds < 0 { none() } else { Length::Exact(seconds) };
@@ -362,7 +382,8 @@ impl Reading<'_> {
     fn rules(&mut self, name: &str) -> Vec<Rule> {
         let mut rules = Vec::new();
         let component = self.component;
-        for timed in component.timed(name).filter(|timed| !timed.text.is_empty()) {
+        let written = component.timed(name).filter(|timed| !timed.text.is_empty());
+        for timed in written.take(RULES) {
             let old = component.version() == Version::V1_0 && !timed.text.contains('=');
             match if old { Rule::parse_vcal10(&timed.text) } else { Rule::parse(&timed.text) } {
                 Ok(rule) => {
@@ -491,6 +512,7 @@ impl Reading<'_> {
             }
             _ => (0, 0),
         };
+        let (repeat, every) = if every > 0 { (repeat.min(REPEATS), every) } else { (0, 0) };
         let acknowledged = part.timed("ACKNOWLEDGED").next();
         let acknowledged = acknowledged.and_then(|timed| start_of(&timed, self.frame, self.clocks));
         let acknowledged = acknowledged.as_ref().map(moment).max(dismissed);

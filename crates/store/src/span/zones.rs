@@ -79,15 +79,23 @@ impl Store {
         let rows: Vec<(i64, i64)> = tx
             .prepare_cached(
                 "SELECT t.item, i.collection FROM idx_time t JOIN item i ON i.id = t.item
-                 WHERE t.clock = ?1 LIMIT ?2",
+                 WHERE t.clock = ?1 ORDER BY t.item LIMIT ?2",
             )?
             .query_map((clock, limit as i64), |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<rusqlite::Result<_>>()?;
+        // Where their rows are cannot be told by zones that have changed: they are looked for everywhere.
+        for table in ["idx_span", "idx_slot", "idx_time"] {
+            let sql = format!(
+                "DELETE FROM {table} WHERE item IN
+                   (SELECT item FROM idx_time WHERE clock = ?1 ORDER BY item LIMIT ?2)"
+            );
+            tx.execute(&sql, (clock, limit as i64))?;
+        }
         let mut derivers = Derivers::new(&self.deriver);
         let mut writer = Writer::new(tx, &self.deriver);
         for &(item, collection) in &rows {
             let times = series::of_item(tx, &mut derivers, item)?;
-            writer.put(collection, item, times.as_ref(), false)?;
+            writer.put(collection, item, times.as_ref(), true)?;
         }
         writer.finish()?;
         Ok(rows.len())

@@ -78,10 +78,7 @@ impl Times {
         }
         let shape = match flags & OPEN {
             0 => {
-                let zone = match names.first() {
-                    Some(name) => Some(zone(name)?),
-                    None => None,
-                };
+                let zone = names.first().and_then(|name| zone(name));
                 let series = Series::from_bytes(rest, &mut |clock| match (clock, &zone) {
                     (1, _) => Clock::Utc,
                     (2, Some(zone)) => Clock::Zone(zone.clone()),

@@ -82,10 +82,20 @@ impl Calendar {
 
     /// It ends: its own lines, and how many time zones it defined.
     pub(crate) fn end(&mut self) -> (Vec<u8>, u64) {
-        let ended = (std::mem::take(&mut self.head), self.defined);
+        let ended = (without_method(&self.head), self.defined);
         self.begin();
         ended
     }
+}
+
+/// METHOD says what a message is for (RFC 5546), and nothing of the calendar.
+fn without_method(head: &[u8]) -> Vec<u8> {
+    let lines = larder_format::line::lines(head);
+    let kept = lines.filter(|line| {
+        let name = line.text.get(..6).unwrap_or_default();
+        !name.eq_ignore_ascii_case(b"METHOD") || !matches!(line.text.get(6), Some(b':' | b';'))
+    });
+    kept.flat_map(|line| line.raw.to_vec()).collect()
 }
 
 /// X-WR-CALNAME, or NAME of RFC 7986.

@@ -305,6 +305,8 @@ static glong ask (ECalClient *client, const gchar *row, const Query *query)
 		ICalComponent *component = NULL;
 		GError *error = NULL;
 
+		if (*uid == '=') /* the whole of it */
+			uid++;
 		if (!e_cal_client_get_object_sync (client, uid, NULL, &component, NULL, &error))
 			die (uid, error);
 		g_object_unref (component);

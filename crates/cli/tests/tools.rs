@@ -41,8 +41,8 @@ const COMMANDS: &[&str] = &[
 fn the_help() {
     let home = Home::new();
     assert_snapshot!(home.run(&["-h"]).shown(), @r"
-    Keeps what you own - address books, for now - on your own machine, and answers any question about it
-    at once
+    Keeps what you own - address books and calendars, for now - on your own machine, and answers any
+    question about it at once
 
     Usage: larder [OPTIONS] <COMMAND>
 

@@ -90,8 +90,15 @@ impl Calendar {
 
 /// METHOD says what a message is for (RFC 5546), and nothing of the calendar.
 fn without_method(head: &[u8]) -> Vec<u8> {
-    let lines = larder_format::line::lines(head);
-    let kept = lines.filter(|line| {
+    // An empty line may stand within a folded one; it is not exported.
+    let whole: Vec<u8> = (head.split_inclusive(|&byte| byte == b'\n'))
+        .filter(|line| {
+            !line.trim_ascii().is_empty() || line.starts_with(b" ") || line.starts_with(b"\t")
+        })
+        .flatten()
+        .copied()
+        .collect();
+    let kept = larder_format::line::lines(&whole).filter(|line| {
         let name = line.text.get(..6).unwrap_or_default();
         !name.eq_ignore_ascii_case(b"METHOD") || !matches!(line.text.get(6), Some(b':' | b';'))
     });

@@ -11,9 +11,11 @@
 
 mod bytes;
 mod compile;
+mod pattern;
 mod question;
 mod window;
 
+pub use self::pattern::Pattern;
 pub use self::question::{Exhausted, Span};
 pub use self::window::{Detached, Window};
 

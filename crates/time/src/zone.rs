@@ -101,6 +101,16 @@ impl Zone {
         }
     }
 
+    /// The lowest and the highest that it ever is east of UTC, in seconds.
+    #[must_use]
+    pub fn offsets(&self) -> (i32, i32) {
+        match &self.0 {
+            Kind::Utc => (0, 0),
+            Kind::System(system) => system.offsets(),
+            Kind::Own(own) => own.offsets,
+        }
+    }
+
     fn table(&self) -> Option<&Table> {
         match &self.0 {
             Kind::Utc => None,

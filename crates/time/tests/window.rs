@@ -6,7 +6,7 @@ use crate::zone::zone;
 use larder_time::civil::{Civil, DAY, Instant};
 use larder_time::rule::{Budget, Rule};
 use larder_time::series::{
-    Description, Detached, Extra, Length, Occurrence, Override, Series, Start,
+    Description, Detached, Extra, Length, Occurrence, Override, Pattern, Series, Start,
 };
 use larder_time::zone::Zone;
 use proptest::prelude::*;
@@ -122,7 +122,16 @@ proptest! {
             if let (Ok(next), Some(expected)) = (next, expected) {
                 prop_assert_eq!(next.map(|next| next.start), Some(expected.start));
             }
-            let span = series.span();
+            let (span, pattern) = (series.span(), Pattern::of(&series));
+            let met = found.iter().any(|one| !one.detached);
+            let within = match span.fixed {
+                true => Pattern::of_window(from.seconds(), to.seconds()),
+                false => {
+                    let (low, high) = local.offsets();
+                    Pattern::of_window(from.seconds() + i64::from(low), to.seconds() + i64::from(high))
+                }
+            };
+            prop_assert!(!met || pattern.meets(within), "{:?} in {:?}", pattern, within);
             for one in whole.iter().filter(|one| !one.detached) {
                 let (start, end) = match span.fixed {
                     true => (one.start.seconds(), one.end.seconds()),
@@ -133,6 +142,46 @@ proptest! {
                 prop_assert!(series.months() >> (one.start_civil.date().month - 1) & 1 == 1);
                 if let Some(step) = series.step() {
                     prop_assert!((one.start_civil.day() - step.phase).rem_euclid(step.period) < step.width);
+                }
+            }
+        }
+    }
+
+    /// Wherever an occurrence is, a window of a second there is not passed over.
+    #[test]
+    fn patterns_leave_no_occurrence_out(
+        base in 0i64..4_000_000_000,
+        rule in prop::sample::select(vec![
+            "WEEKLY", "WEEKLY;INTERVAL=2;BYDAY=MO,FR", "MONTHLY", "MONTHLY;BYMONTHDAY=31", "MONTHLY;BYMONTHDAY=1,-1",
+            "MONTHLY;BYDAY=2TU", "YEARLY", "YEARLY;BYMONTH=2;BYMONTHDAY=28,29", "YEARLY;BYYEARDAY=1,366", "DAILY;BYHOUR=1,23",
+            "DAILY;BYMONTH=3,12", "YEARLY;BYWEEKNO=1;BYDAY=MO", "YEARLY;BYDAY=-1SU;BYMONTH=12", "HOURLY;INTERVAL=7",
+        ]),
+        of in prop::sample::select(vec![
+            "Z", "-", "Europe/Berlin", "Pacific/Apia", "Asia/Kathmandu", "America/New_York", "Pacific/Kiritimati",
+        ]),
+        date in any::<bool>(),
+        length in prop::sample::select(vec!["0", "1", "3600", "86400", "P1D", "P1DT2H", "P2D", "P3D", "200000", "P9D"]),
+        days in 0i64..60,
+    ) {
+        let of = clock(of);
+        let civil = Civil::clamped(base);
+        let mut description = described(&format!("START 19700101\nLENGTH {length}"));
+        description.start = if date { Start::date(Civil::clamped(base - base.rem_euclid(DAY))) } else { Start::at(civil, of) };
+        description.rules = vec![Rule::parse(&format!("FREQ={rule}")).expect("a rule")];
+        let (series, _) = Series::new(&description, Budget::new(20_000));
+        let pattern = Pattern::of(&series);
+        let floats = !series.span().fixed;
+        let all = series.occurrences(Instant::MIN, Instant::MAX, &Zone::UTC, Detached::Leave, Budget::new(50_000));
+        for one in all.take(120) {
+            let (start, end) = match floats {
+                true => (one.start_civil.seconds(), one.end_civil.seconds()),
+                false => (one.start.seconds(), one.end.seconds()),
+            };
+            for second in [start, end.max(start + 1) - 1] {
+                let windows = [(second, second + 1), (second - days * DAY, second + 1), (second, second + days * DAY + 1)];
+                for (from, to) in windows {
+                    let window = Pattern::of_window(from, to);
+                    prop_assert!(pattern.meets(window), "{:?}: {:?} in {:?}", one, pattern, window);
                 }
             }
         }

@@ -53,6 +53,16 @@ impl Rule {
         }
     }
 
+    /// Do all occurrences begin at the time of day of DTSTART?
+    #[must_use]
+    pub fn keeps_time_of_day(&self) -> bool {
+        let by_days = !matches!(
+            self.frequency,
+            Frequency::Secondly | Frequency::Minutely | Frequency::Hourly
+        );
+        by_days && self.hours == 0 && self.minutes == 0 && self.seconds == 0
+    }
+
     /// The days that can have an occurrence, if they come in a constant step.
     #[must_use]
     pub fn step(&self, start: Civil) -> Option<Step> {

@@ -133,6 +133,7 @@ pub(super) struct Own {
     pub(super) name: String,
     pub(super) definition: Definition,
     pub(super) table: Table,
+    pub(super) offsets: (i32, i32),
 }
 
 impl Own {
@@ -148,7 +149,12 @@ impl Own {
         let goes_on = changes.last().is_some_and(|(at, _)| at.seconds() > TABLED - 11 * 366 * DAY);
         let to = if goes_on { Instant::clamped(TABLED) } else { Instant::MAX };
         let table = Table::new(Instant::MIN, to, first, changes);
-        Own { name: name.to_string(), definition, table }
+        let offsets = definition.observances.iter().flat_map(|part| [part.from, part.to]);
+        // Where nothing is defined, it is UTC.
+        let offsets = offsets
+            .map(|offset| offset.seconds())
+            .fold((0, 0), |(low, high), offset| (low.min(offset), high.max(offset)));
+        Own { name: name.to_string(), definition, table, offsets }
     }
 
     /// The offset behind the table: that of the part which changed last.

@@ -88,11 +88,13 @@ pub(super) struct System {
     pub(super) name: String,
     zone: TimeZone,
     table: OnceLock<Table>,
+    offsets: OnceLock<(i32, i32)>,
 }
 
 impl System {
     pub(super) fn new(zone: TimeZone, name: &str) -> System {
-        System { name: name.to_string(), zone, table: OnceLock::new() }
+        let (table, offsets) = (OnceLock::new(), OnceLock::new());
+        System { name: name.to_string(), zone, table, offsets }
     }
 
     /// The changes from 1970 to 2050, which answer nearly all questions.
@@ -101,6 +103,16 @@ impl System {
             let from = Instant::clamped(0);
             let to = Instant::clamped(year_start(2050) * DAY);
             Table::new(from, to, self.offset(from), self.transitions(from, to))
+        })
+    }
+
+    /// The lowest and the highest offset: what is known of the past, and of the future until the same comes every year.
+    pub(super) fn offsets(&self) -> (i32, i32) {
+        *self.offsets.get_or_init(|| {
+            let to = Instant::clamped(year_start(2150) * DAY);
+            let later = self.transitions(Instant::MIN, to).into_iter().map(|(_, offset)| offset);
+            let first = self.offset(Instant::MIN);
+            later.fold((first, first), |(low, high), offset| (low.min(offset), high.max(offset)))
         })
     }
 

@@ -2,15 +2,18 @@
 //!
 //! Two tables answer that, both in the order of their keys, so that a window reads about as many rows as it finds:
 //!
-//! * `idx_span(collection, class, start, end, item, gap)`: whatever has an end, with its first start and its last end. Spans of
+//! * `idx_span(collection, class, start, end, item, gap, week, year, data)`: whatever has an end, with its first start and its last end. Spans of
 //!   one class are about as long as each other, so none that reaches into a window begins much before it.
-//! * `idx_slot(collection, slot, start, end, item, gap)`: series without an end, or with one far away. `slot` says when in the week,
+//! * `idx_slot(collection, slot, start, end, item, gap, week, year, data)`: series without an end, or with one far away. `slot` says when in the week,
 //!   the month or the year an occurrence can begin, so that a birthday is not looked at in other months.
 //!
 //! `gap` tells a window that is long enough that it meets an occurrence, without a look at the rule: twice the longest time between
 //! two that follow each other, in seconds; odd where none is missing, so that there is one at both ends. 0: there is one
 //! only; -1: not known. What floats is in classes of its own, in the seconds of its own
 //! clock, and is read by the clock of whoever asks; all of `idx_slot` is in such seconds, which a window is widened for.
+//! `week` and `year`, of whatever recurs, are its [`Pattern`], and `data` is what `idx_time` has of it, if that is short: so a window
+//! passes over a series, or asks it, without a look into another table.
+//!
 //! What an item is in time is found in `times`; here is how the rows look, in `search` how they are found, in `write` how they come
 //! there, and in `zones` what becomes of them when zones change.
 
@@ -25,6 +28,7 @@ pub(crate) use zones::{is_of_these_zones, note_zones};
 use crate::deriver::Deriver;
 use crate::times::Times;
 use larder_time::civil::{DAY, Instant, Weekday};
+use larder_time::series::Pattern;
 use larder_time::zone::Zone;
 use rusqlite::Connection;
 
@@ -50,6 +54,9 @@ const ANY: i64 = 0;
 const WEEKDAYS: i64 = 1;
 const MONTH_DAYS: i64 = 20;
 const YEAR_DAYS: i64 = 100;
+
+/// More bytes than this are not kept in a row: they would stand between the rows of others.
+const INLINED: usize = 160;
 
 /// What is looked for in a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,8 +96,8 @@ pub struct Searched {
 /// A row of one of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Row {
-    Span { class: i64, start: i64, end: i64, gap: i64 },
-    Slot { slot: i64, start: i64, end: i64, gap: i64 },
+    Span { class: i64, start: i64, end: i64, gap: i64, pattern: Option<Pattern> },
+    Slot { slot: i64, start: i64, end: i64, gap: i64, pattern: Option<Pattern> },
 }
 
 impl Row {
@@ -109,23 +116,43 @@ impl Row {
         let class = CLASSES.iter().position(|most| length <= *most).unwrap_or(CLASSES.len()) as i64;
         let class = class + if floating { FLOATING } else { 0 };
         let class = class + if what == What::Alarms { ALARMS } else { 0 };
-        Row::Span { class, start, end, gap }
+        Row::Span { class, start, end, gap, pattern: None }
     }
 
     /// Something that goes on for long, from and to when of its own clock.
     pub(crate) fn slot(what: What, slot: Slot, (start, end): (i64, i64), gap: i64) -> Row {
         let slot = slot.number() + if what == What::Alarms { ALARM_SLOTS } else { 0 };
-        Row::Slot { slot, start, end, gap }
+        Row::Slot { slot, start, end, gap, pattern: None }
+    }
+
+    /// The same, of a series that can only be at some times.
+    pub(crate) fn with_pattern(mut self, series: Pattern) -> Row {
+        match &mut self {
+            Row::Span { pattern, .. } | Row::Slot { pattern, .. } => {
+                *pattern = Some(series).filter(|of| *of != Pattern::ANY);
+            }
+        }
+        self
+    }
+
+    /// What of an item is kept in its row: whatever a window may have to ask.
+    fn inlined(self, data: &[u8]) -> Option<&[u8]> {
+        let (kind, gap) = match self {
+            Row::Span { class, gap, .. } => (class < ALARMS, gap),
+            Row::Slot { slot, gap, .. } => (slot < ALARM_SLOTS, gap),
+        };
+        (kind && gap != 0 && data.len() <= INLINED).then_some(data)
     }
 
     /// Is the other one the same stretch? Then what is not sure of one is not sure of both.
     pub(crate) fn absorbs(&mut self, other: &Row) -> bool {
         match (self, other) {
             (
-                Row::Span { class, start, end, gap },
-                Row::Span { class: c, start: s, end: e, gap: g },
+                Row::Span { class, start, end, gap, pattern },
+                Row::Span { class: c, start: s, end: e, gap: g, .. },
             ) if (*class, *start, *end) == (*c, *s, *e) => {
                 *gap = (*gap).min(*g);
+                *pattern = None;
                 true
             }
             (mine, other) => mine == other,

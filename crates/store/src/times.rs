@@ -8,7 +8,7 @@ mod packed;
 use crate::span::{Row, Slot, What, Window};
 use larder_time::civil::{DAY, Instant, Weekday};
 use larder_time::rule::{Budget, Frequency};
-use larder_time::series::{Clock, Detached, Length, Occurrence, Series, Span};
+use larder_time::series::{Clock, Detached, Length, Occurrence, Pattern, Series, Span};
 use larder_time::value::Nominal;
 use larder_time::zone::Zone;
 
@@ -322,9 +322,15 @@ impl Times {
         let span = Span { end: span.end.map(|end| end.saturating_add(last_second)), ..span };
         let long = span.end.map_or(i64::MAX, |end| end - span.first);
         let slots = if series.recurs() && plain { slots(series, long) } else { None };
+        let pattern = if plain { Pattern::of(series) } else { Pattern::ANY };
+        let with_pattern = |row: Row| match gap {
+            0 => row,
+            _ => row.with_pattern(pattern),
+        };
         match (span.end, slots) {
             (Some(end), None) => {
-                rows.push(Row::span(What::Occurrences, !span.fixed, span.first, end, gap));
+                let row = Row::span(What::Occurrences, !span.fixed, span.first, end, gap);
+                rows.push(with_pattern(row));
             }
             (end, slots) => {
                 let reach = (
@@ -332,7 +338,7 @@ impl Times {
                     end.map_or(i64::MAX, |end| self.shown(series, end)),
                 );
                 for slot in slots.unwrap_or_else(|| vec![Slot::Any]) {
-                    rows.push(Row::slot(What::Occurrences, slot, reach, gap));
+                    rows.push(with_pattern(Row::slot(What::Occurrences, slot, reach, gap)));
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Finding what is in a window: which rows of the interval index can be in it, and of which of these it has to be asked.
 
+use super::write::pattern;
 use super::{
     ALARM_SLOTS, ALARMS, ANY, CLASSES, FLOATING, MONTH_DAYS, Searched, Slot, WEEKDAYS, What,
     Window, YEAR_DAYS, unpack,
@@ -10,9 +11,10 @@ use crate::reader::Reader;
 use crate::series;
 use crate::times::{SHORT, Times, Verdict};
 use larder_time::civil::{Civil, DAY, Date, Weekday};
+use larder_time::series::Pattern;
 use larder_time::zone::Zone;
-use rusqlite::{Connection, OptionalExtension as _};
-use std::ops::RangeInclusive;
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use std::ops::{Range, RangeInclusive};
 
 /// Clocks of the world differ from UTC by less than this, and change by less.
 const APART: i64 = DAY;
@@ -54,8 +56,11 @@ struct Search<'a> {
     deriver: &'a Deriver,
     window: &'a Window,
     found: Searched,
-    /// Series that have to be asked themselves.
-    open: Vec<i64>,
+    /// The times in a week and in a year that the window has: in UTC, and by the clock of whoever asks.
+    patterns: (Pattern, Pattern),
+    /// Series that have to be asked themselves, and where in `data` they are; 0..0: they are beside the item.
+    open: Vec<(i64, Range<usize>)>,
+    data: Vec<u8>,
     /// The zones of those that were asked, by their names: few, which is found out sooner than they are looked up.
     zones: Vec<(String, Zone)>,
 }
@@ -67,8 +72,16 @@ pub(crate) fn search(
     collections: &[i64],
     window: &Window,
 ) -> rusqlite::Result<Searched> {
-    let (found, open, zones) = (Searched::default(), Vec::new(), Vec::new());
-    let mut search = Search { conn, deriver, window, found, open, zones };
+    let mut search = Search {
+        conn,
+        deriver,
+        window,
+        found: Searched::default(),
+        patterns: patterns(window),
+        open: Vec::new(),
+        data: Vec::new(),
+        zones: Vec::new(),
+    };
     if window.from < window.to {
         for &collection in collections {
             search.spans(collection)?;
@@ -81,6 +94,15 @@ pub(crate) fn search(
     found.rows.dedup();
     found.unsure.retain(|row| found.rows.binary_search(row).is_err());
     Ok(found)
+}
+
+/// When in the week and the year a window is: in UTC, and by a clock that floats.
+fn patterns(window: &Window) -> (Pattern, Pattern) {
+    let (from, to) = (window.from.seconds(), window.to.seconds());
+    let (low, high) = window.local.offsets();
+    let utc = Pattern::of_window(from, to);
+    let shown = (from.saturating_add(low.into()), to.saturating_add(high.into()));
+    (utc, if (low, high) == (0, 0) { utc } else { Pattern::of_window(shown.0, shown.1) })
 }
 
 impl Search<'_> {
@@ -112,29 +134,54 @@ impl Search<'_> {
         let wider = if floating { APART } else { 0 };
         let first = longest.map_or(i64::MIN, |longest| from - wider - longest);
         let mut select = self.conn.prepare_cached(
-            "SELECT start, end, item, gap FROM idx_span
+            "SELECT end, item, gap, start, week, year, data FROM idx_span
              WHERE collection = ?1 AND class = ?2 AND start >= ?3 AND start < ?4",
         )?;
         let mut rows = select.query((collection, class, first, to + wider))?;
         while let Some(row) = rows.next()? {
-            let (mut start, mut end): (i64, i64) = (row.get(0)?, row.get(1)?);
             self.found.visited += 1;
             if floating {
-                let instant =
-                    |seconds| self.window.local.instant(Civil::clamped(seconds)).seconds();
-                (start, end) = (instant(start), instant(end).max(instant(start) + 1));
-            }
-            if end <= from || start >= to {
+                self.floating(row)?;
                 continue;
             }
-            let gap: i64 = row.get(3)?;
-            let at_an_end = start >= from || end <= to;
-            let sure = gap == 0
-                || (gap > 0 && gap & 1 == 1 && at_an_end)
-                || (gap > 0 && !at_an_end && self.spans_gap(gap));
-            self.take(row.get(2)?, sure);
+            let end: i64 = row.get(0)?;
+            if end > from {
+                match row.get(2)? {
+                    0 => self.found.rows.push(row.get(1)?),
+                    gap => self.span(row, row.get(3)?, end, gap, self.patterns.0)?,
+                }
+            }
         }
         Ok(())
+    }
+
+    /// A row in seconds of whatever clock asks.
+    fn floating(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        let instant = |seconds| self.window.local.instant(Civil::clamped(seconds)).seconds();
+        let start = instant(row.get(3)?);
+        let end = instant(row.get(0)?).max(start + 1);
+        let (from, to) = self.seconds();
+        if end <= from || start >= to {
+            return Ok(());
+        }
+        self.span(row, start, end, row.get(2)?, self.patterns.1)
+    }
+
+    /// A row that reaches into the window.
+    fn span(
+        &mut self,
+        row: &Row<'_>,
+        start: i64,
+        end: i64,
+        gap: i64,
+        window: Pattern,
+    ) -> rusqlite::Result<()> {
+        let (from, to) = self.seconds();
+        let at_an_end = start >= from || end <= to;
+        let sure = gap == 0
+            || (gap > 0 && gap & 1 == 1 && at_an_end)
+            || (gap > 0 && !at_an_end && self.spans_gap(gap));
+        self.take(row, sure, &[window])
     }
 
     /// Is the window longer than two occurrences can be apart?
@@ -150,42 +197,61 @@ impl Search<'_> {
         let days = earliest.day()..=Civil::clamped(to + EASTERNMOST - 1).day();
         let base = if self.window.what == What::Alarms { ALARM_SLOTS } else { 0 };
         let mut select = self.conn.prepare_cached(
-            "SELECT start, end, item, gap FROM idx_slot
+            "SELECT end, item, gap, start, week, year, data FROM idx_slot
              WHERE collection = ?1 AND slot BETWEEN ?2 AND ?3 AND start < ?4",
         )?;
         for slots in slots(*days.start(), *days.end()) {
             let mut rows =
                 select.query((collection, base + slots.start(), base + slots.end(), to + APART))?;
             while let Some(row) = rows.next()? {
-                let (start, end): (i64, i64) = (row.get(0)?, row.get(1)?);
                 self.found.visited += 1;
+                let end: i64 = row.get(0)?;
                 if end.saturating_add(APART) <= from {
                     continue;
                 }
-                let gap: i64 = row.get(3)?;
+                let (gap, start): (i64, i64) = (row.get(2)?, row.get(3)?);
                 // What has no time of its own needs only to have begun.
                 let begun = start == i64::MIN || start.saturating_add(APART) <= from;
                 let goes_on = end.saturating_sub(APART) >= to;
-                self.take(row.get(2)?, gap >= 0 && begun && goes_on && self.spans_gap(gap));
+                let sure = gap >= 0 && begun && goes_on && self.spans_gap(gap);
+                self.take(row, sure, &[self.patterns.0, self.patterns.1])?;
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, item: i64, sure: bool) {
-        if sure { self.found.rows.push(item) } else { self.open.push(item) }
+    /// What is sure is found; what can be at none of these times is not; the rest is asked.
+    fn take(&mut self, row: &Row<'_>, sure: bool, times: &[Pattern]) -> rusqlite::Result<()> {
+        let item = row.get(1)?;
+        if sure {
+            self.found.rows.push(item);
+            return Ok(());
+        }
+        if pattern(row, 4)?.is_some_and(|of| !times.iter().any(|window| of.meets(*window))) {
+            return Ok(());
+        }
+        let from = self.data.len();
+        self.data.extend_from_slice(row.get_ref(6)?.as_blob_or_null()?.unwrap_or_default());
+        self.open.push((item, from..self.data.len()));
+        Ok(())
     }
 
     /// Asks the series of which the tables do not tell.
     fn ask(&mut self) -> rusqlite::Result<()> {
-        self.open.sort_unstable();
-        self.open.dedup();
-        let mut select = self.conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?;
-        for &item in &self.open {
-            let mut rows = select.query([item])?;
-            let Some(row) = rows.next()? else { continue };
+        self.open.sort_unstable_by_key(|(item, _)| *item);
+        self.open.dedup_by_key(|(item, _)| *item);
+        let mut beside = self.conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?;
+        for (item, place) in std::mem::take(&mut self.open) {
+            let kept;
+            let data = match self.data.get(place).filter(|data| !data.is_empty()) {
+                Some(data) => data,
+                None => {
+                    kept = beside.query_row([item], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+                    kept.as_deref().unwrap_or_default()
+                }
+            };
             let (conn, clocks, zones) = (self.conn, &self.deriver.clocks, &mut self.zones);
-            let times = Times::unpack(row.get_ref(0)?.as_blob()?, &mut |name| {
+            let times = Times::unpack(data, &mut |name| {
                 if let Some((_, zone)) = zones.iter().find(|(known, _)| known == name) {
                     return Some(zone.clone());
                 }

@@ -4,8 +4,10 @@ use super::Row;
 use super::zones::clock;
 use crate::deriver::Deriver;
 use crate::times::Times;
+use larder_time::series::Pattern;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Writes what items are in time: gathered, then each table in the order of its keys.
 pub(crate) struct Writer<'a> {
@@ -13,8 +15,8 @@ pub(crate) struct Writer<'a> {
     deriver: &'a Deriver,
     /// The rows of zones that were met.
     clocks: HashMap<String, i64>,
-    times: Vec<(i64, Option<i64>, Vec<u8>)>,
-    rows: Vec<(i64, Row, i64)>,
+    times: Vec<(i64, Option<i64>, Arc<[u8]>)>,
+    rows: Vec<(i64, Row, i64, Arc<[u8]>)>,
 }
 
 impl<'a> Writer<'a> {
@@ -39,8 +41,10 @@ impl<'a> Writer<'a> {
             [] => None,
             names => Some(self.clock(&names.join(" "))?),
         };
-        self.times.push((item, clock, times.pack()));
-        self.rows.extend(times.rows().into_iter().map(|row| (collection, row, item)));
+        let data: Arc<[u8]> = times.pack().into();
+        self.rows
+            .extend(times.rows().into_iter().map(|row| (collection, row, item, Arc::clone(&data))));
+        self.times.push((item, clock, data));
         Ok(())
     }
 
@@ -58,22 +62,27 @@ impl<'a> Writer<'a> {
         self.times.sort_unstable_by_key(|(item, ..)| *item);
         let mut insert = self.conn.prepare_cached("INSERT INTO idx_time VALUES(?1, ?2, ?3)")?;
         for (item, clock, data) in &self.times {
-            insert.execute((item, clock, data))?;
+            insert.execute((item, clock, &**data))?;
         }
         self.rows.sort_unstable();
-        let mut spans =
-            self.conn.prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
-        let mut slots =
-            self.conn.prepare_cached("INSERT INTO idx_slot VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
-        for (collection, row, item) in &self.rows {
-            match row {
-                Row::Span { class, start, end, gap } => {
-                    spans.execute((collection, class, start, end, item, gap))?
+        let mut spans = self
+            .conn
+            .prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+        let mut slots = self
+            .conn
+            .prepare_cached("INSERT INTO idx_slot VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+        for (collection, row, item, data) in &self.rows {
+            let (insert, group, start, end, gap, pattern) = match *row {
+                Row::Span { class, start, end, gap, pattern } => {
+                    (&mut spans, class, start, end, gap, pattern)
                 }
-                Row::Slot { slot, start, end, gap } => {
-                    slots.execute((collection, slot, start, end, item, gap))?
+                Row::Slot { slot, start, end, gap, pattern } => {
+                    (&mut slots, slot, start, end, gap, pattern)
                 }
             };
+            let (week, year) = (pattern.map(|of| of.week as i64), pattern.map(|of| of.year as i64));
+            let data = row.inlined(data);
+            insert.execute((collection, group, start, end, item, gap, week, year, data))?;
         }
         Ok(())
     }
@@ -119,7 +128,7 @@ pub(crate) fn empty(conn: &Connection) -> rusqlite::Result<()> {
 #[derive(Hash)]
 pub(crate) enum Print<'a> {
     Time(i64, &'a [u8]),
-    Row(i64, i64, Row),
+    Row(i64, i64, Row, Option<&'a [u8]>),
 }
 
 /// Gives all that the tables hold.
@@ -129,21 +138,30 @@ pub(crate) fn each_row(conn: &Connection, each: &mut dyn FnMut(Print<'_>)) -> ru
     while let Some(row) = rows.next()? {
         each(Print::Time(row.get(0)?, row.get_ref(1)?.as_blob()?));
     }
+    let columns = "start, end, gap, week, year, data";
     let mut select =
-        conn.prepare("SELECT collection, item, class, start, end, gap FROM idx_span")?;
+        conn.prepare(&format!("SELECT collection, item, class, {columns} FROM idx_span"))?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (class, start, end, gap) = (row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?);
-        each(Print::Row(row.get(0)?, row.get(1)?, Row::Span { class, start, end, gap }));
+        let found = Row::Span { class, start, end, gap, pattern: pattern(row, 6)? };
+        each(Print::Row(row.get(0)?, row.get(1)?, found, row.get_ref(8)?.as_blob_or_null()?));
     }
     let mut select =
-        conn.prepare("SELECT collection, item, slot, start, end, gap FROM idx_slot")?;
+        conn.prepare(&format!("SELECT collection, item, slot, {columns} FROM idx_slot"))?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (slot, start, end, gap) = (row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?);
-        each(Print::Row(row.get(0)?, row.get(1)?, Row::Slot { slot, start, end, gap }));
+        let found = Row::Slot { slot, start, end, gap, pattern: pattern(row, 6)? };
+        each(Print::Row(row.get(0)?, row.get(1)?, found, row.get_ref(8)?.as_blob_or_null()?));
     }
     Ok(())
+}
+
+/// The two masks in the columns from this one on.
+pub(super) fn pattern(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Pattern>> {
+    let (week, year): (Option<i64>, Option<i64>) = (row.get(column)?, row.get(column + 1)?);
+    Ok(week.zip(year).map(|(week, year)| Pattern { week: week as u64, year: year as u64 }))
 }
 
 /// Gives what the tables should hold of an item.
@@ -154,6 +172,9 @@ pub(crate) fn rows_of(
     each: &mut dyn FnMut(Print<'_>),
 ) {
     let Some(times) = times else { return };
-    each(Print::Time(item, &times.pack()));
-    times.rows().into_iter().for_each(|row| each(Print::Row(collection, item, row)));
+    let data = times.pack();
+    each(Print::Time(item, &data));
+    for row in times.rows() {
+        each(Print::Row(collection, item, row, row.inlined(&data)));
+    }
 }

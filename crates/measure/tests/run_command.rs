@@ -26,8 +26,8 @@ fn waiting_takes_time_and_no_processor() {
 #[test]
 fn work_is_counted_to_the_end() {
     let run = shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done");
-    let processor = run.user + run.system;
-    assert!(processor >= run.wall / 4, "{run:?}: was the machine that busy?");
+    // Other programs may hold it up, but nothing does that much within a moment.
+    assert!(run.user + run.system >= Duration::from_millis(30), "{run:?}");
 }
 
 #[test]

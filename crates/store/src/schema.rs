@@ -180,12 +180,12 @@ CREATE TABLE idx_clock(
 ) STRICT;
 CREATE TABLE idx_span(
   collection INTEGER NOT NULL, class INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
-  item INTEGER NOT NULL, gap INTEGER NOT NULL, week INTEGER, year INTEGER, data BLOB,
+  item INTEGER NOT NULL, series BLOB,
   PRIMARY KEY(collection, class, start, end, item)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE idx_slot(
   collection INTEGER NOT NULL, slot INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
-  item INTEGER NOT NULL, gap INTEGER NOT NULL, week INTEGER, year INTEGER, data BLOB,
+  item INTEGER NOT NULL, series BLOB,
   PRIMARY KEY(collection, slot, start, item)
 ) STRICT, WITHOUT ROWID;
 ";

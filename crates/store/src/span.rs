@@ -2,25 +2,25 @@
 //!
 //! Two tables answer that, both in the order of their keys, so that a window reads about as many rows as it finds:
 //!
-//! * `idx_span(collection, class, start, end, item, gap, week, year, data)`: whatever has an end, with its first start and its last end. Spans of
+//! * `idx_span(collection, class, start, end, item, series)`: whatever has an end, with its first start and its last end. Spans of
 //!   one class are about as long as each other, so none that reaches into a window begins much before it.
-//! * `idx_slot(collection, slot, start, end, item, gap, week, year, data)`: series without an end, or with one far away. `slot` says when in the week,
-//!   the month or the year an occurrence can begin, so that a birthday is not looked at in other months.
+//! * `idx_slot(collection, slot, start, end, item, series)`: series without an end, or with one far away. `slot` says when in the
+//!   week, the month or the year an occurrence can begin, so that a birthday is not looked at in other months.
 //!
-//! `gap` tells a window that is long enough that it meets an occurrence, without a look at the rule: twice the longest time between
-//! two that follow each other, in seconds; odd where none is missing, so that there is one at both ends. 0: there is one
-//! only; -1: not known. What floats is in classes of its own, in the seconds of its own
-//! clock, and is read by the clock of whoever asks; all of `idx_slot` is in such seconds, which a window is widened for.
-//! `week` and `year`, of whatever recurs, are its [`Pattern`], and `data` is what `idx_time` has of it, if that is short: so a window
-//! passes over a series, or asks it, without a look into another table.
+//! What floats is in classes of its own, in the seconds of its own clock, and is read by the clock of whoever asks; all of
+//! `idx_slot` is in such seconds, which a window is widened for. `series` is empty for what happens once; else it is a [`Hint`], and
+//! behind that what `idx_time` has of the series, if that is short: so a window passes over a series, takes it, or asks it, without a
+//! look into another table.
 //!
-//! What an item is in time is found in `times`; here is how the rows look, in `search` how they are found, in `write` how they come
+//! What an item is in time is found in `times`; here is how the rows look, in `hint` what they tell of a series, in `search` how they are found, in `write` how they come
 //! there, and in `zones` what becomes of them when zones change.
 
+mod hint;
 mod search;
 mod write;
 mod zones;
 
+pub(crate) use hint::Hint;
 pub(crate) use search::search;
 pub(crate) use write::{Writer, each_row, empty, erase, rows_of};
 pub(crate) use zones::{is_of_these_zones, note_zones};
@@ -28,7 +28,6 @@ pub(crate) use zones::{is_of_these_zones, note_zones};
 use crate::deriver::Deriver;
 use crate::times::Times;
 use larder_time::civil::{DAY, Instant, Weekday};
-use larder_time::series::Pattern;
 use larder_time::zone::Zone;
 use rusqlite::Connection;
 
@@ -93,66 +92,63 @@ pub struct Searched {
     pub tested: u64,
 }
 
-/// A row of one of the tables.
+/// A row of one of the tables. What has no hint is in every window that its span, or what it has of a slot, reaches into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Row {
-    Span { class: i64, start: i64, end: i64, gap: i64, pattern: Option<Pattern> },
-    Slot { slot: i64, start: i64, end: i64, gap: i64, pattern: Option<Pattern> },
+    Span { class: i64, start: i64, end: i64, series: Option<Hint> },
+    Slot { slot: i64, start: i64, end: i64, series: Option<Hint> },
 }
 
 impl Row {
-    /// What is kept of the longest time between two occurrences; of a series of which none is missing.
-    pub(crate) fn gap(longest: Option<i64>, whole: bool) -> i64 {
-        match longest {
-            Some(longest) if longest < i64::MAX / 4 => longest * 2 + i64::from(whole),
-            _ => -1,
-        }
-    }
-
     /// Something that begins and ends; where it takes no time, it is taken to last a second.
-    pub(crate) fn span(what: What, floating: bool, start: i64, end: i64, gap: i64) -> Row {
+    pub(crate) fn span(
+        what: What,
+        floating: bool,
+        (start, end): (i64, i64),
+        series: Option<Hint>,
+    ) -> Row {
         let end = end.max(start + 1);
         let length = end - start;
         let class = CLASSES.iter().position(|most| length <= *most).unwrap_or(CLASSES.len()) as i64;
         let class = class + if floating { FLOATING } else { 0 };
         let class = class + if what == What::Alarms { ALARMS } else { 0 };
-        Row::Span { class, start, end, gap, pattern: None }
+        Row::Span { class, start, end, series }
     }
 
     /// Something that goes on for long, from and to when of its own clock.
-    pub(crate) fn slot(what: What, slot: Slot, (start, end): (i64, i64), gap: i64) -> Row {
+    pub(crate) fn slot(
+        what: What,
+        slot: Slot,
+        (start, end): (i64, i64),
+        series: Option<Hint>,
+    ) -> Row {
         let slot = slot.number() + if what == What::Alarms { ALARM_SLOTS } else { 0 };
-        Row::Slot { slot, start, end, gap, pattern: None }
+        Row::Slot { slot, start, end, series }
     }
 
-    /// The same, of a series that can only be at some times.
-    pub(crate) fn with_pattern(mut self, series: Pattern) -> Row {
-        match &mut self {
-            Row::Span { pattern, .. } | Row::Slot { pattern, .. } => {
-                *pattern = Some(series).filter(|of| *of != Pattern::ANY);
-            }
-        }
-        self
-    }
-
-    /// What of an item is kept in its row: whatever a window may have to ask.
-    fn inlined(self, data: &[u8]) -> Option<&[u8]> {
-        let (kind, gap) = match self {
-            Row::Span { class, gap, .. } => (class < ALARMS, gap),
-            Row::Slot { slot, gap, .. } => (slot < ALARM_SLOTS, gap),
+    /// What its column has of a series: what a window may have to ask is behind the hint.
+    fn packed(&self, data: &[u8]) -> Option<Vec<u8>> {
+        let (alarms, series) = match self {
+            Row::Span { class, series, .. } => (*class >= ALARMS, series),
+            Row::Slot { slot, series, .. } => (*slot >= ALARM_SLOTS, series),
         };
-        (kind && gap != 0 && data.len() <= INLINED).then_some(data)
+        let mut bytes = series.as_ref()?.pack();
+        if !alarms && data.len() <= INLINED {
+            bytes.extend_from_slice(data);
+        }
+        Some(bytes)
     }
 
     /// Is the other one the same stretch? Then what is not sure of one is not sure of both.
     pub(crate) fn absorbs(&mut self, other: &Row) -> bool {
         match (self, other) {
             (
-                Row::Span { class, start, end, gap, pattern },
-                Row::Span { class: c, start: s, end: e, gap: g, .. },
+                Row::Span { class, start, end, series },
+                Row::Span { class: c, start: s, end: e, series: other },
             ) if (*class, *start, *end) == (*c, *s, *e) => {
-                *gap = (*gap).min(*g);
-                *pattern = None;
+                if series != other {
+                    *series = Some(Hint::NONE);
+                }
                 true
             }
             (mine, other) => mine == other,

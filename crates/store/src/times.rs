@@ -5,7 +5,7 @@
 
 mod packed;
 
-use crate::span::{Row, Slot, What, Window};
+use crate::span::{Hint, Row, Slot, What, Window};
 use larder_time::civil::{DAY, Instant, Weekday};
 use larder_time::rule::{Budget, Frequency};
 use larder_time::series::{Clock, Detached, Length, Occurrence, Pattern, Series, Span};
@@ -23,6 +23,8 @@ pub(crate) const SHORT: i64 = DAY;
 const SLOTS: u32 = 3;
 /// An alarm is repeated at most so often.
 pub(crate) const REPEATS: u64 = 1000;
+/// What happens once has a row for each time that it rings, if these are no more.
+const RINGS: usize = 8;
 /// Of one item at most so many alarms are kept.
 pub(crate) const ALARMS: usize = 64;
 
@@ -276,29 +278,12 @@ impl Times {
             Shape::Open(since) => {
                 let start = since.map_or(i64::MIN, Instant::seconds);
                 // Any window that ends behind its beginning meets it.
-                return vec![Row::slot(What::Occurrences, Slot::Any, (start, i64::MAX), 0)];
+                return vec![Row::slot(What::Occurrences, Slot::Any, (start, i64::MAX), None)];
             }
             Shape::Series(series) => series,
         };
         self.add_rows(series, &mut rows);
-        if let Some(offsets) = self.offsets() {
-            self.add_alarm_rows(series, offsets, &mut rows);
-        }
-        for alarm in &self.alarms {
-            if let Trigger::At(at) = alarm.trigger {
-                let last = at.seconds().saturating_add(alarm.lasts());
-                let once = !series.recurs() && series.is_plain();
-                let sure = alarm.repeat == 0 && alarm.acknowledged.is_none() && once;
-                let gap = if sure { 0 } else { -1 };
-                rows.push(Row::span(
-                    What::Alarms,
-                    false,
-                    at.seconds(),
-                    last.saturating_add(1),
-                    gap,
-                ));
-            }
-        }
+        self.add_alarm_rows(series, &mut rows);
         rows.sort_unstable();
         // Two alarms at one time are one row, which is sure only if both are.
         rows.dedup_by(|next, kept| kept.absorbs(next));
@@ -309,37 +294,30 @@ impl Times {
         let span = series.span();
         // What stands for its followers may be far from all of them itself.
         if let Some(Span { fixed, first, end: Some(end) }) = self.own_span(series) {
-            rows.push(Row::span(What::Occurrences, !fixed, first, end, -1));
+            rows.push(Row::span(What::Occurrences, !fixed, (first, end), Some(Hint::NONE)));
         }
         let plain = self.tag.is_none();
-        let gap = match (plain, series.recurs()) {
-            (true, false) if series.is_plain() => 0,
-            (true, true) => Row::gap(series.longest_gap(), series.is_plain()),
-            _ => -1,
-        };
+        let once = plain && !series.recurs() && series.is_plain();
+        let hint = if plain && series.recurs() { hint(series) } else { Hint::NONE };
         // What takes no time is in its last second. Where lengths differ, the last one may take none.
         let last_second = i64::from(series.longest() == 0 || !series.is_by_rules());
         let span = Span { end: span.end.map(|end| end.saturating_add(last_second)), ..span };
         let long = span.end.map_or(i64::MAX, |end| end - span.first);
         let slots = if series.recurs() && plain { slots(series, long) } else { None };
-        let pattern = if plain { Pattern::of(series) } else { Pattern::ANY };
-        let with_pattern = |row: Row| match gap {
-            0 => row,
-            _ => row.with_pattern(pattern),
-        };
         match (span.end, slots) {
             (Some(end), None) => {
-                let row = Row::span(What::Occurrences, !span.fixed, span.first, end, gap);
-                rows.push(with_pattern(row));
+                let hint = if once { None } else { Some(hint) };
+                rows.push(Row::span(What::Occurrences, !span.fixed, (span.first, end), hint));
             }
             (end, slots) => {
                 let reach = (
                     self.shown(series, span.first),
                     end.map_or(i64::MAX, |end| self.shown(series, end)),
                 );
-                for slot in slots.unwrap_or_else(|| vec![Slot::Any]) {
-                    rows.push(with_pattern(Row::slot(What::Occurrences, slot, reach, gap)));
-                }
+                let slots = slots.unwrap_or_else(|| vec![Slot::Any]);
+                let hint = if let [slot] = slots[..] { hint.in_slot(slot) } else { hint };
+                let row = |slot| Row::slot(What::Occurrences, slot, reach, Some(hint));
+                rows.extend(slots.into_iter().map(row));
             }
         }
     }
@@ -357,31 +335,69 @@ impl Times {
         }
     }
 
-    fn add_alarm_rows(&self, series: &Series, (first, last): (i64, i64), rows: &mut Vec<Row>) {
-        if let Some(Span { fixed, first: start, end: Some(end) }) = self.own_span(series) {
-            let (begins, ends) = (start.saturating_add(first), end.saturating_add(last));
-            rows.push(Row::span(What::Alarms, !fixed, begins, ends.saturating_add(1), -1));
+    fn add_alarm_rows(&self, series: &Series, rows: &mut Vec<Row>) {
+        if let Some(rings) = self.rings_of_one(series) {
+            let row = |at: i64| Row::span(What::Alarms, false, (at, at.saturating_add(1)), None);
+            rows.extend(rings.into_iter().map(row));
+            return;
+        }
+        for alarm in &self.alarms {
+            if let Trigger::At(at) = alarm.trigger {
+                let at = at.seconds();
+                let stretch = (at, at.saturating_add(alarm.lasts()).saturating_add(1));
+                rows.push(Row::span(What::Alarms, false, stretch, Some(Hint::NONE)));
+            }
+        }
+        let Some((first, last)) = self.offsets() else { return };
+        let around = |start: i64, end: i64| {
+            (start.saturating_add(first), end.saturating_add(last).saturating_add(1))
+        };
+        if let Some(Span { fixed, first, end: Some(end) }) = self.own_span(series) {
+            rows.push(Row::span(What::Alarms, !fixed, around(first, end), Some(Hint::NONE)));
         }
         let span = series.span();
-        let begins = span.first.saturating_add(first);
-        match span.end {
+        rows.push(match span.end {
             Some(end) => {
-                let ends = end.saturating_add(last).saturating_add(1);
-                rows.push(Row::span(What::Alarms, !span.fixed, begins, ends, -1));
+                Row::span(What::Alarms, !span.fixed, around(span.first, end), Some(Hint::NONE))
             }
-            None => rows.push(Row::slot(
-                What::Alarms,
-                Slot::Any,
-                (self.shown(series, begins), i64::MAX),
-                -1,
-            )),
+            None => {
+                let begins = self.shown(series, span.first.saturating_add(first));
+                Row::slot(What::Alarms, Slot::Any, (begins, i64::MAX), Some(Hint::NONE))
+            }
+        });
+    }
+
+    /// When the alarms of something ring that happens once, by a clock that does not float; `None`: they are too many.
+    fn rings_of_one(&self, series: &Series) -> Option<Vec<i64>> {
+        if self.tag.is_some() || series.recurs() || !series.is_plain() || !series.span().fixed {
+            return None;
         }
+        let (from, to) = (Instant::MIN, Instant::MAX);
+        let ever = Window { from, to, local: Zone::UTC, what: What::Alarms };
+        let mut rings = Vec::new();
+        let all = self.ringing(series, &ever, &mut |ringing| {
+            rings.extend(ringing.alarm.map(|(at, _)| at.seconds()));
+            rings.len() <= RINGS
+        });
+        (all && rings.len() <= RINGS).then_some(rings)
     }
 
     /// The rows of something packed.
     pub(crate) fn rows_of(data: &[u8], zone: &mut dyn FnMut(&str) -> Option<Zone>) -> Vec<Row> {
         Times::unpack(data, zone).map(|times| times.rows()).unwrap_or_default()
     }
+}
+
+/// What is known of a series that is not changed by its overrides.
+fn hint(series: &Series) -> Hint {
+    // Clocks change in between: by no more than they ever differ.
+    let change = match series.clock() {
+        Clock::Zone(zone) => zone.offsets().1 - zone.offsets().0,
+        Clock::Utc | Clock::Floating => 0,
+    };
+    let pattern = Some(Pattern::of(series)).filter(|of| *of != Pattern::ANY);
+    let gap = series.longest_gap().map(|gap| gap.saturating_add(change.into()));
+    Hint { gap, ends: series.reaches_its_ends(), each_day: false, pattern }
 }
 
 /// How long an occurrence takes, by its own clock.

@@ -1,8 +1,7 @@
 //! Finding what is in a window: which rows of the interval index can be in it, and of which of these it has to be asked.
 
-use super::write::pattern;
 use super::{
-    ALARM_SLOTS, ALARMS, ANY, CLASSES, FLOATING, MONTH_DAYS, Searched, Slot, WEEKDAYS, What,
+    ALARM_SLOTS, ALARMS, ANY, CLASSES, FLOATING, Hint, MONTH_DAYS, Searched, Slot, WEEKDAYS, What,
     Window, YEAR_DAYS, unpack,
 };
 use crate::deriver::{Deriver, Derivers};
@@ -21,7 +20,7 @@ const APART: i64 = DAY;
 /// Some show as much less than UTC, others as much more: days began and ended with the date line elsewhere.
 const WESTERNMOST: i64 = -16 * 3600;
 const EASTERNMOST: i64 = 16 * 3600;
-/// By so much two occurrences are further apart than their clock says, where its offset changes.
+/// What is on a day may take so much longer where the clock changes.
 const CHANGE: i64 = 3 * 3600;
 
 /// The slots in which something can begin between two days, both included.
@@ -58,6 +57,8 @@ struct Search<'a> {
     found: Searched,
     /// The times in a week and in a year that the window has: in UTC, and by the clock of whoever asks.
     patterns: (Pattern, Pattern),
+    /// How much the clock of whoever asks changes, at most.
+    change: i64,
     /// Series that have to be asked themselves, and where in `data` they are; 0..0: they are beside the item.
     open: Vec<(i64, Range<usize>)>,
     data: Vec<u8>,
@@ -72,12 +73,14 @@ pub(crate) fn search(
     collections: &[i64],
     window: &Window,
 ) -> rusqlite::Result<Searched> {
+    let (low, high) = window.local.offsets();
     let mut search = Search {
         conn,
         deriver,
         window,
         found: Searched::default(),
         patterns: patterns(window),
+        change: i64::from(high) - i64::from(low),
         open: Vec::new(),
         data: Vec::new(),
         zones: Vec::new(),
@@ -134,7 +137,7 @@ impl Search<'_> {
         let wider = if floating { APART } else { 0 };
         let first = longest.map_or(i64::MIN, |longest| from - wider - longest);
         let mut select = self.conn.prepare_cached(
-            "SELECT end, item, gap, start, week, year, data FROM idx_span
+            "SELECT end, item, series, start FROM idx_span
              WHERE collection = ?1 AND class = ?2 AND start >= ?3 AND start < ?4",
         )?;
         let mut rows = select.query((collection, class, first, to + wider))?;
@@ -145,11 +148,13 @@ impl Search<'_> {
                 continue;
             }
             let end: i64 = row.get(0)?;
-            if end > from {
-                match row.get(2)? {
-                    0 => self.found.rows.push(row.get(1)?),
-                    gap => self.span(row, row.get(3)?, end, gap, self.patterns.0)?,
-                }
+            if end <= from {
+                continue;
+            }
+            let item = row.get(1)?;
+            match row.get_ref(2)?.as_blob_or_null()? {
+                None => self.found.rows.push(item),
+                Some(series) => self.span(item, series, (row.get(3)?, end), false),
             }
         }
         Ok(())
@@ -164,31 +169,36 @@ impl Search<'_> {
         if end <= from || start >= to {
             return Ok(());
         }
-        self.span(row, start, end, row.get(2)?, self.patterns.1)
+        let item = row.get(1)?;
+        match row.get_ref(2)?.as_blob_or_null()? {
+            None => self.found.rows.push(item),
+            Some(series) => self.span(item, series, (start, end), true),
+        }
+        Ok(())
     }
 
-    /// A row that reaches into the window.
-    fn span(
-        &mut self,
-        row: &Row<'_>,
-        start: i64,
-        end: i64,
-        gap: i64,
-        window: Pattern,
-    ) -> rusqlite::Result<()> {
+    /// A series that reaches into the window, from and to when.
+    fn span(&mut self, item: i64, mut series: &[u8], (start, end): (i64, i64), floating: bool) {
         let (from, to) = self.seconds();
-        let at_an_end = start >= from || end <= to;
-        let sure = gap == 0
-            || (gap > 0 && gap & 1 == 1 && at_an_end)
-            || (gap > 0 && !at_an_end && self.spans_gap(gap));
-        self.take(row, sure, &[window])
+        let Some(hint) = Hint::unpack(&mut series) else { return self.open(item, &[]) };
+        let (begins, ends) = (start >= from, end <= to);
+        let change = if floating { self.change } else { 0 };
+        let sure = begins && hint.ends.0
+            || ends && hint.ends.1
+            || !begins && !ends && self.spans_gap(&hint, change);
+        if sure {
+            self.found.rows.push(item);
+        } else {
+            let window = if floating { self.patterns.1 } else { self.patterns.0 };
+            self.unless_elsewhere(item, series, &hint, &[window]);
+        }
     }
 
-    /// Is the window longer than two occurrences can be apart?
-    fn spans_gap(&self, gap: i64) -> bool {
+    /// Is the window as long as two occurrences can be apart? Then it has one of a series that goes on through all of it: the
+    /// first that does not begin before it begins in it.
+    fn spans_gap(&self, hint: &Hint, change: i64) -> bool {
         let (from, to) = self.seconds();
-        // What begins in the window before its end is in it; the last may begin a while before that.
-        (gap >> 1).saturating_add(CHANGE + DAY) <= to - from
+        hint.gap.is_some_and(|gap| gap.saturating_add(change) <= to - from)
     }
 
     fn slots(&mut self, collection: i64) -> rusqlite::Result<()> {
@@ -197,9 +207,10 @@ impl Search<'_> {
         let days = earliest.day()..=Civil::clamped(to + EASTERNMOST - 1).day();
         let base = if self.window.what == What::Alarms { ALARM_SLOTS } else { 0 };
         let mut select = self.conn.prepare_cached(
-            "SELECT end, item, gap, start, week, year, data FROM idx_slot
+            "SELECT end, item, series, start, slot FROM idx_slot
              WHERE collection = ?1 AND slot BETWEEN ?2 AND ?3 AND start < ?4",
         )?;
+        let inner = self.whole_slots();
         for slots in slots(*days.start(), *days.end()) {
             let mut rows =
                 select.query((collection, base + slots.start(), base + slots.end(), to + APART))?;
@@ -209,31 +220,63 @@ impl Search<'_> {
                 if end.saturating_add(APART) <= from {
                     continue;
                 }
-                let (gap, start): (i64, i64) = (row.get(2)?, row.get(3)?);
+                let start: i64 = row.get(3)?;
                 // What has no time of its own needs only to have begun.
                 let begun = start == i64::MIN || start.saturating_add(APART) <= from;
-                let goes_on = end.saturating_sub(APART) >= to;
-                let sure = gap >= 0 && begun && goes_on && self.spans_gap(gap);
-                self.take(row, sure, &[self.patterns.0, self.patterns.1])?;
+                let throughout = begun && end.saturating_sub(APART) >= to;
+                let series = row.get_ref(2)?.as_blob_or_null()?;
+                let slot: i64 = row.get(4)?;
+                let inner = || inner.iter().any(|slots| slots.contains(&(slot - base)));
+                self.slot(row.get(1)?, series, throughout, &inner);
             }
         }
         Ok(())
     }
 
-    /// What is sure is found; what can be at none of these times is not; the rest is asked.
-    fn take(&mut self, row: &Row<'_>, sure: bool, times: &[Pattern]) -> rusqlite::Result<()> {
-        let item = row.get(1)?;
-        if sure {
+    /// A row of a slot in the window; is it `throughout` all of that, and is the slot's day?
+    fn slot(
+        &mut self,
+        item: i64,
+        series: Option<&[u8]>,
+        throughout: bool,
+        inner: &dyn Fn() -> bool,
+    ) {
+        let Some(mut series) = series else {
+            return match throughout {
+                true => self.found.rows.push(item),
+                false => self.open(item, &[]),
+            };
+        };
+        let Some(hint) = Hint::unpack(&mut series) else { return self.open(item, &[]) };
+        if throughout && (hint.each_day && inner() || self.spans_gap(&hint, self.change)) {
             self.found.rows.push(item);
-            return Ok(());
+        } else {
+            let windows = [self.patterns.0, self.patterns.1];
+            self.unless_elsewhere(item, series, &hint, &windows);
         }
-        if pattern(row, 4)?.is_some_and(|of| !times.iter().any(|window| of.meets(*window))) {
-            return Ok(());
+    }
+
+    /// The slots of the days that are all in the window, wherever they are.
+    fn whole_slots(&self) -> Vec<RangeInclusive<i64>> {
+        let (from, to) = self.seconds();
+        let first = Civil::clamped(from.saturating_add(EASTERNMOST + DAY - 1)).day();
+        let last = Civil::clamped(to.saturating_add(WESTERNMOST)).day() - 1;
+        if first <= last { slots(first, last) } else { Vec::new() }
+    }
+
+    /// What can be at none of these times is not found; the rest is asked.
+    fn unless_elsewhere(&mut self, item: i64, series: &[u8], hint: &Hint, times: &[Pattern]) {
+        let meets = |of: Pattern| times.iter().any(|window| of.meets(*window));
+        if hint.pattern.is_none_or(meets) {
+            self.open(item, series);
         }
+    }
+
+    /// Is to be asked.
+    fn open(&mut self, item: i64, series: &[u8]) {
         let from = self.data.len();
-        self.data.extend_from_slice(row.get_ref(6)?.as_blob_or_null()?.unwrap_or_default());
+        self.data.extend_from_slice(series);
         self.open.push((item, from..self.data.len()));
-        Ok(())
     }
 
     /// Asks the series of which the tables do not tell.

@@ -4,7 +4,6 @@ use super::Row;
 use super::zones::clock;
 use crate::deriver::Deriver;
 use crate::times::Times;
-use larder_time::series::Pattern;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,24 +64,16 @@ impl<'a> Writer<'a> {
             insert.execute((item, clock, &**data))?;
         }
         self.rows.sort_unstable();
-        let mut spans = self
-            .conn
-            .prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
-        let mut slots = self
-            .conn
-            .prepare_cached("INSERT INTO idx_slot VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+        let mut spans =
+            self.conn.prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
+        let mut slots =
+            self.conn.prepare_cached("INSERT INTO idx_slot VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
         for (collection, row, item, data) in &self.rows {
-            let (insert, group, start, end, gap, pattern) = match *row {
-                Row::Span { class, start, end, gap, pattern } => {
-                    (&mut spans, class, start, end, gap, pattern)
-                }
-                Row::Slot { slot, start, end, gap, pattern } => {
-                    (&mut slots, slot, start, end, gap, pattern)
-                }
+            let (insert, group, start, end) = match *row {
+                Row::Span { class, start, end, .. } => (&mut spans, class, start, end),
+                Row::Slot { slot, start, end, .. } => (&mut slots, slot, start, end),
             };
-            let (week, year) = (pattern.map(|of| of.week as i64), pattern.map(|of| of.year as i64));
-            let data = row.inlined(data);
-            insert.execute((collection, group, start, end, item, gap, week, year, data))?;
+            insert.execute((collection, group, start, end, item, row.packed(data)))?;
         }
         Ok(())
     }
@@ -128,7 +119,9 @@ pub(crate) fn empty(conn: &Connection) -> rusqlite::Result<()> {
 #[derive(Hash)]
 pub(crate) enum Print<'a> {
     Time(i64, &'a [u8]),
-    Row(i64, i64, Row, Option<&'a [u8]>),
+    /// Collection, item, class, start, end.
+    Span([i64; 5], Option<&'a [u8]>),
+    Slot([i64; 5], Option<&'a [u8]>),
 }
 
 /// Gives all that the tables hold.
@@ -138,30 +131,22 @@ pub(crate) fn each_row(conn: &Connection, each: &mut dyn FnMut(Print<'_>)) -> ru
     while let Some(row) = rows.next()? {
         each(Print::Time(row.get(0)?, row.get_ref(1)?.as_blob()?));
     }
-    let columns = "start, end, gap, week, year, data";
+    let numbers = |row: &rusqlite::Row<'_>| -> rusqlite::Result<[i64; 5]> {
+        Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?])
+    };
     let mut select =
-        conn.prepare(&format!("SELECT collection, item, class, {columns} FROM idx_span"))?;
+        conn.prepare("SELECT collection, item, class, start, end, series FROM idx_span")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let (class, start, end, gap) = (row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?);
-        let found = Row::Span { class, start, end, gap, pattern: pattern(row, 6)? };
-        each(Print::Row(row.get(0)?, row.get(1)?, found, row.get_ref(8)?.as_blob_or_null()?));
+        each(Print::Span(numbers(row)?, row.get_ref(5)?.as_blob_or_null()?));
     }
     let mut select =
-        conn.prepare(&format!("SELECT collection, item, slot, {columns} FROM idx_slot"))?;
+        conn.prepare("SELECT collection, item, slot, start, end, series FROM idx_slot")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let (slot, start, end, gap) = (row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?);
-        let found = Row::Slot { slot, start, end, gap, pattern: pattern(row, 6)? };
-        each(Print::Row(row.get(0)?, row.get(1)?, found, row.get_ref(8)?.as_blob_or_null()?));
+        each(Print::Slot(numbers(row)?, row.get_ref(5)?.as_blob_or_null()?));
     }
     Ok(())
-}
-
-/// The two masks in the columns from this one on.
-pub(super) fn pattern(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Pattern>> {
-    let (week, year): (Option<i64>, Option<i64>) = (row.get(column)?, row.get(column + 1)?);
-    Ok(week.zip(year).map(|(week, year)| Pattern { week: week as u64, year: year as u64 }))
 }
 
 /// Gives what the tables should hold of an item.
@@ -175,6 +160,14 @@ pub(crate) fn rows_of(
     let data = times.pack();
     each(Print::Time(item, &data));
     for row in times.rows() {
-        each(Print::Row(collection, item, row, row.inlined(&data)));
+        let packed = row.packed(&data);
+        each(match row {
+            Row::Span { class, start, end, .. } => {
+                Print::Span([collection, item, class, start, end], packed.as_deref())
+            }
+            Row::Slot { slot, start, end, .. } => {
+                Print::Slot([collection, item, slot, start, end], packed.as_deref())
+            }
+        });
     }
 }

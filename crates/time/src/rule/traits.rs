@@ -100,9 +100,13 @@ impl Rule {
         let periods = interval.saturating_mul(self.unit_seconds());
         let every_time = interval == 1;
         let gap = match self.frequency {
-            Frequency::Yearly if in_every_month(&parts) => periods.saturating_add(37 * DAY),
+            // What is on one day of a period is not nearer to its beginning in one than in another.
+            Frequency::Yearly if in_every_month(&parts) => {
+                let one = on_one_day(&parts) && parts.months.is_power_of_two();
+                periods.saturating_add(if one { 0 } else { 37 * DAY })
+            }
             Frequency::Monthly if parts.months == 0 && in_every_month(&parts) => {
-                periods.saturating_add(6 * DAY)
+                periods.saturating_add(if on_one_day(&parts) { 0 } else { 6 * DAY })
             }
             Frequency::Weekly if !parts.beyond_weekdays() => periods,
             Frequency::Daily if !parts.limits_days() => periods,
@@ -118,6 +122,12 @@ impl Rule {
         };
         Some(gap.saturating_add(chosen))
     }
+}
+
+/// Does a rule that has a day in every month have one only, and always the same?
+fn on_one_day(parts: &Parts<'_>) -> bool {
+    let (ahead, back) = (parts.month_days, parts.rule.month_days_back);
+    ahead.count_ones() + back.count_ones() == 1
 }
 
 /// Does every month, if the rule allows it, have a day that the rule asks for?

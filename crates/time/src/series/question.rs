@@ -1,7 +1,7 @@
 //! What is asked of a series beside its occurrences: from when to when it goes, whether something is one of
 //! it, what comes next, and what an index needs to pass over it.
 
-use super::{Clock, Detached, Occurrence, Place, Series, Start};
+use super::{Detached, Occurrence, Place, Series, Start};
 use crate::civil::{Civil, DAY, Instant};
 use crate::rule::{Budget, End, Step};
 use crate::value::Length;
@@ -122,8 +122,30 @@ impl Series {
         self.extras.is_empty() && self.ranges.is_empty()
     }
 
-    /// An upper bound of the seconds from one occurrence to the next while the series goes on; none where
-    /// nothing simple can be said.
+    /// Are there occurrences at the two ends of its span, the one that begins with it and the one that ends with it? It
+    /// may be that there are although this says no.
+    #[must_use]
+    pub fn reaches_its_ends(&self) -> (bool, bool) {
+        let [rule] = &*self.rules else { return (false, false) };
+        if !self.is_by_rules() || !self.exrules.is_empty() || !self.matches(rule) {
+            return (false, false);
+        }
+        let takes_place = |key| {
+            !self.is_excluded(key)
+                && self.singles.binary_search_by_key(&key, |single| single.original).is_err()
+        };
+        let last = match rule.end() {
+            End::At(civil) => {
+                rule.from(self.start, civil).up_to(civil).next().is_some()
+                    && takes_place(self.key(civil))
+            }
+            _ => false,
+        };
+        (takes_place(self.key(self.start)), last)
+    }
+
+    /// An upper bound of the seconds from one occurrence to the next by its own clock, while the series goes on; none
+    /// where nothing simple can be said.
     #[must_use]
     pub fn longest_gap(&self) -> Option<i64> {
         let [rule] = &*self.rules else { return None };
@@ -138,11 +160,10 @@ impl Series {
         {
             return None;
         }
-        // A change of the clock may lengthen it, and the start may lie long before the first that matches.
+        // The start may lie long before the first that matches.
         let matches = self.matches(rule);
-        let slack = if self.clock == Clock::Utc { 0 } else { DAY };
         let gap = rule.longest_gap(self.start).filter(|_| matches)?;
-        Some(gap.saturating_add(slack).saturating_mul(missing as i64 + 1))
+        Some(gap.saturating_mul(missing as i64 + 1))
     }
 
     /// The months of its clock in which an occurrence can begin or go on: bit 0 is January.

@@ -110,7 +110,7 @@ impl Series {
         planned
     }
 
-    fn is_excluded(&self, key: i64) -> bool {
+    pub(super) fn is_excluded(&self, key: i64) -> bool {
         self.excluded.binary_search(&key).is_ok()
             || !self.excluded_days.is_empty()
                 && self.excluded_days.binary_search(&self.shown(key).day()).is_ok()

@@ -9,6 +9,7 @@ use icu_collator::{CollatorBorrowed, CollatorPreferences};
 use icu_locale_core::{Locale, locale};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 /// What the fingerprint asks the order of: letters of many scripts, and such as languages disagree on.
 const PROBES: &[&str] = &[
@@ -64,7 +65,8 @@ const LEVEL: u8 = 1;
 pub struct Collator {
     order: CollatorBorrowed<'static>,
     locale: String,
-    fingerprint: String,
+    /// Found once it is asked for: it takes longer than all else that opens a store.
+    fingerprint: OnceLock<String>,
 }
 
 impl std::fmt::Debug for Collator {
@@ -87,9 +89,7 @@ impl Collator {
                 None => unreachable!("the root order is compiled in"),
             },
         };
-        let mut collator = Collator { order, locale, fingerprint: String::new() };
-        collator.fingerprint = collator.probe();
-        collator
+        Collator { order, locale, fingerprint: OnceLock::new() }
     }
 
     /// The locale whose order it is (BCP 47); `und` is the root.
@@ -109,7 +109,7 @@ impl Collator {
     /// Names the order: equal as long as the same texts give the same keys.
     #[must_use]
     pub fn fingerprint(&self) -> String {
-        self.fingerprint.clone()
+        self.fingerprint.get_or_init(|| self.probe()).clone()
     }
 
     fn probe(&self) -> String {

@@ -4,9 +4,10 @@
 
 use crate::Family;
 use crate::identity::Of;
+use crate::span;
 use crate::summary::Summary;
 use rusqlite::Connection;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A collection that is there.
 #[derive(Debug)]
@@ -14,6 +15,19 @@ pub(crate) struct Known {
     pub(crate) of: Of,
     pub(crate) name: Arc<str>,
     pub(crate) summary: Arc<Summary>,
+    /// The classes of spans that it has, once they were asked for.
+    classes: OnceLock<Vec<i64>>,
+}
+
+impl Known {
+    /// The classes of spans that it has, in the snapshot in which it is known.
+    pub(crate) fn classes(&self, conn: &Connection) -> rusqlite::Result<&[i64]> {
+        if let Some(classes) = self.classes.get() {
+            return Ok(classes);
+        }
+        let found = span::classes(conn, self.of.id)?;
+        Ok(self.classes.get_or_init(|| found))
+    }
 }
 
 /// All of them, by row.
@@ -24,7 +38,7 @@ pub(crate) fn all(conn: &Connection) -> rusqlite::Result<Vec<Known>> {
             let of = Of { id: row.get(0)?, key: row.get(1)? };
             let summary =
                 Summary::of_stored(row.get_ref(3)?.as_str()?, Family::of_number(row.get(4)?));
-            Ok(Known { of, name: row.get(2)?, summary })
+            Ok(Known { of, name: row.get(2)?, summary, classes: OnceLock::new() })
         })?
         .collect()
 }

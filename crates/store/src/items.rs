@@ -13,7 +13,7 @@ use crate::reader::Reader;
 use crate::{Kind, Seq, blob, collection, history, identity};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// An item without its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,21 +173,11 @@ pub(crate) struct Remembered {
     epoch: Arc<str>,
     /// All collections, by row.
     pub(crate) collections: Vec<Known>,
-    /// The segments of the sets that are whole and of this program's making.
-    text: Option<Vec<Segment>>,
-    sort: Option<Vec<Segment>>,
-    /// Is the interval index?
-    pub(crate) time: bool,
-}
-
-impl Remembered {
-    /// Where an order is; `None` where it is not kept for all of its collections.
-    fn segments_of(&self, order: &Order) -> Option<&[Segment]> {
-        let mut mine =
-            self.collections.iter().filter(|known| order.collections.contains(&known.of.id));
-        let kept = mine.all(|known| known.summary.sorts_by(order.field));
-        self.sort.as_deref().filter(|_| kept)
-    }
+    /// The segments of the sets, once they were asked for: of those that are whole and of this program's making.
+    text: OnceLock<Option<Vec<Segment>>>,
+    sort: OnceLock<Option<Vec<Segment>>>,
+    /// Is the interval index whole, and of this program's making?
+    time: OnceLock<bool>,
 }
 
 /// While it lives, its reader sees the store as it was when the first of its calls was made, and each call costs less.
@@ -246,20 +236,53 @@ impl Reader {
         {
             return Ok(Arc::clone(known));
         }
-        let segments = |set: IndexSet| -> rusqlite::Result<Option<Vec<Segment>>> {
-            let usable = set.usable(&self.conn, &self.deriver)?;
-            usable.then(|| index::segments(&self.conn, set)).transpose()
-        };
         let known = Arc::new(Remembered {
             version,
             epoch: history::epoch(&self.conn)?.into(),
             collections: collection::all(&self.conn)?,
-            text: segments(IndexSet::Text)?,
-            sort: segments(IndexSet::Sort)?,
-            time: IndexSet::Time.usable(&self.conn, &self.deriver)?,
+            text: OnceLock::new(),
+            sort: OnceLock::new(),
+            time: OnceLock::new(),
         });
         self.remembered.replace(Some(Arc::clone(&known)));
         Ok(known)
+    }
+
+    /// The segments of a set, in the snapshot of what is remembered; `None` where it is not whole, or not of this program's making.
+    fn segments<'k>(
+        &self,
+        known: &'k OnceLock<Option<Vec<Segment>>>,
+        set: IndexSet,
+    ) -> rusqlite::Result<Option<&'k [Segment]>> {
+        if let Some(segments) = known.get() {
+            return Ok(segments.as_deref());
+        }
+        let usable = set.usable(&self.conn, &self.deriver)?;
+        let segments = usable.then(|| index::segments(&self.conn, set)).transpose()?;
+        Ok(known.get_or_init(|| segments).as_deref())
+    }
+
+    /// Where an order is; `None` where it is not kept for all of its collections.
+    fn segments_of<'k>(
+        &self,
+        known: &'k Remembered,
+        order: &Order,
+    ) -> rusqlite::Result<Option<&'k [Segment]>> {
+        let mut mine =
+            known.collections.iter().filter(|known| order.collections.contains(&known.of.id));
+        match mine.all(|known| known.summary.sorts_by(order.field)) {
+            true => self.segments(&known.sort, IndexSet::Sort),
+            false => Ok(None),
+        }
+    }
+
+    /// Is the interval index whole, and of this program's making?
+    pub(crate) fn times_usable(&self, known: &Remembered) -> rusqlite::Result<bool> {
+        if let Some(usable) = known.time.get() {
+            return Ok(*usable);
+        }
+        let usable = IndexSet::Time.usable(&self.conn, &self.deriver)?;
+        Ok(*known.time.get_or_init(|| usable))
     }
 
     /// The item of this UID in this collection, with its bytes: the shortest way to one item.
@@ -393,7 +416,7 @@ impl Reader {
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.hold()?;
             let remembered = self.remembered()?;
-            let usable = remembered.text.is_some();
+            let usable = self.segments(&remembered.text, IndexSet::Text)?.is_some();
             let mut select = self.conn.prepare_cached(concat!(
                 "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept ",
                 "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
@@ -418,8 +441,9 @@ impl Reader {
         let run = || -> rusqlite::Result<Option<Found>> {
             let _snapshot = self.hold()?;
             let remembered = self.remembered()?;
-            let Some(segments) = &remembered.text else { return Ok(None) };
-            if lookup.asks_for_time() && !remembered.time {
+            let segments = self.segments(&remembered.text, IndexSet::Text)?;
+            let Some(segments) = segments else { return Ok(None) };
+            if lookup.asks_for_time() && !self.times_usable(&remembered)? {
                 return Ok(None);
             }
             let known = remembered.collections.iter();
@@ -491,7 +515,8 @@ impl Reader {
         let run = || -> rusqlite::Result<Option<Vec<Place>>> {
             let (tx, _snapshot) = (&self.conn, self.hold()?);
             let remembered = self.remembered()?;
-            let Some(segments) = remembered.segments_of(order) else { return Ok(None) };
+            let segments = self.segments_of(&remembered, order)?;
+            let Some(segments) = segments else { return Ok(None) };
             let mut seq = tx.prepare_cached("SELECT seq FROM item WHERE id = ?1")?;
             let mut places = Vec::new();
             order.orders().walk(tx, segments, after, order.backwards, &mut |place, until| {
@@ -517,7 +542,8 @@ impl Reader {
         let run = || -> rusqlite::Result<Option<(u64, u64)>> {
             let _snapshot = self.hold()?;
             let remembered = self.remembered()?;
-            let Some(segments) = remembered.segments_of(order) else { return Ok(None) };
+            let segments = self.segments_of(&remembered, order)?;
+            let Some(segments) = segments else { return Ok(None) };
             order.orders().position(&self.conn, segments, place).map(Some)
         };
         run().map_err(at(&self.path))

@@ -170,9 +170,14 @@ impl Reader {
 
     /// The rows of all collections, or of the one of this name, without counting their items.
     pub fn collection_rows(&self, name: Option<&str>) -> Result<Vec<i64>> {
-        let sql = "SELECT id FROM collection WHERE removed = 0 AND (?1 IS NULL OR name = ?1) ORDER BY name";
         let run = || -> rusqlite::Result<Vec<i64>> {
-            self.conn.prepare_cached(sql)?.query_map([name], |row| row.get(0))?.collect()
+            let _snapshot = self.hold()?;
+            let known = self.remembered()?;
+            let asked = known.collections.iter();
+            let mut asked: Vec<_> =
+                asked.filter(|known| name.is_none_or(|name| *known.name == *name)).collect();
+            asked.sort_by(|a, b| a.name.cmp(&b.name));
+            Ok(asked.into_iter().map(|known| known.of.id).collect())
         };
         run().map_err(at(&self.path))
     }

@@ -21,7 +21,7 @@ mod write;
 mod zones;
 
 pub(crate) use hint::Hint;
-pub(crate) use search::search;
+pub(crate) use search::{classes, search};
 pub(crate) use write::{Writer, each_row, empty, erase, rows_of};
 pub(crate) use zones::{is_of_these_zones, note_zones};
 

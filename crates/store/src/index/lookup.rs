@@ -171,8 +171,7 @@ impl Search<'_> {
 
     /// What is in a window is sure, but for series that take too long to ask.
     fn in_window(&mut self, window: &Window) -> rusqlite::Result<Vec<Named>> {
-        let collections: Vec<i64> = self.collections.iter().map(|known| known.of.id).collect();
-        let found = span::search(self.conn, self.deriver, &collections, window)?;
+        let found = span::search(self.conn, self.deriver, self.collections, window)?;
         self.read += found.visited + found.tested;
         let sure = |item: i64| Named { item, until: Seq::MAX, sure: Seq::MAX };
         let unsure = |item: i64| Named { item, until: Seq::MAX, sure: 0 };

@@ -4,6 +4,7 @@ use super::{
     ALARM_SLOTS, ALARMS, ANY, CLASSES, FLOATING, Hint, MONTH_DAYS, Searched, Slot, WEEKDAYS, What,
     Window, YEAR_DAYS, unpack,
 };
+use crate::collection::Known;
 use crate::deriver::{Deriver, Derivers};
 use crate::error::{Result, at};
 use crate::reader::Reader;
@@ -66,11 +67,27 @@ struct Search<'a> {
     zones: Vec<(String, Zone)>,
 }
 
+/// The classes of spans that a collection has: a step for each, as most are not there.
+pub(crate) fn classes(conn: &Connection, collection: i64) -> rusqlite::Result<Vec<i64>> {
+    let sql =
+        "SELECT class FROM idx_span WHERE collection = ?1 AND class > ?2 ORDER BY class LIMIT 1";
+    let mut next = conn.prepare_cached(sql)?;
+    let mut classes = Vec::new();
+    loop {
+        let last = classes.last().copied().unwrap_or(-1);
+        let found = next.query_row((collection, last), |row| row.get(0)).optional()?;
+        match found {
+            Some(class) => classes.push(class),
+            None => return Ok(classes),
+        }
+    }
+}
+
 /// Finds the items of these collections in a window.
 pub(crate) fn search(
     conn: &Connection,
     deriver: &Deriver,
-    collections: &[i64],
+    collections: &[&Known],
     window: &Window,
 ) -> rusqlite::Result<Searched> {
     let (low, high) = window.local.offsets();
@@ -86,9 +103,9 @@ pub(crate) fn search(
         zones: Vec::new(),
     };
     if window.from < window.to {
-        for &collection in collections {
+        for collection in collections {
             search.spans(collection)?;
-            search.slots(collection)?;
+            search.slots(collection.of.id)?;
         }
         search.ask()?;
     }
@@ -113,21 +130,14 @@ impl Search<'_> {
         (self.window.from.seconds(), self.window.to.seconds())
     }
 
-    /// The classes that are there: a step for each, as most are not.
-    fn spans(&mut self, collection: i64) -> rusqlite::Result<()> {
+    fn spans(&mut self, collection: &Known) -> rusqlite::Result<()> {
         let base = if self.window.what == What::Alarms { ALARMS } else { 0 };
-        let sql = "SELECT class FROM idx_span WHERE collection = ?1 AND class > ?2 ORDER BY class LIMIT 1";
-        let mut next = self.conn.prepare_cached(sql)?;
-        let mut class = base - 1;
-        loop {
-            let found: Option<i64> =
-                next.query_row((collection, class), |row| row.get(0)).optional()?;
-            match found {
-                Some(found) if found < base + ALARMS => class = found,
-                _ => return Ok(()),
+        for &class in collection.classes(self.conn)? {
+            if (base..base + ALARMS).contains(&class) {
+                self.class(collection.of.id, class, class - base)?;
             }
-            self.class(collection, class, class - base)?;
         }
+        Ok(())
     }
 
     fn class(&mut self, collection: i64, class: i64, kind: i64) -> rusqlite::Result<()> {
@@ -225,8 +235,10 @@ impl Search<'_> {
                 let begun = start == i64::MIN || start.saturating_add(APART) <= from;
                 let throughout = begun && end.saturating_sub(APART) >= to;
                 let series = row.get_ref(2)?.as_blob_or_null()?;
-                let slot: i64 = row.get(4)?;
-                let inner = || inner.iter().any(|slots| slots.contains(&(slot - base)));
+                let inner = || {
+                    let slot = row.get(4).map_or(-1, |slot: i64| slot - base);
+                    inner.iter().any(|slots| slots.contains(&slot))
+                };
                 self.slot(row.get(1)?, series, throughout, &inner);
             }
         }
@@ -318,10 +330,16 @@ impl Reader {
     pub fn search(&self, collections: &[i64], window: &Window) -> Result<Option<Searched>> {
         let run = || -> rusqlite::Result<Option<Searched>> {
             let _snapshot = self.hold()?;
-            if !self.remembered()?.time {
+            let known = self.remembered()?;
+            if !self.times_usable(&known)? {
                 return Ok(None);
             }
-            search(&self.conn, &self.deriver, collections, window).map(Some)
+            let asked: Vec<&Known> = known
+                .collections
+                .iter()
+                .filter(|known| collections.contains(&known.of.id))
+                .collect();
+            search(&self.conn, &self.deriver, &asked, window).map(Some)
         };
         run().map_err(at(&self.path))
     }
@@ -331,7 +349,7 @@ impl Reader {
     pub fn times(&self, rows: &[i64], each: &mut dyn FnMut(i64, &Times) -> bool) -> Result<()> {
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.hold()?;
-            let usable = self.remembered()?.time;
+            let usable = self.times_usable(&*self.remembered()?)?;
             let mut derivers = Derivers::new(&self.deriver);
             let mut select =
                 self.conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?;

@@ -5,10 +5,10 @@
 //! * `idx_span(collection, class, start, end, item, series)`: whatever has an end, with its first start and its last end. Spans of
 //!   one class are about as long as each other, so none that reaches into a window begins much before it.
 //! * `idx_slot(collection, slot, start, end, item, series)`: series without an end, or with one far away. `slot` says when in the
-//!   week, the month or the year an occurrence can begin, so that a birthday is not looked at in other months.
+//!   week, the month or the year an occurrence can be, by the days of UTC, so that a birthday is not looked at in other months.
 //!
-//! What floats is in classes of its own, in the seconds of its own clock, and is read by the clock of whoever asks; all of
-//! `idx_slot` is in such seconds, which a window is widened for. `series` is empty for what happens once; else it is a [`Hint`], and
+//! What floats is in classes and slots of its own, in the seconds and days of its own clock, and is read by the clock of whoever
+//! asks. `series` is empty for what happens once; else it is a [`Hint`], and
 //! behind that what `idx_time` has of the series, if that is short: so a window passes over a series, takes it, or asks it, without a
 //! look into another table.
 //!
@@ -46,7 +46,8 @@ const CLASSES: [i64; 9] = [
 /// Classes of what floats have this much more, and those of alarms that.
 pub(crate) const FLOATING: i64 = 20;
 pub(crate) const ALARMS: i64 = 100;
-/// The slots of alarms have this much more.
+/// The slots of what floats have this much more, and those of alarms that.
+const FLOATING_SLOTS: i64 = 1000;
 const ALARM_SLOTS: i64 = 10_000;
 /// Slots: at any time; from here on a weekday, a day of the month, a month (times 32) and its day.
 const ANY: i64 = 0;
@@ -115,14 +116,16 @@ impl Row {
         Row::Span { class, start, end, series }
     }
 
-    /// Something that goes on for long, from and to when of its own clock.
+    /// Something that goes on for long.
     pub(crate) fn slot(
         what: What,
+        floating: bool,
         slot: Slot,
         (start, end): (i64, i64),
         series: Option<Hint>,
     ) -> Row {
-        let slot = slot.number() + if what == What::Alarms { ALARM_SLOTS } else { 0 };
+        let slot = slot.number() + if floating { FLOATING_SLOTS } else { 0 };
+        let slot = slot + if what == What::Alarms { ALARM_SLOTS } else { 0 };
         Row::Slot { slot, start, end, series }
     }
 
@@ -156,7 +159,7 @@ impl Row {
     }
 }
 
-/// When occurrences of a long series can begin.
+/// The days on which occurrences of a long series can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
     Any,

@@ -8,7 +8,7 @@ mod packed;
 use crate::span::{Hint, Row, Slot, What, Window};
 use larder_time::civil::{DAY, Instant, Weekday};
 use larder_time::rule::{Budget, Frequency};
-use larder_time::series::{Clock, Detached, Length, Occurrence, Pattern, Series, Span};
+use larder_time::series::{Clock, Detached, Occurrence, Pattern, Series, Span};
 use larder_time::value::Nominal;
 use larder_time::zone::Zone;
 
@@ -17,10 +17,8 @@ use larder_time::zone::Zone;
 const LONG_YEARLY: i64 = 366 * DAY;
 const LONG_MONTHLY: i64 = 3 * 366 * DAY;
 const LONG_WEEKLY: i64 = 6 * 366 * DAY;
-/// What may be in a slot takes no longer than this, by its own clock.
-pub(crate) const SHORT: i64 = DAY;
 /// In more slots than this a series is in none, but looked at by each window.
-const SLOTS: u32 = 3;
+const SLOTS: u32 = 4;
 /// An alarm is repeated at most so often.
 pub(crate) const REPEATS: u64 = 1000;
 /// What happens once has a row for each time that it rings, if these are no more.
@@ -278,7 +276,8 @@ impl Times {
             Shape::Open(since) => {
                 let start = since.map_or(i64::MIN, Instant::seconds);
                 // Any window that ends behind its beginning meets it.
-                return vec![Row::slot(What::Occurrences, Slot::Any, (start, i64::MAX), None)];
+                let reach = (start, i64::MAX);
+                return vec![Row::slot(What::Occurrences, false, Slot::Any, reach, None)];
             }
             Shape::Series(series) => series,
         };
@@ -303,20 +302,18 @@ impl Times {
         let last_second = i64::from(series.longest() == 0 || !series.is_by_rules());
         let span = Span { end: span.end.map(|end| end.saturating_add(last_second)), ..span };
         let long = span.end.map_or(i64::MAX, |end| end - span.first);
-        let slots = if series.recurs() && plain { slots(series, long) } else { None };
+        let pattern = hint.pattern.unwrap_or(Pattern::ANY);
+        let slots = slots(series, pattern, long);
         match (span.end, slots) {
             (Some(end), None) => {
                 let hint = if once { None } else { Some(hint) };
                 rows.push(Row::span(What::Occurrences, !span.fixed, (span.first, end), hint));
             }
             (end, slots) => {
-                let reach = (
-                    self.shown(series, span.first),
-                    end.map_or(i64::MAX, |end| self.shown(series, end)),
-                );
+                let reach = (span.first, end.unwrap_or(i64::MAX));
                 let slots = slots.unwrap_or_else(|| vec![Slot::Any]);
                 let hint = if let [slot] = slots[..] { hint.in_slot(slot) } else { hint };
-                let row = |slot| Row::slot(What::Occurrences, slot, reach, Some(hint));
+                let row = |slot| Row::slot(What::Occurrences, !span.fixed, slot, reach, Some(hint));
                 rows.extend(slots.into_iter().map(row));
             }
         }
@@ -325,14 +322,6 @@ impl Times {
     /// From when to when the override is itself that the item is.
     fn own_span(&self, series: &Series) -> Option<Span> {
         series.span_of_changed(self.tag?.unsigned_abs())
-    }
-
-    /// What the series' own clock shows.
-    fn shown(&self, series: &Series, key: i64) -> i64 {
-        match series.clock() {
-            Clock::Zone(zone) => zone.civil(Instant::clamped(key)).seconds(),
-            _ => key,
-        }
     }
 
     fn add_alarm_rows(&self, series: &Series, rows: &mut Vec<Row>) {
@@ -361,8 +350,8 @@ impl Times {
                 Row::span(What::Alarms, !span.fixed, around(span.first, end), Some(Hint::NONE))
             }
             None => {
-                let begins = self.shown(series, span.first.saturating_add(first));
-                Row::slot(What::Alarms, Slot::Any, (begins, i64::MAX), Some(Hint::NONE))
+                let reach = (span.first.saturating_add(first), i64::MAX);
+                Row::slot(What::Alarms, !span.fixed, Slot::Any, reach, Some(Hint::NONE))
             }
         });
     }
@@ -400,46 +389,30 @@ fn hint(series: &Series) -> Hint {
     Hint { gap, ends: series.reaches_its_ends(), each_day: false, pattern }
 }
 
-/// How long an occurrence takes, by its own clock.
-fn by_the_clock(length: Length) -> i64 {
-    match length {
-        Length::Exact(seconds) => seconds,
-        Length::Nominal(nominal) => {
-            nominal.days.saturating_mul(DAY).saturating_add(nominal.seconds)
-        }
-    }
-}
-
-/// The slots of a series that goes on for so long; `None`: it is not looked for by them.
-fn slots(series: &Series, long: i64) -> Option<Vec<Slot>> {
+/// The slots of a series that goes on for so long: days that its occurrences touch. `None`: it is not looked for by them.
+fn slots(series: &Series, pattern: Pattern, long: i64) -> Option<Vec<Slot>> {
     let [rule] = series.rules() else { return None };
-    // A definition of a file's own may be further from UTC than a search looks.
-    let strange = matches!(series.clock(), Clock::Zone(zone) if zone.definition().is_some());
-    if strange || !series.is_by_rules() || by_the_clock(series.length()) > SHORT {
+    if pattern == Pattern::ANY {
         return None;
     }
-    let start = series.start();
-    let (months, days, weekdays) =
-        (rule.months(start), rule.month_days(start), rule.weekdays(start));
-    let days_of = || (1..=31u8).filter(move |day| days >> day & 1 == 1);
-    let first = start.date();
-    let mut slots = match rule.frequency() {
+    let (months, days, weekdays) = (pattern.months(), pattern.month_days(), pattern.weekdays());
+    let months_of = || (1..=12u8).filter(move |month| months >> (month - 1) & 1 == 1);
+    let days_of = || (1..=31u8).filter(move |day| days >> (day - 1) & 1 == 1);
+    let slots: Vec<Slot> = match rule.frequency() {
         Frequency::Yearly | Frequency::Monthly
             if months.count_ones() * days.count_ones() <= SLOTS =>
         {
-            let months = (1..=12u8).filter(|month| months >> (month - 1) & 1 == 1);
-            months.flat_map(|month| days_of().map(move |day| Slot::YearDay(month, day))).collect()
+            let on = |month| days_of().map(move |day| Slot::YearDay(month, day));
+            months_of().flat_map(on).collect()
         }
         Frequency::Yearly if months.count_ones() <= SLOTS => {
-            let months = (1..=12u8).filter(|month| months >> (month - 1) & 1 == 1);
-            months.map(|month| Slot::YearDay(month, 0)).collect()
+            months_of().map(|month| Slot::YearDay(month, 0)).collect()
         }
         Frequency::Monthly if days.count_ones() <= SLOTS => days_of().map(Slot::MonthDay).collect(),
-        _ if weekdays.count_ones() <= SLOTS => Weekday::ALL
-            .into_iter()
-            .filter(|day| weekdays >> day.number() & 1 == 1)
-            .map(Slot::Weekday)
-            .collect::<Vec<_>>(),
+        _ if weekdays.count_ones() <= SLOTS => {
+            let on = |day: &Weekday| weekdays >> day.number() & 1 == 1;
+            Weekday::ALL.into_iter().filter(on).map(Slot::Weekday).collect()
+        }
         _ => return None,
     };
     let worth_it = match slots.first()? {
@@ -447,20 +420,7 @@ fn slots(series: &Series, long: i64) -> Option<Vec<Slot>> {
         Slot::MonthDay(_) => LONG_MONTHLY,
         _ => LONG_WEEKLY,
     };
-    if long <= worth_it {
-        return None;
-    }
-    // DTSTART counts, whether the rule matches it or not.
-    let own = match slots.first()? {
-        Slot::YearDay(_, 0) => Slot::YearDay(first.month, 0),
-        Slot::YearDay(..) => Slot::YearDay(first.month, first.day),
-        Slot::MonthDay(_) => Slot::MonthDay(first.day),
-        _ => Slot::Weekday(Weekday::of_day(start.day())),
-    };
-    if !slots.contains(&own) {
-        slots.push(own);
-    }
-    Some(slots)
+    (long > worth_it).then_some(slots)
 }
 
 impl Alarm {

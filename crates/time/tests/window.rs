@@ -6,7 +6,7 @@ use crate::zone::zone;
 use larder_time::civil::{Civil, DAY, Instant};
 use larder_time::rule::{Budget, Rule};
 use larder_time::series::{
-    Description, Detached, Extra, Length, Occurrence, Override, Pattern, Series, Start,
+    Clock, Description, Detached, Extra, Length, Occurrence, Override, Pattern, Series, Start,
 };
 use larder_time::zone::Zone;
 use proptest::prelude::*;
@@ -138,7 +138,9 @@ proptest! {
                     false => (one.start_civil.seconds(), one.end_civil.seconds()),
                 };
                 prop_assert!(start >= span.first, "{:?} in {:?}", one, span);
-                prop_assert!(span.end.is_none_or(|last| end <= last), "{:?} in {:?}", one, span);
+                let (low, high) = local.offsets();
+                let change = if span.fixed { 0 } else { i64::from(high - low) };
+                prop_assert!(span.end.is_none_or(|last| end <= last + change), "{:?} in {:?}", one, span);
                 prop_assert!(series.months() >> (one.start_civil.date().month - 1) & 1 == 1);
                 if let Some(step) = series.step() {
                     prop_assert!((one.start_civil.day() - step.phase).rem_euclid(step.period) < step.width);
@@ -184,6 +186,41 @@ proptest! {
                     prop_assert!(pattern.meets(window), "{:?}: {:?} in {:?}", one, pattern, window);
                 }
             }
+        }
+    }
+
+    /// A window of which the pattern says that something begins in it has something that begins in it.
+    #[test]
+    fn what_surely_begins_in_a_window_does(
+        base in 0i64..2_000_000_000,
+        rule in prop::sample::select(vec![
+            "WEEKLY", "WEEKLY;BYDAY=MO,TH", "WEEKLY;INTERVAL=2", "DAILY", "DAILY;INTERVAL=3", "DAILY;BYDAY=SA,SU", "MONTHLY",
+            "MONTHLY;BYDAY=2TU", "YEARLY", "HOURLY;INTERVAL=7", "WEEKLY;BYHOUR=1,22",
+        ]),
+        of in prop::sample::select(vec![
+            "Z", "-", "Europe/Berlin", "Asia/Kathmandu", "America/New_York", "Pacific/Kiritimati", "Australia/Lord_Howe",
+        ]),
+        length in prop::sample::select(vec!["0", "3600", "90000", "P1D"]),
+        after in 0i64..1_000_000_000,
+        takes in prop::sample::select(vec![1, 3 * 3600, 12 * 3600, DAY - 1, DAY, DAY + 3600, 2 * DAY, 7 * DAY, 31 * DAY]),
+        midnight in any::<bool>(),
+    ) {
+        let mut description = described(&format!("START 19700101\nLENGTH {length}"));
+        description.start = Start::at(Civil::clamped(base), clock(of));
+        description.rules = vec![Rule::parse(&format!("FREQ={rule}")).expect("a rule")];
+        let (series, _) = Series::new(&description, Budget::new(20_000));
+        let change = match series.clock() {
+            Clock::Zone(zone) => i64::from(zone.offsets().1 - zone.offsets().0),
+            _ => 0,
+        };
+        let from = base + 2 * DAY + if midnight { after - (base + after).rem_euclid(DAY) } else { after };
+        let (from, to) = (from.max(base + DAY), from.max(base + DAY) + takes);
+        if let Some(gap) = series.longest_gap()
+            && Pattern::of(&series).begins_in(gap + change, from, to)
+        {
+            let (from, to) = (Instant::clamped(from), Instant::clamped(to));
+            let mut all = series.occurrences(from, to, &Zone::UTC, Detached::Leave, Budget::default());
+            prop_assert!(all.any(|one| one.start >= from && one.start < to), "{} in {}..{}", rule, from.seconds(), to.seconds());
         }
     }
 

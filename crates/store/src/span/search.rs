@@ -1,30 +1,25 @@
 //! Finding what is in a window: which rows of the interval index can be in it, and of which of these it has to be asked.
 
 use super::{
-    ALARM_SLOTS, ALARMS, ANY, CLASSES, FLOATING, Hint, MONTH_DAYS, Searched, Slot, WEEKDAYS, What,
-    Window, YEAR_DAYS, unpack,
+    ALARM_SLOTS, ALARMS, ANY, CLASSES, FLOATING, FLOATING_SLOTS, Hint, MONTH_DAYS, Searched, Slot,
+    WEEKDAYS, What, Window, YEAR_DAYS, unpack,
 };
 use crate::collection::Known;
 use crate::deriver::{Deriver, Derivers};
 use crate::error::{Result, at};
 use crate::reader::Reader;
 use crate::series;
-use crate::times::{SHORT, Times, Verdict};
+use crate::times::{Times, Verdict};
 use larder_time::civil::{Civil, DAY, Date, Weekday};
 use larder_time::series::Pattern;
 use larder_time::zone::Zone;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::ops::{Range, RangeInclusive};
 
-/// Clocks of the world differ from UTC by less than this, and change by less.
+/// Clocks of the world differ from UTC by less than this.
 const APART: i64 = DAY;
-/// Some show as much less than UTC, others as much more: days began and ended with the date line elsewhere.
-const WESTERNMOST: i64 = -16 * 3600;
-const EASTERNMOST: i64 = 16 * 3600;
-/// What is on a day may take so much longer where the clock changes.
-const CHANGE: i64 = 3 * 3600;
 
-/// The slots in which something can begin between two days, both included.
+/// The slots of two days and all between them.
 fn slots(first: i64, last: i64) -> Vec<RangeInclusive<i64>> {
     let days = last - first;
     let (a, b) = (Date::of_day(first), Date::of_day(last));
@@ -50,16 +45,63 @@ fn slots(first: i64, last: i64) -> Vec<RangeInclusive<i64>> {
     }
     slots
 }
+
+/// The window by a clock: seconds of UTC, or those that the clock of whoever asks shows.
+struct Stretch {
+    /// All that may be in it, and what is surely so: clocks change.
+    around: (i64, i64),
+    within: (i64, i64),
+    /// When in the week and in the year something in it can be.
+    pattern: Pattern,
+}
+
+impl Stretch {
+    fn of(window: &Window, floats: bool) -> Stretch {
+        let (from, to) = (window.from.seconds(), window.to.seconds());
+        let (low, high) = if floats { window.local.offsets() } else { (0, 0) };
+        let (low, high) = (i64::from(low), i64::from(high));
+        let around = (from.saturating_add(low), to.saturating_add(high));
+        let within = (from.saturating_add(high), to.saturating_add(low));
+        Stretch { around, within, pattern: Pattern::of_window(around.0, around.1) }
+    }
+
+    /// How much its clock changes, at most.
+    fn change(&self) -> i64 {
+        self.within.0.saturating_sub(self.around.0)
+    }
+
+    /// Does a series that goes on before and behind it surely begin in it?
+    fn surely_has(&self, hint: &Hint) -> bool {
+        let pattern = hint.pattern.unwrap_or(Pattern::ANY);
+        hint.gap.is_some_and(|gap| pattern.begins_in(gap, self.within.0, self.within.1))
+    }
+
+    /// The slots of the days that it touches, and of those that are all in it.
+    fn slots(&self) -> (Vec<RangeInclusive<i64>>, Vec<RangeInclusive<i64>>) {
+        let day = |second: i64| Civil::clamped(second).day();
+        let touched = slots(day(self.around.0), day(self.around.1 - 1));
+        let (first, last) = (day(self.within.0.saturating_add(DAY - 1)), day(self.within.1) - 1);
+        (touched, if first <= last { slots(first, last) } else { Vec::new() })
+    }
+}
+
+/// From when to when something in a row is.
+struct Reach {
+    start: i64,
+    end: i64,
+    /// It may have ended before the window.
+    doubtful: bool,
+}
+
 /// A search, as it goes from row to row.
 struct Search<'a> {
     conn: &'a Connection,
     deriver: &'a Deriver,
     window: &'a Window,
     found: Searched,
-    /// The times in a week and in a year that the window has: in UTC, and by the clock of whoever asks.
-    patterns: (Pattern, Pattern),
-    /// How much the clock of whoever asks changes, at most.
-    change: i64,
+    /// The same window for what does not float, and for what does.
+    fixed: Stretch,
+    floating: Stretch,
     /// Series that have to be asked themselves, and where in `data` they are; 0..0: they are beside the item.
     open: Vec<(i64, Range<usize>)>,
     data: Vec<u8>,
@@ -90,14 +132,13 @@ pub(crate) fn search(
     collections: &[&Known],
     window: &Window,
 ) -> rusqlite::Result<Searched> {
-    let (low, high) = window.local.offsets();
     let mut search = Search {
         conn,
         deriver,
         window,
         found: Searched::default(),
-        patterns: patterns(window),
-        change: i64::from(high) - i64::from(low),
+        fixed: Stretch::of(window, false),
+        floating: Stretch::of(window, true),
         open: Vec::new(),
         data: Vec::new(),
         zones: Vec::new(),
@@ -105,7 +146,8 @@ pub(crate) fn search(
     if window.from < window.to {
         for collection in collections {
             search.spans(collection)?;
-            search.slots(collection.of.id)?;
+            search.slots(collection.of.id, false)?;
+            search.slots(collection.of.id, true)?;
         }
         search.ask()?;
     }
@@ -114,15 +156,6 @@ pub(crate) fn search(
     found.rows.dedup();
     found.unsure.retain(|row| found.rows.binary_search(row).is_err());
     Ok(found)
-}
-
-/// When in the week and the year a window is: in UTC, and by a clock that floats.
-fn patterns(window: &Window) -> (Pattern, Pattern) {
-    let (from, to) = (window.from.seconds(), window.to.seconds());
-    let (low, high) = window.local.offsets();
-    let utc = Pattern::of_window(from, to);
-    let shown = (from.saturating_add(low.into()), to.saturating_add(high.into()));
-    (utc, if (low, high) == (0, 0) { utc } else { Pattern::of_window(shown.0, shown.1) })
 }
 
 impl Search<'_> {
@@ -152,134 +185,107 @@ impl Search<'_> {
         )?;
         let mut rows = select.query((collection, class, first, to + wider))?;
         while let Some(row) = rows.next()? {
-            self.found.visited += 1;
-            if floating {
-                self.floating(row)?;
-                continue;
-            }
-            let end: i64 = row.get(0)?;
-            if end <= from {
-                continue;
-            }
-            let item = row.get(1)?;
-            match row.get_ref(2)?.as_blob_or_null()? {
-                None => self.found.rows.push(item),
-                Some(series) => self.span(item, series, (row.get(3)?, end), false),
-            }
+            self.row(row, floating, &|| false)?;
         }
         Ok(())
     }
 
-    /// A row in seconds of whatever clock asks.
-    fn floating(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        let instant = |seconds| self.window.local.instant(Civil::clamped(seconds)).seconds();
-        let start = instant(row.get(3)?);
-        let end = instant(row.get(0)?).max(start + 1);
-        let (from, to) = self.seconds();
-        if end <= from || start >= to {
-            return Ok(());
-        }
-        let item = row.get(1)?;
-        match row.get_ref(2)?.as_blob_or_null()? {
-            None => self.found.rows.push(item),
-            Some(series) => self.span(item, series, (start, end), true),
-        }
-        Ok(())
-    }
-
-    /// A series that reaches into the window, from and to when.
-    fn span(&mut self, item: i64, mut series: &[u8], (start, end): (i64, i64), floating: bool) {
-        let (from, to) = self.seconds();
-        let Some(hint) = Hint::unpack(&mut series) else { return self.open(item, &[]) };
-        let (begins, ends) = (start >= from, end <= to);
-        let change = if floating { self.change } else { 0 };
-        let sure = begins && hint.ends.0
-            || ends && hint.ends.1
-            || !begins && !ends && self.spans_gap(&hint, change);
-        if sure {
-            self.found.rows.push(item);
-        } else {
-            let window = if floating { self.patterns.1 } else { self.patterns.0 };
-            self.unless_elsewhere(item, series, &hint, &[window]);
-        }
-    }
-
-    /// Is the window as long as two occurrences can be apart? Then it has one of a series that goes on through all of it: the
-    /// first that does not begin before it begins in it.
-    fn spans_gap(&self, hint: &Hint, change: i64) -> bool {
-        let (from, to) = self.seconds();
-        hint.gap.is_some_and(|gap| gap.saturating_add(change) <= to - from)
-    }
-
-    fn slots(&mut self, collection: i64) -> rusqlite::Result<()> {
-        let (from, to) = self.seconds();
-        let earliest = Civil::clamped(from + WESTERNMOST - SHORT - CHANGE + 1);
-        let days = earliest.day()..=Civil::clamped(to + EASTERNMOST - 1).day();
-        let base = if self.window.what == What::Alarms { ALARM_SLOTS } else { 0 };
+    fn slots(&mut self, collection: i64, floating: bool) -> rusqlite::Result<()> {
+        let base = match (self.window.what, floating) {
+            (What::Occurrences, false) => 0,
+            (What::Occurrences, true) => FLOATING_SLOTS,
+            (What::Alarms, false) => ALARM_SLOTS,
+            (What::Alarms, true) => ALARM_SLOTS + FLOATING_SLOTS,
+        };
+        let stretch = if floating { &self.floating } else { &self.fixed };
+        let (touched, whole) = match self.window.what {
+            What::Occurrences => stretch.slots(),
+            What::Alarms => (vec![ANY..=ANY], Vec::new()),
+        };
+        let before = self.window.to.seconds() + if floating { APART } else { 0 };
         let mut select = self.conn.prepare_cached(
             "SELECT end, item, series, start, slot FROM idx_slot
              WHERE collection = ?1 AND slot BETWEEN ?2 AND ?3 AND start < ?4",
         )?;
-        let inner = self.whole_slots();
-        for slots in slots(*days.start(), *days.end()) {
-            let mut rows =
-                select.query((collection, base + slots.start(), base + slots.end(), to + APART))?;
+        for slots in touched {
+            let (first, last) = (base + slots.start(), base + slots.end());
+            let mut rows = select.query((collection, first, last, before))?;
             while let Some(row) = rows.next()? {
-                self.found.visited += 1;
-                let end: i64 = row.get(0)?;
-                if end.saturating_add(APART) <= from {
-                    continue;
-                }
-                let start: i64 = row.get(3)?;
-                // What has no time of its own needs only to have begun.
-                let begun = start == i64::MIN || start.saturating_add(APART) <= from;
-                let throughout = begun && end.saturating_sub(APART) >= to;
-                let series = row.get_ref(2)?.as_blob_or_null()?;
-                let inner = || {
+                self.row(row, floating, &|| {
                     let slot = row.get(4).map_or(-1, |slot: i64| slot - base);
-                    inner.iter().any(|slots| slots.contains(&slot))
-                };
-                self.slot(row.get(1)?, series, throughout, &inner);
+                    whole.iter().any(|slots| slots.contains(&slot))
+                })?;
             }
         }
         Ok(())
     }
 
-    /// A row of a slot in the window; is it `throughout` all of that, and is the slot's day?
-    fn slot(
+    /// Decides of a row; is the day of its slot all in the window?
+    fn row(
+        &mut self,
+        row: &Row<'_>,
+        floating: bool,
+        whole_day: &dyn Fn() -> bool,
+    ) -> rusqlite::Result<()> {
+        self.found.visited += 1;
+        let (from, to) = self.seconds();
+        let end: i64 = row.get(0)?;
+        let reach = match floating {
+            false if end <= from => return Ok(()),
+            false => None,
+            true => Some(self.by_local_clock(row.get(3)?, end)),
+        };
+        if reach.as_ref().is_some_and(|reach| reach.start >= to || reach.end <= from) {
+            return Ok(());
+        }
+        let item = row.get(1)?;
+        match (row.get_ref(2)?.as_blob_or_null()?, reach) {
+            (None, Some(reach)) if reach.doubtful => self.open(item, &[]),
+            (None, _) => self.found.rows.push(item),
+            (Some(series), Some(reach)) => {
+                self.series(item, series, &reach, true, whole_day);
+            }
+            (Some(series), None) => {
+                let reach = Reach { start: row.get(3)?, end, doubtful: false };
+                self.series(item, series, &reach, false, whole_day);
+            }
+        }
+        Ok(())
+    }
+
+    /// From when to when something is that floats.
+    fn by_local_clock(&self, start: i64, end: i64) -> Reach {
+        let instant = |seconds| self.window.local.instant(Civil::clamped(seconds)).seconds();
+        let start = instant(start);
+        if end == i64::MAX {
+            return Reach { start, end, doubtful: false };
+        }
+        let (from, change) = (self.window.from.seconds(), self.floating.change());
+        let end = instant(end).max(start + 1);
+        // What takes so many seconds ends sooner or later than its clock says, where that changes meanwhile.
+        let doubtful = start < from && end - change <= from && from < end + change;
+        Reach { start, end: if doubtful { end.max(from + 1) } else { end }, doubtful }
+    }
+
+    /// Decides of a series that reaches into the window, or leaves it to be asked.
+    fn series(
         &mut self,
         item: i64,
-        series: Option<&[u8]>,
-        throughout: bool,
-        inner: &dyn Fn() -> bool,
+        mut series: &[u8],
+        reach: &Reach,
+        floating: bool,
+        whole_day: &dyn Fn() -> bool,
     ) {
-        let Some(mut series) = series else {
-            return match throughout {
-                true => self.found.rows.push(item),
-                false => self.open(item, &[]),
-            };
-        };
-        let Some(hint) = Hint::unpack(&mut series) else { return self.open(item, &[]) };
-        if throughout && (hint.each_day && inner() || self.spans_gap(&hint, self.change)) {
-            self.found.rows.push(item);
-        } else {
-            let windows = [self.patterns.0, self.patterns.1];
-            self.unless_elsewhere(item, series, &hint, &windows);
-        }
-    }
-
-    /// The slots of the days that are all in the window, wherever they are.
-    fn whole_slots(&self) -> Vec<RangeInclusive<i64>> {
         let (from, to) = self.seconds();
-        let first = Civil::clamped(from.saturating_add(EASTERNMOST + DAY - 1)).day();
-        let last = Civil::clamped(to.saturating_add(WESTERNMOST)).day() - 1;
-        if first <= last { slots(first, last) } else { Vec::new() }
-    }
-
-    /// What can be at none of these times is not found; the rest is asked.
-    fn unless_elsewhere(&mut self, item: i64, series: &[u8], hint: &Hint, times: &[Pattern]) {
-        let meets = |of: Pattern| times.iter().any(|window| of.meets(*window));
-        if hint.pattern.is_none_or(meets) {
+        let Some(hint) = Hint::unpack(&mut series) else { return self.open(item, &[]) };
+        let stretch = if floating { &self.floating } else { &self.fixed };
+        let sure = match (reach.start >= from, reach.end <= to) {
+            (false, false) => hint.each_day && whole_day() || stretch.surely_has(&hint),
+            (begins, ends) => begins && hint.ends.0 || ends && hint.ends.1 && !reach.doubtful,
+        };
+        if sure {
+            self.found.rows.push(item);
+        } else if hint.pattern.is_none_or(|of| of.meets(stretch.pattern)) {
             self.open(item, series);
         }
     }

@@ -108,9 +108,13 @@ impl Rule {
             Frequency::Monthly if parts.months == 0 && in_every_month(&parts) => {
                 periods.saturating_add(if on_one_day(&parts) { 0 } else { 6 * DAY })
             }
-            Frequency::Weekly if !parts.beyond_weekdays() => periods,
+            Frequency::Weekly if !parts.beyond_weekdays() => {
+                days_apart(&parts, interval).saturating_mul(DAY)
+            }
             Frequency::Daily if !parts.limits_days() => periods,
-            Frequency::Daily if every_time && !parts.beyond_weekdays() => 7 * DAY,
+            Frequency::Daily if every_time && !parts.beyond_weekdays() => {
+                days_apart(&parts, 1).saturating_mul(DAY)
+            }
             Frequency::Hourly | Frequency::Minutely | Frequency::Secondly => {
                 match constant(&parts) {
                     Some(_) => periods,
@@ -122,6 +126,17 @@ impl Rule {
         };
         Some(gap.saturating_add(chosen))
     }
+}
+
+/// The most days from one of a rule's weekdays to the next, if it has them in every so many weeks.
+fn days_apart(parts: &Parts<'_>, interval: i64) -> i64 {
+    let begins = parts.rule.week_start.number();
+    let days = u32::from(parts.weekdays);
+    let week = (days | days << 7) >> begins & 127;
+    let week: Vec<i64> = (0..7).filter(|day| week >> day & 1 == 1).collect();
+    let (Some(first), Some(last)) = (week.first(), week.last()) else { return 7 * interval };
+    let within = week.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?));
+    within.fold(7 * interval - (last - first), i64::max)
 }
 
 /// Does a rule that has a day in every month have one only, and always the same?

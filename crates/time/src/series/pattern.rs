@@ -1,5 +1,5 @@
-//! When in the week, and on which days of the year, something can be: two masks, by which a window passes over a series without
-//! finding its occurrences.
+//! When in the week, and on which days of the year, something can be: two masks, by which a window passes over a series, or
+//! takes it, without finding its occurrences.
 //!
 //! A mask may name times at which nothing is, never leave one out at which something is. What meets a window shares a moment with
 //! it, so the masks of both have that moment in common. This is apart from `question` because it says nothing of a series but
@@ -83,6 +83,48 @@ impl Pattern {
             set | 1 << (date.day - 1) | 1 << (MONTH_DAYS + u32::from(date.month) - 1)
         });
         Pattern { week, year }
+    }
+
+    /// The weekdays on which something can be: bit 0 is Monday.
+    #[must_use]
+    pub fn weekdays(self) -> u8 {
+        let parts = DAY / PART;
+        let day = |day: i64| self.week >> (day * parts) & ((1 << parts) - 1) != 0;
+        (0..7).filter(|number| day(*number)).fold(0, |set, number| set | 1 << number)
+    }
+
+    /// The days of a month on which something can be: bit 0 is the first.
+    #[must_use]
+    pub fn month_days(self) -> u32 {
+        (self.year & ALL_DAYS) as u32
+    }
+
+    /// The months in which something can be: bit 0 is January.
+    #[must_use]
+    pub fn months(self) -> u16 {
+        (self.year >> MONTH_DAYS & ALL_MONTHS) as u16
+    }
+
+    /// Does something surely begin in the window from one second up to another one, that begins before it and goes on behind it, and
+    /// of which one follows another after at most `gap` seconds?
+    ///
+    /// The last that begins before the window begins at one of the times of this pattern: if these lie well before the window, the
+    /// next need not wait for the whole of the gap.
+    #[must_use]
+    pub fn begins_in(self, gap: i64, from: i64, to: i64) -> bool {
+        if gap <= to.saturating_sub(from) {
+            return true;
+        }
+        let part = |second: i64| second.saturating_add(MONDAY).div_euclid(PART);
+        let (first, end) = (part(from.saturating_add(PART - 1)), part(to));
+        if first >= end {
+            return false;
+        }
+        let place = first.rem_euclid(PARTS);
+        // The part before the window becomes the highest.
+        let turned = (self.week >> place | self.week << (PARTS - place)) & Pattern::ANY.week;
+        let rest = turned.leading_zeros() - Pattern::ANY.week.leading_zeros();
+        gap <= (end - first).saturating_add(rest.into()).saturating_mul(PART)
     }
 
     /// Can something of the one be at a time of the other?

@@ -13,7 +13,8 @@ const MISSING: usize = 16;
 /// From when to when a series goes. It holds every occurrence that is not changed on its own, perhaps a little more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// The seconds are of UTC; else of a clock that floats.
+    /// The seconds are of UTC; else of a clock that floats, as if it never changed: where it does, what takes so many seconds
+    /// ends sooner or later by it.
     pub fixed: bool,
     /// When the first begins.
     pub first: i64,

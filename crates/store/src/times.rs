@@ -385,8 +385,12 @@ fn hint(series: &Series) -> Hint {
         Clock::Utc | Clock::Floating => 0,
     };
     let pattern = Some(Pattern::of(series)).filter(|of| *of != Pattern::ANY);
+    let ends = series.reaches_its_ends();
+    let Some(whole_behind) = series.whole_behind() else {
+        return Hint { ends, pattern, ..Hint::NONE };
+    };
     let gap = series.longest_gap().map(|gap| gap.saturating_add(change.into()));
-    Hint { gap, ends: series.reaches_its_ends(), each_day: false, pattern }
+    Hint { gap, ends, whole_behind, each_day: false, each_week: series.is_each_week(), pattern }
 }
 
 /// The slots of a series that goes on for so long: days that its occurrences touch. `None`: it is not looked for by them.

@@ -511,7 +511,17 @@ fn what_dismisses_a_series() {
     );
     let gap = |text: &str| compiled(text).longest_gap();
     assert_eq!(gap("START 20260105T090000Z\nRRULE FREQ=WEEKLY"), Some(7 * DAY));
-    assert_eq!(gap("START 20260105T090000Z\nRRULE FREQ=WEEKLY\nEXDATE 20260112"), None);
+    assert_eq!(gap("START 20260105T090000Z\nRRULE FREQ=WEEKLY\nRDATE 20270112T090000Z"), None);
+    let behind = |text: &str| compiled(text).whole_behind();
+    let excluded = utc("20260112T090000Z").seconds();
+    assert_eq!(behind("START 20260105T090000Z\nRRULE FREQ=WEEKLY"), Some(i64::MIN));
+    let text = "START 20260105T090000Z\nRRULE FREQ=WEEKLY\nEXDATE 20260112T090000Z";
+    assert_eq!(behind(text), Some(excluded));
+    assert_eq!(behind("START 20260105T090000Z\nRRULE FREQ=WEEKLY\nEXRULE FREQ=YEARLY"), None);
+    let weekly = |text: &str| compiled(text).is_each_week();
+    assert!(weekly("START 20260105T090000Z\nRRULE FREQ=WEEKLY;BYDAY=MO,FR"));
+    assert!(!weekly("START 20260105T090000Z\nRRULE FREQ=WEEKLY;INTERVAL=2"));
+    assert!(!weekly("START 20260106T090000Z\nRRULE FREQ=WEEKLY;BYDAY=MO"));
 }
 
 #[test]

@@ -222,6 +222,11 @@ proptest! {
             let mut all = series.occurrences(from, to, &Zone::UTC, Detached::Leave, Budget::default());
             prop_assert!(all.any(|one| one.start >= from && one.start < to), "{} in {}..{}", rule, from.seconds(), to.seconds());
         }
+        if series.is_each_week() && Pattern::of(&series).has_day_in(from, to) {
+            let (from, to) = (Instant::clamped(from), Instant::clamped(to));
+            let mut all = series.occurrences(from, to, &Zone::UTC, Detached::Leave, Budget::default());
+            prop_assert!(all.next().is_some(), "{} in {}..{}", rule, from.seconds(), to.seconds());
+        }
     }
 
     #[test]

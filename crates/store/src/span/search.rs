@@ -70,10 +70,14 @@ impl Stretch {
         self.within.0.saturating_sub(self.around.0)
     }
 
-    /// Does a series that goes on before and behind it surely begin in it?
-    fn surely_has(&self, hint: &Hint) -> bool {
+    /// Does it surely have an occurrence of a series that goes on before and behind it?
+    fn surely_has(&self, hint: &Hint, whole_day: &dyn Fn() -> bool) -> bool {
+        let (from, to) = self.within;
         let pattern = hint.pattern.unwrap_or(Pattern::ANY);
-        hint.gap.is_some_and(|gap| pattern.begins_in(gap, self.within.0, self.within.1))
+        from > hint.whole_behind
+            && (hint.gap.is_some_and(|gap| pattern.begins_in(gap, from, to))
+                || hint.each_week && pattern.has_day_in(from, to)
+                || hint.each_day && whole_day())
     }
 
     /// The slots of the days that it touches, and of those that are all in it.
@@ -280,7 +284,7 @@ impl Search<'_> {
         let Some(hint) = Hint::unpack(&mut series) else { return self.open(item, &[]) };
         let stretch = if floating { &self.floating } else { &self.fixed };
         let sure = match (reach.start >= from, reach.end <= to) {
-            (false, false) => hint.each_day && whole_day() || stretch.surely_has(&hint),
+            (false, false) => stretch.surely_has(&hint, whole_day),
             (begins, ends) => begins && hint.ends.0 || ends && hint.ends.1 && !reach.doubtful,
         };
         if sure {

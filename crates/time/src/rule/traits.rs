@@ -63,6 +63,14 @@ impl Rule {
         by_days && self.hours == 0 && self.minutes == 0 && self.seconds == 0
     }
 
+    /// Does it have, in each week, an occurrence on each of its weekdays?
+    #[must_use]
+    pub fn is_each_week(&self, start: Civil) -> bool {
+        let by_weeks = matches!(self.frequency, Frequency::Weekly | Frequency::Daily);
+        let all = self.interval == 1 && self.positions.is_empty();
+        by_weeks && all && !Parts::new(self, start).beyond_weekdays()
+    }
+
     /// The days that can have an occurrence, if they come in a constant step.
     #[must_use]
     pub fn step(&self, start: Civil) -> Option<Step> {

@@ -112,19 +112,38 @@ impl Pattern {
     /// next need not wait for the whole of the gap.
     #[must_use]
     pub fn begins_in(self, gap: i64, from: i64, to: i64) -> bool {
-        if gap <= to.saturating_sub(from) {
+        let (turned, parts) = self.turned(from, to);
+        let rest = turned.leading_zeros() - Pattern::ANY.week.leading_zeros();
+        gap <= to.saturating_sub(from)
+            || parts > 0 && gap <= parts.saturating_add(rest.into()).saturating_mul(PART)
+    }
+
+    /// Are all times in the window, up to not including its end, at which something can be on one of its days? Then it has what
+    /// happens on each of these days in each week.
+    #[must_use]
+    pub fn has_day_in(self, from: i64, to: i64) -> bool {
+        let (turned, parts) = self.turned(from, to);
+        if parts >= PARTS {
             return true;
         }
+        let mut inside = turned & ((1 << parts) - 1);
+        if turned >> (PARTS - 1) & 1 == 1 {
+            inside &= inside + 1;
+        }
+        if turned >> parts & 1 == 1 && parts > 0 {
+            let reach_out = (inside << (64 - parts)).leading_ones();
+            inside &= (1 << (parts - i64::from(reach_out))) - 1;
+        }
+        inside != 0
+    }
+
+    /// The parts of the week in the order in which they come from the first that is all in the window, which is bit 0; and how many are.
+    fn turned(self, from: i64, to: i64) -> (u64, i64) {
         let part = |second: i64| second.saturating_add(MONDAY).div_euclid(PART);
         let (first, end) = (part(from.saturating_add(PART - 1)), part(to));
-        if first >= end {
-            return false;
-        }
         let place = first.rem_euclid(PARTS);
-        // The part before the window becomes the highest.
         let turned = (self.week >> place | self.week << (PARTS - place)) & Pattern::ANY.week;
-        let rest = turned.leading_zeros() - Pattern::ANY.week.leading_zeros();
-        gap <= (end - first).saturating_add(rest.into()).saturating_mul(PART)
+        (turned, (end - first).max(0))
     }
 
     /// Can something of the one be at a time of the other?

@@ -7,9 +7,6 @@ use crate::rule::{Budget, End, Step};
 use crate::value::Length;
 use crate::zone::Zone;
 
-/// A series that misses more occurrences than this is said to have gaps of any length.
-const MISSING: usize = 16;
-
 /// From when to when a series goes. It holds every occurrence that is not changed on its own, perhaps a little more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -145,26 +142,36 @@ impl Series {
         (takes_place(self.key(self.start)), last)
     }
 
-    /// An upper bound of the seconds from one occurrence to the next by its own clock, while the series goes on; none
-    /// where nothing simple can be said.
+    /// Behind this second, of UTC or of a clock that floats, none is missing of those that its rule plans; none where nothing simple
+    /// can be said.
     #[must_use]
-    pub fn longest_gap(&self) -> Option<i64> {
+    pub fn whole_behind(&self) -> Option<i64> {
         let [rule] = &*self.rules else { return None };
-        // Each one that is missing may be between two others.
-        let missing = self.excluded.len() + self.singles.len();
-        // What is added may lie far behind the last that follows the rule.
-        if missing > MISSING
-            || !self.extras.is_empty()
-            || !self.excluded_days.is_empty()
-            || !self.exrules.is_empty()
-            || !self.ranges.is_empty()
-        {
+        if !self.is_by_rules() || !self.exrules.is_empty() || !self.matches(rule) {
             return None;
         }
-        // The start may lie long before the first that matches.
-        let matches = self.matches(rule);
-        let gap = rule.longest_gap(self.start).filter(|_| matches)?;
-        Some(gap.saturating_mul(missing as i64 + 1))
+        let days = self.excluded_days.last().map(|day| day.saturating_add(2).saturating_mul(DAY));
+        let singles = self.singles.last().map(|single| single.original);
+        [self.excluded.last().copied(), days, singles, Some(i64::MIN)].into_iter().flatten().max()
+    }
+
+    /// An upper bound of the seconds from one occurrence to the next that its rule plans, by its own clock and while the series goes
+    /// on; none where nothing simple can be said.
+    #[must_use]
+    pub fn longest_gap(&self) -> Option<i64> {
+        match &*self.rules {
+            [rule] if self.is_by_rules() && self.matches(rule) => rule.longest_gap(self.start),
+            _ => None,
+        }
+    }
+
+    /// Does its rule plan something on each of its weekdays, in each week?
+    #[must_use]
+    pub fn is_each_week(&self) -> bool {
+        match &*self.rules {
+            [rule] => self.is_by_rules() && self.matches(rule) && rule.is_each_week(self.start),
+            _ => false,
+        }
     }
 
     /// The months of its clock in which an occurrence can begin or go on: bit 0 is January.

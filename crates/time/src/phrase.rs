@@ -2,22 +2,25 @@
 //! 12:30 for 1h at Bistro".
 //!
 //! ```text
-//! window = moment [ ".." [ moment ] ] | ".." moment
+//! window = week | weekend | month | year | +2w (from today on) | moment [ ".." [ moment ] ] | ".." moment
 //! moment = date [ [ "at" ] time ] | time [ date ]
 //! date   = 2026 | 2026-03 | 2026-03-05 | 20260305 | 2026-W12 | 2026-W12-3 | 2026-Q2 | 2026-03-05T12:30
 //!        | 5.3.2026 | 5.3. | 3/5/2026 | 3/5                  in the order of the language
 //!        | now | today | tomorrow | yesterday | [ this | next | last ] WEEKDAY
-//!        | [ day ] MONTH [ year ] | MONTH day [ year ] | ( this | next | last ) ( week | month | year | MONTH )
+//!        | [ day ] MONTH [ year ] | MONTH day [ year ] | ( this | next | last ) ( week | weekend | month | year | MONTH )
 //!        | +2w | -3d | +1m | +1y | +90min | in 2 weeks | next 3 days | week 12
+//!        | WEEKDAY [ "the" ] 30th
 //! time   = 12:30 | 12:30:15 | 3pm | 3:30pm | 15h | 15h30 | noon | midnight
+//!        | 1400 | 14-15 | 14:00-15                           in a sentence, beside a date
 //!
 //! sentence = words, and among them: date, time, time "-" time, "from" moment "to" moment, "until" moment, "for" length,
 //!            "every" ( WEEKDAY ... | [ number ] unit | day MONTH | 15th | "first" WEEKDAY ), "daily", "all day",
+//!            with a time WEEKDAY "-" WEEKDAY; with a repetition NUMBER "times"; behind a time ZONE | CITY [ "time" ];
 //!            "#category", "!high", "alarm" length; at the end "at" PLACE
 //! length   = 1h | 90min | 1h30 | 2 days | half an hour
 //! ```
 //!
-//! Everything is in clock time: the moment something is said at is passed in, and no zone is known here. Nothing is
+//! Everything is in clock time: the moment something is said at is passed in, and of zones only names are known here. Nothing is
 //! guessed silently: what was understood is in fields that the caller can print, and what could mean two things
 //! is an error that says what to write. A date without a year is the next such date, today included.
 //!
@@ -104,6 +107,12 @@ pub enum PhraseError {
         text: String,
         /// The hour, 1 to 12.
         hour: u8,
+    },
+    /// `25:00`
+    #[error("{text:?} is no time of day: write 14:30 or 2:30pm, or put it in quotes")]
+    NoSuchTime {
+        /// The text.
+        text: String,
     },
     /// Hours without a time they begin at.
     #[error("{text:?} needs a time at which it begins, as 12:30")]

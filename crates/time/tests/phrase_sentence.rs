@@ -21,6 +21,7 @@ fn understood(text: &str, locale: &str) -> String {
     }
     parts.extend(sentence.length.map(|length| length.to_string()));
     parts.extend(sentence.location.map(|place| format!("at {place}")));
+    parts.extend(sentence.zone.map(|zone| format!("in {zone}")));
     parts.extend(sentence.rule);
     parts.extend(sentence.until.map(|until| format!("until {}", shown(until))));
     parts.extend(sentence.categories.iter().map(|category| format!("#{category}")));
@@ -30,7 +31,7 @@ fn understood(text: &str, locale: &str) -> String {
 }
 
 #[track_caller]
-fn sentences(locale: &str, table: &[(&str, &str)]) {
+pub(crate) fn sentences(locale: &str, table: &[(&str, &str)]) {
     let wrong: Vec<String> = table
         .iter()
         .map(|(text, expect)| (text, expect, understood(text, locale)))

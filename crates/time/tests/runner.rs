@@ -10,6 +10,7 @@
 mod civil;
 mod grid;
 mod phrase;
+mod phrase_beside;
 mod phrase_language;
 mod phrase_sentence;
 mod rule;

@@ -38,18 +38,85 @@ pub(crate) fn clock(words: &[Word], context: &Context) -> Read<Clock> {
     if let Some(clock) = dotted(text) {
         return Ok(Some((at + 1, clock)));
     }
+    if let Some(clock) = compact(text).filter(|_| text.len() == 4 && ends(after(rest, 1), context))
+    {
+        return Ok(Some((at + 1, clock)));
+    }
     let Some(hour) = number(text, 2).filter(|hour| *hour <= 24) else { return Ok(None) };
     // A number alone is a time only where no name of a street can follow.
     if !ends(after(rest, 1), context) {
         return Ok(None);
     }
-    if context.own_term(words, Term::At).is_some() && context.language.own().code == "en" {
-        return match hour {
-            1..=12 => Err(PhraseError::HalfOfDay { text: typed(words, at + 1), hour: hour as u8 }),
-            _ => Ok(Some((at + 1, whole(hour)))),
-        };
+    let english = context.own_term(words, Term::At).is_some() && is_english(context);
+    if english && let hour @ 1..=12 = hour {
+        return Err(PhraseError::HalfOfDay { text: typed(words, at + 1), hour: hour as u8 });
     }
     Ok(Some((at + 1, whole(hour))))
+}
+
+/// Do people count to twelve twice a day?
+fn is_english(context: &Context) -> bool {
+    context.language.own().code == "en"
+}
+
+/// Two hours with nothing that says that they are, `14-15`, "10 to 11".
+pub(crate) fn two_hours(words: &[Word], context: &Context) -> Option<(usize, i64, i64)> {
+    let hour = |text: &str| number(text, 2).filter(|hour| *hour <= 24);
+    let text = first(words)?;
+    if let Some((from, to)) = text.split_once(['-', '–', '—']) {
+        return Some((1, hour(from)?, hour(to)?));
+    }
+    let to = 1 + context.term(after(words, 1), Term::To)?;
+    Some((1 + to, hour(text)?, first(after(words, to)).and_then(hour)?))
+}
+
+/// Two hours as times.
+///
+/// # Errors
+/// When both could be before or after noon.
+pub(crate) fn hours(
+    text: &str,
+    from: i64,
+    to: i64,
+    context: &Context,
+) -> Result<(Clock, Clock), PhraseError> {
+    let half = |hour| (1..=12).contains(&hour);
+    if is_english(context) && half(from) && half(to) {
+        return Err(PhraseError::HalfOfDay { text: text.to_string(), hour: from as u8 });
+    }
+    Ok((whole(from), whole(to)))
+}
+
+/// The hour that ends what begins at a time, `11` of "10:00 to 11": in English in the half of the day in which it is later.
+pub(crate) fn ending_hour(text: &str, from: Clock, context: &Context) -> Option<Clock> {
+    let hour = number(text, 2).filter(|hour| *hour <= 24)?;
+    let both = [hour, hour + 12];
+    let halves = if is_english(context) && (1..=12).contains(&hour) { 2 } else { 1 };
+    let later = both.into_iter().take(halves).map(whole).find(|to| to.second > from.second);
+    Some(later.unwrap_or(whole(hour)))
+}
+
+/// A time that only what stands beside it makes one: `1400`, and outside of English `14.30`.
+pub(crate) fn beside(text: &str, context: &Context) -> Option<Clock> {
+    let plain = compact(text).filter(|clock| text.len() == 4 && clock.second % 300 == 0);
+    plain.or_else(|| dotted(text).filter(|_| !is_english(context)))
+}
+
+/// Has it the shape of a time, and is none? `25:00`, `13pm`, `12:30-12:75`.
+pub(crate) fn is_broken(text: &str) -> bool {
+    let shaped = |text: &str| {
+        let bare = ENDINGS.iter().find_map(|(ending, _)| text.strip_suffix(ending));
+        let mut parts = bare.unwrap_or(text).split(':');
+        let hour = parts.next().is_some_and(|hour| number(hour, 2).is_some());
+        let (mut rest, mut others) = (0, true);
+        for part in parts {
+            rest += 1;
+            others &= two_digits(part).is_some();
+        }
+        hour && others && rest <= 2 && (rest > 0 || bare.is_some())
+    };
+    text.split(['-', '–', '—']).all(|text| shaped(text) || number(text, 2).is_some())
+        && text.split(['-', '–', '—']).any(|text| shaped(text) && marked(text).is_none())
 }
 
 /// Does a phrase end here? What follows is nothing, a mark, or begins with a small word.
@@ -108,7 +175,8 @@ pub(crate) fn two_clocks(words: &[Word], context: &Context) -> Option<(usize, Cl
     let mut rest = vec![Word::new(to)];
     rest.extend(after(words, 1).iter().take(2).cloned());
     rest.first_mut()?.stop = words.first()?.stop;
-    let (used, to) = plain(&rest, context)?;
+    let hour = || Some((1, ending_hour(to, marked(from)?, context)?));
+    let (used, to) = plain(&rest, context).or_else(hour)?;
     let from = match (marked(from), number(from, 2)) {
         (Some(from), _) => from,
         (None, Some(hour)) => before(hour, to, &typed(&rest, used))?,
@@ -183,7 +251,7 @@ fn dotted(text: &str) -> Option<Clock> {
     valid(number(hour, 2)?, two_digits(minute)?, 0, false)
 }
 
-/// `1230`, `123015`, behind the T of a date.
+/// `1230`, `123015`: behind the T of a date, and where a time is expected.
 pub(crate) fn compact(text: &str) -> Option<Clock> {
     let pair = |at: usize| text.get(at..at + 2).and_then(two_digits);
     match text.len() {

@@ -4,7 +4,7 @@
 use super::PhraseError;
 use super::clock::{Clock, clock, ends};
 use super::digits::{self, year};
-use super::length::{M, amount, packed, unit};
+use super::length::{Amount, M, amount, packed, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
 use super::words::{Term, Words, is_form};
 use crate::civil::{Civil, DAY, Date, LAST_DAY, Weekday, month_length, month_start, week_start};
@@ -117,12 +117,16 @@ pub(crate) fn date(words: &[Word], context: &Context) -> Read<Span> {
 
 /// "on the 15th", where a phrase ends: not "on the 2nd floor".
 fn day_alone(words: &[Word], context: &Context) -> Option<(usize, Span)> {
-    let text = first(words)?;
-    let day = day_number(text).filter(|_| number(text, 2).is_none())?;
     let behind = after(words, 1);
     let ended = ends(behind, context) || matches!(clock(behind, context), Ok(Some(_)));
-    let day = next_of_month(day, context.base).filter(|_| ended)?;
-    Some((1, Span::day(day).counted(context)))
+    numbered(words, context).filter(|_| ended)
+}
+
+/// "15th", of this month or the next that has one.
+fn numbered(words: &[Word], context: &Context) -> Option<(usize, Span)> {
+    let text = first(words)?;
+    let day = day_number(text).filter(|_| number(text, 2).is_none())?;
+    Some((1, Span::day(next_of_month(day, context.base)?).counted(context)))
 }
 
 type Reader = fn(&[Word], &Context) -> Read<Span>;
@@ -170,7 +174,9 @@ fn distance(words: &[Word], context: &Context) -> Read<Span> {
         Some((rest, back)) => packed(rest, context, M::Months)
             .map(|amount| (1, context.offset, if back { amount.back() } else { amount })),
         None => context.term(words, Term::In).and_then(|used| {
-            let (more, amount) = amount(after(words, used), context, M::Minutes)?;
+            let rest = after(words, used);
+            let (more, amount) =
+                amount(rest, context, M::Minutes).or_else(|| one_unit(rest, context))?;
             Some((used + more, context.now, amount))
         }),
     };
@@ -180,6 +186,13 @@ fn distance(words: &[Word], context: &Context) -> Read<Span> {
         let span = if days { Span::day(there.day()) } else { Span::moment(there, false) };
         (used, if signed.is_some() { span.counted(context) } else { span.relative() })
     }))
+}
+
+/// "za týden": where there are no articles, a unit alone is one of them.
+fn one_unit(words: &[Word], context: &Context) -> Option<(usize, Amount)> {
+    let bare = matches!(context.language.own().code, "cs" | "pl");
+    let (used, unit) = unit(words, context, M::Minutes).filter(|_| bare)?;
+    Some((used, Amount::of(unit, 1)?))
 }
 
 /// `W12`, "week 12", "KW 12 2026": weeks of ISO 8601.
@@ -273,10 +286,29 @@ fn beside(words: &[Word], side: Side, context: &Context) -> Option<(usize, Span)
         let (used, unit) = unit(after(words, 1), context, M::Months)?;
         return Some((1 + used, several(unit, count, side, context)?));
     }
+    stretch(words, side, context)
+}
+
+/// "week", "weekend", "month", "year".
+fn stretch(words: &[Word], side: Side, context: &Context) -> Option<(usize, Span)> {
+    if let Some(used) = context.term(words, Term::Weekend) {
+        let away = match side {
+            Side::Last => -7,
+            Side::This => 0,
+            Side::Next => 7,
+        };
+        let monday = week_start(context.now.day(), Weekday::Monday) + away;
+        return Some((used, Span::days(monday + 5, monday + 7, Unit::Longer)));
+    }
     let (used, unit) = unit(words, context, M::Months)?;
     // "this d" is not said.
     first(words).filter(|text| text.len() > 1)?;
     Some((used, one(unit, side, context)?))
+}
+
+/// The same without a word before it: the one that now is in.
+pub(crate) fn present(words: &[Word], context: &Context) -> Option<(usize, Span)> {
+    stretch(words, Side::This, context).map(|(used, span)| (used, span.relative()))
 }
 
 /// This, the next or the last week, month or year.
@@ -314,7 +346,7 @@ fn several(unit: Term, count: i64, side: Side, context: &Context) -> Option<Span
         Term::Month | Term::Year => 0,
         _ => return None,
     };
-    let amount = super::length::Amount { months, days, seconds: 0 };
+    let amount = Amount { months, days, seconds: 0 };
     match side {
         Side::Next => Some(Span::days(today, amount.after(midnight).day(), Unit::Longer)),
         Side::Last => {
@@ -362,12 +394,14 @@ fn weekday_and_date(words: &[Word], context: &Context) -> Read<Span> {
     }
     let rest = after(words, used);
     let article = rest.len() - context.skip(rest, Term::On).len();
-    for reader in READERS {
-        let Some((more, span)) = reader(after(rest, article), context)? else { continue };
-        if span.unit != Unit::Day {
+    let dates = READERS.into_iter().map(|reader| (article, reader(after(rest, article), context)));
+    let the = rest.len() - context.skip(rest, Term::The).len();
+    let numbered = (the, Ok(numbered(after(rest, the), context)));
+    for (skipped, found) in dates.chain([numbered]) {
+        let Some((more, span)) = found?.filter(|(_, span)| span.unit == Unit::Day) else {
             continue;
-        }
-        let used = used + article + more;
+        };
+        let used = used + skipped + more;
         let is = Weekday::of_day(span.from.day());
         if is != name.day {
             let is = context.language.date(span.from.date());

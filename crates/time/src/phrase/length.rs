@@ -28,7 +28,7 @@ pub(crate) enum M {
 const DIGITS: usize = 6;
 
 impl Amount {
-    fn of(unit: Term, count: i64) -> Option<Amount> {
+    pub(crate) fn of(unit: Term, count: i64) -> Option<Amount> {
         let zero = Amount::default();
         Some(match unit {
             Term::Minute => Amount { seconds: count * 60, ..zero },

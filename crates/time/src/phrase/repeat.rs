@@ -29,7 +29,8 @@ enum Frequency {
     Yearly,
 }
 
-const WORKDAYS: u8 = 0b1_1111;
+const WORKDAYS: u8 = 0b001_1111;
+const WEEKEND: u8 = 0b110_0000;
 
 impl Repeat {
     fn of(frequency: Frequency, interval: i64) -> Repeat {
@@ -109,9 +110,16 @@ pub(crate) fn repeat(words: &[Word], context: &Context) -> Read<Repeat> {
         (Term::Yearly, Frequency::Yearly),
     ];
     for (term, frequency) in ALONE {
-        if let Some(used) = context.term(words, term) {
-            return Ok(Some((used, Repeat::of(frequency, 1))));
-        }
+        let Some(used) = context.term(words, term) else { continue };
+        // "daily on weekdays", "daily monday-friday"
+        let rest = after(words, used);
+        let on = rest.len() - context.skip(rest, Term::On).len();
+        let days = weekday_range(after(rest, on), context)
+            .or_else(|| Some((context.term(after(rest, on), Term::Workday)?, WORKDAYS)));
+        return Ok(Some(match days.filter(|_| frequency == Frequency::Daily) {
+            Some((more, days)) => (used + on + more, Repeat::weekly(1, days)),
+            None => (used, Repeat::of(frequency, 1)),
+        }));
     }
     let every = context.term(words, Term::Every);
     let rest = after(words, every.unwrap_or(0));
@@ -169,6 +177,30 @@ fn repeated(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
     (name.repeated && sure).then(|| (on + used, Repeat::weekly(1, bit(name.day))))
 }
 
+/// How many of what is repeated: "10 times", "for 10 times", `x10`. "3 times a day" is something else.
+pub(crate) fn times(words: &[Word], context: &Context) -> Option<(usize, i64)> {
+    let before = context.term(words, Term::For).unwrap_or(0);
+    let rest = after(words, before);
+    let text = first(rest)?;
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (count, behind) = text.split_at(digits);
+    let (used, count) = match text.strip_prefix(['x', '×']) {
+        Some(count) => (1, number(count, 4)?),
+        None if behind.is_empty() => {
+            (1 + context.term(after(rest, 1), Term::Times)?, number(count, 4)?)
+        }
+        None => {
+            let _packed =
+                context.term(&[Word::new(behind.trim_start_matches('-'))], Term::Times)?;
+            (1, number(count, 4)?)
+        }
+    };
+    let behind = after(rest, used);
+    let each = context.term(behind, Term::One).or_else(|| context.term(behind, Term::Every));
+    let rate = each.is_some_and(|used| unit(after(behind, used), context, M::Months).is_some());
+    (count > 0 && !rate).then_some((before + used, count))
+}
+
 /// "other", "2", "2nd".
 fn interval(words: &[Word], context: &Context) -> (usize, i64) {
     if let Some(used) = context.term(words, Term::Other) {
@@ -187,6 +219,9 @@ fn stepped(words: &[Word], interval: i64, context: &Context) -> Option<(usize, R
     }
     if let Some(used) = context.term(words, Term::Workday) {
         return Some((used, Repeat::weekly(1, WORKDAYS)));
+    }
+    if let Some(used) = context.term(words, Term::Weekend) {
+        return Some((used, Repeat::weekly(interval, WEEKEND)));
     }
     let (used, unit) = unit(words, context, M::Months)?;
     let frequency = match unit {
@@ -213,9 +248,38 @@ fn stepped(words: &[Word], interval: i64, context: &Context) -> Option<(usize, R
     Some((used, repeat))
 }
 
-/// "monday", "monday and thursday", "mon, wed, fri".
+/// `monday-friday`, in one word, as a repetition.
+pub(crate) fn from_to(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
+    weekday_range(words, context).map(|(used, days)| (used, Repeat::weekly(1, days)))
+}
+
+fn weekday_range(words: &[Word], context: &Context) -> Option<(usize, u8)> {
+    let (from, to) = first(words)?.split_once(['-', '–', '—'])?;
+    let name = |text: &str| Some(weekday(&[Word::new(text)], context)?.1.day);
+    Some((1, days_between(name(from)?, name(to)?)))
+}
+
+/// All days from one weekday to another, as bits.
+fn days_between(from: Weekday, to: Weekday) -> u8 {
+    let (from, to) = (from.number(), to.number());
+    let last = if to < from { to + 7 } else { to };
+    (from..=last).fold(0, |days, day| days | 1 << (day % 7))
+}
+
+/// "monday", "monday and thursday", "mon, wed, fri", "monday to friday".
 fn weekdays(words: &[Word], context: &Context) -> Option<(usize, u8)> {
+    if let Some(range) = weekday_range(words, context) {
+        return Some(range);
+    }
     let (mut used, name) = weekday(words, context)?;
+    // Until a friday it may be repeated, too.
+    let rest = after(words, used);
+    if let Some(to) = context.term(rest, Term::To)
+        && context.term(rest, Term::Until).is_none()
+        && let Some((more, last)) = weekday(after(rest, to), context)
+    {
+        return Some((used + to + more, days_between(name.day, last.day)));
+    }
     let mut days = bit(name.day);
     loop {
         let rest = after(words, used);

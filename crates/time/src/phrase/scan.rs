@@ -4,13 +4,15 @@
 //! summary, where it is seen. What the phrases mean together is [`sentence`](super::sentence)'s matter.
 
 use super::PhraseError;
-use super::clock::{Clock, clock, two_clocks};
+use super::clock::{self, Clock, clock, two_clocks};
 use super::date::{Span, Unit, date, day_number, month_name, when};
 use super::length::{Amount, M, amount};
 use super::reading::{Context, Word, after, first, number, typed};
-use super::repeat::{Repeat, repeat};
+use super::repeat::{self, Repeat, repeat};
 use super::words::{Term, is_form};
 use crate::value::Nominal;
+use crate::zone::city;
+use std::ops::Range;
 
 /// Something that was said, with the words that said it.
 #[derive(Debug, Clone)]
@@ -31,6 +33,10 @@ pub(crate) struct Found<'a> {
     pub(crate) end_date: Option<Vec<Word<'a>>>,
     pub(crate) amounts: Vec<Said<Amount>>,
     pub(crate) repeat: Option<Repeat>,
+    /// How many of what is repeated.
+    pub(crate) count: Option<Said<i64>>,
+    /// The zone that a time is of.
+    pub(crate) zone: Option<String>,
     pub(crate) alarms: Vec<Nominal>,
     pub(crate) categories: Vec<String>,
     pub(crate) priority: Option<u8>,
@@ -50,6 +56,8 @@ pub(crate) struct Scan<'w, 'a> {
     pub(crate) found: Found<'a>,
     /// The word behind the last date or time.
     behind: usize,
+    /// Words for a part of the day, which say something only where no time does.
+    part: Range<usize>,
 }
 
 impl<'w, 'a> Scan<'w, 'a> {
@@ -59,7 +67,8 @@ impl<'w, 'a> Scan<'w, 'a> {
     /// Where words say a date or time that cannot be.
     pub(crate) fn of(words: &'w [Word<'a>], context: Context) -> Result<Scan<'w, 'a>, PhraseError> {
         let taken = vec![false; words.len()];
-        let mut scan = Scan { words, context, taken, found: Found::default(), behind: usize::MAX };
+        let (found, behind) = (Found::default(), usize::MAX);
+        let mut scan = Scan { words, context, taken, found, behind, part: 0..0 };
         let mut at = 0;
         while at < words.len() {
             let used = if scan.quoted(at) { None } else { scan.phrase(at)? };
@@ -69,7 +78,34 @@ impl<'w, 'a> Scan<'w, 'a> {
             }
             at += used.max(1);
         }
+        scan.count();
+        if scan.found.time.is_none() {
+            scan.mark_words(scan.part.clone(), false);
+        }
         Ok(scan)
+    }
+
+    fn mark_words(&mut self, words: Range<usize>, taken: bool) {
+        for of in self.taken.iter_mut().take(words.end).skip(words.start) {
+            *of = taken;
+        }
+    }
+
+    /// "10 times", wherever it stands: without a repetition it would be the words of something else.
+    fn count(&mut self) {
+        if self.found.repeat.is_none() {
+            return;
+        }
+        let free = (0..self.words.len()).filter(|at| self.taken.get(*at) == Some(&false));
+        let mut found = free.filter_map(|at| {
+            let (used, count) = repeat::times(self.rest(at), &self.context)?;
+            let open = self.taken.iter().skip(at).take(used).all(|taken| !taken);
+            open.then_some((at, used, count))
+        });
+        let Some((at, used, what)) = found.next() else { return };
+        drop(found);
+        self.found.count = Some(Said { what, text: typed(self.rest(at), used) });
+        self.mark_words(at..at + used, true);
     }
 
     fn quoted(&self, at: usize) -> bool {
@@ -78,8 +114,9 @@ impl<'w, 'a> Scan<'w, 'a> {
 
     /// How many words from here on are a phrase, which is noted.
     fn phrase(&mut self, at: usize) -> Taken {
-        let readers: [fn(&mut Self, usize) -> Taken; 9] = [
+        let readers: [fn(&mut Self, usize) -> Taken; 10] = [
             Self::mark,
+            Self::zone,
             Self::repetition,
             Self::all_day,
             Self::alarm,
@@ -94,7 +131,10 @@ impl<'w, 'a> Scan<'w, 'a> {
                 return Ok(Some(used));
             }
         }
-        Ok(None)
+        match first(self.rest(at)).filter(|text| clock::is_broken(text)) {
+            Some(_) => Err(PhraseError::NoSuchTime { text: typed(self.rest(at), 1) }),
+            None => Ok(None),
+        }
     }
 
     fn rest(&self, at: usize) -> &'w [Word<'a>] {
@@ -133,10 +173,55 @@ impl<'w, 'a> Scan<'w, 'a> {
         if self.found.repeat.is_some() {
             return Ok(None);
         }
-        let Some((used, repeat)) = repeat(self.rest(at), &self.context)? else { return Ok(None) };
+        let rest = self.rest(at);
+        let found = match repeat(rest, &self.context)? {
+            None => repeat::from_to(rest, &self.context).filter(|(used, _)| {
+                let timed = self.behind == at && self.found.time.is_some();
+                timed || self.is_clock(after(rest, *used))
+            }),
+            found => found,
+        };
+        let Some((used, repeat)) = found else { return Ok(None) };
         self.found.repeat = Some(repeat);
         self.behind = at + used;
         Ok(Some(used))
+    }
+
+    /// Is there a time of day?
+    fn is_clock(&self, words: &[Word<'a>]) -> bool {
+        matches!(clock(words, &self.context), Ok(Some(_)))
+            || two_clocks(words, &self.context).is_some()
+    }
+
+    /// "Europe/Berlin", "UTC", "New York time" and "New York" behind a time. A city alone may be a place as well, so it stays in
+    /// the text.
+    fn zone(&mut self, at: usize) -> Taken {
+        let moment = self.found.date.as_ref().is_some_and(|date| date.what.unit == Unit::Moment);
+        let timed = self.behind == at && (self.found.time.is_some() || moment);
+        let rest = self.rest(at);
+        let Some(text) = first(rest).filter(|_| timed && self.found.zone.is_none()) else {
+            return Ok(None);
+        };
+        let written = rest.first().map_or("", |word| word.text.trim_end_matches([',', ';', '.']));
+        if matches!(written, "UTC" | "GMT") || (text.contains('/') && crate::zone::is_area(written))
+        {
+            self.found.zone = Some(written.to_owned());
+            return Ok(Some(1));
+        }
+        let texts = |used: usize| rest.get(..used).unwrap_or_default().iter().map(|word| word.text);
+        let Some((used, zone)) = (1..=3).rev().find_map(|used| {
+            let name = texts(used).collect::<Vec<_>>().join(" ");
+            let capital = name.starts_with(char::is_uppercase) && used <= rest.len();
+            Some((used, city(name.trim_end_matches([',', ';'])).filter(|_| capital)?))
+        }) else {
+            return Ok(None);
+        };
+        let behind = after(rest, used);
+        let time = self.context.term(behind, Term::TimeOf);
+        if time.is_some() || clock::ends(behind, &self.context) {
+            self.found.zone = Some(zone.to_owned());
+        }
+        Ok(time.map(|time| used + time))
     }
 
     fn all_day(&mut self, at: usize) -> Taken {
@@ -200,13 +285,24 @@ impl<'w, 'a> Scan<'w, 'a> {
         {
             return Ok(sure.then_some(used));
         }
+        if self.end_hour(words).is_some() {
+            return Ok(Some(1));
+        }
         let read = if found.repeat.is_some() && found.time.is_none() { date } else { when };
         Ok(read(words, &self.context)?.map(|(used, _)| used))
     }
 
+    /// "10:00 to 11"
+    fn end_hour(&self, words: &[Word<'a>]) -> Option<Clock> {
+        let from = self.found.time.as_ref()?.what;
+        let ended = clock::ends(after(words, 1), &self.context);
+        clock::ending_hour(first(words).filter(|_| ended)?, from, &self.context)
+    }
+
     /// Notes an end, if there is none of its kind.
     fn ends(&mut self, words: &[Word<'a>]) -> Result<bool, PhraseError> {
-        if let Some((used, what)) = clock(words, &self.context)?
+        let hour = self.end_hour(words).filter(|_| words.len() == 1).map(|hour| (1, hour));
+        if let Some((used, what)) = clock(words, &self.context)?.or(hour)
             && used == words.len()
         {
             let free = self.found.end_time.is_none();
@@ -228,12 +324,44 @@ impl<'w, 'a> Scan<'w, 'a> {
         let from = from.or_else(|| self.context.term(rest, Term::At)).unwrap_or(0);
         let words = after(rest, from);
         let found = two_clocks(words, &self.context).or_else(|| self.two_hours(words));
+        let found = match found {
+            None => self.bare_hours(at, words)?,
+            found => found,
+        };
         let Some((used, start, end)) = found else { return Ok(None) };
         let text = typed(rest, from + used);
         self.found.time = Some(Said { what: start, text: text.clone() });
         self.found.end_time = Some(Said { what: end, text });
         self.behind = at + from + used;
         Ok(Some(from + used))
+    }
+
+    /// `14-15`, "10 to 11": beside a date, and not where a month or a unit follows.
+    fn bare_hours(
+        &self,
+        at: usize,
+        words: &[Word<'a>],
+    ) -> Result<Option<(usize, Clock, Clock)>, PhraseError> {
+        let Some((used, from, to)) = clock::two_hours(words, &self.context) else {
+            return Ok(None);
+        };
+        let behind = after(words, used);
+        let counted = month_name(behind, &self.context).is_some()
+            || super::length::unit(behind, &self.context, M::Minutes).is_some();
+        if counted || !self.is_beside(at, behind) {
+            return Ok(None);
+        }
+        let (start, end) = clock::hours(&typed(words, used), from, to, &self.context)?;
+        Ok(Some((used, start, end)))
+    }
+
+    /// Is there a date or a repetition before this word, or do the words begin with one?
+    fn is_beside(&self, at: usize, behind: &[Word<'a>]) -> bool {
+        let dated = || match date(behind, &self.context) {
+            Ok(Some((_, span))) => span.unit == Unit::Day && !span.weak,
+            _ => false,
+        };
+        self.behind == at || dated() || matches!(repeat(behind, &self.context), Ok(Some(_)))
     }
 
     /// "9 to 5pm", as if it were one word.
@@ -259,7 +387,8 @@ impl<'w, 'a> Scan<'w, 'a> {
         let (Some((_, start)), Some(_)) = (when(&from, context)?, when(&to, context)?) else {
             return Ok(None);
         };
-        if start.unit == Unit::Longer || start.weak {
+        let names = |words: &[Word]| super::date::weekday(words, context).is_some();
+        if start.unit == Unit::Longer || (start.weak && !(names(&from) && names(&to))) {
             return Ok(None);
         }
         self.found.date = Some(Said { what: start, text: typed(rest, used) });
@@ -293,6 +422,11 @@ impl<'w, 'a> Scan<'w, 'a> {
             };
             return Some((side(from), side(to), 2 + usize::from(year.is_some())));
         }
+        // `mon-fri`
+        let weekday = |text| super::date::weekday(&[Word::new(text)], &self.context).is_some();
+        if !month_first && weekday(from) && weekday(to) {
+            return Some((vec![Word::new(from)], vec![Word::new(to)], 1));
+        }
         // `1.8.-15.8.`
         let numeric = |text: &str| text.contains(['.', '/']) && !text.contains(DASHES);
         (numeric(from) && numeric(to) && !month_first)
@@ -307,7 +441,7 @@ impl<'w, 'a> Scan<'w, 'a> {
         // "4pm" in "at 4pm" is found from "at" on, and a date from "on" on.
         let used = match self.start_date(words, at)? {
             Some(used) => Some(used),
-            None => self.start_time(words)?,
+            None => self.start_time(words, at)?,
         };
         let Some(used) = used else { return Ok(None) };
         self.behind = at + from + used;
@@ -324,22 +458,48 @@ impl<'w, 'a> Scan<'w, 'a> {
             return Ok(None);
         }
         if what.weak && self.behind != at {
-            let next = clock(after(words, used), &self.context)?;
-            if next.is_none() && two_clocks(after(words, used), &self.context).is_none() {
+            let next = after(words, used);
+            let repeated = || matches!(repeat(next, &self.context), Ok(Some(_)));
+            if !self.is_clock(next) && !repeated() {
                 return Ok(None);
             }
         }
         self.found.date = Some(Said { what, text: typed(words, used) });
-        Ok(Some(used))
+        Ok(Some(used + self.part_of_day(words, used, at)))
     }
 
-    fn start_time(&mut self, words: &[Word<'a>]) -> Taken {
+    /// "evening" behind a date, or in it, as in "tonight": how many words more that is.
+    fn part_of_day(&mut self, words: &[Word<'a>], used: usize, at: usize) -> usize {
+        // The first word of the sentence that these are.
+        let skipped = self.rest(at).len() - words.len();
+        let part = |from: usize| self.context.term(after(words, from), Term::Part);
+        let more = part(used).unwrap_or(0);
+        let inside = (0..used).find(|from| part(*from) == Some(used - from));
+        let from = if more > 0 { used } else { inside.unwrap_or(used) };
+        self.part = at + skipped + from..at + skipped + used + more;
+        more
+    }
+
+    fn start_time(&mut self, words: &[Word<'a>], at: usize) -> Taken {
         let timed = self.found.date.as_ref().is_some_and(|date| date.what.unit == Unit::Moment);
         if timed || self.found.time.is_some() {
             return Ok(None);
         }
-        let Some((used, what)) = clock(words, &self.context)? else { return Ok(None) };
+        let found = match clock(words, &self.context)? {
+            None => self.beside(words, at).map(|clock| (1, clock)),
+            found => found,
+        };
+        let Some((used, what)) = found else { return Ok(None) };
         self.found.time = Some(Said { what, text: typed(words, used) });
         Ok(Some(used))
+    }
+
+    /// "tomorrow 1400", "1400 tomorrow"; but "budget 2030 tomorrow".
+    fn beside(&self, words: &[Word<'a>], at: usize) -> Option<Clock> {
+        let text = first(words)?;
+        let clock = clock::beside(text, &self.context)?;
+        let year = text.starts_with("19") || text.starts_with("20");
+        let before = self.behind == at;
+        (before || (!year && self.is_beside(at, after(words, 1)))).then_some(clock)
     }
 }

@@ -30,11 +30,13 @@ pub struct Sentence {
     pub length: Option<Nominal>,
     /// "at PLACE", at the end of the sentence.
     pub location: Option<String>,
-    /// The text of its recurrence rule, without its end: `FREQ=WEEKLY;BYDAY=MO`.
+    /// The text of its recurrence rule, without UNTIL: `FREQ=WEEKLY;BYDAY=MO`, `FREQ=DAILY;COUNT=10`.
     pub rule: Option<String>,
     /// Until when it recurs, inclusive: the last second of it, or a date's midnight. What UNTIL has to be depends
     /// on the zone of the start, which is not known here.
     pub until: Option<Civil>,
+    /// The zone that its times are said to be of: `Europe/Berlin`.
+    pub zone: Option<String>,
     /// `#category`, without the sign.
     pub categories: Vec<String>,
     /// `!high` is 1, `!medium` 5, `!low` 9; `!1` to `!9`.
@@ -58,7 +60,9 @@ impl Sentence {
         let start = start(&found, &context)?;
         let (end, length) = end(&found, start, &context)?;
         let until = until(&found, start, &context)?;
-        let dated = found.end_date.is_some() && end.is_some_and(|end| end.second_of_day() == 0);
+        let dated = found.end_date.is_some()
+            && found.end_time.is_none()
+            && end.is_some_and(|end| end.second_of_day() == 0);
         Ok(Sentence {
             summary: summary(&words, &taken),
             start: start.map(|start| start.at),
@@ -66,8 +70,9 @@ impl Sentence {
             end,
             length,
             location,
-            rule: found.repeat.as_ref().map(super::repeat::Repeat::rule),
+            rule: rule(&found),
             until,
+            zone: found.zone,
             categories: found.categories,
             priority: found.priority,
             alarms: found.alarms,
@@ -213,9 +218,16 @@ fn end(
         return Err(PhraseError::Contradiction { one: amount.text.clone(), other });
     }
     let Some(start) = start else {
-        let end = match ends {
-            Some(words) => when(words, context)?.map(|(_, span)| behind(span)),
-            None => None,
+        let end = match (ends, &found.end_time) {
+            (Some(words), None) => when(words, context)?.map(|(_, span)| behind(span)),
+            (Some(words), Some(said)) => when(words, context)?.map(|(_, span)| {
+                Civil::midnight(behind(span).plus(-1).day()).plus(said.what.second)
+            }),
+            (None, Some(said)) => {
+                let end = Civil::midnight(context.now.day()).plus(said.what.second);
+                Some(if end < context.now { end.plus(DAY) } else { end })
+            }
+            (None, None) => None,
         };
         return Ok((end, amount.map(|said| nominal(said.what, context.now))));
     };
@@ -297,6 +309,14 @@ fn is_repeated(said: &Said<Amount>, found: &Found) -> bool {
     said.what.is_days() && found.repeat.as_ref().is_some_and(|repeat| days > repeat.period())
 }
 
+fn rule(found: &Found) -> Option<String> {
+    let rule = found.repeat.as_ref()?.rule();
+    Some(match &found.count {
+        Some(count) => format!("{rule};COUNT={}", count.what),
+        None => rule,
+    })
+}
+
 /// Until when it is repeated.
 fn until(
     found: &Found,
@@ -316,5 +336,15 @@ fn until(
         }
         (None, None) => return Ok(None),
     };
+    if let Some(count) = &found.count {
+        let ended = found.end_date.as_ref().map(|words| typed(words, words.len()));
+        let other = ended.or(found
+            .amounts
+            .iter()
+            .find(|said| is_repeated(said, found))
+            .map(|said| said.text.clone()));
+        let (one, other) = (count.text.clone(), other.unwrap_or_default());
+        return Err(PhraseError::Contradiction { one, other });
+    }
     Ok(Some(if start.date { Civil::midnight(last.day()) } else { last }))
 }

@@ -1,11 +1,12 @@
 //! Windows and moments from a phrase that is nothing else.
 
-use super::date::{Span, Unit, when};
+use super::clock::clock;
+use super::date::{Span, Unit, present, when};
 use super::language::Language;
 use super::reading::{Context, Word, after, unknown};
 use super::words::Term;
 use super::{Expected, PhraseError};
-use crate::civil::Civil;
+use crate::civil::{Civil, DAY};
 use crate::value::shown;
 
 /// More words than this are no date, however long they are looked at.
@@ -31,6 +32,8 @@ pub struct Moment {
     pub date: bool,
     /// It depends on when it is said.
     pub relative: bool,
+    /// It is a time of day alone, of today.
+    pub clock: bool,
 }
 
 impl Window {
@@ -50,7 +53,12 @@ impl Window {
         }
         let words = Word::all(text);
         match whole(&words, &context) {
-            Ok(Some(span)) => Ok(Window::of(span)),
+            Ok(Some(span)) => {
+                Ok(Window::of(match words.first().map(|word| word.text.chars().next()) {
+                    Some(Some('+' | '-' | '−')) => stretched(span, now),
+                    _ => span,
+                }))
+            }
             failed => match in_words(text, &words, &context) {
                 Some(window) => window,
                 None => Err(failed.err().unwrap_or_else(|| wrong(text, Expected::Window))),
@@ -75,7 +83,36 @@ impl Moment {
         if span.unit == Unit::Longer {
             return Err(PhraseError::NotOneDay { text: shown(text) });
         }
-        Ok(Moment { at: span.from, date: span.unit == Unit::Day, relative: span.relative })
+        let clock = matches!(clock(&Word::all(text), &context), Ok(Some((used, _))) if used == text.split_whitespace().count());
+        let (at, relative) = (span.from, span.relative);
+        Ok(Moment { at, date: span.unit == Unit::Day, relative, clock })
+    }
+
+    /// Reads when something ends that begins at `start`: a time alone is on the day of the start, or in the night that follows; a
+    /// weekday alone is the first that is not before it. Everything else counts from now, and may be before the start.
+    ///
+    /// # Errors
+    /// As [`Moment::parse`].
+    pub fn end_of(
+        text: &str,
+        start: Civil,
+        now: Civil,
+        language: &Language,
+    ) -> Result<Moment, PhraseError> {
+        let moment = Moment::parse(text, now, language)?;
+        if moment.clock {
+            let on = |day: i64| {
+                Civil::midnight(day)
+                    .plus(moment.at.seconds() - Civil::midnight(now.day()).seconds())
+            };
+            let (same, next) = (on(start.day()), on(start.day() + 1));
+            let night = same < start && next.seconds() - start.seconds() <= DAY / 2;
+            return Ok(Moment { at: if night { next } else { same }, ..moment });
+        }
+        let context = Context::new(now, *language);
+        let weekly = whole(&Word::all(text), &context)?.is_some_and(|span| span.weekly);
+        let weeks = (start.day() - moment.at.day() + 6).div_euclid(7).max(0);
+        Ok(if weekly { Moment { at: moment.at.plus(weeks * 7 * DAY), ..moment } } else { moment })
     }
 }
 
@@ -104,13 +141,26 @@ fn divided(text: &str) -> Option<(&str, &str)> {
     Some((text.get(..at)?, text.get(at + 2..)?))
 }
 
+/// What a distance alone means as a window: from now to there, with the day that ends it.
+fn stretched(span: Span, now: Civil) -> Span {
+    let here =
+        if span.unit == Unit::Moment { Span::moment(now, false) } else { Span::day(now.day()) };
+    let moment = span.unit == Unit::Moment;
+    let end = |last: Span| if moment { last.from } else { last.to };
+    match span.from < here.from {
+        true => Span { to: end(here), ..span },
+        false => Span { from: here.from, to: end(span), ..span },
+    }
+}
+
 /// A text that is a phrase as a whole.
 fn whole(words: &[Word], context: &Context) -> Result<Option<Span>, PhraseError> {
     if words.len() > WORDS {
         return Ok(None);
     }
-    let found = when(words, context)?;
-    Ok(found.filter(|(used, _)| *used == words.len()).map(|(_, span)| span))
+    let all = |found: Option<(usize, Span)>| found.filter(|(used, _)| *used == words.len());
+    let found = all(when(words, context)?).or_else(|| all(present(words, context)));
+    Ok(found.map(|(_, span)| span))
 }
 
 /// A range whose sides are divided by a word: "monday to friday".

@@ -70,6 +70,16 @@ pub(crate) enum Term {
     Low,
     /// Before the number of a week.
     WeekNumber,
+    /// Saturday and Sunday.
+    Weekend,
+    /// Behind a number: how many of what is repeated.
+    Times,
+    /// A part of a day, behind it or with it in one word.
+    Part,
+    /// Between a weekday and the number of its day.
+    The,
+    /// Behind the city whose clock is meant.
+    TimeOf,
 }
 
 /// The words of one language.

@@ -312,6 +312,54 @@ pub(super) fn windows(name: &str) -> Option<&'static str> {
     .then_some(found.1)
 }
 
+/// The zone that has this city in its name: `New York`. Only those are known that stand for a country, or a large part of one.
+pub(crate) fn city(text: &str) -> Option<&'static str> {
+    let named = |zone: &&'static str| {
+        let city = zone.rsplit('/').next().unwrap_or_default();
+        city.len() == text.len()
+            && city.chars().zip(text.chars()).all(|(a, b)| a == b || (a == '_' && b == ' '))
+    };
+    let zones = WINDOWS.iter().map(|(_, zone)| *zone).filter(|zone| is_area(zone));
+    zones.chain(CITIES.iter().copied()).find(named)
+}
+
+/// Cities that the table of Windows names has under another name, or not at all.
+const CITIES: &[&str] = &[
+    "America/Toronto",
+    "America/Vancouver",
+    "Asia/Hong_Kong",
+    "Asia/Kolkata",
+    "Europe/Amsterdam",
+    "Europe/Brussels",
+    "Europe/Copenhagen",
+    "Europe/Dublin",
+    "Europe/Lisbon",
+    "Europe/Madrid",
+    "Europe/Oslo",
+    "Europe/Prague",
+    "Europe/Rome",
+    "Europe/Stockholm",
+    "Europe/Vienna",
+    "Europe/Zurich",
+];
+
+/// Does it begin as names of zones do, with the name of a continent or an ocean?
+pub(crate) fn is_area(name: &str) -> bool {
+    const AREAS: [&str; 10] = [
+        "Africa",
+        "America",
+        "Antarctica",
+        "Arctic",
+        "Asia",
+        "Atlantic",
+        "Australia",
+        "Europe",
+        "Indian",
+        "Pacific",
+    ];
+    name.split_once('/').is_some_and(|(area, place)| AREAS.contains(&area) && !place.is_empty())
+}
+
 /// The zone of a text that Outlook shows, with or without the offset in front.
 pub(super) fn shown(text: &str) -> Option<&'static str> {
     let places = match text.strip_prefix('(').and_then(|rest| rest.split_once(')')) {

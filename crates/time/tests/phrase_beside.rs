@@ -1,0 +1,215 @@
+//! What phrases mean because of what stands beside them, on Wednesday, 4 March 2026, at 10:00.
+
+use crate::phrase::{civil, now, shown};
+use crate::phrase_sentence::sentences;
+use larder_time::phrase::{Language, Moment};
+
+/// Hours and the like that are times only because of what stands beside them.
+#[test]
+fn times_beside_dates() {
+    sentences(
+        "en_GB",
+        &[
+            ("Team tomorrow 14-15", "Team | 2026-03-05 14:00 .. 2026-03-05 15:00"),
+            ("Team 14-15 tomorrow", "Team | 2026-03-05 14:00 .. 2026-03-05 15:00"),
+            ("Team 14-15 on friday", "Team | 2026-03-06 14:00 .. 2026-03-06 15:00"),
+            ("Team tomorrow 10 to 15", "Team | 2026-03-05 10:00 .. 2026-03-05 15:00"),
+            ("Team tomorrow 14:00-15", "Team | 2026-03-05 14:00 .. 2026-03-05 15:00"),
+            ("Team tomorrow 10:00 to 11", "Team | 2026-03-05 10:00 .. 2026-03-05 11:00"),
+            ("Team tomorrow 14:00 until 3", "Team | 2026-03-05 14:00 .. 2026-03-05 15:00"),
+            ("Team tomorrow 1400", "Team | 2026-03-05 14:00 .. 2026-03-05 15:00"),
+            ("Team 1400 tomorrow", "Team | 2026-03-05 14:00 .. 2026-03-05 15:00"),
+            ("Team at 1400", "Team | 2026-03-04 14:00 .. 2026-03-04 15:00"),
+            (
+                "Team every friday 14-16",
+                "Team | 2026-03-06 14:00 .. 2026-03-06 16:00 | FREQ=WEEKLY;BYDAY=FR",
+            ),
+            ("Budget 2030 tomorrow", "Budget 2030 | all day 2026-03-05 .. 2026-03-06"),
+            (
+                "Read chapters 14-15 with Anna tomorrow",
+                "Read chapters 14-15 with Anna | all day 2026-03-05 .. 2026-03-06",
+            ),
+            ("Fair friday 2-3 days", "Fair 2-3 days | all day 2026-03-06 .. 2026-03-07"),
+            (
+                "Team tomorrow 10 to 11",
+                "\"10 to 11\" is before noon or after: write 10am, 10pm or 10:00",
+            ),
+            (
+                "Team tomorrow 25:00",
+                "\"25:00\" is no time of day: write 14:30 or 2:30pm, or put it in quotes",
+            ),
+            (
+                "Team tomorrow 12:30-12:75",
+                "\"12:30-12:75\" is no time of day: write 14:30 or 2:30pm, or put it in quotes",
+            ),
+            ("Team 13pm", "\"13pm\" is no time of day: write 14:30 or 2:30pm, or put it in quotes"),
+            ("Monitor 16:9 \"25:00\"", "Monitor 16:9 25:00"),
+        ],
+    );
+    sentences(
+        "de_DE",
+        &[
+            ("Team morgen 10 bis 11", "Team | 2026-03-05 10:00 .. 2026-03-05 11:00"),
+            ("Team morgen 14.30", "Team | 2026-03-05 14:30 .. 2026-03-05 15:30"),
+            (
+                "Büro Mo-Fr 9-17 Uhr",
+                "Büro | 2026-03-05 09:00 .. 2026-03-05 17:00 | FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn how_many_of_them() {
+    sentences(
+        "en_GB",
+        &[
+            (
+                "Pills daily 9:00 10 times",
+                "Pills | 2026-03-05 09:00 .. 2026-03-05 10:00 | FREQ=DAILY;COUNT=10",
+            ),
+            (
+                "Yoga every monday x5",
+                "Yoga | all day 2026-03-09 .. 2026-03-10 | FREQ=WEEKLY;BYDAY=MO;COUNT=5",
+            ),
+            (
+                "Yoga 5x every monday",
+                "Yoga | all day 2026-03-09 .. 2026-03-10 | FREQ=WEEKLY;BYDAY=MO;COUNT=5",
+            ),
+            (
+                "Yoga every monday for 5 times",
+                "Yoga | all day 2026-03-09 .. 2026-03-10 | FREQ=WEEKLY;BYDAY=MO;COUNT=5",
+            ),
+            (
+                "Pills daily 3 times a day",
+                "Pills 3 times a day | all day 2026-03-04 .. 2026-03-05 | FREQ=DAILY",
+            ),
+            ("Call Anna 3 times tomorrow", "Call Anna 3 times | all day 2026-03-05 .. 2026-03-06"),
+            (
+                "Yoga every monday 5 times until june",
+                "\"5 times\" and \"june\" contradict each other: leave one out, or put it in quotes",
+            ),
+        ],
+    );
+    sentences(
+        "de_DE",
+        &[(
+            "Yoga jeden Montag 5 mal",
+            "Yoga | all day 2026-03-09 .. 2026-03-10 | FREQ=WEEKLY;BYDAY=MO;COUNT=5",
+        )],
+    );
+}
+
+#[test]
+fn days_with_days() {
+    let weekdays = "| 2026-03-05 09:00 .. 2026-03-05 10:00 | FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR";
+    for text in [
+        "monday-friday 9:00",
+        "9:00 mon-fri",
+        "every monday-friday 9:00",
+        "every monday to friday 9:00",
+        "daily mon-fri 9:00",
+        "daily on weekdays 9:00",
+    ] {
+        sentences("en_GB", &[(&format!("Standup {text}"), &format!("Standup {weekdays}"))]);
+    }
+    sentences(
+        "en_GB",
+        &[
+            ("Fair mon-fri", "Fair | all day 2026-03-09 .. 2026-03-14"),
+            (
+                "Gym every weekend 9:00",
+                "Gym | 2026-03-07 09:00 .. 2026-03-07 10:00 | FREQ=WEEKLY;BYDAY=SA,SU",
+            ),
+            ("Anna 3/3 yearly", "Anna | all day 2027-03-03 .. 2027-03-04 | FREQ=YEARLY"),
+            ("Lunch monday the 30th", "Lunch | all day 2026-03-30 .. 2026-03-31"),
+            ("Lunch monday 30th 12:30", "Lunch | 2026-03-30 12:30 .. 2026-03-30 13:30"),
+            (
+                "Lunch tuesday the 30th",
+                "\"tuesday the 30th\" contradicts itself: that is Mon 30 Mar 2026",
+            ),
+        ],
+    );
+    sentences("de_DE", &[("Essen Montag, den 30.", "Essen | all day 2026-03-30 .. 2026-03-31")]);
+}
+
+#[test]
+fn zones() {
+    let lunch = "2026-03-05 15:00 .. 2026-03-05 16:00 | in";
+    sentences(
+        "en_GB",
+        &[
+            ("Call tomorrow 15:00 Europe/Berlin", &format!("Call | {lunch} Europe/Berlin")),
+            ("Call 15:00 Europe/Berlin tomorrow", &format!("Call | {lunch} Europe/Berlin")),
+            ("Call tomorrow 3pm New York time", &format!("Call | {lunch} America/New_York")),
+            ("Call tomorrow 3pm New York", &format!("Call New York | {lunch} America/New_York")),
+            ("Call tomorrow 15:00 UTC", &format!("Call | {lunch} UTC")),
+            (
+                "Call tomorrow 15:00 New York office",
+                "Call New York office | 2026-03-05 15:00 .. 2026-03-05 16:00",
+            ),
+            (
+                "Visit Europe/Berlin tomorrow",
+                "Visit Europe/Berlin | all day 2026-03-05 .. 2026-03-06",
+            ),
+        ],
+    );
+}
+
+/// A part of the day says something where no time does; small words before a date go with it.
+#[test]
+fn small_words() {
+    sentences(
+        "en_GB",
+        &[
+            ("Dinner tonight", "Dinner tonight | all day 2026-03-04 .. 2026-03-05"),
+            ("Dinner tonight 20:00", "Dinner | 2026-03-04 20:00 .. 2026-03-04 21:00"),
+            ("Dinner 20:00 tonight", "Dinner | 2026-03-04 20:00 .. 2026-03-04 21:00"),
+            ("Dinner friday evening", "Dinner evening | all day 2026-03-06 .. 2026-03-07"),
+            ("Dinner friday evening 20:00", "Dinner | 2026-03-06 20:00 .. 2026-03-06 21:00"),
+            ("Report by friday", "Report | all day .. 2026-03-07"),
+            ("Report by friday 17:00", "Report | .. 2026-03-06 17:00"),
+            ("Report by 17:00", "Report | .. 2026-03-04 17:00"),
+            ("Book by Anna", "Book by Anna"),
+            (
+                "Yoga every monday starting tomorrow",
+                "Yoga | all day 2026-03-09 .. 2026-03-10 | FREQ=WEEKLY;BYDAY=MO",
+            ),
+            ("Yoga starting 9 march", "Yoga | all day 2026-03-09 .. 2026-03-10"),
+        ],
+    );
+    sentences(
+        "cs",
+        &[
+            ("Kino dnes večer", "Kino večer | all day 2026-03-04 .. 2026-03-05"),
+            ("Kino dnes večer 20:00", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00"),
+            ("Zpráva do pátku", "Zpráva | all day .. 2026-03-07"),
+        ],
+    );
+    sentences("de", &[("Kino heute Abend", "Kino Abend | all day 2026-03-04 .. 2026-03-05")]);
+}
+
+/// When something ends that begins on Friday, 6 March, at 22:00.
+#[test]
+fn ends() {
+    let check = |text: &str, expect: &str| {
+        let start = civil(2026, 3, 6, 22, 0);
+        let end = Moment::end_of(text, start, now(), &Language::of("en_GB")).unwrap();
+        assert_eq!(
+            (shown(end.at), end.at < start),
+            (expect.to_owned(), expect < "2026-03-06 22"),
+            "{text}"
+        );
+    };
+    check("23:30", "2026-03-06 23:30");
+    check("2:00", "2026-03-07 02:00");
+    check("10:00", "2026-03-07 10:00");
+    check("21:00", "2026-03-06 21:00");
+    check("24:00", "2026-03-07");
+    check("tomorrow", "2026-03-05");
+    check("tomorrow 9:00", "2026-03-05 09:00");
+    check("saturday", "2026-03-07");
+    check("thursday", "2026-03-12");
+    check("2026-03-01", "2026-03-01");
+    check("+3d", "2026-03-07");
+}

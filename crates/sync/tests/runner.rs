@@ -24,6 +24,7 @@ mod limits;
 mod merge;
 mod rejects;
 mod repeated;
+mod said;
 
 /// A file that is not a module here would never be run.
 #[test]

@@ -1,12 +1,15 @@
 //! What a person says of a new event, task or memo, in a sentence and in options, and what is understood.
 //!
 //! Options win over the sentence. Times are read by the clock of whoever speaks, or by that of the zone that is named. What is not
-//! said to take any time takes an hour, or a day. A task that is said to be at a time is due then.
+//! said to take any time takes an hour, or a day. A task that is said to be at a time is due then. What recurs begins when its rule
+//! first has it.
 
 use super::draft::{Draft, later};
+use super::form::Form;
 use larder_store::Kind;
 use larder_time::civil::{Civil, DAY, Instant};
 use larder_time::phrase::{self, Language, Moment, PhraseError, Sentence};
+use larder_time::rule::{Rule, RuleError};
 use larder_time::series::{Clock, Start};
 use larder_time::value::Nominal;
 use larder_time::zone::{Zone, Zones};
@@ -78,6 +81,23 @@ pub enum SaidError {
     /// Nothing was said.
     #[error("nothing says what it is about")]
     NoSummary,
+    /// It takes time, and from when is not known.
+    #[error("how long it takes is said, and not when it begins")]
+    NoBeginning,
+    /// It ends before it begins.
+    #[error("it would end before it begins: {end} is before {start}")]
+    Backwards {
+        /// When it begins.
+        start: String,
+        /// When it ends.
+        end: String,
+    },
+    /// The rule is none.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The rule has nothing from the beginning on.
+    #[error("the rule {0} has no day on which it could begin")]
+    Never(String),
     /// "--every" was given something that does not recur.
     #[error("{0:?} does not say how often: write monday, day, 2 weeks or month")]
     Every(String),
@@ -114,10 +134,12 @@ impl Said {
     /// # Errors
     /// Why it is not.
     pub fn understand(&self, speaker: &Speaker<'_>) -> Result<Draft, SaidError> {
-        let clock = clock(self.zone.as_deref(), speaker)?;
+        if self.text.trim().is_empty() && self.summary.is_none() {
+            return Err(SaidError::NoSummary);
+        }
+        let (clock, sentence) = self.read(speaker)?;
         let now = shown(&clock, speaker.now, speaker);
-        let sentence = self.sentence(now, speaker)?;
-        let (start, end) = self.times(&sentence, now, speaker)?;
+        let (start, end) = self.times(&sentence, &clock, now, speaker)?;
         let kind = match self.kind {
             Some(kind) => kind,
             None if start.is_some() => Kind::Event,
@@ -128,17 +150,18 @@ impl Said {
             return Err(SaidError::NoSummary);
         }
         let mut draft = Draft::new(kind, summary.trim());
-        let at = |(civil, date): (Civil, bool)| match date {
-            true => Start::date(civil),
-            false => Start::at(civil, clock.clone()),
-        };
-        (draft.start, draft.end) = (start.map(at), end.map(at));
+        (draft.start, draft.end) = (start, end);
         draft.rule = self.rule.clone().or(sentence.rule);
         draft.until = sentence.until.filter(|_| self.rule.is_none());
+        let length = self.length.is_some() || sentence.length.is_some();
         if kind == Kind::Task {
-            let lasts = self.end.is_some() || self.length.is_some() || sentence.length.is_some();
-            due(&mut draft, lasts);
+            due(&mut draft, self.end.is_some() || length || sentence.ended);
         }
+        if draft.start.is_none() && length {
+            return Err(SaidError::NoBeginning);
+        }
+        begun(&mut draft)?;
+        in_order(&draft, speaker.language)?;
         draft.location = self.location.clone().or(sentence.location);
         draft.description.clone_from(&self.description);
         draft.categories = sentence.categories;
@@ -151,82 +174,147 @@ impl Said {
         Ok(draft)
     }
 
+    /// The clock that is meant, and the sentence by it: tomorrow begins where that clock says so.
+    fn read(&self, speaker: &Speaker<'_>) -> Result<(Clock, Sentence), SaidError> {
+        let by = |name: Option<&str>| {
+            let clock = clock(name, speaker)?;
+            let now = shown(&clock, speaker.now, speaker);
+            let sentence = self.sentence(now, speaker)?;
+            Ok((clock, sentence))
+        };
+        let (clock, sentence) = by(self.zone.as_deref())?;
+        match &sentence.zone {
+            Some(zone) if self.zone.is_none() => by(Some(zone)),
+            _ => Ok((clock, sentence)),
+        }
+    }
+
     /// The sentence, with what is said of how it recurs.
     fn sentence(&self, now: Civil, speaker: &Speaker<'_>) -> Result<Sentence, SaidError> {
         let sentence = Sentence::parse(&self.text, now, speaker.language)?;
-        let Some(every) = &self.every else { return Ok(sentence) };
+        let due = self.kind == Some(Kind::Task) && self.end.is_some() && self.start.is_none();
+        let Some(every) = &self.every else {
+            // What is only said to recur begins when it is due.
+            let start = sentence.start.filter(|_| !due || sentence.rule.is_none());
+            return Ok(Sentence { start, ..sentence });
+        };
         // From when it recurs is said elsewhere; here it may be said how it does, and until when.
         let from = match &self.start {
             Some(start) => Moment::parse(start, now, speaker.language)?.at,
             None => sentence.start.unwrap_or(now),
         };
-        let every_text = match every.trim().strip_prefix("every ") {
-            Some(_) => every.trim().to_string(),
-            None => format!("every {}", every.trim()),
-        };
-        let repeated = Sentence::parse(&every_text, from, speaker.language)?;
-        let rule = repeated.rule.ok_or_else(|| SaidError::Every(every.clone()))?;
-        let (start, date, end) = match sentence.start {
-            Some(start) => (Some(start), sentence.date, sentence.end),
-            None => (repeated.start, repeated.date, repeated.end),
-        };
-        Ok(Sentence { rule: Some(rule), until: repeated.until, start, date, end, ..sentence })
-    }
-
-    /// How long it takes, where that does not follow from the end of the sentence.
-    fn lasts(
-        &self,
-        sentence: &Sentence,
-        language: &Language,
-    ) -> Result<Option<Nominal>, PhraseError> {
-        match &self.length {
-            Some(length) => phrase::length(length, language).map(Some),
-            None => Ok(sentence.length.filter(|_| self.start.is_some())),
+        let (repeated, rule) = every_of(every, from, speaker.language)?;
+        let begun = self.start.is_some() || sentence.start.is_some() || due;
+        if begun && !repeated.date {
+            return Err(SaidError::Every(every.clone()));
         }
+        let (start, date, end, ended) = match begun {
+            true => (sentence.start, sentence.date, sentence.end, sentence.ended),
+            false => (repeated.start, repeated.date, repeated.end, repeated.ended),
+        };
+        let (rule, until) = (Some(rule), repeated.until);
+        Ok(Sentence { rule, until, start, date, end, ended, ..sentence })
     }
 
-    /// When it begins and ends, and whether these are days; a time that ends it is the next such time.
-    #[allow(clippy::type_complexity, reason = "two times, each perhaps, each perhaps a day")]
+    /// When it begins and ends. What of that is not said takes an hour, or a day.
     fn times(
         &self,
         sentence: &Sentence,
+        clock: &Clock,
         now: Civil,
         speaker: &Speaker<'_>,
-    ) -> Result<(Option<(Civil, bool)>, Option<(Civil, bool)>), SaidError> {
+    ) -> Result<(Option<Start>, Option<Start>), SaidError> {
         let language = speaker.language;
-        let said = match &self.start {
+        let day = |civil: Civil| Civil::midnight(civil.day());
+        let at = |civil: Civil, date: bool| match date || self.all_day {
+            true => Start::date(day(civil)),
+            false => Start::at(civil, clock.clone()),
+        };
+        let start = match &self.start {
             Some(start) => {
                 let moment = Moment::parse(start, now, language)?;
-                Some((moment.at, moment.date))
+                Some(at(moment.at, moment.date))
             }
-            None => sentence.start.map(|start| (start, sentence.date)),
+            None => sentence.start.map(|start| at(start, sentence.date)),
         };
-        let day = |civil: Civil| Civil::midnight(civil.day());
-        let start = said.map(|(at, date)| match self.all_day {
-            true => (day(at), true),
-            false => (at, date),
-        });
-        let end = if let Some(end) = &self.end {
-            let from = start.map_or(now, |(at, _)| at);
-            let moment = Moment::parse(end, from, language)?;
-            match moment.date || self.all_day {
-                // The day belongs to it.
-                true => Some((day(moment.at).plus(DAY), true)),
-                false => Some((moment.at, false)),
+        // Of a time that the clock leaves out, the one that it becomes; a rule goes on with what was said.
+        let recurs = self.rule.is_some() || sentence.rule.is_some();
+        let start = start.map(|start| if recurs { start } else { existing(start) });
+        let end = match (&self.end, &start) {
+            (Some(end), start) => {
+                let from = start.as_ref().map_or(now, |start| start.civil);
+                let moment = Moment::end_of(end, from, now, language)?;
+                let timed = start.as_ref().is_some_and(|start| !start.date);
+                Some(match moment.date || self.all_day {
+                    // The day belongs to it.
+                    true if timed => Start::at(day(moment.at).plus(DAY), clock.clone()),
+                    true => Start::date(day(moment.at).plus(DAY)),
+                    false => at(moment.at, false),
+                })
             }
-        } else if let (Some(length), Some((at, date))) = (self.lasts(sentence, language)?, start) {
-            let from = Start { civil: at, date, clock: clock(self.zone.as_deref(), speaker)? };
-            Some((later(&from, length), date))
-        } else if let (Some(end), None) = (sentence.end, &self.start) {
-            match self.all_day && !sentence.date {
-                true => Some((day(end.plus(-1)).plus(DAY), true)),
-                false => Some((end, sentence.date)),
-            }
-        } else {
-            start.map(|(at, date)| (at.plus(if date { DAY } else { HOUR }), date))
+            (None, Some(start)) => match self.lasts(sentence, start, language)? {
+                Some(length) => Some(Start { civil: later(start, length), ..start.clone() }),
+                None => sentence.end.map(|end| match self.all_day && !sentence.date {
+                    true => Start::date(day(end.plus(-1)).plus(DAY)),
+                    false => at(end, sentence.date),
+                }),
+            },
+            (None, None) => sentence.end.map(|end| at(end, sentence.date)),
         };
         Ok((start, end))
     }
+
+    /// How long it takes, unless it is said when it ends.
+    fn lasts(
+        &self,
+        sentence: &Sentence,
+        start: &Start,
+        language: &Language,
+    ) -> Result<Option<Nominal>, PhraseError> {
+        if let Some(text) = &self.length {
+            let length = phrase::length(text, language)?;
+            return match start.date && length.seconds != 0 {
+                true => Err(PhraseError::NoStart { text: text.clone() }),
+                false => Ok(Some(length)),
+            };
+        }
+        Ok(match sentence.length {
+            None if sentence.ended => None,
+            None if start.date => Some(Nominal { days: 1, seconds: 0 }),
+            None => Some(Nominal { days: 0, seconds: HOUR }),
+            length => length,
+        })
+    }
+}
+
+/// What is said of how something recurs, and the rule; nothing else may be said there.
+pub(super) fn every_of(
+    every: &str,
+    from: Civil,
+    language: &Language,
+) -> Result<(Sentence, String), SaidError> {
+    let every = every.trim();
+    let unknown = || SaidError::Every(every.to_string());
+    let mut found = None;
+    // "daily" and "jeden Montag" say it themselves.
+    for text in [every.to_string(), format!("every {every}")] {
+        let sentence = Sentence::parse(&text, from, language)?;
+        let Some(rule) = sentence.rule.clone() else { continue };
+        let plain = sentence.summary.is_empty()
+            && sentence.location.is_none()
+            && sentence.zone.is_none()
+            && sentence.categories.is_empty()
+            && sentence.alarms.is_empty()
+            && sentence.priority.is_none();
+        found = found.or(plain.then_some((sentence, rule)));
+    }
+    found.ok_or_else(unknown)
+}
+
+/// A time that the clock shows: one that it leaves out moves forward.
+fn existing(start: Start) -> Start {
+    let form = Form::new(start.date, &start.clock);
+    Start { civil: form.shown(form.key(start.civil)), ..start }
 }
 
 /// Makes of the times of an event those of a task: it is due when it is said to be, and begins only where it takes time.
@@ -235,16 +323,53 @@ fn due(draft: &mut Draft, lasts: bool) {
     if let Some(end) = draft.end.as_mut().filter(|end| end.date) {
         end.civil = end.civil.plus(-DAY);
     }
-    if lasts {
-        return;
+    if !lasts && let Some(start) = draft.start.take() {
+        draft.end = Some(start);
     }
-    match draft.rule {
-        // What recurs needs a beginning.
-        Some(_) if draft.start.is_some() => draft.end = None,
-        _ => {
-            if let Some(start) = draft.start.take() {
-                draft.end = Some(start);
-            }
-        }
+    // What recurs needs a beginning.
+    if draft.rule.is_some() && draft.start.is_none() {
+        draft.start.clone_from(&draft.end);
+    }
+}
+
+/// Sees to it that what recurs begins when its rule first has it.
+fn begun(draft: &mut Draft) -> Result<(), SaidError> {
+    let (Some(text), Some(start)) = (&draft.rule, &mut draft.start) else { return Ok(()) };
+    let rule = Rule::parse(text)?;
+    let first = rule.from(start.civil, start.civil).next();
+    let first = first.filter(|first| draft.until.is_none_or(|until| *first <= until));
+    let first = first.ok_or_else(|| SaidError::Never(text.clone()))?;
+    let away = first.seconds() - start.civil.seconds();
+    start.civil = first;
+    if let Some(end) = &mut draft.end {
+        end.civil = end.civil.plus(away);
+    }
+    Ok(())
+}
+
+fn in_order(draft: &Draft, language: &Language) -> Result<(), SaidError> {
+    let (Some(start), Some(end)) = (&draft.start, &draft.end) else { return Ok(()) };
+    let mut last = end.clone();
+    if end.date && draft.kind != Kind::Task {
+        last.civil = end.civil.plus(-DAY);
+    }
+    if start.date != end.date || moment(start) <= moment(&last) {
+        return Ok(());
+    }
+    let (start, end) =
+        (words(start.civil, start.date, language), words(last.civil, last.date, language));
+    Err(SaidError::Backwards { start, end })
+}
+
+fn moment(time: &Start) -> i64 {
+    Form::new(time.date, &time.clock).key(time.civil)
+}
+
+/// A time in words, for messages: `Fri 6 Mar 2026, 09:30`.
+pub(super) fn words(civil: Civil, date: bool, language: &Language) -> String {
+    let (day, second) = (language.date(civil.date()), civil.second_of_day());
+    match date {
+        true => day,
+        false => format!("{day}, {:02}:{:02}", second / 3600, second / 60 % 60),
     }
 }

@@ -26,6 +26,8 @@ pub struct Sentence {
     pub date: bool,
     /// When it ends, exclusive: there when a start is, and not before it. Without a start, until when.
     pub end: Option<Civil>,
+    /// It was said when it ends.
+    pub ended: bool,
     /// How long it takes, if that was said ("for 1h") and not when it ends.
     pub length: Option<Nominal>,
     /// "at PLACE", at the end of the sentence.
@@ -68,6 +70,7 @@ impl Sentence {
             start: start.map(|start| start.at),
             date: start.map_or(dated, |start| start.date),
             end,
+            ended: found.end_time.is_some() || (found.end_date.is_some() && found.repeat.is_none()),
             length,
             location,
             rule: rule(&found),

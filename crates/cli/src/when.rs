@@ -1,72 +1,68 @@
-//! When something is, for people: `Fri 6 Mar 2026 12:30-13:30 Europe/Prague`.
+//! When something is, for people: `Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Prague`.
 
-use larder_time::civil::{Civil, DAY, Weekday};
+use larder_query::when::When;
+use larder_query::{Asker, describe};
+use larder_store::Kind;
 use larder_time::series::{Clock, Start};
-use larder_time::value::Nominal;
+use larder_time::zone::Zone;
 
-const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
-/// A day with its weekday: `Fri 6 Mar 2026`.
-pub(crate) fn day(civil: Civil) -> String {
-    let date = civil.date();
-    let weekday = DAYS.get(usize::from(Weekday::of_day(civil.day()).number()));
-    let month = MONTHS.get(usize::from(date.month) - 1);
-    let (weekday, month) = (weekday.unwrap_or(&""), month.unwrap_or(&""));
-    format!("{weekday} {} {month} {}", date.day, date.year)
-}
-
-fn time(civil: Civil) -> String {
-    let second = civil.second_of_day();
-    format!("{:02}:{:02}", second / 3600, second / 60 % 60)
-}
-
-/// When something begins and ends, with its zone; `None`: at no time.
-pub(crate) fn shown(start: Option<&Start>, end: Option<&Start>) -> Option<String> {
-    let Some(start) = start else {
-        return end.map(|end| match end.date {
-            true => format!("due {}", day(end.civil)),
-            false => format!("due {} {} {}", day(end.civil), time(end.civil), zone(end)),
-        });
+/// When something begins and ends, by its own clock, and by that of who asks where it shows another time; `None`: at no time.
+pub(crate) fn shown(
+    kind: Kind,
+    start: Option<&Start>,
+    end: Option<&Start>,
+    asker: &Asker,
+) -> Option<String> {
+    let language = &asker.language;
+    let due = end.filter(|_| kind == Kind::Task);
+    let first = start.or(end)?;
+    let mut text = match (start, due) {
+        (Some(start), None) => When::between(start, end).words(language),
+        (start, due) => {
+            let begins =
+                start.filter(|start| due != Some(start)).map(|start| When::between(start, None));
+            let begins = begins.map(|when| format!("{}, ", when.due_words(language)));
+            let due =
+                due.map(|due| format!("due {}", When::between(due, None).due_words(language)));
+            format!("{}{}", begins.unwrap_or_default(), due.unwrap_or_default())
+        }
     };
-    let mut text = day(start.civil);
-    let last = |end: &Start| if end.date { end.civil.plus(-DAY) } else { end.civil };
-    if start.date {
-        if let Some(end) = end.map(last).filter(|end| end.day() > start.civil.day()) {
-            text.push_str(&format!(" to {}", day(end)));
-        }
-        return Some(text);
+    if !first.date {
+        text.push_str(&format!(", {}", name(first)));
     }
-    text.push_str(&format!(" {}", time(start.civil)));
-    if let Some(end) = end {
-        match end.civil.day() == start.civil.day() {
-            true => text.push_str(&format!("-{}", time(end.civil))),
-            false => text.push_str(&format!(" to {} {}", day(end.civil), time(end.civil))),
-        }
+    if let Some(here) = here(first, asker) {
+        text.push_str(&format!("; here {here}"));
     }
-    Some(format!("{text} {}", zone(start)))
+    Some(text)
 }
 
-/// How long something takes: `1 h 30 min`.
-pub(crate) fn length(length: Nominal) -> String {
-    let seconds = length.seconds;
-    let parts = [
-        (length.days, "d"),
-        (seconds / 3600, "h"),
-        (seconds / 60 % 60, "min"),
-        (seconds % 60, "s"),
-    ];
-    let said: Vec<String> = parts
-        .into_iter()
-        .filter(|(count, _)| *count != 0)
-        .map(|(count, unit)| format!("{count} {unit}"))
-        .collect();
-    if said.is_empty() { "0 min".to_string() } else { said.join(" ") }
+/// A rule in words, with its end by the clock of what recurs.
+pub(crate) fn repeated(rule: &str, start: Option<&Start>, asker: &Asker) -> String {
+    let zone = start.map_or(Zone::UTC, zone_of);
+    describe::rule(rule, &zone, &asker.language)
 }
 
-fn zone(start: &Start) -> &str {
-    match &start.clock {
+/// A time by the clock of who asks, where its own clock shows another one.
+fn here(time: &Start, asker: &Asker) -> Option<String> {
+    if time.date || time.clock == Clock::Floating {
+        return None;
+    }
+    let zone = zone_of(time);
+    let at = zone.instant(time.civil);
+    let civil = asker.local.civil(at);
+    let here = Start::at(civil, Clock::Floating);
+    (civil != zone.civil(at)).then(|| When::between(&here, None).due_words(&asker.language))
+}
+
+fn zone_of(time: &Start) -> Zone {
+    match &time.clock {
+        Clock::Zone(zone) => zone.clone(),
+        Clock::Utc | Clock::Floating => Zone::UTC,
+    }
+}
+
+fn name(time: &Start) -> &str {
+    match &time.clock {
         Clock::Utc => "UTC",
         Clock::Floating => "by any clock",
         Clock::Zone(zone) => zone.name(),

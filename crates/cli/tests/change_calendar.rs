@@ -26,11 +26,11 @@ fn an_event_in_words() {
         .map(|line| std::str::from_utf8(line).unwrap())
         .collect();
     assert_snapshot!(said.join("\n"), @r"
-    when: Fri 6 Mar 2026 12:30-13:30 Europe/Prague
+    when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Prague; here Fri 6 Mar 2026, 11:30
     at: Bistro
     categories: food
     priority: 1
-    alarm: 15 min before
+    alarm: 15 minutes before it begins
     ");
     let bytes = home.ok(&["export", "calendar"]);
     for line in [
@@ -47,6 +47,65 @@ fn an_event_in_words() {
         assert!(bytes.contains(line), "{line} in {bytes}");
     }
     home.sound();
+}
+
+/// A day and a zone's clock, by what the environment says of the machine.
+#[test]
+fn what_was_understood_is_told() {
+    let check = |tz: &str, locale: &str, args: &[&str], expect: &str| {
+        let home = Home::new();
+        let mut command = home.command(&["add"]);
+        command.args(args).env("TZ", tz).env("LC_ALL", locale);
+        let run = home.finish(command.output().unwrap());
+        let said = run.stdout();
+        let said: Vec<&str> = said.lines().skip(1).map(str::trim).collect();
+        assert_eq!(said.join("; "), expect, "{}", run.shown());
+    };
+    let lunch = &["Lunch 2026-03-06 12:30"];
+    check("Europe/Berlin", "C", lunch, "when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Berlin");
+    check(
+        "America/New_York",
+        "de_DE.UTF-8",
+        lunch,
+        "when: Fr 6. März 2026, 12:30-13:30 (1 hour), America/New_York",
+    );
+    check(
+        "Asia/Kolkata",
+        "de_DE.UTF-8",
+        &["Lunch 2026-03-06 12:30", "--zone", "utc", "--alarm", "0min"],
+        "when: Fr 6. März 2026, 12:30-13:30 (1 hour), UTC; here Fr 6. März 2026, 18:00; alarm: when it begins",
+    );
+    // The machine's zone has no name: a zone that does the same has one.
+    for (tz, name) in [
+        ("CET-1CEST,M3.5.0,M10.5.0/3", "Europe/Budapest"),
+        ("JST-9", "Asia/Seoul"),
+        ("ABC0", "UTC"),
+    ] {
+        check(tz, "C", lunch, &format!("when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), {name}"));
+    }
+    check("ABC-1:07", "C", lunch, "when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), by any clock");
+    // The night in which that clock goes forward.
+    check(
+        "Europe/Berlin",
+        "C",
+        &["Run 2026-03-29 2:30 daily until 2026-04-05"],
+        "when: Sun 29 Mar 2026, 03:30-04:30 (1 hour), Europe/Berlin; repeated: every day, until Sun 5 Apr 2026",
+    );
+    let task = |args: &[&str], expect| {
+        check("Europe/Berlin", "C", &[&["--kind", "task", "Report"], args].concat(), expect);
+    };
+    task(
+        &["--due", "2026-03-06", "--every", "week"],
+        "when: due Fri 6 Mar 2026; repeated: every week",
+    );
+    task(
+        &["--due", "2026-03-06 17:00", "--alarm", "1h"],
+        "when: due Fri 6 Mar 2026, 17:00, Europe/Berlin; alarm: 1 hour before it is due",
+    );
+    task(
+        &["--start", "2026-03-02", "--due", "2026-03-06"],
+        "when: Mon 2 Mar 2026, due Fri 6 Mar 2026",
+    );
 }
 
 #[test]
@@ -111,6 +170,15 @@ fn what_is_not_understood() {
     ! hint: say when: tomorrow 12:30, friday, 2026-03-05; or --start TIME
     exit 2
     ");
+    assert_snapshot!(home.run(&["add", ""]).shown(), @r#"
+    ! error: nothing says what it is about
+    ! hint: larder add --kind event "Lunch tomorrow 12:30"
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--for", "-1h"]).shown(), @r#"
+    ! error: "-1h" is no length: write 1h30, 90min or 2 days
+    exit 2
+    "#);
     assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--zone", "Nowhere"]).shown(), @r#"
     ! error: no time zone is called "Nowhere"
     ! hint: a zone is called Europe/Prague, utc, or floating
@@ -135,14 +203,14 @@ fn occurrences() {
     assert_snapshot!(home.run(&["remove", "uid:daily/20260414T090000Z"]).shown(), @r"gkmbtgav  Stand-up: one occurrence removed; larder undo 2 brings it back");
     assert_snapshot!(home.run(&["edit", "calendar/daily", "--scope", "this", "--occurrence", "20260415T090000Z", "--start", "2026-06-01", "--set", "summary=Moved"]).shown(), @r"
     gkmbtgav  Stand-up  changed
-      g3era3sj  Mon 1 Jun 2026 09:00-09:15 UTC
+      g3era3sj  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
     ");
     // By its new time, which evolution-data-server does not find.
     assert_snapshot!(home.run(&["find", "when:2026-06"]).shown(), @"g3era3sj  2026-06-01 09:00  Moved");
     assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "all", "--move", "-30min"]).shown(), @r"
     gkmbtgav  Stand-up  changed
-      cn95cfyc  Mon 1 Jun 2026 09:00-09:15 UTC
-      gkmbtgav  Mon 13 Apr 2026 08:30-08:45 UTC, FREQ=DAILY;COUNT=4
+      cn95cfyc  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
+      gkmbtgav  Mon 13 Apr 2026, 08:30-08:45 (15 minutes), UTC, every day, 4 times
     ");
     assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "future", "--occurrence", "2026-04-16", "--set", "summary=Last"]).shown().lines().count(), @r"3");
     // A changed occurrence that is named goes alone.

@@ -14,8 +14,8 @@ const DAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
 /// A rule in words: `every week on Monday, until Fri 6 Mar 2026`; where that would not be simple, its text.
 #[must_use]
-pub fn rule(text: &str, local: &Zone) -> String {
-    words(text, local).unwrap_or_else(|| text.to_string())
+pub fn rule(text: &str, local: &Zone, language: &Language) -> String {
+    words(text, local, language).unwrap_or_else(|| text.to_string())
 }
 
 /// The parts of a rule that words are known for.
@@ -106,7 +106,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn words(text: &str, local: &Zone) -> Option<String> {
+fn words(text: &str, local: &Zone, language: &Language) -> Option<String> {
     let parts = Parts::of(text)?;
     let unit = match parts.frequency.to_ascii_uppercase().as_str() {
         "DAILY" => "day",
@@ -131,7 +131,7 @@ fn words(text: &str, local: &Zone) -> Option<String> {
             true => local.civil(Zone::UTC.instant(stamp.civil)),
             false => stamp.civil,
         };
-        words.push_str(&format!(", until {}", Language::default().date(last.date())));
+        words.push_str(&format!(", until {}", language.date(last.date())));
     }
     Some(words)
 }
@@ -181,14 +181,6 @@ fn listed(names: &[&str]) -> String {
 #[must_use]
 pub fn alarm(alarm: &Alarm, kind: Kind, local: &Zone, language: &Language) -> String {
     let ends = if kind == Kind::Task { "is due" } else { "ends" };
-    let relative = |offset: Nominal, event: &str| {
-        let seconds = offset.days.saturating_mul(DAY).saturating_add(offset.seconds);
-        match seconds {
-            0 => format!("when it {event}"),
-            ..0 => format!("{} before it {event}", length(seconds.saturating_neg())),
-            _ => format!("{} after it {event}", length(seconds)),
-        }
-    };
     let mut words = match alarm.trigger {
         Trigger::Start(offset) => relative(offset, "begins"),
         Trigger::End(offset) => relative(offset, ends),
@@ -203,6 +195,17 @@ pub fn alarm(alarm: &Alarm, kind: Kind, local: &Zone, language: &Language) -> St
         words.push_str(&format!(", again {times} after {}", length(alarm.every)));
     }
     words
+}
+
+/// How far from an event something is: `15 minutes before it begins`.
+#[must_use]
+pub fn relative(offset: Nominal, event: &str) -> String {
+    let seconds = offset.days.saturating_mul(DAY).saturating_add(offset.seconds);
+    match seconds {
+        0 => format!("when it {event}"),
+        ..0 => format!("{} before it {event}", length(seconds.saturating_neg())),
+        _ => format!("{} after it {event}", length(seconds)),
+    }
 }
 
 /// Which zone a name means, in words: `Europe/Berlin (the system's)`.
@@ -224,7 +227,9 @@ mod tests {
 
     #[test]
     fn rules_in_words() {
-        let check = |text: &str, expect: &str| assert_eq!(rule(text, &Zone::UTC), expect);
+        let check = |text: &str, expect: &str| {
+            assert_eq!(rule(text, &Zone::UTC, &Language::default()), expect);
+        };
         check("FREQ=DAILY", "every day");
         check("FREQ=DAILY;INTERVAL=3;COUNT=5", "every 3 days, 5 times");
         check("FREQ=WEEKLY;BYDAY=MO", "every week on Monday");

@@ -7,7 +7,7 @@ use crate::query::Asker;
 use larder_store::{Occurring, Reader, Times, What, Window};
 use larder_time::civil::{Civil, DAY, Date, Instant};
 use larder_time::phrase::{self, Language};
-use larder_time::series::Clock;
+use larder_time::series::{Clock, Start};
 use larder_time::zone::Zone;
 
 /// When something is, by the clock of who asks.
@@ -41,6 +41,27 @@ impl When {
             floating: occurring.floating,
             offsets: (local.offset(of.start), local.offset(of.end)),
         }
+    }
+
+    /// From one time until another, by the clock of the first: what that clock leaves out is later. Without an end, it is a moment, or
+    /// a day.
+    #[must_use]
+    pub fn between(start: &Start, end: Option<&Start>) -> When {
+        let end = end.unwrap_or(start);
+        if start.date {
+            let (from, to) = (start.civil, end.civil);
+            return When { from, to, all_day: true, floating: true, offsets: (0, 0) };
+        }
+        let floating = start.clock == Clock::Floating;
+        let zone_of = |clock: &Clock| match clock {
+            Clock::Zone(zone) => zone.clone(),
+            Clock::Utc | Clock::Floating => Zone::UTC,
+        };
+        let (zone, until) = (zone_of(&start.clock), zone_of(&end.clock));
+        let (first, last) = (zone.instant(start.civil), until.instant(end.civil));
+        let (from, to) = (zone.civil(first), zone.civil(last));
+        let offsets = (zone.offset(first), zone.offset(last));
+        When { from, to, all_day: false, floating, offsets }
     }
 
     /// An item: its first occurrence. `None`: it has no time of its own.

@@ -4,10 +4,12 @@ use crate::failure::{Code, Failure, Kind};
 use crate::ids::name_in;
 use crate::output::{complain, count, plain};
 use crate::when;
+use larder_query::describe;
 use larder_store::{Family, Operation, Prepared, Store};
 use larder_sync::Added;
 use larder_sync::card::{Error, LARGEST, Pieces, Typed, fresh_uid};
 use larder_sync::event::{Draft, DraftError, Said, SaidError};
+use larder_time::value::Nominal;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
@@ -50,7 +52,7 @@ struct Options {
     #[arg(long, visible_alias = "due", value_name = "TIME")]
     end: Option<String>,
     /// How long it takes: 90min, 2 days
-    #[arg(long = "for", value_name = "LENGTH", conflicts_with = "end")]
+    #[arg(long = "for", value_name = "LENGTH", conflicts_with = "end", allow_hyphen_values = true)]
     length: Option<String>,
     /// It is of whole days
     #[arg(long)]
@@ -110,8 +112,8 @@ impl Add {
         match &self.text[..] {
             [] => Some(PathBuf::from("-")),
             [one] => {
-                let blank = one.to_str().is_some_and(|text| text.trim().contains(' '));
-                (!blank || Path::new(one).exists()).then(|| PathBuf::from(one))
+                let said = one.to_str().is_some_and(|text| text.is_empty() || text.contains(' '));
+                (!said || Path::new(one).exists()).then(|| PathBuf::from(one))
             }
             _ => None,
         }
@@ -234,18 +236,20 @@ fn understood(context: &mut Context, draft: &Draft) -> Result<(), Failure> {
         return Ok(());
     }
     let mut said: Vec<(&str, String)> = Vec::new();
-    said.extend(when::shown(draft.start.as_ref(), draft.end.as_ref()).map(|when| ("when", when)));
-    let until = draft.until.map(|until| format!(" until {}", when::day(until)));
-    let rule = draft.rule.as_ref();
-    said.extend(rule.map(|rule| ("repeated", rule.clone() + &until.unwrap_or_default())));
+    let asker = &context.settings.asker;
+    let when = when::shown(draft.kind, draft.start.as_ref(), draft.end.as_ref(), asker);
+    said.extend(when.map(|when| ("when", when)));
+    let rule = draft.recurrence().ok().flatten();
+    said.extend(rule.map(|rule| ("repeated", when::repeated(&rule, draft.start.as_ref(), asker))));
     said.extend(draft.location.clone().map(|place| ("at", place)));
     if !draft.categories.is_empty() {
         said.push(("categories", draft.categories.join(", ")));
     }
     said.extend(draft.priority.map(|priority| ("priority", priority.to_string())));
-    said.extend(
-        draft.alarms.iter().map(|alarm| ("alarm", format!("{} before", when::length(*alarm)))),
-    );
+    let event = if draft.start.is_none() { "is due" } else { "begins" };
+    let before = |alarm: &Nominal| Nominal { days: -alarm.days, seconds: -alarm.seconds };
+    let alarms = draft.alarms.iter().map(before);
+    said.extend(alarms.map(|alarm| ("alarm", describe::relative(alarm, event))));
     for (what, text) in said {
         context.out.line(format!("  {what}: {}", plain(&text)))?;
     }

@@ -52,7 +52,7 @@ pub(super) fn rows(
             rows.push(("due", when.due_words(&asker.language)));
         }
     }
-    let rule = |rule: &str| plain(&describe::rule(rule, &asker.local));
+    let rule = |rule: &str| plain(&describe::rule(rule, &asker.local, &asker.language));
     add(&mut rows, "repeats", component.timed("RRULE").map(|timed| rule(&timed.text)).collect());
     if !head.recurrence.is_empty() {
         let instead = describe::stamp(&head.recurrence, &asker.local, &asker.language);

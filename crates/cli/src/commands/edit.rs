@@ -4,6 +4,7 @@ use crate::failure::{Code, Failure, Kind};
 use crate::ids::{name_in, shown_name};
 use crate::occurrences::{Occurrences, failed, is_of_calendar, late};
 use crate::output::{complain, plain};
+use crate::when;
 use larder_store::{
     Applied, Deriver, Frame, Handle, HandlePrefix, ItemHead, Operation, Outcome, Prepared, Reader,
     Seq,
@@ -214,8 +215,12 @@ fn told_when(context: &mut Context, reader: &Reader, handle: Handle) -> Result<(
     let Some(head) = reader.by_handle(prefix, 1)?.pop() else { return Ok(()) };
     let letters = reader.letters(handle)?;
     let when = event::when(reader, &head)?;
-    let when = when.and_then(|(start, end)| crate::when::shown(start.as_ref(), end.as_ref()));
-    let rule = event::rule(reader, &head)?.map(|rule| format!(", {rule}")).unwrap_or_default();
+    let asker = &context.settings.asker;
+    let (start, end) = when.unwrap_or_default();
+    let when = when::shown(head.kind, start.as_ref(), end.as_ref(), asker);
+    let rule = event::rule(reader, &head)?;
+    let rule = rule.map(|rule| format!(", {}", when::repeated(&rule, start.as_ref(), asker)));
+    let rule = rule.unwrap_or_default();
     let when = when.unwrap_or_else(|| "at no time".into());
     Ok(context.out.line(format!("  {handle:.letters$}  {when}{}", plain(&rule)))?)
 }

@@ -102,7 +102,7 @@ impl Draft {
             let form = Form::new(time.date, &time.clock);
             draft = draft.add(name, &form.params(), &form.value(time.civil));
         }
-        if let Some(rule) = self.rule()? {
+        if let Some(rule) = self.recurrence()? {
             draft = draft.add("RRULE", &[], &rule);
         }
         for (name, text) in [("LOCATION", &self.location), ("DESCRIPTION", &self.description)] {
@@ -159,7 +159,11 @@ impl Draft {
         self.start.as_ref().or(self.end.as_ref())
     }
 
-    fn rule(&self) -> Result<Option<String>, DraftError> {
+    /// The rule by which it recurs, with until when.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn recurrence(&self) -> Result<Option<String>, DraftError> {
         let (Some(rule), Some(first)) = (&self.rule, self.first()) else { return Ok(None) };
         Rule::parse(rule)?;
         let form = Form::new(first.date, &first.clock);

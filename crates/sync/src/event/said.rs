@@ -16,6 +16,8 @@ use larder_time::zone::{Zone, Zones};
 
 /// How long something takes of which only the beginning is said.
 const HOUR: i64 = 3600;
+/// Zones that do the same for so long, ten years, are taken for the same.
+const ALIKE: i64 = 3_653 * DAY;
 
 /// Who speaks, when, and where.
 #[derive(Debug, Clone, Copy)]
@@ -108,8 +110,12 @@ pub enum SaidError {
 /// # Errors
 /// [`SaidError::Zone`]
 pub fn clock(name: Option<&str>, speaker: &Speaker<'_>) -> Result<Clock, SaidError> {
+    // What no zone does stays what that clock shows.
     let zone = match name.map(str::trim) {
-        None => speaker.local.clone(),
+        None => match named(speaker) {
+            Some(zone) => zone,
+            None => return Ok(Clock::Floating),
+        },
         Some(name) if name.eq_ignore_ascii_case("floating") => return Ok(Clock::Floating),
         Some(name) => {
             let resolved = speaker.zones.resolve(name, None, None, speaker.now, speaker.now);
@@ -117,6 +123,18 @@ pub fn clock(name: Option<&str>, speaker: &Speaker<'_>) -> Result<Clock, SaidErr
         }
     };
     Ok(if zone == Zone::UTC { Clock::Utc } else { Clock::Zone(zone) })
+}
+
+/// The zone of whoever speaks, by a name that other programs know. One that has none (a rule in TZ) is a zone that does the same.
+fn named(speaker: &Speaker<'_>) -> Option<Zone> {
+    let Speaker { now, local, zones, .. } = speaker;
+    if zones.get(local.name()).is_some() {
+        return Some((*local).clone());
+    }
+    if local.offsets() == (0, 0) {
+        return Some(Zone::UTC);
+    }
+    zones.by_behaviour(local, None, *now, now.plus(ALIKE))
 }
 
 /// What the clock shows at a moment, or that of whoever speaks, where it floats.

@@ -185,7 +185,8 @@ impl Zones {
 
     /// A zone of the system that does what a definition does: the one that X-LIC-LOCATION names, one that
     /// stands for a whole country in the table of Windows names, any other.
-    fn by_behaviour(
+    #[must_use]
+    pub fn by_behaviour(
         &self,
         own: &Zone,
         lic_location: Option<&str>,

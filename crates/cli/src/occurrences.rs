@@ -100,7 +100,14 @@ pub(crate) fn failed(error: Error, verb: &str, id: &str) -> Failure {
             .hint("--scope this changes one occurrence, --scope all changes all"),
         Error::NeedsRule => failure(Kind::Usage)
             .hint("--rule RULE says how it recurs from then on: FREQ=WEEKLY;BYDAY=MO"),
+        Error::NeedsStart => {
+            failure(Kind::Usage).hint("--start TIME says when it begins: a time that the rule has")
+        }
+        Error::Mixed => failure(Kind::Usage).hint(
+            "give both --start and --end, as days or as times; --all-day makes days of times",
+        ),
         Error::NoProperty(_) => failure(Kind::Usage)
+            .hint("it is written FIELD=TEXT: summary=Lunch")
             .hint("larder fields names the fields; times have options of their own"),
         Error::Refused(_) | Error::Old | Error::TooMany => failure(Kind::Input),
         _ => failure(Kind::Usage),

@@ -231,6 +231,45 @@ fn occurrences() {
 }
 
 #[test]
+fn edit_by_options() {
+    let home = series();
+    // Tests have no terminal, and no editor is named.
+    assert_snapshot!(home.run(&["edit", "uid:daily"]).shown(), @r"
+    ! error: there is no terminal for an editor
+    ! hint: --set FIELD=TEXT, --start TIME and other options change an event, a task or a memo
+    ! hint: --from FILE takes the new text from a file
+    ! hint: EDITOR, VISUAL or the configuration name an editor that needs no terminal
+    exit 2
+    ");
+    let all = ["edit", "uid:daily", "--scope", "all"];
+    let edit = |options: &[&str]| home.run(&[&all, options].concat()).shown();
+    assert_snapshot!(edit(&["--set", "DTSTART:rubbish"]), @r#"
+    ! error: "DTSTART:rubbish" cannot be set
+    ! hint: it is written FIELD=TEXT: summary=Lunch
+    ! hint: larder fields names the fields; times have options of their own
+    exit 2
+    "#);
+    assert_snapshot!(edit(&["--set", "status=completed"]), @r#"
+    ! error: "completed" is no status: write TENTATIVE, CONFIRMED or CANCELLED
+    exit 2
+    "#);
+    assert_snapshot!(edit(&["--rule", "FREQ=WEEKLY;BYDAY=TU"]), @r"
+    ! error: its new rule does not have its beginning: give it a new beginning, too
+    ! hint: --start TIME says when it begins: a time that the rule has
+    exit 2
+    ");
+    assert_snapshot!(edit(&["--summary", "Sit-down", "--all-day", "--category", "a", "--category", "b", "--priority", "1", "--alarm", "1 day", "--description", "d"]), @"
+    gkmbtgav  Sit-down  changed
+      gkmbtgav  Mon 13 Apr 2026, all day, every day, 4 times
+    ");
+    let bytes = home.ok(&["export", "calendar"]);
+    for line in ["CATEGORIES:a,b", "PRIORITY:1", "TRIGGER:-P1D", "DTSTART;VALUE=DATE:20260413"] {
+        assert!(bytes.contains(&format!("{line}\r\n")), "{line} in {bytes}");
+    }
+    home.sound();
+}
+
+#[test]
 fn edit_as_a_text() {
     let home = series();
     let text = home.ok(&["show", "uid:daily", "--format", "raw"]);

@@ -74,6 +74,29 @@ pub fn append_part(item: &[u8], part: Draft) -> Option<Vec<u8>> {
     splice(item, &[(at..at, parts.on_a_line(at, &lines))])
 }
 
+/// Takes out all components of this name that are inside. `None`: these bytes are no component.
+#[must_use]
+pub fn remove_parts(item: &[u8], name: &str) -> Option<Vec<u8>> {
+    let text = text_of(item);
+    let parts = Parts::of(&text)?;
+    let is = |line: &[u8], word: &str| {
+        line.trim_ascii().eq_ignore_ascii_case(format!("{word}:{name}").as_bytes())
+    };
+    let (mut edits, mut begun) = (Vec::new(), None);
+    let mut lines = lines(&text);
+    while let Some(line) = lines.next() {
+        let start = lines.offset() - line.raw.len();
+        if is(&line.text, "BEGIN") && start > 0 {
+            begun = begun.or(Some(start));
+        } else if is(&line.text, "END")
+            && let Some(begun) = begun.take()
+        {
+            edits.push(parts.without(begun..lines.offset()));
+        }
+    }
+    splice(item, &edits)
+}
+
 /// A component with the places of its own lines.
 struct Parts<'t> {
     text: &'t [u8],

@@ -1,7 +1,7 @@
 //! Writing lines and components, and changing one thing in a component.
 
 use larder_format::component::Component;
-use larder_format::edit::{append, append_part, remove, set};
+use larder_format::edit::{append, append_part, remove, remove_parts, set};
 use larder_format::line::lines;
 use larder_format::property::Property;
 use larder_format::write::{Draft, Params, content_line, escape_text};
@@ -50,6 +50,22 @@ fn one_property_is_removed_or_added() {
         append_part(EVENT.as_bytes(), alarm),
         &EVENT.replace("END:VEVENT", "BEGIN:VALARM\nTRIGGER:PT0S\nEND:VALARM\nEND:VEVENT"),
     );
+}
+
+#[test]
+fn components_inside_are_removed() {
+    let alarm = "BEGIN:VALARM\nSUMMARY:e\nEND:VALARM\n";
+    let bare = EVENT.replace(alarm, "");
+    check(remove_parts(EVENT.as_bytes(), "valarm"), &bare);
+    check(remove_parts(EVENT.as_bytes(), "VEVENT"), EVENT);
+    let two =
+        EVENT.replace(alarm, &format!("{alarm}{alarm}begin:valarm\nBEGIN:X\nEND:X\nend:Valarm\n"));
+    check(remove_parts(two.as_bytes(), "VALARM"), &bare);
+    // One that does not end stays.
+    let open = EVENT.replace("END:VALARM\n", "");
+    check(remove_parts(open.as_bytes(), "VALARM"), &open);
+    assert_eq!(remove_parts(b"BEGIN:VEVENT\nEND:VEVENT\n", "VALARM"), None);
+    assert_eq!(remove_parts(b"", "VALARM"), None);
 }
 
 #[test]

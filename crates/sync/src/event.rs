@@ -6,6 +6,7 @@
 mod draft;
 mod edit;
 mod error;
+mod field;
 mod form;
 mod part;
 mod said;

@@ -34,7 +34,7 @@ pub(crate) fn civil(text: &str) -> Civil {
     Stamp::parse(text).unwrap().civil
 }
 
-/// A store with these components, each without BEGIN, END, UID, times and whatever is not said.
+/// A store with these events, and tasks where something is due, each without BEGIN, END, UID, times and whatever is not said.
 pub(crate) fn calendar(components: &[&str]) -> Book {
     let mut book = Book::new();
     let text: String = components
@@ -42,7 +42,8 @@ pub(crate) fn calendar(components: &[&str]) -> Book {
         .map(|lines| {
             let uid = if lines.contains("UID:") { "" } else { "UID:u\r\n" };
             let lines = lines.trim().replace('\n', "\r\n");
-            format!("BEGIN:VEVENT\r\n{uid}{lines}\r\nEND:VEVENT\r\n")
+            let kind = if lines.contains("DUE") { "VTODO" } else { "VEVENT" };
+            format!("BEGIN:{kind}\r\n{uid}{lines}\r\nEND:{kind}\r\n")
         })
         .collect();
     let pieces = Pieces::of(text.as_bytes()).unwrap();
@@ -120,13 +121,15 @@ pub(crate) fn act(
     })
 }
 
-fn edit(settings: &[(&str, &str)]) -> Action {
+pub(crate) fn edit(settings: &[(&str, &str)]) -> Action {
     let mut edit = Edit::default();
     for (name, value) in settings {
         match *name {
             "for" => edit.length = Some((*value).into()),
             "move" => edit.shift = Some((*value).into()),
             "zone" => edit.zone = Some((*value).into()),
+            "all day" => edit.all_day = true,
+            "alarm" => edit.alarms = Some(value.split(',').map(String::from).collect()),
             name => edit.set(name, value).unwrap(),
         }
     }
@@ -307,7 +310,9 @@ fn one_is_changed() {
         &[DAILY],
         "20260306",
         &[("end", "2026-03-05 10:00")],
-        &["error: it ends before it begins"],
+        &[
+            "error: it would end before it begins: Thu 5 Mar 2026, 10:00 is before Fri 6 Mar 2026, 12:00",
+        ],
     );
     // evolution-data-server does not find it by its new time until it reads the calendar again.
     check(

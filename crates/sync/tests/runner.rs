@@ -12,6 +12,7 @@ mod calendars;
 mod card;
 mod change;
 mod corpora;
+mod edited;
 mod event;
 mod event_corpora;
 mod event_model;

@@ -299,6 +299,7 @@ fn impossible(error: &DraftError) -> Failure {
         DraftError::NoStart | DraftError::NoFirst => {
             failure.hint("say when: tomorrow 12:30, friday, 2026-03-05; or --start TIME")
         }
+        DraftError::Mixed => failure.hint("give both --start and --end, as days or as times"),
         _ => failure,
     }
 }

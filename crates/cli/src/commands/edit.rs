@@ -43,9 +43,12 @@ pub(crate) struct Edit {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Events, tasks and memos")]
 struct Changes {
-    /// A field and what it is to be, nothing to take it out: summary=Lunch; may be given several times
+    /// A field and what it is to be, nothing to take it out: status=cancelled; may be given several times
     #[arg(long = "set", value_name = "FIELD=TEXT", conflicts_with = "from")]
     fields: Vec<String>,
+    /// What it is about
+    #[arg(long, value_name = "TEXT", conflicts_with = "from")]
+    summary: Option<String>,
     /// When it begins: a time, a day, or both
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     start: Option<String>,
@@ -53,8 +56,16 @@ struct Changes {
     #[arg(long, visible_alias = "due", value_name = "TIME", conflicts_with = "from")]
     end: Option<String>,
     /// How long it takes
-    #[arg(long = "for", value_name = "LENGTH", conflicts_with_all = ["end", "from"])]
+    #[arg(
+        long = "for",
+        value_name = "LENGTH",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["end", "from"]
+    )]
     length: Option<String>,
+    /// It is of whole days
+    #[arg(long, conflicts_with = "from")]
+    all_day: bool,
     /// How much later it begins, or earlier: +1h, \"-2 days\"
     #[arg(
         long = "move",
@@ -66,6 +77,18 @@ struct Changes {
     /// Where it is
     #[arg(long, value_name = "TEXT", conflicts_with = "from")]
     location: Option<String>,
+    /// What it is about, at length
+    #[arg(long, value_name = "TEXT", conflicts_with = "from")]
+    description: Option<String>,
+    /// A category, in the place of those it has; may be given several times
+    #[arg(long = "category", value_name = "TEXT", conflicts_with = "from")]
+    categories: Vec<String>,
+    /// 1, the highest, to 9
+    #[arg(long, value_name = "NUMBER", conflicts_with = "from")]
+    priority: Option<String>,
+    /// An alarm so long before it begins, in the place of those it has; nothing: none; may be given several times
+    #[arg(long = "alarm", value_name = "LENGTH", conflicts_with = "from")]
+    alarms: Vec<String>,
     /// The zone of its clock
     #[arg(long, value_name = "ZONE", conflicts_with = "from")]
     zone: Option<String>,
@@ -82,9 +105,21 @@ impl Changes {
             let (name, value) = field.split_once('=').ok_or_else(no_value)?;
             edit.set(name.trim(), value)?;
         }
-        if let Some(location) = &self.location {
-            edit.set("location", location)?;
+        let categories = (!self.categories.is_empty()).then(|| self.categories.join(","));
+        let fields = [
+            ("summary", &self.summary),
+            ("location", &self.location),
+            ("description", &self.description),
+            ("category", &categories),
+            ("priority", &self.priority),
+        ];
+        for (name, value) in fields {
+            if let Some(value) = value {
+                edit.set(name, value)?;
+            }
         }
+        edit.all_day = self.all_day;
+        edit.alarms = (!self.alarms.is_empty()).then(|| self.alarms.clone());
         let times = [
             (&mut edit.start, &self.start),
             (&mut edit.end, &self.end),
@@ -304,7 +339,12 @@ fn ask(
     head: &ItemHead,
     before: &Before,
 ) -> Result<Option<Edited>, Failure> {
-    let editor = context.editor.clone().unwrap_or_else(|| OsString::from("vi"));
+    let editor = match &context.editor {
+        Some(editor) => editor.clone(),
+        // An editor that somebody chose may need no terminal.
+        None if std::io::stdin().is_terminal() => OsString::from("vi"),
+        None => return Err(no_editor(head)),
+    };
     let file = create(head, &before.bytes).map_err(|error| {
         Failure::new(Kind::Source, format!("no temporary file could be made: {error}"))
             .hint("TMPDIR names the folder for temporary files")
@@ -333,6 +373,20 @@ fn ask(
             return Err(left(Failure::new(Kind::Input, "the item was not changed"), file));
         }
     }
+}
+
+/// Nobody is there who could edit.
+fn no_editor(head: &ItemHead) -> Failure {
+    let failure = Failure::new(Kind::Usage, "there is no terminal for an editor");
+    let failure = match is_of_calendar(head) {
+        true => failure.hint(
+            "--set FIELD=TEXT, --start TIME and other options change an event, a task or a memo",
+        ),
+        false => failure,
+    };
+    failure
+        .hint("--from FILE takes the new text from a file")
+        .hint("EDITOR, VISUAL or the configuration name an editor that needs no terminal")
 }
 
 /// The text that the editor should have left is not there.

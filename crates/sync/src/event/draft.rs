@@ -118,7 +118,7 @@ impl Draft {
             draft = draft.add("PRIORITY", &[], &priority.to_string());
         }
         for alarm in &self.alarms {
-            draft = draft.part(self.alarm(*alarm));
+            draft = draft.part(self::alarm(&self.summary, *alarm, self.start.is_some()));
         }
         Ok((draft.finish().into_bytes(), self.frame()))
     }
@@ -173,16 +173,6 @@ impl Draft {
         }))
     }
 
-    fn alarm(&self, before: Nominal) -> write::Draft {
-        let trigger = Nominal { days: -before.days, seconds: -before.seconds }.to_string();
-        let related: &[(&str, &str)] =
-            if self.start.is_none() { &[("RELATED", "END")] } else { &[] };
-        write::Draft::new("VALARM")
-            .add("ACTION", &[], "DISPLAY")
-            .text("DESCRIPTION", &self.summary)
-            .add("TRIGGER", related, &trigger)
-    }
-
     fn frame(&self) -> Frame {
         let mut frame = Frame::default();
         for time in [&self.start, &self.end].into_iter().flatten() {
@@ -190,6 +180,16 @@ impl Draft {
         }
         frame
     }
+}
+
+/// An alarm so long before something begins, or is due.
+pub(crate) fn alarm(summary: &str, before: Nominal, begins: bool) -> write::Draft {
+    let trigger = Nominal { days: -before.days, seconds: -before.seconds }.to_string();
+    let related: &[(&str, &str)] = if begins { &[] } else { &[("RELATED", "END")] };
+    write::Draft::new("VALARM")
+        .add("ACTION", &[], "DISPLAY")
+        .text("DESCRIPTION", summary)
+        .add("TRIGGER", related, &trigger)
 }
 
 /// Sees to it that a frame defines the zone of a time.

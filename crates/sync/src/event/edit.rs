@@ -3,15 +3,15 @@
 //! Which of the components of a series are changed, and what else moves with them, is for [`scope`](super::scope).
 
 use super::Error;
-use super::draft::later;
+use super::draft::{alarm, later};
+use super::field;
 use super::form::Form;
 use super::part::{Part, Plan};
-use super::said::{Speaker, clock};
+use super::said::{SaidError, Speaker, clock, words};
 use larder_format::component::{Component, Kind};
-use larder_format::write::escape_text;
 use larder_store::Deriver;
 use larder_time::civil::{Civil, DAY};
-use larder_time::phrase::{self, Moment};
+use larder_time::phrase::{self, Language, Moment, PhraseError};
 use larder_time::rule::Rule;
 use larder_time::series::{Clock, Start};
 use larder_time::value::Nominal;
@@ -32,37 +32,13 @@ pub struct Edit {
     pub zone: Option<String>,
     /// Its rule; none if it is empty.
     pub rule: Option<String>,
+    /// It is to be of whole days.
+    pub all_day: bool,
+    /// How long before its beginning there are to be alarms, instead of those that are there.
+    pub alarms: Option<Vec<String>>,
     /// Names of fields, and what they are to be; an empty one is taken out.
     pub fields: Vec<(String, String)>,
 }
-
-/// How a property has its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Value {
-    Text,
-    List,
-    /// In capital letters.
-    Word,
-    Plain,
-}
-
-/// The fields that can be set, by their names in the table of fields, and their properties.
-const FIELDS: &[(&str, &str, Value)] = &[
-    ("summary", "SUMMARY", Value::Text),
-    ("description", "DESCRIPTION", Value::Text),
-    ("location", "LOCATION", Value::Text),
-    ("comment", "COMMENT", Value::Text),
-    ("contact", "CONTACT", Value::Text),
-    ("category", "CATEGORIES", Value::List),
-    ("resources", "RESOURCES", Value::List),
-    ("status", "STATUS", Value::Word),
-    ("class", "CLASS", Value::Word),
-    ("transp", "TRANSP", Value::Word),
-    ("priority", "PRIORITY", Value::Plain),
-    ("percent", "PERCENT-COMPLETE", Value::Plain),
-    ("url", "URL", Value::Plain),
-    ("color", "COLOR", Value::Plain),
-];
 
 impl Edit {
     /// Is nothing to be otherwise?
@@ -85,19 +61,12 @@ impl Edit {
         match time {
             Some(time) => *time = Some(value.to_string()),
             None => {
-                let _known = property(name)?;
+                field::known(name)?;
                 self.fields.push((name.to_string(), value.to_string()));
             }
         }
         Ok(())
     }
-}
-
-fn property(name: &str) -> Result<(&'static str, Value), Error> {
-    let field = larder_format::field::calendar_field(name).map(|field| field.name);
-    let known = FIELDS.iter().find(|(known, ..)| Some(*known) == field);
-    let (_, property, value) = known.ok_or_else(|| Error::NoProperty(name.to_string()))?;
-    Ok((property, *value))
 }
 
 /// When something is to be.
@@ -107,13 +76,21 @@ pub(super) struct Target {
     pub(super) start: Civil,
     /// Its end, exclusive; `None`: it takes as long as before.
     pub(super) end: Option<Civil>,
+    /// When it begins, of what was only due before.
+    begin: Option<Civil>,
 }
 
 impl Target {
+    /// A beginning, and as long as before.
+    pub(super) fn new(form: Form, start: Civil) -> Target {
+        Target { form, start, end: None, begin: None }
+    }
+
     /// The same so many seconds later on the clock.
     pub(super) fn moved(self, seconds: i64) -> Target {
-        let end = self.end.map(|end| end.plus(seconds));
-        Target { start: self.start.plus(seconds), end, ..self }
+        let later = |of: Option<Civil>| of.map(|of| of.plus(seconds));
+        let (end, begin) = (later(self.end), later(self.begin));
+        Target { start: self.start.plus(seconds), end, begin, ..self }
     }
 
     /// Sees to it that a component that is at `own` is then instead.
@@ -126,6 +103,9 @@ impl Target {
             None => self.same_length(part, own, name, deriver),
         };
         part.set_time(own.name, &self.form, self.start);
+        if let Some(begin) = self.begin {
+            part.set_time("DTSTART", &self.form, begin);
+        }
         let Some((form, end)) = end else { return };
         if self.end.is_some() {
             part.remove("DURATION");
@@ -180,8 +160,8 @@ impl Asked<'_> {
     }
 
     fn is_moved(&self) -> bool {
-        let Edit { start, end, length, shift, zone, .. } = self.edit;
-        [start, end, length, shift, zone].into_iter().any(Option::is_some)
+        let Edit { start, end, length, shift, zone, all_day, .. } = self.edit;
+        *all_day || [start, end, length, shift, zone].into_iter().any(Option::is_some)
     }
 
     /// When an occurrence is to be that is at `seen`.
@@ -189,13 +169,13 @@ impl Asked<'_> {
         if !self.is_moved() {
             return Ok(None);
         }
-        // What only has a day that it is due has no other time.
-        let due = if plan.name == "DUE" { self.edit.end.as_ref() } else { None };
-        let said = self.edit.start.as_ref().or(due);
         let mut form = plan.form.clone();
         if let Some(zone) = self.edit.zone.as_deref().filter(|_| !form.is_date()) {
             form = Form::new(false, &clock(Some(zone), self.speaker)?);
         }
+        // What only has a day that it is due has no other time.
+        let due = plan.name == "DUE";
+        let said = if due { &self.edit.end } else { &self.edit.start };
         let (form, start) = match said {
             Some(text) => self.said(text, &form, seen)?,
             None => (form, seen),
@@ -204,68 +184,91 @@ impl Asked<'_> {
             Some(shift) => at(&form, start, self.shift(shift)?),
             None => start,
         };
-        let end = match (&self.edit.end, &self.edit.length) {
-            (Some(end), _) if due.is_none() => Some(self.end(end, &form, start)?),
-            (_, Some(length)) => {
-                let length = phrase::length(length, self.speaker.language)?;
-                Some(at(&form, start, length))
-            }
-            _ => None,
-        };
-        let least = if form.is_date() { start.plus(DAY) } else { start };
-        if end.is_some_and(|end| form.key(end) < form.key(least)) {
-            return Err(Error::Backwards);
+        let mut target = Target::new(form, start);
+        match due {
+            true => target.begin = self.begin(&target)?,
+            false => target.end = self.ending(plan, &target)?,
         }
-        Ok(Some(Target { form, start, end }))
+        if self.edit.all_day {
+            target = whole_days(target, plan);
+        }
+        Ok(Some(target))
+    }
+
+    /// When something begins that was only due.
+    fn begin(&self, target: &Target) -> Result<Option<Civil>, Error> {
+        if self.edit.length.is_some() {
+            return Err(SaidError::NoBeginning.into());
+        }
+        let Some(text) = &self.edit.start else { return Ok(None) };
+        let (form, begin) = self.said(text, &target.form, target.start)?;
+        if form.is_date() != target.form.is_date() {
+            return Err(Error::Mixed);
+        }
+        in_order(&form, begin, target.start, self.speaker.language)?;
+        Ok(Some(begin))
+    }
+
+    /// When it ends, exclusive, if that is said.
+    fn ending(&self, plan: &Plan, target: &Target) -> Result<Option<Civil>, Error> {
+        let (form, start) = (&target.form, target.start);
+        let language = self.speaker.language;
+        if let Some(text) = &self.edit.length {
+            let length = phrase::length(text, language)?;
+            if form.is_date() && length.seconds != 0 {
+                return Err(PhraseError::NoStart { text: text.clone() }.into());
+            }
+            return Ok(Some(at(form, start, length)));
+        }
+        let Some(text) = &self.edit.end else { return Ok(None) };
+        let end = self.end(text, plan, form, start)?;
+        let last = if form.is_date() { end.plus(-DAY) } else { end };
+        in_order(form, start, last, language)?;
+        Ok(Some(end))
     }
 
     /// Reads a beginning, for something that is at `seen` by the clock of `form`.
     fn said(&self, text: &str, form: &Form, seen: Civil) -> Result<(Form, Civil), Error> {
-        let (moment, reading) = self.moment(text, form, seen)?;
+        let reading = self.reading(form);
+        let now = reading.civil(self.speaker.now);
+        let moment = Moment::parse(text, now, self.speaker.language)?;
         if moment.date {
             let time = if form.is_date() { 0 } else { seen.second_of_day() };
             return Ok((form.clone(), Civil::midnight(moment.at.day()).plus(time)));
         }
+        // A time alone is on the day on which it is.
+        let here = if moment.clock { shown_by(form, &reading, seen) } else { now };
+        let at = moment.at.plus((here.day() - now.day()) * DAY);
         if form.is_date() {
             let clock = clock(self.edit.zone.as_deref(), self.speaker)?;
-            return Ok((Form::new(false, &clock), moment.at));
+            return Ok((Form::new(false, &clock), at));
         }
-        Ok((form.clone(), read_by(form, &reading, moment.at)))
+        Ok((form.clone(), read_by(form, &reading, at)))
     }
 
-    /// Reads a time, and by whose clock it is: that of the zone that was named, else of whoever speaks.
-    fn moment(&self, text: &str, form: &Form, seen: Civil) -> Result<(Moment, Zone), Error> {
-        let named = self.edit.zone.is_some();
-        let reading = match form.zone().filter(|_| named) {
+    /// By whose clock a time is read: that of the zone that was named, else of whoever speaks.
+    fn reading(&self, form: &Form) -> Zone {
+        match form.zone().filter(|_| self.edit.zone.is_some()) {
             Some(zone) => zone.clone(),
             None => self.speaker.local.clone(),
-        };
-        let here = match form.zone() {
-            Some(zone) => reading.civil(zone.instant(seen)),
-            None => seen,
-        };
-        let now = if is_time(text) {
-            Civil::midnight(here.day())
-        } else {
-            reading.civil(self.speaker.now)
-        };
-        Ok((Moment::parse(text, now, self.speaker.language)?, reading))
+        }
     }
 
-    fn end(&self, text: &str, form: &Form, start: Civil) -> Result<Civil, Error> {
-        let (moment, reading) = self.moment(text, form, start)?;
-        if form.is_date() {
-            return match moment.date {
-                true => Ok(moment.at.plus(DAY)),
-                false => Err(Error::Mixed),
-            };
+    /// Reads an end. A day alone is at the time at which it ended, or belongs to it.
+    fn end(&self, text: &str, plan: &Plan, form: &Form, start: Civil) -> Result<Civil, Error> {
+        let reading = self.reading(form);
+        let (here, now) = (shown_by(form, &reading, start), reading.civil(self.speaker.now));
+        let moment = Moment::end_of(text, here, now, self.speaker.language)?;
+        let day = Civil::midnight(moment.at.day());
+        match (form.is_date(), moment.date) {
+            (true, true) => Ok(day.plus(DAY)),
+            (true, false) => Err(Error::Mixed),
+            (false, false) => Ok(read_by(form, &reading, moment.at)),
+            (false, true) => Ok(match plan.ends().second_of_day() {
+                time if time != 0 && plan.length() > 0 && !plan.form.is_date() => day.plus(time),
+                _ => read_by(form, &reading, day.plus(DAY)),
+            }),
         }
-        if moment.date {
-            return Ok(read_by(form, &reading, moment.at.plus(DAY)));
-        }
-        let end = read_by(form, &reading, moment.at);
-        // 23:00 to 01:00
-        Ok(if is_time(text) && end <= start { end.plus(DAY) } else { end })
     }
 
     fn shift(&self, text: &str) -> Result<Nominal, Error> {
@@ -278,22 +281,36 @@ impl Asked<'_> {
         Ok(Nominal { days: sign * days, seconds: sign * seconds })
     }
 
+    /// Gives it these alarms, and no other.
+    fn ring(&self, part: &mut Part, alarms: &[String]) -> Result<(), Error> {
+        part.remove_parts("VALARM");
+        let begins = !part.texts("DTSTART").is_empty();
+        let summary = part.summary();
+        for text in alarms.iter().filter(|text| !text.trim().is_empty()) {
+            let before = phrase::length(text, self.speaker.language)?;
+            part.append_part(alarm(&summary, before, begins));
+        }
+        Ok(())
+    }
+
+    /// A new rule has to have the beginning: else it would mean something else to each program.
+    fn begun(&self, part: &Part) -> Result<(), Error> {
+        let Some(plan) = part.plan(self.deriver) else { return Ok(()) };
+        for text in part.texts("RRULE") {
+            let rule = Rule::parse(&text)?;
+            if rule.from(plan.start, plan.start).next() != Some(plan.start) {
+                return Err(Error::NeedsStart);
+            }
+        }
+        Ok(())
+    }
+
     /// Changes one component, of which it is known when it is to be.
     pub(super) fn apply(&self, part: &mut Part, target: &Option<Target>) -> Result<(), Error> {
         let before = part.bytes.clone();
-        for (name, text) in &self.edit.fields {
-            let (property, value) = property(name)?;
-            let list = || text.split(',').map(|one| escape_text(one.trim())).collect::<Vec<_>>();
-            let value = match value {
-                Value::Text => escape_text(text),
-                Value::List => list().join(","),
-                Value::Word => text.trim().to_ascii_uppercase(),
-                Value::Plain => text.trim().to_string(),
-            };
-            match value.is_empty() {
-                true => part.remove(property),
-                false => part.set(property, &[], &value),
-            }
+        field::set(part, &self.edit.fields, self.speaker.now)?;
+        if let Some(alarms) = &self.edit.alarms {
+            self.ring(part, alarms)?;
         }
         let timeless = part.bytes.clone();
         if let Some(rule) = &self.edit.rule {
@@ -312,11 +329,43 @@ impl Asked<'_> {
         if let (Some(target), Some(own)) = (target, part.plan(self.deriver)) {
             target.put(part, &own, self.deriver);
         }
+        if self.edit.rule.is_some() {
+            self.begun(part)?;
+        }
         if part.bytes != before {
             part.touch(self.speaker.now, part.bytes != timeless);
         }
         Ok(())
     }
+}
+
+/// Of whole days, what is at a time.
+fn whole_days(target: Target, plan: &Plan) -> Target {
+    let Target { form, start, end, begin } = target;
+    if form.is_date() {
+        return Target { form, start, end, begin };
+    }
+    let day = |civil: Civil| Civil::midnight(civil.day());
+    let length = if plan.form.is_date() { 0 } else { plan.length() };
+    let end = end.unwrap_or_else(|| form.shown(form.key(start).saturating_add(length)));
+    let last = if end > start { end.plus(-1) } else { start };
+    let form = Form::new(true, &Clock::Floating);
+    Target { form, start: day(start), end: Some(day(last).plus(DAY)), begin: begin.map(day) }
+}
+
+/// An end is not before its beginning.
+fn in_order(form: &Form, start: Civil, end: Civil, language: &Language) -> Result<(), SaidError> {
+    if form.key(start) <= form.key(end) {
+        return Ok(());
+    }
+    let (start, end) =
+        (words(start, form.is_date(), language), words(end, form.is_date(), language));
+    Err(SaidError::Backwards { start, end })
+}
+
+/// What another clock shows when that of a form shows this; the same where it floats.
+fn shown_by(form: &Form, reading: &Zone, civil: Civil) -> Civil {
+    form.zone().map_or(civil, |zone| reading.civil(zone.instant(civil)))
 }
 
 /// So much later: days on the clock, and then seconds; of days, whole days.
@@ -332,13 +381,4 @@ fn read_by(form: &Form, reading: &Zone, civil: Civil) -> Civil {
         Clock::Floating => civil,
         _ => form.shown(reading.instant(civil).seconds()),
     }
-}
-
-/// Is it a time of day and nothing else?
-fn is_time(text: &str) -> bool {
-    let text = text.trim().to_ascii_lowercase();
-    let plain =
-        text.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | 'a' | 'p' | 'm' | 'h' | ' '));
-    let two = text.contains([':', 'h']) || text.ends_with("am") || text.ends_with("pm");
-    (plain && two) || matches!(&*text, "noon" | "midnight")
 }

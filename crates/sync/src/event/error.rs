@@ -41,15 +41,25 @@ pub enum Error {
     /// A rule for one occurrence.
     #[error("one occurrence has no rule")]
     RuleOfOne,
-    /// It ends before it begins.
-    #[error("it ends before it begins")]
-    Backwards,
+    /// The beginning does not match the new rule.
+    #[error("its new rule does not have its beginning: give it a new beginning, too")]
+    NeedsStart,
     /// One of its ends is a day and the other a time.
     #[error("one end is a day and the other a time")]
     Mixed,
     /// There is no such property, or it cannot be set like this.
     #[error("{0:?} cannot be set")]
     NoProperty(String),
+    /// A property does not take such a value.
+    #[error("{text:?} is no {name}: write {expected}")]
+    NoValue {
+        /// The field.
+        name: String,
+        /// What was said.
+        text: String,
+        /// What would do.
+        expected: String,
+    },
     /// A calendar of the format before iCalendar.
     #[error("it is a vCalendar 1.0, whose occurrences cannot be changed one by one")]
     Old,

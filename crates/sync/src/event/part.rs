@@ -4,6 +4,8 @@ use super::draft::define;
 use super::form::{Form, utc};
 use larder_format::component::{Component, Timed};
 use larder_format::edit;
+use larder_format::field::calendar_field;
+use larder_format::write::Draft;
 use larder_store::{Deriver, Frame};
 use larder_time::civil::{Civil, Instant};
 use larder_time::rule::Budget;
@@ -66,6 +68,20 @@ impl Part {
     pub(crate) fn append(&mut self, name: &str, params: &[(&str, &str)], value: &str) {
         let line = larder_format::write::content_line(name, params, value);
         self.take(edit::append(&self.bytes, &line));
+    }
+
+    pub(crate) fn remove_parts(&mut self, name: &str) {
+        self.take(edit::remove_parts(&self.bytes, name));
+    }
+
+    pub(crate) fn append_part(&mut self, part: Draft) {
+        self.take(edit::append_part(&self.bytes, part));
+    }
+
+    /// What it is about.
+    pub(crate) fn summary(&self) -> String {
+        let field = calendar_field("summary");
+        field.and_then(|field| Component::parse(&self.bytes).first(field)).unwrap_or_default()
     }
 
     fn take(&mut self, bytes: Option<Vec<u8>>) {
@@ -200,6 +216,17 @@ impl Plan {
 
     pub(crate) fn shown(&self, key: i64) -> Civil {
         self.form.shown(key)
+    }
+
+    /// How long its first takes, in seconds.
+    pub(crate) fn length(&self) -> i64 {
+        let first = self.from(Instant::MIN.seconds()).next();
+        first.map_or(0, |one| one.end.seconds().saturating_sub(one.start.seconds()))
+    }
+
+    /// When its first ends, by its clock.
+    pub(crate) fn ends(&self) -> Civil {
+        self.form.shown(self.form.key(self.start).saturating_add(self.length()))
     }
 
     pub(crate) fn recurs(&self) -> bool {

@@ -259,7 +259,7 @@ fn detached(whole: &Whole<'_>, key: i64) -> Result<Part, Error> {
         part.remove(name);
     }
     let start = own.start.plus(delta);
-    let target = Target { form: own.form.clone(), start, end: None };
+    let target = Target::new(own.form.clone(), start);
     target.put(&mut part, &own, whole.deriver);
     if let Some(length) = whole.length_of_date(key) {
         part.remove("DTEND");
@@ -314,7 +314,7 @@ fn after(whole: &Whole<'_>, key: i64, uid: &str) -> Result<Series, Error> {
     let (_, rules) = divided(&part, plan, key)?;
     part.uid = uid.to_string();
     part.set("UID", &[], uid);
-    let target = Target { form: plan.form.clone(), start: occurrence.original_civil, end: None };
+    let target = Target::new(plan.form.clone(), occurrence.original_civil);
     target.put(&mut part, plan, whole.deriver);
     part.set_all("RRULE", &rules);
     let mut late = |of: i64, _: &str| if of < key { Fate::Drop } else { Fate::Keep };
@@ -455,7 +455,7 @@ impl Detached {
         let own = self.part.plan(asked.deriver);
         if let Some(own) = own.filter(|own| own.form == plan.form && own.form.key(own.start) == key)
         {
-            let target = Target { form: form.clone(), start: own.start.plus(delta), end: None };
+            let target = Target::new(form.clone(), own.start.plus(delta));
             target.put(&mut self.part, &own, asked.deriver);
         }
         let mut params = form.params();

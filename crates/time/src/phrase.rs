@@ -9,12 +9,13 @@
 //!        | now | today | tomorrow | yesterday | [ this | next | last ] WEEKDAY
 //!        | [ day ] MONTH [ year ] | MONTH day [ year ] | ( this | next | last ) ( week | weekend | month | year | MONTH )
 //!        | +2w | -3d | +1m | +1y | +90min | in 2 weeks | next 3 days | week 12
-//!        | WEEKDAY [ "the" ] 30th
+//!        | WEEKDAY [ "the" ] 30th | "end of" ( MONTH | "the" ( week | month | year ) )
 //! time   = 12:30 | 12:30:15 | 3pm | 3:30pm | 15h | 15h30 | noon | midnight
 //!        | 1400 | 14-15 | 14:00-15                           in a sentence, beside a date
 //!
 //! sentence = words, and among them: date, time, time "-" time, "from" moment "to" moment, "until" moment, "for" length,
 //!            "every" ( WEEKDAY ... | [ number ] unit | day MONTH | 15th | "first" WEEKDAY ), "daily", "all day",
+//!            "monthly on" ( 15th | "first" WEEKDAY ), "on the 15th of every month", with a time "weekdays",
 //!            with a time WEEKDAY "-" WEEKDAY; with a repetition NUMBER "times"; behind a time ZONE | CITY [ "time" ];
 //!            "#category", "!high", "alarm" length; at the end "at" PLACE
 //! length   = 1h | 90min | 1h30 | 2 days | half an hour

@@ -110,6 +110,8 @@ fn days_with_days() {
         "every monday to friday 9:00",
         "daily mon-fri 9:00",
         "daily on weekdays 9:00",
+        "weekdays 9:00",
+        "9:00 on weekdays",
     ] {
         sentences("en_GB", &[(&format!("Standup {text}"), &format!("Standup {weekdays}"))]);
     }
@@ -130,7 +132,76 @@ fn days_with_days() {
             ),
         ],
     );
-    sentences("de_DE", &[("Essen Montag, den 30.", "Essen | all day 2026-03-30 .. 2026-03-31")]);
+    sentences(
+        "de_DE",
+        &[
+            ("Essen Montag, den 30.", "Essen | all day 2026-03-30 .. 2026-03-31"),
+            ("Essen Montag, den 30. November um 8", "Essen | 2026-11-30 08:00 .. 2026-11-30 09:00"),
+            ("Urlaub vom 3. bis 10. August", "Urlaub | all day 2026-08-03 .. 2026-08-11"),
+        ],
+    );
+    sentences(
+        "en_GB",
+        &[
+            ("Trip from 3 to 10 august 2027", "Trip | all day 2027-08-03 .. 2027-08-11"),
+            ("Trip 3 to 10 august", "Trip | all day 2026-08-03 .. 2026-08-11"),
+            (
+                "Read pages 3 to 10 tomorrow in august",
+                "\"3 to 10\" is before noon or after: write 3am, 3pm or 03:00",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn days_of_months() {
+    let check = |text: &str, expect: &str| {
+        sentences("en_GB", &[(&format!("Rent {text}"), &format!("Rent | {expect}"))]);
+    };
+    let first = "all day 2026-04-01 .. 2026-04-02 | FREQ=MONTHLY;BYMONTHDAY=1";
+    for text in [
+        "on the 1st of every month",
+        "every month on the 1st",
+        "monthly on the 1st",
+        "every 1st",
+        "every 1st of the month",
+    ] {
+        check(text, first);
+    }
+    let last = "all day 2026-03-27 .. 2026-03-28 | FREQ=MONTHLY;BYDAY=-1FR";
+    for text in
+        ["every month on the last friday", "monthly on the last friday", "every last friday"]
+    {
+        check(text, last);
+    }
+    check(
+        "every 2 months on the first monday 9:00",
+        "2026-04-06 09:00 .. 2026-04-06 10:00 | FREQ=MONTHLY;INTERVAL=2;BYDAY=1MO",
+    );
+    check("end of june", "all day 2026-06-30 .. 2026-07-01");
+    check("at the end of the month", "all day 2026-03-31 .. 2026-04-01");
+    check("by the end of next month 12:00", ".. 2026-04-30 12:00");
+    check(
+        "every friday until the end of the year",
+        "all day 2026-03-06 .. 2026-03-07 | FREQ=WEEKLY;BYDAY=FR | until 2026-12-31",
+    );
+    sentences(
+        "cs_CZ",
+        &[
+            (
+                "Sauna každé úterý 18:00 do konce června",
+                "Sauna | 2026-03-10 18:00 .. 2026-03-10 19:00 | FREQ=WEEKLY;BYDAY=TU | until 2026-06-30 23:59:59",
+            ),
+            ("Kurz od zítřka 9:00", "Kurz | 2026-03-05 09:00 .. 2026-03-05 10:00"),
+        ],
+    );
+    sentences(
+        "fr_FR",
+        &[(
+            "Sport chaque lundi jusqu'à fin juin",
+            "Sport | all day 2026-03-09 .. 2026-03-10 | FREQ=WEEKLY;BYDAY=MO | until 2026-06-30",
+        )],
+    );
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn numbered(words: &[Word], context: &Context) -> Option<(usize, Span)> {
 type Reader = fn(&[Word], &Context) -> Read<Span>;
 
 fn bare(words: &[Word], context: &Context) -> Read<Span> {
-    const READERS: [Reader; 9] = [
+    const READERS: [Reader; 10] = [
         digits::iso,
         digits::numeric,
         named,
@@ -143,6 +143,7 @@ fn bare(words: &[Word], context: &Context) -> Read<Span> {
         weekday_and_date,
         month_day,
         weekday_alone,
+        last_day,
     ];
     for reader in READERS {
         if let Some(found) = reader(words, context)? {
@@ -393,11 +394,13 @@ fn weekday_and_date(words: &[Word], context: &Context) -> Read<Span> {
         return Ok(None);
     }
     let rest = after(words, used);
-    let article = rest.len() - context.skip(rest, Term::On).len();
-    let dates = READERS.into_iter().map(|reader| (article, reader(after(rest, article), context)));
-    let the = rest.len() - context.skip(rest, Term::The).len();
+    let skipped = |term| rest.len() - context.skip(rest, term).len();
+    let (on, the) = (skipped(Term::On), skipped(Term::The));
+    let read =
+        |(skipped, reader): (usize, Reader)| (skipped, reader(after(rest, skipped), context));
+    let dates = [on, the].into_iter().flat_map(|skipped| READERS.map(|reader| (skipped, reader)));
     let numbered = (the, Ok(numbered(after(rest, the), context)));
-    for (skipped, found) in dates.chain([numbered]) {
+    for (skipped, found) in dates.map(read).chain([numbered]) {
         let Some((more, span)) = found?.filter(|(_, span)| span.unit == Unit::Day) else {
             continue;
         };
@@ -421,6 +424,21 @@ fn weekday_alone(words: &[Word], context: &Context) -> Read<Span> {
     let ahead = (i64::from(name.day.number()) - (from + 3)).rem_euclid(7);
     let span = Span { weekly: true, weak: name.short, ..Span::day(from + ahead).counted(context) };
     Ok(Some((used, span)))
+}
+
+/// "the end of june", "the end of the year": the last day of it.
+fn last_day(words: &[Word], context: &Context) -> Read<Span> {
+    let Some(used) = context.term(words, Term::EndOf) else { return Ok(None) };
+    let rest = after(words, used);
+    let the = rest.len() - context.skip(rest, Term::The).len();
+    let words = after(rest, the);
+    let found = adjacent(words, context)?;
+    let found = found.or_else(|| month(words, context)).or_else(|| present(words, context));
+    let found = found.filter(|(_, span)| span.unit == Unit::Longer);
+    Ok(found.map(|(more, span)| {
+        let last = Span::day(span.to.plus(-1).day());
+        (used + the + more, Span { relative: span.relative, ..last })
+    }))
 }
 
 /// The name of a month: 1 to 12.

@@ -111,15 +111,23 @@ pub(crate) fn repeat(words: &[Word], context: &Context) -> Read<Repeat> {
     ];
     for (term, frequency) in ALONE {
         let Some(used) = context.term(words, term) else { continue };
-        // "daily on weekdays", "daily monday-friday"
+        // "daily on weekdays", "daily monday-friday", "monthly on the 15th"
         let rest = after(words, used);
         let on = rest.len() - context.skip(rest, Term::On).len();
+        if frequency == Frequency::Monthly
+            && let Some((more, repeat)) = place_in_month(after(rest, on), on > 0, context)
+        {
+            return Ok(Some((used + on + more, repeat)));
+        }
         let days = weekday_range(after(rest, on), context)
             .or_else(|| Some((context.term(after(rest, on), Term::Workday)?, WORKDAYS)));
         return Ok(Some(match days.filter(|_| frequency == Frequency::Daily) {
             Some((more, days)) => (used + on + more, Repeat::weekly(1, days)),
             None => (used, Repeat::of(frequency, 1)),
         }));
+    }
+    if let Some(found) = day_of_each(words, context) {
+        return Ok(Some(found));
     }
     let every = context.term(words, Term::Every);
     let rest = after(words, every.unwrap_or(0));
@@ -137,12 +145,30 @@ pub(crate) fn repeat(words: &[Word], context: &Context) -> Read<Repeat> {
     let (skipped, interval) = interval(rest, context);
     let found = stepped(after(rest, skipped), interval, context);
     let found = found.map(|(used, repeat)| (skipped + used, repeat));
-    let found = found.or_else(|| day_of_month(rest));
+    let found = found.or_else(|| {
+        let (used, repeat) = day_of_month(rest)?;
+        Some((used + context.term(after(rest, used), Term::OfMonth).unwrap_or(0), repeat))
+    });
     Ok(found.map(|(used, repeat)| (every + used, repeat)))
 }
 
 /// "every first monday", "second tuesday of the month". "every second tuesday" could be every other one.
 fn nth_weekday(words: &[Word], every: bool, context: &Context) -> Option<(usize, Repeat)> {
+    let on = words.len() - context.skip(words, Term::On).len();
+    let found = [0, on].into_iter().find_map(|on| {
+        let (used, repeat) = nth_day(after(words, on), context)?;
+        Some((on + used, repeat))
+    });
+    let (used, repeat) = found?;
+    let of_month = context.term(after(words, used), Term::OfMonth);
+    if of_month.is_none() && !(every && matches!(repeat.nth, Some(1 | -1))) {
+        return None;
+    }
+    Some((used + of_month.unwrap_or(0), repeat))
+}
+
+/// "first monday", of a month.
+fn nth_day(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
     const PLACES: [(Term, i64); 5] = [
         (Term::First, 1),
         (Term::Second, 2),
@@ -150,22 +176,25 @@ fn nth_weekday(words: &[Word], every: bool, context: &Context) -> Option<(usize,
         (Term::Fourth, 4),
         (Term::Last, -1),
     ];
-    let on = words.len() - context.skip(words, Term::On).len();
-    let found = [0, on].into_iter().find_map(|on| {
-        let place =
-            |(term, nth): &(Term, i64)| Some((on + context.term(after(words, on), *term)?, *nth));
-        PLACES.iter().find_map(place)
-    });
-    let (used, nth) = found?;
+    let (used, nth) =
+        PLACES.iter().find_map(|(term, nth)| Some((context.term(words, *term)?, *nth)))?;
     let (more, name) = weekday(after(words, used), context).filter(|(_, name)| !name.repeated)?;
-    let used = used + more;
-    let of_month = context.term(after(words, used), Term::OfMonth);
-    if of_month.is_none() && !(every && matches!(nth, 1 | -1)) {
-        return None;
-    }
     let days = bit(name.day);
     let repeat = Repeat { nth: Some(nth), days, ..Repeat::of(Frequency::Monthly, 1) };
-    Some((used + of_month.unwrap_or(0), repeat))
+    Some((used + more, repeat))
+}
+
+/// "15th", "first monday", behind "every month on".
+fn place_in_month(words: &[Word], on: bool, context: &Context) -> Option<(usize, Repeat)> {
+    day_of_month(words).filter(|_| on).or_else(|| nth_day(words, context))
+}
+
+/// "on the 1st of every month".
+fn day_of_each(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
+    let on = words.len() - context.skip(words, Term::On).len();
+    let (used, repeat) = day_of_month(after(words, on))?;
+    let more = context.term(after(words, on + used), Term::OfMonth)?;
+    Some((on + used + more, repeat))
 }
 
 /// "mondays", with "on" before it.
@@ -241,16 +270,19 @@ fn stepped(words: &[Word], interval: i64, context: &Context) -> Option<(usize, R
     }
     if frequency == Frequency::Monthly
         && let Some(on) = context.term(rest, Term::On)
-        && let Some((more, found)) = day_of_month(after(rest, on))
+        && let Some((more, found)) = place_in_month(after(rest, on), true, context)
     {
-        return Some((used + on + more, Repeat { month_day: found.month_day, ..repeat }));
+        return Some((used + on + more, Repeat { interval, ..found }));
     }
     Some((used, repeat))
 }
 
-/// `monday-friday`, in one word, as a repetition.
+/// `monday-friday`, in one word, and "weekdays", as a repetition.
 pub(crate) fn from_to(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
-    weekday_range(words, context).map(|(used, days)| (used, Repeat::weekly(1, days)))
+    let on = words.len() - context.skip(words, Term::On).len();
+    let workdays = || Some((on + context.term(after(words, on), Term::Workday)?, WORKDAYS));
+    let found = weekday_range(words, context).or_else(workdays);
+    found.map(|(used, days)| (used, Repeat::weekly(1, days)))
 }
 
 fn weekday_range(words: &[Word], context: &Context) -> Option<(usize, u8)> {

@@ -383,7 +383,8 @@ impl<'w, 'a> Scan<'w, 'a> {
         if self.found.date.is_some() || self.found.end_date.is_some() {
             return Ok(None);
         }
-        let Some((from, to, used)) = self.two_sides(rest, word) else { return Ok(None) };
+        let sides = self.two_sides(rest, word).or_else(|| self.two_days(rest));
+        let Some((from, to, used)) = sides else { return Ok(None) };
         let (Some((_, start)), Some(_)) = (when(&from, context)?, when(&to, context)?) else {
             return Ok(None);
         };
@@ -395,6 +396,22 @@ impl<'w, 'a> Scan<'w, 'a> {
         self.found.end_date = Some(to);
         self.behind = at + used;
         Ok(Some(used))
+    }
+
+    /// "from 3 to 10 august", "3. bis 10. August".
+    fn two_days(&self, rest: &[Word<'a>]) -> Option<(Sides<'a>, Sides<'a>, usize)> {
+        let from = self.context.term(rest, Term::From).unwrap_or(0);
+        let day = |at: usize| rest.get(at).filter(|word| day_number(&word.folded).is_some());
+        let first = day(from)?;
+        let to = from + 1 + self.context.term(after(rest, from + 1), Term::To)?;
+        let named = after(rest, to + 1);
+        let (day, (month, _)) = (day(to)?, month_name(named, &self.context)?);
+        let year = named.get(month).filter(|word| super::digits::year(&word.folded).is_some());
+        let behind = named.iter().take(month + usize::from(year.is_some()));
+        let side = |day: &Word<'a>| {
+            std::iter::once(day.clone()).chain(behind.clone().cloned()).collect::<Vec<_>>()
+        };
+        Some((side(first), side(day), to + 1 + behind.len()))
     }
 
     /// The words of both dates, and how many words they were.

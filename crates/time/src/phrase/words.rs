@@ -78,6 +78,8 @@ pub(crate) enum Term {
     Part,
     /// Between a weekday and the number of its day.
     The,
+    /// Before a month or the like: its last day.
+    EndOf,
     /// Behind the city whose clock is meant.
     TimeOf,
 }

@@ -323,6 +323,9 @@ impl Reading<'_> {
             let seconds = match (start.date, end.date) {
                 (true, _) => {
                     let days = end.civil.day() - start.civil.day();
+                    if days < 0 {
+                        self.ends_early(kind);
+                    }
                     // The end of a task is the day itself, that of an event the day after.
                     let days = if kind == Kind::Task { days + 1 } else { days };
                     return Length::days(days.max(1));
@@ -339,7 +342,11 @@ impl Reading<'_> {
                 }
                 (false, false) => moment(&end).seconds() - moment(start).seconds(),
             };
-            return if seconds < 0 { none() } else { Length::Exact(seconds) };
+            if seconds < 0 {
+                self.ends_early(kind);
+                return none();
+            }
+            return Length::Exact(seconds);
         }
         let component = self.component;
         let Some(timed) = component.timed("DURATION").find(|timed| !timed.text.is_empty()) else {
@@ -356,6 +363,14 @@ impl Reading<'_> {
                 none()
             }
         }
+    }
+
+    /// Notes that it ends before it begins.
+    fn ends_early(&mut self, kind: Kind) {
+        let name = if kind == Kind::Task { "DUE" } else { "DTEND" };
+        let end = self.component.timed(name).find(|timed| !timed.text.is_empty());
+        let line = end.map(|timed| timed.line);
+        self.notes.extend(line.map(|line| (line, "it ends before it begins".to_string())));
     }
 
     fn recurs(&mut self, description: &mut Description) {

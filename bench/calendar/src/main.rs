@@ -13,7 +13,9 @@
 
 use jiff::tz::TimeZoneDatabase;
 use larder_query::{Answer, Asker, Find, Query, Settings, expand, find, window_of};
-use larder_store::{Change, Expect, Frame, Operation, Options, Put, Reader, Store, What, Window};
+use larder_store::{
+    Change, Expect, Family, Frame, Operation, Options, Put, Reader, Store, What, Window,
+};
 use larder_time::civil::{Civil, Instant as Moment};
 use larder_time::phrase;
 use larder_time::zone::Zones;
@@ -330,7 +332,7 @@ fn change(path: &Path) -> Outcome<()> {
 }
 
 fn put(store: &Store, into: &Arc<str>, uid: &str, bytes: &str, frame: &Frame) -> Outcome<Change> {
-    let deriver = store.deriver_for(into)?;
+    let deriver = store.deriver_for(into, Family::Calendar)?;
     let prepared =
         deriver.component(bytes.as_bytes().to_vec(), frame).map_err(|_| "not an item")?.0;
     let (collection, uid, expect) = (Arc::clone(into), uid.to_string(), Expect::Anything);

@@ -156,7 +156,9 @@ impl<'a> Property<'a> {
     /// Is this its name, in any case?
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
-        self.text[self.name.0..self.name.1].eq_ignore_ascii_case(name.as_bytes())
+        // Most have another length, which is known without a look.
+        self.name.1 - self.name.0 == name.len()
+            && self.text[self.name.0..self.name.1].eq_ignore_ascii_case(name.as_bytes())
     }
 
     /// Its parameters, in order; of more than 256 those.

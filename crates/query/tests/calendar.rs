@@ -2,7 +2,7 @@
 
 use crate::book::Book;
 use larder_format::contact::derived_uid;
-use larder_store::{Change, Expect, Frame, Put, Zone};
+use larder_store::{Change, Expect, Family, Frame, Put, Zone};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ impl Book {
     ) {
         let zones = vec![Arc::new(Zone::new(OWN_ZONE.as_bytes()).unwrap())];
         let frame = Frame { version_1: false, zones };
-        let deriver = self.store.deriver_for(collection).unwrap();
+        let deriver = self.store.deriver_for(collection, Family::Calendar).unwrap();
         let changes = of.into_iter().map(|bytes| {
             let (prepared, ..) = deriver.component(bytes.into(), &frame).expect("a component");
             let named = prepared.uid().map(str::to_string);

@@ -106,9 +106,9 @@ impl Store {
         &self.deriver
     }
 
-    /// The same for the items of this collection, by its summary. What another summary gave is derived again when it is
-    /// written, so this only saves time.
-    pub fn deriver_for(&self, collection: &str) -> Result<Deriver> {
+    /// The same for the items of this collection, by its summary; where it is not there yet, by what one of this family begins with.
+    /// What another summary gave is derived again when it is written, so this only saves time.
+    pub fn deriver_for(&self, collection: &str, family: Family) -> Result<Deriver> {
         let sql = "SELECT summary, family FROM collection WHERE name = ?1 AND removed = 0";
         let found: Option<(String, i64)> = self
             .conn
@@ -117,8 +117,10 @@ impl Store {
                 select.query_row([collection], |row| Ok((row.get(0)?, row.get(1)?))).optional()
             })
             .map_err(at(&self.path))?;
-        let (summary, family) = found.unwrap_or_default();
-        Ok(self.deriver.with(Summary::of_stored(&summary, Family::of_number(family))))
+        Ok(self.deriver.with(match found {
+            Some((summary, family)) => Summary::of_stored(&summary, Family::of_number(family)),
+            None => Summary::shared_default(family),
+        }))
     }
 
     /// What the collection of this name holds; `None`: there is none.

@@ -4,8 +4,8 @@
 use crate::book::{Book, NOW, made};
 use larder_format::contact::derived_uid;
 use larder_store::{
-    Change, Expect, Frame, Handle, IndexSet, Kind, Operation, Options, Put, Reader, Store, What,
-    Window, Zone,
+    Change, Expect, Family, Frame, Handle, IndexSet, Kind, Operation, Options, Put, Reader, Store,
+    What, Window, Zone,
 };
 use larder_time::civil::Instant;
 use larder_time::value::Stamp;
@@ -50,7 +50,7 @@ fn frame(n: usize) -> Frame {
 }
 
 fn put(store: &Store, collection: &str, bytes: &[u8], frame: &Frame, expect: Expect) -> Change {
-    let deriver = store.deriver_for(collection).unwrap();
+    let deriver = store.deriver_for(collection, Family::Calendar).unwrap();
     let (prepared, ..) = deriver.component(bytes.to_vec(), frame).expect("a component");
     let named = prepared.uid().map(str::to_string);
     Change::Put(Put {

@@ -4,8 +4,8 @@ use crate::book::{Book, NOW, card, handle_of, made, put};
 use larder_format::field::{FIELDS, field};
 use larder_store::index::{Lookup, Place, term};
 use larder_store::{
-    Change, Error, Expect, IndexKind, IndexSet, Kind, OperationId, Options, Order, Outcome, Reader,
-    Store, Summary,
+    Change, Error, Expect, Family, IndexKind, IndexSet, Kind, OperationId, Options, Order, Outcome,
+    Reader, Store, Summary,
 };
 use std::fs;
 use std::path::Path;
@@ -159,10 +159,10 @@ fn a_collection_has_the_index_it_was_made_with() {
     assert_eq!(place(vec![contacts]), Some(3));
     assert_eq!((place(vec![work]), place(vec![contacts, work])), (None, None));
     assert_eq!(
-        **book.store.deriver_for("work").unwrap().summary(),
+        **book.store.deriver_for("work", Family::Contacts).unwrap().summary(),
         summary("phone:phone note:prefix")
     );
-    assert!(book.store.deriver_for("none such").unwrap().summary().is_default());
+    assert!(book.store.deriver_for("none such", Family::Contacts).unwrap().summary().is_default());
     // Edits and removals go by the collection's summary, too.
     let outcome = book.put_into("work", &card("u1", "Edited", "NOTE:xyz\r\n")).1;
     book.put_into("bare", &card("u1", "Edited", ""));

@@ -79,7 +79,7 @@ pub fn remove_which(
     which: Which,
     speaker: &Speaker<'_>,
 ) -> Result<Done, Error> {
-    let deriver = store.deriver_for(&head.collection)?;
+    let deriver = store.deriver_for(&head.collection, head.kind.family())?;
     let whole = Whole::read(&store.reader()?, &deriver, head)?;
     let key = which.key(&whole, head, speaker)?;
     let changes = remove(&whole, which.scope, key, speaker.now)?;
@@ -100,7 +100,7 @@ pub fn change_which(
     uid: &str,
     speaker: &Speaker<'_>,
 ) -> Result<Done, Error> {
-    let deriver = store.deriver_for(&head.collection)?;
+    let deriver = store.deriver_for(&head.collection, head.kind.family())?;
     let whole = Whole::read(&store.reader()?, &deriver, head)?;
     let key = which.key(&whole, head, speaker)?;
     let changes = change(&whole, which.scope, key, edit, uid, speaker)?;

@@ -366,11 +366,11 @@ impl Writer<'_> {
         };
         let base = self.store.deriver();
         let mut derivers = Derivers {
-            contacts: self.store.deriver_for(&self.contacts)?,
+            contacts: self.store.deriver_for(&self.contacts, Family::Contacts)?,
             calendar: base.with(Indexed::shared_default(Family::Calendar)),
         };
         if let Some(into) = &self.options.into {
-            derivers.calendar = self.store.deriver_for(into)?;
+            derivers.calendar = self.store.deriver_for(into, Family::Calendar)?;
         }
         let mut pipeline = Pipeline::start(files, &derivers, &settings)?;
         while !self.stopped() {

@@ -4,7 +4,7 @@
 use crate::book::Book;
 use larder_format::component::Component;
 use larder_format::field::calendar_field;
-use larder_store::{Frame, ItemHead, Operation, Reader, What, Window};
+use larder_store::{Family, Frame, ItemHead, Operation, Reader, What, Window};
 use larder_sync::card::Pieces;
 use larder_sync::event::{
     At, Done, Edit, Error, Scope, Speaker, Which, change_which, definition, remove_which,
@@ -47,7 +47,7 @@ pub(crate) fn calendar(components: &[&str]) -> Book {
         })
         .collect();
     let pieces = Pieces::of(text.as_bytes()).unwrap();
-    let deriver = book.store.deriver_for(CALENDAR).unwrap();
+    let deriver = book.store.deriver_for(CALENDAR, Family::Calendar).unwrap();
     let typed = pieces.typed(&deriver, &mut || Ok([1; 16])).unwrap();
     let mut operation = Operation::new("add", "", 0);
     let mut told = |_: &larder_store::Store, _| Ok::<(), larder_store::Error>(());

@@ -2,7 +2,7 @@
 
 use crate::book::Book;
 use crate::event::{CALENDAR, bytes, heads, prague, speaking};
-use larder_store::{ItemHead, Operation, Store, What, Window};
+use larder_store::{Family, ItemHead, Operation, Store, What, Window};
 use larder_sync::card::Pieces;
 use larder_sync::event::{At, Done, Edit, Error, Scope, Which, change_which, recurs, remove_which};
 use larder_time::civil::Instant;
@@ -35,7 +35,7 @@ fn book(files: &[PathBuf]) -> Book {
             number += 1;
             Ok([number; 16])
         };
-        let deriver = book.store.deriver_for(CALENDAR).unwrap();
+        let deriver = book.store.deriver_for(CALENDAR, Family::Calendar).unwrap();
         let mut items = pieces.typed(&deriver, &mut random).unwrap().cards;
         items.retain(|item| item.kind() != larder_store::Kind::Contact);
         let mut operation = Operation::new("add", "", 0);

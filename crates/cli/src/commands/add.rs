@@ -128,8 +128,10 @@ impl Add {
             draft.item(&uid, context.settings.asker.now).map_err(|error| impossible(&error))?;
         let mut store = context.store_or_new()?;
         let into = self.into(Family::Calendar);
-        let (prepared, ..) =
-            store.deriver_for(into)?.component(bytes, &frame).map_err(|(_, problem)| {
+        let (prepared, ..) = store
+            .deriver_for(into, Family::Calendar)?
+            .component(bytes, &frame)
+            .map_err(|(_, problem)| {
                 Failure::new(Kind::Input, format!("line {}: {problem}", problem.line))
             })?;
         let mut operation =
@@ -181,7 +183,7 @@ impl Add {
         let refused = |error: Error| refused(&name, &error);
         let pieces = Pieces::of(&bytes).map_err(refused)?;
         let mut store = context.store_or_new()?;
-        let deriver = store.deriver_for(self.into(Family::Contacts))?;
+        let deriver = store.deriver_for(self.into(Family::Contacts), Family::Contacts)?;
         let typed = pieces.typed(&deriver, &mut random).map_err(refused)?;
         let mut left_out = remark(context, &name, &typed);
         let of = |family: Family| move |item: &Prepared| item.kind().family() == family;

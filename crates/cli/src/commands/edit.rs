@@ -158,7 +158,7 @@ impl Edit {
         let frame = head.frame.map(|row| reader.frame(row)).transpose()?.flatten();
         let before = Before { bytes: before, frame: frame.unwrap_or_default() };
         let mut store = context.store()?;
-        let deriver = store.deriver_for(&head.collection)?;
+        let deriver = store.deriver_for(&head.collection, head.kind.family())?;
         let edited = match &self.from {
             Some(file) => Some(from_file(&deriver, &head, &before, file)?),
             None => ask(context, &deriver, &head, &before)?,

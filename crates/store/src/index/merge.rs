@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 const NEIGHBOURS: usize = 4;
 /// ...and so many of those from this many bytes on, which are a large job's: it is going to merge them in the end.
 const MANY_NEIGHBOURS: usize = 16;
-const LARGE: i64 = 128 << 10;
+const LARGE: i64 = 32 << 10;
 /// So many times larger than all newer ones is much larger. A byte is moved 12 times then before it is at rest, and there are 5 segments;
 /// it would be 28 times, and 4 segments, with 16 (reckoned for single items of 700 bytes, behind 2 MB).
 const MUCH: i64 = 4;

@@ -139,8 +139,9 @@ fn a_version_that_comes_while_it_is_open_is_seen() {
     assert!(matches!(applied, Err(Error::ReadOnly { .. })), "{applied:?}");
 }
 
-/// Files in `tests/data`, each with an import of items and, as operation 2, the removal of one.
-const RELEASES: &[(&str, u64)] = &[("store-1.0.db", 81), ("store-1.1.db", 81)];
+/// Files in `tests/data`, each with an import of items and, as operation 2, the removal of one; that of 1.2 has a summary, too.
+const RELEASES: &[(&str, u64)] =
+    &[("store-1.0.db", 81), ("store-1.1.db", 81), ("store-1.2.db", 81)];
 
 /// A store of each release is kept: it opens, holds what it held, and goes on.
 #[test]
@@ -155,6 +156,8 @@ fn stores_of_all_releases_open() {
             let mut store = Store::open(dir, &Options::default()).unwrap();
             assert_eq!(store.check_rebuild().unwrap().faults, [], "{name}");
             assert_eq!(store.reader().unwrap().collections().unwrap()[0].items, items, "{name}");
+            let summaries = store.reader().unwrap().summaries().unwrap();
+            assert_eq!(summaries[0].1.is_default(), name != "store-1.2.db", "{name}");
             let undo = store.undo(2, NOW).unwrap();
             assert_eq!((undo.items, undo.conflicts.len()), (1, 0), "{name}");
         });

@@ -22,7 +22,7 @@ fn lists() {
     7b7tsy40                    Learn to whistle                         task
     phq0hkwm  2026-03-04 20:00  Night of short films       Kino Central
     b3vp0czt  2026-03-05 09:00  Quarterly review           Big room
-    mfwwzxna  2026-03-05 11:00  Standup, after the review  Room 2
+    eg7sn0kb  2026-03-05 11:00  Standup, after the review  Room 2
     ");
     assert_snapshot!(shown(&home, &["find", "--kind", "task"]), @r"
     7b7tsy40                    Learn to whistle     task
@@ -35,7 +35,7 @@ fn lists() {
     vn7pdchd  2026-03-08        International Women's Day                           repeats
     6wnszjwv  1969-03-07        Mum’s birthday                                      repeats
     h7sb8b0z  2026-01-05 09:30  Standup                    Room 4                   repeats
-    mfwwzxna  2026-03-05 11:00  Standup, after the review  Room 2
+    eg7sn0kb  2026-03-05 11:00  Standup, after the review  Room 2
     bp82wnjj  2026-03-02 18:00  中文课                     VHS                      repeats
     ");
     assert_snapshot!(shown(&home, &["find", "--kind", "memo", "--format", "raw"]), @r"
@@ -66,7 +66,7 @@ fn both_families() {
     home.ok(&["import", "anna.vcf"]);
     assert_snapshot!(shown(&home, &["find", "anna or standup"]), @r"
     h7sb8b0z  2026-01-05 09:30  Standup                    Room 4  repeats
-    mfwwzxna  2026-03-05 11:00  Standup, after the review  Room 2
+    eg7sn0kb  2026-03-05 11:00  Standup, after the review  Room 2
     xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works
     ");
     assert_snapshot!(shown(&home, &["find", "anna", "or", "dentist", "--fields", "full_name,summary,start"]), @r"
@@ -82,7 +82,7 @@ fn occurrences() {
     assert_snapshot!(shown(&home, &["find", "when:2026-W10 standup", "--expand"]), @r"
     h7sb8b0z  2026-03-02 09:30  Standup                    Room 4
     h7sb8b0z  2026-03-03 09:30  Standup                    Room 4
-    mfwwzxna  2026-03-05 11:00  Standup, after the review  Room 2
+    eg7sn0kb  2026-03-05 11:00  Standup, after the review  Room 2
     h7sb8b0z  2026-03-06 09:30  Standup                    Room 4
     ");
     assert_snapshot!(shown(&home, &["find", "when:2026-W10 standup", "--expand", "--count"]), @"4");
@@ -219,7 +219,7 @@ fn pages() {
     ");
     assert_snapshot!(page("\"room 2\""), @r"
     Standup, after the review
-    id          mfwwzxna
+    id          eg7sn0kb
     collection  Work
     uid         standup-7k2v@google.example
     when        Thu 5 Mar 2026, 11:00-11:15 (15 minutes)

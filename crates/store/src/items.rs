@@ -28,8 +28,8 @@ pub struct ItemHead {
     pub collection: Arc<str>,
     /// Its UID in that collection.
     pub uid: String,
-    /// Which occurrence of a series it stands for: `20260305T120000Z`, or without the Z where it floats, or without the
-    /// time of a day. Empty: it is a whole item.
+    /// Which occurrence of a series it stands for, as it is written: `20260305T120000`, with a Z where it is in UTC, without the
+    /// time where it is a day. Empty: it is a whole item.
     pub recurrence: String,
     /// True where the bytes do not name this UID themselves.
     pub derived_uid: bool,

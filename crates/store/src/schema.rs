@@ -16,7 +16,7 @@
 //!   as is the default. `head`: the lines that a calendar has of its own (PRODID, X-WR-CALNAME, ...), as they came.
 //! * `item`: one row an item; what exists now is its own log, by `(seq, ordinal)`: the batch that last
 //!   changed it and its place in that batch. `kind`: 1 contact, 2 event, 3 task, 4 memo, 5 another component of a calendar.
-//!   `recurrence`: which occurrence of a series it stands for, as `event` writes it; empty: it is a whole. `frame`: see there. `derived_uid`: 1 where the bytes name no
+//!   `recurrence`: which occurrence of a series it stands for: the time of RECURRENCE-ID as it is written, without its zone; empty: it is a whole. `frame`: see there. `derived_uid`: 1 where the bytes name no
 //!   UID, 2 where they name one that another item had first. `handle`: eight bytes, see `handle`; by way of it an item is found by
 //!   its UID, which is its own in its collection. `collided` has the items for which that way is barred, see `identity`.
 //! * `source`: an item's bytes as they came; above 64 KB they lie once in `blob`, by SHA-256, and `blob`

@@ -430,6 +430,38 @@ fn a_zone_that_is_defined_otherwise() {
     assert_eq!(book.store.check().unwrap().faults, []);
 }
 
+/// A changed occurrence is known by the time that it stands for, as that is written, whatever the zone is called or does; a moment
+/// of UTC and a day are written in other forms, and are known by those.
+#[test]
+fn ways_to_write_one_occurrence() {
+    let mut book = Book::new();
+    book.put_component(
+        "home",
+        "VEVENT\nUID:a\nDTSTART;TZID=Europe/Berlin:20260301T120000\nRRULE:FREQ=DAILY;COUNT=9",
+        &frame(0),
+    );
+    let mut detached = |of: &str| {
+        let lines = format!("VEVENT\nUID:a\nRECURRENCE-ID{of}\nDTSTART:20260305T150000Z");
+        book.put_component("home", &lines, &frame(1))
+    };
+    let first = detached(";TZID=Europe/Berlin:20260305T120000");
+    let larder_store::Outcome::Added(handle) = first else { panic!("{first:?}") };
+    for of in [
+        ";TZID=W. Europe Standard Time:20260305T120000",
+        ";TZID=Own:20260305T120000",
+        ":20260305T120000",
+    ] {
+        assert_eq!(detached(of), larder_store::Outcome::Updated(handle), "{of}");
+    }
+    for of in [":20260305T110000Z", ";VALUE=DATE:20260305"] {
+        let other = detached(of);
+        assert!(matches!(other, larder_store::Outcome::Added(_)), "{of}: {other:?}");
+    }
+    let names: Vec<String> = contents(&book.reader()).into_keys().map(|key| key.2).collect();
+    assert_eq!(names, ["", "20260305", "20260305T110000Z", "20260305T120000"]);
+    assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+}
+
 /// A zone of the system as a file: so many hours east of Greenwich from 1970 on.
 fn write_zone(dir: &Path, name: &str, east: i32) {
     let mut file = Vec::new();

@@ -228,6 +228,7 @@ fn one_is_removed() {
     check(&[ONCE], "20260305T110000Z", &[]);
     // A changed one without its series.
     check(&[CHANGED], "20260306T110000Z", &[]);
+    check(&[CHANGED], "20260306T120000", &[]);
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub(super) fn rows(
     let rule = |rule: &str| plain(&describe::rule(rule, &asker.local, &asker.language));
     add(&mut rows, "repeats", component.timed("RRULE").map(|timed| rule(&timed.text)).collect());
     if !head.recurrence.is_empty() {
-        let instead = describe::stamp(&head.recurrence, &asker.local, &asker.language);
+        let instead = instead_of(reader, asker, head, &component)?;
         rows.push(("instead of", plain(&instead)));
     }
     let except = component.timed("EXDATE").flat_map(|timed| {
@@ -91,6 +91,22 @@ pub(super) fn rows(
         alarms.map(|alarm| describe::alarm(alarm, head.kind, &asker.local, &asker.language));
     add(&mut rows, "alarms", alarms.collect());
     Ok(rows)
+}
+
+/// Which occurrence it stands for, by the clock of who asks.
+fn instead_of(
+    reader: &Reader,
+    asker: &Asker,
+    head: &ItemHead,
+    component: &Component<'_>,
+) -> Result<String, Failure> {
+    let frame = head.frame.map(|row| reader.frame(row)).transpose()?.flatten().unwrap_or_default();
+    let moment = reader.deriver().moment(component, &frame, "RECURRENCE-ID", &asker.local);
+    let stamp = match moment.filter(|_| head.recurrence.contains('T')) {
+        Some(moment) => format!("{}Z", moment.civil(0)),
+        None => head.recurrence.clone(),
+    };
+    Ok(describe::stamp(&stamp, &asker.local, &asker.language))
 }
 
 /// Which zones its names of zones mean.

@@ -440,7 +440,8 @@ impl Reading<'_> {
         Some(Extra { at, length })
     }
 
-    /// Which occurrence it stands for, as a time and as a name: two ways to write one moment have one name.
+    /// Which occurrence it stands for, as a time and as a name. The name is the time as it is written, without the zone: a
+    /// zone is what law makes it, and goes by many names, and a series knows which one is meant.
     fn recurrence_id(&mut self) -> (Option<Start>, String, bool) {
         let component = self.component;
         let Some(timed) = component.recurrence_id() else { return (None, String::new(), false) };
@@ -450,12 +451,7 @@ impl Reading<'_> {
             let unread: String = timed.text.chars().take(UNREAD).collect();
             return (None, format!("?{unread}"), false);
         };
-        let (civil, utc) = match &start.clock {
-            Clock::Zone(_) if !start.date => (moment(&start).civil(0), true),
-            Clock::Utc => (start.civil, true),
-            _ => (start.civil, false),
-        };
-        let name = Stamp { civil, date: start.date, utc }.to_string();
+        let name = Stamp::parse(&timed.text).map(|stamp| stamp.to_string()).unwrap_or_default();
         (Some(start), name, following)
     }
 

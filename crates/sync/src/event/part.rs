@@ -10,7 +10,6 @@ use larder_store::{Deriver, Frame};
 use larder_time::civil::{Civil, Instant};
 use larder_time::rule::Budget;
 use larder_time::series::{Detached, Occurrence, Series, Start};
-use larder_time::value::Stamp;
 use larder_time::zone::Zone;
 
 /// A component, and what the calendar around it says.
@@ -198,20 +197,14 @@ fn join(lines: &mut Vec<Line>, params: Vec<(&'static str, String)>, values: Stri
 }
 
 impl Plan {
-    /// The moment that a time means in this series, or what its clock shows if it floats: what it is known by. A day in a timed series
-    /// is its start's time on that day.
+    /// The moment that a value of a list means in this series, or what its clock shows if it floats: what it is known by.
     pub(crate) fn key(&self, time: &Start) -> i64 {
-        match (time.date, self.form.is_date()) {
-            (true, false) => {
-                let midnight = Civil::midnight(time.civil.day());
-                self.form.key(midnight.plus(self.start.second_of_day()))
-            }
-            (_, true) => Civil::midnight(time.civil.day()).seconds(),
-            (false, false) => match Form::new(false, &time.clock).zone() {
-                Some(zone) if self.form.zone().is_some() => zone.instant(time.civil).seconds(),
-                _ => self.form.key(time.civil),
-            },
-        }
+        self.series.key_near(time)
+    }
+
+    /// The same of a RECURRENCE-ID, which as a day means what is planned on that day.
+    pub(crate) fn key_of_original(&self, time: &Start) -> i64 {
+        self.series.key_of_original(time)
     }
 
     pub(crate) fn shown(&self, key: i64) -> Civil {
@@ -268,17 +261,6 @@ impl Plan {
     pub(crate) fn first(&self) -> Option<i64> {
         self.from(Instant::MIN.seconds()).next().map(|one| one.original.seconds())
     }
-}
-
-/// A recurrence id as the store has it, as a time.
-pub(crate) fn of_store(recurrence: &str) -> Option<Start> {
-    use larder_time::series::Clock;
-    let stamp = Stamp::parse(recurrence).ok()?;
-    Some(match stamp {
-        Stamp { date: true, civil, .. } => Start::date(civil),
-        Stamp { utc: true, civil, .. } => Start::at(civil, Clock::Utc),
-        Stamp { civil, .. } => Start::at(civil, Clock::Floating),
-    })
 }
 
 /// What a value of RDATE says behind its beginning, as a length.

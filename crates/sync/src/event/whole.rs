@@ -1,7 +1,8 @@
 //! All items of one UID: a master and its detached occurrences, and which of their occurrences is meant.
 
 use super::Error;
-use super::part::{Part, Plan, of_store};
+use super::form::Form;
+use super::part::{Part, Plan};
 use larder_store::{Change, Deriver, Expect, Frame, Handle, ItemHead, Put, Reader, Seq};
 use larder_time::civil::Civil;
 use larder_time::value::Stamp;
@@ -20,6 +21,8 @@ pub struct Whole<'d> {
     pub(crate) master: Option<Part>,
     pub(crate) plan: Option<Plan>,
     pub(crate) detached: Vec<Detached>,
+    /// What the items of detached occurrences stand for, by their recurrence ids.
+    keys: Vec<(String, i64)>,
     old: bool,
 }
 
@@ -62,6 +65,7 @@ impl<'d> Whole<'d> {
             master: None,
             plan: None,
             detached: Vec::new(),
+            keys: Vec::new(),
             old: false,
         };
         let _snapshot = reader.snapshot()?;
@@ -79,12 +83,14 @@ impl<'d> Whole<'d> {
             }
         }
         whole.plan = whole.master.as_ref().and_then(|master| master.plan(deriver));
-        for (recurrence, part) in detached {
-            let key = of_store(&recurrence).map(|time| match &whole.plan {
-                Some(plan) => plan.key(&time),
-                None => time.civil.seconds(),
+        for (of, part) in detached {
+            let original = part.original(deriver);
+            let following = original.as_ref().is_some_and(|(_, following)| *following);
+            let key = original.map(|(time, _)| match &whole.plan {
+                Some(plan) => plan.key_of_original(&time),
+                None => Form::new(time.date, &time.clock).key(time.civil),
             });
-            let following = part.original(deriver).is_some_and(|(_, following)| following);
+            whole.keys.extend(key.map(|key| (of, key)));
             whole.detached.push(Detached { key, following, part });
         }
         Ok(whole)
@@ -105,11 +111,11 @@ impl<'d> Whole<'d> {
     /// What one of its items stands for.
     #[must_use]
     pub fn key_of(&self, head: &ItemHead) -> Option<i64> {
-        let time = of_store(&head.recurrence)?;
-        Some(match &self.plan {
-            Some(plan) => plan.key(&time),
-            None => time.civil.seconds(),
-        })
+        self.named(&head.recurrence)
+    }
+
+    fn named(&self, recurrence: &str) -> Option<i64> {
+        self.keys.iter().find(|(name, _)| name == recurrence).map(|(_, key)| *key)
     }
 
     pub(crate) fn is_current(&self) -> Result<(), Error> {
@@ -172,7 +178,7 @@ impl<'d> Whole<'d> {
         };
         let named = match (&self.plan, at) {
             (Some(plan), _) => Some(key(plan)),
-            (None, At::Id(stamp)) => Some(stamp.civil.seconds()),
+            (None, At::Id(stamp)) => self.named(&stamp.to_string()).or(Some(stamp.civil.seconds())),
             (None, _) => None,
         };
         if let Some(key) = named.filter(known) {

@@ -104,7 +104,8 @@ impl Series {
 
     /// The key of a date or date-time in a series that may be of the other kind: a day has the start's time, a
     /// time its day.
-    fn key_near(&self, start: &Start) -> i64 {
+    #[must_use]
+    pub fn key_near(&self, start: &Start) -> i64 {
         match (start.date, self.date) {
             (true, false) => {
                 let midnight = Civil::midnight(start.civil.day());

@@ -162,9 +162,10 @@ impl Cursor {
                 return Ok(letters);
             };
             let card = reader.source(place.row)?.unwrap_or_default();
-            let kind =
-                reader.by_row(place.row)?.map_or(larder_store::Kind::Contact, |head| head.kind);
-            let value = Parsed::of(kind, &card).first(self.sort.field).unwrap_or_default();
+            let head = reader.by_row(place.row)?;
+            let value =
+                head.and_then(|head| Parsed::of(reader, &head, &card).first(self.sort.field));
+            let value = value.unwrap_or_default();
             let (text, beginning) = alphabet.letter(&place.key, &value);
             if letters.last().is_none_or(|last| last.text != text) {
                 let (before, _) = self.position_in(reader, &answer)?;
@@ -240,7 +241,7 @@ fn listed<'a>(
     if list.as_ref().is_none_or(|list| list.at != now) {
         let mut places = Vec::new();
         find(reader, asked)?.each(reader, &mut |head, card| {
-            let value = Parsed::of(head.kind, card).first(sort.field).unwrap_or_default();
+            let value = Parsed::of(reader, head, card).first(sort.field).unwrap_or_default();
             places.push(Place { key: reader.deriver().sort_key(&value), row: head.row });
             true
         })?;

@@ -51,9 +51,9 @@ pub(crate) enum Parsed<'a> {
 }
 
 impl<'a> Parsed<'a> {
-    pub(crate) fn of(kind: Kind, bytes: &'a [u8]) -> Parsed<'a> {
-        match kind.family() {
-            Family::Calendar => Parsed::Component(Component::parse(bytes)),
+    pub(crate) fn of(reader: &Reader, head: &ItemHead, bytes: &'a [u8]) -> Parsed<'a> {
+        match head.kind.family() {
+            Family::Calendar => Parsed::Component(reader.component(head, bytes)),
             _ => Parsed::Card(Contact::parse(bytes)),
         }
     }
@@ -77,7 +77,7 @@ impl<'a> Item<'a> {
     /// Takes an item apart.
     #[must_use]
     pub fn new(reader: &'a Reader, head: &'a ItemHead, bytes: &'a [u8]) -> Item<'a> {
-        Item { reader, head, parsed: Parsed::of(head.kind, bytes), anew: false }
+        Item { reader, head, parsed: Parsed::of(reader, head, bytes), anew: false }
     }
 
     /// The first value of a field.

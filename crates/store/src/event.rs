@@ -82,7 +82,10 @@ impl Deriver {
     pub(crate) fn component_sort(&self, bytes: &[u8], place: &Placed) -> SortKeys {
         match place.kind {
             Kind::Other => SortKeys::new(),
-            _ => self.sort(&Component::parse(bytes), CALENDAR_FIELDS),
+            _ => {
+                let version = version(&place.frame.clone().unwrap_or_default());
+                self.sort(&Component::parse_as(bytes, version), CALENDAR_FIELDS)
+            }
         }
     }
 

@@ -226,6 +226,15 @@ pub(crate) fn read(conn: &Connection, row: i64) -> rusqlite::Result<Option<Arc<F
     Ok(Some(Arc::new(Frame { version_1: version == 1, zones })))
 }
 
+/// Is the frame in this row that of a vCalendar 1.0?
+pub(crate) fn is_version_1(conn: &Connection, row: i64) -> rusqlite::Result<bool> {
+    let version: Option<i64> = conn
+        .prepare_cached("SELECT version FROM frame WHERE id = ?1")?
+        .query_row([row], |row| row.get(0))
+        .optional()?;
+    Ok(version == Some(1))
+}
+
 fn zone(conn: &Connection, row: i64) -> rusqlite::Result<Option<Zone>> {
     conn.prepare_cached("SELECT tzid, hash, bytes FROM zone WHERE id = ?1")?
         .query_row([row], |row| {

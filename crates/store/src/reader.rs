@@ -14,6 +14,7 @@ use crate::schema::{self, Standing};
 use crate::store::{check_sqlite, connect, locale_of};
 use crate::summary::Summary;
 use crate::{Family, blob, identity, series};
+use larder_format::component::{Component, Version};
 use larder_time::zone::Zones;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
@@ -307,6 +308,14 @@ impl Reader {
     /// What the calendar around an item says that the item needs.
     pub fn frame(&self, row: i64) -> Result<Option<Arc<Frame>>> {
         frame::read(&self.conn, row).map_err(at(&self.path))
+    }
+
+    /// Takes an item of a calendar apart, as one of its version of the format.
+    #[must_use]
+    pub fn component<'b>(&self, head: &ItemHead, bytes: &'b [u8]) -> Component<'b> {
+        let is_1 = |row| frame::is_version_1(&self.conn, row).unwrap_or_default();
+        let version = if head.frame.is_some_and(is_1) { Version::V1_0 } else { Version::V2_0 };
+        Component::parse_as(bytes, version)
     }
 
     /// The frames of a collection's items, each once; `None`: some have none.

@@ -7,6 +7,7 @@
     reason = "tests fail by panics"
 )]
 
+mod around;
 mod book;
 mod calendars;
 mod card;

@@ -40,7 +40,7 @@ pub(super) fn rows(
     head: &ItemHead,
     bytes: &[u8],
 ) -> Result<Vec<Row>, Failure> {
-    let component = Component::parse(bytes);
+    let component = reader.component(head, bytes);
     let times = when::times_of(reader, head.row)?;
     let mut rows = Vec::new();
     if let Some(when) = times.as_ref().and_then(|times| When::first(times, &asker.local)) {
@@ -125,7 +125,7 @@ pub(super) fn zones_json(
     head: &ItemHead,
     bytes: &[u8],
 ) -> Result<Vec<Value>, Failure> {
-    let zones = zones(reader, head, &Component::parse(bytes))?;
+    let zones = zones(reader, head, &reader.component(head, bytes))?;
     let object = |of: &ZoneUse| {
         let used = if of.how == How::Floating {
             "none"

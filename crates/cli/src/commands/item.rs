@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use crate::output::{FAINT, Out, STRONG, plain};
-use larder_format::component::Component;
 use larder_format::contact::Contact;
 use larder_format::field::{CALENDAR_FIELDS, FIELDS, Field, Kind, calendar_field, field};
 use larder_query::when::{self, When};
@@ -112,7 +111,7 @@ pub(crate) fn whole(
     if head.kind.family() != Family::Calendar {
         return Ok(json(head, bytes));
     }
-    let component = Component::parse(bytes);
+    let component = reader.component(head, bytes);
     let fields = CALENDAR_FIELDS.iter();
     let fields: Vec<&Field> =
         fields.filter(|field| field.kind != Kind::Binary && field.name != "uid").collect();

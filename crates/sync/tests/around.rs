@@ -3,6 +3,7 @@
 use crate::book::{Book, options};
 use larder_query::{Find, Query, find, walk};
 use larder_sync::ImportOptions;
+use std::fmt::Write as _;
 
 const INTO: &str = "calendar";
 
@@ -16,6 +17,14 @@ fn calendar(components: &str) -> String {
 
 fn event(uid: &str, lines: &str) -> String {
     format!("BEGIN:VEVENT\nUID:{uid}\n{lines}END:VEVENT\n")
+}
+
+/// A zone that only this definition knows.
+fn zone(tzid: &str, offset: &str) -> String {
+    format!(
+        "BEGIN:VTIMEZONE\nTZID:{tzid}\nBEGIN:STANDARD\nDTSTART:19700101T000000\n\
+         TZOFFSETFROM:{offset}\nTZOFFSETTO:{offset}\nEND:STANDARD\nEND:VTIMEZONE\n"
+    )
 }
 
 /// How many items are found, by the index and without it.
@@ -42,6 +51,74 @@ fn goes_round(book: &mut Book) -> String {
     let back = book.take(&exported, &into(INTO)).summary;
     assert!(!back.changed(), "{back:?}");
     String::from_utf8(exported).unwrap()
+}
+
+/// The same bytes with another definition of their zone say another time.
+#[test]
+fn a_zone_that_is_defined_otherwise_is_news() {
+    let mut book = Book::new();
+    let timed = event("a", "DTSTART;TZID=Moon:20260301T120000\nDURATION:PT1H\n");
+    for (offset, changed) in [("+0730", true), ("+0730", false), ("-0100", true)] {
+        let told = book.take(calendar(&format!("{}{timed}", zone("Moon", offset))), &into(INTO));
+        assert_eq!(told.summary.changed(), changed, "{offset}");
+    }
+    assert!(goes_round(&mut book).contains("-0100"));
+}
+
+/// Thousands of definitions of one name are as many calendars, and items that share one share a calendar.
+#[test]
+fn definitions_of_one_name() {
+    let mut book = Book::new();
+    let mut text = String::new();
+    for number in 0..600 {
+        let timed = |uid: String| event(&uid, "DTSTART;TZID=Moon:20260301T120000\n");
+        let offset = format!("+{:02}{:02}", number / 60, number % 60);
+        let both = format!("{}{}", timed(format!("a{number}")), timed(format!("b{number}")));
+        let both = format!("{}{both}", zone("Moon", &offset));
+        write!(text, "{}", calendar(&both)).unwrap();
+    }
+    book.take(text, &into(INTO));
+    let exported = goes_round(&mut book);
+    assert_eq!(exported.matches("BEGIN:VCALENDAR").count(), 600);
+}
+
+/// What has no END goes on until something around it ends.
+#[test]
+fn what_is_not_closed_swallows_nothing() {
+    let (a, b) = (event("a", ""), event("b", ""));
+    for open in ["", "BEGIN:VALARM\nEND:VALARM\n", "BEGIN:VEVENT\nUID:c\nEND:VEVENT\n"] {
+        let open = format!("BEGIN:X-THING\nUID:x\n{open}");
+        let mut book = Book::new();
+        book.take(format!("{}{}", calendar(&format!("{a}{open}")), calendar(&b)), &into(INTO));
+        assert_eq!(book.items(INTO).len(), 3);
+        goes_round(&mut book);
+        // Outside any calendar the END of one does not end it.
+        let mut book = Book::new();
+        book.take(format!("{a}{open}END:VCALENDAR\nX:1\n{}", calendar(&b)), &into(INTO));
+        assert_eq!(book.items(INTO).len(), 3);
+        goes_round(&mut book);
+    }
+    let mut book = Book::new();
+    book.take(calendar(&a.replace("END:VEVENT\n", "")), &into(INTO));
+    let exported = book.export(INTO);
+    assert!(!book.take(exported, &into(INTO)).summary.changed());
+}
+
+#[test]
+fn one_kind_of_line_end() {
+    let text = calendar(&event("a", "DTSTART:20260301T120000Z\n"));
+    for text in [text.clone(), text.replace('\n', "\r\n")] {
+        let mut book = Book::new();
+        book.take(&text, &into(INTO));
+        assert_eq!(book.export(INTO), text.as_bytes());
+        // Items alone say it, too.
+        let mut book = Book::new();
+        let bare = text.split_inclusive('\n').skip(3).take(4).collect::<String>();
+        book.take(&bare, &into(INTO));
+        let exported = book.export(INTO);
+        let lines = text.matches("\r\n").count();
+        assert_eq!(String::from_utf8(exported).unwrap().matches("\r\n").count(), lines);
+    }
 }
 
 /// The members of a list are divided otherwise there.

@@ -56,8 +56,16 @@ fn kind_of(line: &str) -> String {
     plain.take(60).collect()
 }
 
+/// The items without their last line end; what has no END comes last in an export.
 fn ended(items: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-    items.into_iter().map(|item| item.trim_ascii_end().to_vec()).collect()
+    let mut items: Vec<Vec<u8>> =
+        items.into_iter().map(|item| item.trim_ascii_end().to_vec()).collect();
+    let begin = |item: &[u8]| item.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec();
+    items.sort_by_key(|item| {
+        let name = begin(item).trim_ascii_end().to_ascii_uppercase().split_off("BEGIN:".len());
+        !item.to_ascii_uppercase().ends_with(&[b"END:", &*name].concat())
+    });
+    items
 }
 
 fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
@@ -91,21 +99,20 @@ fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
     assert_eq!((again.unchanged, again.changed()), (summary.items(), false), "{shown}");
     assert_eq!(book.store.seq().unwrap(), seq, "{shown}");
 
-    // One file has one encoding: UTF-16 is exported as UTF-8.
-    if items.iter().any(|item| item.iter().take(2).any(|&byte| byte == 0)) {
-        return;
-    }
     let exported = book.export(&name);
     let copy = into(format!("copy-{number}"));
     let told = book.take(&exported, &copy);
     assert!(told.rejected.is_empty(), "{shown}: {:?}", told.rejected);
     let copies = book.items(copy.into.as_deref().unwrap());
-    assert_eq!(ended(copies), ended(items), "{shown}");
+    // One file has one encoding: UTF-16 is exported as UTF-8.
+    let wide = items.iter().any(|item| item.iter().take(2).any(|&byte| byte == 0));
+    assert_eq!(copies.len(), items.len(), "{shown}");
+    assert!(wide || ended(copies) == ended(items), "{shown}: items differ");
     // What the calendar says around its items comes along, too.
     let once_more = book.export(copy.into.as_deref().unwrap());
     assert!(once_more == exported, "{shown}: the export of an export differs");
     let back = book.take(&exported, &options).summary;
-    assert!(!back.changed(), "{shown}: {back:?}");
+    assert!(wide || !back.changed(), "{shown}: {back:?}");
 }
 
 #[test]

@@ -99,6 +99,12 @@ pub fn utf16(item: &[u8]) -> Option<String> {
     Order::of(item).map(|order| wide::decode(item, order))
 }
 
+/// The text of lines from inside a calendar, which have no mark, if they are UTF-16.
+#[must_use]
+pub fn utf16_lines(lines: &[u8]) -> Option<String> {
+    wide::order_of_lines(lines).map(|order| wide::decode(lines, order))
+}
+
 /// Undoes the escapes of a text value (RFC 6350, 3.4): `\n`, `\,`, `\;`, `\\`, and `\:`, which older
 /// programs write. Any other backslash stands for itself.
 #[must_use]

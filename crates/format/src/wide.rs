@@ -62,15 +62,19 @@ pub(crate) fn decode(bytes: &[u8], order: Order) -> String {
     text.skip(usize::from(order.has_mark(bytes))).collect()
 }
 
+/// The order of lines that may be UTF-16 without anything that says so.
+pub(crate) fn order_of_lines(lines: &[u8]) -> Option<Order> {
+    match lines {
+        [0, first, ..] if *first != 0 => Some(Order::Big),
+        [first, 0, ..] if *first != 0 => Some(Order::Little),
+        _ => Order::of(lines),
+    }
+}
+
 /// Bytes of lines that may be UTF-16 without anything that says so, as one byte for each character.
 pub(crate) fn narrowed(lines: &[u8]) -> Cow<'_, [u8]> {
-    let order = match lines {
-        [0, first, ..] if *first != 0 => Order::Big,
-        [first, 0, ..] if *first != 0 => Order::Little,
-        _ => match Order::of(lines) {
-            Some(order) => order,
-            None => return Cow::Borrowed(lines),
-        },
-    };
-    Cow::Owned(order.narrow(lines).collect())
+    match order_of_lines(lines) {
+        Some(order) => Cow::Owned(order.narrow(lines).collect()),
+        None => Cow::Borrowed(lines),
+    }
 }

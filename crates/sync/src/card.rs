@@ -135,9 +135,11 @@ impl Pieces {
                     calendar.begin();
                     first = pieces.items.len();
                 }
-                Piece::CalendarLines { bytes, .. } => calendar.say(bytes),
+                Piece::CalendarLines { bytes, .. } => {
+                    calendar.say(bytes);
+                }
                 Piece::CalendarEnds { .. } => {
-                    pieces.frame(first, &calendar.frame());
+                    pieces.frame(first, &calendar.around().frame);
                     calendar.begin();
                     first = pieces.items.len();
                 }
@@ -152,7 +154,7 @@ impl Pieces {
                 Piece::Stray { .. } => {}
             }
         });
-        pieces.frame(first, &calendar.frame());
+        pieces.frame(first, &calendar.around().frame);
         if any { Ok(pieces) } else { Err(Error::NoCard) }
     }
 

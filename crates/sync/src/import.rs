@@ -4,6 +4,7 @@
 //! from `pipeline`, gives them to the store in batches, and says what became of each. It does not read
 //! files and does not parse. `files` finds what to read, `rejects` keeps what is not taken.
 
+mod ahead;
 mod budget;
 pub(crate) mod calendar;
 mod files;
@@ -11,10 +12,10 @@ mod pipeline;
 mod rejects;
 
 use crate::error::Error;
+use calendar::Ended;
 use files::Files;
 use larder_format::contact::derived_uid;
 use larder_format::problem::Problem;
-use larder_format::split::Stray;
 use larder_store::{
     Change, Expect, Family, Kind, Operation, OperationId, Outcome, Prepared, Put, Store,
     Summary as Indexed,
@@ -321,8 +322,8 @@ struct Place {
     /// What it is, and where it goes to.
     kind: Kind,
     collection: Arc<str>,
-    /// The bytes of a card without END. It may be half of one, so it never takes the place of a whole one.
-    cut: Option<Vec<u8>>,
+    /// Where it may not take the place of what is there: why, and its bytes.
+    spare: Option<(String, Vec<u8>)>,
 }
 
 struct Writer<'a> {
@@ -414,31 +415,36 @@ impl Writer<'_> {
         let Found { file, line, what } = found;
         let notice = |line, reason| Notice { file: file.to_string(), line, reason };
         match what {
-            What::Item(Ok((prepared, said)), calendar) => {
+            What::Item(Ok((prepared, said)), around) => {
                 let cut = said.iter().any(|said| said.cut);
+                let (expect, spare) = expected(&prepared, cut);
                 for Said { line: within, reason, .. } in said {
                     self.warn(&notice(line + u64::from(within).saturating_sub(1), reason));
                 }
-                let cut = cut.then(|| prepared.bytes().to_vec());
-                let (kind, collection) = (prepared.kind(), self.goes_to(calendar));
-                self.item(Place { file, line, second: None, kind, collection, cut }, prepared)?;
+                let name = around.map(|around| Arc::clone(&around.name));
+                let (kind, collection) = (prepared.kind(), self.goes_to(name));
+                let place = Place { file, line, second: None, kind, collection, spare };
+                self.item(place, expect, prepared)?;
             }
             What::Item(Err((bytes, problem)), _) => {
                 let notice = notice(line_of(line, &problem), problem.to_string());
                 self.reject(&notice, &bytes)?;
             }
-            What::Calendar { name, head, zones } => {
+            What::Calendar(Ended { name, head, zones, late }) => {
                 self.summary.zones.0 += zones;
+                if late {
+                    let what = "a time zone is defined only behind what may need it, and was not known for that";
+                    self.warn(&notice(line, what.into()));
+                }
                 let into = self.goes_to(Some(name));
                 if !head.is_empty() {
                     self.heads.entry(into).or_insert(head);
                 }
             }
-            What::Stray { why, first: true, bytes } => {
-                let reason = stray(&why, self.options.max_item);
+            What::Stray { why: Some(reason), bytes } => {
                 self.reject(&notice(line, reason), &bytes)?;
             }
-            What::Stray { first: false, bytes, .. } => self.keep(&bytes, false)?,
+            What::Stray { why: None, bytes } => self.keep(&bytes, false)?,
             What::Unreadable(error) => self.unreadable(notice(0, files::said(&error))),
             What::End { empty } => {
                 self.summary.files += 1;
@@ -469,7 +475,7 @@ impl Writer<'_> {
     }
 
     /// Puts an item into the batch, which is written when it is full.
-    fn item(&mut self, mut place: Place, prepared: Prepared) -> Result<(), Error> {
+    fn item(&mut self, mut place: Place, expect: Expect, prepared: Prepared) -> Result<(), Error> {
         let collection = Arc::clone(&place.collection);
         let (family, held) =
             (prepared.kind().family(), self.family_of(&collection, prepared.kind())?);
@@ -490,7 +496,7 @@ impl Writer<'_> {
         let uid = own.unwrap_or_else(|| derived_uid(prepared.bytes()));
         let met = [&*collection, &uid, prepared.recurrence()];
         let expect = if self.seen.first(met) {
-            if place.cut.is_some() { Expect::Nothing } else { Expect::Anything }
+            expect
         } else {
             place.second = Some(uid.clone());
             Expect::SecondOfImport
@@ -533,7 +539,7 @@ impl Writer<'_> {
                 Outcome::Added(_) => self.summary.added += 1,
                 Outcome::Updated(_) => self.summary.updated += 1,
                 Outcome::AddedBeside(_) => self.beside(place),
-                Outcome::Conflict(..) => self.reject_cut(&place)?,
+                Outcome::Conflict(..) => self.reject_spare(place)?,
                 _ => self.summary.unchanged += 1,
             }
         }
@@ -558,12 +564,10 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn reject_cut(&mut self, place: &Place) -> Result<(), Error> {
-        let what =
-            if place.kind == Kind::Contact { "END:VCARD is missing" } else { "its END is missing" };
-        let reason = format!("{what}, so it does not replace the one that is there");
+    fn reject_spare(&mut self, place: Place) -> Result<(), Error> {
+        let (reason, bytes) = place.spare.unwrap_or_default();
         let notice = Notice { file: place.file.to_string(), line: place.line, reason };
-        self.reject(&notice, place.cut.as_deref().unwrap_or_default())
+        self.reject(&notice, &bytes)
     }
 
     fn beside(&mut self, place: Place) {
@@ -609,22 +613,16 @@ fn line_of(first: u64, problem: &Problem) -> u64 {
     first + u64::from(problem.line.max(1)) - 1
 }
 
-/// Why bytes outside of all cards are not taken.
-fn stray(why: &Stray, max_item: usize) -> String {
-    match why {
-        Stray::Outside => "text outside any card".into(),
-        Stray::TooLong => format!("card larger than {} (--max-item)", size(max_item)),
-        Stray::EndWithoutBegin => "END without BEGIN".into(),
-    }
-}
-
-/// A number of bytes in the largest unit of which it is a whole number.
-fn size(bytes: usize) -> String {
-    match bytes {
-        b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MB", b >> 20),
-        b if b >= 1 << 10 && b % (1 << 10) == 0 => format!("{} KB", b >> 10),
-        b => format!("{b} bytes"),
-    }
+/// What has to be in the place of an item so that it may be taken; and where that is not all the same, why it is not taken
+/// otherwise, and its bytes.
+fn expected(prepared: &Prepared, cut: bool) -> (Expect, Option<(String, Vec<u8>)>) {
+    let reason = match prepared.kind() {
+        _ if !cut => return (Expect::Anything, None),
+        // It may be half of an item.
+        Kind::Contact => "END:VCARD is missing, so it does not replace the one that is there",
+        _ => "its END is missing, so it does not replace the one that is there",
+    };
+    (Expect::Nothing, Some((reason.into(), prepared.bytes().to_vec())))
 }
 
 /// Text of the input as it may stand in a message: one line, without control characters, of bounded length.

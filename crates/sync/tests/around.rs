@@ -1,6 +1,6 @@
 //! What a calendar says around its items: on the way in, wherever it is said, and on the way out.
 
-use crate::book::{Book, options};
+use crate::book::{Book, options, path};
 use larder_query::{Find, Query, find, walk};
 use larder_sync::ImportOptions;
 use std::fmt::Write as _;
@@ -51,6 +51,37 @@ fn goes_round(book: &mut Book) -> String {
     let back = book.take(&exported, &into(INTO)).summary;
     assert!(!back.changed(), "{back:?}");
     String::from_utf8(exported).unwrap()
+}
+
+#[test]
+fn a_zone_may_be_defined_behind_what_needs_it() {
+    let timed = event("a", "DTSTART;TZID=Moon:20260301T120000\nDTEND;TZID=Moon:20260301T130000\n");
+    let late = calendar(&format!("{timed}{}", zone("Moon", "+0730")));
+    let mut book = Book::new();
+    let file = book.file("late.ics", format!("{late}{}", calendar(&event("b", ""))));
+    let told = book.import(vec![path(&file)], &into(INTO));
+    assert_eq!((told.summary.added, told.summary.zones), (2, (1, 1)));
+    assert!(!told.warnings.iter().any(|said| said.contains("zone")), "{told:?}");
+    let exported = book.export(INTO);
+    assert!(String::from_utf8(exported).unwrap().contains("TZID:Moon\n"));
+    let early = calendar(&format!("{}{timed}", zone("Moon", "+0730")));
+    assert!(!book.take(early, &into(INTO)).summary.changed());
+
+    // A stream passes only once: what comes too late is said.
+    let told = Book::new().take(late, &into(INTO));
+    assert_eq!(told.summary.zones, (1, 0));
+    assert!(told.warnings.iter().any(|said| said.contains("a time zone is defined only behind")));
+}
+
+#[test]
+fn a_calendar_may_say_its_name_behind_its_items() {
+    let mut book = Book::new();
+    let named = |name: &str| calendar(&format!("{}X-WR-CALNAME:{name}\n", event(name, "")));
+    let file = book.file("file.ics", format!("{}{}", named("One"), named("Two")));
+    let options = ImportOptions { into: None, ..options() };
+    let told = book.import(vec![path(file)], &options);
+    assert_eq!(told.summary.collections, ["One", "Two"]);
+    assert_eq!((book.items("One").len(), book.items("Two").len()), (1, 1));
 }
 
 /// The same bytes with another definition of their zone say another time.
@@ -137,4 +168,46 @@ fn a_calendar_of_version_1() {
     let exported = goes_round(&mut book);
     assert!(exported.contains("VERSION:1.0\n"), "{exported}");
     assert_eq!(found(&book, "category:=travel"), 2);
+}
+
+/// A calendar's own lines are kept up to a size; the rest is named, and kept with the rejects.
+#[test]
+fn more_lines_than_there_is_room_for() {
+    let mut book = Book::new();
+    let mut text = String::from("BEGIN:VCALENDAR\nVERSION:2.0\n");
+    for number in 0..3000 {
+        writeln!(text, "X-LINE-{number:04}:{}", "x".repeat(20)).unwrap();
+    }
+    writeln!(text, "{}END:VCALENDAR", event("a", "")).unwrap();
+    let target = book.file("rejects", "");
+    let options = ImportOptions { rejects: Some(target.clone()), ..into(INTO) };
+    let told = book.take(&text, &options);
+    let [said] = &told.rejected[..] else { panic!("{:?}", told.rejected) };
+    assert!(said.ends_with("a calendar's own lines beyond 64 KB"), "{said}");
+    let left = std::fs::read_to_string(target).unwrap();
+    let line: usize = said.split(':').nth(1).unwrap().parse().unwrap();
+    assert_eq!(text.lines().nth(line - 1), left.lines().next());
+    let exported = String::from_utf8(book.export(INTO)).unwrap();
+    let kept = exported.matches("X-LINE-").count();
+    assert_eq!(kept + left.matches("X-LINE-").count(), 3000);
+}
+
+/// What is left out of a calendar is called by the words of calendars.
+#[test]
+fn words_of_calendars() {
+    let mut book = Book::new();
+    let mut check = |name: &str, text: String, reason: &str| {
+        let file = book.file(name, text);
+        let options = ImportOptions { max_item: 1 << 10, ..into(name) };
+        let told = book.import(vec![path(file)], &options);
+        let said: Vec<&str> =
+            told.rejected.iter().filter_map(|said| said.split_once(": ")).map(|of| of.1).collect();
+        assert_eq!(said, [reason], "{name}");
+    };
+    check("a.ics", "scribbles\n".into(), "text outside any calendar");
+    check("b.txt", format!("{}scribbles\n", calendar("")), "text outside any calendar");
+    check("c.vcf", "scribbles\n".into(), "text outside any card");
+    let large = event("a", &format!("SUMMARY:{}\n", "x".repeat(2000)));
+    check("d.ics", calendar(&large), "component larger than 1 KB (--max-item)");
+    check("e.ics", "END:VCALENDAR\n".into(), "END without BEGIN");
 }

@@ -1,10 +1,12 @@
 //! The calendar around the components of a file: what it says of itself, and the time zones that it defines.
 //!
-//! It is gathered while a file is read, so a component knows what was defined before it. Components without a calendar
-//! around them belong to one that says nothing.
+//! It is gathered while a file is read, so a component knows what was said before it; what is said behind it is known where
+//! the file was looked through [`ahead`](super::ahead). Components without a calendar around them belong to one that says
+//! nothing.
 
 use larder_format::component::{Component, Version};
-use larder_format::decode::unescape_text;
+use larder_format::decode::{unescape_text, utf16_lines};
+use larder_format::property::Property;
 use larder_store::{Frame, Zone};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +14,9 @@ use std::sync::Arc;
 /// Of more definitions than this in one calendar the rest is not taken in.
 const MAX_ZONES: usize = 4096;
 /// Of a calendar's own lines, no more bytes than this are kept.
-const MAX_HEAD: usize = 64 << 10;
+pub(super) const MAX_HEAD: usize = 64 << 10;
+/// What a calendar, or a definition, costs beside its bytes.
+const CALENDAR: usize = 512;
 /// Where a calendar has no name, and its file neither.
 const NAMELESS: &str = "calendar";
 
@@ -27,68 +31,128 @@ pub(crate) struct Calendar {
     known: HashMap<String, usize>,
     /// How many were there, with those that came again.
     defined: u64,
+    /// The bytes of its own lines so far.
+    said: usize,
+    /// All that it says was read before.
+    whole: bool,
+    /// There was a component in it.
+    used: bool,
+    /// Something was said behind a component, a time zone was defined there.
+    late: (bool, bool),
     /// What its components get; made anew when something was said since.
-    frame: Option<Arc<Frame>>,
-    name: Option<Arc<str>>,
+    around: Option<Arc<Around>>,
+}
+
+/// What a component has around it.
+pub(crate) struct Around {
+    /// What the calendar is called: by itself, else by its file.
+    pub(crate) name: Arc<str>,
+    /// The version of the format, and the definitions of time zones.
+    pub(crate) frame: Arc<Frame>,
+}
+
+/// What a calendar said until its end.
+pub(crate) struct Ended {
+    pub(crate) name: Arc<str>,
+    /// Its own lines.
+    pub(crate) head: Vec<u8>,
+    /// How many time zones it defined.
+    pub(crate) zones: u64,
+    /// One of them was defined too late for what was before it.
+    pub(crate) late: bool,
 }
 
 impl Calendar {
     /// The calendar of components that have none around them, in a file of this name.
-    pub(crate) fn of_file(stem: String) -> Calendar {
-        Calendar { stem: Arc::from(stem), ..Calendar::default() }
+    pub(crate) fn of_file(stem: Arc<str>) -> Calendar {
+        Calendar { stem, ..Calendar::default() }
     }
 
     /// Another one begins in the same file.
     pub(crate) fn begin(&mut self) {
-        *self = Calendar { stem: Arc::clone(&self.stem), ..Calendar::default() };
+        *self = Calendar::of_file(Arc::clone(&self.stem));
     }
 
-    /// Lines of its own.
-    pub(crate) fn say(&mut self, lines: &[u8]) {
-        if self.head.len() + lines.len() <= MAX_HEAD {
-            self.head.extend_from_slice(lines);
+    /// Lines of its own. Returns those that it has no room for.
+    pub(crate) fn say<'l>(&mut self, lines: &'l [u8]) -> &'l [u8] {
+        let room = MAX_HEAD.saturating_sub(self.said);
+        self.said = self.said.saturating_add(lines.len());
+        let decoded = utf16_lines(lines);
+        let fits = match lines.get(..room) {
+            _ if lines.len() <= room => lines.len(),
+            Some(beginning) if decoded.is_none() => {
+                beginning.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+            }
+            _ => 0,
+        };
+        let (taken, rest) = lines.split_at(fits);
+        if !self.whole && !taken.is_empty() {
+            self.head.extend_from_slice(decoded.as_deref().map_or(taken, str::as_bytes));
+            self.late.0 |= self.used;
+            self.around = None;
         }
-        (self.frame, self.name) = (None, None);
+        rest
     }
 
     /// A time zone is defined. The first definition of a name is the one that counts.
     pub(crate) fn define(&mut self, bytes: &[u8]) {
         self.defined += 1;
+        if self.whole {
+            return;
+        }
         let Some(zone) = Zone::new(bytes) else { return };
         if self.zones.len() < MAX_ZONES && !self.known.contains_key(zone.tzid()) {
             self.known.insert(zone.tzid().to_string(), self.zones.len());
             self.zones.push(Arc::new(zone));
-            self.frame = None;
+            self.late.1 |= self.used;
+            self.around = None;
         }
     }
 
+    /// A component is in it.
+    pub(crate) fn is_used(&mut self) {
+        self.used = true;
+    }
+
     /// What a component that comes now has around it.
-    pub(crate) fn frame(&mut self) -> Arc<Frame> {
+    pub(crate) fn around(&mut self) -> Arc<Around> {
         let make = || {
             let version_1 = Version::of_calendar(&self.head) == Version::V1_0;
-            Arc::new(Frame { version_1, zones: self.zones.clone() })
+            let frame = Arc::new(Frame { version_1, zones: self.zones.clone() });
+            let bytes = [b"BEGIN:VCALENDAR\n", &*self.head, b"\nEND:VCALENDAR\n"].concat();
+            let calendar = Component::parse(&bytes);
+            let own = own_name(&calendar).unwrap_or_else(|| collection_name(&self.stem));
+            let name = Arc::from(if own.is_empty() { NAMELESS.into() } else { own });
+            Arc::new(Around { name, frame })
         };
-        Arc::clone(self.frame.get_or_insert_with(make))
+        Arc::clone(self.around.get_or_insert_with(make))
     }
 
-    /// What it is called: by itself, else by its file.
-    pub(crate) fn name(&mut self) -> Arc<str> {
-        let make = || {
-            let own = own_name(&self.head).unwrap_or_else(|| collection_name(&self.stem));
-            Arc::from(if own.is_empty() { NAMELESS.into() } else { own })
-        };
-        Arc::clone(self.name.get_or_insert_with(make))
+    /// It ends.
+    pub(crate) fn end(&mut self) -> Ended {
+        let name = Arc::clone(&self.around().name);
+        let head = without_method(&self.head);
+        Ended { name, head, zones: self.defined, late: self.late.1 }
     }
 
-    /// It ends: its own lines, and how many time zones it defined.
-    pub(crate) fn end(&mut self) -> (Vec<u8>, u64) {
-        let ended = (without_method(&self.head), self.defined);
-        self.begin();
-        ended
+    /// How much it holds, in bytes.
+    pub(super) fn cost(&self) -> usize {
+        let zones = self.zones.iter().map(|zone| CALENDAR + zone.bytes().len());
+        CALENDAR + self.head.len() + zones.sum::<usize>()
+    }
+
+    /// The same calendar for who reads it again, if it said something behind a component.
+    pub(crate) fn if_late(&mut self) -> Option<Calendar> {
+        if self.late == (false, false) {
+            return None;
+        }
+        let said = std::mem::replace(self, Calendar::of_file(Arc::clone(&self.stem)));
+        let Calendar { stem, head, zones, known, .. } = said;
+        Some(Calendar { stem, head, zones, known, whole: true, ..Calendar::default() })
     }
 }
 
-/// METHOD says what a message is for (RFC 5546), and nothing of the calendar.
+/// METHOD says what a message is for, and nothing of the calendar.
 fn without_method(head: &[u8]) -> Vec<u8> {
     // An empty line may stand within a folded one; it is not exported.
     let whole: Vec<u8> = (head.split_inclusive(|&byte| byte == b'\n'))
@@ -98,17 +162,18 @@ fn without_method(head: &[u8]) -> Vec<u8> {
         .flatten()
         .copied()
         .collect();
-    let kept = larder_format::line::lines(&whole).filter(|line| {
-        let name = line.text.get(..6).unwrap_or_default();
-        !name.eq_ignore_ascii_case(b"METHOD") || !matches!(line.text.get(6), Some(b':' | b';'))
-    });
-    kept.flat_map(|line| line.raw.to_vec()).collect()
+    let mut kept = Vec::with_capacity(whole.len());
+    for line in larder_format::line::lines(&whole) {
+        let raw = line.raw;
+        if !Property::parse(line).is("METHOD") {
+            kept.extend_from_slice(raw);
+        }
+    }
+    kept
 }
 
 /// X-WR-CALNAME, or NAME of RFC 7986.
-fn own_name(head: &[u8]) -> Option<String> {
-    let bytes = [b"BEGIN:VCALENDAR\n", head, b"\nEND:VCALENDAR\n"].concat();
-    let calendar = Component::parse(&bytes);
+fn own_name(calendar: &Component<'_>) -> Option<String> {
     let mut names = ["X-WR-CALNAME", "NAME"].into_iter().flat_map(|name| {
         calendar.named(name).map(|property| unescape_text(&property.text()).into_owned())
     });

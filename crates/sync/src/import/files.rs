@@ -16,6 +16,8 @@ const STANDARD_INPUT: &str = "standard input";
 const NAMED: usize = 3;
 /// What address books and calendars are called.
 const ENDINGS: &[&str] = &["vcf", "vcard", "ics", "ical", "ifb", "icalendar", "vcs"];
+/// Those of them that calendars are called.
+const CALENDARS: &[&str] = &["ics", "ical", "ifb", "icalendar", "vcs"];
 /// What a list of names is cut to, in characters.
 const NAMES_LIMIT: usize = 200;
 
@@ -28,6 +30,13 @@ pub(super) enum Source {
 }
 
 impl Source {
+    /// Is it a calendar, by its name?
+    pub(super) fn is_called_calendar(&self) -> bool {
+        let Source::File(path) = self else { return false };
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        CALENDARS.contains(&&*ending)
+    }
+
     /// Its name without folder and ending; nothing for a stream.
     pub(super) fn stem(&self) -> String {
         match self {

@@ -12,15 +12,16 @@
 //!   are waited for, unless one may be stuck in reading a terminal or a pipe: that one ends with the
 //!   process, and touches nothing until then.
 
+use super::ahead::Ahead;
 use super::budget::Budget;
-use super::calendar::Calendar;
+use super::calendar::{Around, Calendar, Ended, MAX_HEAD};
 use super::files::{Files, Source};
 use crate::error::Error;
 use larder_format::problem::{Defect, Problem};
 use larder_format::split::{Piece, Splitter, Stray};
-use larder_store::{Deriver, Frame, Prepared};
+use larder_store::{Deriver, Prepared};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -60,13 +61,6 @@ pub(super) struct Derivers {
     pub(super) calendar: Deriver,
 }
 
-/// An item as it lies in the input.
-pub(super) struct Raw {
-    bytes: Vec<u8>,
-    /// What the calendar around it says; `None`: it is a card.
-    frame: Option<Arc<Frame>>,
-}
-
 /// A piece of an input. `C` is an item: its bytes, later what was made of them.
 pub(super) struct Found<C> {
     /// The input's name.
@@ -78,12 +72,12 @@ pub(super) struct Found<C> {
 
 /// What a piece is.
 pub(super) enum What<C> {
-    /// A card, or a component of a calendar, and the name of that calendar.
-    Item(C, Option<Arc<str>>),
-    /// A calendar has ended: its name, its own lines, and how many time zones it defined.
-    Calendar { name: Arc<str>, head: Vec<u8>, zones: u64 },
-    /// Bytes that are no component; the first of a stretch, or more of it.
-    Stray { why: Stray, first: bool, bytes: Vec<u8> },
+    /// A card, or a component of a calendar, and what that calendar says.
+    Item(C, Option<Arc<Around>>),
+    /// A calendar has ended.
+    Calendar(Ended),
+    /// Bytes that are not taken: the first of a stretch, with the reason, or more of it.
+    Stray { why: Option<String>, bytes: Vec<u8> },
     /// The input could not be opened, or not be read to its end.
     Unreadable(io::Error),
     /// The input was read to its end; was there anything but blank lines in it?
@@ -117,7 +111,7 @@ pub(super) enum Next {
 
 /// A parcel on its way to a parsing thread.
 struct Job {
-    found: Vec<Found<Raw>>,
+    found: Vec<Found<Vec<u8>>>,
     answer: SyncSender<Vec<Found<Parsed>>>,
 }
 
@@ -168,12 +162,15 @@ impl Pipeline {
             cost: 0,
             bytes_done: 0,
             open: true,
+            max_item: settings.max_item.max(1),
             in_stretch: false,
             empty: true,
+            of_calendars: false,
+            full: false,
+            ahead: Ahead::default(),
             calendar: Calendar::default(),
         };
-        let max_item = settings.max_item.max(1);
-        pipeline.spawn("read", move || reading.run(files.sources, max_item))?;
+        pipeline.spawn("read", move || reading.run(files.sources))?;
         Ok(pipeline)
     }
 
@@ -250,29 +247,29 @@ fn parse(jobs: &Mutex<Receiver<Job>>, budget: &Budget, derivers: &Derivers) {
     }
 }
 
-impl Raw {
-    fn parse(self, derivers: &Derivers) -> Parsed {
-        let said = |problem: &Problem| Said {
-            line: problem.line,
-            reason: problem.to_string(),
-            cut: matches!(problem.what, Defect::NoEnd | Defect::NoComponentEnd),
-        };
-        let Some(frame) = &self.frame else {
-            let (prepared, problems) = derivers.contacts.contact(self.bytes)?;
-            return Ok((prepared, problems.iter().map(said).collect()));
-        };
-        let (prepared, problems, notes) = derivers.calendar.component(self.bytes, frame)?;
-        let notes = notes.into_iter().map(|(line, reason)| Said { line, reason, cut: false });
-        Ok((prepared, problems.iter().map(said).chain(notes).collect()))
-    }
+fn parsed(bytes: Vec<u8>, around: Option<&Around>, derivers: &Derivers) -> Parsed {
+    let said = |problem: &Problem| Said {
+        line: problem.line,
+        reason: problem.to_string(),
+        cut: matches!(problem.what, Defect::NoEnd | Defect::NoComponentEnd),
+    };
+    let Some(around) = around else {
+        let (prepared, problems) = derivers.contacts.contact(bytes)?;
+        return Ok((prepared, problems.iter().map(said).collect()));
+    };
+    let (prepared, problems, notes) = derivers.calendar.component(bytes, &around.frame)?;
+    let notes = notes.into_iter().map(|(line, reason)| Said { line, reason, cut: false });
+    Ok((prepared, problems.iter().map(said).chain(notes).collect()))
 }
 
-impl Found<Raw> {
+impl Found<Vec<u8>> {
     fn parse(self, derivers: &Derivers) -> Found<Parsed> {
         let what = match self.what {
-            What::Item(raw, calendar) => What::Item(raw.parse(derivers), calendar),
-            What::Calendar { name, head, zones } => What::Calendar { name, head, zones },
-            What::Stray { why, first, bytes } => What::Stray { why, first, bytes },
+            What::Item(bytes, around) => {
+                What::Item(parsed(bytes, around.as_deref(), derivers), around)
+            }
+            What::Calendar(ended) => What::Calendar(ended),
+            What::Stray { why, bytes } => What::Stray { why, bytes },
             What::Unreadable(error) => What::Unreadable(error),
             What::End { empty } => What::End { empty },
         };
@@ -282,8 +279,8 @@ impl Found<Raw> {
     fn cost(&self) -> usize {
         PIECE
             + match &self.what {
-                What::Item(Raw { bytes, .. }, _) => bytes.len() + 4 * bytes.len().min(INDEXED),
-                What::Calendar { head, .. } => head.len(),
+                What::Item(bytes, _) => bytes.len() + 4 * bytes.len().min(INDEXED),
+                What::Calendar(ended) => ended.head.len(),
                 What::Stray { bytes, .. } => bytes.len(),
                 What::Unreadable(_) | What::End { .. } => 0,
             }
@@ -296,10 +293,11 @@ struct Reading {
     tickets: Sender<Ticket>,
     jobs: Sender<Job>,
     keep: bool,
+    max_item: usize,
     /// The input that is being read.
     file: Arc<str>,
     /// The parcel that is being filled, and its cost.
-    found: Vec<Found<Raw>>,
+    found: Vec<Found<Vec<u8>>>,
     cost: usize,
     bytes_done: u64,
     /// Somebody still wants what is found.
@@ -308,18 +306,24 @@ struct Reading {
     in_stretch: bool,
     /// Nothing was found in this input yet.
     empty: bool,
+    /// It holds calendars, by its name or by what was found.
+    of_calendars: bool,
+    /// Lines of the calendar were left out.
+    full: bool,
+    /// What is known of calendars that are still to come.
+    ahead: Ahead,
     /// The calendar that is open.
     calendar: Calendar,
 }
 
 impl Reading {
-    fn run(mut self, sources: Vec<Source>, max_item: usize) {
+    fn run(mut self, sources: Vec<Source>) {
         let mut chunk = vec![0; CHUNK];
         for source in sources {
             self.file = Arc::from(source.to_string());
             (self.in_stretch, self.empty) = (false, true);
-            self.calendar = Calendar::of_file(source.stem());
-            match self.read(source, max_item, &mut chunk) {
+            self.of_calendars = source.is_called_calendar();
+            match self.read(source, &mut chunk) {
                 Ok(()) => self.add(0, What::End { empty: self.empty }),
                 Err(error) => self.add(0, What::Unreadable(error)),
             }
@@ -332,12 +336,23 @@ impl Reading {
 
     /// Reads one input. With an error, what is left in the splitter is the half of a card: better
     /// forgotten than written over the whole one.
-    fn read(&mut self, source: Source, max_item: usize, chunk: &mut [u8]) -> io::Result<()> {
+    fn read(&mut self, source: Source, chunk: &mut [u8]) -> io::Result<()> {
+        let stem = Arc::from(source.stem());
+        self.ahead = Ahead::of_stream(Arc::clone(&stem));
         let mut input: Box<dyn Read> = match source {
-            Source::File(path) => Box::new(File::open(path)?),
+            Source::File(path) => {
+                let mut file = File::open(path)?;
+                if file.metadata()?.is_file() {
+                    let wanted = || !self.budget.closed();
+                    self.ahead = Ahead::of_file(&mut file, stem, self.max_item, chunk, &wanted)?;
+                    file.rewind()?;
+                }
+                Box::new(file)
+            }
             Source::Stream(stream) => stream,
         };
-        let mut splitter = Splitter::new(max_item);
+        self.next_calendar();
+        let mut splitter = Splitter::new(self.max_item);
         while self.open && !self.budget.closed() {
             let count = match input.read(chunk) {
                 Ok(count) => count,
@@ -354,6 +369,10 @@ impl Reading {
         Ok(())
     }
 
+    fn next_calendar(&mut self) {
+        (self.calendar, self.full) = (self.ahead.next(), false);
+    }
+
     fn piece(&mut self, piece: Piece<'_>) {
         self.empty = false;
         match piece {
@@ -363,29 +382,63 @@ impl Reading {
             }
             Piece::Component { name, line, bytes, .. } => {
                 self.in_stretch = false;
-                let card = name == "VCARD";
-                let frame = if card { None } else { Some(self.calendar.frame()) };
-                let calendar = if card { None } else { Some(self.calendar.name()) };
-                self.add(line, What::Item(Raw { bytes: bytes.to_vec(), frame }, calendar));
+                let of_calendar = name != "VCARD";
+                self.of_calendars |= of_calendar;
+                let around = of_calendar.then(|| self.calendar.around());
+                if of_calendar {
+                    self.calendar.is_used();
+                }
+                self.add(line, What::Item(bytes.to_vec(), around));
             }
             Piece::CalendarBegins { .. } => {
-                self.in_stretch = false;
-                self.calendar.begin();
+                (self.in_stretch, self.of_calendars) = (false, true);
+                self.next_calendar();
             }
-            Piece::CalendarLines { bytes, .. } => self.calendar.say(bytes),
+            Piece::CalendarLines { line, bytes } => self.say(line, bytes),
             Piece::CalendarEnds { line, .. } => {
-                let (name, (head, zones)) = (self.calendar.name(), self.calendar.end());
-                self.add(line, What::Calendar { name, head, zones });
+                let ended = self.calendar.end();
+                self.next_calendar();
+                self.add(line, What::Calendar(ended));
             }
             Piece::Stray { line, bytes, why, first } => {
                 let between = !matches!(why, Stray::TooLong);
                 // A file of nothing but text and stray ENDs is one stretch, however many lines it has.
                 let first = first && !(between && self.in_stretch);
                 self.in_stretch = between;
-                if first || self.keep {
-                    self.add(line, What::Stray { why, first, bytes: self.kept(bytes) });
-                }
+                self.stray(line, first.then(|| self.reason(&why)), bytes);
             }
+        }
+    }
+
+    /// Lines of the calendar itself. What it has no room for is left out, and named once.
+    fn say(&mut self, line: u64, bytes: &[u8]) {
+        let rest = self.calendar.say(bytes);
+        if rest.is_empty() {
+            return;
+        }
+        let before = &bytes[..bytes.len() - rest.len()];
+        let line = line + before.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let first = !std::mem::replace(&mut self.full, true);
+        let reason = || format!("a calendar's own lines beyond {}", size(MAX_HEAD));
+        self.stray(line, first.then(reason), rest);
+    }
+
+    fn stray(&mut self, line: u64, why: Option<String>, bytes: &[u8]) {
+        if why.is_some() || self.keep {
+            self.add(line, What::Stray { why, bytes: self.kept(bytes) });
+        }
+    }
+
+    /// Why bytes outside of all items are not taken.
+    fn reason(&self, why: &Stray) -> String {
+        match (why, self.of_calendars) {
+            (Stray::Outside, false) => "text outside any card".into(),
+            (Stray::Outside, true) => "text outside any calendar".into(),
+            (Stray::TooLong, of_calendars) => {
+                let what = if of_calendars { "component" } else { "card" };
+                format!("{what} larger than {} (--max-item)", size(self.max_item))
+            }
+            (Stray::EndWithoutBegin, _) => "END without BEGIN".into(),
         }
     }
 
@@ -393,7 +446,7 @@ impl Reading {
         if self.keep { bytes.to_vec() } else { Vec::new() }
     }
 
-    fn add(&mut self, line: u64, what: What<Raw>) {
+    fn add(&mut self, line: u64, what: What<Vec<u8>>) {
         let found = Found { file: Arc::clone(&self.file), line, what };
         self.cost += found.cost();
         self.found.push(found);
@@ -412,5 +465,14 @@ impl Reading {
         self.open = self.budget.take(cost)
             && self.tickets.send(ticket).is_ok()
             && self.jobs.send(Job { found, answer: give }).is_ok();
+    }
+}
+
+/// A number of bytes in the largest unit of which it is a whole number.
+fn size(bytes: usize) -> String {
+    match bytes {
+        b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MB", b >> 20),
+        b if b >= 1 << 10 && b % (1 << 10) == 0 => format!("{} KB", b >> 10),
+        b => format!("{b} bytes"),
     }
 }

@@ -118,6 +118,8 @@ pub enum Expect {
     SecondOfImport,
     /// No item of this UID, unless it has the same bytes.
     Nothing,
+    /// No item of this UID that is newer: a component of a higher SEQUENCE, or of the same and a later DTSTAMP (RFC 5546, 2.1.4).
+    Older,
     /// The item, last changed by this batch.
     At(Seq),
 }

@@ -18,6 +18,7 @@ use larder_format::field::{CALENDAR_FIELDS, Field};
 use larder_format::problem::Problem;
 use larder_time::civil::Instant;
 use larder_time::series::{Clock, Description, Start};
+use larder_time::value::Stamp;
 use larder_time::zone::Zone;
 use std::sync::Arc;
 
@@ -39,6 +40,19 @@ impl Kind {
 
 fn version(frame: &Frame) -> Version {
     if frame.version_1 { Version::V1_0 } else { Version::V2_0 }
+}
+
+/// Is the component that is there newer than one that arrives (RFC 5546, 2.1.4 and 2.1.5)? No SEQUENCE is the first one, and no
+/// DTSTAMP the oldest.
+pub(crate) fn is_newer(there: &[u8], arriving: &[u8]) -> bool {
+    let revision = |bytes: &[u8]| {
+        let component = Component::parse(bytes);
+        let first = |name| component.timed(name).next().map(|timed| timed.text.into_owned());
+        let number = first("SEQUENCE").and_then(|text| text.parse::<u64>().ok());
+        let stamp = first("DTSTAMP").and_then(|text| Stamp::parse(&text).ok());
+        (number.unwrap_or(0), stamp.map(|stamp| stamp.civil.seconds()))
+    };
+    revision(there) > revision(arriving)
 }
 
 impl Deriver {

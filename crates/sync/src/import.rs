@@ -12,7 +12,7 @@ mod pipeline;
 mod rejects;
 
 use crate::error::Error;
-use calendar::Ended;
+use calendar::{Ended, Method};
 use files::Files;
 use larder_format::contact::derived_uid;
 use larder_format::problem::Problem;
@@ -417,7 +417,8 @@ impl Writer<'_> {
         match what {
             What::Item(Ok((prepared, said)), around) => {
                 let cut = said.iter().any(|said| said.cut);
-                let (expect, spare) = expected(&prepared, cut);
+                let method = around.as_ref().map_or(&Method::None, |around| &around.method);
+                let (expect, spare) = expected(&prepared, cut, method);
                 for Said { line: within, reason, .. } in said {
                     self.warn(&notice(line + u64::from(within).saturating_sub(1), reason));
                 }
@@ -615,14 +616,29 @@ fn line_of(first: u64, problem: &Problem) -> u64 {
 
 /// What has to be in the place of an item so that it may be taken; and where that is not all the same, why it is not taken
 /// otherwise, and its bytes.
-fn expected(prepared: &Prepared, cut: bool) -> (Expect, Option<(String, Vec<u8>)>) {
-    let reason = match prepared.kind() {
-        _ if !cut => return (Expect::Anything, None),
+fn expected(
+    prepared: &Prepared,
+    cut: bool,
+    method: &Method,
+) -> (Expect, Option<(String, Vec<u8>)>) {
+    let (expect, reason) = match method {
         // It may be half of an item.
-        Kind::Contact => "END:VCARD is missing, so it does not replace the one that is there",
-        _ => "its END is missing, so it does not replace the one that is there",
+        _ if cut && prepared.kind() == Kind::Contact => {
+            (Expect::Nothing, "END:VCARD is missing, so it does not replace the one that is there")
+        }
+        _ if cut => {
+            (Expect::Nothing, "its END is missing, so it does not replace the one that is there")
+        }
+        Method::None => return (Expect::Anything, None),
+        Method::Whole => {
+            (Expect::Older, "older than the one that is there, by SEQUENCE and DTSTAMP")
+        }
+        Method::Part(name) => {
+            let reason = format!("METHOD:{name}, so it does not replace the one that is there");
+            return (Expect::Nothing, Some((reason, prepared.bytes().to_vec())));
+        }
     };
-    (Expect::Nothing, Some((reason.into(), prepared.bytes().to_vec())))
+    (expect, Some((reason.into(), prepared.bytes().to_vec())))
 }
 
 /// Text of the input as it may stand in a message: one line, without control characters, of bounded length.

@@ -1,6 +1,6 @@
 //! What a calendar says around its items: on the way in, wherever it is said, and on the way out.
 
-use crate::book::{Book, options, path};
+use crate::book::{Book, Told, options, path};
 use larder_query::{Find, Query, find, walk};
 use larder_sync::ImportOptions;
 use std::fmt::Write as _;
@@ -168,6 +168,43 @@ fn a_calendar_of_version_1() {
     let exported = goes_round(&mut book);
     assert!(exported.contains("VERSION:1.0\n"), "{exported}");
     assert_eq!(found(&book, "category:=travel"), 2);
+}
+
+/// A calendar that is a message says how it is to be taken: what is older, or only an answer, replaces nothing.
+#[test]
+fn messages() {
+    let check = |method: &str, sequence: &str, stamp: &str, updated: bool| {
+        let mut book = Book::new();
+        let one = |title: &str, sequence: &str, stamp: &str| {
+            let stamp = format!("DTSTAMP:202603{stamp}T000000Z\n");
+            event("a", &format!("SUMMARY:{title}\n{sequence}{stamp}DTSTART:20260401T000000Z\n"))
+        };
+        book.take(calendar(&one("there", "SEQUENCE:3\n", "05")), &into(INTO));
+        let arriving = one("arriving", sequence, stamp);
+        let message = calendar(&format!("{method}{arriving}"));
+        let told: Told = book.take(&message, &into(INTO));
+        let case = format!("{method:?} {sequence:?} {stamp}: {told:?}");
+        assert_eq!(told.summary.updated, u64::from(updated), "{case}");
+        assert_eq!(told.rejected.len(), usize::from(!updated), "{case}");
+        // Where there is nothing yet, it is taken.
+        assert_eq!(book.take(&message, &into("another")).summary.added, 1, "{case}");
+        let exported = book.export("another");
+        assert!(!String::from_utf8(exported).unwrap().contains("METHOD"));
+    };
+    for whole in ["METHOD:REQUEST\n", "METHOD:PUBLISH\n", "method:cancel\n"] {
+        check(whole, "SEQUENCE:4\n", "01", true);
+        check(whole, "SEQUENCE:3\n", "06", true);
+        check(whole, "SEQUENCE:3\n", "05", true);
+        check(whole, "SEQUENCE:3\n", "04", false);
+        check(whole, "SEQUENCE:2\n", "06", false);
+        check(whole, "", "06", false);
+    }
+    for part in ["REPLY", "COUNTER", "REFRESH", "DECLINECOUNTER", "ADD"] {
+        check(&format!("METHOD:{part}\n"), "SEQUENCE:4\n", "06", false);
+    }
+    // Without a METHOD it is a file like any other: what comes last wins.
+    check("", "SEQUENCE:1\n", "01", true);
+    check("METHOD:X-OWN\n", "SEQUENCE:1\n", "01", true);
 }
 
 /// A calendar's own lines are kept up to a size; the rest is named, and kept with the rejects.

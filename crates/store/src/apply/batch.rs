@@ -7,6 +7,7 @@ use super::{Before, Known, Trouble};
 use crate::batch::{Change, Expect, Operation, Outcome, Own, Put};
 use crate::derived::Rows;
 use crate::deriver::{Deriver, Derivers, SortKeys};
+use crate::event::is_newer;
 use crate::frame::{self, Frames};
 use crate::handle::Handle;
 use crate::history::OperationId;
@@ -203,7 +204,8 @@ impl<'a> Batch<'a> {
                 _ => Ok(Outcome::Added(self.add(&into, put)?)),
             };
         };
-        let same = same_card(&blob::must(self.tx, item.id)?, put.prepared.bytes());
+        let there = blob::must(self.tx, item.id)?;
+        let same = same_card(&there, put.prepared.bytes());
         // The same words in a calendar that defines a zone otherwise say another time.
         let same =
             same && (put.expect == Expect::SecondOfImport || self.same_frame(&item, &put)?);
@@ -215,7 +217,10 @@ impl<'a> Batch<'a> {
             }
             _ if same => return Ok(Outcome::Unchanged(item.handle)),
             Expect::SecondOfImport => return self.put_beside(&into, put),
-            Expect::Anything => {
+            Expect::Older if is_newer(&there, put.prepared.bytes()) => {
+                return Ok(Outcome::Conflict(Some(item.handle), Some(item.seq)));
+            }
+            Expect::Anything | Expect::Older => {
                 let beside = derived_uid(put.prepared.bytes());
                 let beside = self.find(&into, &beside, put.prepared.recurrence())?;
                 if let Some(beside) = beside.filter(|beside| beside.id != item.id) {

@@ -49,6 +49,19 @@ pub(crate) struct Around {
     pub(crate) name: Arc<str>,
     /// The version of the format, and the definitions of time zones.
     pub(crate) frame: Arc<Frame>,
+    /// What it is sent for.
+    pub(crate) method: Method,
+}
+
+/// What a calendar is sent for (METHOD of RFC 5546).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// It is not sent, as far as one can see.
+    None,
+    /// Its items are as their organizer has them, at some time: PUBLISH, REQUEST, CANCEL.
+    Whole,
+    /// What it says of an item is not all of it: an answer, a proposal, one more occurrence.
+    Part(String),
 }
 
 /// What a calendar said until its end.
@@ -123,7 +136,7 @@ impl Calendar {
             let calendar = Component::parse(&bytes);
             let own = own_name(&calendar).unwrap_or_else(|| collection_name(&self.stem));
             let name = Arc::from(if own.is_empty() { NAMELESS.into() } else { own });
-            Arc::new(Around { name, frame })
+            Arc::new(Around { name, frame, method: Method::of(&calendar) })
         };
         Arc::clone(self.around.get_or_insert_with(make))
     }
@@ -149,6 +162,19 @@ impl Calendar {
         let said = std::mem::replace(self, Calendar::of_file(Arc::clone(&self.stem)));
         let Calendar { stem, head, zones, known, .. } = said;
         Some(Calendar { stem, head, zones, known, whole: true, ..Calendar::default() })
+    }
+}
+
+impl Method {
+    fn of(calendar: &Component<'_>) -> Method {
+        let name = calendar.named("METHOD").next().map(|method| method.text().to_ascii_uppercase());
+        match name.as_deref().map(str::trim) {
+            Some("PUBLISH" | "REQUEST" | "CANCEL") => Method::Whole,
+            Some(part @ ("REPLY" | "ADD" | "COUNTER" | "DECLINECOUNTER" | "REFRESH")) => {
+                Method::Part(part.into())
+            }
+            _ => Method::None,
+        }
     }
 }
 

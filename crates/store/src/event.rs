@@ -89,8 +89,18 @@ impl Deriver {
     pub(crate) fn component_entry(&self, bytes: &[u8], place: &Placed) -> Entry {
         let frame = place.frame.clone().unwrap_or_default();
         let component = Component::parse_as(bytes, version(&frame));
-        let timing = Timing::of(&component, place.kind, &frame, &self.clocks, &mut Notes::new());
-        Entry { timing: timing.map(Box::new), ..self.fields_of(&component, place.kind) }
+        let timing = self.timing(&component, place.kind, &frame);
+        Entry { timing, ..self.fields_of(&component, place.kind) }
+    }
+
+    /// What a component says of time by itself, and nothing else.
+    pub(crate) fn component_timing(&self, bytes: &[u8], place: &Placed) -> Option<Box<Timing>> {
+        let frame = place.frame.clone().unwrap_or_default();
+        self.timing(&Component::parse_as(bytes, version(&frame)), place.kind, &frame)
+    }
+
+    fn timing(&self, of: &Component<'_>, kind: Kind, frame: &Frame) -> Option<Box<Timing>> {
+        Timing::of(of, kind, frame, &self.clocks, &mut Notes::new()).map(Box::new)
     }
 
     pub(crate) fn component_sort(&self, bytes: &[u8], place: &Placed) -> SortKeys {

@@ -4,7 +4,7 @@
 //! (RANGE=THISANDFUTURE) even has most of its occurrences from there. So whatever of a UID changes, the others are looked at
 //! again, within the same batch. What one item says by itself is found in `event`; where it is written, in `span`.
 
-use crate::deriver::Derivers;
+use crate::deriver::{Derivers, Stored};
 use crate::event::Timing;
 use crate::identity::{self, Of};
 use crate::times::Times;
@@ -93,7 +93,7 @@ pub(crate) fn of_item(
     if stored.place.kind.family() != Family::Calendar {
         return Ok(None);
     }
-    let timing = derivers.entry(conn, &stored)?.timing;
+    let timing = timing(derivers, &stored);
     let is_master = stored.place.recurrence.is_empty();
     if !is_master && !follows(timing.as_deref()) {
         return Ok(timing.and_then(|timing| timing.alone()));
@@ -131,10 +131,14 @@ fn member(
     recurrence: String,
 ) -> rusqlite::Result<Member> {
     let timing = match derivers.read(conn, item)? {
-        Some(stored) => derivers.entry(conn, &stored)?.timing,
+        Some(stored) => timing(derivers, &stored),
         None => None,
     };
     Ok(Member { item, recurrence, timing, changed: false })
+}
+
+fn timing(derivers: &Derivers<'_>, stored: &Stored) -> Option<Box<Timing>> {
+    derivers.base().component_timing(&stored.bytes, &stored.place)
 }
 
 fn follows(timing: Option<&Timing>) -> bool {

@@ -495,6 +495,10 @@ impl Writer<'_> {
         let own = prepared.uid().map(str::to_owned);
         let derived = own.is_none();
         let uid = own.unwrap_or_else(|| derived_uid(prepared.bytes()));
+        let is_detached = !prepared.recurrence().is_empty();
+        if self.changes.len() >= self.size && !self.goes_on(&collection, &uid) {
+            self.write()?;
+        }
         let met = [&*collection, &uid, prepared.recurrence()];
         let expect = if self.seen.first(met) {
             expect
@@ -516,10 +520,18 @@ impl Writer<'_> {
         }));
         self.places.push(place);
         self.bytes += bytes;
-        if self.changes.len() >= self.size {
+        let most = if is_detached && self.options.batch.is_none() { MAX_BATCH } else { self.size };
+        if self.changes.len() >= most {
             self.write()?;
         }
         Ok(())
+    }
+
+    /// Is this an item of the last one's UID? With each batch all of a UID are looked at, so thousands of changed
+    /// occurrences are not divided into many.
+    fn goes_on(&self, into: &Arc<str>, uid: &str) -> bool {
+        let Some(Change::Put(last)) = self.changes.last() else { return false };
+        last.uid == uid && last.collection == *into
     }
 
     /// Writes the batch, and says what became of it.

@@ -172,6 +172,24 @@ fn thousands_of_detached_occurrences() {
     assert_eq!(seen, Seen { found: 1, occurrences: 1, cut: false });
 }
 
+/// All of a UID are looked at with each batch, so there are few of them.
+#[test]
+fn changed_occurrences_come_together() {
+    let mut book = Book::new();
+    let mut text = event("UID:a\nDTSTART:20260301T000000Z\nRRULE:FREQ=DAILY");
+    let start = instant("20260301T000000").seconds();
+    for number in 0..3000 {
+        let civil = Instant::clamped(start + number * 86_400).civil(0);
+        let of = Stamp { civil, date: false, utc: true };
+        text += &event(&format!("UID:a\nRECURRENCE-ID:{of}\nDTSTART:{of}"));
+    }
+    text += &event("UID:b\nDTSTART:20260301T000000Z");
+    let told = book.take(calendar(&text), &options());
+    assert_eq!(told.summary.added, 3002);
+    // One batch for the series, one for what comes after it, and one for what the calendar says of itself.
+    assert_eq!(book.store.seq().unwrap(), 3);
+}
+
 /// Of three hundred that stand for all that follow, 64 are followed; the others stand for themselves.
 #[test]
 fn hundreds_that_are_followed() {

@@ -10,6 +10,9 @@ pub(crate) mod calendar;
 mod files;
 mod pipeline;
 mod rejects;
+mod told;
+
+pub use told::{Event, Notice, Summary, Taken};
 
 use crate::error::Error;
 use calendar::{Ended, Method};
@@ -17,13 +20,11 @@ use files::Files;
 use larder_format::contact::derived_uid;
 use larder_format::problem::Problem;
 use larder_store::{
-    Change, Expect, Family, Kind, Operation, OperationId, Outcome, Prepared, Put, Store,
-    Summary as Indexed,
+    Change, Expect, Family, Kind, Operation, Outcome, Prepared, Put, Store, Summary as Indexed,
 };
 use pipeline::{Derivers, Found, Next, Parcel, Parsed, Pipeline, Said, Settings, What};
 use rejects::Rejects;
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::Read;
 use std::path::PathBuf;
@@ -94,137 +95,6 @@ pub enum Input {
     Path(PathBuf),
     /// A stream, which is called "standard input" in messages.
     Stdin(Box<dyn Read + Send>),
-}
-
-/// What there is to say while an import runs. Events come from the calling thread, in the order of the
-/// input, but for second cards with one UID, which are known only after their batch is written.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Event<'a> {
-    /// Something was not taken.
-    Rejected(&'a Notice),
-    /// Something was taken, but a person should know this about it.
-    Warning(&'a Notice),
-    /// A file or folder could not be read, or not to its end.
-    Unreadable(&'a Notice),
-    /// How far it is.
-    Progress {
-        /// Bytes read, of which all but some 12 MB are dealt with.
-        bytes_done: u64,
-        /// Bytes to read; `None` where that is not known.
-        bytes_total: Option<u64>,
-        /// Items that are in the store now: added, updated, kept beside others, or there before.
-        items: u64,
-    },
-}
-
-/// Something about a place in the input. Shown as `FILE:LINE: REASON`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// The file's name as it was given, or "standard input".
-    pub file: String,
-    /// The line, from 1; 0 where it is about the whole file.
-    pub line: u64,
-    /// What there is to say: short, without a final period.
-    pub reason: String,
-}
-
-impl Notice {
-    fn whole(file: String, reason: String) -> Notice {
-        Notice { file, line: 0, reason }
-    }
-}
-
-impl fmt::Display for Notice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}: {}", self.file, self.reason),
-            line => write!(f, "{}:{line}: {}", self.file, self.reason),
-        }
-    }
-}
-
-/// What an import did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Files read to their end.
-    pub files: u64,
-    /// New items.
-    pub added: u64,
-    /// Items that got new bytes.
-    pub updated: u64,
-    /// Items that were there already with the same bytes.
-    pub unchanged: u64,
-    /// New items that had the UID of another in this import, and are kept beside it under one of their own.
-    pub beside: u64,
-    /// Stretches of the input that were not taken.
-    pub rejected: u64,
-    /// Warnings about what was taken, and about folders and files with nothing in them.
-    pub warnings: u64,
-    /// Time zones that were defined, and how many different definitions of those are used and kept.
-    pub zones: (u64, u64),
-    /// What was taken, by collection and kind, in the order in which they came.
-    pub taken: Vec<Taken>,
-    /// The collections that it all went to, in the order in which they came.
-    pub collections: Vec<String>,
-    /// Bytes read.
-    pub bytes: u64,
-    /// What to undo it by; `None` where nothing changed.
-    pub operation: Option<OperationId>,
-    /// Files and folders that could not be read, or not to their end.
-    pub unreadable: Vec<Notice>,
-    /// The file that keeps what was rejected, if one was written.
-    pub rejects: Option<PathBuf>,
-    /// It was told to stop before the end.
-    pub interrupted: bool,
-}
-
-/// What of one kind went to one collection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
-    /// The collection.
-    pub collection: Arc<str>,
-    /// The kind.
-    pub kind: Kind,
-    /// New items, those beside others with their UID too.
-    pub added: u64,
-    /// Items that got new bytes.
-    pub updated: u64,
-    /// Items that were there already with the same bytes.
-    pub unchanged: u64,
-}
-
-impl Summary {
-    /// Counts an item of a kind that went to a collection.
-    fn tally(&mut self, place: &Place, outcome: &Outcome) {
-        let count = |taken: &mut Taken| match outcome {
-            Outcome::Added(_) | Outcome::AddedBeside(_) => taken.added += 1,
-            Outcome::Updated(_) => taken.updated += 1,
-            Outcome::Conflict(..) => {}
-            _ => taken.unchanged += 1,
-        };
-        let same =
-            |taken: &&mut Taken| taken.kind == place.kind && taken.collection == place.collection;
-        if let Some(taken) = self.taken.iter_mut().find(same) {
-            return count(taken);
-        }
-        let (collection, kind) = (Arc::clone(&place.collection), place.kind);
-        let mut taken = Taken { collection, kind, added: 0, updated: 0, unchanged: 0 };
-        count(&mut taken);
-        self.taken.push(taken);
-    }
-
-    /// Items of the input that are in the store now.
-    #[must_use]
-    pub fn items(&self) -> u64 {
-        self.added + self.updated + self.unchanged + self.beside
-    }
-
-    /// Did the store change?
-    #[must_use]
-    pub fn changed(&self) -> bool {
-        self.added + self.updated + self.beside > 0
-    }
 }
 
 /// Takes the cards of all inputs into one collection, as one operation.
@@ -478,13 +348,8 @@ impl Writer<'_> {
     /// Puts an item into the batch, which is written when it is full.
     fn item(&mut self, mut place: Place, expect: Expect, prepared: Prepared) -> Result<(), Error> {
         let collection = Arc::clone(&place.collection);
-        let (family, held) =
-            (prepared.kind().family(), self.family_of(&collection, prepared.kind())?);
-        if family != held {
-            let (kind, into) = (prepared.kind().name(), shown(&collection, 40));
-            let reason = format!("{kind}: not taken into {into}, which holds {}", held.plural());
-            let notice = Notice { file: place.file.to_string(), line: place.line, reason };
-            return self.reject(&notice, prepared.bytes());
+        if !self.belongs(&place, &prepared)? {
+            return Ok(());
         }
         let bytes = prepared.bytes().len();
         let zones = prepared.frame().into_iter().flat_map(|frame| &frame.zones);
@@ -527,6 +392,20 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Does the collection hold items of this kind? If not, it is left out.
+    fn belongs(&mut self, place: &Place, prepared: &Prepared) -> Result<bool, Error> {
+        let kind = prepared.kind();
+        let held = self.family_of(&place.collection, kind)?;
+        if kind.family() != held {
+            let (kind, into) = (kind.name(), shown(&place.collection, 40));
+            let reason = format!("{kind}: not taken into {into}, which holds {}", held.plural());
+            let notice = Notice { file: place.file.to_string(), line: place.line, reason };
+            self.reject(&notice, prepared.bytes())?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
     /// Is this an item of the last one's UID? With each batch all of a UID are looked at, so thousands of changed
     /// occurrences are not divided into many.
     fn goes_on(&self, into: &Arc<str>, uid: &str) -> bool {
@@ -547,7 +426,7 @@ impl Writer<'_> {
             self.size = next_size(self.size, applied.held);
         }
         for (outcome, place) in applied.outcomes.iter().zip(places) {
-            self.summary.tally(&place, outcome);
+            self.summary.tally(&place.collection, place.kind, outcome);
             match outcome {
                 Outcome::Added(_) => self.summary.added += 1,
                 Outcome::Updated(_) => self.summary.updated += 1,

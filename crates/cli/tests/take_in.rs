@@ -196,7 +196,7 @@ fn what_is_too_much() {
     no item was found in properties.vcf (1 file, 1.9 MB)
     1 left out; --rejects FILE keeps them
     ! left out: properties.vcf:65538: a card with more than 65536 properties
-    ! hint: a card begins with BEGIN:VCARD and ends with END:VCARD
+    ! hint: a card begins with BEGIN:VCARD, a calendar with BEGIN:VCALENDAR
     exit 3
     ");
     home.sound();

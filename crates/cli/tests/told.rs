@@ -172,7 +172,7 @@ fn what_is_expected() {
     no item was found in notes.vcf (1 file, 15 bytes)
     1 left out; --rejects FILE keeps them
     ! left out: notes.vcf:1: text outside any card
-    ! hint: a card begins with BEGIN:VCARD and ends with END:VCARD
+    ! hint: a card begins with BEGIN:VCARD, a calendar with BEGIN:VCALENDAR
     exit 3
     ");
     home.write("anna.vcf", ANNA);

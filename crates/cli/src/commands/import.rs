@@ -113,7 +113,7 @@ impl Import {
             }
         }
         if summary.items() == 0 && !any {
-            complain("hint", "a card begins with BEGIN:VCARD and ends with END:VCARD");
+            complain("hint", "a card begins with BEGIN:VCARD, a calendar with BEGIN:VCALENDAR");
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::book::{Book, Told, options, path};
 use larder_query::{Find, Query, find, walk};
 use larder_sync::ImportOptions;
+use proptest::prelude::*;
 use std::fmt::Write as _;
 
 const INTO: &str = "calendar";
@@ -247,4 +248,73 @@ fn words_of_calendars() {
     let large = event("a", &format!("SUMMARY:{}\n", "x".repeat(2000)));
     check("d.ics", calendar(&large), "component larger than 1 KB (--max-item)");
     check("e.ics", "END:VCALENDAR\n".into(), "END without BEGIN");
+}
+
+/// Parts of calendar files, good and bad, that are put together in any order.
+fn part() -> impl Strategy<Value = String> {
+    let lines = |uid: u8, tzid: u8, title: &str| {
+        format!("UID:{uid}\nDTSTART;TZID=Z{tzid}:20260301T120000\nSUMMARY:{title}\n")
+    };
+    prop_oneof![
+        4 => (0..4u8, 0..3u8, "[a-c]?").prop_map(move |(uid, tzid, title)| {
+            format!("BEGIN:VEVENT\n{}END:VEVENT\n", lines(uid, tzid, &title))
+        }),
+        2 => (0..4u8, 0..3u8).prop_map(move |(uid, tzid)| {
+            format!("BEGIN:VEVENT\n{}", lines(uid, tzid, "open"))
+        }),
+        1 => (0..4u8, 0..3u8).prop_map(move |(uid, tzid)| {
+            format!("BEGIN:X-THING\n{}", lines(uid, tzid, "thing"))
+        }),
+        3 => (0..3u8, 0..3u8).prop_map(|(tzid, offset)| zone(&format!("Z{tzid}"), &format!("+0{offset}00"))),
+        3 => Just("BEGIN:VCALENDAR\nVERSION:2.0\n".into()),
+        1 => Just("BEGIN:VCALENDAR\nVERSION:1.0\n".into()),
+        3 => Just("END:VCALENDAR\n".into()),
+        1 => Just("X-WR-CALNAME:Name\nMETHOD:PUBLISH\n".into()),
+        1 => Just("BEGIN:VALARM\nEND:VALARM\n".into()),
+        1 => Just("\n \n".into()),
+    ]
+}
+
+/// The items of a collection and what their frames say, in some order.
+fn framed(book: &Book, name: &str) -> Vec<(Vec<u8>, bool, Vec<[u8; 32]>)> {
+    let Some(collection) = book.collection(name) else { return Vec::new() };
+    let reader = book.store.reader().unwrap();
+    let heads = reader.page(&collection, i64::MIN, 1000).unwrap();
+    let mut all: Vec<_> = heads
+        .iter()
+        .map(|head| {
+            let bytes = reader.source(head.row).unwrap().unwrap();
+            let frame = head.frame.and_then(|row| reader.frame(row).unwrap()).unwrap_or_default();
+            let zones = frame.zones.iter().map(|zone| *zone.hash()).collect();
+            (bytes.trim_ascii_end().to_vec(), frame.version_1, zones)
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_export_is_the_same_items(
+        parts in prop::collection::vec(part(), 0..14),
+        crlf in any::<bool>(),
+    ) {
+        let text = if crlf { parts.concat().replace('\n', "\r\n") } else { parts.concat() };
+        let mut book = Book::new();
+        let file = book.file("file.ics", &text);
+        let first = book.import(vec![path(&file)], &into(INTO)).summary;
+        let again = book.import(vec![path(&file)], &into(INTO)).summary;
+        prop_assert!(!again.changed(), "{again:?}");
+        prop_assert_eq!(first.items(), again.items());
+        let exported = book.export(INTO);
+        let shown = String::from_utf8_lossy(&exported).into_owned();
+        let told = book.take(&exported, &into("copy"));
+        prop_assert!(told.rejected.is_empty(), "{told:?}\n{shown}");
+        prop_assert_eq!(framed(&book, "copy"), framed(&book, INTO), "{}", shown);
+        let back = book.take(&exported, &into(INTO)).summary;
+        prop_assert!(!back.changed(), "{back:?}\n{shown}");
+        prop_assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+    }
 }

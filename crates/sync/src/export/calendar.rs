@@ -1,18 +1,19 @@
 //! The calendar around items that are written out: its own lines, each time zone once, and as many calendars as there must be.
 //!
 //! Mostly that is one. Items that mean different things by one name of a zone, or are of another version, cannot be in one
-//! calendar. And an item that was never closed goes on until its calendar ends, so it gets one to itself. It is apart as
+//! calendar; nor can what names a zone that nobody knows be where that name is defined. And an item that was never closed goes on until its calendar ends, so it gets one to itself. It is apart as
 //! address books need none of it.
 
 use super::{ExportSummary, items, line_end, source, write, write_text};
 use crate::error::Error;
-use larder_format::component::Version;
+use larder_format::component::{Component, Version};
 use larder_format::decode::utf16;
 use larder_format::line::lines;
 use larder_format::property::Property;
 use larder_format::split::{Piece, Splitter};
 use larder_store::{Collection, Frame, Reader, Zone};
-use std::collections::HashMap;
+use larder_time::zone::How;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -36,74 +37,163 @@ pub(super) fn calendar(
     let heads = Heads::of(reader, collection)?;
     let first = objects.list.first().map(|object| object.frame.clone()).unwrap_or_default();
     heads.begin(&first, true, out, summary)?;
-    let mut unclosed = Vec::new();
+    let mut rest = Rest::default();
     let mut all = items(reader, collection, summary, &mut |summary, head| {
-        let object = match objects.of.get(&head.frame) {
-            Some(object) => *object,
+        let at = match objects.of.get(&head.frame) {
+            Some(at) => *at,
             // It was added meanwhile, and the zones of the first calendar are written.
             None => objects.place(reader, head.frame, 1)?,
         };
-        match objects.list.get_mut(object).filter(|_| object > 0) {
+        match objects.list.get_mut(at) {
+            Some(first) if at == 0 => {
+                item(reader, (head.row, head.frame), &first.known, &mut rest, out, summary)?;
+            }
             Some(object) => object.rows.push(head.row),
-            None => item(reader, (head.row, head.frame), &mut unclosed, out, summary)?,
+            None => {}
         }
         Ok(())
     })?;
     heads.end(out, summary)?;
+    let mut gone = 0;
     for object in objects.list.into_iter().skip(1) {
-        heads.begin(&object.frame, false, out, summary)?;
-        for row in object.rows {
-            match reader.by_row(row) {
-                Ok(Some(head)) => item(reader, (row, head.frame), &mut unclosed, out, summary)?,
-                // It was removed meanwhile.
-                Ok(None) => all = all.saturating_sub(1),
-                Err(error) => summary.failed = Some(error),
-            }
-        }
-        heads.end(out, summary)?;
+        gone += later(reader, &heads, object, &mut rest, out, summary)?;
     }
-    for (row, frame, bare) in unclosed {
-        let Some(bytes) = source(reader, row, summary) else { continue };
-        // What comes next begins a calendar, so that it ends what stands by itself.
-        let frame = match frame.filter(|_| !bare) {
-            Some(row) => reader.frame(row)?.unwrap_or_default(),
-            None => Arc::default(),
-        };
-        heads.begin(&frame, false, out, summary)?;
-        if bare {
-            heads.end(out, summary)?;
-        }
-        write_text(&bytes, out, summary)?;
-        summary.items += 1;
-        if !bare {
-            heads.end(out, summary)?;
-        }
+    for (frame, rows) in std::mem::take(&mut rest.floating) {
+        let frame = Frame::clone(&*frame_of(reader, frame)?);
+        let object = Object { frame, rows, ..Object::default() };
+        gone += later(reader, &heads, object, &mut rest, out, summary)?;
     }
+    for unclosed in rest.unclosed {
+        alone(reader, &heads, unclosed, out, summary)?;
+    }
+    all = all.saturating_sub(gone);
     summary.unread = all.saturating_sub(summary.items);
     Ok(())
 }
 
-/// Items that go on until something around them ends: their rows and frames, and whether they are in no calendar.
-type Unclosed = Vec<(i64, Option<i64>, bool)>;
+/// What has to come behind all else.
+#[derive(Default)]
+struct Rest {
+    unclosed: Vec<Unclosed>,
+    /// Rows of items, by their frames, that name a zone which nobody knows, and which their calendar would define.
+    floating: BTreeMap<Option<i64>, Vec<i64>>,
+    /// The frame that was looked at last.
+    last: Option<(Option<i64>, Arc<Frame>)>,
+}
 
-/// Writes an item, or notes that it has to come by itself.
+/// An item that goes on until something around it ends.
+struct Unclosed {
+    row: i64,
+    frame: Option<i64>,
+    /// It is in no calendar.
+    bare: bool,
+}
+
+/// Writes a calendar that is not the first one. Returns how many of its items were removed meanwhile.
+fn later(
+    reader: &Reader,
+    heads: &Heads,
+    object: Object,
+    rest: &mut Rest,
+    out: &mut impl Write,
+    summary: &mut ExportSummary,
+) -> Result<u64, Error> {
+    let mut gone = 0;
+    heads.begin(&object.frame, false, out, summary)?;
+    for row in object.rows {
+        match reader.by_row(row) {
+            Ok(Some(head)) => item(reader, (row, head.frame), &object.known, rest, out, summary)?,
+            Ok(None) => gone += 1,
+            Err(error) => summary.failed = Some(error),
+        }
+    }
+    heads.end(out, summary)?;
+    Ok(gone)
+}
+
+/// Writes an item into a calendar that defines these zones, or notes that it has to come behind.
 fn item(
     reader: &Reader,
     (row, frame): (i64, Option<i64>),
-    unclosed: &mut Unclosed,
+    known: &HashMap<String, [u8; 32]>,
+    rest: &mut Rest,
     out: &mut impl Write,
     summary: &mut ExportSummary,
 ) -> Result<(), Error> {
     let Some(bytes) = source(reader, row, summary) else { return Ok(()) };
+    if !known.is_empty() && floats(reader, &bytes, frame, known, &mut rest.last)? {
+        rest.floating.entry(frame).or_default().push(row);
+        return Ok(());
+    }
     match ends(&bytes) {
         Some(true) => {
             write_text(&bytes, out, summary)?;
             summary.items += 1;
         }
-        Some(false) => unclosed.push((row, frame, false)),
-        None => unclosed.push((row, frame, true)),
+        not => rest.unclosed.push(Unclosed { row, frame, bare: not.is_none() }),
     }
     Ok(())
+}
+
+/// Writes an item that is not closed, with its calendar or behind one.
+fn alone(
+    reader: &Reader,
+    heads: &Heads,
+    Unclosed { row, frame, bare }: Unclosed,
+    out: &mut impl Write,
+    summary: &mut ExportSummary,
+) -> Result<(), Error> {
+    let Some(bytes) = source(reader, row, summary) else { return Ok(()) };
+    let frame = frame_of(reader, frame)?;
+    if bare {
+        // What comes next begins a calendar, and that ends it.
+        heads.begin(&Frame::default(), false, out, summary)?;
+        heads.end(out, summary)?;
+        zones(&frame, out, summary)?;
+    } else {
+        heads.begin(&frame, false, out, summary)?;
+    }
+    write_text(&bytes, out, summary)?;
+    summary.items += 1;
+    if bare { Ok(()) } else { heads.end(out, summary) }
+}
+
+fn frame_of(reader: &Reader, row: Option<i64>) -> Result<Arc<Frame>, Error> {
+    Ok(row.map(|row| reader.frame(row)).transpose()?.flatten().unwrap_or_default())
+}
+
+fn zones(frame: &Frame, out: &mut impl Write, summary: &mut ExportSummary) -> Result<(), Error> {
+    for zone in &frame.zones {
+        write_text(zone.bytes(), out, summary)?;
+        summary.zones += 1;
+    }
+    Ok(())
+}
+
+/// Does an item name a zone that nobody knows, and that would be known in this calendar?
+fn floats(
+    reader: &Reader,
+    bytes: &[u8],
+    row: Option<i64>,
+    known: &HashMap<String, [u8; 32]>,
+    last: &mut Option<(Option<i64>, Arc<Frame>)>,
+) -> Result<bool, Error> {
+    let component = Component::parse(bytes);
+    let tzids = component.tzids();
+    if !tzids.iter().any(|tzid| known.contains_key(&**tzid)) {
+        return Ok(false);
+    }
+    let frame = match last {
+        Some((of, frame)) if *of == row => Arc::clone(frame),
+        _ => frame_of(reader, row)?,
+    };
+    *last = Some((row, Arc::clone(&frame)));
+    let is_new = |tzid: &str| known.contains_key(tzid) && frame.zone(tzid).is_none();
+    if !tzids.iter().any(|tzid| is_new(tzid)) {
+        return Ok(false);
+    }
+    let uses = reader.deriver().zone_uses(&component, &frame);
+    Ok(uses.iter().any(|zone| zone.how == How::Floating && is_new(&zone.tzid)))
 }
 
 /// Does an item of a calendar end with its bytes, or only with its calendar? `None`: it goes on behind the end of that.
@@ -177,11 +267,7 @@ impl Heads {
                 write(out, summary, &self.names)?;
             }
         }
-        for zone in &frame.zones {
-            write_text(zone.bytes(), out, summary)?;
-            summary.zones += 1;
-        }
-        Ok(())
+        zones(frame, out, summary)
     }
 
     fn end(&self, out: &mut impl Write, summary: &mut ExportSummary) -> Result<(), Error> {
@@ -233,10 +319,7 @@ impl Objects {
     /// Finds a calendar for a frame, from one of this number on. Thousands may have definitions of one name, so it is looked for
     /// only where there is likely to be room.
     fn place(&mut self, reader: &Reader, row: Option<i64>, from: usize) -> Result<usize, Error> {
-        let frame = match row {
-            Some(row) => reader.frame(row)?.unwrap_or_default(),
-            None => Arc::default(),
-        };
+        let frame = frame_of(reader, row)?;
         let holders = frame.zones.iter().filter_map(|zone| self.holders.get(zone.hash())).copied();
         let behind = frame.zones.iter().filter_map(|zone| self.last.get(zone.tzid()));
         let behind = behind.max().map_or(0, |last| last + 1).max(from);

@@ -229,6 +229,11 @@ fn one_is_removed() {
     // A changed one without its series.
     check(&[CHANGED], "20260306T110000Z", &[]);
     check(&[CHANGED], "20260306T120000", &[]);
+    // A changed one is found by what it is called, whatever zone that is in.
+    let tokyo = CHANGED.replace("Europe/Prague:20260306T120000", "Asia/Tokyo:20260306T200000");
+    let left = ["20260305T120000 A", "20260307T120000 A", "20260308T120000 A"];
+    check(&[DAILY, &tokyo], "20260306T200000", &left);
+    check(&[DAILY, &tokyo], "20260306T110000Z", &left);
 }
 
 #[test]

@@ -176,12 +176,16 @@ impl<'d> Whole<'d> {
             let detached = self.detached.iter().any(|one| one.key == Some(*key));
             detached || self.plan.as_ref().is_some_and(|plan| plan.at(*key).is_some())
         };
-        let named = match (&self.plan, at) {
+        let item = match at {
+            At::Id(stamp) => self.named(&stamp.to_string()),
+            _ => None,
+        };
+        let planned = match (&self.plan, at) {
             (Some(plan), _) => Some(key(plan)),
-            (None, At::Id(stamp)) => self.named(&stamp.to_string()).or(Some(stamp.civil.seconds())),
+            (None, At::Id(stamp)) => Some(stamp.civil.seconds()),
             (None, _) => None,
         };
-        if let Some(key) = named.filter(known) {
+        if let Some(key) = item.or(planned.filter(known)) {
             return vec![key];
         }
         let moved = self.detached.iter().filter(|one| {

@@ -18,7 +18,6 @@ mod walk;
 pub use self::elsewhere::Elsewhere;
 pub use self::last::Last;
 pub use self::parse::RuleError;
-pub use self::traits::Step;
 pub use self::walk::{Budget, Occurrences};
 
 use crate::civil::{Civil, DAY, Weekday};

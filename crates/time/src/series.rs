@@ -16,7 +16,7 @@ mod question;
 mod window;
 
 pub use self::pattern::Pattern;
-pub use self::question::{Exhausted, Span};
+pub use self::question::Span;
 pub use self::window::{Detached, Window};
 
 use crate::civil::{Civil, DAY, Instant};

@@ -1,7 +1,7 @@
 //! Recurrence rules: the examples of RFC 5545 and a table of what traps those who implement it.
 
 use larder_time::civil::{Civil, DAY};
-use larder_time::rule::{Budget, Elsewhere, End, Last, Rule, RuleError, Step};
+use larder_time::rule::{Budget, Elsewhere, End, Last, Rule, RuleError};
 use larder_time::value::Stamp;
 use proptest::prelude::*;
 
@@ -480,13 +480,6 @@ fn what_dismisses_a_rule() {
     assert_eq!(weekdays("FREQ=WEEKLY"), 1 << 5);
     assert_eq!(weekdays("FREQ=MONTHLY;BYDAY=1MO,FR"), 0b1_0001);
     assert_eq!(weekdays("FREQ=MONTHLY"), 127);
-    let step = |text: &str| rule(text).step(start);
-    let day = start.day();
-    assert_eq!(step("FREQ=DAILY;INTERVAL=3"), Some(Step { period: 3, phase: day % 3, width: 1 }));
-    assert_eq!(step("FREQ=WEEKLY"), Some(Step { period: 7, phase: day % 7, width: 1 }));
-    let expected = Step { period: 14, phase: (day - 5) % 14, width: 3 };
-    assert_eq!(step("FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,WE"), Some(expected));
-    assert_eq!((step("FREQ=DAILY"), step("FREQ=MONTHLY")), (None, None));
     let gap = |text: &str| rule(text).longest_gap(start);
     assert_eq!(gap("FREQ=WEEKLY;INTERVAL=2"), Some(14 * DAY));
     assert_eq!(gap("FREQ=DAILY;BYMONTH=2"), None);
@@ -580,13 +573,10 @@ proptest! {
         let start = Civil::clamped(start);
         let all: Vec<Civil> =
             rule.from(start, start).with_budget(Budget::new(20_000)).take(300).collect();
-        let (months, weekdays, step) = (rule.months(start), rule.weekdays(start), rule.step(start));
+        let (months, weekdays) = (rule.months(start), rule.weekdays(start));
         for at in &all {
             prop_assert!(months >> (at.date().month - 1) & 1 == 1, "{} in its months", at);
             prop_assert!(weekdays >> (at.day() + 3).rem_euclid(7) & 1 == 1, "{} on its weekdays", at);
-            if let Some(step) = step {
-                prop_assert!((at.day() - step.phase).rem_euclid(step.period) < step.width);
-            }
         }
         if let Some(gap) = rule.longest_gap(start) {
             for pair in all.windows(2) {

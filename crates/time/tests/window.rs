@@ -117,11 +117,6 @@ proptest! {
                 .filter(|one| one.start < to && (one.end > from || one.start >= from)).collect();
             let (found, exhausted) = all(from, to, detached);
             prop_assert!(exhausted || found == expected, "{:?}\n{:?}", found, expected);
-            let next = series.next_after(from, &local, detached, Budget::new(60_000));
-            let expected = whole.iter().find(|one| one.start > from);
-            if let (Ok(next), Some(expected)) = (next, expected) {
-                prop_assert_eq!(next.map(|next| next.start), Some(expected.start));
-            }
             let (span, pattern) = (series.span(), Pattern::of(&series));
             let met = found.iter().any(|one| !one.detached);
             let within = match span.fixed {
@@ -141,10 +136,6 @@ proptest! {
                 let (low, high) = local.offsets();
                 let change = if span.fixed { 0 } else { i64::from(high - low) };
                 prop_assert!(span.end.is_none_or(|last| end <= last + change), "{:?} in {:?}", one, span);
-                prop_assert!(series.months() >> (one.start_civil.date().month - 1) & 1 == 1);
-                if let Some(step) = series.step() {
-                    prop_assert!((one.start_civil.day() - step.phase).rem_euclid(step.period) < step.width);
-                }
             }
         }
     }
@@ -250,7 +241,7 @@ proptest! {
         for bytes in [bytes, [&[1, 9][..], &noise].concat()] {
             for of in ["Z", "-", "Europe/Berlin"] {
                 let Some(series) = Series::from_bytes(&bytes, &mut |_| clock(of)) else { continue };
-                let _ = (series.span(), series.months(), series.step(), series.longest_gap());
+                let _ = (series.span(), series.longest_gap());
                 let found = series.occurrences(Instant::clamped(1_700_000_000), Instant::MAX, &Zone::UTC, Detached::Give, Budget::new(2_000));
                 let _ = found.take(100).count();
             }

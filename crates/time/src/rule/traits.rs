@@ -8,17 +8,6 @@ use super::period::{NthOf, Parts};
 use super::{Frequency, Rule, Skip};
 use crate::civil::{Civil, DAY};
 
-/// Days that alone can have an occurrence: `width` days in a row, the first of which is `phase` modulo `period`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
-    /// Days from one such stretch to the next.
-    pub period: i64,
-    /// The day number of a stretch's first day modulo the period.
-    pub phase: i64,
-    /// Days of a stretch, fewer than the period.
-    pub width: i64,
-}
-
 impl Rule {
     /// The months in which an occurrence can begin: bit 0 is January.
     #[must_use]
@@ -69,26 +58,6 @@ impl Rule {
         let by_weeks = matches!(self.frequency, Frequency::Weekly | Frequency::Daily);
         let all = self.interval == 1 && self.positions.is_empty();
         by_weeks && all && !Parts::new(self, start).beyond_weekdays()
-    }
-
-    /// The days that can have an occurrence, if they come in a constant step.
-    #[must_use]
-    pub fn step(&self, start: Civil) -> Option<Step> {
-        let parts = Parts::new(self, start);
-        let interval = i64::from(self.interval);
-        let (period, first, width) = match self.frequency {
-            Frequency::Weekly => {
-                let begins = self.week_start.number();
-                let days = u32::from(parts.weekdays);
-                let week = (days | days << 7) >> begins & 127;
-                let (lowest, highest) = (week.trailing_zeros(), week.checked_ilog2()?);
-                let first = parts.first_day(parts.period(start.day())) + i64::from(lowest);
-                (interval * 7, first, i64::from(highest - lowest + 1))
-            }
-            Frequency::Daily => (interval, start.day(), 1),
-            _ => return None,
-        };
-        (width < period).then(|| Step { period, phase: first.rem_euclid(period), width })
     }
 
     /// An upper bound of the seconds from one occurrence to the next, for rules of a simple kind.

@@ -1,9 +1,9 @@
-//! What is asked of a series beside its occurrences: from when to when it goes, whether something is one of
-//! it, what comes next, and what an index needs to pass over it.
+//! What is asked of a series beside its occurrences: from when to when it goes, and what else an index needs to
+//! pass over it.
 
-use super::{Detached, Occurrence, Place, Series, Start};
-use crate::civil::{Civil, DAY, Instant};
-use crate::rule::{Budget, End, Step};
+use super::{Place, Series, Start};
+use crate::civil::{DAY, Instant};
+use crate::rule::End;
 use crate::value::Length;
 use crate::zone::Zone;
 
@@ -61,23 +61,6 @@ impl Series {
         Some(Span { fixed, first, end: Some(end) })
     }
 
-    /// When something ends that begins at a key.
-    fn end_key(&self, key: i64, length: Length) -> i64 {
-        let zone = self.zone(&Zone::UTC);
-        let (end, civil) = self.end(Instant::clamped(key), self.shown(key), length, zone);
-        if self.is_fixed() { end.seconds() } else { civil.seconds() }
-    }
-
-    /// Is there an occurrence planned for what a RECURRENCE-ID says? Moments are compared, not how they are
-    /// written; a day in a timed series means what is on that day.
-    #[must_use]
-    pub fn contains(&self, original: &Start) -> bool {
-        let key = self.original(original);
-        let shown = self.shown(key);
-        let planned = self.planned(shown.plus(-DAY), shown.plus(DAY), &mut Budget::default());
-        planned.iter().any(|added| added.key == key)
-    }
-
     /// The key of what a RECURRENCE-ID says: seconds UTC, or of the clock if it floats, by which occurrences of
     /// this series can be told apart however they are written.
     #[must_use]
@@ -85,23 +68,11 @@ impl Series {
         self.original(original)
     }
 
-    /// The first occurrence that begins after a moment; `Err` when the budget ended first.
-    ///
-    /// # Errors
-    /// When the budget was used up.
-    pub fn next_after(
-        &self,
-        moment: Instant,
-        local: &Zone,
-        detached: Detached,
-        budget: Budget,
-    ) -> Result<Option<Occurrence>, Exhausted> {
-        let after = moment.plus(1);
-        let mut window = self.occurrences(after, Instant::MAX, local, detached, budget).beginning();
-        match window.next() {
-            None if window.exhausted() => Err(Exhausted),
-            next => Ok(next),
-        }
+    /// When something ends that begins at a key.
+    fn end_key(&self, key: i64, length: Length) -> i64 {
+        let zone = self.zone(&Zone::UTC);
+        let (end, civil) = self.end(Instant::clamped(key), self.shown(key), length, zone);
+        if self.is_fixed() { end.seconds() } else { civil.seconds() }
     }
 
     /// Is nothing of it excluded or changed?
@@ -173,47 +144,4 @@ impl Series {
             _ => false,
         }
     }
-
-    /// The months of its clock in which an occurrence can begin or go on: bit 0 is January.
-    #[must_use]
-    pub fn months(&self) -> u16 {
-        const ALL: u16 = (1 << 12) - 1;
-        let longest = self.longest();
-        if !self.ranges.is_empty() || longest > 300 * DAY {
-            return ALL;
-        }
-        let month = |civil: Civil| 1u16 << (civil.date().month - 1);
-        let rules = self.rules.iter().map(|rule| rule.months(self.start));
-        let extras = self.extras.iter().map(|extra| month(self.shown(extra.key)));
-        let mut months = rules.chain(extras).fold(month(self.start), |set, months| set | months);
-        let further = if longest == 0 { 0 } else { longest / (28 * DAY) + 1 };
-        for _ in 0..further {
-            months |= (months << 1 | months >> 11) & ALL;
-        }
-        months
-    }
-
-    /// The days of its clock that an occurrence can touch, if they come in a constant step.
-    #[must_use]
-    pub fn step(&self) -> Option<Step> {
-        let [rule] = &*self.rules else { return None };
-        if !self.extras.is_empty() || !self.ranges.is_empty() {
-            return None;
-        }
-        let step = rule.step(self.start)?;
-        let on_step = (self.start.day() - step.phase).rem_euclid(step.period) < step.width;
-        let further = match self.length {
-            Length::Nominal(nominal) if self.date && nominal.seconds == 0 => {
-                nominal.days.max(1) - 1
-            }
-            length => length.longest().saturating_add(DAY - 1) / DAY,
-        };
-        let width = step.width.saturating_add(further);
-        (on_step && width < step.period).then_some(Step { width, ..step })
-    }
 }
-
-/// The budget was used up before the answer was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the answer takes too many steps")]
-pub struct Exhausted;

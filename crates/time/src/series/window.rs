@@ -169,11 +169,6 @@ impl Window<'_> {
         self.exhausted
     }
 
-    /// Gives those only that begin at or after the beginning of the window.
-    pub(super) fn beginning(self) -> Self {
-        Window { next: self.from, ..self }
-    }
-
     /// All that begin in the next slice, sorted.
     fn fill(&mut self) {
         let end = self.next.plus(self.slice).min(self.to);

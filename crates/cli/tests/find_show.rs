@@ -104,7 +104,7 @@ fn how_it_was_found() {
     plan      index: "ann" and "nna"
     order     sort keys of file_as made for each match
     visited   1 row of the index, or of the scan
-    tested    1 item parsed, and compared with the query
+    tested    1 item compared with the query, one by one
     matched   1 item
     returned  1 item
     "#);
@@ -113,7 +113,7 @@ fn how_it_was_found() {
     plan      scan: test every item
     order     as they came
     visited   3 rows of the index, or of the scan
-    tested    3 items parsed, and compared with the query
+    tested    3 items compared with the query, one by one
     matched   1 item
     returned  1 item
     "#);

@@ -70,7 +70,7 @@ fn which_fields_are_indexed() {
               scan: test every item
     order     sort keys of file_as made for each match
     visited   4 rows of the index, or of the scan
-    tested    4 items parsed, and compared with the query
+    tested    4 items compared with the query, one by one
     matched   2 items
     returned  2 items
     "#);

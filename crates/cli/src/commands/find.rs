@@ -406,7 +406,7 @@ fn explain(context: &mut Context, answer: &Answer) -> Result<(), Failure> {
     out.line(format!("order     {}", explain.order))?;
     let counts = [
         ("visited", explain.visited, "row", " of the index, or of the scan"),
-        ("tested", explain.tested, "item", " parsed, and compared with the query"),
+        ("tested", explain.tested, "item", " compared with the query, one by one"),
         ("matched", explain.matched, "item", ""),
         ("returned", explain.returned, "item", ""),
     ];

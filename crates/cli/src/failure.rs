@@ -1,5 +1,6 @@
 //! The one error type of the edge: who is to blame, what happened, and what to do next.
 
+use crate::context::Context;
 use crate::output::plain;
 use std::fmt::Display;
 use std::io::ErrorKind;
@@ -54,11 +55,13 @@ pub(crate) struct Failure {
     kind: Kind,
     message: String,
     hints: Vec<String>,
+    /// The name of a collection that there is not.
+    collection: Option<String>,
 }
 
 impl Failure {
     pub(crate) fn new(kind: Kind, message: impl Display) -> Failure {
-        Failure { kind, message: message.to_string(), hints: Vec::new() }
+        Failure { kind, message: message.to_string(), hints: Vec::new(), collection: None }
     }
 
     /// Of a file that was to be read or written for the command, outside the store.
@@ -85,6 +88,23 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Display) -> Failure {
         self.hints.push(hint.to_string());
         self
+    }
+
+    /// Where a collection was asked for that there is not, names the one that was perhaps meant.
+    pub(crate) fn with_nearest(self, context: &Context) -> Failure {
+        let Some(name) = &self.collection else { return self };
+        let there = context.reader().and_then(|reader| Ok(reader.collections()?));
+        let there = there.unwrap_or_default().into_iter().map(|collection| collection.name);
+        let asked = name.to_lowercase();
+        let is_near = |known: &String| {
+            let known = known.to_lowercase();
+            known.starts_with(&asked) || asked.starts_with(&known)
+        };
+        let near = there.filter(is_near).min_by_key(|known| known.len().abs_diff(name.len()));
+        match near {
+            Some(near) => self.hint(format!("did you mean {near:?}? larder collections lists them")),
+            None => self.hint("larder collections lists them"),
+        }
     }
 
     fn number(&self) -> u8 {
@@ -171,8 +191,8 @@ impl From<larder_store::Error> for Failure {
             Error::TooNew { .. } | Error::ReadOnly { .. } => {
                 failure(Kind::Store).hint("use the newer larder")
             }
-            Error::NoCollection { .. } => {
-                failure(Kind::NotFound).hint("larder collections lists them")
+            Error::NoCollection { name } => {
+                Failure { collection: Some(name.clone()), ..failure(Kind::NotFound) }
             }
             Error::CollectionExists { .. } | Error::WrongKind { .. } | Error::BadName { .. } => {
                 failure(Kind::Usage).hint("choose another name")

@@ -27,9 +27,12 @@ fn main() -> ExitCode {
         Err(usage) => return failure::usage(&usage),
     };
     let quiet = args.global.quiet;
-    match context::Context::new(args.global).and_then(|mut context| args.command.run(&mut context))
-    {
+    let mut context = match context::Context::new(args.global) {
+        Ok(context) => context,
+        Err(failure) => return failure.report(quiet),
+    };
+    match args.command.run(&mut context) {
         Ok(code) => ExitCode::from(code.number()),
-        Err(failure) => failure.report(quiet),
+        Err(failure) => failure.with_nearest(&context).report(quiet),
     }
 }

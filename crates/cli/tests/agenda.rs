@@ -136,6 +136,11 @@ fn of_one_calendar_and_narrow() {
     ! hint: larder collections lists them
     exit 1
     "#);
+    assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "work"]).shown(), @r#"
+    ! error: there is no collection "work"
+    ! hint: did you mean "Work"? larder collections lists them
+    exit 1
+    "#);
 }
 
 #[test]

@@ -12,6 +12,16 @@ fn series() -> Home {
     home
 }
 
+#[test]
+fn what_would_be_removed_has_its_title() {
+    let home = series();
+    let args = ["remove", "--query", "stand", "--dry-run"];
+    assert!(home.ok(&args).ends_with("  Stand-up\n"));
+    let object = &home.json(&args)[0];
+    assert_eq!((&object["summary"], object.get("full_name")), (&"Stand-up".into(), None));
+    assert!(home.ok(&["remove", "--query", "stand"]).contains("  Stand-up removed;"));
+}
+
 /// Dates and zones are said, as a test knows neither what day it is nor where it runs.
 #[test]
 fn an_event_in_words() {

@@ -113,7 +113,7 @@ fn export_is_what_came() {
     assert_snapshot!(home.run(&["export", "contacts", "-o", "json.vcf", "--format", "json"]).shown(), @r#"{"items":3}"#);
     assert_snapshot!(home.run(&["export", "contact"]).shown(), @r#"
     ! error: there is no collection "contact"
-    ! hint: larder collections lists them
+    ! hint: did you mean "contacts"? larder collections lists them
     exit 1
     "#);
     assert_snapshot!(home.run(&["export", "contacts", "-o", "no/such/folder.vcf"]).shown(), @r"

@@ -151,17 +151,17 @@ fn a_collection_that_is_not_there() {
     let home = Home::with_book();
     assert_snapshot!(home.run(&["find", "--in", "contact"]).shown(), @r#"
     ! error: there is no collection "contact"
-    ! hint: larder collections lists them
+    ! hint: did you mean "contacts"? larder collections lists them
     exit 1
     "#);
     assert_snapshot!(home.run(&["find", "--in", "contact", "--count"]).shown(), @r#"
     ! error: there is no collection "contact"
-    ! hint: larder collections lists them
+    ! hint: did you mean "contacts"? larder collections lists them
     exit 1
     "#);
     assert_snapshot!(home.run(&["remove", "--query", "anna", "--in", "contact"]).shown(), @r#"
     ! error: there is no collection "contact"
-    ! hint: larder collections lists them
+    ! hint: did you mean "contacts"? larder collections lists them
     exit 1
     "#);
 }

@@ -1,10 +1,10 @@
 use crate::args::Format;
 use crate::context::{Context, now};
 use crate::failure::{Code, Failure, Kind};
-use crate::ids::{resolve_all, shown_name};
+use crate::ids::{resolve_all, shown, shown_name, title};
 use crate::occurrences::{Occurrences, failed, is_of_calendar, late as late_one};
-use crate::output::{complain, count, plain};
-use larder_format::field::field;
+use crate::output::{complain, count};
+use larder_format::field::{Field, calendar_field, field};
 use larder_query::{Find, Query};
 use larder_store::{Handle, ItemHead, Operation, Seq};
 use larder_sync::Removed;
@@ -33,8 +33,21 @@ pub(crate) struct Remove {
     occurrences: Occurrences,
 }
 
-/// What is to be removed, the batch that changed it last, and its name.
-type Found = (Handle, Seq, String);
+/// What is to be removed.
+struct Found {
+    handle: Handle,
+    /// The batch that changed it last.
+    seq: Seq,
+    is_of_calendar: bool,
+    name: String,
+}
+
+impl Found {
+    fn new(head: &ItemHead, name: String) -> Found {
+        let is_of_calendar = is_of_calendar(head);
+        Found { handle: head.handle, seq: head.seq, is_of_calendar, name }
+    }
+}
 
 /// Items that the log names, and that a message about those left out does.
 const NAMED: usize = 3;
@@ -56,7 +69,7 @@ impl Remove {
         if self.dry_run {
             return would(context, &found);
         }
-        let items: Vec<_> = found.iter().map(|(handle, seq, _)| (*handle, *seq)).collect();
+        let items: Vec<_> = found.iter().map(|found| (found.handle, found.seq)).collect();
         let mut store = context.store()?;
         let mut operation = Operation::new("remove", self.detail(&items), now());
         let removed = larder_sync::remove(&mut store, &mut operation, &items)?;
@@ -86,7 +99,7 @@ impl Remove {
             return Err(Failure::new(Kind::Usage, "one of them recurs: name it alone"));
         };
         let name = shown_name(&reader, head)?;
-        let found = [(head.handle, head.seq, name.clone())];
+        let found = [Found::new(head, name.clone())];
         if self.dry_run {
             return would(context, &found).map(Some);
         }
@@ -135,8 +148,7 @@ impl Remove {
         let reader = context.reader()?;
         let Some(line) = &self.query else {
             let heads = resolve_all(context, &self.ids)?;
-            let named =
-                heads.iter().map(|head| Ok((head.handle, head.seq, shown_name(&reader, head)?)));
+            let named = heads.iter().map(|head| Ok(Found::new(head, shown_name(&reader, head)?)));
             return named.collect();
         };
         if line.trim().is_empty() {
@@ -150,12 +162,18 @@ impl Remove {
             ..larder_query::Find::default()
         };
         let mut found = Vec::new();
-        let full_name: Vec<_> = field("full_name").into_iter().collect();
-        larder_query::find(&reader, &find)?.fields(&reader, &full_name, &mut |head, of| {
-            let shown = full_name.iter().filter(|_| found.len() < 2 || self.dry_run);
-            let name = shown.map(|field| of.first(field).unwrap_or_default());
-            let name = crate::ids::shown(&name.collect::<String>());
-            found.push((head.handle, head.seq, plain(&name)));
+        let (of_card, of_component) = (field("full_name"), calendar_field("summary"));
+        let fields: Vec<&Field> = of_card.into_iter().chain(of_component).collect();
+        larder_query::find(&reader, &find)?.fields(&reader, &fields, &mut |head, of| {
+            let first = |field: Option<&Field>| {
+                let field = field.filter(|_| found.len() < 2 || self.dry_run);
+                field.and_then(|field| of.first(field)).unwrap_or_default()
+            };
+            let name = match is_of_calendar(head) {
+                true => title(&first(of_component)),
+                false => shown(&first(of_card)),
+            };
+            found.push(Found::new(head, name));
             true
         })?;
         Ok(found)
@@ -175,9 +193,10 @@ fn removed_what(which: Which, head: &ItemHead) -> &'static str {
 /// Says what would be removed.
 fn would(context: &mut Context, found: &[Found]) -> Result<Code, Failure> {
     let reader = context.reader()?;
-    for (handle, _, name) in found {
+    for Found { handle, is_of_calendar, name, .. } in found {
         if context.format == Format::Json {
-            context.out.json(&json!({ "id": handle.to_string(), "full_name": name }))?;
+            let field = if *is_of_calendar { "summary" } else { "full_name" };
+            context.out.json(&json!({ "id": handle.to_string(), field: name }))?;
             continue;
         }
         let letters = reader.letters(*handle)?;
@@ -196,7 +215,7 @@ fn print(context: &mut Context, found: &[Found], removed: &Removed) -> Result<Co
     };
     if context.format == Format::Json {
         context.out.json(&json!({ "removed": removed.items, "operation": id }))?;
-    } else if let [(handle, _, name)] = found {
+    } else if let [Found { handle, name, .. }] = found {
         let line = format!("{handle:.8}  {name} removed; larder undo {id} brings it back");
         context.out.line(line)?;
     } else {

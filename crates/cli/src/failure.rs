@@ -102,7 +102,9 @@ impl Failure {
         };
         let near = there.filter(is_near).min_by_key(|known| known.len().abs_diff(name.len()));
         match near {
-            Some(near) => self.hint(format!("did you mean {near:?}? larder collections lists them")),
+            Some(near) => {
+                self.hint(format!("did you mean {near:?}? larder collections lists them"))
+            }
             None => self.hint("larder collections lists them"),
         }
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! when:WINDOW      an occurrence is in it         alarm:WINDOW     an alarm rings in it
 //! start:WINDOW     it begins in it (DTSTART)      due:WINDOW       it is due in it; also end:, completed:, created:, modified:
-//! is:recurring     is:completed  is:overdue  is:all-day  is:event  is:task  is:memo
+//! is:recurring     is:completed  is:overdue  is:cancelled  is:all-day  is:event  is:task  is:memo
 //! priority:high    1 to 4; normal: 5; low: 6 to 9; or a number
 //! ```
 //!
@@ -19,7 +19,8 @@ use larder_time::civil::Instant;
 use larder_time::phrase;
 
 /// What may stand behind `is:`.
-const STATES: &str = "recurring, completed, overdue, all-day, event, task, memo, contact";
+const STATES: &str =
+    "recurring, completed, overdue, cancelled, tentative, all-day, event, task, memo, contact";
 
 impl Parser<'_> {
     /// A term of this name and text; `None`: it is not about time.
@@ -73,6 +74,8 @@ impl Parser<'_> {
         Ok(match text.to_ascii_lowercase().as_str() {
             "recurring" => field("recurring"),
             "completed" | "done" => field("done"),
+            "cancelled" | "canceled" => self.status("CANCELLED"),
+            "tentative" => self.status("TENTATIVE"),
             "all-day" | "allday" | "all_day" => field("all_day"),
             "overdue" => {
                 let asker = &self.settings.asker;
@@ -91,6 +94,11 @@ impl Parser<'_> {
                     .hint(format!("behind is: may stand {STATES}")));
             }
         })
+    }
+
+    fn status(&self, status: &str) -> Query {
+        let subject = calendar_field("status").map_or(Subject::Nothing, Subject::Field);
+        Query::Test(Test::new(subject, Op::Is, status))
     }
 
     fn priority(&self, text: &str) -> Option<Query> {

@@ -86,6 +86,30 @@ fn occurrences() {
     h7sb8b0z  2026-03-06 09:30  Standup                    Room 4
     ");
     assert_snapshot!(shown(&home, &["find", "when:2026-W10 standup", "--expand", "--count"]), @"4");
+    let fields = [
+        "find",
+        "when:2026-W10 standup",
+        "--expand",
+        "--fields",
+        "occurrence,start,summary,recurrence",
+    ];
+    assert_snapshot!(shown(&home, &fields), @r"
+    h7sb8b0z	20260302T083000Z	2026-03-02T09:30:00+01:00	Standup	
+    h7sb8b0z	20260303T083000Z	2026-03-03T09:30:00+01:00	Standup	
+    eg7sn0kb	20260305T093000	2026-03-05T11:00:00+01:00	Standup, after the review	20260305T093000
+    h7sb8b0z	20260306T083000Z	2026-03-06T09:30:00+01:00	Standup
+    ");
+    let json = [&fields[..], &["-n", "3", "--format", "json"]].concat();
+    assert_snapshot!(shown(&home, &json), @r#"
+    {"id":"h7sb8b0z7c4cp","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","seq":1,"occurrence":"20260302T083000Z","start":"2026-03-02T09:30:00+01:00","summary":"Standup"}
+    {"id":"h7sb8b0z7c4cp","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","seq":1,"occurrence":"20260303T083000Z","start":"2026-03-03T09:30:00+01:00","summary":"Standup"}
+    {"id":"eg7sn0kb04d6j","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","recurrence":"20260305T093000","seq":1,"occurrence":"20260305T093000","start":"2026-03-05T11:00:00+01:00","summary":"Standup, after the review"}
+    "#);
+    assert_snapshot!(shown(&home, &["find", "standup", "--fields", "recurrence,summary"]), @r"
+    h7sb8b0z		Standup
+    eg7sn0kb	20260305T093000	Standup, after the review
+    ");
+    assert_snapshot!(shown(&home, &["find", "is:cancelled"]), @r"1cs4g3pp  2026-03-06 14:00  Team photo  Courtyard  cancelled");
     assert_snapshot!(shown(&home, &["find", "when:2026-W10 standup", "--expand", "-n", "1", "--format", "json"]), @r#"{"id":"h7sb8b0z7c4cp","kind":"event","collection":"Work","uid":"standup-7k2v@google.example","seq":1,"occurrence":"20260302T083000Z","summary":"Standup","location":"Room 4","status":"CONFIRMED","start":"2026-03-02T09:30:00+01:00","end":"2026-03-02T09:45:00+01:00","zone":"Europe/Berlin","all_day":false,"recurring":true,"transparent":false}"#);
     assert_snapshot!(shown(&home, &["find", "when:2026-W10 dentist", "--expand", "--format", "raw"]), @r#"
     BEGIN:VEVENT
@@ -122,6 +146,42 @@ fn occurrences() {
     ! note: nothing was found
     exit 1
     ");
+}
+
+/// What is not followed to its end says so, on standard error.
+#[test]
+fn hostile_rules_are_named() {
+    let home = Home::new();
+    let event = |uid: &str, rule: &str| {
+        format!(
+            "BEGIN:VEVENT\r\nUID:{uid}\r\nSUMMARY:{uid}\r\nDTSTART:20260302T000000Z\r\nRRULE:{rule}\r\n\
+             BEGIN:VALARM\r\nACTION:DISPLAY\r\nTRIGGER:PT0S\r\nEND:VALARM\r\nEND:VEVENT\r\n"
+        )
+    };
+    let uncounted = event("uncounted", "FREQ=SECONDLY;BYHOUR=0;COUNT=5000000");
+    let each_second = event("each second", "FREQ=SECONDLY");
+    home.write("h.ics", format!("BEGIN:VCALENDAR\r\n{uncounted}{each_second}END:VCALENDAR\r\n"));
+    home.run(&["import", "h.ics"]);
+    assert_snapshot!(shown(&home, &["find", "when:2026-03-03 uncounted", "--expand", "-n", "1"]), @r"
+    srn8vec2  2026-03-03 01:00  uncounted
+    ! warning: srn8vec2, uncounted: its rule takes too many steps to be followed to its end, so this is not sure to be all
+    ");
+    assert_snapshot!(shown(&home, &["find", "when:2026..2026 each", "--expand", "--count"]), @r"
+    99995
+    ! warning: vhbbtfgy, each second: its rule takes too many steps to be followed to its end, so this is not sure to be all
+    ");
+    assert_snapshot!(shown(&home, &["find", "--alarms", "2026..2026", "--count"]), @r"
+    128000
+    ! warning: srn8vec2, uncounted: its rule takes too many steps to be followed to its end, so this is not sure to be all
+    ! warning: vhbbtfgy, each second: its rule takes too many steps to be followed to its end, so this is not sure to be all
+    ");
+    assert_snapshot!(shown(&home, &["agenda", "2026-03-03", "-n", "1"]), @r"
+    Tue 3 Mar 2026
+      00:00  each second
+    ! note: there is more than this: ask for a shorter time, or with a larger --limit
+    ! warning: srn8vec2, uncounted: its rule takes too many steps to be followed to its end, so this is not sure to be all
+    ");
+    assert_snapshot!(shown(&home, &["find", "when:2026-03-03", "--count"]), @r"2");
 }
 
 #[test]

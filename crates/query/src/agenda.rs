@@ -63,8 +63,10 @@ pub struct Entry {
 pub struct Entries {
     /// They.
     pub entries: Vec<Entry>,
-    /// There are more than were asked for, or than could be found within bounds.
+    /// There are more than were asked for.
     pub cut: bool,
+    /// Rows of items of which not all occurrences could be found within bounds, or not the end of a COUNT.
+    pub unsure: Vec<i64>,
 }
 
 impl Brief {
@@ -121,7 +123,7 @@ pub fn occurrences(
         Some(Entry { item, occurring, when: When::of(&occurring, &window.local) })
     };
     let entries = expansion.occurrences.into_iter().filter_map(entry).collect();
-    Ok(Entries { entries, cut: expansion.cut })
+    Ok(Entries { entries, cut: expansion.cut, unsure: expansion.unsure })
 }
 
 /// What lists show of the items in these rows, by the clock of who asks.
@@ -174,18 +176,33 @@ pub fn briefs(
     Ok(found.into_iter().map(|(row, brief)| (row, Arc::new(brief))).collect())
 }
 
-/// How many occurrences, or alarms, the items of an answer have in a window, as far as they can be counted.
+/// How many there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Count {
+    /// So many were counted.
+    pub number: u64,
+    /// Rows of items of which not all could be counted within bounds, or not the end of a COUNT.
+    pub unsure: Vec<i64>,
+}
+
+/// How many occurrences, or alarms, the items of an answer have in a window.
 ///
 /// # Errors
 /// What the store reports.
-pub fn count(reader: &Reader, answer: &Answer, window: &Window) -> Result<u64, Error> {
-    let mut count = 0;
+pub fn count(reader: &Reader, answer: &Answer, window: &Window) -> Result<Count, Error> {
+    let mut count = Count { unsure: answer.unsure.clone(), ..Count::default() };
     for page in answer.rows().chunks(PAGE) {
-        reader.times(page, &mut |_, times| {
-            count += times.count(window);
+        reader.times(page, &mut |row, times| {
+            let (number, whole) = times.count(window);
+            count.number += number;
+            if !whole {
+                count.unsure.push(row);
+            }
             true
         })?;
     }
+    count.unsure.sort_unstable();
+    count.unsure.dedup();
     Ok(count)
 }
 

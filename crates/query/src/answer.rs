@@ -65,6 +65,9 @@ pub struct Answer {
     /// When it was found, where that is all that is known of its items.
     pub(crate) found_at: Option<Moment>,
     pub(crate) ahead: Ahead,
+    /// Rows of items of which it could not be told within bounds whether they answer the question: their rules take too many
+    /// steps.
+    pub unsure: Vec<i64>,
     /// What finding it took.
     pub explain: Explain,
 }
@@ -178,6 +181,7 @@ impl Answer {
             epoch,
             found_at: None,
             ahead,
+            unsure: Vec::new(),
             explain,
         };
         answer.with_rows(rows_of)

@@ -17,8 +17,10 @@ const PAGE: usize = 1024;
 pub struct Expansion {
     /// Rows of items, and an occurrence of each, in the order of their beginnings; of alarms in the order in which they ring.
     pub occurrences: Vec<(i64, Occurring)>,
-    /// There are more than were asked for, or than could be found within bounds.
+    /// There are more than were asked for.
     pub cut: bool,
+    /// Rows of items of which not all occurrences could be found within bounds, or not the end of a COUNT.
+    pub unsure: Vec<i64>,
 }
 
 /// Finds when the items of an answer happen in a window: the first `limit` of each, and in all.
@@ -31,7 +33,7 @@ pub fn expand(
     window: &Window,
     limit: usize,
 ) -> Result<Expansion, Error> {
-    let mut expansion = Expansion::default();
+    let mut expansion = Expansion { unsure: answer.unsure.clone(), ..Expansion::default() };
     let rows = answer.rows();
     for page in rows.chunks(PAGE) {
         reader.times(page, &mut |row, times| {
@@ -45,7 +47,9 @@ pub fn expand(
                 expansion.occurrences.push((row, occurring));
                 true
             });
-            expansion.cut |= !whole;
+            if !whole {
+                expansion.unsure.push(row);
+            }
             // What comes behind the limit is not needed for the next items, either.
             if expansion.occurrences.len() > limit.saturating_mul(2) {
                 cut(&mut expansion, limit);
@@ -54,6 +58,8 @@ pub fn expand(
         })?;
     }
     cut(&mut expansion, limit);
+    expansion.unsure.sort_unstable();
+    expansion.unsure.dedup();
     Ok(expansion)
 }
 

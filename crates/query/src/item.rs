@@ -11,6 +11,7 @@ use larder_format::property::Property;
 use larder_store::{Family, ItemHead, Kept, Kind, Reader, Times};
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
+use std::cell::Cell;
 
 /// What a question is put to.
 pub(crate) trait Values {
@@ -31,6 +32,9 @@ pub(crate) trait Values {
 
     /// The moment that a property names; by this clock where it names no other.
     fn stamp(&self, stamp: Stamp, local: &Zone) -> Option<Instant>;
+
+    /// Whether it answers cannot be told within bounds.
+    fn doubt(&self) {}
 }
 
 /// An item, taken apart.
@@ -41,6 +45,8 @@ pub struct Item<'a> {
     pub(crate) parsed: Parsed<'a>,
     /// What it is in time is worked out anew.
     pub(crate) anew: bool,
+    /// It could not be told within bounds whether it answers.
+    pub(crate) doubt: Cell<bool>,
 }
 
 /// A card or a component.
@@ -77,7 +83,8 @@ impl<'a> Item<'a> {
     /// Takes an item apart.
     #[must_use]
     pub fn new(reader: &'a Reader, head: &'a ItemHead, bytes: &'a [u8]) -> Item<'a> {
-        Item { reader, head, parsed: Parsed::of(reader, head, bytes), anew: false }
+        let (parsed, doubt) = (Parsed::of(reader, head, bytes), Cell::new(false));
+        Item { reader, head, parsed, anew: false, doubt }
     }
 
     /// The first value of a field.
@@ -128,6 +135,10 @@ impl Values for Item<'_> {
         let frame = frame.unwrap_or_default();
         self.reader.deriver().moment(component, &frame, stamp.property(), local)
     }
+
+    fn doubt(&self) {
+        self.doubt.set(true);
+    }
 }
 
 /// What is kept of an item.
@@ -135,6 +146,8 @@ pub(crate) struct KeptItem<'a> {
     pub(crate) reader: &'a Reader,
     pub(crate) head: &'a ItemHead,
     pub(crate) kept: Kept<'a>,
+    /// It could not be told within bounds whether it answers.
+    pub(crate) doubt: &'a Cell<bool>,
 }
 
 impl Values for KeptItem<'_> {
@@ -162,6 +175,10 @@ impl Values for KeptItem<'_> {
 
     fn stamp(&self, _: Stamp, _: &Zone) -> Option<Instant> {
         None
+    }
+
+    fn doubt(&self) {
+        self.doubt.set(true);
     }
 }
 

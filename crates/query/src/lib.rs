@@ -41,7 +41,7 @@ pub mod when;
 
 pub use crate::about::{About, about, is_of_calendar};
 pub use crate::agenda::{
-    Brief, Day, Entries, Entry, OnDay, agenda, briefs, count, days, occurrences,
+    Brief, Count, Day, Entries, Entry, OnDay, agenda, briefs, count, days, occurrences,
 };
 pub use crate::answer::{Answer, Explain};
 pub use crate::busy::{Busy, busy, free_busy};

@@ -19,6 +19,7 @@ use larder_format::phone::{Match, Number as PhoneNumber, looks_like_number};
 use larder_format::property::Property;
 use larder_store::{Family, ItemHead, Kept, Reader, Verdict, Window, can_keep};
 use regex::Regex;
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::{LazyLock, OnceLock};
 
@@ -101,16 +102,18 @@ impl Matcher {
         self.of(item.head).node.matches(&item.head.uid, item)
     }
 
-    /// Does what is kept of an item answer the question? `None`: it does not tell, and the item has to be asked.
+    /// Does what is kept of an item answer the question? `None`: it does not tell, and the item has to be asked. Where there is a
+    /// doubt, it is said.
     pub(crate) fn matches_kept(
         &self,
         reader: &Reader,
         head: &ItemHead,
         kept: &Kept<'_>,
+        doubt: &Cell<bool>,
     ) -> Option<bool> {
         let of = self.of(head);
         let fields = of.fields.as_ref().filter(|_| !(of.uids && head.derived_uid))?;
-        let item = KeptItem { reader, head, kept: *kept };
+        let item = KeptItem { reader, head, kept: *kept, doubt };
         fields.iter().all(|field| kept.holds(field)).then(|| of.node.matches(&head.uid, &item))
     }
 
@@ -225,9 +228,13 @@ impl Node {
                 item.any(field, &mut |value| compare.passes_in(field, value)).unwrap_or_default()
             }),
             Node::Kind(kind) => item.kind() == *kind,
-            Node::In(window) => {
-                item.times().is_some_and(|times| times.meets(window) == Verdict::Yes)
-            }
+            Node::In(window) => item.times().is_some_and(|times| {
+                let verdict = times.meets(window);
+                if verdict == Verdict::Unknown {
+                    item.doubt();
+                }
+                verdict == Verdict::Yes
+            }),
             Node::Stamp(stamp, window) => item
                 .stamp(*stamp, &window.local)
                 .is_some_and(|at| window.from <= at && at < window.to),
@@ -251,9 +258,13 @@ fn number_of(number: &Number, item: &impl Values) -> i64 {
             found
         }
         Number::Occurrences(None) => -1,
-        Number::Occurrences(Some(window)) => {
-            item.times().map_or(0, |times| times.count(window) as i64)
-        }
+        Number::Occurrences(Some(window)) => item.times().map_or(0, |times| {
+            let (count, whole) = times.count(window);
+            if !whole {
+                item.doubt();
+            }
+            count as i64
+        }),
     }
 }
 

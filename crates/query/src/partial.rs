@@ -10,6 +10,7 @@ use crate::item::{self, Parsed};
 use larder_format::field::{Field, Kind};
 use larder_store::{Family, ItemHead, Kept, Reader};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::Range;
 
 /// The fields of an item that were asked for.
@@ -132,7 +133,9 @@ impl Answer {
             };
             let still = match self.is_still(hit, &head, same) {
                 true => Some(true),
-                false => kept.and_then(|kept| self.matcher.matches_kept(reader, &head, &kept)),
+                false => kept.and_then(|kept| {
+                    self.matcher.matches_kept(reader, &head, &kept, &Cell::default())
+                }),
             };
             if still == Some(false) {
                 return true;

@@ -16,6 +16,7 @@ use larder_store::index::Place;
 use larder_store::{
     Candidate, Family, Found, ItemHead, Kept, Order, Reader, Summary, Value, Window,
 };
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// So many candidates may be held against their items within one transaction.
@@ -164,6 +165,7 @@ fn searched(
     if !found.unsure.is_empty() {
         let left = format!("{} left out: their rules take too long", found.unsure.len());
         answer.explain.plan.push(left);
+        answer.unsure = found.unsure;
     }
     Ok(Some(found.rows))
 }
@@ -422,8 +424,8 @@ pub(crate) fn empty_answer(reader: &Reader, find: &Find) -> Result<Answer, Error
     let explain = Explain { query: find.query.to_string(), ..Explain::default() };
     let (query, matcher) = (find.query.clone(), Matcher::new(&find.query));
     let (rows, ahead, epoch) = (Vec::new(), Ahead::default(), reader.epoch()?);
-    let found_at = None;
-    Ok(Answer { rows, query, matcher, collection, epoch, found_at, ahead, explain })
+    let (found_at, unsure) = (None, Vec::new());
+    Ok(Answer { rows, query, matcher, collection, epoch, found_at, ahead, unsure, explain })
 }
 
 pub(crate) fn cut(answer: &mut Answer, limit: Option<usize>) {
@@ -551,6 +553,7 @@ fn test(
     let item = Item { anew: answer.matcher.is_anew(), ..Item::new(reader, head, bytes) };
     answer.explain.tested += 1;
     let passes = answer.matcher.matches_item(&item);
+    answer.unsure.extend(item.doubt.get().then_some(hit.row));
     if passes {
         hits.add(hit, |field| item.first(field));
     }
@@ -569,7 +572,9 @@ fn test_kept(
     let sorted =
         |sort: Sort| kept.is_some_and(|kept| kept.holds(sort.field)) || is_start(sort.field);
     let kept = kept.filter(|_| hits.sort.is_none_or(sorted))?;
-    let passes = answer.matcher.matches_kept(reader, head, &kept)?;
+    let doubt = Cell::new(false);
+    let passes = answer.matcher.matches_kept(reader, head, &kept, &doubt)?;
+    answer.unsure.extend(doubt.get().then_some(hit.row));
     answer.explain.tested += 1;
     if passes {
         hits.add(hit, |field| kept.first(field).map(str::to_string));

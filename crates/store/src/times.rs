@@ -111,19 +111,20 @@ impl Times {
         if found == Verdict::No && !whole { Verdict::Unknown } else { found }
     }
 
-    /// How many occurrences, or alarms, are in a window, as far as they can be counted.
+    /// How many occurrences, or alarms, are in a window; as far as they can be counted, and whether they could.
     #[must_use]
-    pub fn count(&self, window: &Window) -> u64 {
+    pub fn count(&self, window: &Window) -> (u64, bool) {
         let mut count = 0;
-        self.each(window, &mut |_| {
+        let whole = self.each(window, &mut |_| {
             count += 1;
             true
         });
-        count
+        (count, whole)
     }
 
     /// Gives the occurrences, or the alarms, in a window to `each`, in the order of their beginnings, until it answers false.
-    /// Returns whether these were all: of a hostile rule only those are given that are found within bounds.
+    /// Returns whether these were all, and no others: of a hostile rule only those are given that are found within bounds, and one
+    /// whose COUNT is beyond them is followed as if it had none.
     pub fn each(&self, window: &Window, each: &mut dyn FnMut(Occurring) -> bool) -> bool {
         let Shape::Series(series) = &self.shape else { return true };
         match window.what {
@@ -145,10 +146,10 @@ impl Times {
         let mut all = series.occurrences(from, to, &window.local, detached, Budget::default());
         for of in all.by_ref().filter(|of| of.tag == tag) {
             if !each(Occurring { of, date, floating, alarm: None }) {
-                return true;
+                break;
             }
         }
-        !all.exhausted()
+        all.is_certain()
     }
 
     fn ringing(
@@ -166,15 +167,17 @@ impl Times {
             local: window.local.clone(),
             what: What::Occurrences,
         };
-        let mut ringing = Vec::new();
+        let (mut ringing, mut full) = (Vec::new(), false);
         let whole = self.occurrences(series, &around, &mut |occurring| {
             for alarm in &self.alarms {
                 alarm.each(series, &occurring, window, &mut |at| {
                     ringing.push(Occurring { alarm: Some((at, alarm.line)), ..occurring });
                 });
             }
-            ringing.len() < REPEATS as usize * ALARMS
+            full = ringing.len() >= REPEATS as usize * ALARMS;
+            !full
         });
+        let whole = whole && !full;
         let whole = self.absolute(series, window, &mut |occurring| {
             ringing.push(occurring);
             true
@@ -203,11 +206,11 @@ impl Times {
         ringing.sort_unstable();
         let everything = Window { from: Instant::MIN, to: Instant::MAX, ..window.clone() };
         let mut first = None;
-        self.occurrences(series, &everything, &mut |occurring| {
+        let whole = self.occurrences(series, &everything, &mut |occurring| {
             first = Some(occurring);
             false
         });
-        let Some(first) = first else { return true };
+        let Some(first) = first else { return whole };
         ringing.into_iter().all(|at| each(Occurring { alarm: Some(at), ..first }));
         true
     }

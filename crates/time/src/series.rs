@@ -250,10 +250,15 @@ impl Series {
     }
 
     /// Its rules, the ends of which are found: [`End::Never`](crate::rule::End::Never) or
-    /// [`End::At`](crate::rule::End::At).
+    /// [`End::At`](crate::rule::End::At); one that still has a COUNT has more occurrences than could be counted.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// Is it known where its rules end? Else what is far from the start may be behind the end.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.rules.iter().all(|rule| rule.count().is_none())
     }
 
     /// Is a key a moment?

@@ -510,11 +510,21 @@ fn hostile_series_are_bounded_and_named() {
     );
     assert_eq!(found.next().map(|one| one.start), Some(utc("20300101")));
     assert!(found.steps() < 8_000, "{} steps", found.steps());
-    let (_, troubles) = Series::new(
+    let (uncounted, troubles) = Series::new(
         &described("START 20260101T090000Z\nRRULE FREQ=DAILY;BYDAY=MO;COUNT=1000000000"),
         Budget::new(1000),
     );
     assert_eq!(troubles, [Trouble::EndUnknown(0)]);
+    for (from, certain) in [("20250101", true), ("20260101", false), ("90000101", false)] {
+        let (from, to) = (utc(from), utc(from).plus(30 * DAY));
+        let budget = Budget::default();
+        let back = Series::from_bytes(&uncounted.to_bytes(0), &mut |_| Clock::Utc);
+        for series in [&uncounted, &back.expect("its own bytes")] {
+            let mut found = series.occurrences(from, to, &Zone::UTC, Detached::Leave, budget);
+            assert_eq!(found.by_ref().count() > 0, !certain);
+            assert_eq!((found.exhausted(), found.is_certain()), (false, certain));
+        }
+    }
     let never = compiled("START 20260101T090000Z\nRRULE FREQ=SECONDLY;INTERVAL=2;BYSECOND=1");
     let (from, budget) = (utc("20260102"), Budget::new(1000));
     let mut found = never.occurrences(from, Instant::MAX, &Zone::UTC, Detached::Leave, budget);

@@ -68,6 +68,7 @@ impl Agenda {
         if found.cut {
             more(context);
         }
+        super::expand::unsure(context, &reader, &found.unsure)?;
         if self.busy {
             return busy(context, &found, &window);
         }

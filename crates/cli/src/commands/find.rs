@@ -32,7 +32,7 @@ use serde_json::json;
 ///   anna or (otto berg)  one of them
 ///   when:2026-03         happens then; also today, tomorrow, 2026-W12, today..+7d
 ///   due:friday           also start:, end:, completed:, created:, modified:
-///   is:recurring         also is:completed, is:overdue, is:all-day
+///   is:recurring         also is:completed, is:overdue, is:cancelled, is:all-day
 ///
 /// Quote for the shell what has blanks, quotes, stars or parentheses:
 ///
@@ -74,10 +74,10 @@ pub(crate) struct Find {
     #[arg(long)]
     count: bool,
     /// Print each time that something happens within when: instead of the item
-    #[arg(long, conflicts_with_all = ["sort", "from", "fields", "duplicates"])]
+    #[arg(long, conflicts_with_all = ["sort", "from", "duplicates"])]
     expand: bool,
     /// Print the alarms that ring in a stretch of time, as when: takes it: today..+7d
-    #[arg(long, value_name = "FROM..TO", conflicts_with_all = ["expand", "sort", "from", "fields", "duplicates"])]
+    #[arg(long, value_name = "FROM..TO", conflicts_with_all = ["expand", "sort", "from", "duplicates"])]
     alarms: Option<String>,
     /// Print how the answer was found instead of the answer
     #[arg(long, conflicts_with = "count")]
@@ -107,12 +107,14 @@ impl Find {
             return duplicates::run(context, &reader, &find, self.count, columns.as_deref());
         }
         if (self.expand || self.alarms.is_some()) && !self.explain {
-            return expand::run(context, &reader, &find, self.limit, self.count);
+            let how = expand::How { limit: self.limit, count: self.count, columns };
+            return expand::run(context, &reader, &find, &how);
         }
         if !self.count || self.from.is_some() {
             self.by_default(&reader, &mut find)?;
         }
         let answer = larder_query::find(&reader, &find)?;
+        expand::unsure(context, &reader, &answer.unsure)?;
         if self.explain {
             explain(context, &answer)?;
         } else if self.count {

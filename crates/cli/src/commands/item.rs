@@ -32,28 +32,68 @@ fn by_default(field: &Field) -> bool {
     field.kind != Kind::Binary && !numbered && !typed_phone && !REPEATED.contains(&field.name)
 }
 
-/// A field that is printed: of contacts, of what is in calendars, or of both.
+/// A column that is printed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Column {
-    contact: Option<&'static Field>,
-    calendar: Option<&'static Field>,
+pub(crate) enum Column {
+    /// A field: of contacts, of what is in calendars, or of both.
+    Field { contact: Option<&'static Field>, calendar: Option<&'static Field> },
+    /// Which occurrence a changed one stands for.
+    Recurrence,
+    /// Which occurrence it is.
+    Occurrence,
 }
 
 impl Column {
     /// The fields of this name.
     pub(crate) fn named(name: &str) -> Option<Column> {
+        match name.to_ascii_lowercase().as_str() {
+            "recurrence" => return Some(Column::Recurrence),
+            "occurrence" => return Some(Column::Occurrence),
+            _ => {}
+        }
         let (contact, calendar) = (field(name), calendar_field(name));
-        (contact.is_some() || calendar.is_some()).then_some(Column { contact, calendar })
+        (contact.is_some() || calendar.is_some()).then_some(Column::Field { contact, calendar })
     }
 
     /// The field of items of this kind.
     fn of(&self, kind: ItemKind) -> Option<&'static Field> {
-        if kind.family() == Family::Calendar { self.calendar } else { self.contact }
+        match self {
+            Column::Field { calendar, .. } if kind.family() == Family::Calendar => *calendar,
+            Column::Field { contact, .. } => *contact,
+            Column::Recurrence | Column::Occurrence => None,
+        }
     }
 
     /// All fields that these are.
     pub(crate) fn fields(columns: &[Column]) -> Vec<&'static Field> {
-        columns.iter().flat_map(|column| [column.contact, column.calendar]).flatten().collect()
+        let of = |column: &Column| match column {
+            Column::Field { contact, calendar } => [*contact, *calendar],
+            Column::Recurrence | Column::Occurrence => [None, None],
+        };
+        columns.iter().flat_map(of).flatten().collect()
+    }
+
+    /// What an item says in each of these columns, as it is written.
+    pub(crate) fn written(
+        columns: &[Column],
+        head: &ItemHead,
+        of: &Partial<'_>,
+    ) -> Vec<Vec<String>> {
+        let values = |field| of.values(field).into_iter().map(Cow::into_owned).collect();
+        columns.iter().map(|column| column.of(head.kind).map_or_else(Vec::new, values)).collect()
+    }
+
+    /// What an occurrence has in this column, of whose item this is written there.
+    fn of_occurrence(&self, entry: &Entry, written: Vec<String>) -> Vec<String> {
+        let text = match self {
+            Column::Recurrence => entry.item.head.recurrence.clone(),
+            Column::Occurrence => entry.occurrence(),
+            Column::Field { .. } => {
+                let field = self.of(entry.item.head.kind);
+                return field.map_or_else(Vec::new, |of| values_of(of, written, Some(&entry.when)));
+            }
+        };
+        if text.is_empty() { Vec::new() } else { vec![text] }
     }
 }
 
@@ -213,6 +253,33 @@ pub(crate) fn occurrence_json(entry: &Entry, local: &Zone) -> Value {
     Value::Object(object)
 }
 
+/// The cells of these columns of an occurrence, of whose item this is written there.
+pub(crate) fn occurrence_cells(
+    entry: &Entry,
+    columns: &[Column],
+    written: Vec<Vec<String>>,
+) -> Vec<String> {
+    let cells = columns.iter().zip(written);
+    cells.map(|(column, of)| plain(&column.of_occurrence(entry, of).join(", "))).collect()
+}
+
+/// An occurrence as a JSON object, with these columns.
+pub(crate) fn occurrence_partial_json(
+    entry: &Entry,
+    columns: &[Column],
+    written: Vec<Vec<String>>,
+) -> Value {
+    let mut object = about(&entry.item.head);
+    object.insert("occurrence".into(), json!(entry.occurrence()));
+    for (column, written) in columns.iter().zip(written) {
+        let field = column.of(entry.item.head.kind).filter(|field| field.name != "uid");
+        if let Some(field) = field {
+            set(&mut object, entry.item.head.kind, field, column.of_occurrence(entry, written));
+        }
+    }
+    Value::Object(object)
+}
+
 /// Where it is, as a list shows it: addresses have more lines than one.
 pub(crate) fn place(location: &str) -> String {
     location.lines().next().map(plain).unwrap_or_default()
@@ -322,7 +389,10 @@ pub(crate) fn column_cells(
     let when = when_of(reader, head, local, &fields)?;
     let when = when.as_ref().map(|(_, of)| of);
     let cell = |column: &Column| {
-        let Some(field) = column.of(head.kind) else { return String::new() };
+        let Some(field) = column.of(head.kind) else {
+            let is_field = matches!(column, Column::Field { .. });
+            return if is_field { String::new() } else { head.recurrence.clone() };
+        };
         let written = of.values(field).into_iter().map(Cow::into_owned).collect();
         plain(&values_of(field, written, when).join(", "))
     };

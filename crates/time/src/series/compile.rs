@@ -64,9 +64,11 @@ impl Series {
                 Some(Some(end)) if end < self.start => troubles.push(Trouble::Empty(number)),
                 Some(_) => {}
             }
-            let unknown = || match bound {
-                Some(bound) => rule.clone().with_until(bound),
-                None => rule.clone().with_end(End::Never),
+            let unknown = || match (rule.count(), bound) {
+                // It is followed without that end, and says so.
+                (Some(_), _) => rule.clone(),
+                (None, Some(bound)) => rule.clone().with_until(bound),
+                (None, None) => rule.clone().with_end(End::Never),
             };
             ended.push(known.unwrap_or_else(unknown));
         }

@@ -36,12 +36,12 @@ impl Series {
         });
         let mut last = Some(end);
         for rule in &self.rules {
-            last = match (rule.end(), last) {
-                (End::At(civil), Some(last)) if civil >= self.start => {
+            last = match (rule.bound(), last) {
+                (Some(civil), Some(last)) if civil >= self.start => {
                     Some(last.max(self.end_key(self.key(civil), self.length)))
                 }
-                (End::At(_), last) => last,
-                _ => None,
+                (Some(_), last) => last,
+                (None, _) => None,
             };
         }
         let end = last.map(|last| last.saturating_add(late));

@@ -36,6 +36,7 @@ pub struct Window<'s> {
     granted: u64,
     ended: bool,
     exhausted: bool,
+    doubtful: bool,
 }
 
 /// A slice of a window is about a year; one of a series that may happen every second begins with an hour.
@@ -71,6 +72,7 @@ impl Series {
             granted: budget.left(),
             ended: from >= to,
             exhausted: false,
+            doubtful: false,
         }
     }
 
@@ -169,6 +171,13 @@ impl Window<'_> {
         self.exhausted
     }
 
+    /// Are these its occurrences, all of them and no others? Not if the budget ended before the window did, nor if
+    /// something was given of a rule with a COUNT that could not be counted.
+    #[must_use]
+    pub fn is_certain(&self) -> bool {
+        !self.exhausted && !self.doubtful
+    }
+
     /// All that begin in the next slice, sorted.
     fn fill(&mut self) {
         let end = self.next.plus(self.slice).min(self.to);
@@ -186,6 +195,7 @@ impl Window<'_> {
         found.retain(|one| one.start < to && (one.end > from || one.start >= from));
         found.sort_by_key(|one| (one.start, one.original));
         self.exhausted |= self.budget.left() == 0;
+        self.doubtful |= !found.is_empty() && !self.series.is_counted();
         self.ended = end >= self.to || self.exhausted;
         self.next = end;
         if found.len() < FEW {

@@ -29,6 +29,7 @@ use crate::value;
 use crate::wide::{self, Order};
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 /// A component, taken apart.
 #[derive(Debug, Clone)]
@@ -46,6 +47,7 @@ pub struct Component<'a> {
 pub struct Part<'a> {
     name: String,
     number: u32,
+    last: u32,
     depth: usize,
     properties: Properties<'a>,
 }
@@ -193,6 +195,7 @@ impl<'a> Component<'a> {
         let owned = |part: Part<'a>| Part {
             name: part.name,
             number: part.number,
+            last: part.last,
             depth: part.depth,
             properties: part.properties.into_owned(),
         };
@@ -334,6 +337,12 @@ impl<'a> Part<'a> {
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// The numbers of its lines: to that of its END, or of the line before that by which it ends without one.
+    #[must_use]
+    pub fn lines(&self) -> RangeInclusive<u32> {
+        self.number..=self.last
     }
 
     /// How deep it is inside: 1, or more where it is inside another part.

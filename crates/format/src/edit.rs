@@ -5,7 +5,7 @@
 //! add is written as [`write`](mod@crate::write) does, with the line ends of the item. How cards are
 //! joined is for [`contact`](crate::contact); it splices with this, too.
 
-use crate::component::Component;
+use crate::component::{Component, Part};
 use crate::line::{behind_cr, lines};
 use crate::property::Property;
 use crate::wide::{self, Order};
@@ -74,26 +74,28 @@ pub fn append_part(item: &[u8], part: Draft) -> Option<Vec<u8>> {
     splice(item, &[(at..at, parts.on_a_line(at, &lines))])
 }
 
-/// Takes out all components of this name that are inside. `None`: these bytes are no component.
+/// Takes out components inside the component, such as alarms: those that are unwanted, with whatever is in them. `None`: these
+/// bytes are no component.
 #[must_use]
-pub fn remove_parts(item: &[u8], name: &str) -> Option<Vec<u8>> {
+pub fn remove_parts(item: &[u8], unwanted: &dyn Fn(&Part<'_>) -> bool) -> Option<Vec<u8>> {
     let text = text_of(item);
     let parts = Parts::of(&text)?;
-    let is = |line: &[u8], word: &str| {
-        line.trim_ascii().eq_ignore_ascii_case(format!("{word}:{name}").as_bytes())
-    };
-    let (mut edits, mut begun) = (Vec::new(), None);
+    let of_it = parts.component.parts().iter().filter(|part| part.depth() == 1);
+    let mut numbers = of_it.filter(|part| unwanted(part)).map(Part::lines).peekable();
+    let mut spans: Vec<Range<usize>> = Vec::new();
     let mut lines = lines(&text);
     while let Some(line) = lines.next() {
-        let start = lines.offset() - line.raw.len();
-        if is(&line.text, "BEGIN") && start > 0 {
-            begun = begun.or(Some(start));
-        } else if is(&line.text, "END")
-            && let Some(begun) = begun.take()
-        {
-            edits.push(parts.without(begun..lines.offset()));
+        let span = lines.offset() - line.raw.len()..lines.offset();
+        while numbers.next_if(|of| *of.end() < line.number).is_some() {}
+        if !numbers.peek().is_some_and(|of| of.contains(&line.number)) {
+            continue;
+        }
+        match spans.last_mut().filter(|last| last.end == span.start) {
+            Some(last) => last.end = span.end,
+            None => spans.push(span),
         }
     }
+    let edits: Vec<_> = spans.into_iter().map(|span| parts.without(span)).collect();
     splice(item, &edits)
 }
 

@@ -56,16 +56,34 @@ fn one_property_is_removed_or_added() {
 fn components_inside_are_removed() {
     let alarm = "BEGIN:VALARM\nSUMMARY:e\nEND:VALARM\n";
     let bare = EVENT.replace(alarm, "");
-    check(remove_parts(EVENT.as_bytes(), "valarm"), &bare);
-    check(remove_parts(EVENT.as_bytes(), "VEVENT"), EVENT);
+    check(remove_parts(EVENT.as_bytes(), &|part| part.name() == "VALARM"), &bare);
+    check(remove_parts(EVENT.as_bytes(), &|part| part.name() == "VEVENT"), EVENT);
     let two =
         EVENT.replace(alarm, &format!("{alarm}{alarm}begin:valarm\nBEGIN:X\nEND:X\nend:Valarm\n"));
-    check(remove_parts(two.as_bytes(), "VALARM"), &bare);
-    // One that does not end stays.
-    let open = EVENT.replace("END:VALARM\n", "");
-    check(remove_parts(open.as_bytes(), "VALARM"), &open);
-    assert_eq!(remove_parts(b"BEGIN:VEVENT\nEND:VEVENT\n", "VALARM"), None);
-    assert_eq!(remove_parts(b"", "VALARM"), None);
+    check(remove_parts(two.as_bytes(), &|part| part.name() == "VALARM"), &bare);
+    assert_eq!(remove_parts(b"BEGIN:VEVENT\nEND:VEVENT\n", &|part| part.name() == "VALARM"), None);
+    assert_eq!(remove_parts(b"", &|part| part.name() == "VALARM"), None);
+}
+
+#[test]
+fn parts_are_removed() {
+    let summary = |text: &'static str| {
+        move |part: &larder_format::component::Part<'_>| {
+            part.named("SUMMARY").any(|of| of.value() == text.as_bytes())
+        }
+    };
+    check(
+        remove_parts(EVENT.as_bytes(), &summary("e")),
+        &EVENT.replace("BEGIN:VALARM\nSUMMARY:e\nEND:VALARM\n", ""),
+    );
+    check(remove_parts(EVENT.as_bytes(), &summary("d")), EVENT);
+    // With what is inside, and where an END is missing, to the END of what is around; others stay.
+    let one = "BEGIN:VALARM\r\nSUMMARY:1\r\nBEGIN:X\r\n folded\r\nEND:VALARM\r\n";
+    let two = "BEGIN:VALARM\r\nSUMMARY:2\r\n";
+    let event = format!("BEGIN:VEVENT\r\n{one}X-A:1\r\n{two}END:VEVENT\r\n");
+    check(remove_parts(event.as_bytes(), &summary("1")), &event.replace(one, ""));
+    check(remove_parts(event.as_bytes(), &summary("2")), &event.replace(two, ""));
+    check(remove_parts(event.as_bytes(), &|_| true), "BEGIN:VEVENT\r\nX-A:1\r\nEND:VEVENT\r\n");
 }
 
 #[test]

@@ -63,10 +63,15 @@ pub(crate) fn heads(reader: &Reader) -> Vec<ItemHead> {
 
 /// All that happens, as `20260305T123000 Summary`, by the clock of Prague.
 pub(crate) fn occurrences(book: &Book, from: &str, to: &str) -> Vec<String> {
+    all(book, from, to, What::Occurrences)
+}
+
+/// The same, or when alarms ring.
+fn all(book: &Book, from: &str, to: &str, what: What) -> Vec<String> {
     let reader = book.store.reader().unwrap();
     let local = prague();
     let (from, to) = (local.instant(civil(from)), local.instant(civil(to)));
-    let window = Window { from, to, local: local.clone(), what: What::Occurrences };
+    let window = Window { from, to, local: local.clone(), what };
     let mut found = Vec::new();
     for head in heads(&reader) {
         let bytes = reader.source(head.row).unwrap().unwrap();
@@ -76,7 +81,8 @@ pub(crate) fn occurrences(book: &Book, from: &str, to: &str) -> Vec<String> {
             .times(&[head.row], &mut |_, times| {
                 assert!(times.each(&window, &mut |one| {
                     let day = if one.date { "day " } else { "" };
-                    found.push(format!("{day}{} {summary}", local.civil(one.of.start)));
+                    let at = one.alarm.map_or(one.of.start, |(at, _)| at);
+                    found.push(format!("{day}{} {summary}", local.civil(at)));
                     true
                 }));
                 true
@@ -464,6 +470,26 @@ fn what_is_written() {
     SEQUENCE:1
     END:VEVENT
     ");
+}
+
+/// An alarm at a moment of its own is the series', and rings once, however the series is changed.
+#[test]
+fn alarms_at_a_moment_ring_once() {
+    let alarm =
+        |trigger: &str| format!("\nBEGIN:VALARM\nACTION:DISPLAY\nTRIGGER{trigger}\nEND:VALARM");
+    let moment = alarm(";VALUE=DATE-TIME:20260304T110000Z");
+    let series = format!("{DAILY}{moment}{}\nAALARM:20260304T120000Z", alarm(":-PT15M"));
+    for (scope, summaries) in [("this", "AABA"), ("future", "AABB"), ("all", "BBBB")] {
+        let mut book = calendar(&[&series]);
+        act(&mut book, "u", which(scope, "20260307"), &edit(&[("summary", "B")]), "new").unwrap();
+        let first = &summaries[..1];
+        let mut expect =
+            vec![format!("20260304T120000 {first}"), format!("20260304T130000 {first}")];
+        for (day, summary) in (5..).zip(summaries.chars()) {
+            expect.push(format!("2026030{day}T114500 {summary}"));
+        }
+        assert_eq!(all(&book, "20260101", "20270101", What::Alarms), expect, "{scope}");
+    }
 }
 
 /// A definition that is made for a new item does what the zone does, for years to come.

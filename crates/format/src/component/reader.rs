@@ -112,6 +112,7 @@ impl<'a> Reader<'a> {
         let part = Part {
             name: self.name_in(property),
             number: property.number(),
+            last: u32::MAX,
             depth: self.open.len() + 1,
             properties: Properties::default(),
         };
@@ -138,7 +139,11 @@ impl<'a> Reader<'a> {
         if self.open.len() > left + usize::from(!whole) {
             self.notes.note(property.number(), Defect::NoEndInside);
         }
-        self.open.truncate(left);
+        for (inner, at) in self.open.drain(left..).enumerate() {
+            if let Some(part) = self.component.parts.get_mut(at) {
+                part.last = property.number() - u32::from(whole || inner > 0);
+            }
+        }
         self.ended = whole;
         !whole
     }

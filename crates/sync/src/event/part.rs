@@ -70,7 +70,7 @@ impl Part {
     }
 
     pub(crate) fn remove_parts(&mut self, name: &str) {
-        self.take(edit::remove_parts(&self.bytes, name));
+        self.take(edit::remove_parts(&self.bytes, &|part| part.name() == name));
     }
 
     pub(crate) fn append_part(&mut self, part: Draft) {
@@ -98,6 +98,22 @@ impl Part {
         }
         for value in values {
             self.append(name, &[], value);
+        }
+    }
+
+    /// Takes out the alarms that ring at a moment of their own. They are of the series, not of each occurrence, and ring once.
+    pub(crate) fn remove_alarms_at_moments(&mut self) {
+        let at_a_moment = |timed: Timed<'_>| !timed.text.contains(['P', 'p']);
+        self.take(edit::remove_parts(&self.bytes, &|part| {
+            part.name() == "VALARM"
+                && part
+                    .timed("TRIGGER")
+                    .find(|timed| !timed.text.is_empty())
+                    .is_some_and(at_a_moment)
+        }));
+        // vCalendar 1.0 has no others.
+        for name in ["DALARM", "AALARM", "PALARM", "MALARM"] {
+            self.remove(name);
         }
     }
 

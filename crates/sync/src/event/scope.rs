@@ -258,6 +258,7 @@ fn detached(whole: &Whole<'_>, key: i64) -> Result<Part, Error> {
     for name in ["RRULE", "RDATE", "EXDATE", "EXRULE"] {
         part.remove(name);
     }
+    part.remove_alarms_at_moments();
     let start = own.start.plus(delta);
     let target = Target::new(own.form.clone(), start);
     target.put(&mut part, &own, whole.deriver);
@@ -317,6 +318,7 @@ fn after(whole: &Whole<'_>, key: i64, uid: &str) -> Result<Series, Error> {
     let target = Target::new(plan.form.clone(), occurrence.original_civil);
     target.put(&mut part, plan, whole.deriver);
     part.set_all("RRULE", &rules);
+    part.remove_alarms_at_moments();
     let mut late = |of: i64, _: &str| if of < key { Fate::Drop } else { Fate::Keep };
     lists(&mut part, plan, whole, &mut late);
     Ok(Series { master: Some(part), detached })

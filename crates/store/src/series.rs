@@ -160,7 +160,7 @@ fn overrides(members: &[Member]) -> (Vec<Override>, Vec<i64>) {
 fn times(of: &Member, master: &Member, overrides: &[Override]) -> Option<Times> {
     let timing = of.timing.as_deref()?;
     let of_master = master.timing.as_deref()?;
-    let Some(series) = of_master.with(overrides.to_vec()) else { return timing.alone() };
+    let Some(series) = of_master.with(overrides) else { return timing.alone() };
     let tag = if of.recurrence.is_empty() { None } else { Some(of.item) };
     timing.of_series(series, tag, of_master.clocks())
 }

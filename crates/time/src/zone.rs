@@ -71,6 +71,15 @@ impl Zone {
         }
     }
 
+    /// Is all that it says followed? Not of a definition with more changes than any zone has, nor of rules that take too many steps.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        match &self.0 {
+            Kind::Own(own) => own.whole,
+            Kind::Utc | Kind::System(_) => true,
+        }
+    }
+
     /// The moment of a clock time.
     #[must_use]
     pub fn instant(&self, civil: Civil) -> Instant {

@@ -130,6 +130,29 @@ fn hostile_definitions_are_bounded() {
     let own = Zone::own(definition(&parts), "Hostile");
     assert!(own.transitions(Instant::MIN, Instant::MAX).len() < 20_000);
     let _ = own.instant(civil("20260101"));
+    assert!(!own.is_whole());
+    // Rules that take long to say anything, for ever or at the end: all of them together have one budget.
+    for rule in [
+        "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30",
+        "FREQ=SECONDLY;BYHOUR=0;COUNT=5000000",
+        "FREQ=MINUTELY;BYMONTH=3;BYDAY=SU;BYHOUR=2;BYMINUTE=0",
+        "FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU",
+    ] {
+        let parts: Vec<_> = (0..5_000)
+            .map(|n| format!("STANDARD {}0101T000000 +0100 +0200 {rule}", 1600 + n % 400))
+            .collect();
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let own = Zone::own(definition(&parts), "Hostile");
+        assert!(!own.is_whole());
+        for year in 2000..3000 {
+            let _ = own.instant(civil(&format!("{year}0101")));
+        }
+    }
+    // What is long, but no worse than it has to be.
+    let own = Zone::own(definition(&BERLIN), "Berlin");
+    assert!(own.is_whole());
+    assert_eq!(own.offset(utc("99000701")), 7_200);
+    assert_eq!(own.offset(utc("99000101")), 3_600);
 }
 
 #[test]
@@ -178,7 +201,8 @@ fn what_a_tzid_means() {
     let berlin = definition(&BERLIN);
     let check = |tzid: &str, definition: Option<&Definition>, location, expected: &str| {
         let (from, until) = (utc("20100101"), utc("20460101"));
-        let found = ZONES.resolve(tzid, definition, location, from, until);
+        let own = definition.map(|definition| Zone::own(definition.clone(), tzid));
+        let found = ZONES.resolve(tzid, own.as_ref(), location, from, until);
         let name = found.zone.as_ref().map_or("-", Zone::name);
         assert_eq!(format!("{:?} {name}", found.how), expected, "{tzid}");
     };

@@ -25,12 +25,20 @@ const OWN: &str = "own:";
 pub struct Clocks {
     zones: Arc<Zones>,
     known: Mutex<HashMap<Key, Option<Named>>>,
-    own: Mutex<HashMap<String, Zone>>,
+    own: Mutex<HashMap<String, Defined>>,
     fingerprints: Mutex<HashMap<String, Arc<str>>>,
 }
 
 /// A name in a file, the definition that it has there, and a year from which on they are to agree.
-type Key = (String, Option<[u8; 32]>, i32);
+type Key = (String, Option<[u8; 32]>, i64);
+
+/// What a definition says.
+#[derive(Debug, Clone)]
+struct Defined {
+    zone: Zone,
+    /// X-LIC-LOCATION.
+    location: Option<String>,
+}
 
 /// A zone, and the name under which it is kept.
 #[derive(Debug, Clone)]
@@ -43,6 +51,11 @@ pub(crate) struct Named {
 }
 
 impl Named {
+    /// Is all of its definition followed?
+    pub(crate) fn is_whole(&self) -> bool {
+        self.zone.is_whole()
+    }
+
     /// Does the file say something else of this time?
     pub(crate) fn differs(&self, at: Civil) -> bool {
         self.own.as_ref().is_some_and(|own| own.instant(at) != self.zone.instant(at))
@@ -68,7 +81,7 @@ impl Clocks {
         first: Civil,
     ) -> Option<Named> {
         // Without a definition there is nothing to compare.
-        let year = if zone.is_some() { first.date().year } else { 0 };
+        let year = zone.map_or(0, |_| i64::from(first.date().year).min(COMPARED_TO - 1));
         let key = (tzid.to_string(), zone.map(|zone| *zone.hash()), year);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(named) = known.get(&key) {
@@ -82,42 +95,50 @@ impl Clocks {
         named
     }
 
-    fn find(&self, tzid: &str, zone: Option<&frame::Zone>, year: i32) -> Option<Named> {
-        let parsed = zone.and_then(|zone| text::Definition::parse(zone.bytes()));
-        let definition = parsed.as_ref().map(definition).filter(|of| !of.observances.is_empty());
-        let location = parsed.as_ref().and_then(|parsed| parsed.location.as_deref());
-        let (from, until) =
-            (new_year(i64::from(year)), new_year(COMPARED_TO.max(i64::from(year) + 1)));
-        let found = self.zones.resolve(tzid, definition.as_ref(), location, from, until);
+    fn find(&self, tzid: &str, zone: Option<&frame::Zone>, year: i64) -> Option<Named> {
+        let defined = zone.and_then(|zone| self.defined(zone));
+        let own = defined.as_ref().map(|defined| &defined.zone);
+        let location = defined.as_ref().and_then(|defined| defined.location.as_deref());
+        let found = self.zones.resolve(tzid, own, location, new_year(year), new_year(COMPARED_TO));
         let (how, resolved) = (found.how, found.zone?);
         let name = match (how, zone) {
-            (How::Own, Some(zone)) => {
-                let name = own_name(zone.hash());
-                self.remember(&name, &resolved);
-                name
-            }
+            (How::Own, Some(zone)) => own_name(zone.hash()),
             _ => resolved.name().to_string(),
         };
-        let own = match how {
-            How::Own | How::Behaviour => None,
-            _ => definition.map(|definition| Zone::own(definition, tzid)),
-        };
+        let differing = !matches!(how, How::Own | How::Behaviour);
+        let own = own.filter(|_| differing).cloned();
         Some(Named { zone: resolved, name, how, own })
     }
 
-    fn remember(&self, name: &str, zone: &Zone) {
+    /// What a definition says, which is evaluated once.
+    fn defined(&self, zone: &frame::Zone) -> Option<Defined> {
+        let name = own_name(zone.hash());
+        let known = self.own.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        known.or_else(|| self.evaluate(&name, zone.bytes()))
+    }
+
+    fn evaluate(&self, name: &str, bytes: &[u8]) -> Option<Defined> {
+        let parsed = text::Definition::parse(bytes)?;
+        let definition = definition(&parsed);
+        // One that says nothing is none.
+        if definition.observances.is_empty() {
+            return None;
+        }
+        let zone = Zone::own(definition, &parsed.tzid);
+        let defined = Defined { zone, location: parsed.location };
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         if own.len() >= REMEMBERED {
             own.clear();
         }
-        own.insert(name.to_string(), zone.clone());
+        own.insert(name.to_string(), defined.clone());
+        Some(defined)
     }
 
     /// The zone that is kept under this name.
     pub(crate) fn zone(&self, conn: &Connection, name: &str) -> Option<Zone> {
         let Some(hash) = name.strip_prefix(OWN) else { return self.zones.get(name) };
-        if let Some(zone) = self.own.lock().unwrap_or_else(PoisonError::into_inner).get(name) {
-            return Some(zone.clone());
+        if let Some(of) = self.own.lock().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Some(of.zone.clone());
         }
         let first = u64::from_str_radix(hash, 16).ok()?.to_be_bytes();
         let (from, to) = ([&first[..], &[0; 24]].concat(), [&first[..], &[255; 24]].concat());
@@ -125,10 +146,7 @@ impl Clocks {
             .prepare_cached("SELECT bytes FROM zone WHERE hash BETWEEN ?1 AND ?2")
             .and_then(|mut select| select.query_row((from, to), |row| row.get(0)).optional())
             .ok()??;
-        let parsed = text::Definition::parse(&bytes)?;
-        let zone = Zone::own(definition(&parsed), &parsed.tzid);
-        self.remember(name, &zone);
-        Some(zone)
+        self.evaluate(name, &bytes).map(|defined| defined.zone)
     }
 
     /// What these zones, names with blanks between them, are like: another text when that has changed.

@@ -172,9 +172,11 @@ impl Timing {
     }
 
     /// The series that it is the master of, with these changes.
-    pub(crate) fn with(&self, overrides: Vec<Override>) -> Option<Series> {
-        let description = Description { overrides, ..self.description.as_deref()?.clone() };
-        Some(Series::new(&description, Budget::default()).0)
+    pub(crate) fn with(&self, overrides: &[Override]) -> Option<Series> {
+        match &self.times.as_ref()?.shape {
+            Shape::Series(series) => Some(Series::clone(series).with_overrides(overrides)),
+            Shape::Open(_) => None,
+        }
     }
 
     /// What it is in time as a part of this series: of all that is not changed, or of what this change made of the rest. The
@@ -232,6 +234,9 @@ impl Reading<'_> {
                 if named.differs(stamp.civil) {
                     self.differs(timed, &named);
                 }
+                if !named.is_whole() {
+                    self.is_cut(timed);
+                }
                 Some(named.zone)
             }
         };
@@ -257,6 +262,14 @@ impl Reading<'_> {
             let system = named.zone.name();
             let what =
                 format!("the file defines {tzid:?} otherwise; the system's {system} is used");
+            self.notes.push((timed.line, what));
+        }
+    }
+
+    fn is_cut(&mut self, timed: &Timed<'_>) {
+        let tzid = timed.tzid.as_deref().unwrap_or_default();
+        if self.is_first(tzid) {
+            let what = format!("the definition of {tzid:?} has more changes than can be followed");
             self.notes.push((timed.line, what));
         }
     }

@@ -32,12 +32,18 @@ impl Series {
         series.exrules = series.ended(&description.exrules, false, budget, &mut Vec::new());
         series.add(&description.dates);
         series.exclude(&description.exclusions);
-        description.overrides.iter().for_each(|change| series.change(change));
-        series.singles.sort_by_key(|single| single.original);
-        series.singles.dedup_by_key(|single| single.original);
-        series.ranges.sort_by_key(|range| range.from);
-        series.ranges.dedup_by_key(|range| range.from);
-        (series, troubles)
+        (series.with_overrides(&description.overrides), troubles)
+    }
+
+    /// The same with these changes to it, besides those that it has. Where its rules end is known already.
+    #[must_use]
+    pub fn with_overrides(mut self, overrides: &[Override]) -> Series {
+        overrides.iter().for_each(|change| self.change(change));
+        self.singles.sort_by_key(|single| single.original);
+        self.singles.dedup_by_key(|single| single.original);
+        self.ranges.sort_by_key(|range| range.from);
+        self.ranges.dedup_by_key(|range| range.from);
+        self
     }
 
     /// Rules with their ends found. The start takes one of COUNT, whether the rule matches it or not.

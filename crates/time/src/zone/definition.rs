@@ -35,6 +35,9 @@ const TABLED: i64 = year_start(2200) * DAY;
 
 /// How many changes a definition may have: thirty times those of the liveliest zone there is.
 const MOST: usize = 8_192;
+/// How many rules without an end, and how many steps each may take to tell its last change before a moment.
+const ENDLESS: usize = 16;
+const FAR: Budget = Budget::new(500);
 
 impl Definition {
     /// One text for all definitions of the same rules: the sorted set of what the observances say, without
@@ -88,37 +91,14 @@ impl Observance {
         }
     }
 
-    fn changes(&self, most: usize) -> Vec<(Instant, i32)> {
-        let mut onsets = vec![self.instant(self.onset)];
-        for date in self.dates.iter().take(most) {
-            onsets.push(match date.utc {
-                true => Instant::clamped(date.civil.seconds()),
-                false => self.instant(date.civil),
-            });
-        }
-        for rule in &self.rules {
-            let Some(rule) = self.local(rule).ended(self.onset, Budget::default()) else {
-                continue;
-            };
-            let left = most.saturating_sub(onsets.len());
-            let found = rule.from(self.onset, self.onset).map(|civil| self.instant(civil));
-            onsets.extend(found.take_while(|at| at.seconds() < TABLED).take(left));
-        }
-        onsets.into_iter().map(|at| (at, self.to.seconds())).collect()
-    }
-
-    /// The last change of this part at or before a moment.
-    fn last_change(&self, instant: Instant) -> Option<Instant> {
+    /// The last change by a rule at or before a moment.
+    fn last_change(&self, rule: &Rule, instant: Instant) -> Option<Instant> {
         let bound = instant.civil(self.from.seconds());
-        let of_rules = self.rules.iter().filter_map(|rule| {
-            let rule = self.local(rule).ended(self.onset, Budget::default())?;
-            let bound = rule.bound().map_or(bound, |end| end.min(bound));
-            match rule.with_until(bound).last(self.onset, Budget::default()) {
-                Last::At(last) => Some(self.instant(last)),
-                _ => None,
-            }
-        });
-        of_rules.chain([self.instant(self.onset)]).filter(|at| *at <= instant).max()
+        let bound = rule.bound().map_or(bound, |end| end.min(bound));
+        match rule.clone().with_until(bound).last(self.onset, FAR) {
+            Last::At(last) => Some(self.instant(last)),
+            _ => None,
+        }
     }
 }
 
@@ -134,34 +114,117 @@ pub(super) struct Own {
     pub(super) definition: Definition,
     pub(super) table: Table,
     pub(super) offsets: (i32, i32),
+    /// Rules that go on behind the table.
+    endless: Vec<Endless>,
+    /// All that it says was followed.
+    pub(super) whole: bool,
+}
+
+/// A rule without an end, or with a far one.
+struct Endless {
+    part: usize,
+    rule: Rule,
 }
 
 impl Own {
     pub(super) fn new(definition: Definition, name: &str) -> Own {
-        let mut changes = Vec::new();
-        for part in &definition.observances {
-            changes.extend(part.changes(MOST.saturating_sub(changes.len())));
+        let mut evaluation = Evaluation {
+            changes: Vec::new(),
+            endless: Vec::new(),
+            budget: Budget::default(),
+            whole: true,
+        };
+        for (number, part) in definition.observances.iter().enumerate() {
+            evaluation.take(number, part);
         }
+        let Evaluation { mut changes, endless, whole, .. } = evaluation;
         changes.sort_by_key(|(at, _)| *at);
         // Before the first onset, the time before it holds.
         let first = definition.observances.iter().min_by_key(|part| part.instant(part.onset));
         let first = first.map_or(0, |part| part.from.seconds());
-        let goes_on = changes.last().is_some_and(|(at, _)| at.seconds() > TABLED - 11 * 366 * DAY);
-        let to = if goes_on { Instant::clamped(TABLED) } else { Instant::MAX };
+        let to = if endless.is_empty() { Instant::MAX } else { Instant::clamped(TABLED) };
         let table = Table::new(Instant::MIN, to, first, changes);
         let offsets = definition.observances.iter().flat_map(|part| [part.from, part.to]);
         // Where nothing is defined, it is UTC.
         let offsets = offsets
             .map(|offset| offset.seconds())
             .fold((0, 0), |(low, high), offset| (low.min(offset), high.max(offset)));
-        Own { name: name.to_string(), definition, table, offsets }
+        Own { name: name.to_string(), definition, table, offsets, endless, whole }
     }
 
-    /// The offset behind the table: that of the part which changed last.
+    /// The offset behind the table: that of the rule which changed last.
     pub(super) fn far_offset(&self, instant: Instant) -> i32 {
-        let parts = self.definition.observances.iter();
-        let changes =
-            parts.filter_map(|part| Some((part.last_change(instant)?, part.to.seconds())));
-        changes.max_by_key(|(at, _)| *at).map_or(0, |(_, offset)| offset)
+        let changes = self.endless.iter().filter_map(|endless| {
+            let part = self.definition.observances.get(endless.part)?;
+            Some((part.last_change(&endless.rule, instant)?, part.to.seconds()))
+        });
+        let last = std::iter::once(self.table.last()).chain(changes).max_by_key(|(at, _)| *at);
+        last.map_or(0, |(_, offset)| offset)
+    }
+}
+
+/// What comes of the parts of a definition, one after the other, within one budget for all of them.
+struct Evaluation {
+    changes: Vec<(Instant, i32)>,
+    endless: Vec<Endless>,
+    budget: Budget,
+    whole: bool,
+}
+
+impl Evaluation {
+    fn take(&mut self, number: usize, part: &Observance) {
+        self.change(part, part.instant(part.onset));
+        for date in &part.dates {
+            let at = match date.utc {
+                true => Instant::clamped(date.civil.seconds()),
+                false => part.instant(date.civil),
+            };
+            self.change(part, at);
+        }
+        for rule in &part.rules {
+            self.follow(number, part, part.local(rule));
+        }
+    }
+
+    /// A change, if there is room for it.
+    fn change(&mut self, part: &Observance, at: Instant) -> bool {
+        let room = self.changes.len() < MOST;
+        if room {
+            self.changes.push((at, part.to.seconds()));
+        }
+        self.whole &= room;
+        room
+    }
+
+    fn follow(&mut self, number: usize, part: &Observance, rule: Rule) {
+        let mut left = rule.count().unwrap_or(u64::MAX);
+        let mut found = rule.from(part.onset, part.onset).with_budget(self.budget);
+        let mut goes_on = false;
+        while left > 0 && !goes_on {
+            let Some(civil) = found.next() else { break };
+            let at = part.instant(civil);
+            goes_on = at.seconds() >= TABLED;
+            if !goes_on && !self.change(part, at) {
+                break;
+            }
+            left -= 1;
+        }
+        self.whole &= !found.exhausted();
+        self.budget = found.budget();
+        if goes_on {
+            self.go_on(number, part, rule);
+        }
+    }
+
+    /// A rule that has changes behind the table is kept, if it tells them soon enough.
+    fn go_on(&mut self, number: usize, part: &Observance, rule: Rule) {
+        let behind = Instant::clamped(TABLED + 8 * 366 * DAY);
+        let soon = |rule: &Rule| part.last_change(rule, behind).is_some();
+        match rule.ended(part.onset, FAR).filter(soon) {
+            Some(rule) if self.endless.len() < ENDLESS => {
+                self.endless.push(Endless { part: number, rule });
+            }
+            _ => self.whole = false,
+        }
     }
 }

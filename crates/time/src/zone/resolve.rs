@@ -4,7 +4,6 @@
 //! law and files do not; [`differences`](super::differences) tells where.
 
 use super::behaviour::same_behaviour;
-use super::definition::Definition;
 use super::names::{WINDOWS, shown, windows};
 use super::{Kind, Zone};
 use crate::civil::{Civil, DAY, Instant, year_start};
@@ -122,13 +121,13 @@ impl Zones {
         zone
     }
 
-    /// The zone that a TZID means for items whose occurrences lie in `[from, until)`, with the definition
-    /// that the file has of it, and that one's X-LIC-LOCATION.
+    /// The zone that a TZID means for items whose occurrences lie in `[from, until)`, with what the file
+    /// defines it to be, and that definition's X-LIC-LOCATION.
     #[must_use]
     pub fn resolve(
         &self,
         tzid: &str,
-        definition: Option<&Definition>,
+        own: Option<&Zone>,
         lic_location: Option<&str>,
         from: Instant,
         until: Instant,
@@ -138,17 +137,18 @@ impl Zones {
             return Resolved { zone: Some(zone), how };
         }
         // A definition that says nothing is none.
-        let definition = definition.filter(|definition| !definition.observances.is_empty());
-        let own = definition.map(|definition| Zone::own(definition.clone(), tzid));
-        let agrees =
-            |zone: &Zone| own.as_ref().is_none_or(|own| same_behaviour(own, zone, from, until));
+        let says = |own: &&Zone| own.definition().is_none_or(|of| !of.observances.is_empty());
+        let own = own.filter(says);
+        let agrees = |zone: &Zone| own.is_none_or(|own| same_behaviour(own, zone, from, until));
         if let Some(zone) = self.with_slash(tzid).find(agrees) {
             return Resolved { zone: Some(zone), how: How::Separator };
         }
         let Some(own) = own else { return Resolved { zone: None, how: How::Floating } };
-        match self.by_behaviour(&own, lic_location, from, until) {
+        // What is not followed to its end is like nothing else.
+        let same = own.is_whole().then(|| self.by_behaviour(own, lic_location, from, until));
+        match same.flatten() {
             Some(zone) => Resolved { zone: Some(zone), how: How::Behaviour },
-            None => Resolved { zone: Some(own), how: How::Own },
+            None => Resolved { zone: Some(own.clone()), how: How::Own },
         }
     }
 

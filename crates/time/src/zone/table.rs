@@ -74,6 +74,12 @@ impl Table {
         last.map_or(self.first, |change| change.offset)
     }
 
+    /// The last change, or what always was.
+    pub(super) fn last(&self) -> (Instant, i32) {
+        let last = self.changes.last();
+        last.map_or((Instant::MIN, self.first), |change| (change.at, change.offset))
+    }
+
     pub(super) fn transitions(&self, from: Instant, to: Instant) -> Vec<(Instant, i32)> {
         let within = self.changes.iter().skip_while(|change| change.at < from);
         within

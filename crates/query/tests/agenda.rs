@@ -121,6 +121,28 @@ fn what_goes_on_for_ever_is_bounded() {
     assert_eq!((found.entries.len(), found.cut), (10, true));
 }
 
+/// What takes no time is where it begins, not where that touches the end of a day, whether it recurs or not.
+#[test]
+fn what_takes_no_time_is_on_one_day() {
+    for (rule, first) in
+        [(" RRULE:FREQ=WEEKLY;COUNT=3", "02"), (" RRULE:FREQ=WEEKLY", "02"), ("", "16")]
+    {
+        let lines = format!("SUMMARY:a DTSTART:202603{first}T000000Z{rule}");
+        let book = calendar(&[("EVENT", &lines)]);
+        for (day, found) in [("2026-03-15", 0), ("2026-03-16", 1), ("2026-03-17", 0)] {
+            let query = Query::parse(&format!("when:{day}")).unwrap();
+            let find = Find { query, ..Find::default() };
+            let answers = [larder_query::find, larder_query::walk].map(|run| {
+                let answer = run(&book.reader(), &find).unwrap();
+                let window = larder_query::window_of(&find.query).unwrap();
+                let count = larder_query::count(&book.reader(), &answer, window).unwrap();
+                (answer.rows().len(), count.number, count.unsure.len())
+            });
+            assert_eq!(answers, [(found, found as u64, 0); 2], "{rule} on {day}");
+        }
+    }
+}
+
 #[test]
 fn occurrences_have_names() {
     let items = [

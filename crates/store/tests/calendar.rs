@@ -379,6 +379,43 @@ fn a_purged_copy_is_sound() {
     assert_eq!(book.count("SELECT count(*) FROM zone"), 0);
 }
 
+/// Times that mean something else than they say, or nothing, are named where they stand.
+#[test]
+fn odd_times_are_named() {
+    let book = Book::new();
+    let check = |lines: &str, said: &str| {
+        let (_, _, notes) =
+            book.store.deriver().component(component(lines), &Frame::default()).unwrap();
+        let notes = notes.iter().map(|(line, what)| format!("{line}: {what}"));
+        assert_eq!(notes.collect::<Vec<_>>().join("; "), said, "{lines}");
+    };
+    let at = "DTSTART:20260305T120000Z";
+    let day = "DTSTART;VALUE=DATE:20260305";
+    check(&format!("VEVENT\n{at}\nDTEND:20260305T110000Z"), "3: it ends before it begins");
+    check(&format!("VEVENT\n{day}\nDTEND;VALUE=DATE:20260304"), "3: it ends before it begins");
+    check(&format!("VTODO\n{at}\nDUE:20260305T110000Z"), "3: it ends before it begins");
+    check(
+        &format!("VEVENT\n{day}\nDTEND:20260306T110000Z"),
+        "3: DTEND is a time, but it begins at a day",
+    );
+    check(
+        &format!("VEVENT\n{at}\nDTEND;VALUE=DATE:20260306"),
+        "3: DTEND is a day, but it begins at a time",
+    );
+    check(
+        &format!("VEVENT\n{at}\nDURATION:-PT1H"),
+        "3: DURATION is negative, so it does not count",
+    );
+    check("VEVENT\nSUMMARY:a", "1: it has no DTSTART, so no day has it");
+    check("VEVENT\nDTSTART:soon", "2: \"soon\" is no date and no date-time");
+    // What is a little loose, or has no time for a reason, is left alone.
+    check(&format!("VEVENT\n{day}\nDTEND;VALUE=DATE:20260305"), "");
+    check(&format!("VEVENT\n{at}\nDTEND:20260305T120000Z"), "");
+    check("VEVENT\nRECURRENCE-ID:20260305T120000Z", "");
+    check("VTODO\nSUMMARY:a", "");
+    check("VJOURNAL\nSUMMARY:a", "");
+}
+
 /// An event whose zone is the system's, defined otherwise, its own, or not known at all: its instant, and what is said.
 #[test]
 fn what_zones_mean() {

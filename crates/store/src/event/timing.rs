@@ -299,7 +299,10 @@ impl Reading<'_> {
             Kind::Event => self.first("DTEND"),
             _ => None,
         };
-        let length = self.length(&start, end, kind);
+        let length = match end {
+            Some(end) => self.length_to(&start, &end, kind),
+            None => self.duration(&start),
+        };
         let mut description = Description::once(start, length);
         self.recurs(&mut description);
         Described::Series(Box::new(description))
@@ -308,6 +311,12 @@ impl Reading<'_> {
     /// A task without a time of its own (the table of RFC 4791, 9.9). Nothing else is anywhere then.
     fn without_start(&mut self, kind: Kind) -> Described {
         if kind != Kind::Task {
+            // Where it is detached, its series says when it is; one that cannot be read was told.
+            let said = ["RECURRENCE-ID", "DTSTART"];
+            let says = |name: &&str| self.component.timed(name).any(|timed| !timed.text.is_empty());
+            if kind == Kind::Event && !said.iter().any(says) {
+                self.notes.push((1, "it has no DTSTART, so no day has it".into()));
+            }
             return Described::Nothing;
         }
         match (self.first("COMPLETED"), self.first("CREATED")) {
@@ -329,44 +338,55 @@ impl Reading<'_> {
         }
     }
 
-    /// How long it takes: to its end, which wins over a duration; a day without an end is one day, a moment takes no time.
-    fn length(&mut self, start: &Start, end: Option<Start>, kind: Kind) -> Length {
-        let none = || if start.date { Length::days(1) } else { Length::ZERO };
-        if let Some(end) = end {
-            let seconds = match (start.date, end.date) {
-                (true, _) => {
-                    let days = end.civil.day() - start.civil.day();
-                    if days < 0 {
-                        self.ends_early(kind);
-                    }
-                    // The end of a task is the day itself, that of an event the day after.
-                    let days = if kind == Kind::Task { days + 1 } else { days };
-                    return Length::days(days.max(1));
-                }
-                // A day is its midnight, by the clock of the start.
-                (false, true) => {
-                    let midnight = Start::at(Civil::midnight(end.civil.day()), start.clock.clone());
-                    moment(&midnight).seconds() - moment(start).seconds()
-                }
-                // An end without a clock has that of the start.
-                (false, false) if end.clock == Clock::Floating => {
-                    let end = Start::at(end.civil, start.clock.clone());
-                    moment(&end).seconds() - moment(start).seconds()
-                }
-                (false, false) => moment(&end).seconds() - moment(start).seconds(),
-            };
-            if seconds < 0 {
-                self.ends_early(kind);
-                return none();
-            }
-            return Length::Exact(seconds);
+    /// How long it takes to its end, which wins over a duration.
+    fn length_to(&mut self, start: &Start, end: &Start, kind: Kind) -> Length {
+        let name = if kind == Kind::Task { "DUE" } else { "DTEND" };
+        if start.date != end.date {
+            let (of_end, of_start) = if end.date { ("day", "time") } else { ("time", "day") };
+            self.note_of(name, format!("{name} is a {of_end}, but it begins at a {of_start}"));
         }
+        let length = match (start.date, end.date) {
+            (true, _) => end.civil.day() - start.civil.day(),
+            // A day is its midnight, by the clock of the start.
+            (false, true) => {
+                let midnight = Start::at(Civil::midnight(end.civil.day()), start.clock.clone());
+                moment(&midnight).seconds() - moment(start).seconds()
+            }
+            // An end without a clock has that of the start.
+            (false, false) if end.clock == Clock::Floating => {
+                let end = Start::at(end.civil, start.clock.clone());
+                moment(&end).seconds() - moment(start).seconds()
+            }
+            (false, false) => moment(end).seconds() - moment(start).seconds(),
+        };
+        if length < 0 {
+            self.note_of(name, "it ends before it begins".into());
+        }
+        match start.date {
+            // The end of a task is the day itself, that of an event the day after.
+            true if kind == Kind::Task => Length::days(length.max(0) + 1),
+            true => Length::days(length.max(1)),
+            false => Length::Exact(length.max(0)),
+        }
+    }
+
+    fn note_of(&mut self, name: &str, what: String) {
+        let line = self.component.timed(name).find(|timed| !timed.text.is_empty());
+        self.notes.push((line.map_or(1, |timed| timed.line), what));
+    }
+
+    /// How long it takes without an end: a day is one day, a moment takes no time.
+    fn duration(&mut self, start: &Start) -> Length {
+        let none = || if start.date { Length::days(1) } else { Length::ZERO };
         let component = self.component;
         let Some(timed) = component.timed("DURATION").find(|timed| !timed.text.is_empty()) else {
             return none();
         };
         match Nominal::parse(&timed.text) {
-            Ok(nominal) if nominal.days < 0 || nominal.seconds < 0 => none(),
+            Ok(nominal) if nominal.days < 0 || nominal.seconds < 0 => {
+                self.notes.push((timed.line, "DURATION is negative, so it does not count".into()));
+                none()
+            }
             Ok(nominal) if start.date && nominal.days == 0 => {
                 Length::days(((nominal.seconds + DAY - 1) / DAY).max(1))
             }
@@ -376,14 +396,6 @@ impl Reading<'_> {
                 none()
             }
         }
-    }
-
-    /// Notes that it ends before it begins.
-    fn ends_early(&mut self, kind: Kind) {
-        let name = if kind == Kind::Task { "DUE" } else { "DTEND" };
-        let end = self.component.timed(name).find(|timed| !timed.text.is_empty());
-        let line = end.map(|timed| timed.line);
-        self.notes.extend(line.map(|line| (line, "it ends before it begins".to_string())));
     }
 
     fn recurs(&mut self, description: &mut Description) {

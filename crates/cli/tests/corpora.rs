@@ -1,4 +1,4 @@
-//! Address books that other programs wrote: every file is taken in, and what is taken comes back as it came.
+//! Address books and calendars that other programs wrote: every file is taken in, and what is taken comes back as it came.
 //!
 //! The files are no part of the project; `LARDER_CORPORA` says where they are.
 
@@ -6,25 +6,26 @@ use crate::home::{Home, Run, no_corpora};
 use larder_store::Reader;
 use std::path::{Path, PathBuf};
 
-/// The folder of vCard files, where there is one. Nobody else has them, so their absence is no failure.
-fn folder() -> Option<PathBuf> {
+/// The folder of vCard files, or of calendars, where there is one. Nobody else has them, so their absence is no failure.
+fn folder(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     let corpora = std::env::var_os("LARDER_CORPORA").map_or(beside, PathBuf::from);
-    let folder = corpora.join("vcf");
+    let folder = corpora.join(name);
     if !folder.is_dir() {
-        no_corpora("corpora/vcf");
+        no_corpora(&format!("corpora/{name}"));
         return None;
     }
     Some(folder.canonicalize().unwrap())
 }
 
-/// All address books in the folder and below.
+/// All address books and calendars in the folder and below.
 fn books(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             books(&path, found);
-        } else if path.extension().is_some_and(|end| end == "vcf" || end == "vcard") {
+        } else if path.extension().is_some_and(|end| end == "vcf" || end == "vcard" || end == "ics")
+        {
             found.push(path);
         }
     }
@@ -33,12 +34,32 @@ fn books(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn every_book_comes_back() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = folder("vcf") else { return };
     let mut files = Vec::new();
     books(&folder, &mut files);
     assert!(!files.is_empty(), "no address book is in {}", folder.display());
     let home = Home::new();
-    for file in &files {
+    each_comes_back(&home, &files);
+}
+
+/// Of the calendars, those that are called bad.
+#[test]
+fn bad_calendars_come_back() {
+    let Some(folder) = folder("ics") else { return };
+    let mut files = Vec::new();
+    books(&folder, &mut files);
+    let bad = ["fuzz", "broken", "bad", "invalid", "malformed", "wrong", "missing", "error"];
+    files.retain(|file| {
+        let name = file.file_stem().unwrap().to_string_lossy().to_lowercase();
+        bad.iter().any(|word| name.contains(word)) && file.metadata().unwrap().len() < 64 << 10
+    });
+    assert!(files.len() > 20, "{files:?}");
+    each_comes_back(&Home::new(), &files);
+}
+
+/// Each file, alone in a store, is taken in, explained, and sound.
+fn each_comes_back(home: &Home, files: &[PathBuf]) {
+    for file in files {
         let (dir, rejects) = (home.work("store"), home.work("rejects.vcf"));
         let _none = std::fs::remove_dir_all(&dir);
         let _none = std::fs::remove_file(&rejects);
@@ -140,7 +161,7 @@ fn contains(all: &[u8], part: &[u8]) -> bool {
 
 #[test]
 fn the_whole_folder_and_again() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = folder("vcf") else { return };
     let home = Home::new();
     let args = ["import", folder.to_str().unwrap(), "--format", "json"];
     let run = home.run(&args);

@@ -447,6 +447,12 @@ fn what_zones_mean() {
     let said =
         "3: the file defines \"Europe/Berlin\" otherwise; the system's Europe/Berlin is used";
     check("Europe/Berlin", vec![zone("Europe/Berlin", 60)], "20260705T100000Z", said);
+    // One that changes more often than anybody can follow is followed so far.
+    let hostile = "BEGIN:VTIMEZONE\r\nTZID:Own\r\nBEGIN:STANDARD\r\nDTSTART:20000101T000000\r\nTZOFFSETFROM:+0100\r\n\
+                   TZOFFSETTO:+0200\r\nRRULE:FREQ=SECONDLY;BYHOUR=0;COUNT=5000000\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n";
+    let hostile = Arc::new(Zone::new(hostile.as_bytes()).unwrap());
+    let said = "3: the definition of \"Own\" has more changes than can be followed";
+    check("Own", vec![hostile], "20260705T100000Z", said);
 }
 
 /// The same bytes in another frame are at another time, and undo knows.

@@ -365,6 +365,38 @@ fn it_and_those_that_follow_are_changed() {
         &[("move", "1 day")],
         &["20260302T090000 A", "20260304T090000 A", "20260310T090000 A", "20260312T090000 A"],
     );
+    // What was changed from one on leads what follows, in its own words and at its own time.
+    let following = CHANGED.replace("RECURRENCE-ID", "RECURRENCE-ID;RANGE=THISANDFUTURE");
+    for at in ["20260306T120000", "20260307T120000"] {
+        let rest = ["B", "C"].map(|of| of.repeat(2));
+        let rest =
+            if at.contains("06T") { "CCC" } else { &format!("{}{}", &rest[0][..1], &rest[1]) };
+        let mut expect = vec!["20260305T120000 A".to_string()];
+        for (day, summary) in (6..).zip(rest.chars()) {
+            expect.push(format!(
+                "2026030{day}T{}0000 {summary}",
+                if summary == 'C' { 19 } else { 18 }
+            ));
+        }
+        let expect: Vec<&str> = expect.iter().map(String::as_str).collect();
+        check(&[DAILY, &following], at, &[("summary", "C"), ("move", "+1h")], &expect);
+    }
+    // To another day, with a rule that names days, an exception, and a change behind it.
+    let weekly = format!("{WEEKLY}\nEXDATE:20260309T090000").replace("0312T", "0319T");
+    let led = "SUMMARY:B\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260304T090000\nDTSTART:20260305T100000\nDURATION:PT2H";
+    let behind = "SUMMARY:C\nRECURRENCE-ID:20260316T090000\nDTSTART:20260316T080000";
+    check(
+        &[&weekly, led, behind],
+        "20260311T090000",
+        &[("location", "Bistro")],
+        &[
+            "20260302T090000 A",
+            "20260305T100000 B",
+            "20260312T100000 B",
+            "20260316T080000 C",
+            "20260319T100000 B",
+        ],
+    );
     // On the first it is all of them.
     check(
         &[DAYS],

@@ -11,6 +11,7 @@ use larder_time::civil::{Civil, Instant};
 use larder_time::rule::Budget;
 use larder_time::series::{Detached, Occurrence, Series, Start};
 use larder_time::zone::Zone;
+use std::sync::Arc;
 
 /// A component, and what the calendar around it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +115,20 @@ impl Part {
         // vCalendar 1.0 has no others.
         for name in ["DALARM", "AALARM", "PALARM", "MALARM"] {
             self.remove(name);
+        }
+    }
+
+    /// Has a property as another component of its calendar has it.
+    pub(crate) fn take_over(&mut self, other: &Part, name: &str) {
+        self.remove(name);
+        for timed in Component::parse(&other.bytes).timed(name).filter(|of| !of.text.is_empty()) {
+            let params = [("TZID", &timed.tzid), ("VALUE", &timed.value)];
+            let params = params.iter().filter_map(|(name, of)| Some((*name, of.as_deref()?)));
+            self.append(name, &params.collect::<Vec<_>>(), &timed.text);
+            let zone = timed.tzid.as_deref().and_then(|tzid| other.frame.zone(tzid));
+            if let Some(zone) = zone.filter(|zone| self.frame.zone(zone.tzid()).is_none()) {
+                self.frame.zones.push(Arc::clone(zone));
+            }
         }
     }
 
@@ -236,6 +251,11 @@ impl Plan {
     /// When its first ends, by its clock.
     pub(crate) fn ends(&self) -> Civil {
         self.form.shown(self.form.key(self.start).saturating_add(self.length()))
+    }
+
+    /// The key so many seconds later on the clock.
+    pub(crate) fn later(&self, key: i64, seconds: i64) -> i64 {
+        if seconds == 0 { key } else { self.form.key(self.shown(key).plus(seconds)) }
     }
 
     pub(crate) fn recurs(&self) -> bool {

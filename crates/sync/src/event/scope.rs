@@ -289,26 +289,35 @@ impl Whole<'_> {
 /// An occurrence and all that follow changed: they go on under another UID.
 fn future(whole: &Whole<'_>, key: i64, asked: &Asked<'_>, uid: &str) -> Result<Vec<Part>, Error> {
     let mut parts = before(whole, key, asked.speaker.now)?;
-    let rest = after(whole, key, uid)?;
-    check(whole, &parts, &rest, key)?;
-    parts.extend(rest.changed(Some(key), asked)?.parts());
+    let (rest, shift) = after(whole, key, uid, asked)?;
+    check(whole, &parts, &rest, key, shift)?;
+    let seen = whole.plan.as_ref().map_or(key, |plan| plan.later(key, shift));
+    parts.extend(rest.changed(Some(seen), asked)?.parts());
     Ok(parts)
 }
 
-/// An occurrence and what follows it, under another UID.
-fn after(whole: &Whole<'_>, key: i64, uid: &str) -> Result<Series, Error> {
-    let later = |one: &&Detached| one.key.is_some_and(|of| of >= key);
+/// An occurrence and what follows it, under another UID, and how much later they are on the clock than they were planned.
+fn after(
+    whole: &Whole<'_>,
+    key: i64,
+    uid: &str,
+    asked: &Asked<'_>,
+) -> Result<(Series, i64), Error> {
+    // What changed it and all that follow is what it goes on with.
+    let leading = whole.detached.iter().filter(|one| one.following && one.key <= Some(key));
+    let leading = leading.max_by_key(|one| one.key);
+    let leads = |one: &Detached| leading.is_some_and(|leading| leading.key == one.key);
+    let later = |one: &&Detached| one.key.is_some_and(|of| of >= key) && !leads(one);
     let mut detached: Vec<Detached> = whole.detached.iter().filter(later).cloned().collect();
     for one in &mut detached {
         one.part.uid = uid.to_string();
         one.part.set("UID", &[], uid);
     }
-    let earlier = |one: &Detached| one.following && one.key < Some(key);
-    if whole.detached.iter().any(earlier) {
-        return Err(Error::Indivisible);
-    }
     let (Some(master), Some(plan)) = (&whole.master, &whole.plan) else {
-        return Ok(Series { master: None, detached });
+        return match leading {
+            Some(_) => Err(Error::Indivisible),
+            None => Ok((Series { master: None, detached }, 0)),
+        };
     };
     let occurrence = plan.at(key).ok_or(Error::Indivisible)?;
     let mut part = master.clone();
@@ -321,11 +330,54 @@ fn after(whole: &Whole<'_>, key: i64, uid: &str) -> Result<Series, Error> {
     part.remove_alarms_at_moments();
     let mut late = |of: i64, _: &str| if of < key { Fate::Drop } else { Fate::Keep };
     lists(&mut part, plan, whole, &mut late);
-    Ok(Series { master: Some(part), detached })
+    match leading {
+        None => Ok((Series { master: Some(part), detached }, 0)),
+        Some(leading) => led(&part, detached, leading, asked),
+    }
+}
+
+/// A series with this change of all of it for its master: where that is later on the clock, all that hangs on its times is.
+fn led(
+    planned: &Part,
+    mut detached: Vec<Detached>,
+    leading: &Detached,
+    asked: &Asked<'_>,
+) -> Result<(Series, i64), Error> {
+    let plan = planned.plan(asked.deriver).ok_or(Error::Indivisible)?;
+    let mut part = leading.part.clone();
+    let own = part.plan(asked.deriver).ok_or(Error::Indivisible)?;
+    let (true, Some(key)) = (own.form == plan.form, leading.key) else {
+        return Err(Error::Indivisible);
+    };
+    let shift = own.start.seconds() - plan.shown(key).seconds();
+    part.uid.clone_from(&planned.uid);
+    part.set("UID", &[], &planned.uid);
+    part.remove("RECURRENCE-ID");
+    let start = plan.start.plus(shift);
+    let target = Target::new(plan.form.clone(), start);
+    target.put(&mut part, &own, asked.deriver);
+    for name in ["RRULE", "EXRULE", "RDATE", "EXDATE"] {
+        part.take_over(planned, name);
+    }
+    if shift != 0 {
+        rules_along(&mut part, &plan, &plan.form, shift)?;
+        values_along(&mut part, &plan, &plan.form, shift, asked);
+    }
+    for one in &mut detached {
+        one.stand_for(&plan, &plan.form, shift);
+        one.key = one.key.map(|key| plan.later(key, shift));
+    }
+    Ok((Series { master: Some(part), detached }, shift))
 }
 
 /// Do both parts together have the occurrences that the whole has?
-fn check(whole: &Whole<'_>, early: &[Part], rest: &Series, key: i64) -> Result<(), Error> {
+fn check(
+    whole: &Whole<'_>,
+    early: &[Part],
+    rest: &Series,
+    key: i64,
+    shift: i64,
+) -> Result<(), Error> {
     let Some(plan) = &whole.plan else { return Ok(()) };
     let keys = |plan: &Plan, from: i64, to: i64| -> Vec<i64> {
         let keys = plan.from(from).map(|one| one.original.seconds());
@@ -337,7 +389,8 @@ fn check(whole: &Whole<'_>, early: &[Part], rest: &Series, key: i64) -> Result<(
     let first = first.and_then(|part| part.plan(whole.deriver));
     let since = key.saturating_sub(400 * DAY);
     let first = first.map_or_else(Vec::new, |plan| keys(&plan, since, i64::MAX));
-    let same = late == keys(plan, key, i64::MAX) && first == keys(plan, since, key);
+    let planned = keys(plan, key, i64::MAX).into_iter().map(|of| plan.later(of, shift));
+    let same = late == planned.collect::<Vec<_>>() && first == keys(plan, since, key);
     if same { Ok(()) } else { Err(Error::Indivisible) }
 }
 
@@ -460,12 +513,18 @@ impl Detached {
             let target = Target::new(form.clone(), own.start.plus(delta));
             target.put(&mut self.part, &own, asked.deriver);
         }
+        self.stand_for(plan, form, delta);
+        self.part.touch(asked.speaker.now, true);
+    }
+
+    /// It stands for what has become of its occurrence: in this form, so much later on the clock.
+    fn stand_for(&mut self, plan: &Plan, form: &Form, delta: i64) {
+        let Some(key) = self.key else { return };
         let mut params = form.params();
         if self.following {
             params.push(("RANGE", "THISANDFUTURE"));
         }
         let value = form.value(plan.shown(key).plus(delta));
         self.part.set("RECURRENCE-ID", &params, &value);
-        self.part.touch(asked.speaker.now, true);
     }
 }

@@ -1,15 +1,14 @@
 //! Recurrence rules: the examples of RFC 5545 and a table of what traps those who implement it.
 
 use larder_time::civil::{Civil, DAY};
-use larder_time::rule::{Budget, Elsewhere, End, Last, Rule, RuleError};
+use larder_time::rule::{Budget, Elsewhere, Last, Rule, RuleError};
 use larder_time::value::Stamp;
-use proptest::prelude::*;
 
 fn civil(text: &str) -> Civil {
     Stamp::parse(text).expect("a date or a date-time").civil
 }
 
-fn rule(text: &str) -> Rule {
+pub(crate) fn rule(text: &str) -> Rule {
     Rule::parse(text).unwrap_or_else(|wrong| panic!("{text}: {wrong}"))
 }
 
@@ -507,98 +506,5 @@ fn what_is_read_otherwise_elsewhere() {
         "FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO",
     ] {
         check(plain, None);
-    }
-}
-
-/// Rules that are mostly valid and often hit.
-pub(crate) fn any_rule() -> impl Strategy<Value = String> {
-    let list = |name: &'static str, values: Vec<&'static str>| {
-        let members = prop::sample::subsequence(values, 1..4);
-        prop::option::weighted(0.25, members).prop_map(move |members| match members {
-            Some(members) => format!(";{name}={}", members.join(",")),
-            None => String::new(),
-        })
-    };
-    let frequencies =
-        vec!["SECONDLY", "MINUTELY", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"];
-    (
-        prop::sample::select(frequencies),
-        prop::sample::select(vec![1, 1, 1, 2, 3, 7, 25, 100]),
-        list("BYMONTH", vec!["1", "2", "3", "6", "10", "12"]),
-        list("BYWEEKNO", vec!["1", "2", "20", "53", "-1"]),
-        list("BYYEARDAY", vec!["1", "60", "100", "366", "-1"]),
-        list("BYMONTHDAY", vec!["1", "13", "29", "31", "-1", "-2"]),
-        list("BYDAY", vec!["MO", "TU", "FR", "SU", "1MO", "-1FR", "5SU"]),
-        list("BYHOUR", vec!["0", "9", "17", "23"]),
-        list("BYMINUTE", vec!["0", "30", "59"]),
-        list("BYSETPOS", vec!["1", "2", "-1", "-3"]),
-        prop::sample::select(vec!["", ";WKST=SU", ";WKST=TH"]),
-        prop::sample::select(vec![
-            "",
-            "",
-            ";RSCALE=GREGORIAN;SKIP=FORWARD",
-            ";RSCALE=GREGORIAN;SKIP=BACKWARD",
-        ]),
-    )
-        .prop_map(|(frequency, interval, m, w, y, d, day, h, min, pos, start, skip)| {
-            format!(
-                "FREQ={frequency};INTERVAL={interval}{m}{w}{y}{d}{day}{h}{min}{pos}{start}{skip}"
-            )
-        })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
-
-    #[test]
-    fn seeking_walks(text in any_rule(), start in 0i64..2_000_000_000, ahead in 0i64..200_000_000) {
-        let rule = rule(&text);
-        let start = Civil::clamped(start);
-        let budget = Budget::new(100_000);
-        let all: Vec<Civil> = rule.from(start, start).with_budget(budget).take(500).collect();
-        for at in [start.plus(ahead % 1_000_000), start.plus(ahead)] {
-            let complete = all.last().is_some_and(|last| *last >= at);
-            let expected = all.iter().copied().find(|found| *found >= at);
-            if complete {
-                let found = rule.from(start, at).with_budget(budget).next();
-                prop_assert_eq!(found, expected, "{} from {} at {}", text, start, at);
-            }
-        }
-        prop_assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
-    }
-
-    #[test]
-    fn promises_are_kept(text in any_rule(), start in 0i64..2_000_000_000) {
-        let rule = rule(&text);
-        let start = Civil::clamped(start);
-        let all: Vec<Civil> =
-            rule.from(start, start).with_budget(Budget::new(20_000)).take(300).collect();
-        let (months, weekdays) = (rule.months(start), rule.weekdays(start));
-        for at in &all {
-            prop_assert!(months >> (at.date().month - 1) & 1 == 1, "{} in its months", at);
-            prop_assert!(weekdays >> (at.day() + 3).rem_euclid(7) & 1 == 1, "{} on its weekdays", at);
-        }
-        if let Some(gap) = rule.longest_gap(start) {
-            for pair in all.windows(2) {
-                prop_assert!(pair[1].seconds() - pair[0].seconds() <= gap, "{} then {}", pair[0], pair[1]);
-            }
-        }
-        if let Some(place) = all.len().checked_sub(1) {
-            let counted = rule.clone().with_end(End::Count(place as u64 + 1));
-            let last = counted.last(start, Budget::new(1_000_000));
-            prop_assert!(matches!(last, Last::At(at) if at == all[place]), "{:?}, not {}", last, all[place]);
-            let until = rule.with_until(all[place].plus(1));
-            let last = until.last(start, Budget::new(1_000_000));
-            prop_assert!(matches!(last, Last::At(at) if at >= all[place]) || last == Last::Unknown);
-        }
-    }
-
-    #[test]
-    fn no_text_is_a_panic(text in "(FREQ=(DAILY|MONTHLY|YEARLY|HOURLY))?[-+A-Z0-9,;=#é ]{0,40}") {
-        let start = Civil::clamped(0);
-        for rule in [Rule::parse(&text), Rule::parse_vcal10(&text)].into_iter().flatten() {
-            let _ = rule.from(start, start).take(10).count();
-            let _ = rule.last(start, Budget::new(1000));
-        }
     }
 }

@@ -14,6 +14,7 @@ mod phrase_beside;
 mod phrase_language;
 mod phrase_sentence;
 mod rule;
+mod rule_random;
 mod series;
 mod value;
 mod window;

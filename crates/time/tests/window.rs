@@ -1,6 +1,6 @@
 //! Series of all kinds: a window is a part of the whole, bytes are the series, and no bytes are a panic.
 
-use crate::rule::any_rule;
+use crate::rule_random::any_rule;
 use crate::series::{clock, described};
 use crate::zone::zone;
 use larder_time::civil::{Civil, DAY, Instant};

@@ -4,7 +4,7 @@
 
 use crate::Family;
 use crate::identity::Of;
-use crate::span;
+use crate::span::{self, What};
 use crate::summary::Summary;
 use rusqlite::Connection;
 use std::sync::{Arc, OnceLock};
@@ -15,18 +15,20 @@ pub(crate) struct Known {
     pub(crate) of: Of,
     pub(crate) name: Arc<str>,
     pub(crate) summary: Arc<Summary>,
-    /// The classes of spans that it has, once they were asked for.
-    classes: OnceLock<Vec<i64>>,
+    /// The classes of spans that it has, of occurrences and of alarms, once they were asked for.
+    classes: [OnceLock<Vec<i64>>; 2],
 }
 
 impl Known {
     /// The classes of spans that it has, in the snapshot in which it is known.
-    pub(crate) fn classes(&self, conn: &Connection) -> rusqlite::Result<&[i64]> {
-        if let Some(classes) = self.classes.get() {
+    pub(crate) fn classes(&self, conn: &Connection, what: What) -> rusqlite::Result<&[i64]> {
+        let [occurrences, alarms] = &self.classes;
+        let known = if what == What::Alarms { alarms } else { occurrences };
+        if let Some(classes) = known.get() {
             return Ok(classes);
         }
-        let found = span::classes(conn, self.of.id)?;
-        Ok(self.classes.get_or_init(|| found))
+        let found = span::classes(conn, self.of.id, what)?;
+        Ok(known.get_or_init(|| found))
     }
 }
 
@@ -38,7 +40,7 @@ pub(crate) fn all(conn: &Connection) -> rusqlite::Result<Vec<Known>> {
             let of = Of { id: row.get(0)?, key: row.get(1)? };
             let summary =
                 Summary::of_stored(row.get_ref(3)?.as_str()?, Family::of_number(row.get(4)?));
-            Ok(Known { of, name: row.get(2)?, summary, classes: OnceLock::new() })
+            Ok(Known { of, name: row.get(2)?, summary, classes: Default::default() })
         })?
         .collect()
 }

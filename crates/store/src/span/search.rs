@@ -113,15 +113,21 @@ struct Search<'a> {
     zones: Vec<(String, Zone)>,
 }
 
-/// The classes of spans that a collection has: a step for each, as most are not there.
-pub(crate) fn classes(conn: &Connection, collection: i64) -> rusqlite::Result<Vec<i64>> {
-    let sql =
-        "SELECT class FROM idx_span WHERE collection = ?1 AND class > ?2 ORDER BY class LIMIT 1";
-    let mut next = conn.prepare_cached(sql)?;
+/// The classes of spans that a collection has for what is looked for: a step for each, as most are not there.
+pub(crate) fn classes(
+    conn: &Connection,
+    collection: i64,
+    what: What,
+) -> rusqlite::Result<Vec<i64>> {
+    let base = if what == What::Alarms { ALARMS } else { 0 };
+    let mut next = conn.prepare_cached(
+        "SELECT class FROM idx_span WHERE collection = ?1 AND class > ?2 AND class < ?3 ORDER BY class LIMIT 1",
+    )?;
     let mut classes = Vec::new();
     loop {
-        let last = classes.last().copied().unwrap_or(-1);
-        let found = next.query_row((collection, last), |row| row.get(0)).optional()?;
+        let last = classes.last().copied().unwrap_or(base - 1);
+        let found =
+            next.query_row((collection, last, base + ALARMS), |row| row.get(0)).optional()?;
         match found {
             Some(class) => classes.push(class),
             None => return Ok(classes),
@@ -169,10 +175,8 @@ impl Search<'_> {
 
     fn spans(&mut self, collection: &Known) -> rusqlite::Result<()> {
         let base = if self.window.what == What::Alarms { ALARMS } else { 0 };
-        for &class in collection.classes(self.conn)? {
-            if (base..base + ALARMS).contains(&class) {
-                self.class(collection.of.id, class, class - base)?;
-            }
+        for &class in collection.classes(self.conn, self.window.what)? {
+            self.class(collection.of.id, class, class - base)?;
         }
         Ok(())
     }

@@ -350,17 +350,27 @@ impl Reader {
     pub fn sources(&self, rows: &[i64], each: &mut dyn FnMut(i64, &[u8]) -> bool) -> Result<()> {
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.hold()?;
-            let sql = "SELECT item, bytes FROM source WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
-            let mut select = self.conn.prepare_cached(sql)?;
-            for run in runs(rows) {
-                let mut sources = select.query(run)?;
+            // Most runs are of one row: there is nothing behind it to step to.
+            let mut one = self.conn.prepare_cached("SELECT bytes FROM source WHERE item = ?1")?;
+            let sql = "SELECT bytes, item FROM source WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
+            let mut many = self.conn.prepare_cached(sql)?;
+            let mut give = |item: i64, row: &Row<'_>| -> rusqlite::Result<bool> {
+                Ok(match row.get_ref(0)?.as_blob_or_null()? {
+                    Some(bytes) => each(item, bytes),
+                    None => each(item, &blob::must(&self.conn, item)?),
+                })
+            };
+            for (first, last) in runs(rows) {
+                if first == last {
+                    let given = one.query_row([first], |row| give(first, row)).optional()?;
+                    if given == Some(false) {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                let mut sources = many.query((first, last))?;
                 while let Some(row) = sources.next()? {
-                    let item = row.get(0)?;
-                    let go_on = match row.get_ref(1)?.as_blob_or_null()? {
-                        Some(bytes) => each(item, bytes),
-                        None => each(item, &blob::must(&self.conn, item)?),
-                    };
-                    if !go_on {
+                    if !give(row.get(1)?, row)? {
                         return Ok(());
                     }
                 }

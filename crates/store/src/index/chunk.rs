@@ -24,6 +24,8 @@ const OVERHEAD: usize = 8;
 const MANY: usize = 8;
 /// What is left of a chunk is filled with the first items of a frequent term, if it is so many bytes.
 const WORTHWHILE: usize = 64;
+/// Packed items of up to so many bytes are not divided between chunks.
+const SMALL: usize = 256;
 
 /// Fills chunks: terms in, in their order, and full chunks out.
 #[derive(Default)]
@@ -76,6 +78,21 @@ impl Packer {
         Ok(())
     }
 
+    /// Adds a term with items that are packed already, as they are; they are all that the term has.
+    pub(super) fn copy<E>(
+        &mut self,
+        term: &[u8],
+        items: &Packed,
+        weight: i64,
+        full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.postings.clear();
+        self.postings.extend_from_slice(&items.bytes);
+        self.entry(term, items.count, items.is_rice, full)?;
+        self.weight += weight * items.count as i64;
+        Ok(())
+    }
+
     fn entry<E>(
         &mut self,
         term: &[u8],
@@ -116,6 +133,34 @@ impl Packer {
             self.chunk.clear();
         }
         Ok(())
+    }
+}
+
+/// The items of a term, kept as they are packed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Packed {
+    bytes: Vec<u8>,
+    count: u64,
+    is_rice: bool,
+}
+
+impl Packed {
+    /// Keeps these instead.
+    pub(super) fn set(&mut self, postings: &Postings<'_>) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(postings.packed);
+        (self.count, self.is_rice) = (postings.count, postings.is_rice);
+    }
+
+    /// Are they so few that a chunk with them is as full as with items that can be divided?
+    pub(super) fn is_small(&self) -> bool {
+        self.bytes.len() <= SMALL
+    }
+
+    /// Unpacks them, as [`Postings::unpack`] does.
+    pub(super) fn unpack(&self, items: &mut Vec<i64>) -> Option<()> {
+        let (count, is_rice) = (self.count, self.is_rice);
+        Postings { count, is_rice, packed: &self.bytes }.unpack(items)
     }
 }
 

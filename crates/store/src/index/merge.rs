@@ -7,12 +7,13 @@
 //! What a segment says of an item is dropped where a newer input of the merge knows the item, too: all that
 //! holds of it is said there. What is older than the merge is left to a later one.
 
-use super::chunk::Entries;
+use super::chunk::{Entries, Packed};
 use super::segment::{self, Segment, Writer, malformed};
 use super::term;
 use crate::derived::IndexSet;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
+use std::mem;
 
 /// So many neighbours of about one size are merged into one...
 const NEIGHBOURS: usize = 4;
@@ -152,7 +153,10 @@ fn step(
             break;
         }
         read += moved.take(conn, &mut inputs)?;
-        writer.add(&moved.term, &moved.items)?;
+        match moved.is_packed {
+            true => writer.copy(&moved.term, &moved.packed)?,
+            false => writer.add(&moved.term, &moved.items)?,
+        }
         // What was read makes room for what is written.
         inputs.iter_mut().try_for_each(|input| input.free(conn, FREED))?;
     }
@@ -172,6 +176,9 @@ fn step(
 struct Moved {
     term: Vec<u8>,
     items: Vec<i64>,
+    /// They are these instead, as they were: most terms of a merge are of one input, which has the last word on their items.
+    packed: Packed,
+    is_packed: bool,
     /// Items that were not taken along, of this place in an order.
     dropped: Vec<i64>,
 }
@@ -189,10 +196,21 @@ impl Moved {
         self.term.extend_from_slice(least);
         self.items.clear();
         let mut read = 0;
+        let has_it =
+            |input: &Input, term: &[u8]| input.beginning == beginning && input.term() == Some(term);
+        let mut of = inputs.iter_mut().filter(|input| has_it(input, &self.term));
+        let single = of.next().filter(|_| of.next().is_none() && self.dropped.is_empty());
+        self.is_packed = false;
+        if let Some(input) = single.filter(|input| input.newer.is_empty() && input.is_small()) {
+            self.is_packed = true;
+            mem::swap(&mut self.packed, &mut input.packed);
+            return input.advance(conn);
+        }
         for input in inputs {
-            if input.beginning != beginning || input.term() != Some(&self.term) {
+            if !has_it(input, &self.term) {
                 continue;
             }
+            input.unpack()?;
             for &item in &input.items {
                 match !out && input.newer.binary_search(&item).is_ok() {
                     true => self.dropped.push(item),
@@ -244,6 +262,9 @@ struct Input {
     term: Vec<u8>,
     /// The term's first bytes, see [`term::beginning`].
     beginning: u64,
+    /// Its items: packed, where they are in one entry, until somebody has to look at them.
+    packed: Packed,
+    is_packed: bool,
     items: Vec<i64>,
     ended: bool,
 }
@@ -270,6 +291,8 @@ impl Input {
                 began: number,
                 term: Vec::new(),
                 beginning: 0,
+                packed: Packed::default(),
+                is_packed: false,
                 items: Vec::new(),
                 ended: false,
             };
@@ -310,6 +333,18 @@ impl Input {
         Ok(())
     }
 
+    /// Are the items of the present term few, and in one entry?
+    fn is_small(&self) -> bool {
+        self.is_packed && self.packed.is_small()
+    }
+
+    fn unpack(&mut self) -> rusqlite::Result<()> {
+        match mem::take(&mut self.is_packed) {
+            true => self.packed.unpack(&mut self.items).ok_or_else(malformed),
+            false => Ok(()),
+        }
+    }
+
     /// Goes to the next term and gathers its items. Returns how many bytes were read.
     fn advance(&mut self, conn: &Connection) -> rusqlite::Result<i64> {
         let mut read = 0;
@@ -334,13 +369,22 @@ impl Input {
             if begun && !same {
                 return Ok(read);
             }
-            if !begun {
+            let first = !begun;
+            if first {
                 self.term.truncate(entry.shared);
                 self.term.extend_from_slice(entry.suffix);
                 self.beginning = term::beginning(&self.term);
                 (self.began, begun) = (self.number, true);
             }
-            entry.postings.unpack(&mut self.items).ok_or_else(malformed)?;
+            match self.is_packed {
+                _ if first => self.packed.set(&entry.postings),
+                true => {
+                    self.packed.unpack(&mut self.items).ok_or_else(malformed)?;
+                    entry.postings.unpack(&mut self.items).ok_or_else(malformed)?;
+                }
+                false => entry.postings.unpack(&mut self.items).ok_or_else(malformed)?,
+            }
+            self.is_packed = first;
             let end = self.chunk.len() - entries.left();
             read += (end - self.at) as i64;
             self.at = end;

@@ -3,7 +3,7 @@
 //! `idx_segment` has a row for each, `idx_chunk` its chunks, `idx_fence` the first term of each chunk. A
 //! segment is read by one step into `idx_fence` and then chunk by chunk; nothing is ever loaded whole.
 
-use super::chunk::{Entries, Packer, Postings};
+use super::chunk::{Entries, Packed, Packer, Postings};
 use super::term;
 use crate::Seq;
 use crate::derived::IndexSet;
@@ -259,6 +259,14 @@ impl<'a> Writer<'a> {
     pub(super) fn add(&mut self, term: &[u8], items: &[i64]) -> rusqlite::Result<()> {
         let end = &mut self.end;
         self.packer.add(term, items, term::sign(term), &mut |first, chunk, net| {
+            end.insert(first, chunk, net)
+        })
+    }
+
+    /// The same with items that are packed already, which are all that the term has.
+    pub(super) fn copy(&mut self, term: &[u8], items: &Packed) -> rusqlite::Result<()> {
+        let end = &mut self.end;
+        self.packer.copy(term, items, term::sign(term), &mut |first, chunk, net| {
             end.insert(first, chunk, net)
         })
     }

@@ -22,6 +22,7 @@ mod line;
 mod pages;
 mod random;
 mod sexp;
+mod sure;
 mod typing;
 mod who;
 mod words;

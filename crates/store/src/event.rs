@@ -42,8 +42,8 @@ fn version(frame: &Frame) -> Version {
     if frame.version_1 { Version::V1_0 } else { Version::V2_0 }
 }
 
-/// Is the component that is there newer than one that arrives (RFC 5546, 2.1.4 and 2.1.5)? No SEQUENCE is the first one, and no
-/// DTSTAMP the oldest.
+/// Is the component that is there newer than one that arrives (RFC 5546, 2.1.4 and 2.1.5)? No SEQUENCE is the first one; of two of the
+/// same it is not known which is newer where one has no DTSTAMP.
 pub(crate) fn is_newer(there: &[u8], arriving: &[u8]) -> bool {
     let revision = |bytes: &[u8]| {
         let component = Component::parse(bytes);
@@ -52,7 +52,8 @@ pub(crate) fn is_newer(there: &[u8], arriving: &[u8]) -> bool {
         let stamp = first("DTSTAMP").and_then(|text| Stamp::parse(&text).ok());
         (number.unwrap_or(0), stamp.map(|stamp| stamp.civil.seconds()))
     };
-    revision(there) > revision(arriving)
+    let ((number, stamp), (other, arrived)) = (revision(there), revision(arriving));
+    number > other || number == other && stamp.zip(arrived).is_some_and(|(a, b)| a > b)
 }
 
 impl Deriver {

@@ -74,9 +74,10 @@ pub(crate) fn of_changed(
     });
     let (overrides, followed) = overrides(&members);
     let master = members.iter().find(|member| member.recurrence.is_empty());
+    let clocks = master.map_or_else(Vec::new, |master| clocks(master, &members));
     let times = |member: &Member| match master {
         Some(master) if member.recurrence.is_empty() || followed.contains(&member.item) => {
-            times(member, master, &overrides)
+            times(member, master, &overrides, &clocks)
         }
         _ => member.timing.as_ref().and_then(|timing| timing.alone()),
     };
@@ -157,12 +158,20 @@ fn overrides(members: &[Member]) -> (Vec<Override>, Vec<i64>) {
     (overrides, followed)
 }
 
-fn times(of: &Member, master: &Member, overrides: &[Override]) -> Option<Times> {
+/// The names of the zones that went into a series, that of its own clock first.
+fn clocks(master: &Member, members: &[Member]) -> Vec<String> {
+    let of = |member: &'_ Member| member.timing.as_deref().map_or(&[][..], Timing::clocks).to_vec();
+    let mut seen = HashSet::new();
+    let all = std::iter::once(master).chain(members).flat_map(of);
+    all.filter(|name| seen.insert(name.clone())).collect()
+}
+
+fn times(of: &Member, master: &Member, overrides: &[Override], clocks: &[String]) -> Option<Times> {
     let timing = of.timing.as_deref()?;
     let of_master = master.timing.as_deref()?;
     let Some(series) = of_master.with(overrides) else { return timing.alone() };
     let tag = if of.recurrence.is_empty() { None } else { Some(of.item) };
-    timing.of_series(series, tag, of_master.clocks())
+    timing.of_series(series, tag, clocks)
 }
 
 /// The detached occurrences of a UID.

@@ -302,7 +302,8 @@ impl Times {
         let once = plain && !series.recurs() && series.is_plain();
         let hint = if plain && series.recurs() { hint(series) } else { Hint::NONE };
         // What takes no time is in its last second. Where lengths differ, the last one may take none.
-        let last_second = i64::from(series.longest() == 0 || !series.is_by_rules());
+        let none = !series.is_date() && series.length().longest() == 0;
+        let last_second = i64::from(none || !series.is_by_rules());
         let span = Span { end: span.end.map(|end| end.saturating_add(last_second)), ..span };
         let long = span.end.map_or(i64::MAX, |end| end - span.first);
         let pattern = hint.pattern.unwrap_or(Pattern::ANY);
@@ -382,17 +383,12 @@ impl Times {
 
 /// What is known of a series that is not changed by its overrides.
 fn hint(series: &Series) -> Hint {
-    // Clocks change in between: by no more than they ever differ.
-    let change = match series.clock() {
-        Clock::Zone(zone) => zone.offsets().1 - zone.offsets().0,
-        Clock::Utc | Clock::Floating => 0,
-    };
     let pattern = Some(Pattern::of(series)).filter(|of| *of != Pattern::ANY);
     let ends = series.reaches_its_ends();
     let Some(whole_behind) = series.whole_behind() else {
         return Hint { ends, pattern, ..Hint::NONE };
     };
-    let gap = series.longest_gap().map(|gap| gap.saturating_add(change.into()));
+    let gap = series.longest_gap().map(|gap| gap.saturating_add(series.clock_change()));
     Hint { gap, ends, whole_behind, each_day: false, each_week: series.is_each_week(), pattern }
 }
 

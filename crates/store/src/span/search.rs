@@ -19,8 +19,17 @@ use std::ops::{Range, RangeInclusive};
 /// Clocks of the world differ from UTC by less than this.
 const APART: i64 = DAY;
 
+/// Days of a window.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Days {
+    /// It touches them: a slot too many is no harm.
+    Touched,
+    /// They are all in it: no slot may be named of which a day is not.
+    Whole,
+}
+
 /// The slots of two days and all between them.
-fn slots(first: i64, last: i64) -> Vec<RangeInclusive<i64>> {
+fn slots(first: i64, last: i64, which: Days) -> Vec<RangeInclusive<i64>> {
     let days = last - first;
     let (a, b) = (Date::of_day(first), Date::of_day(last));
     let mut slots = vec![ANY..=ANY];
@@ -35,10 +44,15 @@ fn slots(first: i64, last: i64) -> Vec<RangeInclusive<i64>> {
     let (from, to) = (Weekday::of_day(first), Weekday::of_day(last));
     add(days >= 6, WEEKDAYS..=WEEKDAYS + 6, Slot::Weekday(from), Slot::Weekday(to));
     let month = MONTH_DAYS + 1..=MONTH_DAYS + 31;
-    add(days >= 30, month, Slot::MonthDay(a.day), Slot::MonthDay(b.day));
+    // As many days of any month or year as have all of its dates; or so many that a shorter one may have begun anew.
+    let (all_of_month, all_of_year) = match which {
+        Days::Touched => (27, 364),
+        Days::Whole => (30, 365),
+    };
+    add(days >= all_of_month, month, Slot::MonthDay(a.day), Slot::MonthDay(b.day));
     let year = YEAR_DAYS + 32..=YEAR_DAYS + 13 * 32;
-    add(days >= 364, year, Slot::YearDay(a.month, a.day), Slot::YearDay(b.month, b.day));
-    if days < 364 {
+    add(days >= all_of_year, year, Slot::YearDay(a.month, a.day), Slot::YearDay(b.month, b.day));
+    if which == Days::Touched && days < all_of_year {
         // What may be on any day of the first month.
         let month = Slot::YearDay(a.month, 0).number();
         slots.push(month..=month);
@@ -83,9 +97,9 @@ impl Stretch {
     /// The slots of the days that it touches, and of those that are all in it.
     fn slots(&self) -> (Vec<RangeInclusive<i64>>, Vec<RangeInclusive<i64>>) {
         let day = |second: i64| Civil::clamped(second).day();
-        let touched = slots(day(self.around.0), day(self.around.1 - 1));
+        let touched = slots(day(self.around.0), day(self.around.1 - 1), Days::Touched);
         let (first, last) = (day(self.within.0.saturating_add(DAY - 1)), day(self.within.1) - 1);
-        (touched, if first <= last { slots(first, last) } else { Vec::new() })
+        (touched, if first <= last { slots(first, last, Days::Whole) } else { Vec::new() })
     }
 }
 

@@ -123,8 +123,9 @@ impl Pattern {
     #[must_use]
     pub fn has_day_in(self, from: i64, to: i64) -> bool {
         let (turned, parts) = self.turned(from, to);
+        // In a week and more there may be a time twice, and what happens then at another one where the clock has changed.
         if parts >= PARTS {
-            return true;
+            return false;
         }
         let mut inside = turned & ((1 << parts) - 1);
         if turned >> (PARTS - 1) & 1 == 1 {

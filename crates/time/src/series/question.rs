@@ -1,9 +1,9 @@
 //! What is asked of a series beside its occurrences: from when to when it goes, and what else an index needs to
 //! pass over it.
 
-use super::{Place, Series, Start};
+use super::{Clock, Place, Series, Start};
 use crate::civil::{DAY, Instant};
-use crate::rule::End;
+use crate::rule::{End, Rule};
 use crate::value::Length;
 use crate::zone::Zone;
 
@@ -44,8 +44,25 @@ impl Series {
                 (None, _) => None,
             };
         }
-        let end = last.map(|last| last.saturating_add(late));
-        Span { fixed: self.is_fixed(), first, end }
+        // What is moved on the clock, and what happens several times a day, may be out of order where that changes.
+        let change =
+            if self.ranges.is_empty() && self.keeps_order() { 0 } else { self.clock_change() };
+        let end = last.map(|last| last.saturating_add(late).saturating_add(change));
+        Span { fixed: self.is_fixed(), first: first.saturating_sub(change), end }
+    }
+
+    /// Do its rules give the moments of occurrences in their order, as they are once a day at most?
+    fn keeps_order(&self) -> bool {
+        self.rules.iter().all(Rule::keeps_time_of_day)
+    }
+
+    /// How much its clock changes, at most.
+    #[must_use]
+    pub fn clock_change(&self) -> i64 {
+        match &self.clock {
+            Clock::Zone(zone) => i64::from(zone.offsets().1) - i64::from(zone.offsets().0),
+            Clock::Utc | Clock::Floating => 0,
+        }
     }
 
     /// From when to when the changed occurrence of this tag is itself, which may be anywhere.
@@ -96,7 +113,8 @@ impl Series {
     #[must_use]
     pub fn reaches_its_ends(&self) -> (bool, bool) {
         let [rule] = &*self.rules else { return (false, false) };
-        if !self.is_by_rules() || !self.exrules.is_empty() || !self.matches(rule) {
+        let ordered = self.keeps_order() || self.clock_change() == 0;
+        if !self.is_by_rules() || !self.exrules.is_empty() || !ordered || !self.matches(rule) {
             return (false, false);
         }
         let takes_place = |key| {
@@ -113,8 +131,8 @@ impl Series {
         (takes_place(self.key(self.start)), last)
     }
 
-    /// Behind this second, of UTC or of a clock that floats, none is missing of those that its rule plans; none where nothing simple
-    /// can be said.
+    /// Behind this second, of UTC or of a clock that floats, none is missing of those that its rule plans, nor would one that is
+    /// still go on; none where nothing simple can be said.
     #[must_use]
     pub fn whole_behind(&self) -> Option<i64> {
         let [rule] = &*self.rules else { return None };
@@ -123,7 +141,9 @@ impl Series {
         }
         let days = self.excluded_days.last().map(|day| day.saturating_add(2).saturating_mul(DAY));
         let singles = self.singles.last().map(|single| single.original);
-        [self.excluded.last().copied(), days, singles, Some(i64::MIN)].into_iter().flatten().max()
+        let last = [self.excluded.last().copied(), days, singles].into_iter().flatten().max();
+        let goes_on = self.longest().saturating_add(self.clock_change()).saturating_add(DAY);
+        Some(last.map_or(i64::MIN, |last| last.saturating_add(goes_on)))
     }
 
     /// An upper bound of the seconds from one occurrence to the next that its rule plans, by its own clock and while the series goes

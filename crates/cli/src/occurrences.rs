@@ -5,8 +5,9 @@ use crate::failure::{Failure, Kind};
 use crate::ids::resolve;
 use larder_store::{Family, ItemHead, Reader};
 use larder_sync::event::{At, Done, Error, Scope, Which};
+use larder_time::civil::Instant;
 use larder_time::phrase::Moment;
-use larder_time::value::Stamp;
+use larder_time::value::{Offset, Stamp};
 
 /// Which occurrences are meant.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -77,11 +78,22 @@ fn at(context: &Context, text: &str) -> Result<At, Failure> {
     if let Some(stamp) = recurrence_id(text) {
         return Ok(if stamp.date { At::Day(stamp.civil) } else { At::Id(stamp) });
     }
+    if let Some(moment) = moment(text) {
+        return Ok(At::Moment(moment));
+    }
     let speaker = context.speaker();
     let now = speaker.local.civil(speaker.now);
     let moment = Moment::parse(text, now, speaker.language)
         .map_err(|error| Failure::new(Kind::Usage, error))?;
     Ok(if moment.date { At::Day(moment.at) } else { At::Local(moment.at) })
+}
+
+/// A time with its offset, as JSON has it: `2026-03-02T02:00:00+01:00`.
+fn moment(text: &str) -> Option<Instant> {
+    let (clock, offset) = text.trim().split_at_checked("2026-03-02T02:00:00".len())?;
+    let stamp = Stamp::parse(&clock.replace(['-', ':'], "")).ok().filter(|stamp| !stamp.date)?;
+    let offset = if offset == "Z" { Offset::UTC } else { Offset::parse(offset).ok()? };
+    Some(Instant::clamped(stamp.civil.seconds() - i64::from(offset.seconds())))
 }
 
 /// Why occurrences could not be changed.

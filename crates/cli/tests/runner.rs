@@ -25,6 +25,7 @@ mod arguments;
 mod calendar_find;
 mod change;
 mod change_calendar;
+mod change_clocks;
 mod corpora;
 mod export;
 mod find_show;

@@ -278,19 +278,22 @@ impl Plan {
         all.find(|one| one.original.seconds() == key)
     }
 
-    /// What is planned on a day of its clock.
-    pub(crate) fn on(&self, day: i64) -> Vec<Occurrence> {
-        let from = self.form.key(Civil::midnight(day)).saturating_sub(larder_time::civil::DAY);
-        let to = Instant::clamped(from.saturating_add(4 * larder_time::civil::DAY));
-        let budget = Budget::default();
-        let all = self.series.occurrences(
-            Instant::clamped(from),
-            to,
-            &Zone::UTC,
-            Detached::Leave,
-            budget,
-        );
-        all.filter(|one| one.original_civil.day() == day).collect()
+    /// The day of what is planned for a key, by this clock; without one, or where it floats, by its own.
+    pub(crate) fn day(&self, key: i64, by: Option<&Zone>) -> i64 {
+        match by.filter(|_| self.form.zone().is_some()) {
+            Some(zone) => zone.civil(Instant::clamped(key)).day(),
+            None => self.shown(key).day(),
+        }
+    }
+
+    /// The keys of what is planned on a day by this clock; without one, by its own.
+    pub(crate) fn on(&self, day: i64, by: Option<&Zone>) -> Vec<i64> {
+        // Whatever the clocks, it is not further away than two days.
+        let around = |days: i64| Instant::clamped(Civil::midnight(day + days).seconds());
+        let (from, to, budget) = (around(-2), around(3), Budget::default());
+        let all = self.series.occurrences(from, to, &Zone::UTC, Detached::Leave, budget);
+        let keys = all.map(|one| one.original.seconds());
+        keys.filter(|key| self.day(*key, by) == day).collect()
     }
 
     /// The first that is planned.

@@ -4,7 +4,7 @@ use super::Error;
 use super::form::Form;
 use super::part::{Part, Plan};
 use larder_store::{Change, Deriver, Expect, Frame, Handle, ItemHead, Put, Reader, Seq};
-use larder_time::civil::Civil;
+use larder_time::civil::{Civil, Instant};
 use larder_time::value::Stamp;
 use larder_time::zone::Zone;
 use std::sync::Arc;
@@ -42,7 +42,9 @@ pub enum At {
     Id(Stamp),
     /// By the clock of whoever asks.
     Local(Civil),
-    /// By its day.
+    /// By its moment; of what floats, as the clock of whoever asks shows it.
+    Moment(Instant),
+    /// By its day, by the clock of whoever asks.
     Day(Civil),
 }
 
@@ -127,13 +129,11 @@ impl<'d> Whole<'d> {
     /// # Errors
     /// There is none, or there are several.
     pub fn find(&self, at: At, local: &Zone) -> Result<i64, Error> {
-        let day = match at {
-            At::Id(Stamp { date: true, civil, .. }) | At::Day(civil) => Some(civil.day()),
-            _ => None,
-        };
-        let mut found = match day {
-            Some(day) => self.on(day),
-            None => self.exactly(at, local),
+        let mut found = match at {
+            // The RECURRENCE-ID of a series: by the clock of that.
+            At::Id(Stamp { date: true, civil, .. }) => self.on(civil.day(), None),
+            At::Day(civil) => self.on(civil.day(), Some(local)),
+            _ => self.exactly(at, local),
         };
         found.sort_unstable();
         found.dedup();
@@ -142,24 +142,29 @@ impl<'d> Whole<'d> {
             [] => Err(Error::NoOccurrence(match at {
                 At::Id(stamp) => stamp.to_string(),
                 At::Local(civil) => civil.to_string(),
+                At::Moment(moment) => local.civil(moment).to_string(),
                 At::Day(civil) => Stamp { civil, date: true, utc: false }.to_string(),
             })),
             _ => Err(Error::Several),
         }
     }
 
-    fn on(&self, day: i64) -> Vec<i64> {
+    /// What is on a day by this clock; without one, by that of the series.
+    fn on(&self, day: i64, by: Option<&Zone>) -> Vec<i64> {
         let mut found: Vec<i64> = Vec::new();
-        let shown =
-            |key: i64| self.plan.as_ref().map_or(Civil::clamped(key), |plan| plan.shown(key));
         if let Some(plan) = &self.plan {
-            found.extend(plan.on(day).into_iter().map(|one| one.original.seconds()));
+            found.extend(plan.on(day, by));
         }
-        let keys = self.detached.iter().filter_map(|detached| detached.key);
-        found.extend(keys.filter(|key| shown(*key).day() == day));
+        let is_on = |one: &&Detached| match (&self.plan, one.key) {
+            (Some(plan), Some(key)) => plan.day(key, by) == day,
+            (None, Some(key)) => Civil::clamped(key).day() == day,
+            _ => false,
+        };
+        found.extend(self.detached.iter().filter(is_on).filter_map(|one| one.key));
         if found.is_empty() {
             let moved = self.detached.iter().filter(|one| {
-                one.part.plan(self.deriver).is_some_and(|plan| plan.start.day() == day)
+                let plan = one.part.plan(self.deriver);
+                plan.is_some_and(|plan| plan.day(plan.form.key(plan.start), by) == day)
             });
             found.extend(moved.filter_map(|one| one.key));
         }
@@ -170,6 +175,8 @@ impl<'d> Whole<'d> {
         let key = |plan: &Plan| match at {
             At::Id(Stamp { utc: true, civil, .. }) if plan.form.zone().is_some() => civil.seconds(),
             At::Local(civil) if plan.form.zone().is_some() => local.instant(civil).seconds(),
+            At::Moment(moment) if plan.form.zone().is_some() => moment.seconds(),
+            At::Moment(moment) => plan.form.key(local.civil(moment)),
             At::Id(Stamp { civil, .. }) | At::Local(civil) | At::Day(civil) => plan.form.key(civil),
         };
         let known = |key: &i64| {

@@ -61,3 +61,57 @@ fn a_day_is_by_the_clock_of_who_asks() {
     let moved = "Wed 9 Dec 2026; 05:00-05:30  Nightly\nThu 10 Dec 2026; 10:00-10:30  Nightly\nFri 11 Dec 2026; 05:00-05:30  Nightly";
     check(&[&["edit"], &this[..], &["2026-12-10", "--start", "10:00"]].concat(), moved);
 }
+
+#[test]
+fn an_hour_that_comes_twice() {
+    let check = |changes: &[&[&str]], lines: &[&str], days: &[&str], expect: &str| {
+        let home = Home::new();
+        for change in changes {
+            let run = berlin(&home, change);
+            assert_eq!(run.code, 0, "{}", run.shown());
+        }
+        let bytes = home.ok(&["export", "calendar"]);
+        for line in lines {
+            assert!(bytes.contains(&format!("{line}\r\n")), "{line} in {bytes}");
+        }
+        assert_eq!(agenda(&home, days), expect, "{changes:?}");
+    };
+    let fold: &[&str] = &["add", "F 2026-10-25 02:30 for 1h"];
+    let twice = "Sun 25 Oct 2026; 02:30-02:30  F (1 hour)";
+    let start = "DTSTART;TZID=Europe/Berlin:20261025T023000";
+    check(&[fold], &[start, "DURATION:PT1H"], &["2026-10-25"], twice);
+    check(&[fold], &[], &["2026-10-25", "--busy"], "Sun 25 Oct 2026; 02:30-02:30");
+    let short: &[&str] = &["add", "F 2026-10-25 02:30 for 30min"];
+    let shorter = "Sun 25 Oct 2026; 02:30-02:00  F (30 minutes)";
+    check(&[short], &["DURATION:PT30M"], &["2026-10-25"], shorter);
+    let two: &[&str] = &["add", "--summary", "F", "--start", "2026-10-25 01:30", "--for", "2h"];
+    check(&[two], &["DURATION:PT2H"], &["2026-10-25"], "Sun 25 Oct 2026; 01:30-02:30  F (2 hours)");
+    let ends = "DTEND;TZID=Europe/Berlin:20261025T043000";
+    let more: &[&str] = &["add", "F 2026-10-25 01:30 for 4h"];
+    check(&[more], &[ends], &["2026-10-25"], "Sun 25 Oct 2026; 01:30-04:30  F");
+    // What recurs begins on the day that its rule has.
+    let weekly: &[&str] = &["add", "F every monday 02:30 from 2026-10-25 for 1h"];
+    check(
+        &[weekly],
+        &["DTSTART;TZID=Europe/Berlin:20261026T023000"],
+        &["2026-10-26"],
+        "Mon 26 Oct 2026; 02:30-03:30  F",
+    );
+    // Moved there, and on.
+    let before: &[&str] = &["add", "F 2027-10-30 02:30 for 1h"];
+    let on: &[&str] = &["edit", "summary:F", "--move", "+1d"];
+    check(
+        &[before, on],
+        &["DURATION:PT1H"],
+        &["2027-10-31"],
+        "Sun 31 Oct 2027; 02:30-02:30  F (1 hour)",
+    );
+    check(&[before, on, on], &["DURATION:PT1H"], &["2027-11-01"], "Mon 1 Nov 2027; 02:30-03:30  F");
+    let long: &[&str] = &["edit", "summary:F", "--for", "2h"];
+    check(
+        &[fold, long],
+        &["DTEND;TZID=Europe/Berlin:20261025T033000"],
+        &["2026-10-25"],
+        "Sun 25 Oct 2026; 02:30-03:30  F",
+    );
+}

@@ -9,7 +9,7 @@ use crate::expand::expand;
 use crate::query::Query;
 use crate::run::{Find, find};
 use crate::time::TimeTest;
-use crate::when::{When, clock, end_clock, zone_name};
+use crate::when::{When, clock, end_clock, length, zone_name};
 use larder_format::field::{Field, calendar_field};
 use larder_store::{ItemHead, Kind, Occurring, Reader, Times, Window};
 use larder_time::civil::{Civil, Date, Instant};
@@ -272,7 +272,7 @@ impl OnDay<'_> {
             return self.to.map_or("due".into(), |to| format!("due {}", clock(to)));
         }
         match (self.from.map(clock), self.to.map(end_clock)) {
-            (Some(from), Some(_)) if self.from == self.to => from,
+            (Some(from), Some(_)) if self.entry.when.seconds() == 0 => from,
             (Some(from), Some(to)) => format!("{from}-{to}"),
             (Some(from), None) => format!("{from}-"),
             (None, Some(to)) => format!("-{to}"),
@@ -280,10 +280,16 @@ impl OnDay<'_> {
         }
     }
 
-    /// Which of its days it is, where there are several: `day 2 of 3`.
+    /// Which of its days it is, where there are several: `day 2 of 3`; how long it takes, where it ends in an hour that the clock shows
+    /// twice, before the time at which it began.
     #[must_use]
     pub fn part(&self) -> Option<String> {
-        (self.of > 1).then(|| format!("day {} of {}", self.nth, self.of))
+        let when = &self.entry.when;
+        let twice = || when.to <= when.from && when.seconds() > 0;
+        match self.of > 1 {
+            true => Some(format!("day {} of {}", self.nth, self.of)),
+            false => twice().then(|| length(when.seconds())),
+        }
     }
 
     /// Whole days come first, and events before tasks.

@@ -135,7 +135,7 @@ impl When {
         match (self.all_day, days) {
             (true, 1) => format!("{first}, all day"),
             (true, _) => format!("{first} to {until} ({})", length(days * DAY)),
-            (false, _) if self.from == self.to => format!("{first}, {}", clock(self.from)),
+            (false, _) if self.seconds() == 0 => format!("{first}, {}", clock(self.from)),
             (false, 1) => {
                 let (from, to) = (clock(self.from), end_clock(self.to));
                 format!("{first}, {from}-{to} ({})", length(self.seconds()))
@@ -149,7 +149,7 @@ impl When {
     }
 
     /// How long it takes, whatever the clock does meanwhile.
-    fn seconds(&self) -> i64 {
+    pub(crate) fn seconds(&self) -> i64 {
         let (from, to) = self.offsets;
         (self.to.seconds() - i64::from(to)) - (self.from.seconds() - i64::from(from))
     }

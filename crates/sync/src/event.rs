@@ -28,6 +28,7 @@ use larder_store::{
 };
 use larder_time::civil::Instant;
 use larder_time::series::Start;
+use larder_time::value::Nominal;
 use part::Part;
 
 /// What a change of occurrences came to.
@@ -139,7 +140,14 @@ pub fn when(
         let timed = component.timed(name).next()?;
         reader.deriver().start(&timed, &frame)
     };
-    Ok(Some((time("DTSTART"), time("DTEND").or_else(|| time("DUE")))))
+    let (start, end) = (time("DTSTART"), time("DTEND").or_else(|| time("DUE")));
+    let part = Part { uid: String::new(), bytes: bytes.clone(), frame: Frame::clone(&frame) };
+    let lasts = || {
+        let seconds = part.plan(reader.deriver())?.length();
+        Some(draft::ended(start.as_ref()?, Nominal { days: 0, seconds }))
+    };
+    let end = end.or_else(|| lasts().filter(|end| start.as_ref() != Some(end)));
+    Ok(Some((start, end)))
 }
 
 /// How an item recurs, as it says.

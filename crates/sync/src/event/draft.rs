@@ -6,7 +6,7 @@ use larder_format::write::{self, escape_text};
 use larder_store::{Frame, Kind};
 use larder_time::civil::{Civil, DAY, Instant};
 use larder_time::rule::{Rule, RuleError};
-use larder_time::series::Start;
+use larder_time::series::{Clock, Start};
 use larder_time::value::Nominal;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Draft {
     pub summary: String,
     /// When it begins.
     pub start: Option<Start>,
-    /// When it ends, exclusive; of a task, when it is due, of which a day is the day itself.
+    /// When it ends, exclusive; of a task, when it is due, of which a day is the day itself. In UTC where its clock cannot say it.
     pub end: Option<Start>,
     /// How long it takes, where that is said instead of when it ends.
     pub length: Option<Nominal>,
@@ -100,7 +100,12 @@ impl Draft {
         .text("SUMMARY", &self.summary);
         for (name, time) in self.times() {
             let form = Form::new(time.date, &time.clock);
-            draft = draft.add(name, &form.params(), &form.value(time.civil));
+            draft = match self.start.as_ref().filter(|start| start.clock != time.clock) {
+                Some(start) if time.clock == Clock::Utc && start.clock != Clock::Floating => {
+                    draft.add("DURATION", &[], &exact(moment(&time) - moment(start)))
+                }
+                _ => draft.add(name, &form.params(), &form.value(time.civil)),
+            };
         }
         if let Some(rule) = self.recurrence()? {
             draft = draft.add("RRULE", &[], &rule);
@@ -130,8 +135,11 @@ impl Draft {
             (None, None) if self.rule.is_some() => Err(DraftError::NoFirst),
             (Some(start), Some(end)) if start.date != end.date => Err(DraftError::Mixed),
             (Some(start), Some(end)) => {
-                let key = |time: &Start| Form::new(time.date, &time.clock).key(time.civil);
-                if key(end) < key(start) { Err(DraftError::Backwards) } else { Ok(()) }
+                if moment(end) < moment(start) {
+                    Err(DraftError::Backwards)
+                } else {
+                    Ok(())
+                }
             }
             _ => Ok(()),
         }
@@ -148,7 +156,7 @@ impl Draft {
         };
         let after = || {
             let start = self.start.as_ref()?;
-            Some(Start { civil: later(start, self.length?), ..start.clone() })
+            Some(ended(start, self.length?))
         };
         times.extend(self.end.clone().or_else(after).map(|end| (name, end)));
         times
@@ -208,4 +216,31 @@ pub(crate) fn later(start: &Start, length: Nominal) -> Civil {
         return day;
     }
     form.shown(form.key(day).saturating_add(length.seconds))
+}
+
+/// When something ends that takes so long, by its clock; in UTC where that clock cannot say it.
+pub(crate) fn ended(start: &Start, length: Nominal) -> Start {
+    let form = Form::new(start.date, &start.clock);
+    let day = form.key(start.civil.plus(length.days.saturating_mul(DAY)));
+    let key = day.saturating_add(length.seconds);
+    if length.seconds == 0 || is_said(&form, start.civil, key) {
+        return Start { civil: later(start, length), ..start.clone() };
+    }
+    Start::at(Civil::clamped(key), Clock::Utc)
+}
+
+/// Does a clock say when something ends that begins then? Not in an hour that it shows twice; and where it leaves out the beginning,
+/// programs do not agree about when that is.
+pub(crate) fn is_said(form: &Form, start: Civil, end: i64) -> bool {
+    form.shown(form.key(start)) == start && form.key(form.shown(end)) == end
+}
+
+/// So many seconds as a value.
+pub(crate) fn exact(seconds: i64) -> String {
+    Nominal { days: 0, seconds }.to_string()
+}
+
+/// The key of a time.
+pub(crate) fn moment(time: &Start) -> i64 {
+    Form::new(time.date, &time.clock).key(time.civil)
 }

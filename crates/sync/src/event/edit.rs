@@ -3,7 +3,7 @@
 //! Which of the components of a series are changed, and what else moves with them, is for [`scope`](super::scope).
 
 use super::Error;
-use super::draft::{alarm, later};
+use super::draft::{alarm, exact, is_said, later};
 use super::field;
 use super::form::Form;
 use super::part::{Part, Plan};
@@ -76,6 +76,8 @@ pub(super) struct Target {
     pub(super) start: Civil,
     /// Its end, exclusive; `None`: it takes as long as before.
     pub(super) end: Option<Civil>,
+    /// How long it takes, where that is said instead.
+    length: Option<Nominal>,
     /// When it begins, of what was only due before.
     begin: Option<Civil>,
 }
@@ -83,7 +85,7 @@ pub(super) struct Target {
 impl Target {
     /// A beginning, and as long as before.
     pub(super) fn new(form: Form, start: Civil) -> Target {
-        Target { form, start, end: None, begin: None }
+        Target { form, start, end: None, length: None, begin: None }
     }
 
     /// The same so many seconds later on the clock.
@@ -97,23 +99,39 @@ impl Target {
     pub(super) fn put(&self, part: &mut Part, own: &Plan, deriver: &Deriver) {
         let task = *Component::parse(&part.bytes).kind() == Kind::Task;
         let name = if task { "DUE" } else { "DTEND" };
-        let end = match self.end {
+        let end = match (self.end, self.length) {
             _ if own.name == name => None,
-            Some(end) => Some((self.form.clone(), end)),
-            None => self.same_length(part, own, name, deriver),
+            (Some(end), _) => Some((self.form.clone(), self.form.key(end))),
+            (None, Some(length)) => Some((self.form.clone(), self.after(length))),
+            (None, None) => self.same_length(part, own, name, deriver),
         };
         part.set_time(own.name, &self.form, self.start);
         if let Some(begin) = self.begin {
             part.set_time("DTSTART", &self.form, begin);
         }
-        let Some((form, end)) = end else { return };
-        if self.end.is_some() {
-            part.remove("DURATION");
+        let Some((form, key)) = end else { return };
+        let seconds = key.saturating_sub(self.form.key(self.start));
+        if self.end.is_none() && !form.is_date() && !is_said(&self.form, self.start, key) {
+            part.remove(name);
+            part.set("DURATION", &[], &exact(seconds));
+            return;
         }
+        part.remove("DURATION");
         // A day that a task is due is the day itself.
-        let itself = task && form.is_date() && self.end.is_some();
+        let itself = task && form.is_date() && self.is_ended();
+        let end = form.shown(key);
         let end = if itself { end.plus(-DAY).max(self.start) } else { end };
         part.set_time(name, &form, end);
+    }
+
+    fn is_ended(&self) -> bool {
+        self.end.is_some() || self.length.is_some()
+    }
+
+    /// The key of the time so much later than its beginning.
+    fn after(&self, length: Nominal) -> i64 {
+        let Nominal { days, seconds } = length;
+        self.form.key(self.start.plus(days.saturating_mul(DAY))).saturating_add(seconds)
     }
 
     /// The end, if it is said, of what takes as long as before.
@@ -123,21 +141,20 @@ impl Target {
         own: &Plan,
         name: &str,
         deriver: &Deriver,
-    ) -> Option<(Form, Civil)> {
+    ) -> Option<(Form, i64)> {
         let component = Component::parse(&part.bytes);
         let (form, end) = Form::named(name, &component, deriver, &part.frame)?;
         if self.form.is_date() != own.form.is_date() {
             let length = if self.form.is_date() { DAY } else { 3600 };
-            return Some((self.form.clone(), self.start.plus(length)));
+            return Some((self.form.clone(), self.form.key(self.start).saturating_add(length)));
         }
         if self.form.is_date() {
             let days = self.start.seconds() - own.start.seconds();
-            return Some((form, end.civil.plus(days)));
+            return Some((form.clone(), form.key(end.civil.plus(days))));
         }
         let length = form.key(end.civil).saturating_sub(own.form.key(own.start));
         let key = self.form.key(self.start).saturating_add(length);
-        let form = if self.form == own.form { form } else { self.form.clone() };
-        Some((form.clone(), form.shown(key)))
+        Some((if self.form == own.form { form } else { self.form.clone() }, key))
     }
 }
 
@@ -187,6 +204,7 @@ impl Asked<'_> {
         let mut target = Target::new(form, start);
         match due {
             true => target.begin = self.begin(&target)?,
+            false if self.edit.length.is_some() => target.length = self.length(&target.form)?,
             false => target.end = self.ending(plan, &target)?,
         }
         if self.edit.all_day {
@@ -209,17 +227,20 @@ impl Asked<'_> {
         Ok(Some(begin))
     }
 
+    /// How long it takes, if that is said.
+    fn length(&self, form: &Form) -> Result<Option<Nominal>, Error> {
+        let Some(text) = &self.edit.length else { return Ok(None) };
+        let length = phrase::length(text, self.speaker.language)?;
+        if form.is_date() && length.seconds != 0 {
+            return Err(PhraseError::NoStart { text: text.clone() }.into());
+        }
+        Ok(Some(length))
+    }
+
     /// When it ends, exclusive, if that is said.
     fn ending(&self, plan: &Plan, target: &Target) -> Result<Option<Civil>, Error> {
         let (form, start) = (&target.form, target.start);
         let language = self.speaker.language;
-        if let Some(text) = &self.edit.length {
-            let length = phrase::length(text, language)?;
-            if form.is_date() && length.seconds != 0 {
-                return Err(PhraseError::NoStart { text: text.clone() }.into());
-            }
-            return Ok(Some(at(form, start, length)));
-        }
         let Some(text) = &self.edit.end else { return Ok(None) };
         let end = self.end(text, plan, form, start)?;
         let last = if form.is_date() { end.plus(-DAY) } else { end };
@@ -341,16 +362,18 @@ impl Asked<'_> {
 
 /// Of whole days, what is at a time.
 fn whole_days(target: Target, plan: &Plan) -> Target {
-    let Target { form, start, end, begin } = target;
-    if form.is_date() {
-        return Target { form, start, end, begin };
+    if target.form.is_date() {
+        return target;
     }
+    let said = target.length.map(|length| target.form.shown(target.after(length)));
+    let Target { form, start, end, begin, .. } = target;
     let day = |civil: Civil| Civil::midnight(civil.day());
     let length = if plan.form.is_date() { 0 } else { plan.length() };
-    let end = end.unwrap_or_else(|| form.shown(form.key(start).saturating_add(length)));
+    let end = end.or(said).unwrap_or_else(|| form.shown(form.key(start).saturating_add(length)));
     let last = if end > start { end.plus(-1) } else { start };
     let form = Form::new(true, &Clock::Floating);
-    Target { form, start: day(start), end: Some(day(last).plus(DAY)), begin: begin.map(day) }
+    let (start, end, begin) = (day(start), Some(day(last).plus(DAY)), begin.map(day));
+    Target { form, start, end, length: None, begin }
 }
 
 /// An end is not before its beginning.

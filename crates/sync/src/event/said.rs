@@ -4,7 +4,7 @@
 //! said to take any time takes an hour, or a day. A task that is said to be at a time is due then. What recurs begins when its rule
 //! first has it.
 
-use super::draft::{Draft, later};
+use super::draft::{Draft, ended, moment};
 use super::form::Form;
 use larder_store::Kind;
 use larder_time::civil::{Civil, DAY, Instant};
@@ -271,7 +271,7 @@ impl Said {
                 })
             }
             (None, Some(start)) => match self.lasts(sentence, start, language)? {
-                Some(length) => Some(Start { civil: later(start, length), ..start.clone() }),
+                Some(length) => Some(ended(start, length)),
                 None => sentence.end.map(|end| match self.all_day && !sentence.date {
                     true => Start::date(day(end.plus(-1)).plus(DAY)),
                     false => at(end, sentence.date),
@@ -358,9 +358,13 @@ fn begun(draft: &mut Draft) -> Result<(), SaidError> {
     let first = first.filter(|first| draft.until.is_none_or(|until| *first <= until));
     let first = first.ok_or_else(|| SaidError::Never(text.clone()))?;
     let away = first.seconds() - start.civil.seconds();
+    let seconds = draft.end.as_ref().map_or(0, |end| moment(end).saturating_sub(moment(start)));
     start.civil = first;
-    if let Some(end) = &mut draft.end {
-        end.civil = end.civil.plus(away);
+    match &mut draft.end {
+        // By its clock it could not be said when it ends.
+        Some(end) if end.clock != start.clock => *end = ended(start, Nominal { days: 0, seconds }),
+        Some(end) => end.civil = end.civil.plus(away),
+        None => {}
     }
     Ok(())
 }
@@ -377,10 +381,6 @@ fn in_order(draft: &Draft, language: &Language) -> Result<(), SaidError> {
     let (start, end) =
         (words(start.civil, start.date, language), words(last.civil, last.date, language));
     Err(SaidError::Backwards { start, end })
-}
-
-fn moment(time: &Start) -> i64 {
-    Form::new(time.date, &time.clock).key(time.civil)
 }
 
 /// A time in words, for messages: `Fri 6 Mar 2026, 09:30`.

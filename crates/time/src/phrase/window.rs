@@ -42,7 +42,7 @@ impl Window {
     ///
     /// The day, week or month that ends a range belongs to it; a moment that ends one does not. What has no year or date at
     /// the end of a range is the next after its beginning: `friday..monday`, `22:00..02:00`. Distances (`+2w`) count from
-    /// now, or after a fixed date from that: `2026-03-01..+2w`.
+    /// now, or at the end of a range from its beginning, unless that is one, too: `friday..+2w`.
     ///
     /// # Errors
     /// When it is none of them, is not in the calendar, or ends before it begins.
@@ -54,10 +54,7 @@ impl Window {
         let words = Word::all(text);
         match whole(&words, &context) {
             Ok(Some(span)) => {
-                Ok(Window::of(match words.first().map(|word| word.text.chars().next()) {
-                    Some(Some('+' | '-' | '−')) => stretched(span, now),
-                    _ => span,
-                }))
+                Ok(Window::of(if is_distance(&words) { stretched(span, now) } else { span }))
             }
             failed => match in_words(text, &words, &context) {
                 Some(window) => window,
@@ -171,7 +168,7 @@ fn in_words(text: &str, words: &[Word], context: &Context) -> Option<Result<Wind
             let Some(used) = context.term(after(rest, at), term) else { continue };
             let (before, behind) = (rest.get(..at)?, after(rest, at + used));
             let Ok(Some(from)) = whole(before, context) else { continue };
-            return Some(ended(text, from, behind, context));
+            return Some(ended(text, before, from, behind, context));
         }
     }
     None
@@ -183,22 +180,30 @@ fn between(text: &str, from: &str, to: &str, context: &Context) -> Result<Window
         let to = whole(&words, context)?.ok_or_else(|| wrong(to, Expected::Window))?;
         return Ok(Window { from: Civil::MIN, to: end(to), relative: to.relative });
     }
-    let start = whole(&Word::all(from), context)?;
+    let begins = Word::all(from);
+    let start = whole(&begins, context)?;
     let start = start.ok_or_else(|| wrong(from, Expected::Window))?;
     if to.is_empty() {
         return Ok(Window { to: Civil::MAX, ..Window::of(start) });
     }
-    ended(text, start, &words, context)
+    ended(text, &begins, start, &words, context)
 }
 
-/// The window from a beginning to what the words say.
+/// Is it a distance: `+2w`?
+fn is_distance(words: &[Word]) -> bool {
+    words.first().is_some_and(|word| word.text.starts_with(['+', '-', '−']))
+}
+
+/// The window from a beginning, in these words, to what the others say.
 fn ended(
     text: &str,
+    begins: &[Word],
     start: Span,
     words: &[Word],
     context: &Context,
 ) -> Result<Window, PhraseError> {
-    let offset = if start.relative { context.offset } else { start.from };
+    // From a week ago until a week from now: both count from now.
+    let offset = if is_distance(begins) { context.offset } else { start.from };
     let later = Context { base: start.from, offset, fixed: !start.relative, ..*context };
     let mut last = whole(words, &later)?;
     if let Some(span) = last

@@ -107,7 +107,9 @@ pub(crate) fn failed(error: Error, verb: &str, id: &str) -> Failure {
                 "larder {verb} {id} --scope future --occurrence TIME: it, and all that follow"
             ))
             .hint(format!("larder {verb} {id} --scope all: all of them")),
-        Error::NoOccurrence(_) => failure(Kind::NotFound).hint("larder agenda shows what is when"),
+        Error::NoOccurrence(_) => failure(Kind::NotFound)
+            .hint("larder agenda shows what is when")
+            .hint("what was divided by --scope future goes on under letters of its own"),
         Error::Indivisible => failure(Kind::Input)
             .hint("--scope this changes one occurrence, --scope all changes all"),
         Error::NeedsRule => failure(Kind::Usage)

@@ -1,6 +1,6 @@
 //! When something is, for people: `Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Prague`.
 
-use larder_query::when::When;
+use larder_query::when::{When, clock};
 use larder_query::{Asker, describe};
 use larder_store::Kind;
 use larder_time::series::{Clock, Start};
@@ -30,6 +30,9 @@ pub(crate) fn shown(
     if !first.date {
         text.push_str(&format!(", {}", name(first)));
     }
+    if let Some(clock) = left_out(first) {
+        text.push_str(&format!("; there is no {clock} on that day"));
+    }
     if let Some(here) = here(first, asker) {
         text.push_str(&format!("; here {here}"));
     }
@@ -52,6 +55,13 @@ fn here(time: &Start, asker: &Asker) -> Option<String> {
     let civil = asker.local.civil(at);
     let here = Start::at(civil, Clock::Floating);
     (civil != zone.civil(at)).then(|| When::between(&here, None).due_words(&asker.language))
+}
+
+/// What is said of a time that its clock leaves out.
+fn left_out(time: &Start) -> Option<String> {
+    let zone = zone_of(time);
+    let shown = zone.civil(zone.instant(time.civil));
+    (!time.date && shown != time.civil).then(|| clock(time.civil))
 }
 
 fn zone_of(time: &Start) -> Zone {

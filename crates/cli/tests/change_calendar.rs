@@ -99,7 +99,7 @@ fn what_was_understood_is_told() {
         "Europe/Berlin",
         "C",
         &["Run 2026-03-29 2:30 daily until 2026-04-05"],
-        "when: Sun 29 Mar 2026, 03:30-04:30 (1 hour), Europe/Berlin; repeated: every day, until Sun 5 Apr 2026",
+        "when: Sun 29 Mar 2026, 03:30-04:30 (1 hour), Europe/Berlin; there is no 02:30 on that day; repeated: every day, until Sun 5 Apr 2026",
     );
     let task = |args: &[&str], expect| {
         check("Europe/Berlin", "C", &[&["--kind", "task", "Report"], args].concat(), expect);

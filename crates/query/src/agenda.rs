@@ -280,15 +280,16 @@ impl OnDay<'_> {
         }
     }
 
-    /// Which of its days it is, where there are several: `day 2 of 3`; how long it takes, where it ends in an hour that the clock shows
-    /// twice, before the time at which it began.
+    /// Which of its days it is, where there are several: `day 2 of 3`; how long it takes, where the clock is changed meanwhile, so that
+    /// its times do not say so.
     #[must_use]
     pub fn part(&self) -> Option<String> {
         let when = &self.entry.when;
-        let twice = || when.to <= when.from && when.seconds() > 0;
+        let by_clock = when.to.seconds() - when.from.seconds();
+        let changed = || !when.all_day && by_clock != when.seconds();
         match self.of > 1 {
             true => Some(format!("day {} of {}", self.nth, self.of)),
-            false => twice().then(|| length(when.seconds())),
+            false => changed().then(|| length(when.seconds())),
         }
     }
 

@@ -36,8 +36,10 @@ pub enum Error {
         line: u64,
     },
     /// An edited text has no card in it, or several.
-    #[error("one card is needed, and there are {found}")]
+    #[error("one {name} is needed, and there are {found}")]
     NotOne {
+        /// A card, or the name of a component.
+        name: String,
         /// How many there are.
         found: usize,
     },
@@ -291,6 +293,7 @@ pub fn edited(deriver: &Deriver, uid: &str, before: &[u8], text: &[u8]) -> Resul
 }
 
 /// The same for a component of a calendar that says `frame`: it stays the occurrence that it was, too, and gets the time of the change.
+/// What an import would remark on it comes with it.
 ///
 /// # Errors
 /// What of this is not so.
@@ -301,12 +304,15 @@ pub fn edited_component(
     before: &[u8],
     text: &[u8],
     now: Instant,
-) -> Result<Prepared, Error> {
+) -> Result<(Prepared, Vec<Remark>), Error> {
     let name = Component::parse(before).kind().name().to_string();
     let refused = |(_, problem)| Error::Refused { problem };
     let (was, ..) = deriver.component(before.to_vec(), frame).map_err(refused)?;
-    let (bytes, of) = crate::event::noted(deriver, frame, before, only(text, &name)?, now);
-    let (prepared, problems, _) = deriver.component(bytes, &of).map_err(refused)?;
+    let text = only(text, &name)?;
+    let (bytes, of) = crate::event::noted(deriver, frame, before, text.clone(), now);
+    // By the lines of the text, before those of the change are in it.
+    let (_, problems, notes) = deriver.component(text, &of).map_err(refused)?;
+    let (prepared, ..) = deriver.component(bytes, &of).map_err(refused)?;
     if problems.iter().any(|problem| problem.what == Defect::NoComponentEnd) {
         return Err(Error::NoComponentEnd { name });
     }
@@ -315,8 +321,19 @@ pub fn edited_component(
         Some(uid) if uid != stays => Err(Error::OtherUid { uid: stays.to_string() }),
         None if was.uid().is_some() => Err(Error::NoUid { uid: stays.to_string() }),
         _ if prepared.recurrence() != was.recurrence() => Err(Error::OtherOccurrence),
-        _ => Ok(prepared),
+        _ => Ok((prepared, remarks(&problems, notes))),
     }
+}
+
+/// What there is to say about a component, by its lines.
+fn remarks(problems: &[Problem], notes: Vec<(u32, String)>) -> Vec<Remark> {
+    let odd = |of: &Problem| Remark { line: of.line.into(), what: What::Odd(*of) };
+    let noted = |(line, note): (u32, String)| Remark { line: line.into(), what: What::Noted(note) };
+    problems.iter().map(odd).chain(notes.into_iter().map(noted)).collect()
+}
+
+fn called(component: &str) -> String {
+    if component == "VCARD" { "card".into() } else { component.into() }
 }
 
 /// The bytes of the only component of this name in a text that holds nothing else.
@@ -335,7 +352,7 @@ fn only(text: &[u8], wanted: &str) -> Result<Vec<u8>, Error> {
     match (outside, <[Vec<u8>; 1]>::try_from(cards)) {
         (Some(line), _) => Err(Error::Outside { line }),
         (None, Ok([card])) => Ok(card),
-        (None, Err(cards)) => Err(Error::NotOne { found: cards.len() }),
+        (None, Err(cards)) => Err(Error::NotOne { name: called(wanted), found: cards.len() }),
     }
 }
 

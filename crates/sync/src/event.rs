@@ -40,6 +40,8 @@ pub struct Done {
     pub changed: Vec<Handle>,
     /// Items that were taken away.
     pub removed: Vec<Handle>,
+    /// Changed occurrences that stay, though a new rule does not have them.
+    pub astray: usize,
     /// Somebody else was first, and nothing was done.
     pub late: bool,
     /// What to undo it by; `None` where nothing was written.
@@ -104,8 +106,8 @@ pub fn change_which(
     let deriver = store.deriver_for(&head.collection, head.kind.family())?;
     let whole = Whole::read(&store.reader()?, &deriver, head)?;
     let key = which.key(&whole, head, speaker)?;
-    let changes = change(&whole, which.scope, key, edit, uid, speaker)?;
-    written(store, operation, changes)
+    let (changes, astray) = change(&whole, which.scope, key, edit, uid, speaker)?;
+    Ok(Done { astray, ..written(store, operation, changes)? })
 }
 
 /// Are there several occurrences of an item, or of what it is one of?

@@ -80,8 +80,8 @@ fn beginnings() {
     check(DAY, &[("start", "9:00")], "one end is a day and the other a time");
     check(DAY, &[("for", "2h")], "how long it takes is said, and not when it begins");
     check(DAYS, &[("for", "2h")], "\"2h\" needs a time at which it begins, as 12:30");
-    // The night in which the clock goes forward.
-    check(TIMED, &[("start", "2026-03-29 2:30")], "DTSTART:20260329T033000 DTEND:20260329T043000");
+    // The night in which the clock goes forward: RFC 5545 says when that is.
+    check(TIMED, &[("start", "2026-03-29 2:30")], "DTSTART:20260329T023000 DURATION:PT1H");
 }
 
 #[test]

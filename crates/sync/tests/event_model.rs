@@ -108,10 +108,12 @@ fn by_hand(list: &mut Vec<Entry>, step: &Step, of: &Entry, name: &str) {
         if scope == Scope::Future {
             one.uid = name.to_string();
         }
-        if !one.changed {
+        // The first of those that are meant, even if it was changed.
+        let named = step.scope == Scope::Future && one.planned == of.planned;
+        if named || !one.changed {
             one.summary = name.to_string();
         }
-        if one.start == one.planned {
+        if named || one.start == one.planned {
             one.start += shift;
         }
         one.planned += shift;

@@ -30,7 +30,7 @@ fn written(text: &str, options: &[(&str, &str)]) -> String {
         Err(error) => return error.to_string(),
     };
     let short = |line: &str| line.replace(";TZID=Europe/Prague", "").replace(";VALUE=DATE", "");
-    let shown = ["SUMMARY", "DTSTART", "DTEND", "DUE", "RRULE"];
+    let shown = ["SUMMARY", "DTSTART", "DTEND", "DURATION", "DUE", "RRULE"];
     let lines = item.lines().filter(|line| shown.iter().any(|name| line.starts_with(name)));
     lines.map(short).collect::<Vec<_>>().join(" ").replace("SUMMARY:", "")
 }
@@ -81,11 +81,11 @@ fn lengths() {
         "\"-1h\" is no length: write 1h30, 90min or 2 days",
     );
     // The night in which the clock goes forward.
-    check("A 2026-03-29 2:30", &[], "A DTSTART:20260329T033000 DTEND:20260329T043000");
+    check("A 2026-03-29 2:30", &[], "A DTSTART:20260329T023000 DURATION:PT1H");
     check(
         "A 2026-03-29 2:30 daily",
         &[],
-        "A DTSTART:20260329T023000 DTEND:20260329T043000 RRULE:FREQ=DAILY",
+        "A DTSTART:20260329T023000 DURATION:PT1H RRULE:FREQ=DAILY",
     );
     check("", &[], "nothing says what it is about");
 }

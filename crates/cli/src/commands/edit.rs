@@ -3,13 +3,13 @@ use crate::context::{Context, now, random};
 use crate::failure::{Code, Failure, Kind};
 use crate::ids::{name_in, shown_name};
 use crate::occurrences::{Occurrences, failed, is_of_calendar, late};
-use crate::output::{complain, plain};
+use crate::output::{complain, count, plain};
 use crate::when;
 use larder_store::{
     Applied, Deriver, Frame, Handle, HandlePrefix, ItemHead, Operation, Outcome, Prepared, Reader,
     Seq,
 };
-use larder_sync::card::{edited, edited_component, fresh_uid};
+use larder_sync::card::{Remark, edited, edited_component, fresh_uid};
 use larder_sync::event::{self, Which};
 use larder_sync::replace;
 use serde_json::json;
@@ -138,6 +138,7 @@ impl Changes {
 /// A card that may be written, and the editor's file that it comes from.
 struct Edited {
     card: Prepared,
+    remarks: Vec<Remark>,
     file: Option<TempPath>,
 }
 
@@ -163,7 +164,7 @@ impl Edit {
             Some(file) => Some(from_file(&deriver, &head, &before, file)?),
             None => ask(context, &deriver, &head, &before)?,
         };
-        let Some(Edited { card, file }) = edited else { return unchanged(context, &head) };
+        let Some(Edited { card, remarks, file }) = edited else { return unchanged(context, &head) };
         let text = card.bytes().to_vec();
         let detail = format!("{} in {}", head.handle, head.collection);
         let mut operation = Operation::new("edit", detail, now());
@@ -177,6 +178,9 @@ impl Edit {
                 });
             }
         };
+        for Remark { line, what } in remarks {
+            context.warn(plain(&format!("line {line}: {what}")));
+        }
         match applied.outcomes.first() {
             Some(Outcome::Updated(_)) => changed(context, &reader, &head, &text, &applied),
             Some(Outcome::Unchanged(_)) => unchanged(context, &head),
@@ -208,6 +212,10 @@ impl Edit {
         let done = done.map_err(|error| failed(error, "edit", &self.id))?;
         late(&done)?;
         let Some(operation) = done.operation else { return unchanged(context, head) };
+        if done.astray > 0 {
+            let kept = count(done.astray as u64, "changed occurrence");
+            context.warn(format!("its rule does not have all that is kept: {kept}"));
+        }
         let new: Vec<String> = done.added.iter().map(ToString::to_string).collect();
         if context.format == Format::Json {
             let object = json!({
@@ -272,9 +280,9 @@ fn taken(
     head: &ItemHead,
     before: &Before,
     text: &[u8],
-) -> Result<Prepared, larder_sync::card::Error> {
+) -> Result<(Prepared, Vec<Remark>), larder_sync::card::Error> {
     if !is_of_calendar(head) {
-        return edited(deriver, &head.uid, &before.bytes, text);
+        return Ok((edited(deriver, &head.uid, &before.bytes, text)?, Vec::new()));
     }
     let now = larder_time::civil::Instant::clamped(now() / 1000);
     edited_component(deriver, &before.frame, &head.uid, &before.bytes, text, now)
@@ -296,7 +304,7 @@ fn from_file(
     };
     read.map_err(|error| Failure::file(file, &error))?;
     match taken(deriver, head, before, &bytes) {
-        Ok(card) => Ok(Edited { card, file: None }),
+        Ok((card, remarks)) => Ok(Edited { card, remarks, file: None }),
         Err(what) => Err(Failure::new(Kind::Input, format!("{name}: {what}"))
             .hint("nothing was changed: mend the text, and run the same command again")),
     }
@@ -366,7 +374,7 @@ fn ask(
             return Ok(None);
         }
         match taken(deriver, head, before, &text) {
-            Ok(card) => return Ok(Some(Edited { card, file: Some(file) })),
+            Ok((card, remarks)) => return Ok(Some(Edited { card, remarks, file: Some(file) })),
             Err(what) => complain("error", plain(&what.to_string())),
         }
         if !again() {

@@ -334,7 +334,8 @@ impl Asked<'_> {
             self.ring(part, alarms)?;
         }
         let timeless = part.bytes.clone();
-        if let Some(rule) = &self.edit.rule {
+        let whole = part.texts("RECURRENCE-ID").is_empty();
+        if let Some(rule) = self.edit.rule.as_ref().filter(|_| whole) {
             match rule.trim() {
                 "" => {
                     for name in ["RRULE", "RDATE", "EXDATE", "EXRULE"] {
@@ -350,7 +351,7 @@ impl Asked<'_> {
         if let (Some(target), Some(own)) = (target, part.plan(self.deriver)) {
             target.put(part, &own, self.deriver);
         }
-        if self.edit.rule.is_some() {
+        if self.edit.rule.is_some() && whole {
             self.begun(part)?;
         }
         if part.bytes != before {
@@ -402,6 +403,8 @@ fn at(form: &Form, from: Civil, length: Nominal) -> Civil {
 fn read_by(form: &Form, reading: &Zone, civil: Civil) -> Civil {
     match form.clock() {
         Clock::Floating => civil,
+        // As it was said, even if the clock leaves it out on that day.
+        _ if form.zone() == Some(reading) => civil,
         _ => form.shown(reading.instant(civil).seconds()),
     }
 }

@@ -7,7 +7,7 @@ use larder_format::edit;
 use larder_format::field::calendar_field;
 use larder_format::write::Draft;
 use larder_store::{Deriver, Frame};
-use larder_time::civil::{Civil, Instant};
+use larder_time::civil::{Civil, DAY, Instant};
 use larder_time::rule::Budget;
 use larder_time::series::{Detached, Occurrence, Series, Start};
 use larder_time::zone::Zone;
@@ -268,6 +268,17 @@ impl Plan {
         // By this clock, the moment of what floats is what its clock shows.
         let all = self.series.occurrences(from, Instant::MAX, &Zone::UTC, Detached::Leave, budget);
         all.filter(move |one| one.original.seconds() >= key)
+    }
+
+    /// The last that is planned before a key.
+    pub(crate) fn before(&self, key: i64) -> Option<i64> {
+        // Most recur often, and none less than once in some centuries.
+        [3600, 2 * DAY, 40 * DAY, 800 * DAY, 200_000 * DAY].into_iter().find_map(|span| {
+            let (from, to) = (Instant::clamped(key.saturating_sub(span)), Instant::clamped(key));
+            let budget = Budget::default();
+            let all = self.series.occurrences(from, to, &Zone::UTC, Detached::Leave, budget);
+            all.map(|one| one.original.seconds()).filter(|one| *one < key).last()
+        })
     }
 
     /// What is planned for a key.

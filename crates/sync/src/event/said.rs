@@ -5,7 +5,6 @@
 //! first has it.
 
 use super::draft::{Draft, ended, moment};
-use super::form::Form;
 use larder_store::Kind;
 use larder_time::civil::{Civil, DAY, Instant};
 use larder_time::phrase::{self, Language, Moment, PhraseError, Sentence};
@@ -255,9 +254,6 @@ impl Said {
             }
             None => sentence.start.map(|start| at(start, sentence.date)),
         };
-        // Of a time that the clock leaves out, the one that it becomes; a rule goes on with what was said.
-        let recurs = self.rule.is_some() || sentence.rule.is_some();
-        let start = start.map(|start| if recurs { start } else { existing(start) });
         let end = match (&self.end, &start) {
             (Some(end), start) => {
                 let from = start.as_ref().map_or(now, |start| start.civil);
@@ -327,12 +323,6 @@ pub(super) fn every_of(
         found = found.or(plain.then_some((sentence, rule)));
     }
     found.ok_or_else(unknown)
-}
-
-/// A time that the clock shows: one that it leaves out moves forward.
-fn existing(start: Start) -> Start {
-    let form = Form::new(start.date, &start.clock);
-    Start { civil: form.shown(form.key(start.civil)), ..start }
 }
 
 /// Makes of the times of an event those of a task: it is due when it is said to be, and begins only where it takes time.

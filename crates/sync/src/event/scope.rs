@@ -9,7 +9,7 @@ use super::part::{Fate, Part, Plan, length_of};
 use super::said::Speaker;
 use super::whole::{Detached, Whole};
 use super::{Error, form::Form};
-use larder_store::Change;
+use larder_store::{Change, Deriver};
 use larder_time::civil::{Civil, DAY, Instant, Weekday};
 use larder_time::rule::{Budget, End, Frequency, Rule};
 
@@ -46,7 +46,8 @@ pub fn remove(
     whole.changes(parts)
 }
 
-/// What has to be written to change occurrences. What follows gets the new UID, where it needs one.
+/// What has to be written to change occurrences, and how many changed ones stay that a new rule does not have. What follows gets the
+/// new UID, where it needs one.
 ///
 /// # Errors
 /// Why it cannot be done.
@@ -57,18 +58,25 @@ pub fn change(
     edit: &Edit,
     uid: &str,
     speaker: &Speaker<'_>,
-) -> Result<Vec<Change>, Error> {
+) -> Result<(Vec<Change>, usize), Error> {
     let (scope, key) = meant(whole, scope, key)?;
     let asked = Asked { edit, speaker, deriver: whole.deriver };
-    let parts = match (scope, key) {
-        (Scope::This, Some(key)) => this(whole, key, &asked)?,
-        (Scope::Future, Some(key)) if !is_first(whole, key) => future(whole, key, &asked, uid)?,
+    let (early, changed) = match (scope, key) {
+        (Scope::This, Some(key)) => (this(whole, key, &asked)?, None),
+        (Scope::Future, Some(key)) if !is_first(whole, key) => {
+            let (early, late) = future(whole, key, &asked, uid)?;
+            (early, Some(late))
+        }
         (_, key) => {
             let all = Series { master: whole.master.clone(), detached: whole.detached.clone() };
-            all.changed(key, &asked)?.parts()
+            let own = key.filter(|_| scope == Scope::Future);
+            (Vec::new(), Some(all.changed(key, own, &asked)?))
         }
     };
-    whole.changes(parts)
+    let ruled = changed.as_ref().filter(|_| edit.rule.is_some());
+    let astray = ruled.map_or(0, |changed| changed.astray(whole.deriver));
+    let parts = early.into_iter().chain(changed.into_iter().flat_map(Series::parts)).collect();
+    Ok((whole.changes(parts)?, astray))
 }
 
 /// What is meant: without a word of it all of what happens once, and of one occurrence that was named, it alone.
@@ -171,14 +179,14 @@ fn divided(part: &Part, plan: &Plan, key: i64) -> Result<(Vec<String>, Vec<Strin
             let left = count - passed + u64::from(!matches);
             late.push(ending(&text, Some(format!("COUNT={left}"))));
         } else {
-            let last = plan.shown(key.saturating_sub(step));
+            let last = plan.before(key).unwrap_or(key.saturating_sub(step));
             let over = rule.from(plan.start, plan.shown(key)).next().is_none()
                 && plan.at(key).is_none_or(|_| bound(plan, &rule).is_some_and(|end| end < key));
             if over {
                 early.push(text);
                 continue;
             }
-            early.push(ending(&text, Some(format!("UNTIL={}", plan.form.until(last)))));
+            early.push(ending(&text, Some(format!("UNTIL={}", plan.form.until(plan.shown(last))))));
             late.push(text);
         }
     }
@@ -287,13 +295,17 @@ impl Whole<'_> {
 }
 
 /// An occurrence and all that follow changed: they go on under another UID.
-fn future(whole: &Whole<'_>, key: i64, asked: &Asked<'_>, uid: &str) -> Result<Vec<Part>, Error> {
-    let mut parts = before(whole, key, asked.speaker.now)?;
+fn future(
+    whole: &Whole<'_>,
+    key: i64,
+    asked: &Asked<'_>,
+    uid: &str,
+) -> Result<(Vec<Part>, Series), Error> {
+    let parts = before(whole, key, asked.speaker.now)?;
     let (rest, shift) = after(whole, key, uid, asked)?;
     check(whole, &parts, &rest, key, shift)?;
     let seen = whole.plan.as_ref().map_or(key, |plan| plan.later(key, shift));
-    parts.extend(rest.changed(Some(seen), asked)?.parts());
-    Ok(parts)
+    Ok((parts, rest.changed(Some(seen), Some(seen), asked)?))
 }
 
 /// An occurrence and what follows it, under another UID, and how much later they are on the clock than they were planned.
@@ -395,8 +407,14 @@ fn check(
 }
 
 impl Series {
-    /// All of it changed, as somebody wants it who sees this occurrence.
-    fn changed(mut self, key: Option<i64>, asked: &Asked<'_>) -> Result<Series, Error> {
+    /// All of it changed, as somebody wants it who sees this occurrence; where it was changed itself, and is named as the first of those
+    /// that are meant, that is its own.
+    fn changed(
+        mut self,
+        key: Option<i64>,
+        own: Option<i64>,
+        asked: &Asked<'_>,
+    ) -> Result<Series, Error> {
         let Some(master) = &mut self.master else {
             for one in &mut self.detached {
                 let target = asked.target(&one.part)?;
@@ -417,16 +435,34 @@ impl Series {
         let moved = target.as_ref().filter(|of| delta != 0 || of.form != plan.form);
         let form = moved.map(|of| of.form.clone());
         asked.apply(master, &target)?;
+        let is_own = |one: &Detached| own.is_some() && one.key == own;
+        for one in self.detached.iter_mut().filter(|one| is_own(one)) {
+            let target = asked.target(&one.part)?;
+            asked.apply(&mut one.part, &target)?;
+        }
         if let Some(form) = form {
             if asked.edit.rule.is_none() {
                 rules_along(master, &plan, &form, delta)?;
             }
             values_along(master, &plan, &form, delta, asked);
             for one in &mut self.detached {
-                one.along(&plan, &form, delta, asked);
+                match is_own(one) {
+                    true => one.stand_for(&plan, &form, delta),
+                    false => one.along(&plan, &form, delta, asked),
+                }
             }
         }
         Ok(self)
+    }
+
+    /// Changed occurrences that the rule does not have.
+    fn astray(&self, deriver: &Deriver) -> usize {
+        let plan = self.master.as_ref().and_then(|master| master.plan(deriver));
+        let Some(plan) = plan else { return 0 };
+        let original = |one: &&Detached| one.part.original(deriver).map(|(time, _)| time);
+        let is_planned = |time| plan.at(plan.key_of_original(&time)).is_some();
+        let strays = |one: &&Detached| original(one).is_some_and(|time| !is_planned(time));
+        self.detached.iter().filter(strays).count()
     }
 }
 

@@ -53,6 +53,14 @@ impl Context {
         if let Some(color) = global.color {
             crate::output::set_color(color);
         }
+        let zone = non_empty("TZ").filter(|_| jiff::tz::TimeZone::system().is_unknown());
+        if let Some(zone) = zone.filter(|_| !global.quiet) {
+            let zone = crate::output::plain(&zone.to_string_lossy());
+            crate::output::complain(
+                "warning",
+                format!("TZ={zone} names no known zone: UTC is used"),
+            );
+        }
         Ok(Context {
             dir,
             format: global.format,

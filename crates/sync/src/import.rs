@@ -301,7 +301,10 @@ impl Writer<'_> {
                 let notice = notice(line_of(line, &problem), problem.to_string());
                 self.reject(&notice, &bytes)?;
             }
-            What::Calendar(Ended { name, head, zones, late }) => {
+            What::Calendar(Ended { name, head, zones, late, cut }) => {
+                if cut {
+                    self.warn(&notice(line, "END:VCALENDAR is missing".into()));
+                }
                 self.summary.zones.0 += zones;
                 if late {
                     let what = "a time zone is defined only behind what may need it, and was not known for that";

@@ -133,10 +133,10 @@ impl Description {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// The last occurrence of a rule was not found within the budget: it is followed without that end.
-    #[error("rule {0} has too many occurrences to find its last one")]
+    #[error("a rule has too many occurrences to find its last one")]
     EndUnknown(usize),
     /// A rule gives no occurrence.
-    #[error("rule {0} has no occurrence")]
+    #[error("a rule has no occurrence")]
     Empty(usize),
 }
 

@@ -234,6 +234,9 @@ fn columns_named(names: &[String]) -> Result<Option<Vec<Column>>, Failure> {
         Column::named(name).ok_or_else(|| {
             let failure = Failure::new(Kind::Usage, format!("there is no field {name:?} to print"));
             match nearest(name).or_else(|| nearest_in(CALENDAR_FIELDS, name)) {
+                _ if name.eq_ignore_ascii_case("zone") => {
+                    failure.hint("larder show and --format json tell the zone")
+                }
                 Some(near) => failure.hint(format!("did you mean {near}?")),
                 None => failure.hint("larder fields lists them"),
             }

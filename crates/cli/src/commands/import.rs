@@ -112,7 +112,7 @@ impl Import {
                 );
             }
         }
-        if summary.items() == 0 && !any {
+        if summary.collections.is_empty() && !any {
             complain("hint", "a card begins with BEGIN:VCARD, a calendar with BEGIN:VCALENDAR");
         }
     }

@@ -73,6 +73,8 @@ pub(crate) struct Ended {
     pub(crate) zones: u64,
     /// One of them was defined too late for what was before it.
     pub(crate) late: bool,
+    /// Nothing was in it, not even its end.
+    pub(crate) cut: bool,
 }
 
 impl Calendar {
@@ -142,10 +144,10 @@ impl Calendar {
     }
 
     /// It ends.
-    pub(crate) fn end(&mut self) -> Ended {
+    pub(crate) fn end(&mut self, closed: bool) -> Ended {
         let name = Arc::clone(&self.around().name);
         let head = without_method(&self.head);
-        Ended { name, head, zones: self.defined, late: self.late.1 }
+        Ended { name, head, zones: self.defined, late: self.late.1, cut: !closed && !self.used }
     }
 
     /// How much it holds, in bytes.

@@ -395,8 +395,8 @@ impl Reading {
                 self.next_calendar();
             }
             Piece::CalendarLines { line, bytes } => self.say(line, bytes),
-            Piece::CalendarEnds { line, .. } => {
-                let ended = self.calendar.end();
+            Piece::CalendarEnds { line, closed, .. } => {
+                let ended = self.calendar.end(closed);
                 self.next_calendar();
                 self.add(line, What::Calendar(ended));
             }

@@ -31,6 +31,7 @@ mod clock;
 mod date;
 mod digits;
 mod language;
+mod left;
 mod length;
 mod reading;
 mod repeat;
@@ -113,6 +114,23 @@ pub enum PhraseError {
     #[error("{text:?} is no time of day: write 14:30 or 2:30pm, or put it in quotes")]
     NoSuchTime {
         /// The text.
+        text: String,
+    },
+    /// Words of time of which nothing could be made beside the rest.
+    #[error(
+        "{text:?} says when, and is not understood here: say it in another way, or put it in quotes to keep it in \
+         the title"
+    )]
+    LeftOver {
+        /// The words.
+        text: String,
+    },
+    /// `EST`
+    #[error(
+        "{text:?} is not the name of one zone: write Europe/Berlin or Berlin time, or put it in quotes"
+    )]
+    ZoneLetters {
+        /// The letters.
         text: String,
     },
     /// Hours without a time they begin at.

@@ -29,7 +29,7 @@ fn times_beside_dates() {
                 "Read chapters 14-15 with Anna tomorrow",
                 "Read chapters 14-15 with Anna | all day 2026-03-05 .. 2026-03-06",
             ),
-            ("Fair friday 2-3 days", "Fair 2-3 days | all day 2026-03-06 .. 2026-03-07"),
+            ("Fair friday \"2-3 days\"", "Fair 2-3 days | all day 2026-03-06 .. 2026-03-07"),
             (
                 "Team tomorrow 10 to 11",
                 "\"10 to 11\" is before noon or after: write 10am, 10pm or 10:00",

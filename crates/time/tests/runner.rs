@@ -12,6 +12,7 @@ mod grid;
 mod phrase;
 mod phrase_beside;
 mod phrase_language;
+mod phrase_left;
 mod phrase_sentence;
 mod rule;
 mod rule_random;

@@ -309,10 +309,16 @@ pub(super) fn every_of(
 ) -> Result<(Sentence, String), SaidError> {
     let every = every.trim();
     let unknown = || SaidError::Every(every.to_string());
-    let mut found = None;
+    let (mut found, mut failed) = (None, None);
     // "daily" and "jeden Montag" say it themselves.
     for text in [every.to_string(), format!("every {every}")] {
-        let sentence = Sentence::parse(&text, from, language)?;
+        let sentence = match Sentence::parse(&text, from, language) {
+            Ok(sentence) => sentence,
+            Err(error) => {
+                failed = Some(error);
+                continue;
+            }
+        };
         let Some(rule) = sentence.rule.clone() else { continue };
         let plain = sentence.summary.is_empty()
             && sentence.location.is_none()
@@ -322,7 +328,7 @@ pub(super) fn every_of(
             && sentence.priority.is_none();
         found = found.or(plain.then_some((sentence, rule)));
     }
-    found.ok_or_else(unknown)
+    found.ok_or_else(|| failed.map_or_else(unknown, SaidError::Phrase))
 }
 
 /// Makes of the times of an event those of a task: it is due when it is said to be, and begins only where it takes time.

@@ -120,6 +120,10 @@ fn part(words: &[Word], context: &Context, m: M) -> Option<(usize, Amount)> {
     {
         return Some((used + more, Amount::of(Term::Minute, 30)?));
     }
+    if let Some((used, count)) = context.count(words) {
+        let (more, unit) = unit(after(words, used), context, m)?;
+        return Some((used + more, Amount::of(unit, count)?));
+    }
     let used = context.term(words, Term::One)?;
     let (more, unit) = unit(after(words, used), context, m)?;
     // "a d" is not said.

@@ -73,6 +73,16 @@ impl Context {
         self.language.own().forms(term).filter_map(|form| phrase(words, form)).max()
     }
 
+    /// A number in a word, "two" to "twelve".
+    pub(crate) fn count(&self, words: &[Word]) -> Option<(usize, i64)> {
+        let text = first(words)?;
+        self.language.tables().find_map(|table| {
+            let mut names = table.forms(Term::Numbers);
+            let named = |name: &str| name.split('/').any(|form| is_form(form, text));
+            names.position(named).map(|place| (1, place as i64 + 2))
+        })
+    }
+
     /// As many words as have this meaning, which may be none.
     pub(crate) fn skip<'w, 'a>(&self, words: &'w [Word<'a>], term: Term) -> &'w [Word<'a>] {
         after(words, self.term(words, term).unwrap_or(0))

@@ -237,7 +237,7 @@ fn interval(words: &[Word], context: &Context) -> (usize, i64) {
     }
     match first(words).and_then(|text| number(text, 3)) {
         Some(count @ 1..) => (1, count),
-        _ => (0, 1),
+        _ => context.count(words).unwrap_or((0, 1)),
     }
 }
 

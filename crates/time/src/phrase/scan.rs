@@ -57,7 +57,7 @@ pub(crate) struct Scan<'w, 'a> {
     /// The word behind the last date or time.
     behind: usize,
     /// Words for a part of the day, which say something only where no time does.
-    part: Range<usize>,
+    pub(crate) part: Range<usize>,
 }
 
 impl<'w, 'a> Scan<'w, 'a> {

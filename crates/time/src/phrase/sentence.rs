@@ -5,12 +5,14 @@
 use super::PhraseError;
 use super::date::{Span, Unit, when};
 use super::language::Language;
+use super::left::Left;
 use super::length::Amount;
 use super::reading::{Context, Word, typed};
 use super::scan::{Found, Said, Scan};
 use super::words::Term;
 use crate::civil::{Civil, DAY};
 use crate::value::Nominal;
+use std::ops::Range;
 
 /// How long something takes of which only the time is said.
 const HOUR: i64 = 3600;
@@ -57,7 +59,8 @@ impl Sentence {
     pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Sentence, PhraseError> {
         let context = Context::new(now, *language);
         let words = split(text);
-        let Scan { mut taken, found, .. } = Scan::of(&words, context)?;
+        let Scan { mut taken, found, part, .. } = Scan::of(&words, context)?;
+        left(&words, &taken, part, &found, context)?;
         let location = location(&words, &mut taken, &context);
         let start = start(&found, &context)?;
         let (end, length) = end(&found, start, &context)?;
@@ -81,6 +84,25 @@ impl Sentence {
             alarms: found.alarms,
         })
     }
+}
+
+/// Refuses words of time that nothing was made of.
+fn left(
+    words: &[Word],
+    taken: &[bool],
+    part: Range<usize>,
+    found: &Found,
+    context: Context,
+) -> Result<(), PhraseError> {
+    let ended = found.end_date.is_some() || found.end_time.is_some();
+    let begun = found.date.is_some() || found.time.is_some() || found.all_day.is_some();
+    let (repeated, timed) = (found.repeat.is_some(), begun || ended || found.repeat.is_some());
+    // "Dinner tonight" keeps its part of the day.
+    let mut kept = taken.to_vec();
+    for taken in kept.iter_mut().take(part.end).skip(part.start) {
+        *taken = true;
+    }
+    Left { words, taken: &kept, timed, repeated, context }.check()
 }
 
 /// The words of a sentence, those in quotes as one.

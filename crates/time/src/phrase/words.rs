@@ -82,6 +82,10 @@ pub(crate) enum Term {
     EndOf,
     /// Behind the city whose clock is meant.
     TimeOf,
+    /// Before what a repetition leaves out.
+    Except,
+    /// Two to twelve, in this order; a slash divides forms of one.
+    Numbers,
 }
 
 /// The words of one language.

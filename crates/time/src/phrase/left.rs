@@ -1,0 +1,244 @@
+//! Words of time that nothing was made of: they are refused, so that nothing is guessed around them.
+//!
+//! A title may have such words, too. So a name of a month or weekday alone counts only where something of a time was
+//! understood, and a short one ("sun", "mar") only beside a number or a small word that goes before dates.
+
+use super::PhraseError;
+use super::clock::{clock, marked};
+use super::date::{Unit, date, day_number, month_name, weekday};
+use super::length::{M, packed, unit};
+use super::reading::{Context, Word, after, first, number, typed};
+use super::words::Term;
+use crate::value::shown;
+
+/// What is looked at.
+pub(crate) struct Left<'s, 'a> {
+    pub(crate) words: &'s [Word<'a>],
+    /// What was taken, and what stays on purpose.
+    pub(crate) taken: &'s [bool],
+    /// Is anything known of when it is?
+    pub(crate) timed: bool,
+    /// Is it known how often?
+    pub(crate) repeated: bool,
+    pub(crate) context: Context,
+}
+
+/// Letters of zones, of which most are several zones' or only half a year's.
+const ZONES: &[&str] = &[
+    "ACDT", "ACST", "AEDT", "AEST", "AKDT", "AKST", "AST", "ADT", "AWST", "BRT", "BST", "CAT",
+    "CDT", "CEST", "CET", "CST", "EAT", "EDT", "EEST", "EET", "EST", "ET", "HKT", "HST", "IST",
+    "JST", "KST", "MDT", "MESZ", "MEZ", "MSK", "MST", "MT", "NZDT", "NZST", "PDT", "PST", "PT",
+    "SAST", "SGT", "WAT", "WEST", "WET",
+];
+
+impl Left<'_, '_> {
+    /// # Errors
+    /// The first word of time that is left over.
+    pub(crate) fn check(&self) -> Result<(), PhraseError> {
+        for at in 0..self.words.len() {
+            if !self.is_open(at) {
+                continue;
+            }
+            if let Some(used) = self.zone(at) {
+                return Err(PhraseError::ZoneLetters { text: self.text(at, used) });
+            }
+            if let Some(used) = self.time(at) {
+                return Err(PhraseError::LeftOver { text: self.text(at, used) });
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, at: usize, used: usize) -> String {
+        let text = typed(after(self.words, at), used);
+        shown(text.trim_end_matches([',', ';', ':', '!', '?']))
+    }
+
+    fn is_open(&self, at: usize) -> bool {
+        self.taken.get(at) == Some(&false) && self.words.get(at).is_some_and(|word| !word.quoted)
+    }
+
+    /// The words from here to the next that is not open.
+    fn run(&self, at: usize) -> &[Word<'_>] {
+        let count = (at..self.words.len()).take_while(|at| self.is_open(*at)).count();
+        self.words.get(at..at + count).unwrap_or_default()
+    }
+
+    /// Was this word taken for something of a time?
+    fn is_said(&self, at: usize) -> bool {
+        let mark = |word: &Word<'_>| word.quoted || word.text.starts_with(['#', '!']);
+        self.taken.get(at) == Some(&true) && self.words.get(at).is_some_and(|word| !mark(word))
+    }
+
+    /// Do so many words stand beside something that was taken for a time?
+    fn is_beside(&self, at: usize, used: usize) -> bool {
+        let before = at.checked_sub(1).is_some_and(|at| self.is_said(at));
+        before || self.is_said(at + used)
+    }
+
+    /// Is the word before one of these?
+    fn follows(&self, at: usize, terms: &[Term]) -> bool {
+        let Some(before) = at.checked_sub(1).filter(|at| self.is_open(*at)) else { return false };
+        let words = self.words.get(before..at).unwrap_or_default();
+        terms.iter().any(|term| self.context.term(words, *term) == Some(1))
+    }
+
+    /// How many words from here on say something of a time.
+    fn time(&self, at: usize) -> Option<usize> {
+        self.every(at)
+            .or_else(|| self.digits(at))
+            .or_else(|| self.name(at))
+            .or_else(|| self.read(at))
+            .or_else(|| self.amount(at))
+            .or_else(|| self.small(at))
+    }
+
+    /// "every quarter", "each week"; "every man" only where something is known of a time.
+    fn every(&self, at: usize) -> Option<usize> {
+        // These mean "all" and "what" as well.
+        const OFTEN_ELSE: &[&str] = &["alle", "co", "todo", "toda"];
+        let run = self.run(at);
+        let used = self.context.term(run, Term::Every)?;
+        let behind = after(run, used);
+        let terms = [Term::Other, Term::Part, Term::Weekend, Term::Workday, Term::Month];
+        let unit = unit(behind, &self.context, M::Months).filter(|_| first(behind) != Some("d"));
+        let named = unit.is_some()
+            || weekday(behind, &self.context).is_some()
+            || month_name(behind, &self.context).is_some()
+            || self.context.count(behind).is_some()
+            || first(behind).is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()))
+            || terms.iter().any(|term| self.context.term(behind, *term).is_some());
+        let plain = first(run).is_some_and(|text| !OFTEN_ELSE.contains(&text));
+        (named || (self.timed && plain)).then_some(used + usize::from(!behind.is_empty()))
+    }
+
+    /// `31/12`, `31.12.`, `10.30`, "the 24th".
+    fn digits(&self, at: usize) -> Option<usize> {
+        let run = self.run(at);
+        let text = first(run)?;
+        if !text.starts_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        let close = self.is_beside(at, 1);
+        let closed = text.ends_with('.');
+        let parts: Vec<&str> = text.trim_end_matches('.').split(['/', '.']).collect();
+        let pair = match *parts.as_slice() {
+            [one, other] => number(one, 2).zip(number(other, 2)),
+            [one, other, year] if number(year, 4).is_some() && year.len() == 4 => {
+                number(one, 2).zip(number(other, 2))
+            }
+            _ => None,
+        };
+        if let Some((one, other)) = pair {
+            let (less, more) = (one.min(other), one.max(other));
+            let date = (1..=12).contains(&less) && (1..=31).contains(&more);
+            // A fraction has the less above; a number with a dot is one of many things.
+            let sure = if text.contains('/') { one > other } else { closed };
+            let time = !closed && text.contains('.') && one <= 24 && other < 60;
+            let odd = date && (sure || parts.len() > 2);
+            let beside = close && (date || time);
+            return (odd || (beside && self.timed)).then_some(1);
+        }
+        let ordinal = day_number(text).filter(|day| number(text, 2).is_none() && *day <= 31);
+        let led = self.follows(at, &[Term::On, Term::Until, Term::And]);
+        ordinal.filter(|_| self.timed && (close || (self.repeated && led))).map(|_| 1)
+    }
+
+    /// The name of a weekday or of a month.
+    fn name(&self, at: usize) -> Option<usize> {
+        const BEFORE: &[Term] = &[Term::On, Term::In, Term::Until, Term::Every, Term::Next];
+        let one = self.words.get(at..=at)?;
+        let is_name = |words: &[Word<'_>]| {
+            weekday(words, &self.context).is_some() || month_name(words, &self.context).is_some()
+        };
+        let day = weekday(one, &self.context).map(|(_, name)| name.short && !name.repeated);
+        let short = match (day, month_name(one, &self.context)) {
+            (Some(short), _) => short,
+            (None, Some(_)) => {
+                let capital = one.first()?.text.starts_with(char::is_uppercase);
+                let letters = first(one)?.chars().count();
+                letters < 4 && !(first(one) == Some("may") && capital) || (!capital && letters < 6)
+            }
+            (None, None) => return None,
+        };
+        let next = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+        let mut next = next.filter_map(|at| self.words.get(at..=at));
+        let counted =
+            next.any(|words| first(words).and_then(day_number).is_some() || is_name(words));
+        let long = !short && self.timed;
+        let full = first(one)?.chars().count() > 3;
+        let month = day.is_none() && full && self.timed && self.is_beside(at, 1);
+        let led = self.follows(at, BEFORE) || (full && self.follows(at, &[Term::Of, Term::To]));
+        (long || month || counted || (led && self.timed)).then_some(1)
+    }
+
+    /// What would have been understood if it stood alone.
+    fn read(&self, at: usize) -> Option<usize> {
+        if !self.timed {
+            return None;
+        }
+        let run = self.run(at);
+        let timed = clock(run, &self.context).ok().flatten().map(|(used, _)| used);
+        let dated = || {
+            let (used, span) = date(run, &self.context).ok().flatten()?;
+            let digits = run.first()?.text.starts_with(|c: char| c.is_ascii_digit());
+            let year = span.unit == Unit::Longer && digits;
+            let name = used == 1 && month_name(run, &self.context).is_some();
+            (!span.weak && !year && !name).then_some(used)
+        };
+        timed.or_else(dated)
+    }
+
+    /// "2 weeks", `90min`; "a week" beside a time.
+    fn amount(&self, at: usize) -> Option<usize> {
+        let run = self.run(at);
+        let text = first(run)?;
+        if !self.timed {
+            return None;
+        }
+        // `2-3 days`
+        let counted = text.split(['-', '–']).all(|text| number(text, 3).is_some());
+        if counted || self.context.count(run).is_some() {
+            let used = unit(after(run, 1), &self.context, M::Months)?.0;
+            return first(after(run, 1)).filter(|unit| unit.len() > 1).map(|_| 1 + used);
+        }
+        if packed(text, &self.context, M::Months).is_some_and(|amount| amount.seconds != 0) {
+            return Some(1);
+        }
+        let one = self.context.term(run, Term::One).unwrap_or(0);
+        let (used, unit) = unit(after(run, one), &self.context, M::Months)?;
+        let long = matches!(unit, Term::Week | Term::Month | Term::Year);
+        let used = one + used;
+        let word = first(after(run, one)).is_some_and(|unit| unit.len() > 1);
+        let close = self.is_beside(at, used);
+        (long && word && close && (one > 0 || run.len() == used)).then_some(used)
+    }
+
+    /// "except", where something recurs.
+    fn small(&self, at: usize) -> Option<usize> {
+        let run = self.run(at);
+        self.context.term(run, Term::Except).filter(|_| self.repeated)
+    }
+
+    /// `EST` behind a time, "Eastern time".
+    fn zone(&self, at: usize) -> Option<usize> {
+        let before = at.checked_sub(1).filter(|at| self.is_said(*at))?;
+        let words = self.words.get(before..at).unwrap_or_default();
+        let clocked = first(words).is_some_and(|text| {
+            let half = ["am", "pm", "a.m", "p.m"].contains(&text.trim_end_matches('.'));
+            half || marked(text).is_some() || number(text, 2).is_some()
+        }) || self.context.term(words, Term::Clock).is_some()
+            || self.context.term(words, Term::Noon).is_some();
+        let run = self.run(at);
+        let word = run.first().filter(|_| clocked)?;
+        let letters = word.text.trim_end_matches([',', ';', '.']);
+        if ZONES.contains(&letters) {
+            return Some(1);
+        }
+        let capital = |word: &&Word<'_>| word.text.starts_with(char::is_uppercase);
+        let named = run.iter().take(3).take_while(capital).count();
+        let end = (1..=named)
+            .find(|used| self.context.term(after(run, *used), Term::TimeOf).is_some())?;
+        Some(end + 1)
+    }
+}

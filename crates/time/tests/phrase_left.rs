@@ -1,0 +1,107 @@
+//! Words of time that nothing can be made of: refused, and not guessed around.
+
+use crate::phrase_sentence::sentences;
+
+/// Sentences with the words that are refused.
+#[track_caller]
+fn refused(locale: &str, table: &[(&str, &str)]) {
+    for (text, word) in table {
+        let expect = format!(
+            "{word:?} says when, and is not understood here: say it in another way, or put it in quotes to keep it in the title"
+        );
+        sentences(locale, &[(text, &expect)]);
+    }
+}
+
+#[test]
+fn days_and_months() {
+    refused(
+        "en_GB",
+        &[
+            ("Lunch tomorrow or friday", "friday"),
+            ("Gym mon wed fri 7am", "mon"),
+            ("Trip first monday of december 9:00", "december"),
+            ("Lunch a week from monday 12:00", "a week"),
+            ("Lunch monday week 12:00", "week"),
+            ("Lunch next week 12:00", "next week"),
+            ("Class every monday from january to march 18:00", "january"),
+            ("Class every monday in december 18:00", "december"),
+            ("Class every monday starting next month 18:00", "next month"),
+            ("Talk in Sept tomorrow 12:30", "Sept"),
+            ("Lunch with May tomorrow 12:30", "May"),
+            ("March report tomorrow 12:30", "March"),
+        ],
+    );
+    refused(
+        "de_DE",
+        &[
+            ("Essen Mittwoch in einer Woche", "in einer Woche"),
+            ("Essen heute in einer Woche", "in einer Woche"),
+            ("Dienstag Morgen um 9 Arzt", "Morgen"),
+        ],
+    );
+}
+
+#[test]
+fn repetitions() {
+    refused(
+        "en_GB",
+        &[
+            ("Pay bills every payday 9:00", "every payday"),
+            ("Run every thursday except 2026-12-24 10:00", "except"),
+            ("Pay every 1st and 15th", "15th"),
+        ],
+    );
+}
+
+#[test]
+fn digits_and_times() {
+    refused(
+        "en_GB",
+        &[
+            ("Lunch 12:30 and 15:00", "15:00"),
+            ("24 hour race tomorrow 12:30", "24 hour"),
+            ("Fair friday 2-3 days", "2-3 days"),
+            ("Break tomorrow 12:30 20min", "20min"),
+        ],
+    );
+    refused("en_US", &[("Meeting 31/12 10:00", "31/12")]);
+    let zone =
+        "is not the name of one zone: write Europe/Berlin or Berlin time, or put it in quotes";
+    for (locale, text, word) in [
+        ("en_GB", "Ferry tomorrow 10:00 EST", "EST"),
+        ("en_GB", "Ferry tomorrow 3pm PST", "PST"),
+        ("en_GB", "Ferry tomorrow 10:00 Eastern time", "Eastern time"),
+        ("de_DE", "Anruf morgen 15 Uhr New Yorker Zeit", "New Yorker Zeit"),
+    ] {
+        sentences(locale, &[(text, &format!("{word:?} {zone}"))]);
+    }
+}
+
+/// Titles with words that only could be of a time.
+#[test]
+fn harmless_words() {
+    let at = "| 2026-03-05 12:30 .. 2026-03-05 13:30";
+    for text in [
+        "Lunch second floor",
+        "Mark and Dec",
+        "Sun cream",
+        "Sit in the sun",
+        "\"March report\"",
+        "\"24 hour\" race",
+        "Interview 2nd round",
+        "We may meet",
+        "3D movie",
+        "Call Jan",
+        "Budget 2026-Q2",
+        "Take 1/2 pill",
+        "Release 1.2.3",
+    ] {
+        let expect = format!("{} {at}", text.replace('"', ""));
+        sentences("en_GB", &[(&format!("{text} tomorrow 12:30"), &expect)]);
+    }
+    for text in ["Alle Kollegen", "So geht es", "Mi casa"] {
+        sentences("de_DE", &[(&format!("{text} morgen 12:30"), &format!("{text} {at}"))]);
+    }
+    sentences("en_GB", &[("Every man for himself", "Every man for himself")]);
+}

@@ -260,6 +260,48 @@ fn small_words() {
     sentences("de", &[("Kino heute Abend", "Kino Abend | all day 2026-03-04 .. 2026-03-05")]);
 }
 
+/// A part of the day says whether it is before or after noon.
+#[test]
+fn parts_of_the_day() {
+    sentences(
+        "en_GB",
+        &[
+            ("Tea tonight 8:30", "Tea | 2026-03-04 20:30 .. 2026-03-04 21:30"),
+            ("Tea tonight at 8", "Tea | 2026-03-04 20:00 .. 2026-03-04 21:00"),
+            ("Tea at 8 tonight", "Tea | 2026-03-04 20:00 .. 2026-03-04 21:00"),
+            ("Tea tonight 8:30-9:45", "Tea | 2026-03-04 20:30 .. 2026-03-04 21:45"),
+            ("Tea tomorrow evening at 7:45", "Tea | 2026-03-05 19:45 .. 2026-03-05 20:45"),
+            ("Tea tomorrow afternoon at 3:30", "Tea | 2026-03-05 15:30 .. 2026-03-05 16:30"),
+            ("Tea tomorrow 8 in the evening", "Tea | 2026-03-05 20:00 .. 2026-03-05 21:00"),
+            ("Tea tomorrow morning at 9", "Tea | 2026-03-05 09:00 .. 2026-03-05 10:00"),
+            ("Tea tomorrow evening 7am", "Tea | 2026-03-05 07:00 .. 2026-03-05 08:00"),
+            ("Tea tonight at 12", "\"at 12\" is before noon or after: write 12am, 12pm or 12:00"),
+            ("Tea 5 o'clock", "\"5 o'clock\" is before noon or after: write 5am, 5pm or 05:00"),
+            (
+                "Book 5 evening classes tomorrow",
+                "Book 5 evening classes | all day 2026-03-05 .. 2026-03-06",
+            ),
+            (
+                "Tea tomorrow 20:00 evening gala",
+                "Tea evening gala | 2026-03-05 20:00 .. 2026-03-05 21:00",
+            ),
+            ("Talk 10.30am tomorrow", "Talk | 2026-03-05 10:30 .. 2026-03-05 11:30"),
+        ],
+    );
+    sentences(
+        "de_DE",
+        &[
+            ("Treffen heute Abend um 8", "Treffen | 2026-03-04 20:00 .. 2026-03-04 21:00"),
+            ("Treffen morgen Nachmittag 3 Uhr", "Treffen | 2026-03-05 15:00 .. 2026-03-05 16:00"),
+            ("Treffen morgen 8 Uhr abends", "Treffen | 2026-03-05 20:00 .. 2026-03-05 21:00"),
+        ],
+    );
+    sentences("cs", &[("Kino dnes večer v 8", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00")]);
+    let moment = |text: &str| shown(Moment::parse(text, now(), &Language::of("en")).unwrap().at);
+    assert_eq!(moment("tonight at 8"), "2026-03-04 20:00");
+    assert_eq!(moment("friday evening 8:30"), "2026-03-06 20:30");
+}
+
 /// When something ends that begins on Friday, 6 March, at 22:00.
 #[test]
 fn ends() {

@@ -12,6 +12,19 @@ pub(crate) struct Clock {
     pub(crate) second: i64,
     /// Said to the second.
     pub(crate) exact: bool,
+    /// How it says whether it is before or after noon.
+    pub(crate) noon: Noon,
+}
+
+/// What a time says of noon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Noon {
+    /// Before it or after it: `3pm`, "noon".
+    Said,
+    /// As a clock of 24 hours, unless a part of the day says more: `8:30`, "um 8".
+    Clock,
+    /// Nothing: "at 3".
+    Open,
 }
 
 /// Half of a day, as people say it.
@@ -21,37 +34,97 @@ enum Half {
     Afternoon,
 }
 
-/// A time of day, with "at" before it or without.
+/// A part of a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Morning,
+    Afternoon,
+    Evening,
+}
+
+/// "in the evening", "tonight".
+pub(crate) fn part(words: &[Word], context: &Context) -> Option<(usize, Part)> {
+    const PARTS: [(Term, Part); 3] = [
+        (Term::Morning, Part::Morning),
+        (Term::Afternoon, Part::Afternoon),
+        (Term::Evening, Part::Evening),
+    ];
+    let found = PARTS.iter().filter_map(|(term, part)| Some((context.term(words, *term)?, *part)));
+    found.max_by_key(|(used, _)| *used)
+}
+
+impl Clock {
+    /// The time in a part of the day, if one is said: 8 in the evening is 20.
+    ///
+    /// # Errors
+    /// When it could be before or after noon.
+    pub(crate) fn within(self, part: Option<Part>, text: &str) -> Result<Clock, PhraseError> {
+        let hour = self.second / 3600;
+        if self.noon == Noon::Said || hour > 12 {
+            return Ok(self);
+        }
+        match (part, hour) {
+            (Some(Part::Afternoon), 1..12) | (Some(Part::Evening), 4..12) => {
+                Ok(Clock { second: self.second + DAY / 2, noon: Noon::Said, ..self })
+            }
+            (Some(Part::Morning), 1..12) | (Some(Part::Afternoon), 12) => Ok(self),
+            _ if self.noon == Noon::Clock => Ok(self),
+            _ => Err(PhraseError::HalfOfDay { text: text.to_string(), hour: hour as u8 }),
+        }
+    }
+}
+
+/// A part of the day behind a time; not that of "20:00 evening gala".
+pub(crate) fn part_behind(words: &[Word], context: &Context) -> Option<(usize, Part)> {
+    part(words, context).filter(|(used, _)| ends(after(words, *used), context))
+}
+
+/// A time of day, with "at" before it or without, and a part of the day behind it.
 ///
 /// # Errors
 /// When it could be before or after noon: "at 3".
 pub(crate) fn clock(words: &[Word], context: &Context) -> Read<Clock> {
+    let Some((used, clock)) = open(words, context) else { return Ok(None) };
+    let part = part_behind(after(words, used), context);
+    let clock = clock.within(part.map(|(_, part)| part), &typed(words, used))?;
+    Ok(Some((used + part.map_or(0, |(more, _)| more), clock)))
+}
+
+/// The same, of which may not be known whether it is before or after noon.
+pub(crate) fn open(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
     if let Some(found) = plain(words, context) {
-        return Ok(Some(found));
+        return Some(found);
     }
-    let Some(at) = context.term(words, Term::At) else { return Ok(None) };
-    let rest = after(words, at);
+    let at = context.term(words, Term::At);
+    let rest = after(words, at.unwrap_or(0));
+    let text = first(rest)?;
+    let next = after(rest, 1);
+    // "8 in the evening"
+    let parted =
+        part_behind(next, context).is_some() && rest.first().is_some_and(|word| !word.stop);
+    let Some(at) = at.or(parted.then_some(0)) else { return None };
     if let Some((used, clock)) = plain(rest, context) {
-        return Ok(Some((at + used, clock)));
+        return Some((at + used, clock));
     }
-    let Some(text) = first(rest) else { return Ok(None) };
     if let Some(clock) = dotted(text) {
-        return Ok(Some((at + 1, clock)));
+        return Some((at + 1, clock));
     }
-    if let Some(clock) = compact(text).filter(|_| text.len() == 4 && ends(after(rest, 1), context))
-    {
-        return Ok(Some((at + 1, clock)));
+    if let Some(clock) = compact(text).filter(|_| text.len() == 4 && ends(next, context)) {
+        return Some((at + 1, clock));
     }
-    let Some(hour) = number(text, 2).filter(|hour| *hour <= 24) else { return Ok(None) };
+    let hour = number(text, 2).filter(|hour| *hour <= 24)?;
     // A number alone is a time only where no name of a street can follow.
-    if !ends(after(rest, 1), context) {
-        return Ok(None);
+    if !parted && !ends(next, context) {
+        return None;
     }
-    let english = context.own_term(words, Term::At).is_some() && is_english(context);
-    if english && let hour @ 1..=12 = hour {
-        return Err(PhraseError::HalfOfDay { text: typed(words, at + 1), hour: hour as u8 });
-    }
-    Ok(Some((at + 1, whole(hour))))
+    let english = is_english(context) && (at == 0 || context.own_term(words, Term::At).is_some());
+    Some((at + 1, hour_of(hour, english)))
+}
+
+/// An hour, which people who count to twelve twice a day may mean in both halves of it.
+fn hour_of(hour: i64, english: bool) -> Clock {
+    let open = english && (1..=12).contains(&hour);
+    Clock { noon: if open { Noon::Open } else { Noon::Clock }, ..whole(hour) }
 }
 
 /// Do people count to twelve twice a day?
@@ -145,7 +218,7 @@ fn plain(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
     let text = first(words)?;
     for (term, second) in [(Term::Noon, DAY / 2), (Term::Midnight, 0)] {
         if let Some(used) = context.term(words, term) {
-            return Some((used, Clock { second, exact: false }));
+            return Some((used, Clock { second, exact: false, noon: Noon::Said }));
         }
     }
     if !text.starts_with(|c: char| c.is_ascii_digit()) {
@@ -161,7 +234,8 @@ fn plain(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
         return Some((2, halved(text, half)?));
     }
     if alone && let Some(used) = context.term(rest, Term::Clock) {
-        let hour = number(text, 2).filter(|hour| *hour <= 24).map(whole);
+        let english = is_english(context);
+        let hour = number(text, 2).filter(|hour| *hour <= 24).map(|hour| hour_of(hour, english));
         let clock = hour.or_else(|| colons(text)).or_else(|| dotted(text))?;
         return Some((1 + used, clock));
     }
@@ -193,7 +267,8 @@ fn before(hour: i64, to: Clock, written: &str) -> Option<Clock> {
     }
     let base = (1..=12).contains(&hour).then_some(hour % 12 * 3600)?;
     let later = base + DAY / 2;
-    Some(Clock { second: if later < to.second { later } else { base }, exact: false })
+    let second = if later < to.second { later } else { base };
+    Some(Clock { second, exact: false, noon: Noon::Said })
 }
 
 /// A time that says of itself that it is one: `12:30`, `12:30:15`, `3pm`, `15h30`.
@@ -226,10 +301,11 @@ fn half_of_day(text: &str) -> Option<Half> {
 
 /// `3` or `3:30`, and the half of the day.
 fn halved(text: &str, half: Half) -> Option<Clock> {
-    let (hour, rest) = text.split_once(':').unwrap_or((text, ""));
+    let (hour, rest) = text.split_once([':', '.']).unwrap_or((text, ""));
     let minute = if rest.is_empty() { 0 } else { two_digits(rest)? };
     let hour = number(hour, 2).filter(|hour| (1..=12).contains(hour))? % 12;
-    valid(if half == Half::Afternoon { hour + 12 } else { hour }, minute, 0, false)
+    let hour = if half == Half::Afternoon { hour + 12 } else { hour };
+    valid(hour, minute, 0, false).map(|clock| Clock { noon: Noon::Said, ..clock })
 }
 
 /// `12:30`, `12:30:15`
@@ -266,11 +342,15 @@ fn two_digits(text: &str) -> Option<i64> {
 }
 
 fn whole(hour: i64) -> Clock {
-    Clock { second: hour * 3600, exact: false }
+    Clock { second: hour * 3600, exact: false, noon: Noon::Clock }
 }
 
 /// A time that a clock shows, or 24:00.
 fn valid(hour: i64, minute: i64, second: i64, exact: bool) -> Option<Clock> {
     let sum = hour * 3600 + minute * 60 + second;
-    (minute < 60 && second < 60 && sum <= DAY).then_some(Clock { second: sum, exact })
+    (minute < 60 && second < 60 && sum <= DAY).then_some(Clock {
+        second: sum,
+        exact,
+        noon: Noon::Clock,
+    })
 }

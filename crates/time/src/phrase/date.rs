@@ -2,7 +2,7 @@
 //! digits alone is in `digits`.
 
 use super::PhraseError;
-use super::clock::{Clock, clock, ends};
+use super::clock::{Clock, clock, ends, open, part, part_behind};
 use super::digits::{self, year};
 use super::length::{Amount, M, amount, packed, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
@@ -90,11 +90,20 @@ pub(crate) fn when(words: &[Word], context: &Context) -> Read<Span> {
         if date.unit != Unit::Day {
             return Ok(Some((used, date)));
         }
-        let moment = clock(after(words, used), context)?;
-        return Ok(Some(match moment {
-            Some((more, clock)) => (used + more, date.at(clock)),
-            None => (used, date),
-        }));
+        // "tonight at 8", "friday evening 8:30"
+        let inside = (0..used).find_map(|from| part(words.get(from..used)?, context));
+        let named = part(after(words, used), context).map_or(0, |(named, _)| named);
+        let said = part(after(words, used), context).or(inside).map(|(_, part)| part);
+        for skipped in [named, 0] {
+            let rest = after(words, used + skipped);
+            let Some((more, clock)) = open(rest, context) else { continue };
+            let behind = part_behind(after(rest, more), context);
+            let said = behind.map(|(_, part)| part).or(said);
+            let clock = clock.within(said, &typed(rest, more))?;
+            let more = more + behind.map_or(0, |(more, _)| more);
+            return Ok(Some((used + skipped + more, date.at(clock))));
+        }
+        return Ok(Some((used, date)));
     }
     let Some((used, clock)) = clock(words, context)? else { return Ok(None) };
     let (more, day) = match date(after(words, used), context)? {

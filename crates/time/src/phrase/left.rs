@@ -100,7 +100,7 @@ impl Left<'_, '_> {
         let run = self.run(at);
         let used = self.context.term(run, Term::Every)?;
         let behind = after(run, used);
-        let terms = [Term::Other, Term::Part, Term::Weekend, Term::Workday, Term::Month];
+        let terms = [Term::Other, Term::Weekend, Term::Workday, Term::Morning, Term::Evening];
         let unit = unit(behind, &self.context, M::Months).filter(|_| first(behind) != Some("d"));
         let named = unit.is_some()
             || weekday(behind, &self.context).is_some()

@@ -4,7 +4,7 @@
 //! summary, where it is seen. What the phrases mean together is [`sentence`](super::sentence)'s matter.
 
 use super::PhraseError;
-use super::clock::{self, Clock, clock, two_clocks};
+use super::clock::{self, Clock, Part, clock, two_clocks};
 use super::date::{Span, Unit, date, day_number, month_name, when};
 use super::length::{Amount, M, amount};
 use super::reading::{Context, Word, after, first, number, typed};
@@ -35,6 +35,8 @@ pub(crate) struct Found<'a> {
     pub(crate) repeat: Option<Repeat>,
     /// How many of what is repeated.
     pub(crate) count: Option<Said<i64>>,
+    /// The part of the day.
+    part: Option<Part>,
     /// The zone that a time is of.
     pub(crate) zone: Option<String>,
     pub(crate) alarms: Vec<Nominal>,
@@ -79,6 +81,7 @@ impl<'w, 'a> Scan<'w, 'a> {
             at += used.max(1);
         }
         scan.count();
+        scan.settle()?;
         if scan.found.time.is_none() {
             scan.mark_words(scan.part.clone(), false);
         }
@@ -89,6 +92,17 @@ impl<'w, 'a> Scan<'w, 'a> {
         for of in self.taken.iter_mut().take(words.end).skip(words.start) {
             *of = taken;
         }
+    }
+
+    /// What the part of the day says of the time, wherever it stands: "at 8 tonight".
+    fn settle(&mut self) -> Result<(), PhraseError> {
+        let Found { time: Some(time), end_time, part, .. } = &mut self.found else { return Ok(()) };
+        let before = time.what;
+        time.what = before.within(*part, &time.text)?;
+        if let Some(end) = end_time.as_mut().filter(|_| time.what != before) {
+            end.what = end.what.within(*part, &end.text)?;
+        }
+        Ok(())
     }
 
     /// "10 times", wherever it stands: without a repetition it would be the words of something else.
@@ -189,8 +203,7 @@ impl<'w, 'a> Scan<'w, 'a> {
 
     /// Is there a time of day?
     fn is_clock(&self, words: &[Word<'a>]) -> bool {
-        matches!(clock(words, &self.context), Ok(Some(_)))
-            || two_clocks(words, &self.context).is_some()
+        clock::open(words, &self.context).is_some() || two_clocks(words, &self.context).is_some()
     }
 
     /// "Europe/Berlin", "UTC", "New York time" and "New York" behind a time. A city alone may be a place as well, so it stays in
@@ -489,10 +502,16 @@ impl<'w, 'a> Scan<'w, 'a> {
     fn part_of_day(&mut self, words: &[Word<'a>], used: usize, at: usize) -> usize {
         // The first word of the sentence that these are.
         let skipped = self.rest(at).len() - words.len();
-        let part = |from: usize| self.context.term(after(words, from), Term::Part);
-        let more = part(used).unwrap_or(0);
-        let inside = (0..used).find(|from| part(*from) == Some(used - from));
-        let from = if more > 0 { used } else { inside.unwrap_or(used) };
+        let part = |from: usize| clock::part(after(words, from), &self.context);
+        let behind = part(used);
+        let more = behind.map_or(0, |(more, _)| more);
+        let inside = || {
+            let mut found = (0..used).filter_map(|from| Some((from, part(from)?)));
+            found.find(|(from, (more, _))| from + more == used)
+        };
+        let found = behind.map(|found| (used, found)).or_else(inside);
+        let from = found.map_or(used, |(from, _)| from);
+        self.found.part = found.map(|(_, (_, part))| part);
         self.part = at + skipped + from..at + skipped + used + more;
         more
     }
@@ -502,13 +521,17 @@ impl<'w, 'a> Scan<'w, 'a> {
         if timed || self.found.time.is_some() {
             return Ok(None);
         }
-        let found = match clock(words, &self.context)? {
-            None => self.beside(words, at).map(|clock| (1, clock)),
-            found => found,
-        };
+        let found = clock::open(words, &self.context);
+        let found = found.or_else(|| self.beside(words, at).map(|clock| (1, clock)));
         let Some((used, what)) = found else { return Ok(None) };
-        self.found.time = Some(Said { what, text: typed(words, used) });
-        Ok(Some(used))
+        let text = typed(words, used);
+        let part = clock::part_behind(after(words, used), &self.context);
+        let more = part.map_or(0, |(more, _)| more);
+        self.found.part = part.map(|(_, part)| part).or(self.found.part);
+        let what =
+            if self.found.part.is_some() { what.within(self.found.part, &text)? } else { what };
+        self.found.time = Some(Said { what, text });
+        Ok(Some(used + more))
     }
 
     /// "tomorrow 1400", "1400 tomorrow"; but "budget 2030 tomorrow".

@@ -75,7 +75,10 @@ pub(crate) enum Term {
     /// Behind a number: how many of what is repeated.
     Times,
     /// A part of a day, behind it or with it in one word.
-    Part,
+    Morning,
+    Afternoon,
+    /// And the night.
+    Evening,
     /// Between a weekday and the number of its day.
     The,
     /// Before a month or the like: its last day.

@@ -125,6 +125,15 @@ pub enum PhraseError {
         /// The words.
         text: String,
     },
+    /// "every 2nd tuesday"
+    #[error(
+        "{text:?} is one in each month or every other one: write \"{text} of the month\", or \"every 2 weeks\" and \
+         the day"
+    )]
+    SecondOrOther {
+        /// The words.
+        text: String,
+    },
     /// `EST`
     #[error(
         "{text:?} is not the name of one zone: write Europe/Berlin or Berlin time, or put it in quotes"

@@ -348,7 +348,7 @@ fn words_that_stay() {
             ("Take 1/2 pill", "Take 1/2 pill"),
             ("Release 1.2.3", "Release 1.2.3"),
             ("Ping 10.0.0.1", "Ping 10.0.0.1"),
-            ("Fortnightly todayish untomorrow", "Fortnightly todayish untomorrow"),
+            ("Weeklyish todayish untomorrow", "Weeklyish todayish untomorrow"),
             ("Last call for 20 people", "Last call for 20 people"),
             ("Read from cover to cover", "Read from cover to cover"),
             ("Every man for himself", "Every man for himself"),

@@ -13,6 +13,7 @@ mod phrase;
 mod phrase_beside;
 mod phrase_language;
 mod phrase_left;
+mod phrase_repeat;
 mod phrase_sentence;
 mod rule;
 mod rule_random;

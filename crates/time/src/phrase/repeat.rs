@@ -1,8 +1,10 @@
 //! How often something happens: "every monday", "every 2 weeks", "daily", as the text of a rule of RFC 5545.
 
+use super::PhraseError;
+use super::clock::{ends, open, two_clocks};
 use super::date::{Span, Unit, day_number, month_day, weekday};
 use super::length::{M, unit};
-use super::reading::{Context, Read, Word, after, first, number};
+use super::reading::{Context, Read, Word, after, first, number, typed};
 use super::words::Term;
 use crate::civil::{Date, Weekday, month_length};
 
@@ -86,9 +88,11 @@ impl Repeat {
     fn fits(&self, day: i64) -> bool {
         let Date { year, month, day: number } = Date::of_day(day);
         let number = i64::from(number);
-        let last = number + 7 > i64::from(month_length(year, month));
-        self.month_day.is_none_or(|said| said == number)
-            && self.nth.is_none_or(|nth| if nth < 0 { last } else { (number + 6) / 7 == nth })
+        let end = i64::from(month_length(year, month));
+        self.month_day.is_none_or(|said| said == number || (said < 0 && number == end))
+            && self
+                .nth
+                .is_none_or(|nth| if nth < 0 { number + 7 > end } else { (number + 6) / 7 == nth })
             && (self.days == 0 || self.has(Weekday::of_day(day)))
     }
 
@@ -101,37 +105,78 @@ fn bit(day: Weekday) -> u8 {
     1 << day.number()
 }
 
+/// "daily" and its kin alone.
+pub(crate) fn adverb(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
+    const ALONE: [(Term, Frequency, i64); 6] = [
+        (Term::Daily, Frequency::Daily, 1),
+        (Term::Weekly, Frequency::Weekly, 1),
+        (Term::Biweekly, Frequency::Weekly, 2),
+        (Term::Monthly, Frequency::Monthly, 1),
+        (Term::Quarterly, Frequency::Monthly, 3),
+        (Term::Yearly, Frequency::Yearly, 1),
+    ];
+    ALONE.iter().find_map(|(term, frequency, interval)| {
+        Some((context.term(words, *term)?, Repeat::of(*frequency, *interval)))
+    })
+}
+
+/// What is said behind "daily" or "every 2 weeks": "on weekdays", "on friday", "on the 15th".
+fn detailed(words: &[Word], plain: Repeat, context: &Context) -> (usize, Repeat) {
+    let on = words.len() - context.skip(words, Term::On).len();
+    let rest = after(words, on);
+    let interval = plain.interval;
+    let found = match plain.frequency {
+        Frequency::Monthly => place_in_month(rest, on > 0, context)
+            .map(|(more, found)| (more, Repeat { interval, ..found })),
+        // "every 2 weeks so ..." is not every Sunday.
+        Frequency::Weekly => weekdays(rest, context)
+            .filter(|(more, _)| {
+                let short = weekday(rest, context).is_some_and(|(_, name)| name.short);
+                let behind = after(rest, *more);
+                on > 0 || !short || ends(behind, context) || open(behind, context).is_some()
+            })
+            .map(|(more, days)| (more, Repeat { days, ..plain.clone() })),
+        Frequency::Daily if interval == 1 => weekday_range(rest, context)
+            .or_else(|| Some((context.term(rest, Term::Workday)?, WORKDAYS)))
+            .map(|(more, days)| (more, Repeat::weekly(1, days))),
+        _ => None,
+    };
+    found.map_or((0, plain), |(more, found)| (on + more, found))
+}
+
+/// "except sunday", behind what happens on days of the week; what it leaves out is left.
+pub(crate) fn without(
+    words: &[Word],
+    repeat: &Repeat,
+    context: &Context,
+) -> Option<(usize, Repeat)> {
+    let except = context.term(words, Term::Except)?;
+    let on = words.len() - context.skip(after(words, except), Term::On).len();
+    let rest = after(words, on);
+    let weekend = || Some((context.term(rest, Term::Weekend)?, WEEKEND));
+    let (used, out) = weekdays(rest, context).or_else(weekend)?;
+    let weekly = repeat.nth.is_none() && repeat.interval == 1;
+    let days = match repeat.frequency {
+        Frequency::Daily => WORKDAYS | WEEKEND,
+        Frequency::Weekly => repeat.days,
+        _ => 0,
+    };
+    let days = days & !out;
+    (weekly && days != 0).then(|| (on + used, Repeat::weekly(1, days)))
+}
+
 /// "every ...", "daily", "mondays".
 pub(crate) fn repeat(words: &[Word], context: &Context) -> Read<Repeat> {
-    const ALONE: [(Term, Frequency); 4] = [
-        (Term::Daily, Frequency::Daily),
-        (Term::Weekly, Frequency::Weekly),
-        (Term::Monthly, Frequency::Monthly),
-        (Term::Yearly, Frequency::Yearly),
-    ];
-    for (term, frequency) in ALONE {
-        let Some(used) = context.term(words, term) else { continue };
-        // "daily on weekdays", "daily monday-friday", "monthly on the 15th"
-        let rest = after(words, used);
-        let on = rest.len() - context.skip(rest, Term::On).len();
-        if frequency == Frequency::Monthly
-            && let Some((more, repeat)) = place_in_month(after(rest, on), on > 0, context)
-        {
-            return Ok(Some((used + on + more, repeat)));
-        }
-        let days = weekday_range(after(rest, on), context)
-            .or_else(|| Some((context.term(after(rest, on), Term::Workday)?, WORKDAYS)));
-        return Ok(Some(match days.filter(|_| frequency == Frequency::Daily) {
-            Some((more, days)) => (used + on + more, Repeat::weekly(1, days)),
-            None => (used, Repeat::of(frequency, 1)),
-        }));
+    if let Some((used, adverb)) = adverb(words, context) {
+        let (more, repeat) = detailed(after(words, used), adverb, context);
+        return Ok(Some((used + more, repeat)));
     }
     if let Some(found) = day_of_each(words, context) {
         return Ok(Some(found));
     }
     let every = context.term(words, Term::Every);
     let rest = after(words, every.unwrap_or(0));
-    if let Some((used, repeat)) = nth_weekday(rest, every.is_some(), context) {
+    if let Some((used, repeat)) = nth_weekday(rest, every.is_some(), context)? {
         return Ok(Some((every.unwrap_or(0) + used, repeat)));
     }
     let Some(every) = every else { return Ok(repeated(words, context)) };
@@ -153,18 +198,22 @@ pub(crate) fn repeat(words: &[Word], context: &Context) -> Read<Repeat> {
 }
 
 /// "every first monday", "second tuesday of the month". "every second tuesday" could be every other one.
-fn nth_weekday(words: &[Word], every: bool, context: &Context) -> Option<(usize, Repeat)> {
+fn nth_weekday(words: &[Word], every: bool, context: &Context) -> Read<Repeat> {
     let on = words.len() - context.skip(words, Term::On).len();
     let found = [0, on].into_iter().find_map(|on| {
         let (used, repeat) = nth_day(after(words, on), context)?;
         Some((on + used, repeat))
     });
-    let (used, repeat) = found?;
+    let Some((used, repeat)) = found else { return Ok(None) };
     let of_month = context.term(after(words, used), Term::OfMonth);
-    if of_month.is_none() && !(every && matches!(repeat.nth, Some(1 | -1))) {
-        return None;
+    // "jeden zweiten Montag" is every other one, and what "second" means is asked.
+    if of_month.is_none() && (!every || context.term(words, Term::Other).is_some()) {
+        return Ok(None);
     }
-    Some((used + of_month.unwrap_or(0), repeat))
+    if of_month.is_none() && repeat.nth == Some(2) {
+        return Err(PhraseError::SecondOrOther { text: typed(words, used) });
+    }
+    Ok(Some((used + of_month.unwrap_or(0), repeat)))
 }
 
 /// "first monday", of a month.
@@ -178,7 +227,14 @@ fn nth_day(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
     ];
     let (used, nth) =
         PLACES.iter().find_map(|(term, nth)| Some((context.term(words, *term)?, *nth)))?;
-    let (more, name) = weekday(after(words, used), context).filter(|(_, name)| !name.repeated)?;
+    let rest = after(words, used);
+    if nth == -1
+        && let Some(more) = context.term(rest, Term::Day)
+    {
+        let repeat = Repeat { month_day: Some(-1), ..Repeat::of(Frequency::Monthly, 1) };
+        return Some((used + more, repeat));
+    }
+    let (more, name) = weekday(rest, context).filter(|(_, name)| !name.repeated)?;
     let days = bit(name.day);
     let repeat = Repeat { nth: Some(nth), days, ..Repeat::of(Frequency::Monthly, 1) };
     Some((used + more, repeat))
@@ -186,7 +242,8 @@ fn nth_day(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
 
 /// "15th", "first monday", behind "every month on".
 fn place_in_month(words: &[Word], on: bool, context: &Context) -> Option<(usize, Repeat)> {
-    day_of_month(words).filter(|_| on).or_else(|| nth_day(words, context))
+    let ended = || ends(after(words, 1), context) || open(after(words, 1), context).is_some();
+    day_of_month(words).filter(|_| on || ended()).or_else(|| nth_day(words, context))
 }
 
 /// "on the 1st of every month".
@@ -197,13 +254,33 @@ fn day_of_each(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
     Some((on + used + more, repeat))
 }
 
-/// "mondays", with "on" before it.
+/// "mondays", "mondays and thursdays", "fridays every two weeks"; which in English may be the words of a title.
 fn repeated(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
     let on = words.len() - context.skip(words, Term::On).len();
-    let (used, name) = weekday(after(words, on), context)?;
-    // "montags" means every Monday wherever it stands, "mondays" only as "on mondays".
-    let sure = on > 0 || context.language.own().code != "en";
-    (name.repeated && sure).then(|| (on + used, Repeat::weekly(1, bit(name.day))))
+    weekday(after(words, on), context).filter(|(_, name)| name.repeated)?;
+    let (used, days) = weekdays(after(words, on), context)?;
+    let used = on + used;
+    let rest = after(words, used);
+    if let Some((more, every)) = each_weeks(rest, context) {
+        return Some((used + more, Repeat { days, ..every }));
+    }
+    // "montags" means every Monday wherever it stands, "mondays" before a time or where the phrase ends.
+    let own = context.language.own();
+    let sure = on > 0 || (own.code != "en" && own.repeated.is_some());
+    let english = || open(rest, context).is_some() || two_clocks(rest, context).is_some();
+    (sure || english()).then(|| (used, Repeat::weekly(1, days)))
+}
+
+/// "every two weeks", "biweekly", without days.
+fn each_weeks(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
+    let weekly = |repeat: &Repeat| repeat.frequency == Frequency::Weekly && repeat.days == 0;
+    if let Some(found) = adverb(words, context) {
+        return Some(found).filter(|(_, repeat)| weekly(repeat));
+    }
+    let every = context.term(words, Term::Every)?;
+    let (skipped, count) = interval(after(words, every), context);
+    let (used, repeat) = stepped(after(words, every + skipped), count, context)?;
+    weekly(&repeat).then_some((every + skipped + used, repeat))
 }
 
 /// How many of what is repeated: "10 times", "for 10 times", `x10`. "3 times a day" is something else.
@@ -252,29 +329,18 @@ fn stepped(words: &[Word], interval: i64, context: &Context) -> Option<(usize, R
     if let Some(used) = context.term(words, Term::Weekend) {
         return Some((used, Repeat::weekly(interval, WEEKEND)));
     }
-    let (used, unit) = unit(words, context, M::Months)?;
-    let frequency = match unit {
-        Term::Day => Frequency::Daily,
-        Term::Week => Frequency::Weekly,
-        Term::Month => Frequency::Monthly,
-        Term::Year => Frequency::Yearly,
+    let quarter = context.term(words, Term::Quarter).map(|used| (used, Term::Quarter));
+    let (used, unit) = quarter.or_else(|| unit(words, context, M::Months))?;
+    let (frequency, interval) = match unit {
+        Term::Day => (Frequency::Daily, interval),
+        Term::Week => (Frequency::Weekly, interval),
+        Term::Month => (Frequency::Monthly, interval),
+        Term::Quarter => (Frequency::Monthly, 3 * interval),
+        Term::Year => (Frequency::Yearly, interval),
         _ => return None,
     };
-    let repeat = Repeat::of(frequency, interval);
-    let rest = after(words, used);
-    if frequency == Frequency::Weekly
-        && let Some(on) = context.term(rest, Term::On)
-        && let Some((more, days)) = weekdays(after(rest, on), context)
-    {
-        return Some((used + on + more, Repeat { days, ..repeat }));
-    }
-    if frequency == Frequency::Monthly
-        && let Some(on) = context.term(rest, Term::On)
-        && let Some((more, found)) = place_in_month(after(rest, on), true, context)
-    {
-        return Some((used + on + more, Repeat { interval, ..found }));
-    }
-    Some((used, repeat))
+    let (more, repeat) = detailed(after(words, used), Repeat::of(frequency, interval), context);
+    Some((used + more, repeat))
 }
 
 /// `monday-friday`, in one word, and "weekdays", as a repetition.
@@ -312,13 +378,15 @@ fn weekdays(words: &[Word], context: &Context) -> Option<(usize, u8)> {
     {
         return Some((used + to + more, days_between(name.day, last.day)));
     }
-    let mut days = bit(name.day);
+    let (mut days, shorts) = (bit(name.day), name.short);
     loop {
         let rest = after(words, used);
         let joined = context.skip(rest, Term::And);
         let listed = words.get(used - 1).is_some_and(|word| word.stop);
         let Some((more, name)) = weekday(joined, context) else { break };
-        if !listed && joined.len() == rest.len() {
+        // "mon wed fri", but not "monday sun cream".
+        let row = shorts && name.short;
+        if !listed && !row && joined.len() == rest.len() {
             break;
         }
         days |= bit(name.day);

@@ -187,18 +187,41 @@ impl<'w, 'a> Scan<'w, 'a> {
         if self.found.repeat.is_some() {
             return Ok(None);
         }
-        let rest = self.rest(at);
-        let found = match repeat(rest, &self.context)? {
-            None => repeat::from_to(rest, &self.context).filter(|(used, _)| {
-                let timed = self.behind == at && self.found.time.is_some();
-                timed || self.is_clock(after(rest, *used))
-            }),
-            found => found,
-        };
-        let Some((used, repeat)) = found else { return Ok(None) };
+        let Some((mut used, mut repeat)) = self.repeated(at)? else { return Ok(None) };
+        // "Daily standup every weekday": the rule itself wins over a word of the title.
+        if repeat::adverb(self.rest(at), &self.context).is_some() && self.rule_from(at + used)? {
+            return Ok(None);
+        }
+        if let Some((more, without)) = repeat::without(self.rest(at + used), &repeat, &self.context)
+        {
+            (used, repeat) = (used + more, without);
+        }
         self.found.repeat = Some(repeat);
         self.behind = at + used;
         Ok(Some(used))
+    }
+
+    /// A repetition that begins here.
+    fn repeated(&self, at: usize) -> Result<Option<(usize, Repeat)>, PhraseError> {
+        let rest = self.rest(at);
+        if let Some(found) = repeat(rest, &self.context)? {
+            return Ok(Some(found));
+        }
+        Ok(repeat::from_to(rest, &self.context).filter(|(used, _)| {
+            let timed = self.behind == at && self.found.time.is_some();
+            timed || self.is_clock(after(rest, *used))
+        }))
+    }
+
+    /// Is there a repetition from here on that is more than a word like "daily"?
+    fn rule_from(&self, at: usize) -> Result<bool, PhraseError> {
+        for at in at..self.words.len() {
+            let adverb = repeat::adverb(self.rest(at), &self.context).is_some();
+            if !adverb && !self.quoted(at) && self.repeated(at)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Is there a time of day?

@@ -52,6 +52,12 @@ pub(crate) enum Term {
     Week,
     Month,
     Year,
+    /// Three months of a year.
+    Quarter,
+    /// Every two weeks.
+    Biweekly,
+    /// Every three months.
+    Quarterly,
     /// Every day from Monday to Friday.
     Workday,
     Daily,

@@ -1,0 +1,104 @@
+//! Repetitions in sentences, on Wednesday, 4 March 2026, at 10:00: what people say most.
+
+use crate::phrase_sentence::sentences;
+
+#[test]
+fn repetitions() {
+    sentences(
+        "en_GB",
+        &[
+            (
+                "Class every second tuesday 10:00",
+                "\"second tuesday\" is one in each month or every other one: write \"second tuesday of the month\", or \"every 2 weeks\" and the day",
+            ),
+            (
+                "Class every 3rd friday 10:00",
+                "Class | 2026-03-20 10:00 .. 2026-03-20 11:00 | FREQ=MONTHLY;BYDAY=3FR",
+            ),
+            (
+                "Daily standup every weekday 9:15",
+                "Daily standup | 2026-03-05 09:15 .. 2026-03-05 10:15 | FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+            ),
+            (
+                "Weekly sync every other tuesday 10:00",
+                "Weekly sync | 2026-03-10 10:00 .. 2026-03-10 11:00 | FREQ=WEEKLY;INTERVAL=2;BYDAY=TU",
+            ),
+            (
+                "Monthly report every last friday of the month 15:00",
+                "Monthly report | 2026-03-27 15:00 .. 2026-03-27 16:00 | FREQ=MONTHLY;BYDAY=-1FR",
+            ),
+            (
+                "Yearly every 2 years on 5 march",
+                "Yearly | all day 2026-03-05 .. 2026-03-06 | FREQ=YEARLY;INTERVAL=2",
+            ),
+            (
+                "Bins fridays every two weeks 7:00",
+                "Bins | 2026-03-06 07:00 .. 2026-03-06 08:00 | FREQ=WEEKLY;INTERVAL=2;BYDAY=FR",
+            ),
+            (
+                "Class tuesdays 18:00",
+                "Class | 2026-03-10 18:00 .. 2026-03-10 19:00 | FREQ=WEEKLY;BYDAY=TU",
+            ),
+            (
+                "Class mondays and thursdays 18:00",
+                "Class | 2026-03-05 18:00 .. 2026-03-05 19:00 | FREQ=WEEKLY;BYDAY=MO,TH",
+            ),
+            (
+                "Class every two weeks friday 7:00",
+                "Class | 2026-03-06 07:00 .. 2026-03-06 08:00 | FREQ=WEEKLY;INTERVAL=2;BYDAY=FR",
+            ),
+            (
+                "Sync biweekly 10:00",
+                "Sync | 2026-03-04 10:00 .. 2026-03-04 11:00 | FREQ=WEEKLY;INTERVAL=2",
+            ),
+            (
+                "Review every quarter 10:00",
+                "Review | 2026-03-04 10:00 .. 2026-03-04 11:00 | FREQ=MONTHLY;INTERVAL=3",
+            ),
+            (
+                "Run every day except sunday 7:00",
+                "Run | 2026-03-05 07:00 .. 2026-03-05 08:00 | FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR,SA",
+            ),
+            (
+                "Pay every month on the last day 17:00",
+                "Pay | 2026-03-31 17:00 .. 2026-03-31 18:00 | FREQ=MONTHLY;BYMONTHDAY=-1",
+            ),
+            (
+                "Gym every mon wed fri 7am",
+                "Gym | 2026-03-06 07:00 .. 2026-03-06 08:00 | FREQ=WEEKLY;BYDAY=MO,WE,FR",
+            ),
+        ],
+    );
+    sentences(
+        "de_DE",
+        &[
+            (
+                "Kurs jeden 2. Dienstag 19 Uhr",
+                "\"2. Dienstag\" is one in each month or every other one: write \"2. Dienstag of the month\", or \"every 2 weeks\" and the day",
+            ),
+            (
+                "Kurs jeden zweiten Dienstag 19 Uhr",
+                "Kurs | 2026-03-10 19:00 .. 2026-03-10 20:00 | FREQ=WEEKLY;INTERVAL=2;BYDAY=TU",
+            ),
+            (
+                "Müll alle zwei Wochen freitags um 7 Uhr",
+                "Müll | 2026-03-06 07:00 .. 2026-03-06 08:00 | FREQ=WEEKLY;INTERVAL=2;BYDAY=FR",
+            ),
+            (
+                "Müll täglich außer Sonntag 7 Uhr",
+                "Müll | 2026-03-05 07:00 .. 2026-03-05 08:00 | FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR,SA",
+            ),
+            (
+                "Müll montags und mittwochs 7 Uhr",
+                "Müll | 2026-03-09 07:00 .. 2026-03-09 08:00 | FREQ=WEEKLY;BYDAY=MO,WE",
+            ),
+        ],
+    );
+    sentences(
+        "cs_CZ",
+        &[(
+            "Nájem každý měsíc 1.",
+            "Nájem | all day 2026-04-01 .. 2026-04-02 | FREQ=MONTHLY;BYMONTHDAY=1",
+        )],
+    );
+}

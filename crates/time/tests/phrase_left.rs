@@ -78,6 +78,39 @@ fn digits_and_times() {
     }
 }
 
+/// Dates and times in forms of their own.
+#[test]
+fn forms() {
+    sentences(
+        "en_US",
+        &[
+            ("Talk 31.12. 10:00", "Talk | 2026-12-31 10:00 .. 2026-12-31 11:00"),
+            ("Talk 5.3.2026", "Talk | all day 2026-03-05 .. 2026-03-06"),
+            ("Talk 1-Dec-2026 10:00", "Talk | 2026-12-01 10:00 .. 2026-12-01 11:00"),
+            ("Talk the 24th at 6pm", "Talk | 2026-03-24 18:00 .. 2026-03-24 19:00"),
+            ("Talk in two weeks at 10:00", "Talk | 2026-03-18 10:00 .. 2026-03-18 11:00"),
+            ("Talk 2 weeks ago", "Talk | all day 2026-02-18 .. 2026-02-19"),
+            ("Talk tonight half past eight", "Talk | 2026-03-04 20:30 .. 2026-03-04 21:30"),
+            ("Trip December 24 through January 2", "Trip | all day 2026-12-24 .. 2027-01-03"),
+            ("Talk 2026-12-01T10:00:00Z", "Talk | 2026-12-01 10:00 .. 2026-12-01 11:00 | in UTC"),
+            (
+                "Talk tomorrow 10:00+05:30",
+                "\"10:00+05:30\" has an offset: write the time alone and name a zone, as 10:00 Europe/Berlin or 10:00 UTC",
+            ),
+        ],
+    );
+    sentences(
+        "de_DE",
+        &[
+            ("Schule morgen halb neun", "Schule | 2026-03-05 08:30 .. 2026-03-05 09:30"),
+            ("Schule morgen um viertel nach drei", "Schule | 2026-03-05 03:15 .. 2026-03-05 04:15"),
+            ("Schule morgen dreiviertel acht", "Schule | 2026-03-05 07:45 .. 2026-03-05 08:45"),
+            ("Anruf vor 3 Tagen", "Anruf | all day 2026-03-01 .. 2026-03-02"),
+        ],
+    );
+    refused("cs_CZ", &[("Škola zítra v půl deváté", "v půl deváté")]);
+}
+
 /// Titles with words that only could be of a time.
 #[test]
 fn harmless_words() {

@@ -296,7 +296,12 @@ fn places_and_marks() {
                 "Lunch at 12:30 at Bistro",
                 "Lunch | 2026-03-04 12:30 .. 2026-03-04 13:30 | at Bistro",
             ),
-            ("Lunch at Bistro tomorrow", "Lunch at Bistro | all day 2026-03-05 .. 2026-03-06"),
+            ("Lunch at Bistro tomorrow", "Lunch | all day 2026-03-05 .. 2026-03-06 | at Bistro"),
+            ("Look at photos tomorrow", "Look at photos | all day 2026-03-05 .. 2026-03-06"),
+            (
+                "Lunch with Anna 2026-12-01 12:30 for 1h at Bistro alarm 10min #food",
+                "Lunch with Anna | 2026-12-01 12:30 .. 2026-12-01 13:30 | PT1H | at Bistro | #food | alarm PT10M",
+            ),
             ("Look at photos at Anna's", "Look at photos | at Anna's"),
             ("Lunch at \"Bistro at the Park\"", "Lunch | at Bistro at the Park"),
             ("At home", "At home"),

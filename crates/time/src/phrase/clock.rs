@@ -97,6 +97,9 @@ pub(crate) fn open(words: &[Word], context: &Context) -> Option<(usize, Clock)> 
     }
     let at = context.term(words, Term::At);
     let rest = after(words, at.unwrap_or(0));
+    if let Some((used, clock)) = quarters(rest, context) {
+        return Some((at.unwrap_or(0) + used, clock));
+    }
     let text = first(rest)?;
     let next = after(rest, 1);
     // "8 in the evening"
@@ -119,6 +122,32 @@ pub(crate) fn open(words: &[Word], context: &Context) -> Option<(usize, Clock)> 
     }
     let english = is_english(context) && (at == 0 || context.own_term(words, Term::At).is_some());
     Some((at + 1, hour_of(hour, english)))
+}
+
+/// "half past eight", "halb neun", "viertel nach drei".
+fn quarters(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
+    const QUARTERS: [(Term, i64); 4] = [
+        (Term::HalfPast, 30),
+        (Term::HalfTo, -30),
+        (Term::QuarterPast, 15),
+        (Term::QuarterTo, -15),
+    ];
+    let (used, minutes) =
+        QUARTERS.iter().find_map(|(term, away)| Some((context.term(words, *term)?, *away)))?;
+    let rest = after(words, used);
+    let text = first(rest)?;
+    let one = || (text == "eins" || context.term(rest, Term::One) == Some(1)).then_some(1);
+    let named = context.count(rest).map(|(_, hour)| hour).or_else(one);
+    let hour = number(text, 2).or(named).filter(|hour| (1..=24).contains(hour))?;
+    let behind = after(rest, 1);
+    let more = context.term(behind, Term::Clock).unwrap_or(0);
+    let ended = more > 0
+        || rest.first().is_some_and(|word| word.stop)
+        || ends(behind, context)
+        || part(behind, context).is_some();
+    let clock = hour_of(hour, is_english(context));
+    let second = (clock.second + minutes * 60).rem_euclid(DAY);
+    ended.then_some((used + 1 + more, Clock { second, ..clock }))
 }
 
 /// An hour, which people who count to twelve twice a day may mean in both halves of it.

@@ -118,7 +118,11 @@ pub(crate) fn date(words: &[Word], context: &Context) -> Read<Span> {
     if let Some(found) = bare(words, context)? {
         return Ok(Some(found));
     }
-    let Some(on) = context.term(words, Term::On) else { return Ok(None) };
+    let Some(on) = context.term(words, Term::On) else {
+        let the = context.term(words, Term::The);
+        let found = the.and_then(|the| Some((the, day_alone(after(words, the), context)?)));
+        return Ok(found.map(|(the, (used, span))| (the + used, span)));
+    };
     let rest = after(words, on);
     let found = bare(rest, context)?.or_else(|| day_alone(rest, context));
     Ok(found.map(|(used, span)| (on + used, Span { weak: false, ..span })))
@@ -183,6 +187,9 @@ fn distance(words: &[Word], context: &Context) -> Read<Span> {
     let found = match signed {
         Some((rest, back)) => packed(rest, context, M::Months)
             .map(|amount| (1, context.offset, if back { amount.back() } else { amount })),
+        None if ago(words, context).is_some() => {
+            ago(words, context).map(|(used, amount)| (used, context.now, amount.back()))
+        }
         None => context.term(words, Term::In).and_then(|used| {
             let rest = after(words, used);
             let (more, amount) =
@@ -196,6 +203,16 @@ fn distance(words: &[Word], context: &Context) -> Read<Span> {
         let span = if days { Span::day(there.day()) } else { Span::moment(there, false) };
         (used, if signed.is_some() { span.counted(context) } else { span.relative() })
     }))
+}
+
+/// "2 weeks ago", "vor 3 Tagen".
+fn ago(words: &[Word], context: &Context) -> Option<(usize, Amount)> {
+    if let Some(before) = context.term(words, Term::Since) {
+        let (used, amount) = amount(after(words, before), context, M::Minutes)?;
+        return Some((before + used, amount));
+    }
+    let (used, amount) = amount(words, context, M::Minutes)?;
+    Some((used + context.term(after(words, used), Term::Ago)?, amount))
 }
 
 /// "za týden": where there are no articles, a unit alone is one of them.
@@ -471,6 +488,16 @@ pub(crate) fn day_number(text: &str) -> Option<i64> {
 /// "5 march", "5 march 2027", "march 5", "5th of march", "5 de marzo de 2027".
 pub(crate) fn month_day(words: &[Word], context: &Context) -> Read<Span> {
     let Some(text) = first(words) else { return Ok(None) };
+    // `1-Dec-2026`
+    let parts: Vec<Word> = text.split('-').map(Word::new).collect();
+    if let [day, month, ..] = &parts[..]
+        && parts.len() < 4
+        && number(&day.folded, 2).is_some()
+        && month_name(std::slice::from_ref(month), context).is_some()
+    {
+        let found = month_day(&parts, context)?.filter(|(used, _)| *used == parts.len());
+        return Ok(found.map(|(_, span)| (1, span)));
+    }
     let found = match day_number(text) {
         Some(day) => {
             let rest = context.skip(after(words, 1), Term::Of);

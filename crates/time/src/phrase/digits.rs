@@ -41,8 +41,23 @@ pub(crate) fn iso(words: &[Word], _: &Context) -> Read<Span> {
     if span.unit != Unit::Day {
         return Ok(None);
     }
+    if has_offset(time) {
+        return Err(PhraseError::Offset { text: typed(words, 1) });
+    }
     let clock = colons(time).or_else(|| compact(time)).ok_or_else(none)?;
     Ok(Some((1, span.at(clock))))
+}
+
+/// Has a time an offset behind it? `10:00+05:30`, `10:00z`
+pub(crate) fn has_offset(text: &str) -> bool {
+    let Some(at) = text.find(['+', '-', '−', 'z']) else { return false };
+    let (time, offset) = text.split_at(at);
+    let mut offset = offset.chars();
+    let sign = offset.next();
+    let digits = offset.as_str().replace(':', "");
+    let told = if sign == Some('z') { digits.is_empty() } else { matches!(digits.len(), 2 | 4) };
+    let numbers = digits.bytes().all(|b| b.is_ascii_digit());
+    told && numbers && (colons(time).is_some() || compact(time).is_some())
 }
 
 fn form(text: &str) -> Option<(i32, Form)> {
@@ -118,7 +133,8 @@ pub(crate) fn numeric(words: &[Word], context: &Context) -> Read<Span> {
             let short =
                 number(third, 2).filter(|_| third.len() == 2).map(|year| 2000 + year as i32);
             let Some(said) = year(third).or(short) else { return Ok(None) };
-            if short.is_some() && ordered(first, second, context, said).is_none() {
+            let month_first = month_first(words, context);
+            if short.is_some() && ordered(first, second, month_first, said).is_none() {
                 return Ok(None);
             }
             resolved(words, 1, (first, second, Some(said)), context, true)
@@ -150,9 +166,16 @@ fn date_or_none(words: &[Word], year: i32, month: i64, day: i64) -> Result<Span,
     Ok(Span::day(date.day_number()))
 }
 
-/// Day and month in the order of the language.
-fn ordered(first: i64, second: i64, context: &Context, year: i32) -> Option<(u8, u8)> {
-    let month_first = context.language.month_first();
+/// Does the month come first, in the language and with these dots or slashes?
+fn month_first(words: &[Word], context: &Context) -> bool {
+    match first(words).is_some_and(|text| text.contains('.')) {
+        true => context.language.month_first_in_dots(),
+        false => context.language.month_first(),
+    }
+}
+
+/// Day and month in their order.
+fn ordered(first: i64, second: i64, month_first: bool, year: i32) -> Option<(u8, u8)> {
     let (day, month) = if month_first { (second, first) } else { (first, second) };
     let (day, month) = (u8::try_from(day).ok()?, u8::try_from(month).ok()?);
     let exists = (1..=12).contains(&month) && (1..=month_length(year, month)).contains(&day);
@@ -169,12 +192,13 @@ fn resolved(
     sure: bool,
 ) -> Read<Span> {
     // Without a year any year will do, and 2000 had a 29 February.
-    let Some((day, month)) = ordered(first, second, context, year.unwrap_or(2000)) else {
+    let month_first = month_first(words, context);
+    let Some((day, month)) = ordered(first, second, month_first, year.unwrap_or(2000)) else {
         if !sure && words.len() > used {
             return Ok(None);
         }
         let text = typed(words, used);
-        return Err(PhraseError::NumericDate { text, month_first: context.language.month_first() });
+        return Err(PhraseError::NumericDate { text, month_first });
     };
     if let Some(date) = year.and_then(|year| Date::new(year, month, day)) {
         return Ok(Some((used, Span::day(date.day_number()))));

@@ -10,6 +10,7 @@ use crate::civil::{Date, Weekday};
 pub struct Language {
     words: &'static Words,
     month_first: bool,
+    year_first: bool,
     week: Weekday,
 }
 
@@ -65,9 +66,11 @@ impl Language {
             _ if listed(SATURDAY) => Weekday::Saturday,
             _ => Weekday::Monday,
         };
+        let year_first = YEAR_FIRST.contains(&code);
         Language {
             words: known.unwrap_or(Words::ENGLISH),
-            month_first: (code == "en" && listed(MONTH_FIRST)) || YEAR_FIRST.contains(&code),
+            month_first: (code == "en" && listed(MONTH_FIRST)) || year_first,
+            year_first,
             week,
         }
     }
@@ -76,6 +79,11 @@ impl Language {
     #[must_use]
     pub fn month_first(&self) -> bool {
         self.month_first
+    }
+
+    /// Is `3.5.` the fifth of March? English writes no dots, so a date with them has the order of those who do.
+    pub(crate) fn month_first_in_dots(&self) -> bool {
+        self.year_first
     }
 
     /// The day weeks begin on. Weeks with numbers are those of ISO 8601, which begin on Monday everywhere.

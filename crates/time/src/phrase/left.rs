@@ -214,10 +214,16 @@ impl Left<'_, '_> {
         (long && word && close && (one > 0 || run.len() == used)).then_some(used)
     }
 
-    /// "except", where something recurs.
+    /// "except", where something recurs; "v půl deváté".
     fn small(&self, at: usize) -> Option<usize> {
+        const QUARTERS: [Term; 4] =
+            [Term::HalfPast, Term::HalfTo, Term::QuarterPast, Term::QuarterTo];
         let run = self.run(at);
-        self.context.term(run, Term::Except).filter(|_| self.repeated)
+        let quarter = || {
+            let used = QUARTERS.iter().find_map(|term| self.context.term(run, *term))?;
+            (used > 1 && used < run.len()).then_some(used + 1)
+        };
+        self.context.term(run, Term::Except).filter(|_| self.repeated).or_else(quarter)
     }
 
     /// `EST` behind a time, "Eastern time".

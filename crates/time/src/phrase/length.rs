@@ -86,6 +86,8 @@ pub fn length(text: &str, language: &Language) -> Result<Nominal, PhraseError> {
         Some((used, Amount { months: 0, days, seconds })) if used == words.len() => {
             Ok(Nominal { days, seconds })
         }
+        // Nothing of any unit.
+        None if text.trim() == "0" => Ok(Nominal { days: 0, seconds: 0 }),
         _ => Err(unknown(text, Expected::Length)),
     }
 }

@@ -6,6 +6,7 @@
 use super::PhraseError;
 use super::clock::{self, Clock, Part, clock, two_clocks};
 use super::date::{Span, Unit, date, day_number, month_name, when};
+use super::digits::has_offset;
 use super::length::{Amount, M, amount};
 use super::reading::{Context, Word, after, first, number, typed};
 use super::repeat::{self, Repeat, repeat};
@@ -144,6 +145,10 @@ impl<'w, 'a> Scan<'w, 'a> {
             if let Some(used) = reader(self, at)? {
                 return Ok(Some(used));
             }
+        }
+        let offset = |text: &&str| !text.contains(['-', '−']) && has_offset(text);
+        if first(self.rest(at)).filter(offset).is_some() {
+            return Err(PhraseError::Offset { text: typed(self.rest(at), 1) });
         }
         match first(self.rest(at)).filter(|text| clock::is_broken(text)) {
             Some(_) => Err(PhraseError::NoSuchTime { text: typed(self.rest(at), 1) }),

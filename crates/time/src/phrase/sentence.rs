@@ -3,6 +3,7 @@
 //! [`scan`](super::scan) finds the phrases; here is what they mean together, and what is left of the words.
 
 use super::PhraseError;
+use super::clock::{colons, compact};
 use super::date::{Span, Unit, when};
 use super::language::Language;
 use super::left::Left;
@@ -118,10 +119,20 @@ fn split(text: &str) -> Vec<Word<'_>> {
                 (Word::new(word), behind)
             }
         };
-        words.push(word);
+        // `10:00Z` is a time of UTC.
+        match word.text.strip_suffix(['Z', 'z']).filter(|text| !word.quoted && is_time(text)) {
+            Some(time) => words.extend([Word::new(time), Word::new("UTC")]),
+            None => words.push(word),
+        }
         rest = behind.trim_start();
     }
     words
+}
+
+/// Does it end with digits of a time?
+fn is_time(text: &str) -> bool {
+    let time = text.rsplit(['T', 't']).next().unwrap_or(text);
+    colons(time).is_some() || (time.len() < text.len() && compact(time).is_some())
 }
 
 /// What a text has in quotes at its beginning, and what follows. The quote that ends it ends a word, too; a comma behind
@@ -151,18 +162,24 @@ fn summary(words: &[Word], taken: &[bool]) -> String {
     parts.join(" ")
 }
 
-/// "at PLACE": from the last such word to the end, if nothing but marks was taken out behind it and something is
-/// left before it.
+/// "at PLACE": from the last such word to the end, if nothing but marks, or behind a name phrases, was taken out behind
+/// it and something is left before it. "Lunch at Bistro tomorrow" has a place, and "Look at photos tomorrow" none.
 fn location(words: &[Word], taken: &mut [bool], context: &Context) -> Option<String> {
     let is_mark = |word: &Word| word.text.starts_with(['#', '!']);
-    let marks = words.iter().zip(&*taken).rev();
-    let marks = marks.take_while(|(word, taken)| **taken && is_mark(word)).count();
-    let end = words.len() - marks;
+    let behind = |all: bool| {
+        let words = words.iter().zip(&*taken).rev();
+        words.take_while(|(word, taken)| **taken && (all || is_mark(word))).count()
+    };
+    let (marks, end) = (behind(false), words.len() - behind(true));
     let free = taken.iter().take(end).rev().take_while(|taken| !**taken).count();
     let open = words.get(..end)?;
     let (at, used) = (end - free..end).rev().find_map(|at| {
         let used = context.term(open.get(at..)?, Term::Place)?;
-        (at > 0 && at + used < end).then_some((at, used))
+        let name = |word: &Word| {
+            word.quoted || word.text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit())
+        };
+        let named = end + marks == words.len() || open.get(at + used).is_some_and(name);
+        (at > 0 && at + used < end && named).then_some((at, used))
     })?;
     // Something has to be left to call it by.
     if !taken.iter().take(at).any(|taken| !taken) {

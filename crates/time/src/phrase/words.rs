@@ -66,6 +66,11 @@ pub(crate) enum Term {
     Yearly,
     Noon,
     Midnight,
+    /// Before an hour: half an hour or a quarter of it behind it, or before it.
+    HalfPast,
+    HalfTo,
+    QuarterPast,
+    QuarterTo,
     /// After a number that is an hour.
     Clock,
     AllDay,
@@ -91,6 +96,10 @@ pub(crate) enum Term {
     EndOf,
     /// Behind the city whose clock is meant.
     TimeOf,
+    /// Behind a distance to what is past.
+    Ago,
+    /// Before a distance to what is past: "vor 3 Tagen".
+    Since,
     /// Before what a repetition leaves out.
     Except,
     /// Two to twelve, in this order; a slash divides forms of one.

@@ -10,6 +10,7 @@ fn written(text: &str, options: &[(&str, &str)]) -> String {
     for (name, value) in options {
         let value = Some((*value).to_string());
         match *name {
+            "kind" if value.as_deref() == Some("memo") => said.kind = Some(Kind::Memo),
             "kind" => said.kind = Some(Kind::Task),
             "summary" => said.summary = value,
             "start" => said.start = value,
@@ -177,4 +178,29 @@ fn zones() {
         "A DTSTART;TZID=Pacific/Auckland:20260303T150000 DTEND;TZID=Pacific/Auckland:20260303T160000",
     );
     check("A tomorrow 15:00 Europe/Nowhere", &[], "no time zone is called \"Europe/Nowhere\"");
+}
+
+#[test]
+fn memos() {
+    let error = "a memo has no end and is not due: make it a task or an event";
+    check("A", &[("kind", "memo"), ("end", "friday")], error);
+    check("A until friday", &[("kind", "memo")], error);
+    check("A", &[("kind", "memo"), ("for", "2h")], error);
+    check("A tomorrow", &[("kind", "memo")], "A DTSTART:20260302");
+}
+
+/// "--every" reads words that would be left over elsewhere.
+#[test]
+fn every() {
+    let check = |every: &str, expect: &str| {
+        check("A", &[("start", "tomorrow 9:00"), ("every", every)], expect);
+    };
+    let at = "A DTSTART:20260302T090000 DTEND:20260302T100000 RRULE:FREQ";
+    check("2 weeks", &format!("{at}=WEEKLY;INTERVAL=2"));
+    check("weekday except friday", &format!("{at}=WEEKLY;BYDAY=MO,TU,WE,TH"));
+    check("quarter", &format!("{at}=MONTHLY;INTERVAL=3"));
+    check(
+        "monday in december",
+        "\"december\" says when, and is not understood here: say it in another way, or put it in quotes to keep it in the title",
+    );
 }

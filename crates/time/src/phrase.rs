@@ -17,14 +17,16 @@
 //! sentence = words, and among them: date, time, time "-" time, "from" moment "to" moment, "until" moment, "for" length,
 //!            "every" ( WEEKDAY ... | [ number ] unit [ WEEKDAY ... ] | day MONTH | 15th | "first" WEEKDAY ), "daily", "all day",
 //!            "monthly on" ( 15th | "first" WEEKDAY ), "on the 15th of every month", with a time "weekdays",
-//!            with a time WEEKDAY "-" WEEKDAY, WEEKDAYS; behind days "except" WEEKDAY ...; with a repetition NUMBER "times"; behind a time ZONE | CITY [ "time" ];
+//!            with a time WEEKDAY "-" WEEKDAY, WEEKDAYS; behind days "except" WEEKDAY ...;
+//!            with a repetition NUMBER "times"; behind a time ZONE | CITY [ "time" ];
 //!            "#category", "!high", "alarm" length; at the end "at" PLACE
 //! length   = 1h | 90min | 1h30 | 2 days | half an hour
 //! ```
 //!
 //! Everything is in clock time: the moment something is said at is passed in, and of zones only names are known here. Nothing is
 //! guessed silently: what was understood is in fields that the caller can print, and what could mean two things
-//! is an error that says what to write; so is a word of time that nothing is made of. A date without a year is the next such date, today included.
+//! is an error that says what to write; so is a word of time that nothing is made of. A date without a year is the next such
+//! date, today included.
 //!
 //! Apart from [`value`](crate::value), which reads what programs write.
 

@@ -72,8 +72,8 @@ struct Options {
     /// A category; may be given several times
     #[arg(long = "category", value_name = "TEXT")]
     categories: Vec<String>,
-    /// 1, the highest, to 9
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=9))]
+    /// 1, the highest, to 9; or high, medium or low
+    #[arg(long, value_name = "NUMBER", value_parser = priority)]
     priority: Option<u8>,
     /// An alarm so long before it begins: 15min; may be given several times
     #[arg(long = "alarm", value_name = "LENGTH")]
@@ -89,6 +89,20 @@ enum What {
     Event,
     Task,
     Memo,
+}
+
+/// A priority, as a number or a word.
+fn priority(text: &str) -> Result<u8, &'static str> {
+    match text {
+        "high" => Ok(1),
+        "medium" => Ok(5),
+        "low" => Ok(9),
+        _ => text
+            .parse()
+            .ok()
+            .filter(|level| (1..=9).contains(level))
+            .ok_or("write 1, the highest, to 9; or high, medium or low"),
+    }
 }
 
 /// The least that is a card, as a command.

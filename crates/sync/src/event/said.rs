@@ -85,6 +85,9 @@ pub enum SaidError {
     /// It takes time, and from when is not known.
     #[error("how long it takes is said, and not when it begins")]
     NoBeginning,
+    /// A memo that ends, or is due.
+    #[error("a memo has no end and is not due: make it a task or an event")]
+    Memo,
     /// It ends before it begins.
     #[error("it would end before it begins: {end} is before {start}")]
     Backwards {
@@ -173,6 +176,9 @@ impl Said {
         let length = self.length.is_some() || sentence.length.is_some();
         if kind == Kind::Task {
             due(&mut draft, self.end.is_some() || length || sentence.ended);
+        }
+        if kind == Kind::Memo && (self.end.is_some() || length || sentence.ended) {
+            return Err(SaidError::Memo);
         }
         if draft.start.is_none() && length {
             return Err(SaidError::NoBeginning);

@@ -20,7 +20,8 @@ fn days_and_months() {
         &[
             ("Lunch tomorrow or friday", "friday"),
             ("Gym mon wed fri 7am", "mon"),
-            ("Trip first monday of december 9:00", "december"),
+            ("Trip first monday of december 9:00", "first"),
+            ("Interview second friday 10:00", "second"),
             ("Lunch a week from monday 12:00", "a week"),
             ("Lunch monday week 12:00", "week"),
             ("Lunch next week 12:00", "next week"),
@@ -60,6 +61,7 @@ fn digits_and_times() {
         "en_GB",
         &[
             ("Lunch 12:30 and 15:00", "15:00"),
+            ("Plumber between 8 and 10 tomorrow", "between 8"),
             ("24 hour race tomorrow 12:30", "24 hour"),
             ("Fair friday 2-3 days", "2-3 days"),
             ("Break tomorrow 12:30 20min", "20min"),
@@ -89,6 +91,10 @@ fn forms() {
             ("Talk 1-Dec-2026 10:00", "Talk | 2026-12-01 10:00 .. 2026-12-01 11:00"),
             ("Talk the 24th at 6pm", "Talk | 2026-03-24 18:00 .. 2026-03-24 19:00"),
             ("Talk in two weeks at 10:00", "Talk | 2026-03-18 10:00 .. 2026-03-18 11:00"),
+            (
+                "Talk tomorrow at seven",
+                "\"at seven\" is before noon or after: write 7am, 7pm or 07:00",
+            ),
             ("Talk 2 weeks ago", "Talk | all day 2026-02-18 .. 2026-02-19"),
             ("Talk tonight half past eight", "Talk | 2026-03-04 20:30 .. 2026-03-04 21:30"),
             ("Trip December 24 through January 2", "Trip | all day 2026-12-24 .. 2027-01-03"),

@@ -69,6 +69,30 @@ fn repetitions() {
             ),
         ],
     );
+    let daily = |at: &str| format!("Run | 2026-03-{at} | FREQ=DAILY");
+    let evening = daily("04 19:00 .. 2026-03-04 20:00");
+    sentences(
+        "en_GB",
+        &[
+            ("Run every evening at 7", &evening),
+            ("Run every morning 7:00", &daily("05 07:00 .. 2026-03-05 08:00")),
+            (
+                "Run every sunday evening at 7",
+                "Run | 2026-03-08 19:00 .. 2026-03-08 20:00 | FREQ=WEEKLY;BYDAY=SU",
+            ),
+            (
+                "Run every weekday 8:15 except wednesday",
+                "Run | 2026-03-05 08:15 .. 2026-03-05 09:15 | FREQ=WEEKLY;BYDAY=MO,TU,TH,FR",
+            ),
+        ],
+    );
+    sentences(
+        "cs",
+        &[(
+            "Schůze první pondělí v měsíci 18:00",
+            "Schůze | 2026-04-06 18:00 .. 2026-04-06 19:00 | FREQ=MONTHLY;BYDAY=1MO",
+        )],
+    );
     sentences(
         "de_DE",
         &[

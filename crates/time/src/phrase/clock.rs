@@ -115,7 +115,8 @@ pub(crate) fn open(words: &[Word], context: &Context) -> Option<(usize, Clock)> 
     if let Some(clock) = compact(text).filter(|_| text.len() == 4 && ends(next, context)) {
         return Some((at + 1, clock));
     }
-    let hour = number(text, 2).filter(|hour| *hour <= 24)?;
+    let named = context.count(rest).map(|(_, hour)| hour);
+    let hour = number(text, 2).filter(|hour| *hour <= 24).or(named)?;
     // A number alone is a time only where no name of a street can follow.
     if !parted && !ends(next, context) {
         return None;

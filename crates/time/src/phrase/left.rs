@@ -214,8 +214,10 @@ impl Left<'_, '_> {
         (long && word && close && (one > 0 || run.len() == used)).then_some(used)
     }
 
-    /// "except", where something recurs; "v půl deváté".
+    /// "except", where something recurs; "v půl deváté"; "first" before a weekday; "between 8 and 10".
     fn small(&self, at: usize) -> Option<usize> {
+        const PLACES: [Term; 5] =
+            [Term::First, Term::Second, Term::Third, Term::Fourth, Term::Last];
         const QUARTERS: [Term; 4] =
             [Term::HalfPast, Term::HalfTo, Term::QuarterPast, Term::QuarterTo];
         let run = self.run(at);
@@ -223,7 +225,20 @@ impl Left<'_, '_> {
             let used = QUARTERS.iter().find_map(|term| self.context.term(run, *term))?;
             (used > 1 && used < run.len()).then_some(used + 1)
         };
-        self.context.term(run, Term::Except).filter(|_| self.repeated).or_else(quarter)
+        self.context
+            .term(run, Term::Except)
+            .filter(|_| self.repeated)
+            .or_else(quarter)
+            .or_else(|| {
+                let used = PLACES.iter().find_map(|term| self.context.term(run, *term))?;
+                let day = weekday(after(self.words, at + used), &self.context).is_some();
+                (day && self.is_said(at + used)).then_some(used)
+            })
+            .or_else(|| {
+                let used = self.context.term(run, Term::Between).filter(|_| self.timed)?;
+                let next = first(after(run, used))?;
+                next.starts_with(|c: char| c.is_ascii_digit()).then_some(used + 1)
+            })
     }
 
     /// `EST` behind a time, "Eastern time".

@@ -1,7 +1,7 @@
 //! How often something happens: "every monday", "every 2 weeks", "daily", as the text of a rule of RFC 5545.
 
 use super::PhraseError;
-use super::clock::{ends, open, two_clocks};
+use super::clock::{ends, open, part, two_clocks};
 use super::date::{Span, Unit, day_number, month_day, weekday};
 use super::length::{M, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
@@ -328,6 +328,9 @@ fn stepped(words: &[Word], interval: i64, context: &Context) -> Option<(usize, R
     }
     if let Some(used) = context.term(words, Term::Weekend) {
         return Some((used, Repeat::weekly(interval, WEEKEND)));
+    }
+    if let Some((used, _)) = part(words, context) {
+        return Some((used, Repeat::of(Frequency::Daily, interval)));
     }
     let quarter = context.term(words, Term::Quarter).map(|used| (used, Term::Quarter));
     let (used, unit) = quarter.or_else(|| unit(words, context, M::Months))?;

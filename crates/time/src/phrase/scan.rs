@@ -189,8 +189,12 @@ impl<'w, 'a> Scan<'w, 'a> {
 
     /// "every monday"
     fn repetition(&mut self, at: usize) -> Taken {
-        if self.found.repeat.is_some() {
-            return Ok(None);
+        if let Some(repeat) = &self.found.repeat {
+            // "every weekday 8:15 except wednesday"
+            let found = repeat::without(self.rest(at), repeat, &self.context);
+            let Some((used, repeat)) = found else { return Ok(None) };
+            self.found.repeat = Some(repeat);
+            return Ok(Some(used));
         }
         let Some((mut used, mut repeat)) = self.repeated(at)? else { return Ok(None) };
         // "Daily standup every weekday": the rule itself wins over a word of the title.
@@ -202,6 +206,8 @@ impl<'w, 'a> Scan<'w, 'a> {
             (used, repeat) = (used + more, without);
         }
         self.found.repeat = Some(repeat);
+        // "every evening", "every sunday evening"
+        used += self.part_of_day(self.rest(at), used, at);
         self.behind = at + used;
         Ok(Some(used))
     }
@@ -538,8 +544,8 @@ impl<'w, 'a> Scan<'w, 'a> {
             found.find(|(from, (more, _))| from + more == used)
         };
         let found = behind.map(|found| (used, found)).or_else(inside);
-        let from = found.map_or(used, |(from, _)| from);
-        self.found.part = found.map(|(_, (_, part))| part);
+        let Some((from, (_, part))) = found else { return 0 };
+        self.found.part = Some(part);
         self.part = at + skipped + from..at + skipped + used + more;
         more
     }

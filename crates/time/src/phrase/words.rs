@@ -96,6 +96,8 @@ pub(crate) enum Term {
     EndOf,
     /// Behind the city whose clock is meant.
     TimeOf,
+    /// Before two times.
+    Between,
     /// Behind a distance to what is past.
     Ago,
     /// Before a distance to what is past: "vor 3 Tagen".

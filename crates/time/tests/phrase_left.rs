@@ -1,6 +1,8 @@
 //! Words of time that nothing can be made of: refused, and not guessed around.
 
+use crate::phrase::{now, shown};
 use crate::phrase_sentence::sentences;
+use larder_time::phrase::{Language, Moment, length};
 
 /// Sentences with the words that are refused.
 #[track_caller]
@@ -115,6 +117,10 @@ fn forms() {
         ],
     );
     refused("cs_CZ", &[("Škola zítra v půl deváté", "v půl deváté")]);
+    let language = Language::of("en");
+    let past = Moment::parse("2 weeks ago", now(), &language).unwrap();
+    assert_eq!(shown(past.at), "2026-02-18");
+    assert_eq!(length("0", &language).unwrap().to_string(), "PT0S");
 }
 
 /// Titles with words that only could be of a time.

@@ -105,7 +105,7 @@ pub(crate) fn open(words: &[Word], context: &Context) -> Option<(usize, Clock)> 
     // "8 in the evening"
     let parted =
         part_behind(next, context).is_some() && rest.first().is_some_and(|word| !word.stop);
-    let Some(at) = at.or(parted.then_some(0)) else { return None };
+    let at = at.or(parted.then_some(0))?;
     if let Some((used, clock)) = plain(rest, context) {
         return Some((at + used, clock));
     }

@@ -119,29 +119,13 @@ impl Left<'_, '_> {
         if !text.starts_with(|c: char| c.is_ascii_digit()) {
             return None;
         }
-        let close = self.is_beside(at, 1);
-        let closed = text.ends_with('.');
-        let parts: Vec<&str> = text.trim_end_matches('.').split(['/', '.']).collect();
-        let pair = match *parts.as_slice() {
-            [one, other] => number(one, 2).zip(number(other, 2)),
-            [one, other, year] if number(year, 4).is_some() && year.len() == 4 => {
-                number(one, 2).zip(number(other, 2))
-            }
-            _ => None,
-        };
-        if let Some((one, other)) = pair {
-            let (less, more) = (one.min(other), one.max(other));
-            let date = (1..=12).contains(&less) && (1..=31).contains(&more);
-            // A fraction has the less above; a number with a dot is one of many things.
-            let sure = if text.contains('/') { one > other } else { closed };
-            let time = !closed && text.contains('.') && one <= 24 && other < 60;
-            let odd = date && (sure || parts.len() > 2);
-            let beside = close && (date || time);
-            return (odd || (beside && self.timed)).then_some(1);
+        let close = self.is_beside(at, 1) && self.timed;
+        if let Some(sure) = numeric(text) {
+            return (sure || close).then_some(1);
         }
         let ordinal = day_number(text).filter(|day| number(text, 2).is_none() && *day <= 31);
         let led = self.follows(at, &[Term::On, Term::Until, Term::And]);
-        ordinal.filter(|_| self.timed && (close || (self.repeated && led))).map(|_| 1)
+        ordinal.filter(|_| close || (self.repeated && led)).map(|_| 1)
     }
 
     /// The name of a weekday or of a month.
@@ -214,31 +198,29 @@ impl Left<'_, '_> {
         (long && word && close && (one > 0 || run.len() == used)).then_some(used)
     }
 
-    /// "except", where something recurs; "v půl deváté"; "first" before a weekday; "between 8 and 10".
+    /// "except", where something recurs; "between 8 and 10"; "v půl deváté"; "first" before a weekday.
     fn small(&self, at: usize) -> Option<usize> {
         const PLACES: [Term; 5] =
             [Term::First, Term::Second, Term::Third, Term::Fourth, Term::Last];
         const QUARTERS: [Term; 4] =
             [Term::HalfPast, Term::HalfTo, Term::QuarterPast, Term::QuarterTo];
         let run = self.run(at);
-        let quarter = || {
-            let used = QUARTERS.iter().find_map(|term| self.context.term(run, *term))?;
-            (used > 1 && used < run.len()).then_some(used + 1)
-        };
-        self.context
-            .term(run, Term::Except)
-            .filter(|_| self.repeated)
-            .or_else(quarter)
-            .or_else(|| {
-                let used = PLACES.iter().find_map(|term| self.context.term(run, *term))?;
-                let day = weekday(after(self.words, at + used), &self.context).is_some();
-                (day && self.is_said(at + used)).then_some(used)
-            })
-            .or_else(|| {
-                let used = self.context.term(run, Term::Between).filter(|_| self.timed)?;
-                let next = first(after(run, used))?;
-                next.starts_with(|c: char| c.is_ascii_digit()).then_some(used + 1)
-            })
+        let term = |term| self.context.term(run, term);
+        let any = |terms: &[Term]| terms.iter().find_map(|of| term(*of));
+        if let Some(used) = term(Term::Except).filter(|_| self.repeated) {
+            return Some(used);
+        }
+        if let Some(used) = term(Term::Between).filter(|_| self.timed)
+            && first(after(run, used))?.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return Some(used + 1);
+        }
+        if let Some(used) = any(&QUARTERS).filter(|used| *used > 1 && *used < run.len()) {
+            return Some(used + 1);
+        }
+        let used = any(&PLACES)?;
+        let day = weekday(after(self.words, at + used), &self.context).is_some();
+        (day && self.is_said(at + used)).then_some(used)
     }
 
     /// `EST` behind a time, "Eastern time".
@@ -262,4 +244,21 @@ impl Left<'_, '_> {
             .find(|used| self.context.term(after(run, *used), Term::TimeOf).is_some())?;
         Some(end + 1)
     }
+}
+
+/// Could these digits be a date or a time, and if so, can they hardly be anything else? `31/12`, `31.12.`, `10.30`.
+fn numeric(text: &str) -> Option<bool> {
+    let closed = text.ends_with('.');
+    let parts: Vec<&str> = text.trim_end_matches('.').split(['/', '.']).collect();
+    let (one, other) = match *parts.as_slice() {
+        [one, other] => (one, other),
+        [one, other, year] if number(year, 4).is_some() && year.len() == 4 => (one, other),
+        _ => return None,
+    };
+    let (one, other) = (number(one, 2)?, number(other, 2)?);
+    let date = (1..=12).contains(&one.min(other)) && (1..=31).contains(&one.max(other));
+    let time = !closed && text.contains('.') && one <= 24 && other < 60;
+    // A fraction has the less above; a number with a dot is one of many things.
+    let sure = if text.contains('/') { one > other } else { closed };
+    (date || time).then_some(date && (sure || parts.len() > 2))
 }

@@ -31,6 +31,7 @@ fn days_and_months() {
             ("Class every monday in december 18:00", "december"),
             ("Class every monday starting next month 18:00", "next month"),
             ("Talk in Sept tomorrow 12:30", "Sept"),
+            ("Pay the tax in december", "december"),
             ("Lunch with May tomorrow 12:30", "May"),
             ("March report tomorrow 12:30", "March"),
         ],
@@ -41,6 +42,7 @@ fn days_and_months() {
             ("Essen Mittwoch in einer Woche", "in einer Woche"),
             ("Essen heute in einer Woche", "in einer Woche"),
             ("Dienstag Morgen um 9 Arzt", "Morgen"),
+            ("Steuer im Mai", "Mai"),
         ],
     );
 }

@@ -130,7 +130,8 @@ impl Left<'_, '_> {
 
     /// The name of a weekday or of a month.
     fn name(&self, at: usize) -> Option<usize> {
-        const BEFORE: &[Term] = &[Term::On, Term::In, Term::Until, Term::Every, Term::Next];
+        const BEFORE: &[Term] =
+            &[Term::On, Term::In, Term::Place, Term::Until, Term::Every, Term::Next];
         let one = self.words.get(at..=at)?;
         let is_name = |words: &[Word<'_>]| {
             weekday(words, &self.context).is_some() || month_name(words, &self.context).is_some()
@@ -140,8 +141,9 @@ impl Left<'_, '_> {
             (Some(short), _) => short,
             (None, Some(_)) => {
                 let capital = one.first()?.text.starts_with(char::is_uppercase);
-                let letters = first(one)?.chars().count();
-                letters < 4 && !(first(one) == Some("may") && capital) || (!capital && letters < 6)
+                let (text, may) = (first(one)?, ["may", "mai", "maj", "mei"]);
+                let letters = text.chars().count();
+                (letters < 4 && !(may.contains(&text) && capital)) || (!capital && letters < 6)
             }
             (None, None) => return None,
         };
@@ -150,10 +152,10 @@ impl Left<'_, '_> {
         let counted =
             next.any(|words| first(words).and_then(day_number).is_some() || is_name(words));
         let long = !short && self.timed;
-        let full = first(one)?.chars().count() > 3;
+        let full = !short || first(one)?.chars().count() > 3;
         let month = day.is_none() && full && self.timed && self.is_beside(at, 1);
         let led = self.follows(at, BEFORE) || (full && self.follows(at, &[Term::Of, Term::To]));
-        (long || month || counted || (led && self.timed)).then_some(1)
+        (long || month || counted || (led && (full || self.timed))).then_some(1)
     }
 
     /// What would have been understood if it stood alone.

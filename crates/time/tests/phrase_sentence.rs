@@ -495,9 +495,19 @@ fn other_languages() {
 #[test]
 fn long_texts_end() {
     let (now, language) = (now(), Language::of("de"));
-    for piece in
-        ["9 to ", "in 1h ", "for 1h ", "every mon, ", "\"", "\"a ", "at ", "1h to ", "fri 6 "]
-    {
+    for piece in [
+        "9 to ",
+        "in 1h ",
+        "for 1h ",
+        "every mon, ",
+        "\"",
+        "\"a ",
+        "at ",
+        "1h to ",
+        "fri 6 ",
+        "daily ",
+        "daily every x mon ",
+    ] {
         let text = piece.repeat(100);
         drop(Sentence::parse(&text, now, &language));
         drop(Sentence::parse(&format!("in 1h for {text}"), now, &language));

@@ -58,9 +58,10 @@ impl Left<'_, '_> {
         self.taken.get(at) == Some(&false) && self.words.get(at).is_some_and(|word| !word.quoted)
     }
 
-    /// The words from here to the next that is not open.
+    /// The words from here to the next that is not open; no phrase has more than these.
     fn run(&self, at: usize) -> &[Word<'_>] {
-        let count = (at..self.words.len()).take_while(|at| self.is_open(*at)).count();
+        let end = self.words.len().min(at + 12);
+        let count = (at..end).take_while(|at| self.is_open(*at)).count();
         self.words.get(at..at + count).unwrap_or_default()
     }
 

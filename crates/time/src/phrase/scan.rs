@@ -61,6 +61,8 @@ pub(crate) struct Scan<'w, 'a> {
     behind: usize,
     /// Words for a part of the day, which say something only where no time does.
     pub(crate) part: Range<usize>,
+    /// The first word of a rule behind words like "daily", so that it is looked for once.
+    rule: usize,
 }
 
 impl<'w, 'a> Scan<'w, 'a> {
@@ -71,7 +73,7 @@ impl<'w, 'a> Scan<'w, 'a> {
     pub(crate) fn of(words: &'w [Word<'a>], context: Context) -> Result<Scan<'w, 'a>, PhraseError> {
         let taken = vec![false; words.len()];
         let (found, behind) = (Found::default(), usize::MAX);
-        let mut scan = Scan { words, context, taken, found, behind, part: 0..0 };
+        let mut scan = Scan { words, context, taken, found, behind, part: 0..0, rule: 0 };
         let mut at = 0;
         while at < words.len() {
             let used = if scan.quoted(at) { None } else { scan.phrase(at)? };
@@ -225,10 +227,11 @@ impl<'w, 'a> Scan<'w, 'a> {
     }
 
     /// Is there a repetition from here on that is more than a word like "daily"?
-    fn rule_from(&self, at: usize) -> Result<bool, PhraseError> {
-        for at in at..self.words.len() {
+    fn rule_from(&mut self, from: usize) -> Result<bool, PhraseError> {
+        for at in from.max(self.rule)..self.words.len() {
             let adverb = repeat::adverb(self.rest(at), &self.context).is_some();
             if !adverb && !self.quoted(at) && self.repeated(at)?.is_some() {
+                self.rule = at;
                 return Ok(true);
             }
         }

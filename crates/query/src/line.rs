@@ -15,8 +15,8 @@
 
 mod calendar;
 
+use crate::compare::{pattern, phone_digits};
 use crate::error::SyntaxError;
-use crate::matcher::{pattern, phone_digits};
 use crate::query::{Op, Query, Settings, Subject, Test};
 use larder_format::field::{Field, Kind, calendar_field, field, nearest};
 use larder_format::phone::looks_like_number;

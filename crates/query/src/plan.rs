@@ -4,9 +4,8 @@
 //! tested by its own bytes (`contact`), so a plan may be coarse, and it is right as long as it leaves nothing
 //! out. What no index can narrow (a negation, a field that is not indexed) is a scan, and `--explain` says so.
 
-use crate::matcher::{
-    Needle, any_fields, contains_pieces, looked_at, phone_digits, pieces, word_fields,
-};
+use crate::compare::{Needle, contains_pieces, phone_digits, pieces};
+use crate::matcher::{any_fields, looked_at, word_fields};
 use crate::query::{Op, Query, Subject, Test};
 use crate::time::TimeTest;
 use larder_format::field::{Field, Kind};

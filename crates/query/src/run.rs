@@ -6,6 +6,7 @@
 use crate::answer::{Ahead, Answer, Explain, Hit, PAGE};
 use crate::error::Error;
 use crate::gap::Gap;
+use crate::hits::{Hits, begins_at, is_start, start_key};
 use crate::item::Item;
 use crate::matcher::Matcher;
 use crate::plan::Plan;
@@ -168,17 +169,6 @@ fn searched(
         answer.unsure = found.unsure;
     }
     Ok(Some(found.rows))
-}
-
-/// The order by when things begin is that of time, not of text.
-fn is_start(field: &Field) -> bool {
-    calendar_field("start").is_some_and(|start| start.id == field.id)
-}
-
-/// A start as a key whose bytes are in the order of time; what has none comes last.
-fn start_key(start: Option<i64>) -> Vec<u8> {
-    let biased = start.map_or(u64::MAX, |start| start.wrapping_sub(i64::MIN) as u64);
-    biased.to_be_bytes().to_vec()
 }
 
 /// Collections that have one summary.
@@ -495,12 +485,6 @@ pub(crate) fn position(
     Ok(Some((if order.backwards { total.saturating_sub(before) } else { before }, total)))
 }
 
-/// Where in its order an answer begins.
-fn begins_at(reader: &Reader, find: &Find, backwards: bool) -> Gap {
-    let at = |text: &String| Gap::at_text(reader.deriver(), text, backwards);
-    find.from.as_ref().map_or(Gap::first(backwards), at)
-}
-
 /// Visits every item, or those `only` of these collections, a page a transaction.
 fn scan(
     reader: &Reader,
@@ -580,78 +564,4 @@ fn test_kept(
         hits.add(hit, |field| kept.first(field).map(str::to_string));
     }
     Some(passes)
-}
-
-/// What matched so far, with what it is sorted by.
-struct Hits<'a> {
-    reader: &'a Reader,
-    sort: Option<Sort>,
-    limit: usize,
-    /// Where in the order the answer begins.
-    from: Gap,
-    rows: Vec<Hit>,
-    keyed: Vec<(Vec<u8>, Hit)>,
-}
-
-impl<'a> Hits<'a> {
-    fn new(reader: &'a Reader, find: &Find) -> Hits<'a> {
-        let from = begins_at(reader, find, find.sort.is_some_and(|sort| sort.descending));
-        let limit = find.limit.unwrap_or(usize::MAX);
-        Hits { reader, sort: find.sort, limit, from, rows: Vec::new(), keyed: Vec::new() }
-    }
-
-    /// How many more there may be. Where an order is wanted, any may be among its first.
-    fn wanted(&self) -> usize {
-        if self.sort.is_some() { usize::MAX } else { self.limit.saturating_sub(self.rows.len()) }
-    }
-
-    fn are_enough(&self) -> bool {
-        self.wanted() == 0
-    }
-
-    fn add(&mut self, hit: Hit, first: impl FnOnce(&'static Field) -> Option<String>) {
-        match self.sort {
-            None => self.rows.push(hit),
-            Some(sort) => {
-                let key = match is_start(sort.field) {
-                    true => start_key(self.start(hit.row)),
-                    false => {
-                        let value = first(sort.field).unwrap_or_default();
-                        self.reader.deriver().sort_key(&value)
-                    }
-                };
-                if !self.from.has_passed(&key, hit.row, sort.descending) {
-                    self.keyed.push((key, hit));
-                }
-            }
-        }
-    }
-
-    /// When the item in this row begins.
-    fn start(&self, row: i64) -> Option<i64> {
-        let mut start = None;
-        // Where the store cannot be read, what comes next says so.
-        let _read = self.reader.times(&[row], &mut |_, times| {
-            start = times.start();
-            true
-        });
-        start
-    }
-
-    fn order(&self) -> String {
-        match self.sort {
-            None => "as they came".into(),
-            Some(sort) => format!("sort keys of {} made for each match", sort.field.name),
-        }
-    }
-
-    fn into_rows(mut self) -> Vec<Hit> {
-        let descending = self.sort.is_some_and(|sort| sort.descending);
-        self.keyed.sort_unstable_by(|(a, x), (b, y)| {
-            let order = a.cmp(b).then(x.row.cmp(&y.row));
-            if descending { order.reverse() } else { order }
-        });
-        self.rows.extend(self.keyed.into_iter().map(|(_, hit)| hit));
-        self.rows
-    }
 }

@@ -7,8 +7,8 @@
 
 mod calendar;
 
+use crate::compare::pattern;
 use crate::error::SyntaxError;
-use crate::matcher::pattern;
 use crate::query::{OF_CALENDAR, Op, Query, Settings, Subject, Test};
 use larder_format::field::{calendar_field, eds_field};
 use larder_format::phone::is_region;

@@ -10,10 +10,12 @@
 //! use larder_time::rule::Rule;
 //! use larder_time::value::Stamp;
 //!
-//! let start = Stamp::parse("19750105T090000").unwrap().civil;
-//! let rule = Rule::parse("FREQ=MONTHLY;BYDAY=-1FR").unwrap();
-//! let at = Stamp::parse("20260301").unwrap().civil;
-//! assert_eq!(rule.from(start, at).next().unwrap().to_string(), "20260327T090000");
+//! let start = Stamp::parse("19750105T090000")?.civil;
+//! let rule = Rule::parse("FREQ=MONTHLY;BYDAY=-1FR")?;
+//! let at = Stamp::parse("20260301")?.civil;
+//! let next = rule.from(start, at).next();
+//! assert_eq!(next.map(|civil| civil.to_string()).as_deref(), Some("20260327T090000"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub mod civil;

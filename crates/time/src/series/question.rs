@@ -108,15 +108,22 @@ impl Series {
         self.extras.is_empty() && self.ranges.is_empty()
     }
 
+    /// The rule that plans all of it, its start as well.
+    fn only_rule(&self) -> Option<&Rule> {
+        match &*self.rules {
+            [rule] if self.is_by_rules() && self.matches(rule) => Some(rule),
+            _ => None,
+        }
+    }
+
     /// Are there occurrences at the two ends of its span, the one that begins with it and the one that ends with it? It
     /// may be that there are although this says no.
     #[must_use]
     pub fn reaches_its_ends(&self) -> (bool, bool) {
-        let [rule] = &*self.rules else { return (false, false) };
         let ordered = self.keeps_order() || self.clock_change() == 0;
-        if !self.is_by_rules() || !self.exrules.is_empty() || !ordered || !self.matches(rule) {
+        let Some(rule) = self.only_rule().filter(|_| ordered && self.exrules.is_empty()) else {
             return (false, false);
-        }
+        };
         let takes_place = |key| {
             !self.is_excluded(key)
                 && self.singles.binary_search_by_key(&key, |single| single.original).is_err()
@@ -135,10 +142,7 @@ impl Series {
     /// still go on; none where nothing simple can be said.
     #[must_use]
     pub fn whole_behind(&self) -> Option<i64> {
-        let [rule] = &*self.rules else { return None };
-        if !self.is_by_rules() || !self.exrules.is_empty() || !self.matches(rule) {
-            return None;
-        }
+        self.only_rule().filter(|_| self.exrules.is_empty())?;
         let days = self.excluded_days.last().map(|day| day.saturating_add(2).saturating_mul(DAY));
         let singles = self.singles.last().map(|single| single.original);
         let last = [self.excluded.last().copied(), days, singles].into_iter().flatten().max();
@@ -150,18 +154,12 @@ impl Series {
     /// on; none where nothing simple can be said.
     #[must_use]
     pub fn longest_gap(&self) -> Option<i64> {
-        match &*self.rules {
-            [rule] if self.is_by_rules() && self.matches(rule) => rule.longest_gap(self.start),
-            _ => None,
-        }
+        self.only_rule()?.longest_gap(self.start)
     }
 
     /// Does its rule plan something on each of its weekdays, in each week?
     #[must_use]
     pub fn is_each_week(&self) -> bool {
-        match &*self.rules {
-            [rule] => self.is_by_rules() && self.matches(rule) && rule.is_each_week(self.start),
-            _ => false,
-        }
+        self.only_rule().is_some_and(|rule| rule.is_each_week(self.start))
     }
 }

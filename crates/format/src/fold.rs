@@ -147,7 +147,8 @@ fn is_in_word(c: char) -> bool {
 /// Hangul, Bopomofo)? One such character is a word.
 #[must_use]
 pub fn is_cjk(c: char) -> bool {
-    matches!(c,
+    c >= '\u{1100}'
+        && matches!(c,
         '\u{1100}'..='\u{11ff}'
         | '\u{2e80}'..='\u{2fdf}'
         | '\u{3005}'..='\u{3007}'

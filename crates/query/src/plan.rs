@@ -281,7 +281,7 @@ fn of_field(field: &'static Field, test: &Test, summary: &Summary) -> Narrow {
         }
         Op::Contains => {
             let number = phone_digits(&test.text);
-            match if text { in_order(&folded, number.as_deref()) } else { Narrow::All } {
+            match if text { anywhere(&folded, number.as_deref()) } else { Narrow::All } {
                 Narrow::All if whole && field.kind != Kind::Phone => {
                     among_values(index, own, &folded)
                 }
@@ -328,7 +328,7 @@ fn of_any(test: &Test) -> Narrow {
         return Narrow::All;
     }
     match test.op {
-        Op::Contains => in_order(&folded, phone_digits(&test.text).as_deref()),
+        Op::Contains => anywhere(&folded, phone_digits(&test.text).as_deref()),
         Op::Is | Op::BeginsWith | Op::EndsWith | Op::Includes => anywhere(&folded, None),
         _ => Narrow::All,
     }
@@ -373,18 +373,9 @@ fn among_values(field: &Field, exact: bool, text: &str) -> Narrow {
     Candidates::one(Breadth::AnyValue, lookup, exact, words)
 }
 
-/// Texts shorter than three characters are in no trigram.
+/// Texts without three characters between blanks are in no trigram.
 fn anywhere(text: &str, number: Option<&str>) -> Narrow {
-    either(trigrams(text, |_| true), number)
-}
-
-/// A blank stands for anything: only what is between blanks is sure to be there.
-fn in_order(text: &str, number: Option<&str>) -> Narrow {
-    either(trigrams(text, |three| !three.contains(' ')), number)
-}
-
-fn either(text: Option<Candidates>, number: Option<&str>) -> Narrow {
-    match (text, number.and_then(|number| trigrams(number, |_| true))) {
+    match (trigrams(text), number.and_then(trigrams)) {
         (None, _) => Narrow::All,
         (Some(text), None) => Narrow::To(text),
         (Some(text), Some(number)) => {
@@ -394,15 +385,8 @@ fn either(text: Option<Candidates>, number: Option<&str>) -> Narrow {
 }
 
 /// What has all trigrams of the text.
-fn trigrams(text: &str, is_sure: fn(&str) -> bool) -> Option<Candidates> {
-    let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-    let mut trigrams: Vec<&str> = starts
-        .windows(4)
-        .map(|window| &text[window[0]..window[3]])
-        .filter(|three| is_sure(three))
-        .rev()
-        .take(TRIGRAMS)
-        .collect();
+fn trigrams(text: &str) -> Option<Candidates> {
+    let mut trigrams: Vec<&str> = term::trigrams(text).rev().take(TRIGRAMS).collect();
     trigrams.sort_unstable();
     trigrams.dedup();
     let terms = trigrams.len();

@@ -103,8 +103,8 @@ impl Stale {
     /// How the fingerprint begins.
     fn fingerprint(self) -> &'static str {
         match self {
-            Stale::Text => "rules 5, folding 2, tables",
-            Stale::Sort => "rules 5, folding 2, und",
+            Stale::Text => "rules 6, folding 2, tables",
+            Stale::Sort => "rules 6, folding 2, und",
             Stale::Time => "idx:timetimes",
         }
     }

@@ -28,7 +28,7 @@ const SORT_LETTERS: usize = 512;
 /// ...and cut to this many bytes, so that a place in an order fits into a chunk of the index.
 const SORT_BYTES: usize = 1000;
 /// The version of the rules in this module, and of the default summary.
-const RULES: u32 = 5;
+const RULES: u32 = 6;
 /// The version of what is derived of time.
 const TIMES: u32 = 1;
 /// Texts whose folds tell one version of folding, and of the Unicode tables behind it, from another: marks,

@@ -66,6 +66,7 @@ pub use crate::event::{Clocks, Notes, ZoneUse};
 pub use crate::frame::{Frame, Zone};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRow, Version};
+pub use crate::index::term::WORD_LETTERS;
 pub use crate::items::{Candidate, Found, ItemHead, Moment, Order, Snapshot};
 pub use crate::kept::{Kept, can_keep};
 pub use crate::purge::Purged;
@@ -73,7 +74,7 @@ pub use crate::reader::{Collection, Reader, Row, Value};
 pub use crate::span::{Searched, What, Window};
 pub use crate::store::{Options, Store};
 pub use crate::summary::{IndexKind, Summary, SummaryError};
-pub use crate::terms::{LONG_NUMBER, WORD_LETTERS};
+pub use crate::terms::LONG_NUMBER;
 pub use crate::times::{Alarm, Occurring, Times, Trigger, Verdict};
 pub use crate::undo::{Conflict, Undo};
 

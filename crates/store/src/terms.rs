@@ -9,13 +9,11 @@ use larder_format::field::{Field, Kind as FieldKind};
 use larder_format::fold::{digits, fold, words};
 use larder_format::phone::{certain_digits, number_part};
 
-/// How many characters of a word's beginning are kept: longer ones are found by their trigrams.
-pub const WORD_LETTERS: usize = 2;
 /// Numbers that are certain to have fewer digits than this within their country have another index besides.
 pub const LONG_NUMBER: usize = 5;
 /// Items with more folded text than this are always candidates instead of being indexed as text.
 const TEXT_LIMIT: usize = 64 << 10;
-/// And so are items with more terms than this, trigrams aside.
+/// And so are items with more terms than this, words and trigrams aside.
 const TERMS_LIMIT: usize = 4096;
 
 /// What of a card's values goes into the index. Terms and texts are let go as soon as there are too many: a card
@@ -23,7 +21,8 @@ const TERMS_LIMIT: usize = 4096;
 #[derive(Default)]
 pub(crate) struct Found {
     terms: Vec<Vec<u8>>,
-    trigrams: Vec<u64>,
+    /// Beginnings of words, and trigrams, as numbers.
+    packed: Vec<u64>,
     /// Bytes of all texts, also of those that were let go.
     size: usize,
     large: bool,
@@ -78,8 +77,7 @@ impl Found {
     /// The parts of a folded value: the beginnings of its words, and trigrams.
     fn add_text(&mut self, field: &Field, folded: &str) {
         if field.words {
-            let beginnings = words(folded).map(|word| beginning(word, WORD_LETTERS));
-            self.terms.extend(beginnings.map(term::word));
+            self.packed.extend(words(folded).map(term::packed_word));
         }
         if field.kind == FieldKind::Phone {
             let digits = digits(folded);
@@ -98,13 +96,7 @@ impl Found {
         if self.large {
             return;
         }
-        let (mut a, mut b) = ('\0', '\0');
-        for (at, c) in text.chars().enumerate() {
-            if at >= 2 {
-                self.trigrams.push(term::pack([a, b, c]));
-            }
-            (a, b) = (b, c);
-        }
+        term::packed_trigrams(text, &mut |trigram| self.packed.push(trigram));
     }
 
     /// Of a card with too much, only which fields it has.
@@ -114,9 +106,9 @@ impl Found {
         self.large |= self.terms.len() > TERMS_LIMIT;
         if self.large {
             self.terms.retain(|term| term::is_presence(term));
-            self.trigrams = Vec::new();
+            self.packed = Vec::new();
         }
-        Terms::new(self.terms, self.trigrams, self.large || self.cut)
+        Terms::new(self.terms, self.packed, self.large || self.cut)
     }
 }
 

@@ -11,10 +11,10 @@ const PHONE_DIGITS: usize = 7;
 
 const VALUE: u8 = 1;
 const SUFFIX: u8 = 2;
-const WORD: u8 = 3;
-const PHONE: u8 = 4;
-const LARGE: u8 = 5;
-/// The last class of its set: trigrams are written behind all other terms.
+const PHONE: u8 = 3;
+const LARGE: u8 = 4;
+/// The last classes of their set: what is packed in a number is written behind all other terms.
+const WORD: u8 = 5;
 const TRIGRAM: u8 = 6;
 const SORT: u8 = 7;
 /// The items that a segment knows, and those that were removed while it was current.
@@ -98,10 +98,21 @@ pub(crate) fn large() -> Vec<u8> {
     vec![LARGE]
 }
 
-/// Three characters that follow each other somewhere in an item's indexed text.
+/// Three characters that follow each other somewhere in an item's indexed text, none of them white space.
 #[must_use]
 pub fn trigram(three: &str) -> Vec<u8> {
     of(TRIGRAM, three)
+}
+
+/// The trigrams of a text, in order, as often as they are in it. Those with white space in them would be nearly half of
+/// all, and hardly narrow what the others leave.
+pub fn trigrams(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let gap = char::is_whitespace;
+    text.split(gap).flat_map(|run| {
+        let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
+        let last = starts.len().saturating_sub(3);
+        (0..last).map(move |first| &run[starts[first]..starts[first + 3]])
+    })
 }
 
 /// Does a sort term put items into an order, or take out those that were in it before?
@@ -161,17 +172,73 @@ pub(super) fn touched() -> Vec<u8> {
     vec![TOUCHED]
 }
 
-/// Three characters in one number, in the order of their text.
-pub(crate) fn pack([a, b, c]: [char; 3]) -> u64 {
-    u64::from(u32::from(a)) << 42 | u64::from(u32::from(b)) << 21 | u64::from(u32::from(c))
+/// So many characters of a word's beginning are kept: longer ones are found by their trigrams.
+pub const WORD_LETTERS: usize = 2;
+/// What a character takes in a number.
+const BITS: u32 = 21;
+/// The number is that of a trigram, not of a word.
+const IS_TRIGRAM: u64 = 1 << (3 * BITS);
+
+/// The term of a word's beginning in one number. Numbers are in the order of their terms.
+pub(crate) fn packed_word(word: &str) -> u64 {
+    let mut letters = word.chars().map(|c| u64::from(u32::from(c)));
+    let (first, second) = (letters.next().unwrap_or(0), letters.next().unwrap_or(0));
+    first << BITS | second
 }
 
-/// The term of a packed trigram.
+/// Gives the term of each trigram of a text to `each`, in one number. They are those of [`trigrams`].
+pub(crate) fn packed_trigrams(text: &str, each: &mut impl FnMut(u64)) {
+    let (mut packed, mut length) = (0, 0);
+    for c in text.chars() {
+        if c.is_whitespace() {
+            length = 0;
+            continue;
+        }
+        packed = (packed << BITS | u64::from(u32::from(c))) & (IS_TRIGRAM - 1);
+        length += 1;
+        if length >= 3 {
+            each(IS_TRIGRAM | packed);
+        }
+    }
+}
+
+/// The term of a number. No text that is indexed holds a NUL, which stands for no character.
 pub(super) fn unpack(packed: u64, term: &mut Vec<u8>) {
     term.clear();
-    term.push(TRIGRAM);
-    for shift in [42, 21, 0] {
-        let c = char::from_u32((packed >> shift & 0x1f_ffff) as u32);
-        term.extend(c.unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut [0; 4]).as_bytes());
+    term.push(if packed & IS_TRIGRAM == 0 { WORD } else { TRIGRAM });
+    for shift in [2 * BITS, BITS, 0] {
+        let code = (packed >> shift) as u32 & ((1 << BITS) - 1);
+        if code != 0 {
+            let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+            term.extend(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn a_number_is_its_term(text in "[a-zé王 \\n-]{0,12}") {
+            let mut numbers = Vec::new();
+            packed_trigrams(&text, &mut |number| numbers.push(number));
+            let mut term = Vec::new();
+            let mut unpacked: Vec<Vec<u8>> = numbers.iter().map(|&number| {
+                unpack(number, &mut term);
+                term.clone()
+            }).collect();
+            let expected: Vec<Vec<u8>> = trigrams(&text).map(trigram).collect();
+            assert_eq!(unpacked, expected);
+            numbers.extend(text.split(' ').filter(|word| !word.is_empty()).map(packed_word));
+            numbers.sort_unstable();
+            unpacked = numbers.iter().map(|&number| {
+                unpack(number, &mut term);
+                term.clone()
+            }).collect();
+            assert!(unpacked.is_sorted());
+            assert!(unpacked.iter().all(|term| term[0] != WORD || term.len() > 1));
+        }
     }
 }

@@ -8,39 +8,37 @@ use rusqlite::Connection;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// The terms of one item, as a set: sorted, each once.
+/// The terms of one item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Terms {
-    /// Each with its length in two bytes before it.
-    packed: Vec<u8>,
-    /// See [`term::pack`].
-    trigrams: Vec<u64>,
+    /// In order, each once, with its length in two bytes before it.
+    listed: Vec<u8>,
+    /// Words and trigrams as numbers, see [`term::unpack`]: as they come in the text, and as often.
+    packed: Vec<u64>,
     /// It is always a candidate.
     pub(crate) large: bool,
 }
 
 impl Terms {
-    /// Packs terms, which none of is longer than 64 KB, and trigrams.
-    pub(crate) fn new(mut terms: Vec<Vec<u8>>, mut trigrams: Vec<u64>, large: bool) -> Terms {
+    /// Of terms, which none of is longer than 64 KB, and of those that are packed in numbers.
+    pub(crate) fn new(mut terms: Vec<Vec<u8>>, mut packed: Vec<u64>, large: bool) -> Terms {
         if large {
             terms.push(term::large());
         }
         terms.sort_unstable();
         terms.dedup();
-        trigrams.sort_unstable();
-        trigrams.dedup();
-        let mut packed = Vec::with_capacity(terms.iter().map(|term| term.len() + 2).sum());
+        let mut listed = Vec::with_capacity(terms.iter().map(|term| term.len() + 2).sum());
         for term in terms {
-            packed.extend((term.len() as u16).to_le_bytes());
-            packed.extend(term);
+            listed.extend((term.len() as u16).to_le_bytes());
+            listed.extend(term);
         }
-        trigrams.shrink_to_fit();
-        Terms { packed, trigrams, large }
+        packed.shrink_to_fit();
+        Terms { listed, packed, large }
     }
 
-    /// All terms but trigrams.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let mut rest = self.packed.as_slice();
+    /// All terms but those that are packed in numbers.
+    fn listed(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.listed.as_slice();
         std::iter::from_fn(move || {
             let (length, behind) = rest.split_first_chunk::<2>()?;
             let (term, behind) = behind.split_at_checked(u16::from_le_bytes(*length).into())?;
@@ -49,12 +47,14 @@ impl Terms {
         })
     }
 
-    /// Gives every term to `each`, in their order.
+    /// Gives every term to `each`, in their order, each once.
     pub(crate) fn each(&self, each: &mut dyn FnMut(&[u8])) {
-        self.iter().for_each(&mut *each);
-        let mut term = Vec::new();
-        for &trigram in &self.trigrams {
-            term::unpack(trigram, &mut term);
+        self.listed().for_each(&mut *each);
+        let (mut packed, mut term) = (self.packed.clone(), Vec::new());
+        packed.sort_unstable();
+        packed.dedup();
+        for number in packed {
+            term::unpack(number, &mut term);
             each(&term);
         }
     }
@@ -79,24 +79,29 @@ impl Gathered {
     }
 
     /// Writes the segment of the batch `seq`, and does a share of the merging that all batches owe.
-    pub(crate) fn write(self, conn: &Connection, set: IndexSet, seq: Seq) -> rusqlite::Result<()> {
+    pub(crate) fn write(
+        mut self,
+        conn: &Connection,
+        set: IndexSet,
+        seq: Seq,
+    ) -> rusqlite::Result<()> {
         if self.items.is_empty() {
             return Ok(());
         }
         let large = self.items.values().flatten().any(|terms| terms.large);
         let mut writer = Writer::open(conn, segment::create(conn, set, seq, large)?)?;
-        self.write_terms(&mut writer)?;
-        self.write_trigrams(&mut writer)?;
+        self.write_listed(&mut writer)?;
+        self.write_packed(&mut writer)?;
         let touched: Vec<i64> = self.items.keys().copied().collect();
         writer.add(&term::touched(), &touched)?;
         let bytes = writer.finish()?;
         merge::share(conn, set, bytes)
     }
 
-    fn write_terms(&self, writer: &mut Writer<'_>) -> rusqlite::Result<()> {
+    fn write_listed(&self, writer: &mut Writer<'_>) -> rusqlite::Result<()> {
         let mut pairs: Vec<(u64, &[u8], i64)> = Vec::new();
         for (&item, terms) in &self.items {
-            let terms = terms.iter().flat_map(Terms::iter);
+            let terms = terms.iter().flat_map(Terms::listed);
             pairs.extend(terms.map(|term| (term::beginning(term), term, item)));
         }
         // Most terms differ in their first bytes, which are compared as one number.
@@ -110,46 +115,62 @@ impl Gathered {
         Ok(())
     }
 
-    /// Trigrams are many, and few of them differ: each gets a number, and items are dealt out to the numbers.
-    fn write_trigrams(&self, writer: &mut Writer<'_>) -> rusqlite::Result<()> {
-        let all = || {
-            let known =
-                self.items.iter().filter_map(|(item, terms)| Some((*item, terms.as_ref()?)));
-            known.flat_map(|(item, terms)| terms.trigrams.iter().map(move |three| (*three, item)))
-        };
-        let mut counts: HashMap<u64, u32, Mix> = HashMap::with_hasher(Mix::new());
+    /// Words and trigrams are many, and few of them differ: each gets a place, and items are dealt out to the places.
+    fn write_packed(&mut self, writer: &mut Writer<'_>) -> rusqlite::Result<()> {
+        let mut places: HashMap<u64, u64, Mix> = HashMap::with_hasher(Mix::new());
+        let mut dealing: Vec<Dealing> = Vec::new();
         let mut total = 0;
-        for (trigram, _) in all() {
-            *counts.entry(trigram).or_default() += 1;
-            total += 1;
+        for (&item, terms) in &mut self.items {
+            let Some(Terms { packed, .. }) = terms else { continue };
+            // From here on there is a place instead of each number, once.
+            packed.retain_mut(|number| {
+                let place = *places.entry(*number).or_insert_with(|| {
+                    dealing.push(Dealing { number: *number, count: 0, next: 0, last: None });
+                    dealing.len() as u64 - 1
+                });
+                *number = place;
+                let Some(term) = dealing.get_mut(place as usize) else { return false };
+                let is_new = term.last.replace(item) != Some(item);
+                term.count += usize::from(is_new);
+                total += usize::from(is_new);
+                is_new
+            });
         }
-        let mut trigrams: Vec<(u64, u32)> =
-            counts.iter().map(|(three, count)| (*three, *count)).collect();
-        trigrams.sort_unstable();
-        // From here on the number says where the next item of the trigram goes.
+        let mut order: Vec<usize> = (0..dealing.len()).collect();
+        order.sort_unstable_by_key(|&place| dealing[place].number);
         let mut start = 0;
-        for &(trigram, count) in &trigrams {
-            counts.insert(trigram, start);
-            start += count;
+        for &place in &order {
+            dealing[place].next = start;
+            start += dealing[place].count;
         }
         let mut dealt = vec![0; total];
-        for (trigram, item) in all() {
-            if let Some(place) = counts.get_mut(&trigram)
-                && let Some(slot) = dealt.get_mut(*place as usize)
-            {
-                *slot = item;
-                *place += 1;
+        for (&item, terms) in &self.items {
+            for &place in terms.iter().flat_map(|terms| &terms.packed) {
+                let next = &mut dealing[place as usize].next;
+                dealt[*next] = item;
+                *next += 1;
             }
         }
         let (mut rest, mut term) = (dealt.as_slice(), Vec::new());
-        for (trigram, count) in trigrams {
-            let (items, behind) = rest.split_at(count as usize);
+        for place in order {
+            let (items, behind) = rest.split_at(dealing[place].count);
             rest = behind;
-            term::unpack(trigram, &mut term);
+            term::unpack(dealing[place].number, &mut term);
             writer.add(&term, items)?;
         }
         Ok(())
     }
+}
+
+/// A word or a trigram while items are dealt out.
+struct Dealing {
+    number: u64,
+    /// How many items have it.
+    count: usize,
+    /// Where the next of them goes.
+    next: usize,
+    /// The last item that was seen to have it.
+    last: Option<i64>,
 }
 
 /// A hash of numbers: a multiplication by a number that nobody knows, so that no cards can be made to collide.

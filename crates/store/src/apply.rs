@@ -7,11 +7,13 @@
 mod batch;
 mod collections;
 
-use crate::batch::{Applied, Change, Operation, Outcome, Own, Put};
+use crate::batch::{Applied, Change, Operation, Outcome, Own};
 use crate::derived;
 use crate::deriver::{Derivers, SortKeys};
 use crate::error::{Error, Result, at};
-use crate::store::{Store, immediate};
+use crate::handle::Handle;
+use crate::identity::Standing;
+use crate::store::{Store, immediate, meta};
 use crate::summary::Summary;
 use crate::{Seq, history, identity};
 use batch::Batch;
@@ -21,8 +23,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a batch found outside the lock: per change, what was there before.
-type Known = HashMap<usize, Before>;
+/// What a batch found outside the lock, by the place of each change in it.
+#[derive(Default)]
+struct Known {
+    /// The last batch before.
+    seq: Seq,
+    /// What the change replaces.
+    before: HashMap<usize, Before>,
+    /// Nothing has its UID: the collection that it goes to, and the handle that is free for it.
+    free: HashMap<usize, (i64, Handle)>,
+}
 
 /// What an item is sorted by, as long as it was last changed by this batch and its collection has this summary.
 struct Before {
@@ -94,9 +104,9 @@ impl Store {
         }
         if epoch != now {
             // A restore came in between: the same numbers may mean other bytes.
-            known.clear();
+            known = Known::default();
         }
-        let mut batch = Batch::begin(&tx, &self.deriver, &known)?;
+        let mut batch = Batch::begin(&tx, &self.deriver, &known, operation, &now)?;
         let mut outcomes = Vec::with_capacity(changes.len());
         for (index, change) in changes.into_iter().enumerate() {
             outcomes.push(batch.change(index, change)?);
@@ -110,6 +120,9 @@ impl Store {
         derived::give_up_others(&tx, &self.deriver)?;
         let written = batch.finish(operation)?;
         tx.commit()?;
+        if operation.written.as_ref() != Some(&written) {
+            operation.began = Some(seq);
+        }
         operation.written = Some(written);
         self.locks.ring(seq);
         Ok(Applied { seq, outcomes, held: Duration::ZERO })
@@ -119,7 +132,8 @@ impl Store {
     fn look_up(&self, changes: &[Change]) -> rusqlite::Result<Known> {
         // One read transaction costs less than one for each change. Nothing is written in it, and it is never upgraded.
         let _snapshot = self.conn.unchecked_transaction()?;
-        let mut known = Known::new();
+        let mut known = Known { seq: meta(&self.conn, "seq")?, ..Known::default() };
+        let collisions = identity::has_collisions(&self.conn)?;
         let mut collections: HashMap<&str, Option<identity::Of>> = HashMap::new();
         let mut derivers = Derivers::new(&self.deriver);
         for (index, change) in changes.iter().enumerate() {
@@ -130,7 +144,17 @@ impl Store {
                         collections.insert(&put.collection, found);
                     }
                     match collections.get(&*put.collection) {
-                        Some(Some(of)) => self.row_and_seq(of, put)?,
+                        Some(Some(of)) => {
+                            let (uid, recurrence) = (&put.uid, put.prepared.recurrence());
+                            match identity::look(&self.conn, of, uid, recurrence, collisions)? {
+                                Standing::Item(row) => self.row_and_seq(row)?,
+                                Standing::Free(handle) => {
+                                    known.free.insert(index, (of.id, handle));
+                                    None
+                                }
+                                Standing::Taken => None,
+                            }
+                        }
                         _ => None,
                     }
                 }
@@ -148,21 +172,13 @@ impl Store {
                 let deriver = derivers.of(&self.conn, collection)?;
                 let keys = deriver.sort_of(&stored.bytes, &stored.place);
                 let summary = Arc::clone(deriver.summary());
-                known.insert(index, Before { seq, summary, keys });
+                known.before.insert(index, Before { seq, summary, keys });
             }
         }
         Ok(known)
     }
 
-    fn row_and_seq(
-        &self,
-        of: &identity::Of,
-        put: &Put,
-    ) -> rusqlite::Result<Option<(i64, Seq, i64)>> {
-        let recurrence = put.prepared.recurrence();
-        let Some(row) = identity::row(&self.conn, of, &put.uid, recurrence)? else {
-            return Ok(None);
-        };
+    fn row_and_seq(&self, row: i64) -> rusqlite::Result<Option<(i64, Seq, i64)>> {
         self.conn
             .prepare_cached("SELECT id, seq, collection FROM item WHERE id = ?1")?
             .query_row([row], three)

@@ -15,6 +15,10 @@ use std::time::Duration;
 pub struct Operation {
     /// Its number, and the store's epoch when it got that: after a restore another operation may have it.
     pub(crate) written: Option<(String, OperationId)>,
+    /// Its first batch.
+    pub(crate) began: Option<Seq>,
+    /// Does it put each item once, so that a second one of a UID is another item?
+    pub(crate) once: bool,
     pub(crate) verb: String,
     pub(crate) detail: String,
     pub(crate) at: i64,
@@ -31,7 +35,24 @@ impl Operation {
     /// shown in the log: names of files and collections, never contents.
     pub fn new(verb: impl Into<String>, detail: impl Into<String>, at: i64) -> Operation {
         let (verb, detail) = (verb.into(), detail.into());
-        Operation { written: None, verb, detail, at, undoes: None, whole: false, seen: None }
+        Operation {
+            written: None,
+            began: None,
+            once: false,
+            verb,
+            detail,
+            at,
+            undoes: None,
+            whole: false,
+            seen: None,
+        }
+    }
+
+    /// It puts each item once: other bytes under a UID that it has put already are another item, which is kept beside the
+    /// first as with [`Expect::SecondOfImport`]. That an item was left as it was is known within a batch only.
+    #[must_use]
+    pub fn each_once(self) -> Operation {
+        Operation { once: true, ..self }
     }
 
     /// Each of its batches is written whole or not at all: where one change meets a conflict, none is made, and

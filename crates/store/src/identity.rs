@@ -22,6 +22,54 @@ pub(crate) fn collection(conn: &Connection, name: &str) -> rusqlite::Result<Opti
         .optional()
 }
 
+/// What there is under a UID and a recurrence id.
+pub(crate) enum Standing {
+    /// The item in this row.
+    Item(i64),
+    /// Nothing, and this handle is free for it.
+    Free(Handle),
+    /// Nothing, and its first handle is another item's.
+    Taken,
+}
+
+/// What there is under this UID, and this recurrence id (empty: a master), in this collection. Where `collisions` is false
+/// nothing is in `collided`.
+pub(crate) fn look(
+    conn: &Connection,
+    of: &Of,
+    uid: &str,
+    recurrence: &str,
+    collisions: bool,
+) -> rusqlite::Result<Standing> {
+    let handle = Handle::of(&of.key, uid, recurrence, 0);
+    let found: Option<(i64, bool)> = conn
+        .prepare_cached(
+            "SELECT id, collection = ?2 AND uid = ?3 AND recurrence = ?4 FROM item WHERE handle = ?1",
+        )?
+        .query_row((handle.to_bytes(), of.id, uid, recurrence), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    if let Some((row, true)) = found {
+        return Ok(Standing::Item(row));
+    }
+    if collisions {
+        let row = conn
+            .prepare_cached("SELECT item FROM collided WHERE collection = ?1 AND uid = ?2")?
+            .query_row((of.id, collided(uid, recurrence)), |row| row.get(0))
+            .optional()?;
+        if let Some(row) = row {
+            return Ok(Standing::Item(row));
+        }
+    }
+    Ok(if found.is_some() { Standing::Taken } else { Standing::Free(handle) })
+}
+
+/// Has any item another handle than its first one?
+pub(crate) fn has_collisions(conn: &Connection) -> rusqlite::Result<bool> {
+    conn.prepare_cached("SELECT EXISTS(SELECT 1 FROM collided)")?.query_row([], |row| row.get(0))
+}
+
 /// The row of the item with this UID, and this recurrence id (empty: a master), in this collection.
 pub(crate) fn row(
     conn: &Connection,
@@ -29,20 +77,10 @@ pub(crate) fn row(
     uid: &str,
     recurrence: &str,
 ) -> rusqlite::Result<Option<i64>> {
-    let handle = Handle::of(&of.key, uid, recurrence, 0);
-    let found: Option<i64> = conn
-        .prepare_cached(
-            "SELECT id FROM item
-             WHERE handle = ?1 AND collection = ?2 AND uid = ?3 AND recurrence = ?4",
-        )?
-        .query_row((handle.to_bytes(), of.id, uid, recurrence), |row| row.get(0))
-        .optional()?;
-    if found.is_some() {
-        return Ok(found);
-    }
-    conn.prepare_cached("SELECT item FROM collided WHERE collection = ?1 AND uid = ?2")?
-        .query_row((of.id, collided(uid, recurrence)), |row| row.get(0))
-        .optional()
+    Ok(match look(conn, of, uid, recurrence, true)? {
+        Standing::Item(row) => Some(row),
+        Standing::Free(_) | Standing::Taken => None,
+    })
 }
 
 /// As `collided.uid` has it: no UID and no recurrence id holds a NUL.

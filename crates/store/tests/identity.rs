@@ -20,16 +20,19 @@ fn names(outcomes: &[Outcome]) -> Vec<&'static str> {
 
 /// Imports cards in one batch, as an importer does: a UID met before is a second item.
 fn import(book: &mut Book, cards: &[&[u8]]) -> Vec<Outcome> {
-    let mut met = Vec::new();
-    let changes = cards.iter().map(|bytes| {
-        let uid = crate::book::prepared(&book.store, bytes).uid().map(str::to_string);
-        let again = uid.is_some() && met.contains(&uid);
-        met.push(uid);
-        let expect = if again { Expect::SecondOfImport } else { Expect::Anything };
-        put(&book.store, "contacts", bytes, expect)
-    });
-    let changes = changes.collect();
-    book.apply(changes).1.outcomes
+    import_in(book, &[cards])
+}
+
+/// The same in several batches.
+fn import_in(book: &mut Book, batches: &[&[&[u8]]]) -> Vec<Outcome> {
+    let mut operation = Operation::new("import", "a test", 0).each_once();
+    let mut outcomes = Vec::new();
+    for cards in batches {
+        let put = |bytes: &&[u8]| put(&book.store, "contacts", bytes, Expect::Anything);
+        let changes = cards.iter().map(put).collect();
+        outcomes.extend(book.store.apply(&mut operation, changes).unwrap().outcomes);
+    }
+    outcomes
 }
 
 #[test]
@@ -55,6 +58,28 @@ fn two_items_of_one_uid_are_both_kept() {
     assert_eq!(contents.len(), 2);
     assert_eq!(contents[&("contacts".into(), "x".into())], c);
     assert_eq!(contents[&("contacts".into(), derived_uid(&b))], b);
+}
+
+#[test]
+fn what_an_operation_wrote_is_its_first_in_all_its_batches() {
+    let mut book = Book::new();
+    let card = |name| card("x", name, "");
+    let (a, b, c, d) = (card("Anna"), card("Berta"), card("Clara"), card("Dora"));
+    let batches: &[&[&[u8]]] = &[&[&a], &[&b], &[&a, &c], &[&b]];
+    let expect =
+        ["added", "added beside", "unchanged", "added beside", "unchanged beside"];
+    assert_eq!(names(&import_in(&mut book, batches)), expect);
+    // Another operation's batches in between are no part of it.
+    let mut operation = Operation::new("import", "a test", 0).each_once();
+    let of = |book: &Book, bytes| vec![put(&book.store, "contacts", bytes, Expect::Anything)];
+    let mut outcomes = Vec::new();
+    let other = crate::book::card("y", "Emma", "");
+    outcomes.extend(book.store.apply(&mut operation, of(&book, &other)).unwrap().outcomes);
+    outcomes.extend(import(&mut book, &[&d]));
+    let e = card("Eva");
+    outcomes.extend(book.store.apply(&mut operation, of(&book, &e)).unwrap().outcomes);
+    assert_eq!(names(&outcomes), ["added", "updated", "updated"]);
+    book.sound();
 }
 
 #[test]

@@ -113,7 +113,7 @@ pub fn import(
     options: &ImportOptions,
     events: &mut dyn FnMut(Event<'_>),
 ) -> Result<Summary, Error> {
-    let operation = Operation::new("import", files::names(&inputs), options.at);
+    let operation = Operation::new("import", files::names(&inputs), options.at).each_once();
     let files = Files::find(inputs);
     let rejects = match &options.rejects {
         Some(path) if files.contain(path) => {
@@ -156,7 +156,8 @@ pub fn import(
     Ok(summary)
 }
 
-/// Items met in this import by collection, UID and recurrence id, as hashes: a few million fit. Two that share one only mean that the second
+/// Items that this import met and left as they were, by collection, UID and recurrence id, as hashes: a few million fit. What it
+/// wrote, the store knows. Two that share a hash only mean that the second
 /// card, if it is not what the store has under its UID, is kept beside that instead of replacing it.
 #[derive(Default)]
 struct Seen {
@@ -165,9 +166,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Is it the first of its kind?
-    fn first(&mut self, of: [&str; 3]) -> bool {
-        self.hashes.insert(self.state.hash_one(of))
+    fn hash(&self, of: [&str; 3]) -> u64 {
+        self.state.hash_one(of)
     }
 }
 
@@ -187,8 +187,9 @@ fn next_size(size: usize, held: Duration) -> usize {
 struct Place {
     file: Arc<str>,
     line: u64,
-    /// The UID, where it was met before.
-    second: Option<String>,
+    uid: String,
+    /// As [`Seen`] has it.
+    hash: u64,
     /// What it is, and where it goes to.
     kind: Kind,
     collection: Arc<str>,
@@ -294,7 +295,8 @@ impl Writer<'_> {
                 }
                 let name = around.map(|around| Arc::clone(&around.name));
                 let (kind, collection) = (prepared.kind(), self.goes_to(name));
-                let place = Place { file, line, second: None, kind, collection, spare };
+                let (uid, hash) = (String::new(), 0);
+                let place = Place { file, line, uid, hash, kind, collection, spare };
                 self.item(place, expect, prepared)?;
             }
             What::Item(Err((bytes, problem)), _) => {
@@ -367,13 +369,10 @@ impl Writer<'_> {
         if self.changes.len() >= self.size && !self.goes_on(&collection, &uid) {
             self.write()?;
         }
-        let met = [&*collection, &uid, prepared.recurrence()];
-        let expect = if self.seen.first(met) {
-            expect
-        } else {
-            place.second = Some(uid.clone());
-            Expect::SecondOfImport
-        };
+        place.hash = self.seen.hash([&*collection, &uid, prepared.recurrence()]);
+        place.uid.clone_from(&uid);
+        let met = self.seen.hashes.contains(&place.hash);
+        let expect = if met { Expect::SecondOfImport } else { expect };
         if self.summary.collections.last().is_none_or(|last| **last != *collection)
             && !self.summary.collections.iter().any(|known| **known == *collection)
         {
@@ -430,6 +429,9 @@ impl Writer<'_> {
         }
         for (outcome, place) in applied.outcomes.iter().zip(places) {
             self.summary.tally(&place.collection, place.kind, outcome);
+            if !matches!(outcome, Outcome::Added(_) | Outcome::Updated(_)) {
+                self.seen.hashes.insert(place.hash);
+            }
             match outcome {
                 Outcome::Added(_) => self.summary.added += 1,
                 Outcome::Updated(_) => self.summary.updated += 1,
@@ -467,7 +469,7 @@ impl Writer<'_> {
 
     fn beside(&mut self, place: Place) {
         self.summary.beside += 1;
-        let uid = shown(&place.second.unwrap_or_default(), UID_SHOWN);
+        let uid = shown(&place.uid, UID_SHOWN);
         let what = if place.kind == Kind::Contact { "card" } else { "item" };
         let reason = format!("a second {what} with UID {uid}, kept beside the first");
         self.warn(&Notice { file: place.file.to_string(), line: place.line, reason });

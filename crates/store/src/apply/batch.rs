@@ -11,13 +11,20 @@ use crate::event::is_newer;
 use crate::frame::{self, Frames};
 use crate::handle::Handle;
 use crate::history::OperationId;
-use crate::identity::{self, Of};
+use crate::identity::{self, Of, Standing};
 use crate::series::Whose;
 use crate::store::{meta, set_meta};
 use crate::{Family, Kind, Seq, blob, history, purge};
 use larder_format::contact::{derived_uid, same_card};
 use rusqlite::{OptionalExtension as _, Transaction};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+/// What stands in the transaction under the UID of what arrives.
+enum There {
+    Item(Found),
+    /// Nothing; this handle is free for it, if that is known.
+    Nothing(Option<Handle>),
+}
 
 /// An item as it stands in the transaction.
 struct Found {
@@ -25,6 +32,18 @@ struct Found {
     handle: Handle,
     seq: Seq,
     whose: Whose,
+}
+
+/// What an operation that puts each item once has done before: its first batch, and its number.
+struct Once {
+    began: Option<(Seq, OperationId)>,
+}
+
+impl Once {
+    fn of(operation: &Operation, epoch: &str) -> Once {
+        let written = operation.written.as_ref().filter(|(of, _)| of == epoch);
+        Once { began: operation.began.zip(written.map(|(_, id)| *id)) }
+    }
 }
 
 /// A batch while it is being written.
@@ -40,6 +59,13 @@ pub(super) struct Batch<'a> {
     former_bytes: i64,
     rows: Rows,
     frames: Frames,
+    /// The handles that were given to new items.
+    given: HashSet<Handle>,
+    /// Of an operation that puts each item once: what came already, and was left as it was; and its batches before this one.
+    met: HashSet<i64>,
+    once: Option<Once>,
+    /// An item may have another handle than its first one.
+    collisions: bool,
     pub(super) collections: HashMap<String, (Of, Family)>,
     added: i64,
     updated: i64,
@@ -55,6 +81,8 @@ impl<'a> Batch<'a> {
         tx: &'a Transaction<'a>,
         deriver: &'a Deriver,
         known: &'a Known,
+        operation: &Operation,
+        epoch: &str,
     ) -> rusqlite::Result<Batch<'a>> {
         Ok(Batch {
             tx,
@@ -66,6 +94,10 @@ impl<'a> Batch<'a> {
             former_bytes: meta(tx, "former_bytes")?,
             rows: Rows::begin(tx, deriver)?,
             frames: Frames::default(),
+            given: HashSet::new(),
+            met: HashSet::new(),
+            once: operation.once.then(|| Once::of(operation, epoch)),
+            collisions: identity::has_collisions(tx)?,
             collections: HashMap::new(),
             added: 0,
             updated: 0,
@@ -152,14 +184,30 @@ impl<'a> Batch<'a> {
         self.ordinal
     }
 
-    fn find(&self, of: &Of, uid: &str, recurrence: &str) -> rusqlite::Result<Option<Found>> {
-        let Some(row) = identity::row(self.tx, of, uid, recurrence)? else { return Ok(None) };
+    /// Looks for what the change at `index` puts, without doing again what was done before the lock was taken.
+    fn find_put(&self, index: usize, of: &Of, put: &Put) -> rusqlite::Result<There> {
+        if let Some((collection, handle)) = self.known.free.get(&index)
+            && self.known.seq + 1 == self.seq
+            && *collection == of.id
+            && !self.given.contains(handle)
+        {
+            return Ok(There::Nothing(Some(*handle)));
+        }
+        self.find(of, &put.uid, put.prepared.recurrence())
+    }
+
+    fn find(&self, of: &Of, uid: &str, recurrence: &str) -> rusqlite::Result<There> {
+        let row = match identity::look(self.tx, of, uid, recurrence, self.collisions)? {
+            Standing::Item(row) => row,
+            Standing::Free(handle) => return Ok(There::Nothing(Some(handle))),
+            Standing::Taken => return Ok(There::Nothing(None)),
+        };
         self.tx
             .prepare_cached(
                 "SELECT id, handle, seq, kind, collection, uid, recurrence FROM item WHERE id = ?1",
             )?
             .query_row([row], found)
-            .optional()
+            .map(There::Item)
     }
 
     fn find_handle(&self, handle: Handle) -> rusqlite::Result<Option<Found>> {
@@ -180,7 +228,7 @@ impl<'a> Batch<'a> {
         }
         let collection = item.whose.collection;
         let deriver = self.derivers.of(self.tx, collection)?;
-        if let Some(Before { seq, summary, keys }) = self.known.get(&index)
+        if let Some(Before { seq, summary, keys }) = self.known.before.get(&index)
             && *seq == item.seq
             && deriver.is_of(summary)
         {
@@ -198,57 +246,95 @@ impl<'a> Batch<'a> {
             return Ok(Outcome::Conflict(None, None));
         }
         let into = self.collection(&put.collection, put.prepared.kind())?;
-        let Some(item) = self.find(&into, &put.uid, put.prepared.recurrence())? else {
-            return match put.expect {
-                Expect::At(_) => Ok(Outcome::Conflict(None, None)),
-                _ => Ok(Outcome::Added(self.add(&into, put)?)),
-            };
+        let item = match self.find_put(index, &into, &put)? {
+            There::Item(item) => item,
+            There::Nothing(_) if matches!(put.expect, Expect::At(_)) => {
+                return Ok(Outcome::Conflict(None, None));
+            }
+            There::Nothing(free) => return Ok(Outcome::Added(self.add(&into, put, free)?)),
         };
+        let second = put.expect == Expect::SecondOfImport || self.is_second(&item)?;
         let there = blob::must(self.tx, item.id)?;
         let same = same_card(&there, put.prepared.bytes());
         // The same words in a calendar that defines a zone otherwise say another time.
-        let same =
-            same && (put.expect == Expect::SecondOfImport || self.same_frame(&item, &put)?);
-        match put.expect {
-            Expect::Nothing if same => return Ok(Outcome::Unchanged(item.handle)),
-            Expect::Nothing => return Ok(Outcome::Conflict(Some(item.handle), Some(item.seq))),
+        let same = same && (second || self.same_frame(&item, &put)?);
+        let outcome = match put.expect {
+            _ if second && same => Outcome::Unchanged(item.handle),
+            _ if second => return self.put_beside(&into, put),
             Expect::At(seq) if seq != item.seq => {
-                return Ok(Outcome::Conflict(Some(item.handle), Some(item.seq)));
+                Outcome::Conflict(Some(item.handle), Some(item.seq))
             }
-            _ if same => return Ok(Outcome::Unchanged(item.handle)),
-            Expect::SecondOfImport => return self.put_beside(&into, put),
+            _ if same => Outcome::Unchanged(item.handle),
+            Expect::Nothing => Outcome::Conflict(Some(item.handle), Some(item.seq)),
             Expect::Older if is_newer(&there, put.prepared.bytes()) => {
-                return Ok(Outcome::Conflict(Some(item.handle), Some(item.seq)));
+                Outcome::Conflict(Some(item.handle), Some(item.seq))
             }
-            Expect::Anything | Expect::Older => {
-                let beside = derived_uid(put.prepared.bytes());
-                let beside = self.find(&into, &beside, put.prepared.recurrence())?;
-                if let Some(beside) = beside.filter(|beside| beside.id != item.id) {
-                    return Ok(Outcome::UnchangedBeside(beside.handle));
-                }
-            }
-            Expect::At(_) => {}
+            Expect::Anything | Expect::Older => match self.beside(&into, &item, &put)? {
+                Some(beside) => Outcome::UnchangedBeside(beside),
+                None => Outcome::Updated(item.handle),
+            },
+            Expect::At(_) | Expect::SecondOfImport => Outcome::Updated(item.handle),
+        };
+        match outcome {
+            Outcome::Updated(_) => self.update(index, &item, put)?,
+            _ if self.once.is_some() => drop(self.met.insert(item.id)),
+            _ => {}
         }
-        self.update(index, &item, put)?;
-        Ok(Outcome::Updated(item.handle))
+        Ok(outcome)
+    }
+
+    /// Did this operation put the item already, where it is one that puts each once?
+    fn is_second(&self, item: &Found) -> rusqlite::Result<bool> {
+        let Some(once) = &self.once else { return Ok(false) };
+        if item.seq == self.seq || self.met.contains(&item.id) {
+            return Ok(true);
+        }
+        let Some((_, id)) = once.began.filter(|(began, _)| item.seq >= *began) else {
+            return Ok(false);
+        };
+        let by = self
+            .tx
+            .prepare_cached("SELECT operation FROM batch WHERE seq = ?1")?
+            .query_row([item.seq], |row| row.get::<_, OperationId>(0))
+            .optional()?;
+        Ok(by == Some(id))
+    }
+
+    /// The handle under which these bytes are kept beside an item of the same UID, if they are.
+    fn beside(&self, into: &Of, item: &Found, put: &Put) -> rusqlite::Result<Option<Handle>> {
+        let uid = derived_uid(put.prepared.bytes());
+        Ok(match self.find(into, &uid, put.prepared.recurrence())? {
+            There::Item(beside) if beside.id != item.id => Some(beside.handle),
+            _ => None,
+        })
     }
 
     /// Keeps a second item with a UID that another one had first, under a UID made from its bytes.
     fn put_beside(&mut self, into: &Of, mut put: Put) -> Result<Outcome, Trouble> {
         put.uid = derived_uid(put.prepared.bytes());
         put.derived_uid = true;
-        match self.find(into, &put.uid, put.prepared.recurrence())? {
-            Some(item) => Ok(Outcome::UnchangedBeside(item.handle)),
-            None => Ok(Outcome::AddedBeside(self.add(into, put)?)),
-        }
+        Ok(match self.find(into, &put.uid, put.prepared.recurrence())? {
+            There::Item(item) => Outcome::UnchangedBeside(item.handle),
+            There::Nothing(free) => Outcome::AddedBeside(self.add(into, put, free)?),
+        })
     }
 
-    fn add(&mut self, into: &Of, mut put: Put) -> Result<Handle, Trouble> {
+    /// Adds an item, with this handle where one is known to be free.
+    fn add(
+        &mut self,
+        into: &Of,
+        mut put: Put,
+        free: Option<Handle>,
+    ) -> Result<Handle, Trouble> {
         let entry = self.derivers.of(self.tx, into.id)?.entry_for(&mut put.prepared);
         self.items += 1;
         let (id, ordinal) = (self.items, self.next_ordinal());
         let recurrence = put.prepared.recurrence();
-        let handle = identity::give_handle(self.tx, into, &put.uid, recurrence, id)?;
+        let handle = match free {
+            Some(handle) => handle,
+            None => identity::give_handle(self.tx, into, &put.uid, recurrence, id)?,
+        };
+        self.given.insert(handle);
         let frame = self.frame_of(&put)?;
         self.tx
             .prepare_cached(

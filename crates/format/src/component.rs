@@ -154,16 +154,9 @@ impl<'c> Timed<'c> {
             Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
             Cow::Owned(text) => Cow::Owned(text.trim().to_string()),
         };
-        let has_params = property.has_params();
-        let param = |name| if has_params { property.single_param(name) } else { None };
-        Timed {
-            text,
-            tzid: param("TZID"),
-            value: param("VALUE"),
-            related: param("RELATED"),
-            range: param("RANGE"),
-            line: property.number(),
-        }
+        let [tzid, value, related, range] =
+            property.single_params(["TZID", "VALUE", "RELATED", "RANGE"]);
+        Timed { text, tzid, value, related, range, line: property.number() }
     }
 }
 

@@ -51,20 +51,27 @@ fn by_rules(text: &str) -> Cow<'_, str> {
 /// text has other letters.
 fn by_letters(text: &str) -> Option<String> {
     let mut folded = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\0' => {}
-            '\x01'..='\x7f' => folded.push(c.to_ascii_lowercase()),
+    let mut rest = text;
+    loop {
+        let plain = rest.bytes().position(|byte| !byte.is_ascii() || byte == 0);
+        let (run, behind) = rest.split_at(plain.unwrap_or(rest.len()));
+        let start = folded.len();
+        folded.push_str(run);
+        folded[start..].make_ascii_lowercase();
+        let mut chars = behind.chars();
+        match chars.next() {
+            None => return Some(folded),
+            Some('\0') => {}
             // Han has no case and no marks.
-            '\u{4e00}'..='\u{9fff}' => folded.push(c),
-            _ => {
+            Some(c @ '\u{4e00}'..='\u{9fff}') => folded.push(c),
+            Some(c) => {
                 let (first, second) = letter(c)?;
                 folded.extend(first);
                 folded.extend(second);
             }
         }
+        rest = chars.as_str();
     }
-    Some(folded)
 }
 
 /// The letters before Armenian, but for the Cyrillic marks, each worked out when it is first seen: the two
@@ -122,17 +129,36 @@ fn plain(c: char) -> char {
 pub fn words(folded: &str) -> impl Iterator<Item = &str> {
     let mut rest = folded;
     std::iter::from_fn(move || {
-        rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        rest = behind_gap(rest);
         let first = rest.chars().next()?;
-        let end = if is_cjk(first) {
-            first.len_utf8()
-        } else {
-            rest.find(|c: char| is_cjk(c) || !is_in_word(c)).unwrap_or(rest.len())
-        };
+        let end = if is_cjk(first) { first.len_utf8() } else { word_end(rest) };
         let (word, behind) = rest.split_at(end);
         rest = behind;
         Some(word)
     })
+}
+
+/// The text from its first letter or digit on.
+fn behind_gap(text: &str) -> &str {
+    let is_gap = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
+    let plain = text.bytes().take_while(is_gap).count();
+    let rest = &text[plain..];
+    match rest.as_bytes().first() {
+        Some(byte) if !byte.is_ascii() => rest.trim_start_matches(|c: char| !c.is_alphanumeric()),
+        _ => rest,
+    }
+}
+
+/// Where the word ends that a text begins with.
+fn word_end(text: &str) -> usize {
+    let plain = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    let rest = &text[plain..];
+    match rest.as_bytes().first() {
+        Some(byte) if !byte.is_ascii() => rest
+            .find(|c: char| is_cjk(c) || !is_in_word(c))
+            .map_or(text.len(), |behind| plain + behind),
+        _ => plain,
+    }
 }
 
 /// Letters, digits, what is written on them, and the joiners that Indic and Persian words have inside.

@@ -180,6 +180,24 @@ impl<'a> Property<'a> {
         self.raw_param(name).map(|param| value_of(param.value))
     }
 
+    /// The same of several parameters.
+    pub(crate) fn single_params<const N: usize>(
+        &self,
+        names: [&str; N],
+    ) -> [Option<Cow<'_, str>>; N] {
+        let mut found = [const { None }; N];
+        for param in self.raw_params() {
+            let is_it = |name: &&str| param.name.eq_ignore_ascii_case(name.as_bytes());
+            if let Some(at) = names.iter().position(|name| is_it(name))
+                && let Some(slot) = found.get_mut(at)
+                && slot.is_none()
+            {
+                *slot = Some(value_of(param.value));
+            }
+        }
+        found
+    }
+
     /// Has it parameters?
     pub(crate) fn has_params(&self) -> bool {
         self.head.0 < self.head.1

@@ -149,8 +149,7 @@ impl<'c> Values<'c> {
         let address = without_scheme(address, "mailto:");
         self.add(address);
         self.add(name);
-        for param in ["CN", "EMAIL"] {
-            let value = property.single_param(param).unwrap_or_default();
+        for value in property.single_params(["CN", "EMAIL"]).into_iter().flatten() {
             let value = without_scheme(value.trim(), "mailto:");
             if value != address {
                 self.add(value);

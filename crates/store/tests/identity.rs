@@ -66,8 +66,7 @@ fn what_an_operation_wrote_is_its_first_in_all_its_batches() {
     let card = |name| card("x", name, "");
     let (a, b, c, d) = (card("Anna"), card("Berta"), card("Clara"), card("Dora"));
     let batches: &[&[&[u8]]] = &[&[&a], &[&b], &[&a, &c], &[&b]];
-    let expect =
-        ["added", "added beside", "unchanged", "added beside", "unchanged beside"];
+    let expect = ["added", "added beside", "unchanged", "added beside", "unchanged beside"];
     assert_eq!(names(&import_in(&mut book, batches)), expect);
     // Another operation's batches in between are no part of it.
     let mut operation = Operation::new("import", "a test", 0).each_once();

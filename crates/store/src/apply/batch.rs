@@ -320,12 +320,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Adds an item, with this handle where one is known to be free.
-    fn add(
-        &mut self,
-        into: &Of,
-        mut put: Put,
-        free: Option<Handle>,
-    ) -> Result<Handle, Trouble> {
+    fn add(&mut self, into: &Of, mut put: Put, free: Option<Handle>) -> Result<Handle, Trouble> {
         let entry = self.derivers.of(self.tx, into.id)?.entry_for(&mut put.prepared);
         self.items += 1;
         let (id, ordinal) = (self.items, self.next_ordinal());

@@ -50,25 +50,30 @@ impl Packer {
         full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
     ) -> Result<(), E> {
         let bits = (items.len() >= MANY).then(|| rice::bits(items));
-        let mut items = items.iter().copied().peekable();
-        while let Some(first) = items.next() {
+        let mut items = items;
+        while let Some((&first, behind)) = items.split_first() {
             let mut postings = mem::take(&mut self.postings);
             postings.clear();
             put(&mut postings, first.unsigned_abs());
-            let (mut last, mut count) = (first, 1);
             let room = CHUNK.saturating_sub(self.chunk.len() + OVERHEAD + term.len() + LONGEST);
             let most = if room < WORTHWHILE { PIECE } else { room.min(PIECE) };
+            let (mut last, mut count) = (first, 1);
+            items = behind;
             if let Some(bits) = bits {
                 let mut codes = rice::Writer::new(&mut postings, bits);
-                while let Some(item) = items.next_if(|_| codes.len() < most) {
+                while let Some((&item, behind)) = items.split_first()
+                    && codes.len() < most
+                {
                     codes.put(item.abs_diff(last));
-                    (last, count) = (item, count + 1);
+                    (last, count, items) = (item, count + 1, behind);
                 }
                 codes.finish();
             } else {
-                while let Some(item) = items.next_if(|_| postings.len() < most) {
+                while let Some((&item, behind)) = items.split_first()
+                    && postings.len() < most
+                {
                     put(&mut postings, item.abs_diff(last));
-                    (last, count) = (item, count + 1);
+                    (last, count, items) = (item, count + 1, behind);
                 }
             }
             self.postings = postings;

@@ -18,7 +18,7 @@ use std::mem;
 /// So many neighbours of about one size are merged into one...
 const NEIGHBOURS: usize = 4;
 /// ...and so many of those from this many bytes on, which are a large job's: it is going to merge them in the end.
-const MANY_NEIGHBOURS: usize = 16;
+const MANY_NEIGHBOURS: usize = 64;
 const LARGE: i64 = 32 << 10;
 /// So many times larger than all newer ones is much larger. A byte is moved 12 times then before it is at rest, and there are 5 segments;
 /// it would be 28 times, and 4 segments, with 16 (reckoned for single items of 700 bytes, behind 2 MB).
@@ -272,15 +272,33 @@ struct Input {
 impl Input {
     /// Opens the inputs of a merge, the oldest first, each at its first term.
     fn open(conn: &Connection, segments: Vec<Segment>) -> rusqlite::Result<Vec<Input>> {
-        let (mut inputs, mut newer) = (Vec::new(), Vec::new());
-        for segment in segments.into_iter().rev() {
+        let touched = |segment: &Segment| -> rusqlite::Result<Vec<i64>> {
             let mut touched = Vec::new();
             segment.postings(conn, &term::touched(), &mut touched)?;
-            let known: Vec<i64> =
-                touched.iter().copied().filter(|item| newer.binary_search(item).is_ok()).collect();
-            newer.extend(touched);
-            newer.sort_unstable();
-            newer.dedup();
+            Ok(touched)
+        };
+        let mut ranges = Vec::new();
+        for segment in &segments {
+            let items = touched(segment)?;
+            ranges.push(items.first().copied().zip(items.last().copied()));
+        }
+        // Of most, no other knows an item, as they are of items that were new: those need no list of them.
+        let meet = |a: usize, b: usize| match (ranges.get(a), ranges.get(b)) {
+            (Some(Some(a)), Some(Some(b))) => a.0 <= b.1 && b.0 <= a.1,
+            _ => false,
+        };
+        let count = segments.len();
+        let (mut inputs, mut newer) = (Vec::new(), Vec::new());
+        for (at, segment) in segments.into_iter().enumerate().rev() {
+            let mut known: Vec<i64> = Vec::new();
+            if (0..count).any(|other| other != at && meet(at, other)) {
+                let items = touched(&segment)?;
+                known =
+                    items.iter().copied().filter(|of| newer.binary_search(of).is_ok()).collect();
+                newer.extend(items);
+                newer.sort_unstable();
+                newer.dedup();
+            }
             let number = segment.chunks.start;
             let mut input = Input {
                 segment,

@@ -8,6 +8,9 @@
 /// So many ones say that the number follows as it is.
 const ESCAPE: u32 = 24;
 
+/// Bits are written in words of so many.
+const WORD: u32 = 32;
+
 /// How many bits of the distances of these items, two at least, are best left as they are.
 pub(super) fn bits(items: &[i64]) -> u8 {
     let (first, last) = (items.first().copied().unwrap_or(0), items.last().copied().unwrap_or(0));
@@ -21,7 +24,7 @@ pub(super) fn bits(items: &[i64]) -> u8 {
 pub(super) struct Writer<'a> {
     bytes: &'a mut Vec<u8>,
     bits: u8,
-    /// Bits that are no whole byte yet.
+    /// Bits that are no whole word yet.
     open: u64,
     filled: u32,
 }
@@ -35,39 +38,45 @@ impl<'a> Writer<'a> {
 
     /// How many bytes there are.
     pub(super) fn len(&self) -> usize {
-        self.bytes.len() + 1
+        self.bytes.len() + self.filled.div_ceil(8) as usize
     }
 
     /// Writes a distance, which is 1 at least.
     pub(super) fn put(&mut self, distance: u64) {
         let number = distance.saturating_sub(1);
-        let rest = number >> self.bits;
+        let (rest, bits) = (number >> self.bits, u32::from(self.bits));
         if rest < u64::from(ESCAPE) {
-            self.add((1 << rest) - 1, rest as u32 + 1);
-            self.add(number & ((1 << self.bits) - 1), self.bits.into());
+            let (ones, low) = ((1 << rest) - 1, number & ((1 << bits) - 1));
+            let length = rest as u32 + 1;
+            if length + bits <= WORD {
+                self.add(ones | low << length, length + bits);
+            } else {
+                self.add(ones, length);
+                self.add(low & 0xffff_ffff, bits.min(WORD));
+                self.add(low >> WORD, bits.saturating_sub(WORD));
+            }
         } else {
             self.add((1 << ESCAPE) - 1, ESCAPE);
-            self.add(number & 0xffff_ffff, 32);
-            self.add(number >> 32, 32);
+            self.add(number & 0xffff_ffff, WORD);
+            self.add(number >> WORD, WORD);
         }
     }
 
+    /// Adds so many bits, a word at most.
     fn add(&mut self, bits: u64, count: u32) {
-        // At most seven bits wait, and at most 56 come.
         self.open |= bits << self.filled;
         self.filled += count;
-        while self.filled >= 8 {
-            self.bytes.push(self.open as u8);
-            self.open >>= 8;
-            self.filled -= 8;
+        if self.filled >= WORD {
+            self.bytes.extend_from_slice(&(self.open as u32).to_le_bytes());
+            self.open >>= WORD;
+            self.filled -= WORD;
         }
     }
 
     /// Writes the last bits.
     pub(super) fn finish(self) {
-        if self.filled > 0 {
-            self.bytes.push(self.open as u8);
-        }
+        let left = self.filled.div_ceil(8) as usize;
+        self.bytes.extend_from_slice(&self.open.to_le_bytes()[..left]);
     }
 }
 
@@ -87,6 +96,14 @@ impl<'a> Reader<'a> {
     }
 
     fn fill(&mut self) {
+        if let Some(word) = self.rest.first_chunk() {
+            // As many whole bytes as there is room for; what is above them comes again.
+            self.open |= u64::from_le_bytes(*word) << self.filled;
+            let bytes = (63 - self.filled) / 8;
+            self.filled += bytes * 8;
+            self.rest = &self.rest[bytes as usize..];
+            return;
+        }
         while self.filled <= 56
             && let Some((&byte, rest)) = self.rest.split_first()
         {

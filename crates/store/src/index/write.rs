@@ -136,10 +136,11 @@ impl Gathered {
                 is_new
             });
         }
-        let mut order: Vec<usize> = (0..dealing.len()).collect();
-        order.sort_unstable_by_key(|&place| dealing[place].number);
+        let places = dealing.iter().enumerate().map(|(place, term)| (term.number, place));
+        let mut order: Vec<(u64, usize)> = places.collect();
+        order.sort_unstable();
         let mut start = 0;
-        for &place in &order {
+        for &(_, place) in &order {
             dealing[place].next = start;
             start += dealing[place].count;
         }
@@ -152,10 +153,10 @@ impl Gathered {
             }
         }
         let (mut rest, mut term) = (dealt.as_slice(), Vec::new());
-        for place in order {
+        for (number, place) in order {
             let (items, behind) = rest.split_at(dealing[place].count);
             rest = behind;
-            term::unpack(dealing[place].number, &mut term);
+            term::unpack(number, &mut term);
             writer.add(&term, items)?;
         }
         Ok(())

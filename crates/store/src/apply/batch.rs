@@ -70,6 +70,8 @@ pub(super) struct Batch<'a> {
     added: i64,
     updated: i64,
     removed: i64,
+    /// Operations that this one undoes.
+    undone: Vec<OperationId>,
     /// Marks on operations were written, which are changes without a place.
     marked: bool,
     /// An item was not what a change expected.
@@ -102,6 +104,7 @@ impl<'a> Batch<'a> {
             added: 0,
             updated: 0,
             removed: 0,
+            undone: Vec::new(),
             marked: false,
             refused: false,
         })
@@ -169,8 +172,10 @@ impl<'a> Batch<'a> {
         )?
         .execute((id, self.added, self.updated, self.removed))?;
         tx.prepare_cached("INSERT INTO batch VALUES(?1, ?2)")?.execute((self.seq, id))?;
-        tx.prepare_cached("UPDATE operation SET undone_by = ?1 WHERE undone_by = -1")?
-            .execute([id])?;
+        for undone in &self.undone {
+            tx.prepare_cached("UPDATE operation SET undone_by = ?2 WHERE id = ?1")?
+                .execute((undone, id))?;
+        }
         set_meta(tx, "seq", self.seq)?;
         set_meta(tx, "items", self.items)?;
         let kept = history::prune(tx, id, operation.at, self.former_bytes)?;
@@ -479,10 +484,15 @@ impl<'a> Batch<'a> {
     }
 
     fn mark(&mut self, id: i64, undone: bool) -> Result<Outcome, Trouble> {
-        // The number of the undoing operation is known when the batch is finished; -1 stands for it.
-        self.tx
-            .prepare_cached("UPDATE operation SET undone_by = ?2 WHERE id = ?1")?
-            .execute((id, undone.then_some(-1)))?;
+        match undone {
+            // The number of the undoing operation is known when the batch is finished.
+            true => self.undone.push(id),
+            false => drop(
+                self.tx
+                    .prepare_cached("UPDATE operation SET undone_by = NULL WHERE id = ?1")?
+                    .execute([id])?,
+            ),
+        }
         self.marked = true;
         Ok(Outcome::Done)
     }

@@ -218,6 +218,14 @@ impl<'a> Entries<'a> {
         self.rest.len()
     }
 
+    /// Is the next entry one more of this term, that of the one before?
+    pub(super) fn go_on(&self, term: &[u8]) -> bool {
+        let mut rest = self.rest;
+        let Some((shared, length)) = take(&mut rest).zip(take(&mut rest)) else { return false };
+        shared.checked_add(length) == Some(term.len() as u64)
+            && rest.get(..length as usize) == term.get(shared as usize..)
+    }
+
     /// The next entry. `Err`: the chunk is malformed.
     pub(super) fn next(&mut self) -> Result<Option<Entry<'a>>, Malformed> {
         if self.rest.is_empty() {

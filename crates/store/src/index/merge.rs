@@ -12,6 +12,7 @@ use super::segment::{self, Segment, Writer, malformed};
 use super::term;
 use crate::derived::IndexSet;
 use rusqlite::Connection;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::mem;
 
@@ -29,6 +30,8 @@ const SMALLEST: i64 = 4096;
 const SHARE: i64 = 4;
 /// ...but so many at least.
 const LEAST: i64 = 32 << 10;
+/// So many items are listed without asking whether they have to be.
+const LISTED: usize = 4096;
 /// So many chunks are taken away at once.
 const FREED: i64 = 16;
 
@@ -58,9 +61,8 @@ pub(crate) fn merge_all(conn: &Connection) -> rusqlite::Result<()> {
 type Choose = fn(&[Segment]) -> Option<std::ops::Range<usize>>;
 
 fn work(conn: &Connection, set: IndexSet, budget: i64, choose: Choose) -> rusqlite::Result<bool> {
-    begin(conn, set, choose)?;
     let mut merges: BTreeMap<i64, Vec<Segment>> = BTreeMap::new();
-    for segment in segment::all(conn, set)? {
+    for segment in begin(conn, set, choose)? {
         if let Some(into) = segment.into {
             merges.entry(into).or_default().push(segment);
         }
@@ -91,23 +93,27 @@ impl Segment {
     }
 }
 
-/// Marks the runs that are worth merging. Only neighbours are: what lies between them could be about the same
-/// items.
-fn begin(conn: &Connection, set: IndexSet, choose: Choose) -> rusqlite::Result<()> {
-    let segments = segment::all(conn, set)?;
+/// Marks the runs that are worth merging, and returns all segments. Only neighbours are: what lies between them could be
+/// about the same items.
+fn begin(conn: &Connection, set: IndexSet, choose: Choose) -> rusqlite::Result<Vec<Segment>> {
+    let mut segments = segment::all(conn, set)?;
     let is_target = |id| segments.iter().any(|segment| segment.into == Some(id));
+    let mut marked: Vec<(i64, i64)> = Vec::new();
     for free in segments.split(|segment| segment.into.is_some() || is_target(segment.id)) {
         let Some(inputs) = choose(free).and_then(|run| free.get(run)) else { continue };
         let Some(last) = inputs.last() else { continue };
         let large = inputs.iter().any(|segment| segment.large);
         let into = segment::create(conn, set, last.max_seq, large)?;
-        let mut mark =
-            conn.prepare_cached("UPDATE idx_segment SET merged_into = ?2 WHERE id = ?1")?;
-        for input in inputs {
-            mark.execute((input.id, into))?;
+        marked.extend(inputs.iter().map(|input| (input.id, into)));
+    }
+    let mut mark = conn.prepare_cached("UPDATE idx_segment SET merged_into = ?2 WHERE id = ?1")?;
+    for (input, into) in marked {
+        mark.execute((input, into))?;
+        for segment in segments.iter_mut().filter(|segment| segment.id == input) {
+            segment.into = Some(into);
         }
     }
-    Ok(())
+    Ok(segments)
 }
 
 /// The newest ones that are of one size, or smaller, if they are enough; none that is much larger than all newer ones,
@@ -147,12 +153,13 @@ fn step(
     let mut writer = Writer::open(conn, into)?;
     let mut moved = Moved::default();
     let mut read = 0;
-    while let Some(least) = Input::least(&inputs) {
+    while let Some(least) = Least::of(&inputs) {
         // What takes items out of an order goes with what puts them in.
-        if read >= budget && !(term::sign(least) < 0 && moved.same_place(least)) {
+        let term = least.term(&inputs);
+        if read >= budget && !(term::sign(term) < 0 && moved.same_place(term)) {
             break;
         }
-        read += moved.take(conn, &mut inputs)?;
+        read += moved.take(conn, &mut inputs, least)?;
         match moved.is_packed {
             true => writer.copy(&moved.term, &moved.packed)?,
             false => writer.add(&moved.term, &moved.items)?,
@@ -161,7 +168,7 @@ fn step(
         inputs.iter_mut().try_for_each(|input| input.free(conn, FREED))?;
     }
     writer.finish()?;
-    let least = Input::least(&inputs).map(<[u8]>::to_vec);
+    let least = Least::of(&inputs).map(|least| least.term(&inputs).to_vec());
     for mut input in inputs {
         match &least {
             None => input.segment.delete(conn)?,
@@ -185,29 +192,34 @@ struct Moved {
 
 impl Moved {
     /// Takes the least term of all inputs, and its items together. Returns how many bytes were read.
-    fn take(&mut self, conn: &Connection, inputs: &mut [Input]) -> rusqlite::Result<i64> {
-        let Some(least) = Input::least(inputs) else { return Ok(0) };
-        let beginning = term::beginning(least);
-        let out = term::sign(least) < 0;
-        if !out || !self.same_place(least) {
+    fn take(
+        &mut self,
+        conn: &Connection,
+        inputs: &mut [Input],
+        least: Least,
+    ) -> rusqlite::Result<i64> {
+        let term = least.term(inputs);
+        let out = term::sign(term) < 0;
+        if !out || !self.same_place(term) {
             self.dropped.clear();
         }
         self.term.clear();
-        self.term.extend_from_slice(least);
+        self.term.extend_from_slice(term);
         self.items.clear();
-        let mut read = 0;
-        let has_it =
-            |input: &Input, term: &[u8]| input.beginning == beginning && input.term() == Some(term);
-        let mut of = inputs.iter_mut().filter(|input| has_it(input, &self.term));
-        let single = of.next().filter(|_| of.next().is_none() && self.dropped.is_empty());
         self.is_packed = false;
-        if let Some(input) = single.filter(|input| input.newer.is_empty() && input.is_small()) {
+        if let Some(input) = inputs.get_mut(least.at)
+            && least.only
+            && self.dropped.is_empty()
+            && input.newer.is_empty()
+            && input.is_small()
+        {
             self.is_packed = true;
             mem::swap(&mut self.packed, &mut input.packed);
             return input.advance(conn);
         }
-        for input in inputs {
-            if !has_it(input, &self.term) {
+        let mut read = 0;
+        for input in inputs.iter_mut().skip(least.at) {
+            if !input.is_at(&self.term) {
                 continue;
             }
             input.unpack()?;
@@ -248,6 +260,37 @@ impl Moved {
     }
 }
 
+/// The least of the present terms.
+#[derive(Clone, Copy)]
+struct Least {
+    /// The first input that is at it.
+    at: usize,
+    /// No other one is.
+    only: bool,
+}
+
+impl Least {
+    /// `None`: all inputs have ended.
+    fn of(inputs: &[Input]) -> Option<Least> {
+        let mut open = inputs.iter().enumerate().filter(|(_, input)| !input.ended);
+        let (at, mut first) = open.next()?;
+        let mut least = Least { at, only: true };
+        for (at, input) in open {
+            let order = input.beginning.cmp(&first.beginning);
+            match order.then_with(|| input.term.cmp(&first.term)) {
+                Ordering::Less => (least, first) = (Least { at, only: true }, input),
+                Ordering::Equal => least.only = false,
+                Ordering::Greater => {}
+            }
+        }
+        Some(least)
+    }
+
+    fn term(self, inputs: &[Input]) -> &[u8] {
+        inputs.get(self.at).map_or(&[], |input| &input.term)
+    }
+}
+
 /// A segment on its way into another one.
 struct Input {
     segment: Segment,
@@ -277,12 +320,14 @@ impl Input {
             segment.postings(conn, &term::touched(), &mut touched)?;
             Ok(touched)
         };
-        let mut ranges = Vec::new();
+        // Of most, no other knows an item, as they are of items that were new: those need no list of them.
+        let (mut ranges, mut lists, mut listed) = (Vec::new(), Vec::new(), 0);
         for segment in &segments {
             let items = touched(segment)?;
             ranges.push(items.first().copied().zip(items.last().copied()));
+            listed += items.len();
+            lists.push((listed <= LISTED).then_some(items));
         }
-        // Of most, no other knows an item, as they are of items that were new: those need no list of them.
         let meet = |a: usize, b: usize| match (ranges.get(a), ranges.get(b)) {
             (Some(Some(a)), Some(Some(b))) => a.0 <= b.1 && b.0 <= a.1,
             _ => false,
@@ -292,7 +337,10 @@ impl Input {
         for (at, segment) in segments.into_iter().enumerate().rev() {
             let mut known: Vec<i64> = Vec::new();
             if (0..count).any(|other| other != at && meet(at, other)) {
-                let items = touched(&segment)?;
+                let items = match lists.get_mut(at).and_then(Option::take) {
+                    Some(items) => items,
+                    None => touched(&segment)?,
+                };
                 known =
                     items.iter().copied().filter(|of| newer.binary_search(of).is_ok()).collect();
                 newer.extend(items);
@@ -325,17 +373,9 @@ impl Input {
         Ok(inputs)
     }
 
-    /// The least of the present terms.
-    fn least(inputs: &[Input]) -> Option<&[u8]> {
-        let open = inputs.iter().filter(|input| !input.ended);
-        let least =
-            open.min_by(|a, b| a.beginning.cmp(&b.beginning).then_with(|| a.term.cmp(&b.term)));
-        least.map(|input| input.term.as_slice())
-    }
-
-    /// The present term; `None` at the end.
-    fn term(&self) -> Option<&[u8]> {
-        (!self.ended).then_some(&self.term)
+    /// Is this its present term?
+    fn is_at(&self, term: &[u8]) -> bool {
+        !self.ended && self.term == term
     }
 
     fn load(&mut self, conn: &Connection) -> rusqlite::Result<()> {
@@ -365,48 +405,59 @@ impl Input {
 
     /// Goes to the next term and gathers its items. Returns how many bytes were read.
     fn advance(&mut self, conn: &Connection) -> rusqlite::Result<i64> {
-        let mut read = 0;
-        let mut begun = false;
         self.items.clear();
+        self.fill(conn)?;
+        let mut entries = Entries::of(&self.chunk[self.at..]);
+        let Some(entry) = entries.next().map_err(|_| malformed())? else {
+            self.ended = true;
+            return Ok(0);
+        };
+        if entry.shared > self.term.len() {
+            return Err(malformed());
+        }
+        self.term.truncate(entry.shared);
+        self.term.extend_from_slice(entry.suffix);
+        self.beginning = term::beginning(&self.term);
+        self.packed.set(&entry.postings);
+        (self.began, self.is_packed) = (self.number, true);
+        let mut read = self.read_to(entries.left());
+        // A frequent term has several entries.
         loop {
-            if self.at == self.chunk.len() && self.number < self.segment.chunks.end {
-                self.number += 1;
-                self.load(conn)?;
+            self.fill(conn)?;
+            let mut entries = Entries::of(&self.chunk[self.at..]);
+            if !entries.go_on(&self.term) {
+                return Ok(read);
             }
+            let Some(entry) = entries.next().map_err(|_| malformed())? else {
+                return Ok(read);
+            };
+            if mem::take(&mut self.is_packed) {
+                self.packed.unpack(&mut self.items).ok_or_else(malformed)?;
+            }
+            entry.postings.unpack(&mut self.items).ok_or_else(malformed)?;
+            let left = entries.left();
+            read += self.read_to(left);
+        }
+    }
+
+    /// Goes on to the next chunk, where the present one is read.
+    fn fill(&mut self, conn: &Connection) -> rusqlite::Result<()> {
+        if self.at == self.chunk.len() && self.number < self.segment.chunks.end {
+            self.number += 1;
+            self.load(conn)?;
             if self.chunk.is_empty() && self.number < self.segment.chunks.end {
                 return Err(malformed());
             }
-            let mut entries = Entries::of(&self.chunk[self.at..]);
-            let Some(entry) = entries.next().map_err(|_| malformed())? else {
-                self.ended = !begun;
-                return Ok(read);
-            };
-            let shared = self.term.get(..entry.shared).ok_or_else(malformed)?;
-            let same = shared.len() + entry.suffix.len() == self.term.len()
-                && self.term[shared.len()..] == *entry.suffix;
-            if begun && !same {
-                return Ok(read);
-            }
-            let first = !begun;
-            if first {
-                self.term.truncate(entry.shared);
-                self.term.extend_from_slice(entry.suffix);
-                self.beginning = term::beginning(&self.term);
-                (self.began, begun) = (self.number, true);
-            }
-            match self.is_packed {
-                _ if first => self.packed.set(&entry.postings),
-                true => {
-                    self.packed.unpack(&mut self.items).ok_or_else(malformed)?;
-                    entry.postings.unpack(&mut self.items).ok_or_else(malformed)?;
-                }
-                false => entry.postings.unpack(&mut self.items).ok_or_else(malformed)?,
-            }
-            self.is_packed = first;
-            let end = self.chunk.len() - entries.left();
-            read += (end - self.at) as i64;
-            self.at = end;
         }
+        Ok(())
+    }
+
+    /// So many bytes of the chunk are left; returns how many were read.
+    fn read_to(&mut self, left: usize) -> i64 {
+        let end = self.chunk.len() - left;
+        let read = (end - self.at) as i64;
+        self.at = end;
+        read
     }
 
     /// Takes chunks away that were read, as soon as there are so many of them.

@@ -218,6 +218,26 @@ impl<'a> Entries<'a> {
         self.rest.len()
     }
 
+    /// Goes to the first entry whose term is `wanted` or behind it, and returns that. It shares its beginning with `wanted`. To
+    /// be called at a chunk's begin.
+    pub(super) fn seek(&mut self, wanted: &[u8]) -> Result<Option<Entry<'a>>, Malformed> {
+        // What the entry before, which is less, has in common with what is wanted: what shares more than that with it is
+        // less, too, and need not be put together.
+        let mut common = 0;
+        while let Some(entry) = self.next()? {
+            if entry.shared > common {
+                continue;
+            }
+            let rest = wanted.get(entry.shared..).ok_or(Malformed)?;
+            if entry.suffix >= rest {
+                return Ok(Some(entry));
+            }
+            common =
+                entry.shared + entry.suffix.iter().zip(rest).take_while(|(a, b)| a == b).count();
+        }
+        Ok(None)
+    }
+
     /// Is the next entry one more of this term, that of the one before?
     pub(super) fn go_on(&self, term: &[u8]) -> bool {
         let mut rest = self.rest;
@@ -310,6 +330,21 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn seeking_is_reading_to_it(
+            terms in proptest::collection::btree_set("[ab]{0,6}", 1..60),
+            wanted in "[abc]{0,6}",
+        ) {
+            let terms: Vec<_> = terms.into_iter().map(|term| (term.into_bytes(), vec![1])).collect();
+            let chunks = packed(&terms);
+            let expect = terms.iter().find(|(term, _)| term.as_slice() >= wanted.as_bytes());
+            let found = Entries::of(&chunks[0].1).seek(wanted.as_bytes()).expect("what was packed");
+            let found = found.map(|entry| {
+                [&wanted.as_bytes()[..entry.shared], entry.suffix].concat()
+            });
+            assert_eq!(found.as_ref(), expect.map(|(term, _)| term));
+        }
+
         #[test]
         fn no_bytes_are_a_panic(bytes in proptest::collection::vec(0_u8.., 0..200)) {
             let mut entries = Entries::of(&bytes);

@@ -21,9 +21,9 @@ const NEIGHBOURS: usize = 4;
 /// ...and so many of those from this many bytes on, which are a large job's: it is going to merge them in the end.
 const MANY_NEIGHBOURS: usize = 64;
 const LARGE: i64 = 32 << 10;
-/// So many times larger than all newer ones is much larger. A byte is moved 12 times then before it is at rest, and there are 5 segments;
-/// it would be 28 times, and 4 segments, with 16 (reckoned for single items of 700 bytes, behind 2 MB).
-const MUCH: i64 = 4;
+/// So many times larger than all newer ones is much larger. A byte is moved 5 times then before it is at rest, and there are 7 segments;
+/// it would be 8 times, and 5 segments, with 4 (reckoned for single items of 450 bytes, behind 1.3 MB).
+const MUCH: i64 = 2;
 /// Segments up to this many bytes are of the smallest size.
 const SMALLEST: i64 = 4096;
 /// A batch moves this many times its own bytes...

@@ -40,22 +40,26 @@ pub(super) fn malformed() -> rusqlite::Error {
 
 /// All segments of a set, the oldest first.
 pub(crate) fn all(conn: &Connection, set: IndexSet) -> rusqlite::Result<Vec<Segment>> {
-    conn.prepare_cached(
+    let mut select = conn.prepare_cached(
         "SELECT id, max_seq, first_chunk, end_chunk, from_term, bytes, large, merged_into
-         FROM idx_segment WHERE kind = ?1 ORDER BY max_seq, id",
-    )?
-    .query_map([set as i64], |row| {
-        Ok(Segment {
+         FROM idx_segment WHERE kind = ?1",
+    )?;
+    let mut rows = select.query([set as i64])?;
+    let mut segments = Vec::new();
+    while let Some(row) = rows.next()? {
+        segments.push(Segment {
             id: row.get(0)?,
             max_seq: row.get(1)?,
             chunks: row.get(2)?..row.get(3)?,
-            from: row.get(4)?,
+            from: row.get_ref(4)?.as_blob()?.to_vec(),
             bytes: row.get(5)?,
             large: row.get(6)?,
             into: row.get(7)?,
-        })
-    })?
-    .collect()
+        });
+    }
+    // They are few: SQLite takes longer.
+    segments.sort_by_key(|segment| (segment.max_seq, segment.id));
+    Ok(segments)
 }
 
 /// Makes a segment without any chunk; returns its number.
@@ -87,13 +91,23 @@ impl Segment {
         for number in self.chunk_before(conn, from)?..self.chunks.end {
             let go_on = self.read(conn, number, |chunk| {
                 let mut entries = Entries::of(chunk);
+                if term.is_empty() {
+                    let Some(entry) = entries.seek(from).map_err(|_| malformed())? else {
+                        return Ok(true);
+                    };
+                    term.extend_from_slice(from.get(..entry.shared).ok_or_else(malformed)?);
+                    term.extend_from_slice(entry.suffix);
+                    if !each(&term, entry.postings)? {
+                        return Ok(false);
+                    }
+                }
                 while let Some(entry) = entries.next().map_err(|_| malformed())? {
                     if entry.shared > term.len() {
                         return Err(malformed());
                     }
                     term.truncate(entry.shared);
                     term.extend_from_slice(entry.suffix);
-                    if term.as_slice() >= from && !each(&term, entry.postings)? {
+                    if !each(&term, entry.postings)? {
                         return Ok(false);
                     }
                 }
@@ -102,7 +116,6 @@ impl Segment {
             if !go_on {
                 break;
             }
-            term.clear();
         }
         Ok(())
     }

@@ -156,9 +156,12 @@ impl<'a> Property<'a> {
     /// Is this its name, in any case?
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
-        // Most have another length, which is known without a look.
-        self.name.1 - self.name.0 == name.len()
-            && self.text[self.name.0..self.name.1].eq_ignore_ascii_case(name.as_bytes())
+        // Most have another length or another first letter, which is known without a look at the rest.
+        let own = &self.text[self.name.0..self.name.1];
+        own.len() == name.len()
+            && own.first().map(u8::to_ascii_lowercase)
+                == name.as_bytes().first().map(u8::to_ascii_lowercase)
+            && own.eq_ignore_ascii_case(name.as_bytes())
     }
 
     /// Its parameters, in order; of more than 256 those.

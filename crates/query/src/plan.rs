@@ -334,9 +334,9 @@ fn of_any(test: &Test) -> Narrow {
     }
 }
 
-/// Each field that an item has is noted by an empty value.
+/// Each field that an item has is noted.
 fn present(field: &Field, exact: bool) -> Narrow {
-    let lookup = Lookup::Term(term::value(field.id, ""));
+    let lookup = Lookup::Term(term::presence(field.id));
     Candidates::one(Breadth::AnyValue, lookup, exact, format!("has {}", field.name))
 }
 

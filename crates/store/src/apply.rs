@@ -12,7 +12,7 @@ use crate::derived;
 use crate::deriver::{Derivers, SortKeys};
 use crate::error::{Error, Result, at};
 use crate::handle::Handle;
-use crate::identity::Standing;
+use crate::identity::{Finder, Standing};
 use crate::store::{Store, immediate, meta};
 use crate::summary::Summary;
 use crate::{Seq, history, identity};
@@ -133,7 +133,7 @@ impl Store {
         // One read transaction costs less than one for each change. Nothing is written in it, and it is never upgraded.
         let _snapshot = self.conn.unchecked_transaction()?;
         let mut known = Known { seq: meta(&self.conn, "seq")?, ..Known::default() };
-        let collisions = identity::has_collisions(&self.conn)?;
+        let mut finder = Finder::new(&self.conn)?;
         let mut collections: HashMap<&str, Option<identity::Of>> = HashMap::new();
         let mut derivers = Derivers::new(&self.deriver);
         for (index, change) in changes.iter().enumerate() {
@@ -146,7 +146,7 @@ impl Store {
                     match collections.get(&*put.collection) {
                         Some(Some(of)) => {
                             let (uid, recurrence) = (&put.uid, put.prepared.recurrence());
-                            match identity::look(&self.conn, of, uid, recurrence, collisions)? {
+                            match finder.look(of, uid, recurrence)? {
                                 Standing::Item(row) => self.row_and_seq(row)?,
                                 Standing::Free(handle) => {
                                     known.free.insert(index, (of.id, handle));

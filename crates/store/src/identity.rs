@@ -5,7 +5,7 @@
 //! handle that cannot be made anew: those, which chance does not bring about but malice can, are in `collided`.
 
 use crate::handle::Handle;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _};
 use std::borrow::Cow;
 
 /// A collection: its row, and what handles are made from.
@@ -32,42 +32,67 @@ pub(crate) enum Standing {
     Taken,
 }
 
-/// What there is under this UID, and this recurrence id (empty: a master), in this collection. Where `collisions` is false
-/// nothing is in `collided`.
-pub(crate) fn look(
-    conn: &Connection,
-    of: &Of,
-    uid: &str,
-    recurrence: &str,
-    collisions: bool,
-) -> rusqlite::Result<Standing> {
-    let handle = Handle::of(&of.key, uid, recurrence, 0);
-    let found: Option<(i64, bool)> = conn
-        .prepare_cached(
-            "SELECT id, collection = ?2 AND uid = ?3 AND recurrence = ?4 FROM item WHERE handle = ?1",
-        )?
-        .query_row((handle.to_bytes(), of.id, uid, recurrence), |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
-    if let Some((row, true)) = found {
-        return Ok(Standing::Item(row));
-    }
-    if collisions {
-        let row = conn
-            .prepare_cached("SELECT item FROM collided WHERE collection = ?1 AND uid = ?2")?
-            .query_row((of.id, collided(uid, recurrence)), |row| row.get(0))
-            .optional()?;
-        if let Some(row) = row {
-            return Ok(Standing::Item(row));
-        }
-    }
-    Ok(if found.is_some() { Standing::Taken } else { Standing::Free(handle) })
+/// Finds items by their UIDs, many in a row.
+pub(crate) struct Finder<'c> {
+    conn: &'c Connection,
+    select: CachedStatement<'c>,
+    /// Is anything in `collided`? Asked when it matters first: what comes there later, the owner has put there.
+    collisions: Option<bool>,
 }
 
-/// Has any item another handle than its first one?
-pub(crate) fn has_collisions(conn: &Connection) -> rusqlite::Result<bool> {
-    conn.prepare_cached("SELECT EXISTS(SELECT 1 FROM collided)")?.query_row([], |row| row.get(0))
+impl<'c> Finder<'c> {
+    pub(crate) fn new(conn: &'c Connection) -> rusqlite::Result<Finder<'c>> {
+        let select = conn.prepare_cached(
+            "SELECT id, collection = ?2 AND uid = ?3 AND recurrence = ?4 FROM item WHERE handle = ?1",
+        )?;
+        Ok(Finder { conn, select, collisions: None })
+    }
+
+    /// What there is under this UID, and this recurrence id (empty: a master), in this collection.
+    pub(crate) fn look(
+        &mut self,
+        of: &Of,
+        uid: &str,
+        recurrence: &str,
+    ) -> rusqlite::Result<Standing> {
+        let handle = Handle::of(&of.key, uid, recurrence, 0);
+        let found: Option<(i64, bool)> = self
+            .select
+            .query_row((handle.to_bytes(), of.id, uid, recurrence), |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+            .optional()?;
+        if let Some((row, true)) = found {
+            return Ok(Standing::Item(row));
+        }
+        if let Some(row) = self.collided(of, uid, recurrence)? {
+            return Ok(Standing::Item(row));
+        }
+        Ok(if found.is_some() { Standing::Taken } else { Standing::Free(handle) })
+    }
+
+    fn collided(&mut self, of: &Of, uid: &str, recurrence: &str) -> rusqlite::Result<Option<i64>> {
+        let some = match self.collisions {
+            Some(some) => some,
+            None => self
+                .conn
+                .prepare_cached("SELECT EXISTS(SELECT 1 FROM collided)")?
+                .query_row([], |row| row.get(0))?,
+        };
+        self.collisions = Some(some);
+        if !some {
+            return Ok(None);
+        }
+        self.conn
+            .prepare_cached("SELECT item FROM collided WHERE collection = ?1 AND uid = ?2")?
+            .query_row((of.id, collided(uid, recurrence)), |row| row.get(0))
+            .optional()
+    }
+
+    /// An item has got another handle than its first one.
+    pub(crate) fn has_collided(&mut self) {
+        self.collisions = Some(true);
+    }
 }
 
 /// The row of the item with this UID, and this recurrence id (empty: a master), in this collection.
@@ -77,7 +102,7 @@ pub(crate) fn row(
     uid: &str,
     recurrence: &str,
 ) -> rusqlite::Result<Option<i64>> {
-    Ok(match look(conn, of, uid, recurrence, true)? {
+    Ok(match Finder::new(conn)?.look(of, uid, recurrence)? {
         Standing::Item(row) => Some(row),
         Standing::Free(_) | Standing::Taken => None,
     })

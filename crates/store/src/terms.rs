@@ -21,7 +21,7 @@ const TERMS_LIMIT: usize = 4096;
 #[derive(Default)]
 pub(crate) struct Found {
     terms: Vec<Vec<u8>>,
-    /// Beginnings of words, and trigrams, as numbers.
+    /// Which fields there are, beginnings of words, and trigrams, as numbers.
     packed: Vec<u64>,
     /// Bytes of all texts, also of those that were let go.
     size: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn add(&mut self, field: &Field, summary: &Summary, values: &[String]) {
         if !values.is_empty() {
-            self.terms.push(term::value(field.id, ""));
+            self.packed.push(term::packed_presence(field.id));
         }
         if !summary.finds(field) {
             return;
@@ -105,8 +105,8 @@ impl Found {
         self.terms.dedup();
         self.large |= self.terms.len() > TERMS_LIMIT;
         if self.large {
-            self.terms.retain(|term| term::is_presence(term));
-            self.packed = Vec::new();
+            self.terms = Vec::new();
+            self.packed.retain(|number| term::is_presence(*number));
         }
         Terms::new(self.terms, self.packed, self.large || self.cut)
     }

@@ -11,12 +11,12 @@ use crate::event::is_newer;
 use crate::frame::{self, Frames};
 use crate::handle::Handle;
 use crate::history::OperationId;
-use crate::identity::{self, Of, Standing};
+use crate::identity::{self, Finder, Of, Standing};
 use crate::series::Whose;
 use crate::store::{meta, set_meta};
 use crate::{Family, Kind, Seq, blob, history, purge};
 use larder_format::contact::{derived_uid, same_card};
-use rusqlite::{OptionalExtension as _, Transaction};
+use rusqlite::{CachedStatement, OptionalExtension as _, Transaction};
 use std::collections::{HashMap, HashSet};
 
 /// What stands in the transaction under the UID of what arrives.
@@ -64,8 +64,8 @@ pub(super) struct Batch<'a> {
     /// Of an operation that puts each item once: what came already, and was left as it was; and its batches before this one.
     met: HashSet<i64>,
     once: Option<Once>,
-    /// An item may have another handle than its first one.
-    collisions: bool,
+    finder: Finder<'a>,
+    inserts: Inserts<'a>,
     pub(super) collections: HashMap<String, (Of, Family)>,
     added: i64,
     updated: i64,
@@ -76,6 +76,40 @@ pub(super) struct Batch<'a> {
     marked: bool,
     /// An item was not what a change expected.
     refused: bool,
+}
+
+/// Statements that a batch runs for each new item.
+#[derive(Default)]
+struct Inserts<'a> {
+    item: Option<CachedStatement<'a>>,
+    source: Option<CachedStatement<'a>>,
+}
+
+impl<'a> Inserts<'a> {
+    fn item(&mut self, tx: &'a Transaction<'a>) -> rusqlite::Result<&mut CachedStatement<'a>> {
+        prepared(
+            &mut self.item,
+            tx,
+            "INSERT INTO item(id, collection, kind, uid, recurrence, derived_uid, handle, seq, ordinal, kept,
+                              frame) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        )
+    }
+
+    fn source(&mut self, tx: &'a Transaction<'a>) -> rusqlite::Result<&mut CachedStatement<'a>> {
+        prepared(&mut self.source, tx, "INSERT INTO source VALUES(?1, ?2, ?3)")
+    }
+}
+
+fn prepared<'s, 'a>(
+    kept: &'s mut Option<CachedStatement<'a>>,
+    tx: &'a Transaction<'a>,
+    sql: &str,
+) -> rusqlite::Result<&'s mut CachedStatement<'a>> {
+    let statement = match kept.take() {
+        Some(statement) => statement,
+        None => tx.prepare_cached(sql)?,
+    };
+    Ok(kept.insert(statement))
 }
 
 impl<'a> Batch<'a> {
@@ -99,7 +133,8 @@ impl<'a> Batch<'a> {
             given: HashSet::new(),
             met: HashSet::new(),
             once: operation.once.then(|| Once::of(operation, epoch)),
-            collisions: identity::has_collisions(tx)?,
+            finder: Finder::new(tx)?,
+            inserts: Inserts::default(),
             collections: HashMap::new(),
             added: 0,
             updated: 0,
@@ -190,7 +225,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Looks for what the change at `index` puts, without doing again what was done before the lock was taken.
-    fn find_put(&self, index: usize, of: &Of, put: &Put) -> rusqlite::Result<There> {
+    fn find_put(&mut self, index: usize, of: &Of, put: &Put) -> rusqlite::Result<There> {
         if let Some((collection, handle)) = self.known.free.get(&index)
             && self.known.seq + 1 == self.seq
             && *collection == of.id
@@ -201,8 +236,8 @@ impl<'a> Batch<'a> {
         self.find(of, &put.uid, put.prepared.recurrence())
     }
 
-    fn find(&self, of: &Of, uid: &str, recurrence: &str) -> rusqlite::Result<There> {
-        let row = match identity::look(self.tx, of, uid, recurrence, self.collisions)? {
+    fn find(&mut self, of: &Of, uid: &str, recurrence: &str) -> rusqlite::Result<There> {
+        let row = match self.finder.look(of, uid, recurrence)? {
             Standing::Item(row) => row,
             Standing::Free(handle) => return Ok(There::Nothing(Some(handle))),
             Standing::Taken => return Ok(There::Nothing(None)),
@@ -306,7 +341,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The handle under which these bytes are kept beside an item of the same UID, if they are.
-    fn beside(&self, into: &Of, item: &Found, put: &Put) -> rusqlite::Result<Option<Handle>> {
+    fn beside(&mut self, into: &Of, item: &Found, put: &Put) -> rusqlite::Result<Option<Handle>> {
         let uid = derived_uid(put.prepared.bytes());
         Ok(match self.find(into, &uid, put.prepared.recurrence())? {
             There::Item(beside) if beside.id != item.id => Some(beside.handle),
@@ -332,35 +367,29 @@ impl<'a> Batch<'a> {
         let recurrence = put.prepared.recurrence();
         let handle = match free {
             Some(handle) => handle,
-            None => identity::give_handle(self.tx, into, &put.uid, recurrence, id)?,
+            None => {
+                self.finder.has_collided();
+                identity::give_handle(self.tx, into, &put.uid, recurrence, id)?
+            }
         };
         self.given.insert(handle);
         let frame = self.frame_of(&put)?;
-        self.tx
-            .prepare_cached(
-                "INSERT INTO item(id, collection, kind, uid, recurrence, derived_uid, handle, seq, ordinal, kept,
-                                  frame) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-            )?
-            .execute((
-                id,
-                into.id,
-                put.prepared.kind() as i64,
-                &put.uid,
-                recurrence,
-                derived(put.derived_uid, entry.names_uid),
-                handle.to_bytes(),
-                self.seq,
-                ordinal,
-                &entry.kept,
-                frame,
-            ))?;
+        self.inserts.item(self.tx)?.execute((
+            id,
+            into.id,
+            put.prepared.kind() as i64,
+            &put.uid,
+            recurrence,
+            derived(put.derived_uid, entry.names_uid),
+            handle.to_bytes(),
+            self.seq,
+            ordinal,
+            &entry.kept,
+            frame,
+        ))?;
         let whose = Whose::new(put.prepared.kind(), into.id, &put.uid, put.prepared.recurrence());
         let place = blob::place(self.tx, put.prepared.bytes)?;
-        self.tx.prepare_cached("INSERT INTO source VALUES(?1, ?2, ?3)")?.execute((
-            id,
-            place.bytes,
-            place.blob,
-        ))?;
+        self.inserts.source(self.tx)?.execute((id, place.bytes, place.blob))?;
         self.added += 1;
         self.rows.put(id, whose, SortKeys::new(), entry);
         Ok(handle)

@@ -14,9 +14,10 @@ const SUFFIX: u8 = 2;
 const PHONE: u8 = 3;
 const LARGE: u8 = 4;
 /// The last classes of their set: what is packed in a number is written behind all other terms.
-const WORD: u8 = 5;
-const TRIGRAM: u8 = 6;
-const SORT: u8 = 7;
+const PRESENCE: u8 = 5;
+const WORD: u8 = 6;
+const TRIGRAM: u8 = 7;
+const SORT: u8 = 8;
 /// The items that a segment knows, and those that were removed while it was current.
 const TOUCHED: u8 = 0xff;
 
@@ -47,15 +48,16 @@ pub fn is_whole(folded: &str) -> bool {
     folded.len() + char::MAX.len_utf8() <= VALUE_LIMIT
 }
 
-/// A folded value of a field, as far as it is [kept]; the empty one says that the field is there.
+/// A folded value of a field, as far as it is [kept].
 #[must_use]
 pub fn value(field: u16, folded: &str) -> Vec<u8> {
     of_field(VALUE, field, kept(folded))
 }
 
-/// Does the term only say that a field is there?
-pub(crate) fn is_presence(term: &[u8]) -> bool {
-    term.first() == Some(&VALUE) && term.len() == 3
+/// The field is there, whatever its value.
+#[must_use]
+pub fn presence(field: u16) -> Vec<u8> {
+    of_field(PRESENCE, field, "")
 }
 
 /// A folded value of a field from its end to its beginning, as far as it is [kept].
@@ -179,7 +181,17 @@ const BITS: u32 = 21;
 /// The number is that of a trigram, not of a word.
 const IS_TRIGRAM: u64 = 1 << (3 * BITS);
 
-/// The term of a word's beginning in one number. Numbers are in the order of their terms.
+/// The presence of a field in one number. Numbers are in the order of their terms.
+pub(crate) fn packed_presence(field: u16) -> u64 {
+    field.into()
+}
+
+/// Is it the presence of a field, and not a word or a trigram?
+pub(crate) fn is_presence(packed: u64) -> bool {
+    packed < 1 << BITS
+}
+
+/// The term of a word's beginning in one number.
 pub(crate) fn packed_word(word: &str) -> u64 {
     let mut letters = word.chars().map(|c| u64::from(u32::from(c)));
     let (first, second) = (letters.next().unwrap_or(0), letters.next().unwrap_or(0));
@@ -205,6 +217,11 @@ pub(crate) fn packed_trigrams(text: &str, each: &mut impl FnMut(u64)) {
 /// The term of a number. No text that is indexed holds a NUL, which stands for no character.
 pub(super) fn unpack(packed: u64, term: &mut Vec<u8>) {
     term.clear();
+    if is_presence(packed) {
+        term.push(PRESENCE);
+        term.extend((packed as u16).to_be_bytes());
+        return;
+    }
     term.push(if packed & IS_TRIGRAM == 0 { WORD } else { TRIGRAM });
     for shift in [2 * BITS, BITS, 0] {
         let code = (packed >> shift) as u32 & ((1 << BITS) - 1);
@@ -231,6 +248,7 @@ mod tests {
             }).collect();
             let expected: Vec<Vec<u8>> = trigrams(&text).map(trigram).collect();
             assert_eq!(unpacked, expected);
+            numbers.extend([packed_presence(1), packed_presence(u16::MAX)]);
             numbers.extend(text.split(' ').filter(|word| !word.is_empty()).map(packed_word));
             numbers.sort_unstable();
             unpacked = numbers.iter().map(|&number| {
@@ -238,6 +256,7 @@ mod tests {
                 term.clone()
             }).collect();
             assert!(unpacked.is_sorted());
+            assert_eq!(unpacked[..2], [presence(1), presence(u16::MAX)]);
             assert!(unpacked.iter().all(|term| term[0] != WORD || term.len() > 1));
         }
     }

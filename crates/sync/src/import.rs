@@ -38,6 +38,9 @@ pub const CONTACTS: &str = "contacts";
 pub const BATCH: usize = 1000;
 /// Other writers are kept out for this long at most: where a batch took longer, the next are smaller.
 const HELD: Duration = Duration::from_millis(100);
+/// Where batches are soon written they grow to this: what they have in common, such as pages of an index in which keys lie
+/// anywhere, is written less often then.
+const LARGEST: usize = 2 * BATCH;
 /// No batch is cut below this many cards: a commit costs a sync of the disk, however small.
 const SMALLEST: usize = 100;
 /// The largest batch: more would keep other writers waiting for too long.
@@ -180,7 +183,7 @@ fn next_size(size: usize, held: Duration) -> usize {
     } else {
         size
     };
-    next.clamp(SMALLEST, BATCH)
+    next.clamp(SMALLEST, LARGEST)
 }
 
 /// Where a change of the batch comes from.

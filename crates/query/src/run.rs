@@ -78,13 +78,14 @@ impl Sort {
 /// # Errors
 /// An unknown collection, or what the store reports.
 pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
+    let snapshot = reader.snapshot()?;
     let mut answer = empty_answer(reader, find)?;
+    let in_window = by_window(reader, find, &mut answer)?;
+    drop(snapshot);
     let whole = find.query == Query::All;
     if whole && find.sort.is_none() {
         everything(reader, &mut answer, find.limit.unwrap_or(usize::MAX))?;
-    } else if by_window(reader, find, &mut answer)?
-        || (whole && sorted_by_index(reader, find, &mut answer)?)
-    {
+    } else if in_window || (whole && sorted_by_index(reader, find, &mut answer)?) {
         // The index has the answer as it is wanted.
     } else {
         let mut hits = Hits::new(reader, find);
@@ -123,13 +124,12 @@ fn everything(reader: &Reader, answer: &mut Answer, limit: usize) -> Result<(), 
     Ok(())
 }
 
-/// What is in a window, where nothing else is asked: the index alone tells, and no item is read.
+/// What is in a window, where nothing else is asked: the index alone tells, and no item is read. Within one snapshot.
 fn by_window(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<bool, Error> {
     let Query::Time(TimeTest::In(window)) = &find.query else { return Ok(false) };
     if find.sort.is_some_and(|sort| !is_start(sort.field)) {
         return Ok(false);
     }
-    let _snapshot = reader.snapshot()?;
     let Some(mut rows) = searched(reader, window, answer)? else { return Ok(false) };
     if let Some(sort) = find.sort {
         let mut keyed: Vec<(Vec<u8>, i64)> = Vec::with_capacity(rows.len());

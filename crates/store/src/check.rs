@@ -3,7 +3,7 @@
 use crate::backup::Staged;
 use crate::derived::{self, IndexSet};
 use crate::error::{Error, Result, at};
-use crate::store::{Store, meta};
+use crate::store::{Store, Texts, meta};
 use rusqlite::{Connection, ErrorCode};
 use std::fs;
 
@@ -193,8 +193,9 @@ impl Store {
     /// Compares the stored index rows with what the source bytes give.
     fn compare(&self, conn: &Connection, report: &mut Report) -> Result<()> {
         let mut stale = false;
+        let meta = Texts::read(conn).map_err(at(&self.path))?;
         for set in IndexSet::ALL {
-            if !set.usable(conn, &self.deriver).map_err(at(&self.path))? {
+            if !set.usable(&meta, &self.deriver) {
                 stale = true;
                 report.faults.push(Fault::Stale { set: set.name() });
             }

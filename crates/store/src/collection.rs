@@ -7,6 +7,7 @@ use crate::identity::Of;
 use crate::span::{self, What};
 use crate::summary::Summary;
 use rusqlite::Connection;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// A collection that is there.
@@ -15,20 +16,31 @@ pub(crate) struct Known {
     pub(crate) of: Of,
     pub(crate) name: Arc<str>,
     pub(crate) summary: Arc<Summary>,
-    /// The classes of spans that it has, of occurrences and of alarms, once they were asked for.
-    classes: [OnceLock<Vec<i64>>; 2],
+    /// The classes of spans that it has, of occurrences and of alarms.
+    classes: [Classes; 2],
+}
+
+#[derive(Debug, Default)]
+struct Classes {
+    /// They were asked for.
+    asked: AtomicBool,
+    found: OnceLock<Vec<i64>>,
 }
 
 impl Known {
-    /// The classes of spans that it has, in the snapshot in which it is known.
+    /// The classes of spans to look at, in the snapshot in which it is known: those that it has. To find out which ones takes
+    /// about as long as to look for one in vain, so who asks for the first time gets all that there can be.
     pub(crate) fn classes(&self, conn: &Connection, what: What) -> rusqlite::Result<&[i64]> {
         let [occurrences, alarms] = &self.classes;
         let known = if what == What::Alarms { alarms } else { occurrences };
-        if let Some(classes) = known.get() {
+        if let Some(classes) = known.found.get() {
             return Ok(classes);
         }
+        if !known.asked.swap(true, Ordering::Relaxed) {
+            return Ok(span::all_classes(what));
+        }
         let found = span::classes(conn, self.of.id, what)?;
-        Ok(known.get_or_init(|| found))
+        Ok(known.found.get_or_init(|| found))
     }
 }
 

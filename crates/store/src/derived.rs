@@ -11,7 +11,7 @@ use crate::index::term::{self, Sign};
 use crate::index::{self, Gathered, Terms};
 use crate::series::{self, Member, Whose};
 use crate::span;
-use crate::store::{Store, meta};
+use crate::store::{Store, Texts, meta};
 use crate::summary::Summary;
 use crate::{Kind, Seq};
 use rusqlite::{Connection, OptionalExtension as _, Transaction};
@@ -83,9 +83,9 @@ impl IndexSet {
     }
 
     /// Is it whole, and filled as this program would fill it?
-    pub(crate) fn usable(self, conn: &Connection, deriver: &Deriver) -> rusqlite::Result<bool> {
-        Ok(self.is_whole(conn, deriver)?
-            && (self != IndexSet::Time || span::is_of_these_zones(conn, deriver)?))
+    pub(crate) fn usable(self, meta: &Texts, deriver: &Deriver) -> bool {
+        meta.get(self.key()) == self.fingerprint(deriver)
+            && (self != IndexSet::Time || meta.get(span::ZONES) == deriver.zones().version())
     }
 
     fn is_whole(self, conn: &Connection, deriver: &Deriver) -> rusqlite::Result<bool> {
@@ -255,7 +255,8 @@ impl Rows {
 impl Store {
     /// Is this set whole and of this program's making? Where it is not, queries scan.
     pub fn usable(&self, set: IndexSet) -> Result<bool> {
-        set.usable(&self.conn, &self.deriver).map_err(at(&self.path))
+        let meta = Texts::read(&self.conn).map_err(at(&self.path))?;
+        Ok(set.usable(&meta, &self.deriver))
     }
 
     /// Merges what a large job left in many segments, in steps that let other writers in between, so that readers have

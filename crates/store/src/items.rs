@@ -10,7 +10,8 @@ use crate::handle::Handle;
 use crate::index::{self, Lookup, Named, Orders, Place, Segment};
 use crate::kept::Kept;
 use crate::reader::Reader;
-use crate::{Kind, Seq, blob, collection, history, identity};
+use crate::store::Texts;
+use crate::{Kind, Seq, blob, collection, identity};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -171,13 +172,33 @@ pub(crate) struct Remembered {
     version: i64,
     /// What the store is known by until a restore replaces it.
     epoch: Arc<str>,
+    /// What it says of itself.
+    pub(crate) meta: Texts,
     /// All collections, by row.
     pub(crate) collections: Vec<Known>,
     /// The segments of the sets, once they were asked for: of those that are whole and of this program's making.
     text: OnceLock<Option<Vec<Segment>>>,
     sort: OnceLock<Option<Vec<Segment>>>,
-    /// Is the interval index whole, and of this program's making?
-    time: OnceLock<bool>,
+}
+
+impl Remembered {
+    /// What there is to remember, in the snapshot in which SQLite's count is this.
+    pub(crate) fn read(conn: &Connection, version: i64) -> rusqlite::Result<Remembered> {
+        let meta = Texts::read(conn)?;
+        Ok(Remembered {
+            version,
+            epoch: meta.get("epoch").into(),
+            meta,
+            collections: collection::all(conn)?,
+            text: OnceLock::new(),
+            sort: OnceLock::new(),
+        })
+    }
+}
+
+/// SQLite's count of what others wrote.
+pub(crate) fn data_version(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
 /// While it lives, its reader sees the store as it was when the first of its calls was made, and each call costs less.
@@ -185,6 +206,13 @@ pub(crate) struct Remembered {
 #[derive(Debug)]
 #[must_use = "it ends when it is dropped"]
 pub struct Snapshot<'a>(Option<&'a Connection>);
+
+impl Snapshot<'_> {
+    pub(crate) fn begin(conn: &Connection) -> rusqlite::Result<Snapshot<'_>> {
+        conn.prepare_cached("BEGIN")?.execute([])?;
+        Ok(Snapshot(Some(conn)))
+    }
+}
 
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
@@ -205,13 +233,12 @@ impl Reader {
         if !self.conn.is_autocommit() {
             return Ok(Snapshot(None));
         }
-        self.conn.prepare_cached("BEGIN")?.execute([])?;
-        Ok(Snapshot(Some(&self.conn)))
+        Snapshot::begin(&self.conn)
     }
 
     /// What this reader sees: equal as long as nobody writes, and never equal to what another reader sees.
     pub fn moment(&self) -> Result<Moment> {
-        let data = self.data_version().map_err(at(&self.path))?;
+        let data = data_version(&self.conn).map_err(at(&self.path))?;
         Ok(Moment { reader: self.number, data })
     }
 
@@ -224,26 +251,15 @@ impl Reader {
         run().map_err(at(&self.path))
     }
 
-    fn data_version(&self) -> rusqlite::Result<i64> {
-        self.conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
-    }
-
     /// What is remembered, as of the snapshot in which this is called.
     pub(crate) fn remembered(&self) -> rusqlite::Result<Arc<Remembered>> {
-        let version = self.data_version()?;
+        let version = data_version(&self.conn)?;
         if let Some(known) = self.remembered.borrow().as_ref()
             && known.version == version
         {
             return Ok(Arc::clone(known));
         }
-        let known = Arc::new(Remembered {
-            version,
-            epoch: history::epoch(&self.conn)?.into(),
-            collections: collection::all(&self.conn)?,
-            text: OnceLock::new(),
-            sort: OnceLock::new(),
-            time: OnceLock::new(),
-        });
+        let known = Arc::new(Remembered::read(&self.conn, version)?);
         self.remembered.replace(Some(Arc::clone(&known)));
         Ok(known)
     }
@@ -251,13 +267,14 @@ impl Reader {
     /// The segments of a set, in the snapshot of what is remembered; `None` where it is not whole, or not of this program's making.
     fn segments<'k>(
         &self,
-        known: &'k OnceLock<Option<Vec<Segment>>>,
+        remembered: &'k Remembered,
         set: IndexSet,
     ) -> rusqlite::Result<Option<&'k [Segment]>> {
+        let known = if set == IndexSet::Sort { &remembered.sort } else { &remembered.text };
         if let Some(segments) = known.get() {
             return Ok(segments.as_deref());
         }
-        let usable = set.usable(&self.conn, &self.deriver)?;
+        let usable = set.usable(&remembered.meta, &self.deriver);
         let segments = usable.then(|| index::segments(&self.conn, set)).transpose()?;
         Ok(known.get_or_init(|| segments).as_deref())
     }
@@ -271,18 +288,14 @@ impl Reader {
         let mut mine =
             known.collections.iter().filter(|known| order.collections.contains(&known.of.id));
         match mine.all(|known| known.summary.sorts_by(order.field)) {
-            true => self.segments(&known.sort, IndexSet::Sort),
+            true => self.segments(known, IndexSet::Sort),
             false => Ok(None),
         }
     }
 
     /// Is the interval index whole, and of this program's making?
-    pub(crate) fn times_usable(&self, known: &Remembered) -> rusqlite::Result<bool> {
-        if let Some(usable) = known.time.get() {
-            return Ok(*usable);
-        }
-        let usable = IndexSet::Time.usable(&self.conn, &self.deriver)?;
-        Ok(*known.time.get_or_init(|| usable))
+    pub(crate) fn times_usable(&self, known: &Remembered) -> bool {
+        IndexSet::Time.usable(&known.meta, &self.deriver)
     }
 
     /// The item of this UID in this collection, with its bytes: the shortest way to one item.
@@ -426,7 +439,7 @@ impl Reader {
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.hold()?;
             let remembered = self.remembered()?;
-            let usable = self.segments(&remembered.text, IndexSet::Text)?.is_some();
+            let usable = self.segments(&remembered, IndexSet::Text)?.is_some();
             let mut select = self.conn.prepare_cached(concat!(
                 "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept ",
                 "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
@@ -451,9 +464,9 @@ impl Reader {
         let run = || -> rusqlite::Result<Option<Found>> {
             let _snapshot = self.hold()?;
             let remembered = self.remembered()?;
-            let segments = self.segments(&remembered.text, IndexSet::Text)?;
+            let segments = self.segments(&remembered, IndexSet::Text)?;
             let Some(segments) = segments else { return Ok(None) };
-            if lookup.asks_for_time() && !self.times_usable(&remembered)? {
+            if lookup.asks_for_time() && !self.times_usable(&remembered) {
                 return Ok(None);
             }
             let known = remembered.collections.iter();

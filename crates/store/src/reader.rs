@@ -9,13 +9,14 @@ use crate::directory::Directory;
 use crate::error::{Error, Result, at, file};
 use crate::frame::{self, Frame};
 use crate::handle::{Handle, HandlePrefix};
-use crate::items::{HEAD, ItemHead, Remembered, head};
+use crate::items::{HEAD, ItemHead, Remembered, Snapshot, data_version, head};
 use crate::schema::{self, Standing};
-use crate::store::{check_sqlite, connect, locale_of};
+use crate::store::{check_sqlite, connect_unread, set_read_cache};
 use crate::summary::Summary;
 use crate::{Family, blob, identity, series};
 use larder_format::component::{Component, Version};
 use larder_time::zone::Zones;
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
 use std::cell::RefCell;
@@ -112,27 +113,43 @@ impl Reader {
     pub fn open_with(dir: &Path, zones: Arc<Zones>) -> Result<Reader> {
         check_sqlite()?;
         let directory = Directory::new(dir);
-        directory.must_hold_store()?;
         let path = directory.data();
-        // SQLite only says that it could not open the file; the system says why.
-        std::fs::File::open(&path).map_err(file(&path))?;
-        let conn = connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(at(&path))?;
-        let standing = schema::standing(&conn, &path)?;
+        let conn = match connect_unread(&path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
+            Ok(conn) => conn,
+            Err(error) => {
+                directory.must_hold_store()?;
+                // SQLite only says that it could not open the file; the system says why.
+                std::fs::File::open(&path).map_err(file(&path))?;
+                return Err(at(&path)(error));
+            }
+        };
+        // Where a connection is the last one, SQLite would try to empty the write-ahead log, which it may not.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(at(&path))?;
+        let known = Reader::look(&conn, &directory)?;
+        Ok(Reader {
+            conn,
+            path,
+            deriver: Deriver::with_zones(known.meta.get("locale"), zones),
+            number: READERS.fetch_add(1, Ordering::Relaxed),
+            remembered: RefCell::new(Some(Arc::new(known))),
+        })
+    }
+
+    /// What is to be known of a store at its opening, in one transaction, which costs less than many.
+    fn look(conn: &Connection, directory: &Directory) -> Result<Remembered> {
+        let path = directory.data();
+        let _snapshot = Snapshot::begin(conn).map_err(at(&path))?;
+        set_read_cache(conn).map_err(at(&path))?;
+        let standing = schema::standing(conn, &path)?;
         if let Standing::Older(major, minor) = standing {
             return Err(Error::Older { path, major, minor });
         }
         if standing == Standing::Empty {
             directory.must_not_be_emptied()?;
-            return Err(Error::NoStore { dir: dir.to_path_buf() });
+            return Err(Error::NoStore { dir: directory.path().to_path_buf() });
         }
-        let locale = locale_of(&conn).map_err(at(&path))?;
-        Ok(Reader {
-            conn,
-            path,
-            deriver: Deriver::with_zones(&locale, zones),
-            number: READERS.fetch_add(1, Ordering::Relaxed),
-            remembered: RefCell::new(None),
-        })
+        let read = || Remembered::read(conn, data_version(conn)?);
+        read().map_err(at(&path))
     }
 
     /// Runs one SELECT and gives each row to `each` until that answers false. Returns how many rows were
@@ -166,7 +183,11 @@ impl Reader {
 
     /// Is this index set whole, and of this program's making? Where it is not, scan.
     pub fn usable(&self, set: IndexSet) -> Result<bool> {
-        set.usable(&self.conn, &self.deriver).map_err(at(&self.path))
+        let run = || -> rusqlite::Result<bool> {
+            let _snapshot = self.hold()?;
+            Ok(set.usable(&self.remembered()?.meta, &self.deriver))
+        };
+        run().map_err(at(&self.path))
     }
 
     /// The rows of all collections, or of the one of this name, without counting their items.
@@ -363,7 +384,7 @@ impl Reader {
 
     /// The store's locale.
     pub fn locale(&self) -> Result<String> {
-        locale_of(&self.conn).map_err(at(&self.path))
+        self.meta_text("locale")
     }
 
     /// Single values of `meta` as text, for messages.

@@ -235,21 +235,20 @@ pub(crate) fn standing(conn: &Connection, path: &Path) -> Result<Standing> {
     let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let id = pragma("application_id").map_err(at(path))?;
     let version = pragma("user_version").map_err(at(path))?;
-    let tables: i64 = conn
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .map_err(at(path))?;
+    let is_empty =
+        || conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
     let (major, minor) = (version / 1000, version % 1000);
-    match (id, version, tables) {
-        (0, 0, 0) => Ok(Standing::Empty),
-        (APPLICATION_ID, _, _) if (major, minor) == (MAJOR, MINOR) => Ok(Standing::Current),
-        (APPLICATION_ID, _, _) if major > MAJOR => {
+    match (id, version) {
+        (0, 0) if is_empty().map_err(at(path))? => Ok(Standing::Empty),
+        (APPLICATION_ID, _) if (major, minor) == (MAJOR, MINOR) => Ok(Standing::Current),
+        (APPLICATION_ID, _) if major > MAJOR => {
             let known = format!("{MAJOR}.{MINOR}");
             Err(Error::TooNew { path: path.to_path_buf(), major, minor, known })
         }
-        (APPLICATION_ID, _, _) if (major, minor) > (MAJOR, MINOR) => {
+        (APPLICATION_ID, _) if (major, minor) > (MAJOR, MINOR) => {
             Ok(Standing::NewerMinor(major, minor))
         }
-        (APPLICATION_ID, _, _) => Ok(Standing::Older(major, minor)),
+        (APPLICATION_ID, _) => Ok(Standing::Older(major, minor)),
         _ => Err(Error::NotAStore { path: path.to_path_buf(), found: id }),
     }
 }

@@ -203,14 +203,24 @@ pub(crate) fn check_sqlite() -> Result<()> {
 
 /// A connection with the pragmas that every one of ours has.
 pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
+    let conn = connect_unread(path, access)?;
+    set_read_cache(&conn)?;
+    Ok(conn)
+}
+
+/// The same before anything of the file was read; its page cache has no size yet.
+pub(crate) fn connect_unread(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(std::time::Duration::from_secs(10))?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
-    conn.pragma_update(None, "cache_size", READ_CACHE)?;
     // Without this, a statement that could use the index of collections' names, which is a partial one, is planned
     // anew for each value that is bound to it: SQLite hopes to see by the value whether it may.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(conn)
+}
+
+pub(crate) fn set_read_cache(conn: &Connection) -> rusqlite::Result<()> {
+    conn.pragma_update(None, "cache_size", READ_CACHE)
 }
 
 /// A transaction that takes SQLite's write lock at its beginning: a read transaction is never upgraded.
@@ -227,6 +237,28 @@ pub(crate) fn set_meta(conn: &Connection, key: &str, value: i64) -> rusqlite::Re
     conn.prepare_cached("UPDATE meta SET value = ?2 WHERE key = ?1")?
         .execute((key, value))
         .map(drop)
+}
+
+/// The texts of `meta`, read at once.
+#[derive(Debug)]
+pub(crate) struct Texts(Vec<(String, String)>);
+
+impl Texts {
+    pub(crate) fn read(conn: &Connection) -> rusqlite::Result<Texts> {
+        let mut select = conn.prepare_cached("SELECT key, value FROM meta")?;
+        let (mut rows, mut texts) = (select.query([])?, Vec::new());
+        while let Some(row) = rows.next()? {
+            if let Ok(text) = row.get_ref(1)?.as_str() {
+                texts.push((row.get(0)?, text.to_string()));
+            }
+        }
+        Ok(Texts(texts))
+    }
+
+    /// The text of this key; empty: there is none.
+    pub(crate) fn get(&self, key: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == key).map_or("", |(_, text)| text)
+    }
 }
 
 pub(crate) fn locale_of(conn: &Connection) -> rusqlite::Result<String> {

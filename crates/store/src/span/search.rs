@@ -4,6 +4,7 @@ use super::{
     ALARM_SLOTS, ALARMS, ANY, CLASSES, FLOATING, FLOATING_SLOTS, Hint, MONTH_DAYS, Searched, Slot,
     WEEKDAYS, What, Window, YEAR_DAYS, unpack,
 };
+use crate::Family;
 use crate::collection::Known;
 use crate::deriver::{Deriver, Derivers};
 use crate::error::{Result, at};
@@ -127,6 +128,27 @@ struct Search<'a> {
     zones: Vec<(String, Zone)>,
 }
 
+/// How many classes there can be of what is looked for.
+const MOST_CLASSES: usize = 2 * (CLASSES.len() + 1);
+
+/// All classes that there can be, from this one on.
+const fn classes_from(base: i64) -> [i64; MOST_CLASSES] {
+    let (mut all, mut at) = ([0; MOST_CLASSES], 0);
+    while at < MOST_CLASSES {
+        let (floats, class) = (at / (CLASSES.len() + 1), at % (CLASSES.len() + 1));
+        all[at] = base + floats as i64 * FLOATING + class as i64;
+        at += 1;
+    }
+    all
+}
+
+/// All classes of spans that a collection can have for what is looked for.
+pub(crate) fn all_classes(what: What) -> &'static [i64] {
+    const OCCURRING: &[i64] = &classes_from(0);
+    const RINGING: &[i64] = &classes_from(ALARMS);
+    if what == What::Alarms { RINGING } else { OCCURRING }
+}
+
 /// The classes of spans that a collection has for what is looked for: a step for each, as most are not there.
 pub(crate) fn classes(
     conn: &Connection,
@@ -168,7 +190,7 @@ pub(crate) fn search(
         zones: Vec::new(),
     };
     if window.from < window.to {
-        for collection in collections {
+        for collection in collections.iter().filter(|of| of.summary.family() == Family::Calendar) {
             search.spans(collection)?;
             search.slots(collection.of.id, false)?;
             search.slots(collection.of.id, true)?;
@@ -323,13 +345,12 @@ impl Search<'_> {
     fn ask(&mut self) -> rusqlite::Result<()> {
         self.open.sort_unstable_by_key(|(item, _)| *item);
         self.open.dedup_by_key(|(item, _)| *item);
-        let mut beside = self.conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?;
         for (item, place) in std::mem::take(&mut self.open) {
             let kept;
             let data = match self.data.get(place).filter(|data| !data.is_empty()) {
                 Some(data) => data,
                 None => {
-                    kept = beside.query_row([item], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+                    kept = beside(self.conn, item)?;
                     kept.as_deref().unwrap_or_default()
                 }
             };
@@ -352,6 +373,14 @@ impl Search<'_> {
         Ok(())
     }
 }
+
+/// What is kept of an item in time.
+fn beside(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+    conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?
+        .query_row([item], |row| row.get(0))
+        .optional()
+}
+
 impl Reader {
     /// The items of these collections that are in a window. `None`: the index is not whole, or not of this program's
     /// making; scan.
@@ -359,7 +388,7 @@ impl Reader {
         let run = || -> rusqlite::Result<Option<Searched>> {
             let _snapshot = self.hold()?;
             let known = self.remembered()?;
-            if !self.times_usable(&known)? {
+            if !self.times_usable(&known) {
                 return Ok(None);
             }
             let asked: Vec<&Known> = known
@@ -377,7 +406,7 @@ impl Reader {
     pub fn times(&self, rows: &[i64], each: &mut dyn FnMut(i64, &Times) -> bool) -> Result<()> {
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.hold()?;
-            let usable = self.times_usable(&*self.remembered()?)?;
+            let usable = self.times_usable(&*self.remembered()?);
             let mut derivers = Derivers::new(&self.deriver);
             let mut select =
                 self.conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?;

@@ -25,7 +25,7 @@ pub(super) fn clock(conn: &Connection, deriver: &Deriver, names: &str) -> rusqli
     Ok(conn.last_insert_rowid())
 }
 /// What the tables were filled with: the version of the system's zones.
-const ZONES: &str = "zones";
+pub(crate) const ZONES: &str = "zones";
 
 /// Were the tables filled with these zones?
 pub(crate) fn is_of_these_zones(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<bool> {

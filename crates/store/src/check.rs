@@ -136,8 +136,7 @@ const ORPHANS: &[(&str, &str)] = &[
     (
         "entries of the time index without an item",
         "SELECT (SELECT count(*) FROM idx_time WHERE item NOT IN (SELECT id FROM item))
-           + (SELECT count(*) FROM idx_span WHERE item NOT IN (SELECT item FROM idx_time))
-           + (SELECT count(*) FROM idx_slot WHERE item NOT IN (SELECT item FROM idx_time))",
+           + (SELECT count(*) FROM idx_span WHERE item NOT IN (SELECT item FROM idx_time))",
     ),
 ];
 

@@ -420,7 +420,7 @@ pub(crate) fn empty_unusable(conn: &Connection, deriver: &Deriver) -> rusqlite::
 }
 
 /// How far the rebuild with this fingerprint has come; `None` where it has to begin.
-fn progress(state: &str, fingerprint: &str) -> Option<i64> {
+pub(crate) fn progress(state: &str, fingerprint: &str) -> Option<i64> {
     let (last, found) = state.strip_prefix("rebuilding ")?.split_once(' ')?;
     if found == fingerprint { last.parse().ok() } else { None }
 }

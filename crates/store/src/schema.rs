@@ -2,7 +2,8 @@
 //!
 //! `user_version` is 1000 x major + minor. A newer minor version only adds, so an older program may read
 //! it; a newer major version is refused. Version 1.1 has the inverted index in place of tables that 1.0 had for each
-//! kind of look-up, and no index of UIDs; 1.2 has the summaries of collections; 1.3 has calendars; all that follows:
+//! kind of look-up, and no index of UIDs; 1.2 has the summaries of collections; 1.3 has calendars, and no index of the batches of
+//! an operation; all that follows:
 //!
 //! **What is the truth**
 //!
@@ -48,7 +49,7 @@
 //! * `idx_time(item, clock, data)`: what an item is in time, as `times` packs it. `clock`: the zones that went into it, a row of `idx_clock`;
 //!   NULL: none. `idx_clock(id, name, fingerprint)`: zones of the system by their names, definitions by their hashes, and what
 //!   they were like then.
-//! * `idx_span`, `idx_slot`: when items are, and when their alarms ring, to be searched by a window, see `span`.
+//! * `idx_span`: when items are, and when their alarms ring, to be searched by a window, see `span`.
 
 use crate::directory::Directory;
 use crate::error::{Error, Result, at};
@@ -100,7 +101,6 @@ CREATE TABLE operation(
   undone_by INTEGER
 ) STRICT;
 CREATE TABLE batch(seq INTEGER PRIMARY KEY, operation INTEGER NOT NULL) STRICT;
-CREATE INDEX batch_operation ON batch(operation);
 CREATE TABLE former(
   id INTEGER PRIMARY KEY,
   seq INTEGER NOT NULL,
@@ -174,19 +174,12 @@ CREATE TABLE frame(
   UNIQUE(version, zones)
 ) STRICT;
 CREATE TABLE idx_time(item INTEGER PRIMARY KEY, clock INTEGER, data BLOB NOT NULL) STRICT;
-CREATE INDEX idx_time_clock ON idx_time(clock) WHERE clock IS NOT NULL;
 CREATE TABLE idx_clock(
   id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, UNIQUE(name, fingerprint)
 ) STRICT;
 CREATE TABLE idx_span(
-  collection INTEGER NOT NULL, class INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
-  item INTEGER NOT NULL, series BLOB,
+  collection INTEGER, class INTEGER, start INTEGER, end INTEGER, item INTEGER, series BLOB,
   PRIMARY KEY(collection, class, start, end, item)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE idx_slot(
-  collection INTEGER NOT NULL, slot INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
-  item INTEGER NOT NULL, series BLOB,
-  PRIMARY KEY(collection, slot, start, item)
 ) STRICT, WITHOUT ROWID;
 ";
 
@@ -204,7 +197,7 @@ pub(crate) struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { from: (1, 0), to: (1, 1), sql: &[FROM_1_0, INDEX] },
     Migration { from: (1, 1), to: (1, 2), sql: &[SUMMARIES] },
-    Migration { from: (1, 2), to: (1, 3), sql: &[CALENDARS] },
+    Migration { from: (1, 2), to: (1, 3), sql: &[FROM_1_2, CALENDARS] },
 ];
 
 /// What is derived is derived anew.
@@ -216,6 +209,9 @@ DROP TABLE idx_sort;
 DROP INDEX item_uid;
 DELETE FROM meta WHERE key LIKE 'idx:%';
 ";
+
+/// An operation is looked for by who undoes it, who has the time to look at all batches; who writes one has not.
+const FROM_1_2: &str = "DROP INDEX batch_operation;";
 
 /// What a file's header says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! The interval index: which items are in a window of time, and which alarms ring in it.
 //!
-//! Two tables answer that, both in the order of their keys, so that a window reads about as many rows as it finds:
+//! `idx_span(collection, class, start, end, item, series)` answers that, in the order of its key, so that a window reads about as
+//! many rows as it finds. By its `class` a row is one of two things:
 //!
-//! * `idx_span(collection, class, start, end, item, series)`: whatever has an end, with its first start and its last end. Spans of
-//!   one class are about as long as each other, so none that reaches into a window begins much before it.
-//! * `idx_slot(collection, slot, start, end, item, series)`: series without an end, or with one far away. `slot` says when in the
-//!   week, the month or the year an occurrence can be, by the days of UTC, so that a birthday is not looked at in other months.
+//! * a span: whatever has an end, with its first start and its last end. Spans of one class are about as long as each other, so none
+//!   that reaches into a window begins much before it.
+//! * a slot: series without an end, or with one far away. The slot says when in the week, the month or the year an occurrence can
+//!   be, by the days of UTC, so that a birthday is not looked at in other months.
 //!
 //! What floats is in classes and slots of its own, in the seconds and days of its own clock, and is read by the clock of whoever
 //! asks. `series` is empty for what happens once; else it is a [`Hint`], and
@@ -49,11 +50,11 @@ pub(crate) const ALARMS: i64 = 100;
 /// The slots of what floats have this much more, and those of alarms that.
 const FLOATING_SLOTS: i64 = 1000;
 const ALARM_SLOTS: i64 = 10_000;
-/// Slots: at any time; from here on a weekday, a day of the month, a month (times 32) and its day.
-const ANY: i64 = 0;
-const WEEKDAYS: i64 = 1;
-const MONTH_DAYS: i64 = 20;
-const YEAR_DAYS: i64 = 100;
+/// Slots, behind all classes of spans: at any time; from here on a weekday, a day of the month, a month (times 32) and its day.
+const ANY: i64 = 1000;
+const WEEKDAYS: i64 = ANY + 1;
+const MONTH_DAYS: i64 = ANY + 20;
+const YEAR_DAYS: i64 = ANY + 100;
 
 /// More bytes than this are not kept in a row: they would stand between the rows of others.
 const INLINED: usize = 160;
@@ -93,11 +94,13 @@ pub struct Searched {
     pub tested: u64,
 }
 
-/// A row of one of the tables. What has no hint is in every window that its span, or what it has of a slot, reaches into.
+/// A row of the table. What has no hint is in every window that its span, or what it has of a slot, reaches into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Row {
-    Span { class: i64, start: i64, end: i64, series: Option<Hint> },
-    Slot { slot: i64, start: i64, end: i64, series: Option<Hint> },
+pub(crate) struct Row {
+    pub(crate) class: i64,
+    pub(crate) start: i64,
+    pub(crate) end: i64,
+    series: Option<Hint>,
 }
 
 impl Row {
@@ -113,7 +116,7 @@ impl Row {
         let class = CLASSES.iter().position(|most| length <= *most).unwrap_or(CLASSES.len()) as i64;
         let class = class + if floating { FLOATING } else { 0 };
         let class = class + if what == What::Alarms { ALARMS } else { 0 };
-        Row::Span { class, start, end, series }
+        Row { class, start, end, series }
     }
 
     /// Something that goes on for long.
@@ -125,17 +128,14 @@ impl Row {
         series: Option<Hint>,
     ) -> Row {
         let slot = slot.number() + if floating { FLOATING_SLOTS } else { 0 };
-        let slot = slot + if what == What::Alarms { ALARM_SLOTS } else { 0 };
-        Row::Slot { slot, start, end, series }
+        let class = slot + if what == What::Alarms { ALARM_SLOTS } else { 0 };
+        Row { class, start, end, series }
     }
 
     /// What its column has of a series: what a window may have to ask is behind the hint.
     fn packed(&self, data: &[u8]) -> Option<Vec<u8>> {
-        let (alarms, series) = match self {
-            Row::Span { class, series, .. } => (*class >= ALARMS, series),
-            Row::Slot { slot, series, .. } => (*slot >= ALARM_SLOTS, series),
-        };
-        let mut bytes = series.as_ref()?.pack();
+        let alarms = (ALARMS..ANY).contains(&self.class) || self.class >= ALARM_SLOTS;
+        let mut bytes = self.series.as_ref()?.pack();
         if !alarms && data.len() <= INLINED {
             bytes.extend_from_slice(data);
         }
@@ -144,18 +144,11 @@ impl Row {
 
     /// Is the other one the same stretch? Then what is not sure of one is not sure of both.
     pub(crate) fn absorbs(&mut self, other: &Row) -> bool {
-        match (self, other) {
-            (
-                Row::Span { class, start, end, series },
-                Row::Span { class: c, start: s, end: e, series: other },
-            ) if (*class, *start, *end) == (*c, *s, *e) => {
-                if series != other {
-                    *series = Some(Hint::NONE);
-                }
-                true
-            }
-            (mine, other) => mine == other,
+        let same = (self.class, self.start, self.end) == (other.class, other.start, other.end);
+        if same && self.series != other.series {
+            self.series = Some(Hint::NONE);
         }
+        same
     }
 }
 

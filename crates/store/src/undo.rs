@@ -204,9 +204,9 @@ impl Store {
     fn touched(&self, id: OperationId) -> rusqlite::Result<Vec<Handle>> {
         self.conn
             .prepare_cached(
-                "SELECT i.handle FROM batch b JOIN item i ON i.seq = b.seq WHERE b.operation = ?1
+                "SELECT i.handle FROM batch b CROSS JOIN item i ON i.seq = b.seq WHERE b.operation = ?1
                  UNION
-                 SELECT f.handle FROM batch b JOIN former f ON f.seq = b.seq WHERE b.operation = ?1
+                 SELECT f.handle FROM batch b CROSS JOIN former f ON f.seq = b.seq WHERE b.operation = ?1
                  UNION
                  SELECT f.handle FROM former f JOIN batch b ON b.seq = f.before
                  WHERE b.operation = ?1",
@@ -409,7 +409,7 @@ impl Store {
         self.conn
             .prepare_cached(
                 "SELECT DISTINCT c.id
-                 FROM batch b JOIN former f ON f.seq = b.seq JOIN collection c ON c.id = f.collection
+                 FROM batch b CROSS JOIN former f ON f.seq = b.seq JOIN collection c ON c.id = f.collection
                  WHERE b.operation = ?1 AND c.removed = 1 AND f.uid IS NOT NULL
                    AND f.before NOT IN (SELECT seq FROM batch WHERE operation = ?1)",
             )?

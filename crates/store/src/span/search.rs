@@ -248,8 +248,8 @@ impl Search<'_> {
         };
         let before = self.window.to.seconds() + if floating { APART } else { 0 };
         let mut select = self.conn.prepare_cached(
-            "SELECT end, item, series, start, slot FROM idx_slot
-             WHERE collection = ?1 AND slot BETWEEN ?2 AND ?3 AND start < ?4",
+            "SELECT end, item, series, start, class FROM idx_span
+             WHERE collection = ?1 AND class BETWEEN ?2 AND ?3 AND start < ?4",
         )?;
         for slots in touched {
             let (first, last) = (base + slots.start(), base + slots.end());

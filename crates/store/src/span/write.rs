@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Writes what items are in time: gathered, then each table in the order of its keys.
+/// Writes what items are in time: gathered, then each table in the order of its key.
 pub(crate) struct Writer<'a> {
     conn: &'a Connection,
     deriver: &'a Deriver,
@@ -64,16 +64,11 @@ impl<'a> Writer<'a> {
             insert.execute((item, clock, &**data))?;
         }
         self.rows.sort_unstable();
-        let mut spans =
+        let mut insert =
             self.conn.prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
-        let mut slots =
-            self.conn.prepare_cached("INSERT INTO idx_slot VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
         for (collection, row, item, data) in &self.rows {
-            let (insert, group, start, end) = match *row {
-                Row::Span { class, start, end, .. } => (&mut spans, class, start, end),
-                Row::Slot { slot, start, end, .. } => (&mut slots, slot, start, end),
-            };
-            insert.execute((collection, group, start, end, item, row.packed(data)))?;
+            let series = row.packed(data);
+            insert.execute((collection, row.class, row.start, row.end, item, series))?;
         }
         Ok(())
     }
@@ -91,29 +86,18 @@ pub(crate) fn erase(
         .optional()?;
     let Some(data) = data else { return Ok(()) };
     for row in Times::rows_of(&data, &mut |name| deriver.clocks.zone(conn, name)) {
-        match row {
-            Row::Span { class, start, end, .. } => conn
-                .prepare_cached(
-                    "DELETE FROM idx_span
-                     WHERE collection = ?1 AND class = ?2 AND start = ?3 AND end = ?4 AND item = ?5",
-                )?
-                .execute((collection, class, start, end, item))?,
-            Row::Slot { slot, start, .. } => conn
-                .prepare_cached(
-                    "DELETE FROM idx_slot
-                     WHERE collection = ?1 AND slot = ?2 AND start = ?3 AND item = ?4",
-                )?
-                .execute((collection, slot, start, item))?,
-        };
+        conn.prepare_cached(
+            "DELETE FROM idx_span
+             WHERE collection = ?1 AND class = ?2 AND start = ?3 AND end = ?4 AND item = ?5",
+        )?
+        .execute((collection, row.class, row.start, row.end, item))?;
     }
     Ok(())
 }
 
 /// Takes everything away.
 pub(crate) fn empty(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch(
-        "DELETE FROM idx_time; DELETE FROM idx_span; DELETE FROM idx_slot; DELETE FROM idx_clock;",
-    )
+    conn.execute_batch("DELETE FROM idx_time; DELETE FROM idx_span; DELETE FROM idx_clock;")
 }
 /// A row of the tables, for a digest.
 #[derive(Hash)]
@@ -121,7 +105,6 @@ pub(crate) enum Print<'a> {
     Time(i64, &'a [u8]),
     /// Collection, item, class, start, end.
     Span([i64; 5], Option<&'a [u8]>),
-    Slot([i64; 5], Option<&'a [u8]>),
 }
 
 /// Gives all that the tables hold.
@@ -140,12 +123,6 @@ pub(crate) fn each_row(conn: &Connection, each: &mut dyn FnMut(Print<'_>)) -> ru
     while let Some(row) = rows.next()? {
         each(Print::Span(numbers(row)?, row.get_ref(5)?.as_blob_or_null()?));
     }
-    let mut select =
-        conn.prepare("SELECT collection, item, slot, start, end, series FROM idx_slot")?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        each(Print::Slot(numbers(row)?, row.get_ref(5)?.as_blob_or_null()?));
-    }
     Ok(())
 }
 
@@ -160,14 +137,7 @@ pub(crate) fn rows_of(
     let data = times.pack();
     each(Print::Time(item, &data));
     for row in times.rows() {
-        let packed = row.packed(&data);
-        each(match row {
-            Row::Span { class, start, end, .. } => {
-                Print::Span([collection, item, class, start, end], packed.as_deref())
-            }
-            Row::Slot { slot, start, end, .. } => {
-                Print::Slot([collection, item, slot, start, end], packed.as_deref())
-            }
-        });
+        let place = [collection, item, row.class, row.start, row.end];
+        each(Print::Span(place, row.packed(&data).as_deref()));
     }
 }

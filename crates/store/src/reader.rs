@@ -139,6 +139,8 @@ impl Reader {
     fn look(conn: &Connection, directory: &Directory) -> Result<Remembered> {
         let path = directory.data();
         let _snapshot = Snapshot::begin(conn).map_err(at(&path))?;
+        // This begins it; the schema, which SQLite then reads for what comes next, would be a transaction of its own.
+        let version = data_version(conn).map_err(at(&path))?;
         set_read_cache(conn).map_err(at(&path))?;
         let standing = schema::standing(conn, &path)?;
         if let Standing::Older(major, minor) = standing {
@@ -148,8 +150,7 @@ impl Reader {
             directory.must_not_be_emptied()?;
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });
         }
-        let read = || Remembered::read(conn, data_version(conn)?);
-        read().map_err(at(&path))
+        Remembered::read(conn, version).map_err(at(&path))
     }
 
     /// Runs one SELECT and gives each row to `each` until that answers false. Returns how many rows were

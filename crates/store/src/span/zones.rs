@@ -146,7 +146,8 @@ impl Store {
         let mut collection = tx.prepare_cached("SELECT collection FROM item WHERE id = ?1")?;
         for &item in items {
             let times = series::of_item(tx, &mut derivers, item)?;
-            let Some(collection) = collection.query_row([item], |row| row.get(0)).optional()? else {
+            let Some(collection) = collection.query_row([item], |row| row.get(0)).optional()?
+            else {
                 continue;
             };
             writer.put(collection, item, times.as_ref(), true)?;

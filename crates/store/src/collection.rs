@@ -46,8 +46,7 @@ impl Known {
 
 /// All of them, by row.
 pub(crate) fn all(conn: &Connection) -> rusqlite::Result<Vec<Known>> {
-    // They are all read: SQLite need not look for an index that could help.
-    let sql = "SELECT id, key, name, summary, family FROM collection NOT INDEXED WHERE removed = 0 ORDER BY id";
+    let sql = "SELECT id, key, name, summary, family FROM collection WHERE removed = 0 ORDER BY id";
     conn.prepare_cached(sql)?
         .query_map([], |row| {
             let of = Of { id: row.get(0)?, key: row.get(1)? };

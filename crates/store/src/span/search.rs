@@ -17,6 +17,9 @@ use larder_time::zone::Zone;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::ops::{Range, RangeInclusive};
 
+/// So many slots are looked at one by one, as classes are: a question that is put once has one statement less to be made
+/// ready, and what begins behind the window is not read.
+const FEW_SLOTS: i64 = 2;
 /// Clocks of the world differ from UTC by less than this.
 const APART: i64 = DAY;
 
@@ -223,13 +226,24 @@ impl Search<'_> {
         let (from, to) = self.seconds();
         let wider = if floating { APART } else { 0 };
         let first = longest.map_or(i64::MIN, |longest| from - wider - longest);
+        self.begun((collection, class), first..to + wider, floating, false)
+    }
+
+    /// What is of one class and begins then; is the day of its slot all in the window?
+    fn begun(
+        &mut self,
+        (collection, class): (i64, i64),
+        begins: Range<i64>,
+        floating: bool,
+        whole_day: bool,
+    ) -> rusqlite::Result<()> {
         let mut select = self.conn.prepare_cached(
             "SELECT end, item, series, start FROM idx_span
              WHERE collection = ?1 AND class = ?2 AND start >= ?3 AND start < ?4",
         )?;
-        let mut rows = select.query((collection, class, first, to + wider))?;
+        let mut rows = select.query((collection, class, begins.start, begins.end))?;
         while let Some(row) = rows.next()? {
-            self.row(row, floating, &|| false)?;
+            self.row(row, floating, &|| whole_day)?;
         }
         Ok(())
     }
@@ -247,17 +261,26 @@ impl Search<'_> {
             What::Alarms => (vec![ANY..=ANY], Vec::new()),
         };
         let before = self.window.to.seconds() + if floating { APART } else { 0 };
+        let is_whole = |slot| whole.iter().any(|slots| slots.contains(&slot));
+        let (one_by_one, at_once): (Vec<_>, Vec<_>) =
+            touched.into_iter().partition(|slots| slots.end() - slots.start() < FEW_SLOTS);
+        for slot in one_by_one.into_iter().flatten() {
+            let class = (collection, base + slot);
+            self.begun(class, i64::MIN..before, floating, is_whole(slot))?;
+        }
+        if at_once.is_empty() {
+            return Ok(());
+        }
         let mut select = self.conn.prepare_cached(
             "SELECT end, item, series, start, class FROM idx_span
              WHERE collection = ?1 AND class BETWEEN ?2 AND ?3 AND start < ?4",
         )?;
-        for slots in touched {
+        for slots in at_once {
             let (first, last) = (base + slots.start(), base + slots.end());
             let mut rows = select.query((collection, first, last, before))?;
             while let Some(row) = rows.next()? {
                 self.row(row, floating, &|| {
-                    let slot = row.get(4).map_or(-1, |slot: i64| slot - base);
-                    whole.iter().any(|slots| slots.contains(&slot))
+                    row.get(4).is_ok_and(|slot: i64| is_whole(slot - base))
                 })?;
             }
         }

@@ -178,8 +178,8 @@ CREATE TABLE idx_clock(
   id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, UNIQUE(name, fingerprint)
 ) STRICT;
 CREATE TABLE idx_span(
-  collection INTEGER, class INTEGER, start INTEGER, end INTEGER, item INTEGER, series BLOB,
-  PRIMARY KEY(collection, class, start, end, item)
+  place INTEGER, start INTEGER, end INTEGER, item INTEGER, series BLOB,
+  PRIMARY KEY(place, start, end, item)
 ) STRICT, WITHOUT ROWID;
 ";
 

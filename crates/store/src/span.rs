@@ -1,7 +1,7 @@
 //! The interval index: which items are in a window of time, and which alarms ring in it.
 //!
-//! `idx_span(collection, class, start, end, item, series)` answers that, in the order of its key, so that a window reads about as
-//! many rows as it finds. By its `class` a row is one of two things:
+//! `idx_span(place, start, end, item, series)` answers that, in the order of its key, so that a window reads about as many rows
+//! as it finds. `place` is the collection, times 2^14, and the class of the row, by which it is one of two things:
 //!
 //! * a span: whatever has an end, with its first start and its last end. Spans of one class are about as long as each other, so none
 //!   that reaches into a window begins much before it.
@@ -97,9 +97,9 @@ pub struct Searched {
 /// A row of the table. What has no hint is in every window that its span, or what it has of a slot, reaches into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Row {
-    pub(crate) class: i64,
-    pub(crate) start: i64,
-    pub(crate) end: i64,
+    class: i64,
+    start: i64,
+    end: i64,
     series: Option<Hint>,
 }
 
@@ -130,6 +130,11 @@ impl Row {
         let slot = slot.number() + if floating { FLOATING_SLOTS } else { 0 };
         let class = slot + if what == What::Alarms { ALARM_SLOTS } else { 0 };
         Row { class, start, end, series }
+    }
+
+    /// Where it is in the table, as a row of this collection.
+    fn place(&self, collection: i64) -> i64 {
+        place(collection, self.class)
     }
 
     /// What its column has of a series: what a window may have to ask is behind the hint.
@@ -171,6 +176,11 @@ impl Slot {
             Slot::YearDay(month, day) => YEAR_DAYS + i64::from(month) * 32 + i64::from(day),
         }
     }
+}
+
+/// Where the rows of a class are: in one number, which is sooner compared than two.
+fn place(collection: i64, class: i64) -> i64 {
+    (collection << 14) + class
 }
 
 /// What was packed, with its zone.

@@ -2,7 +2,7 @@
 
 use super::{
     ALARM_SLOTS, ALARMS, ANY, CLASSES, FLOATING, FLOATING_SLOTS, Hint, MONTH_DAYS, Searched, Slot,
-    WEEKDAYS, What, Window, YEAR_DAYS, unpack,
+    WEEKDAYS, What, Window, YEAR_DAYS, place, unpack,
 };
 use crate::Family;
 use crate::collection::Known;
@@ -160,15 +160,15 @@ pub(crate) fn classes(
 ) -> rusqlite::Result<Vec<i64>> {
     let base = if what == What::Alarms { ALARMS } else { 0 };
     let mut next = conn.prepare_cached(
-        "SELECT class FROM idx_span WHERE collection = ?1 AND class > ?2 AND class < ?3 ORDER BY class LIMIT 1",
+        "SELECT place FROM idx_span WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT 1",
     )?;
     let mut classes = Vec::new();
     loop {
         let last = classes.last().copied().unwrap_or(base - 1);
-        let found =
-            next.query_row((collection, last, base + ALARMS), |row| row.get(0)).optional()?;
+        let between = (place(collection, last), place(collection, base + ALARMS));
+        let found: Option<i64> = next.query_row(between, |row| row.get(0)).optional()?;
         match found {
-            Some(class) => classes.push(class),
+            Some(found) => classes.push(found - place(collection, 0)),
             None => return Ok(classes),
         }
     }
@@ -226,22 +226,22 @@ impl Search<'_> {
         let (from, to) = self.seconds();
         let wider = if floating { APART } else { 0 };
         let first = longest.map_or(i64::MIN, |longest| from - wider - longest);
-        self.begun((collection, class), first..to + wider, floating, false)
+        self.begun(place(collection, class), first..to + wider, floating, false)
     }
 
-    /// What is of one class and begins then; is the day of its slot all in the window?
+    /// What is in one place and begins then; is the day of its slot all in the window?
     fn begun(
         &mut self,
-        (collection, class): (i64, i64),
+        place: i64,
         begins: Range<i64>,
         floating: bool,
         whole_day: bool,
     ) -> rusqlite::Result<()> {
         let mut select = self.conn.prepare_cached(
             "SELECT end, item, series, start FROM idx_span
-             WHERE collection = ?1 AND class = ?2 AND start >= ?3 AND start < ?4",
+             WHERE place = ?1 AND start >= ?2 AND start < ?3",
         )?;
-        let mut rows = select.query((collection, class, begins.start, begins.end))?;
+        let mut rows = select.query((place, begins.start, begins.end))?;
         while let Some(row) = rows.next()? {
             self.row(row, floating, &|| whole_day)?;
         }
@@ -265,22 +265,22 @@ impl Search<'_> {
         let (one_by_one, at_once): (Vec<_>, Vec<_>) =
             touched.into_iter().partition(|slots| slots.end() - slots.start() < FEW_SLOTS);
         for slot in one_by_one.into_iter().flatten() {
-            let class = (collection, base + slot);
-            self.begun(class, i64::MIN..before, floating, is_whole(slot))?;
+            self.begun(place(collection, base + slot), i64::MIN..before, floating, is_whole(slot))?;
         }
         if at_once.is_empty() {
             return Ok(());
         }
         let mut select = self.conn.prepare_cached(
-            "SELECT end, item, series, start, class FROM idx_span
-             WHERE collection = ?1 AND class BETWEEN ?2 AND ?3 AND start < ?4",
+            "SELECT end, item, series, start, place FROM idx_span
+             WHERE place BETWEEN ?1 AND ?2 AND start < ?3",
         )?;
         for slots in at_once {
-            let (first, last) = (base + slots.start(), base + slots.end());
-            let mut rows = select.query((collection, first, last, before))?;
+            let slots_from = place(collection, base);
+            let (first, last) = (slots_from + slots.start(), slots_from + slots.end());
+            let mut rows = select.query((first, last, before))?;
             while let Some(row) = rows.next()? {
                 self.row(row, floating, &|| {
-                    row.get(4).is_ok_and(|slot: i64| is_whole(slot - base))
+                    row.get(4).is_ok_and(|slot: i64| is_whole(slot - slots_from))
                 })?;
             }
         }

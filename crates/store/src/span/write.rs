@@ -65,10 +65,10 @@ impl<'a> Writer<'a> {
         }
         self.rows.sort_unstable();
         let mut insert =
-            self.conn.prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
+            self.conn.prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5)")?;
         for (collection, row, item, data) in &self.rows {
             let series = row.packed(data);
-            insert.execute((collection, row.class, row.start, row.end, item, series))?;
+            insert.execute((row.place(*collection), row.start, row.end, item, series))?;
         }
         Ok(())
     }
@@ -88,9 +88,9 @@ pub(crate) fn erase(
     for row in Times::rows_of(&data, &mut |name| deriver.clocks.zone(conn, name)) {
         conn.prepare_cached(
             "DELETE FROM idx_span
-             WHERE collection = ?1 AND class = ?2 AND start = ?3 AND end = ?4 AND item = ?5",
+             WHERE place = ?1 AND start = ?2 AND end = ?3 AND item = ?4",
         )?
-        .execute((collection, row.class, row.start, row.end, item))?;
+        .execute((row.place(collection), row.start, row.end, item))?;
     }
     Ok(())
 }
@@ -103,8 +103,8 @@ pub(crate) fn empty(conn: &Connection) -> rusqlite::Result<()> {
 #[derive(Hash)]
 pub(crate) enum Print<'a> {
     Time(i64, &'a [u8]),
-    /// Collection, item, class, start, end.
-    Span([i64; 5], Option<&'a [u8]>),
+    /// Place, start, end, item.
+    Span([i64; 4], Option<&'a [u8]>),
 }
 
 /// Gives all that the tables hold.
@@ -114,14 +114,11 @@ pub(crate) fn each_row(conn: &Connection, each: &mut dyn FnMut(Print<'_>)) -> ru
     while let Some(row) = rows.next()? {
         each(Print::Time(row.get(0)?, row.get_ref(1)?.as_blob()?));
     }
-    let numbers = |row: &rusqlite::Row<'_>| -> rusqlite::Result<[i64; 5]> {
-        Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?])
-    };
-    let mut select =
-        conn.prepare("SELECT collection, item, class, start, end, series FROM idx_span")?;
+    let mut select = conn.prepare("SELECT place, start, end, item, series FROM idx_span")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        each(Print::Span(numbers(row)?, row.get_ref(5)?.as_blob_or_null()?));
+        let numbers = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
+        each(Print::Span(numbers, row.get_ref(4)?.as_blob_or_null()?));
     }
     Ok(())
 }
@@ -137,7 +134,7 @@ pub(crate) fn rows_of(
     let data = times.pack();
     each(Print::Time(item, &data));
     for row in times.rows() {
-        let place = [collection, item, row.class, row.start, row.end];
-        each(Print::Span(place, row.packed(&data).as_deref()));
+        let numbers = [row.place(collection), row.start, row.end, item];
+        each(Print::Span(numbers, row.packed(&data).as_deref()));
     }
 }

@@ -13,7 +13,7 @@ use crate::deriver::{Derivers, SortKeys};
 use crate::error::{Error, Result, at};
 use crate::handle::Handle;
 use crate::identity::{Finder, Standing};
-use crate::store::{Store, immediate, meta};
+use crate::store::{Meta, Store, immediate};
 use crate::summary::Summary;
 use crate::{Seq, history, identity};
 use batch::Batch;
@@ -26,8 +26,9 @@ use std::time::{Duration, Instant};
 /// What a batch found outside the lock, by the place of each change in it.
 #[derive(Default)]
 struct Known {
-    /// The last batch before.
+    /// The last batch before, and the store's epoch.
     seq: Seq,
+    epoch: String,
     /// What the change replaces.
     before: HashMap<usize, Before>,
     /// Nothing has its UID: the collection that it goes to, and the handle that is free for it.
@@ -64,13 +65,12 @@ impl Store {
     /// With any error the whole batch is left out, and all before it is kept.
     pub fn apply(&mut self, operation: &mut Operation, changes: Vec<Change>) -> Result<Applied> {
         self.writable()?;
-        let epoch = history::epoch(&self.conn).map_err(at(&self.path))?;
         let known = self.look_up(&changes).map_err(at(&self.path))?;
         let lock = self.locks.acquire()?;
         let began = Instant::now();
         self.recover(&lock)?;
         let mut applied =
-            self.write(operation, changes, &epoch, known).map_err(|trouble| match trouble {
+            self.write(operation, changes, known).map_err(|trouble| match trouble {
                 Trouble::Sqlite(error) => at(&self.path)(error),
                 Trouble::Store(error) => error,
             })?;
@@ -83,11 +83,11 @@ impl Store {
         &self,
         operation: &mut Operation,
         changes: Vec<Change>,
-        epoch: &str,
         mut known: Known,
     ) -> Result<Applied, Trouble> {
         let tx = immediate(&self.conn)?;
-        let now = history::epoch(&tx)?;
+        let meta = Meta::read(&tx)?;
+        let now = meta.text("epoch");
         if let Some((begun, id)) = &operation.undoes
             && *begun != now
         {
@@ -102,11 +102,11 @@ impl Store {
         {
             return Err(Trouble::Store(Error::Undone { id: *id }));
         }
-        if epoch != now {
+        if known.epoch != now {
             // A restore came in between: the same numbers may mean other bytes.
             known = Known::default();
         }
-        let mut batch = Batch::begin(&tx, &self.deriver, &known, operation, &now)?;
+        let mut batch = Batch::begin(&tx, &self.deriver, &known, operation, &meta)?;
         let mut outcomes = Vec::with_capacity(changes.len());
         for (index, change) in changes.into_iter().enumerate() {
             outcomes.push(batch.change(index, change)?);
@@ -117,8 +117,8 @@ impl Store {
         if !batch.changed() || (operation.whole && refused) {
             return Ok(Applied { seq: seq - 1, outcomes, held: Duration::ZERO });
         }
-        derived::give_up_others(&tx, &self.deriver)?;
-        let written = batch.finish(operation)?;
+        derived::give_up_others(&tx, &self.deriver, &meta)?;
+        let written = batch.finish(operation, &meta)?;
         tx.commit()?;
         if operation.written.as_ref() != Some(&written) {
             operation.began = Some(seq);
@@ -132,7 +132,9 @@ impl Store {
     fn look_up(&self, changes: &[Change]) -> rusqlite::Result<Known> {
         // One read transaction costs less than one for each change. Nothing is written in it, and it is never upgraded.
         let _snapshot = self.conn.unchecked_transaction()?;
-        let mut known = Known { seq: meta(&self.conn, "seq")?, ..Known::default() };
+        let meta = Meta::read(&self.conn)?;
+        let (seq, epoch) = (meta.number("seq")?, meta.text("epoch").to_string());
+        let mut known = Known { seq, epoch, ..Known::default() };
         let mut finder = Finder::new(&self.conn)?;
         let mut collections: HashMap<&str, Option<identity::Of>> = HashMap::new();
         let mut derivers = Derivers::new(&self.deriver);

@@ -3,7 +3,7 @@
 use crate::backup::Staged;
 use crate::derived::{self, IndexSet};
 use crate::error::{Error, Result, at};
-use crate::store::{Store, Texts, meta};
+use crate::store::{Meta, Store, meta};
 use rusqlite::{Connection, ErrorCode};
 use std::fs;
 
@@ -192,7 +192,7 @@ impl Store {
     /// Compares the stored index rows with what the source bytes give.
     fn compare(&self, conn: &Connection, report: &mut Report) -> Result<()> {
         let mut stale = false;
-        let meta = Texts::read(conn).map_err(at(&self.path))?;
+        let meta = Meta::read(conn).map_err(at(&self.path))?;
         for set in IndexSet::ALL {
             if !set.usable(&meta, &self.deriver) {
                 stale = true;

@@ -11,7 +11,7 @@ use crate::index::term::{self, Sign};
 use crate::index::{self, Gathered, Terms};
 use crate::series::{self, Member, Whose};
 use crate::span;
-use crate::store::{Store, Texts, meta};
+use crate::store::{Meta, Store, meta};
 use crate::summary::Summary;
 use crate::{Kind, Seq};
 use rusqlite::{Connection, OptionalExtension as _, Transaction};
@@ -83,9 +83,9 @@ impl IndexSet {
     }
 
     /// Is it whole, and filled as this program would fill it?
-    pub(crate) fn usable(self, meta: &Texts, deriver: &Deriver) -> bool {
-        meta.get(self.key()) == self.fingerprint(deriver)
-            && (self != IndexSet::Time || meta.get(span::ZONES) == deriver.zones().version())
+    pub(crate) fn usable(self, meta: &Meta, deriver: &Deriver) -> bool {
+        meta.text(self.key()) == self.fingerprint(deriver)
+            && (self != IndexSet::Time || meta.text(span::ZONES) == deriver.zones().version())
     }
 
     fn is_whole(self, conn: &Connection, deriver: &Deriver) -> rusqlite::Result<bool> {
@@ -111,12 +111,15 @@ pub(crate) fn mark_whole(conn: &Connection, deriver: &Deriver) -> rusqlite::Resu
 
 /// Gives up the sets that another program, or another locale, has begun to fill since this store was opened: with
 /// rows of this one's making among them they are nobody's. The next refresh fills them anew.
-pub(crate) fn give_up_others(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<()> {
+pub(crate) fn give_up_others(
+    conn: &Connection,
+    deriver: &Deriver,
+    meta: &Meta,
+) -> rusqlite::Result<()> {
     for set in IndexSet::ALL {
-        let fingerprint = set.fingerprint(deriver);
-        let state = set.state(conn)?.unwrap_or_default();
-        let others = set == IndexSet::Time && !span::is_of_these_zones(conn, deriver)?;
-        if others || (state != fingerprint && progress(&state, &fingerprint).is_none()) {
+        let (state, fingerprint) = (meta.text(set.key()), set.fingerprint(deriver));
+        let others = set == IndexSet::Time && meta.text(span::ZONES) != deriver.zones().version();
+        if others || (state != fingerprint && progress(state, &fingerprint).is_none()) {
             set.give_up(conn)?;
         }
     }
@@ -149,16 +152,20 @@ struct Placed {
 }
 
 impl Rows {
-    pub(crate) fn begin(tx: &Transaction<'_>, deriver: &Deriver) -> rusqlite::Result<Rows> {
-        let reach = |set: IndexSet| -> rusqlite::Result<i64> {
-            let (state, fingerprint) =
-                (set.state(tx)?.unwrap_or_default(), set.fingerprint(deriver));
+    pub(crate) fn begin(deriver: &Deriver, meta: &Meta) -> Rows {
+        let reach = |set: IndexSet| -> i64 {
+            let (state, fingerprint) = (meta.text(set.key()), set.fingerprint(deriver));
             let all = if state == fingerprint { i64::MAX } else { 0 };
-            Ok(progress(&state, &fingerprint).unwrap_or(all))
+            progress(state, &fingerprint).unwrap_or(all)
         };
-        let (text_to, sort_to) = (reach(IndexSet::Text)?, reach(IndexSet::Sort)?);
-        let (sort, time, time_to) = (BTreeMap::new(), BTreeMap::new(), reach(IndexSet::Time)?);
-        Ok(Rows { text: Gathered::default(), sort, time, text_to, sort_to, time_to })
+        Rows {
+            text: Gathered::default(),
+            sort: BTreeMap::new(),
+            time: BTreeMap::new(),
+            text_to: reach(IndexSet::Text),
+            sort_to: reach(IndexSet::Sort),
+            time_to: reach(IndexSet::Time),
+        }
     }
 
     /// Was anything said of this item before?
@@ -255,7 +262,7 @@ impl Rows {
 impl Store {
     /// Is this set whole and of this program's making? Where it is not, queries scan.
     pub fn usable(&self, set: IndexSet) -> Result<bool> {
-        let meta = Texts::read(&self.conn).map_err(at(&self.path))?;
+        let meta = Meta::read(&self.conn).map_err(at(&self.path))?;
         Ok(set.usable(&meta, &self.deriver))
     }
 

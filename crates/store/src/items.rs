@@ -10,7 +10,7 @@ use crate::handle::Handle;
 use crate::index::{self, Lookup, Named, Orders, Place, Segment};
 use crate::kept::Kept;
 use crate::reader::Reader;
-use crate::store::Texts;
+use crate::store::Meta;
 use crate::{Kind, Seq, blob, collection, identity};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::borrow::Cow;
@@ -173,7 +173,7 @@ pub(crate) struct Remembered {
     /// What the store is known by until a restore replaces it.
     epoch: Arc<str>,
     /// What it says of itself.
-    pub(crate) meta: Texts,
+    pub(crate) meta: Meta,
     /// All collections, by row.
     pub(crate) collections: Vec<Known>,
     /// The segments of the sets, once they were asked for: of those that are whole and of this program's making.
@@ -184,10 +184,10 @@ pub(crate) struct Remembered {
 impl Remembered {
     /// What there is to remember, in the snapshot in which SQLite's count is this.
     pub(crate) fn read(conn: &Connection, version: i64) -> rusqlite::Result<Remembered> {
-        let meta = Texts::read(conn)?;
+        let meta = Meta::read(conn)?;
         Ok(Remembered {
             version,
-            epoch: meta.get("epoch").into(),
+            epoch: meta.text("epoch").into(),
             meta,
             collections: collection::all(conn)?,
             text: OnceLock::new(),

@@ -129,7 +129,7 @@ impl Reader {
         Ok(Reader {
             conn,
             path,
-            deriver: Deriver::with_zones(known.meta.get("locale"), zones),
+            deriver: Deriver::with_zones(known.meta.text("locale"), zones),
             number: READERS.fetch_add(1, Ordering::Relaxed),
             remembered: RefCell::new(Some(Arc::new(known))),
         })

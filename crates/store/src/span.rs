@@ -24,7 +24,7 @@ mod zones;
 pub(crate) use hint::Hint;
 pub(crate) use search::{all_classes, classes, search};
 pub(crate) use write::{Writer, each_row, empty, erase, rows_of};
-pub(crate) use zones::{ZONES, is_of_these_zones, note_zones};
+pub(crate) use zones::{ZONES, note_zones};
 
 use crate::deriver::Deriver;
 use crate::times::Times;

@@ -10,6 +10,7 @@ use crate::summary::Summary;
 use crate::{Family, Seq, derived};
 use larder_time::zone::Zones;
 use rusqlite::config::DbConfig;
+use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -239,25 +240,37 @@ pub(crate) fn set_meta(conn: &Connection, key: &str, value: i64) -> rusqlite::Re
         .map(drop)
 }
 
-/// The texts of `meta`, read at once.
+/// All of `meta`, read at once.
 #[derive(Debug)]
-pub(crate) struct Texts(Vec<(String, String)>);
+pub(crate) struct Meta(Vec<(String, Value)>);
 
-impl Texts {
-    pub(crate) fn read(conn: &Connection) -> rusqlite::Result<Texts> {
+impl Meta {
+    pub(crate) fn read(conn: &Connection) -> rusqlite::Result<Meta> {
         let mut select = conn.prepare_cached("SELECT key, value FROM meta")?;
-        let (mut rows, mut texts) = (select.query([])?, Vec::new());
-        while let Some(row) = rows.next()? {
-            if let Ok(text) = row.get_ref(1)?.as_str() {
-                texts.push((row.get(0)?, text.to_string()));
-            }
-        }
-        Ok(Texts(texts))
+        select
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<Result<_, _>>()
+            .map(Meta)
+    }
+
+    fn value(&self, key: &str) -> Option<&Value> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
     }
 
     /// The text of this key; empty: there is none.
-    pub(crate) fn get(&self, key: &str) -> &str {
-        self.0.iter().find(|(known, _)| known == key).map_or("", |(_, text)| text)
+    pub(crate) fn text(&self, key: &str) -> &str {
+        match self.value(key) {
+            Some(Value::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// The number of this key.
+    pub(crate) fn number(&self, key: &str) -> rusqlite::Result<i64> {
+        match self.value(key) {
+            Some(Value::Integer(number)) => Ok(*number),
+            _ => Err(rusqlite::Error::QueryReturnedNoRows),
+        }
     }
 }
 

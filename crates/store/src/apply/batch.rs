@@ -13,7 +13,7 @@ use crate::handle::Handle;
 use crate::history::OperationId;
 use crate::identity::{self, Finder, Of, Standing};
 use crate::series::Whose;
-use crate::store::{meta, set_meta};
+use crate::store::{Meta, set_meta};
 use crate::{Family, Kind, Seq, blob, history, purge};
 use larder_format::contact::{derived_uid, same_card};
 use rusqlite::{CachedStatement, OptionalExtension as _, Transaction};
@@ -118,21 +118,21 @@ impl<'a> Batch<'a> {
         deriver: &'a Deriver,
         known: &'a Known,
         operation: &Operation,
-        epoch: &str,
+        meta: &Meta,
     ) -> rusqlite::Result<Batch<'a>> {
         Ok(Batch {
             tx,
             derivers: Derivers::new(deriver),
             known,
-            seq: meta(tx, "seq")? + 1,
+            seq: meta.number("seq")? + 1,
             ordinal: 0,
-            items: meta(tx, "items")?,
-            former_bytes: meta(tx, "former_bytes")?,
-            rows: Rows::begin(tx, deriver)?,
+            items: meta.number("items")?,
+            former_bytes: meta.number("former_bytes")?,
+            rows: Rows::begin(deriver, meta),
             frames: Frames::default(),
             given: HashSet::new(),
             met: HashSet::new(),
-            once: operation.once.then(|| Once::of(operation, epoch)),
+            once: operation.once.then(|| Once::of(operation, meta.text("epoch"))),
             finder: Finder::new(tx)?,
             inserts: Inserts::default(),
             collections: HashMap::new(),
@@ -180,11 +180,12 @@ impl<'a> Batch<'a> {
     pub(super) fn finish(
         mut self,
         operation: &Operation,
+        meta: &Meta,
     ) -> Result<(String, OperationId), Trouble> {
         let tx = self.tx;
         self.rows.write(tx, &mut self.derivers, self.seq)?;
         self.frames.write(tx)?;
-        let epoch = history::epoch(tx)?;
+        let epoch = meta.text("epoch");
         let id = match &operation.written {
             Some((of, id)) if *of == epoch => *id,
             _ => {
@@ -211,12 +212,14 @@ impl<'a> Batch<'a> {
             tx.prepare_cached("UPDATE operation SET undone_by = ?2 WHERE id = ?1")?
                 .execute((undone, id))?;
         }
-        set_meta(tx, "seq", self.seq)?;
-        set_meta(tx, "items", self.items)?;
         let kept = history::prune(tx, id, operation.at, self.former_bytes)?;
-        set_meta(tx, "former_bytes", kept)?;
+        for (key, now) in [("seq", self.seq), ("items", self.items), ("former_bytes", kept)] {
+            if meta.number(key)? != now {
+                set_meta(tx, key, now)?;
+            }
+        }
         frame::sweep(tx)?;
-        Ok((epoch, id))
+        Ok((epoch.to_string(), id))
     }
 
     pub(super) fn next_ordinal(&mut self) -> i64 {

@@ -8,7 +8,7 @@ use crate::derived::{IndexSet, progress};
 use crate::deriver::{Deriver, Derivers};
 use crate::error::{Result, at};
 use crate::series;
-use crate::store::{Store, Texts, immediate};
+use crate::store::{Meta, Store, immediate};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashSet;
 
@@ -27,15 +27,6 @@ pub(super) fn clock(conn: &Connection, deriver: &Deriver, names: &str) -> rusqli
 }
 /// What the tables were filled with: the version of the system's zones.
 pub(crate) const ZONES: &str = "zones";
-
-/// Were the tables filled with these zones?
-pub(crate) fn is_of_these_zones(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<bool> {
-    let filled: Option<String> = conn
-        .prepare_cached("SELECT value FROM meta WHERE key = ?1")?
-        .query_row([ZONES], |row| row.get(0))
-        .optional()?;
-    Ok(filled.as_deref() == Some(deriver.zones().version()))
-}
 
 /// Notes which zones they are filled with from now on.
 pub(crate) fn note_zones(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<()> {
@@ -111,8 +102,8 @@ impl Store {
         if clocks.is_empty() {
             return Ok(page);
         }
-        let state = Texts::read(tx)?;
-        let done = progress(state.get(ZONES), self.deriver.zones().version()).unwrap_or(0);
+        let state = Meta::read(tx)?;
+        let done = progress(state.text(ZONES), self.deriver.zones().version()).unwrap_or(0);
         let mut select = tx.prepare_cached(
             "SELECT item, clock FROM idx_time WHERE item > ?1 ORDER BY item LIMIT ?2",
         )?;

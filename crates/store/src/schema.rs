@@ -44,7 +44,7 @@
 //!   terms of one `kind` (1: to find by, 2: to sort by), and holds for items that were last changed by its `max_seq` or
 //!   before; terms before `from_term` have gone on to the segment `merged_into`. Its chunks are the rows of `idx_chunk`
 //!   whose `id` is the segment's number times 2^24, plus `first_chunk` up to, not including, `end_chunk`; `idx_fence` has
-//!   the first term of each. `large`: it has items that are always candidates. `net`: how many items more its sort terms
+//!   the first term of each but the first. `large`: it has items that are always candidates. `net`: how many items more its sort terms
 //!   put into an order than they take out; in `idx_fence` that of the chunks before.
 //! * `idx_time(item, clock, data)`: what an item is in time, as `times` packs it. `clock`: the zones that went into it, a row of `idx_clock`;
 //!   NULL: none. `idx_clock(id, name, fingerprint)`: zones of the system by their names, definitions by their hashes, and what

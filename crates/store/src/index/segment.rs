@@ -1,6 +1,6 @@
 //! Segments: immutable runs of terms in the database, and reading them in place.
 //!
-//! `idx_segment` has a row for each, `idx_chunk` its chunks, `idx_fence` the first term of each chunk. A
+//! `idx_segment` has a row for each, `idx_chunk` its chunks, `idx_fence` the first term of each chunk but the first. A
 //! segment is read by one step into `idx_fence` and then chunk by chunk; nothing is ever loaded whole.
 
 use super::chunk::{Entries, Packed, Packer, Postings};
@@ -166,9 +166,14 @@ impl Segment {
     /// How many items more the sort terms before this one put into an order than they take out, from somewhere
     /// that is the same for all terms.
     fn net_before(&self, conn: &Connection, term: &[u8]) -> rusqlite::Result<i64> {
-        let Some((number, mut net)) = self.fence(conn, term)? else {
-            let sql = "SELECT net FROM idx_fence WHERE segment = ?1 ORDER BY first, chunk LIMIT 1";
-            return conn.prepare_cached(sql)?.query_row([self.id], |row| row.get(0));
+        let (number, mut net) = match self.fence(conn, term)? {
+            Some(fence) => fence,
+            None if self.chunks.start == 0 => (0, 0),
+            None => {
+                let sql =
+                    "SELECT net FROM idx_fence WHERE segment = ?1 ORDER BY first, chunk LIMIT 1";
+                return conn.prepare_cached(sql)?.query_row([self.id], |row| row.get(0));
+            }
         };
         let mut found = Vec::new();
         self.read(conn, number, |chunk| {
@@ -229,7 +234,9 @@ impl Segment {
 
     /// Takes it away.
     pub(super) fn delete(&self, conn: &Connection) -> rusqlite::Result<()> {
-        conn.prepare_cached("DELETE FROM idx_fence WHERE segment = ?1")?.execute([self.id])?;
+        if self.chunks.end > 1 {
+            conn.prepare_cached("DELETE FROM idx_fence WHERE segment = ?1")?.execute([self.id])?;
+        }
         self.delete_chunks(conn, self.chunks.end)?;
         conn.prepare_cached("DELETE FROM idx_segment WHERE id = ?1")?.execute([self.id]).map(drop)
     }
@@ -302,9 +309,12 @@ impl End<'_> {
         self.conn
             .prepare_cached("INSERT INTO idx_chunk VALUES(?1, ?2)")?
             .execute((self.id * NUMBERS + self.next, chunk))?;
-        self.conn
-            .prepare_cached("INSERT INTO idx_fence VALUES(?1, ?2, ?3, ?4)")?
-            .execute((self.id, first, self.next, self.net))?;
+        // Whatever is before the others is in the first one.
+        if self.next > 0 {
+            self.conn
+                .prepare_cached("INSERT INTO idx_fence VALUES(?1, ?2, ?3, ?4)")?
+                .execute((self.id, first, self.next, self.net))?;
+        }
         self.next += 1;
         self.bytes += chunk.len() as i64;
         self.net += net;

@@ -14,7 +14,7 @@ use crate::times::{Times, Verdict};
 use larder_time::civil::{Civil, DAY, Date, Weekday};
 use larder_time::series::Pattern;
 use larder_time::zone::Zone;
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row, Rows, Statement};
 use std::ops::{Range, RangeInclusive};
 
 /// So many slots are looked at one by one, as classes are: a question that is put once has one statement less to be made
@@ -22,6 +22,10 @@ use std::ops::{Range, RangeInclusive};
 const FEW_SLOTS: i64 = 2;
 /// Clocks of the world differ from UTC by less than this.
 const APART: i64 = DAY;
+
+/// What is in one place and begins in a stretch of time.
+const BEGUN: &str = "SELECT end, item, series, start FROM idx_span
+    WHERE place = ?1 AND start >= ?2 AND start < ?3";
 
 /// Days of a window.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -193,10 +197,11 @@ pub(crate) fn search(
         zones: Vec::new(),
     };
     if window.from < window.to {
+        let mut begun = conn.prepare_cached(BEGUN)?;
         for collection in collections.iter().filter(|of| of.summary.family() == Family::Calendar) {
-            search.spans(collection)?;
-            search.slots(collection.of.id, false)?;
-            search.slots(collection.of.id, true)?;
+            search.spans(&mut begun, collection)?;
+            search.slots(&mut begun, collection.of.id, false)?;
+            search.slots(&mut begun, collection.of.id, true)?;
         }
         search.ask()?;
     }
@@ -212,43 +217,39 @@ impl Search<'_> {
         (self.window.from.seconds(), self.window.to.seconds())
     }
 
-    fn spans(&mut self, collection: &Known) -> rusqlite::Result<()> {
+    fn spans(&mut self, begun: &mut Statement<'_>, collection: &Known) -> rusqlite::Result<()> {
         let base = if self.window.what == What::Alarms { ALARMS } else { 0 };
+        let (from, to) = self.seconds();
         for &class in collection.classes(self.conn, self.window.what)? {
-            self.class(collection.of.id, class, class - base)?;
+            let floating = class - base >= FLOATING;
+            let longest = CLASSES.get(((class - base) % FLOATING) as usize);
+            let wider = if floating { APART } else { 0 };
+            let first = longest.map_or(i64::MIN, |longest| from - wider - longest);
+            let rows = begun.query((place(collection.of.id, class), first, to + wider))?;
+            self.rows(rows, floating, false)?;
         }
         Ok(())
     }
 
-    fn class(&mut self, collection: i64, class: i64, kind: i64) -> rusqlite::Result<()> {
-        let floating = kind >= FLOATING;
-        let longest = CLASSES.get((kind % FLOATING) as usize);
-        let (from, to) = self.seconds();
-        let wider = if floating { APART } else { 0 };
-        let first = longest.map_or(i64::MIN, |longest| from - wider - longest);
-        self.begun(place(collection, class), first..to + wider, floating, false)
-    }
-
-    /// What is in one place and begins then; is the day of its slot all in the window?
-    fn begun(
+    /// Decides of the rows of one place; is the day of their slot all in the window?
+    fn rows(
         &mut self,
-        place: i64,
-        begins: Range<i64>,
+        mut rows: Rows<'_>,
         floating: bool,
         whole_day: bool,
     ) -> rusqlite::Result<()> {
-        let mut select = self.conn.prepare_cached(
-            "SELECT end, item, series, start FROM idx_span
-             WHERE place = ?1 AND start >= ?2 AND start < ?3",
-        )?;
-        let mut rows = select.query((place, begins.start, begins.end))?;
         while let Some(row) = rows.next()? {
             self.row(row, floating, &|| whole_day)?;
         }
         Ok(())
     }
 
-    fn slots(&mut self, collection: i64, floating: bool) -> rusqlite::Result<()> {
+    fn slots(
+        &mut self,
+        begun: &mut Statement<'_>,
+        collection: i64,
+        floating: bool,
+    ) -> rusqlite::Result<()> {
         let base = match (self.window.what, floating) {
             (What::Occurrences, false) => 0,
             (What::Occurrences, true) => FLOATING_SLOTS,
@@ -265,7 +266,8 @@ impl Search<'_> {
         let (one_by_one, at_once): (Vec<_>, Vec<_>) =
             touched.into_iter().partition(|slots| slots.end() - slots.start() < FEW_SLOTS);
         for slot in one_by_one.into_iter().flatten() {
-            self.begun(place(collection, base + slot), i64::MIN..before, floating, is_whole(slot))?;
+            let rows = begun.query((place(collection, base + slot), i64::MIN, before))?;
+            self.rows(rows, floating, is_whole(slot))?;
         }
         if at_once.is_empty() {
             return Ok(());

@@ -75,7 +75,11 @@ pub(crate) fn run(
     }
     spent.sum().print("import", number);
 
-    ask_all(&path, &conn, &queries, seconds)?;
+    // Whoever opens it finds it as nobody else has it open: SQLite sets up the index of its write-ahead log anew.
+    drop(conn);
+    ask_opening(&path, &queries, seconds)?;
+    let conn = open(&path)?;
+    ask_all(&conn, &queries, seconds)?;
     change(&conn, &some, &dir.join("appended"))
 }
 
@@ -304,21 +308,31 @@ fn window(sexp: &str) -> Option<Window> {
     Some((from, to, months, from / DAY, (to - from) / DAY))
 }
 
-fn ask_all(path: &Path, conn: &Connection, queries: &str, seconds: f64) -> Outcome<()> {
+/// The questions of a kind.
+fn questions<'q>(queries: &'q str, kind: &str) -> Vec<(&'q str, &'q str)> {
+    let parts = queries.lines().filter_map(|line| line.split_once('\t'));
+    let parts = parts.filter(|(own, _)| *own == kind);
+    parts.filter_map(|(_, rest)| rest.split_once('\t')).collect()
+}
+
+/// Opens the file anew with each question.
+fn ask_opening(path: &Path, queries: &str, seconds: f64) -> Outcome<()> {
     let sql = by_time();
-    let of = |kind: &str| -> Vec<(&str, &str)> {
-        let parts = queries.lines().filter_map(|line| line.split_once('\t'));
-        let parts = parts.filter(|(own, _)| *own == kind);
-        parts.filter_map(|(_, rest)| rest.split_once('\t')).collect()
-    };
+    let days: Vec<_> =
+        questions(queries, "day").iter().filter_map(|(_, sexp)| window(sexp)).collect();
+    row("open", &days, seconds, &mut |window| {
+        ids(&mut open(path)?.prepare(&sql)?, *window, &mut |_| Ok(()))
+    })
+}
+
+fn ask_all(conn: &Connection, queries: &str, seconds: f64) -> Outcome<()> {
+    let sql = by_time();
+    let of = |kind: &str| questions(queries, kind);
     let windows =
         |kind: &str| of(kind).iter().filter_map(|(_, sexp)| window(sexp)).collect::<Vec<_>>();
     let years: Vec<_> = (2017..2027)
         .filter_map(|year| window(&format!("(\"{year}0101\" \"{}0101\")", year + 1)))
         .collect();
-    row("open", &windows("day"), seconds, &mut |window| {
-        ids(&mut open(path)?.prepare(&sql)?, *window, &mut |_| Ok(()))
-    })?;
     let mut by_time = conn.prepare(&sql)?;
     for kind in ["day", "week", "month", "list", "year"] {
         let windows = if kind == "year" { years.clone() } else { windows(kind) };

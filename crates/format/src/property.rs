@@ -191,7 +191,7 @@ impl<'a> Property<'a> {
         let mut found = [const { None }; N];
         for param in self.raw_params() {
             let is_it = |name: &&str| param.name.eq_ignore_ascii_case(name.as_bytes());
-            if let Some(at) = names.iter().position(|name| is_it(name))
+            if let Some(at) = names.iter().position(is_it)
                 && let Some(slot) = found.get_mut(at)
                 && slot.is_none()
             {

@@ -438,7 +438,7 @@ impl Writer<'_> {
             match outcome {
                 Outcome::Added(_) => self.summary.added += 1,
                 Outcome::Updated(_) => self.summary.updated += 1,
-                Outcome::AddedBeside(_) => self.beside(place),
+                Outcome::AddedBeside(_) => self.beside(&place),
                 Outcome::Conflict(..) => self.reject_spare(place)?,
                 _ => self.summary.unchanged += 1,
             }
@@ -470,7 +470,7 @@ impl Writer<'_> {
         self.reject(&notice, &bytes)
     }
 
-    fn beside(&mut self, place: Place) {
+    fn beside(&mut self, place: &Place) {
         self.summary.beside += 1;
         let uid = shown(&place.uid, UID_SHOWN);
         let what = if place.kind == Kind::Contact { "card" } else { "item" };

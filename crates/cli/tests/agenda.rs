@@ -253,3 +253,37 @@ fn busy_time() {
     END:VCALENDAR
     ");
 }
+
+/// What a message calls off keeps its title, and takes no time.
+#[test]
+fn what_was_called_off() {
+    let home = Home::new();
+    let event =
+        |lines: &str| format!("BEGIN:VCALENDAR\nVERSION:2.0\n{lines}\nEND:VEVENT\nEND:VCALENDAR\n");
+    home.write(
+        "work.ics",
+        event("BEGIN:VEVENT\nUID:a\nSUMMARY:Daily\nDTSTART:20260413T090000Z\nDURATION:PT15M\nRRULE:FREQ=DAILY;COUNT=3"),
+    );
+    home.write(
+        "message.ics",
+        event("METHOD:CANCEL\nBEGIN:VEVENT\nUID:a\nSEQUENCE:1\nRECURRENCE-ID:20260414T090000Z"),
+    );
+    home.ok(&["import", "work.ics"]);
+    let told = home.ok(&["import", "--into", "work", "message.ics"]);
+    assert!(told.starts_with("1 event cancelled in work (1 file, "), "{told}");
+    assert_snapshot!(home.ok(&["agenda", "2026-04-13", "2026-04-15"]), @r"
+    Mon 13 Apr 2026
+      09:00-09:15  Daily
+
+    Tue 14 Apr 2026
+      09:00-09:15  Daily (cancelled)
+
+    Wed 15 Apr 2026
+      09:00-09:15  Daily
+    ");
+    let busy = home.ok(&["agenda", "2026-04-13", "2026-04-15", "--busy"]);
+    assert!(!busy.contains("Tue 14"), "{busy}");
+    let told = home.ok(&["import", "--into", "work", "message.ics"]);
+    assert!(told.starts_with("nothing new: 1 event unchanged in work"), "{told}");
+    home.sound();
+}

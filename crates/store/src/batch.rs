@@ -49,7 +49,8 @@ impl Operation {
     }
 
     /// It puts each item once: other bytes under a UID that it has put already are another item, which is kept beside the
-    /// first as with [`Expect::SecondOfImport`]. That an item was left as it was is known within a batch only.
+    /// first as with [`Expect::SecondOfImport`], unless that one is expected by [`Expect::At`]. That an item was left as it was
+    /// is known within a batch only.
     #[must_use]
     pub fn each_once(self) -> Operation {
         Operation { once: true, ..self }

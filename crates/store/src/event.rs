@@ -44,7 +44,8 @@ fn version(frame: &Frame) -> Version {
 
 /// Is the component that is there newer than one that arrives (RFC 5546, 2.1.4 and 2.1.5)? No SEQUENCE is the first one; of two of the
 /// same it is not known which is newer where one has no DTSTAMP.
-pub(crate) fn is_newer(there: &[u8], arriving: &[u8]) -> bool {
+#[must_use]
+pub fn is_newer(there: &[u8], arriving: &[u8]) -> bool {
     let revision = |bytes: &[u8]| {
         let component = Component::parse(bytes);
         let first = |name| component.timed(name).next().map(|timed| timed.text.into_owned());

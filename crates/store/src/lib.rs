@@ -62,7 +62,7 @@ pub use crate::derived::IndexSet;
 pub use crate::deriver::{Deriver, Prepared};
 pub use crate::directory::Directory;
 pub use crate::error::{Error, Result};
-pub use crate::event::{Clocks, Notes, ZoneUse};
+pub use crate::event::{Clocks, Notes, ZoneUse, is_newer};
 pub use crate::frame::{Frame, Zone};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRow, Version};

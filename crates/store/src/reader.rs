@@ -281,13 +281,17 @@ impl Reader {
 
     /// All items of one UID in the collection of an item: the master, where there is one, and then the detached occurrences.
     pub fn series_of(&self, head: &ItemHead) -> Result<Vec<ItemHead>> {
+        self.series(&head.collection, &head.uid)
+    }
+
+    /// The same of a UID in a collection.
+    pub fn series(&self, collection: &str, uid: &str) -> Result<Vec<ItemHead>> {
         let _snapshot = self.snapshot()?;
         let run = || -> rusqlite::Result<Vec<i64>> {
-            let of = identity::collection(&self.conn, &head.collection)?;
+            let of = identity::collection(&self.conn, collection)?;
             let Some(of) = of else { return Ok(Vec::new()) };
-            let mut rows: Vec<i64> =
-                identity::row(&self.conn, &of, &head.uid, "")?.into_iter().collect();
-            let detached = series::detached(&self.conn, of.id, &head.uid)?;
+            let mut rows: Vec<i64> = identity::row(&self.conn, &of, uid, "")?.into_iter().collect();
+            let detached = series::detached(&self.conn, of.id, uid)?;
             rows.extend(detached.into_iter().map(|(row, _)| row));
             Ok(rows)
         };

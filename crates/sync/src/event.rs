@@ -3,6 +3,7 @@
 //! Pure functions from items as they are to items as they are to be; [`change`](crate::add()) writes them. Zones, the time and random
 //! numbers are passed in. It is apart from [`card`](crate::card), as a card has no time.
 
+mod cancel;
 mod draft;
 mod edit;
 mod error;
@@ -14,6 +15,7 @@ mod scope;
 mod whole;
 mod zone;
 
+pub(crate) use self::cancel::{Cancelled, cancelled};
 pub use self::draft::{Draft, DraftError};
 pub use self::edit::Edit;
 pub use self::error::Error;

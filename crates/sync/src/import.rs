@@ -7,6 +7,7 @@
 mod ahead;
 mod budget;
 pub(crate) mod calendar;
+mod cancel;
 mod files;
 mod pipeline;
 mod rejects;
@@ -16,6 +17,7 @@ pub use told::{Event, Notice, Summary, Taken};
 
 use crate::error::Error;
 use calendar::{Ended, Method};
+use cancel::Marked;
 use files::Files;
 use larder_format::contact::derived_uid;
 use larder_format::problem::Problem;
@@ -54,6 +56,9 @@ const BATCH_BYTES: usize = 5 << 18;
 const PROGRESS_BYTES: u64 = 1 << 20;
 /// UIDs in messages are cut to this many characters.
 const UID_SHOWN: usize = 80;
+
+/// Why a message is not taken.
+const OLDER: &str = "older than the one that is there, by SEQUENCE and DTSTAMP";
 
 /// How to import.
 #[derive(Debug, Clone)]
@@ -125,6 +130,7 @@ pub fn import(
         Some(path) => Some(Rejects::create(path)?),
         None => None,
     };
+    let marked = Marked::since(store.seq()?);
     let mut writer = Writer {
         store,
         options,
@@ -137,6 +143,7 @@ pub fn import(
         bytes_total: (!files.endless).then_some(files.bytes),
         bytes_told: 0,
         seen: Seen::default(),
+        marked,
         changes: Vec::new(),
         places: Vec::new(),
         bytes: 0,
@@ -216,6 +223,7 @@ struct Writer<'a> {
     bytes_total: Option<u64>,
     bytes_told: u64,
     seen: Seen,
+    marked: Marked,
     /// The batch that is being filled, where each of its changes comes from, and its bytes.
     changes: Vec<Change>,
     places: Vec<Place>,
@@ -293,6 +301,7 @@ impl Writer<'_> {
                 let cut = said.iter().any(|said| said.cut);
                 let method = around.as_ref().map_or(&Method::None, |around| &around.method);
                 let (expect, spare) = expected(&prepared, cut, method);
+                let cancels = !cut && method.cancels();
                 for Said { line: within, reason, .. } in said {
                     self.warn(&notice(line + u64::from(within).saturating_sub(1), reason));
                 }
@@ -300,7 +309,13 @@ impl Writer<'_> {
                 let (kind, collection) = (prepared.kind(), self.goes_to(name));
                 let (uid, hash) = (String::new(), 0);
                 let place = Place { file, line, uid, hash, kind, collection, spare };
-                self.item(place, expect, prepared)?;
+                let item = match cancels {
+                    true => self.cancel(place, prepared)?,
+                    false => Some((place, prepared)),
+                };
+                if let Some((place, prepared)) = item {
+                    self.item(place, expect, prepared)?;
+                }
             }
             What::Item(Err((bytes, problem)), _) => {
                 let notice = notice(line_of(line, &problem), problem.to_string());
@@ -376,11 +391,7 @@ impl Writer<'_> {
         place.uid.clone_from(&uid);
         let met = self.seen.hashes.contains(&place.hash);
         let expect = if met { Expect::SecondOfImport } else { expect };
-        if self.summary.collections.last().is_none_or(|last| **last != *collection)
-            && !self.summary.collections.iter().any(|known| **known == *collection)
-        {
-            self.summary.collections.push(collection.to_string());
-        }
+        self.goes_into(&collection);
         self.changes.push(Change::Put(Put {
             collection,
             uid,
@@ -395,6 +406,15 @@ impl Writer<'_> {
             self.write()?;
         }
         Ok(())
+    }
+
+    /// Notes that something went to a collection.
+    fn goes_into(&mut self, collection: &str) {
+        if self.summary.collections.last().is_none_or(|last| last != collection)
+            && !self.summary.collections.iter().any(|known| known == collection)
+        {
+            self.summary.collections.push(collection.to_string());
+        }
     }
 
     /// Does the collection hold items of this kind? If not, it is left out.
@@ -529,9 +549,7 @@ fn expected(
             (Expect::Nothing, "its END is missing, so it does not replace the one that is there")
         }
         Method::None => return (Expect::Anything, None),
-        Method::Whole => {
-            (Expect::Older, "older than the one that is there, by SEQUENCE and DTSTAMP")
-        }
+        Method::Whole => (Expect::Older, OLDER),
         Method::Part(name) => {
             let reason = format!("METHOD:{name}, so it does not replace the one that is there");
             return (Expect::Nothing, Some((reason, prepared.bytes().to_vec())));

@@ -10,6 +10,7 @@
 mod around;
 mod book;
 mod calendars;
+mod cancel;
 mod card;
 mod change;
 mod corpora;

@@ -140,7 +140,7 @@ impl Import {
         if context.format == Format::Json {
             context.out.json(&json!({
                 "collection": summary.collections.first(), "collections": summary.collections,
-                "added": summary.added, "updated": summary.updated,
+                "added": summary.added, "updated": summary.updated, "cancelled": summary.cancelled,
                 "unchanged": summary.unchanged, "beside": summary.beside, "rejected": summary.rejected,
                 "warnings": summary.warnings, "files": summary.files, "bytes": summary.bytes,
                 "operation": summary.operation, "taken": taken_json(summary),
@@ -199,30 +199,33 @@ impl From<larder_sync::Error> for Failure {
     }
 }
 
+/// One of the numbers of what was taken.
+type Number = fn(&Taken) -> u64;
+
 /// What went to a collection: `214 events, 3 tasks added to Work, 2 updated`.
 fn taken(summary: &Summary, name: &str) -> String {
     let here = || summary.taken.iter().filter(|taken| *taken.collection == *name);
-    let of = |number: fn(&Taken) -> u64| {
+    let of = |number: Number| {
         let kinds = here().filter(|taken| number(taken) > 0);
         kinds.map(|taken| count(number(taken), noun(taken.kind))).collect::<Vec<_>>().join(", ")
     };
-    let sum = |number: fn(&Taken) -> u64| here().map(number).sum::<u64>();
-    let (new, updated) = (sum(|taken| taken.added), sum(|taken| taken.updated));
-    let (unchanged, name) = (sum(|taken| taken.unchanged), plain(name));
-    if new + updated == 0 {
-        return format!("nothing new: {} unchanged in {name}", of(|taken| taken.unchanged));
+    let sum = |number: Number| here().map(number).sum::<u64>();
+    let name = plain(name);
+    let told: [(Number, &str, &str); 4] = [
+        (|taken| taken.added, "added", "to"),
+        (|taken| taken.updated, "updated", "in"),
+        (|taken| taken.cancelled, "cancelled", "in"),
+        (|taken| taken.unchanged, "unchanged", "in"),
+    ];
+    let mut parts: Vec<String> = Vec::new();
+    for (number, what, place) in told.into_iter().filter(|(number, ..)| sum(*number) > 0) {
+        parts.push(match parts.is_empty() {
+            true => format!("{} {what} {place} {name}", of(number)),
+            false => format!("{} {what}", grouped(sum(number))),
+        });
     }
-    let mut parts = match new {
-        0 => vec![format!("{} updated in {name}", of(|taken| taken.updated))],
-        _ => vec![format!("{} added to {name}", of(|taken| taken.added))],
-    };
-    if updated > 0 && new > 0 {
-        parts.push(format!("{} updated", grouped(updated)));
-    }
-    if unchanged > 0 {
-        parts.push(format!("{} unchanged", grouped(unchanged)));
-    }
-    parts.join(", ")
+    let is_new = here().any(|taken| taken.added + taken.updated + taken.cancelled > 0);
+    format!("{}{}", if is_new { "" } else { "nothing new: " }, parts.join(", "))
 }
 
 fn noun(kind: ItemKind) -> &'static str {
@@ -233,7 +236,7 @@ fn taken_json(summary: &Summary) -> Vec<serde_json::Value> {
     let taken = summary.taken.iter().map(|taken| {
         json!({
             "collection": *taken.collection, "kind": taken.kind.name(), "added": taken.added,
-            "updated": taken.updated, "unchanged": taken.unchanged,
+            "updated": taken.updated, "cancelled": taken.cancelled, "unchanged": taken.unchanged,
         })
     });
     taken.collect()

@@ -296,7 +296,11 @@ impl<'a> Batch<'a> {
             }
             There::Nothing(free) => return Ok(Outcome::Added(self.add(&into, put, free)?)),
         };
-        let second = put.expect == Expect::SecondOfImport || self.is_second(&item)?;
+        let second = match put.expect {
+            Expect::SecondOfImport => true,
+            Expect::At(_) => false,
+            _ => self.is_second(&item)?,
+        };
         let there = blob::must(self.tx, item.id)?;
         let same = same_card(&there, put.prepared.bytes());
         // The same words in a calendar that defines a zone otherwise say another time.

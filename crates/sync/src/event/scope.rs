@@ -250,7 +250,7 @@ fn this(whole: &Whole<'_>, key: i64, asked: &Asked<'_>) -> Result<Vec<Part>, Err
 }
 
 /// The occurrence as a component of its own: the master's properties, or those of the one that changed all that follow.
-fn detached(whole: &Whole<'_>, key: i64) -> Result<Part, Error> {
+pub(super) fn detached(whole: &Whole<'_>, key: i64) -> Result<Part, Error> {
     let (Some(master), Some(plan)) = (&whole.master, &whole.plan) else {
         return Err(Error::NoTime);
     };
@@ -554,7 +554,7 @@ impl Detached {
     }
 
     /// It stands for what has become of its occurrence: in this form, so much later on the clock.
-    fn stand_for(&mut self, plan: &Plan, form: &Form, delta: i64) {
+    pub(super) fn stand_for(&mut self, plan: &Plan, form: &Form, delta: i64) {
         let Some(key) = self.key else { return };
         let mut params = form.params();
         if self.following {

@@ -5,6 +5,7 @@ use super::form::Form;
 use super::part::{Part, Plan};
 use larder_store::{Change, Deriver, Expect, Frame, Handle, ItemHead, Put, Reader, Seq};
 use larder_time::civil::{Civil, Instant};
+use larder_time::series::Start;
 use larder_time::value::Stamp;
 use larder_time::zone::Zone;
 use std::sync::Arc;
@@ -88,10 +89,7 @@ impl<'d> Whole<'d> {
         for (of, part) in detached {
             let original = part.original(deriver);
             let following = original.as_ref().is_some_and(|(_, following)| *following);
-            let key = original.map(|(time, _)| match &whole.plan {
-                Some(plan) => plan.key_of_original(&time),
-                None => Form::new(time.date, &time.clock).key(time.civil),
-            });
+            let key = original.map(|(time, _)| whole.key_of_original(&time));
             whole.keys.extend(key.map(|key| (of, key)));
             whole.detached.push(Detached { key, following, part });
         }
@@ -114,6 +112,14 @@ impl<'d> Whole<'d> {
     #[must_use]
     pub fn key_of(&self, head: &ItemHead) -> Option<i64> {
         self.named(&head.recurrence)
+    }
+
+    /// What a RECURRENCE-ID means here.
+    pub(crate) fn key_of_original(&self, time: &Start) -> i64 {
+        match &self.plan {
+            Some(plan) => plan.key_of_original(time),
+            None => Form::new(time.date, &time.clock).key(time.civil),
+        }
     }
 
     fn named(&self, recurrence: &str) -> Option<i64> {

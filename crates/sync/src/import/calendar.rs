@@ -58,9 +58,9 @@ pub(crate) struct Around {
 pub(crate) enum Method {
     /// It is not sent, as far as one can see.
     None,
-    /// Its items are as their organizer has them, at some time: PUBLISH, REQUEST, CANCEL.
+    /// Its items are as their organizer has them, at some time: PUBLISH, REQUEST.
     Whole,
-    /// What it says of an item is not all of it: an answer, a proposal, one more occurrence.
+    /// What it says of an item is not all of it: an answer, a proposal, one more occurrence, that it is called off.
     Part(String),
 }
 
@@ -171,12 +171,17 @@ impl Method {
     fn of(calendar: &Component<'_>) -> Method {
         let name = calendar.named("METHOD").next().map(|method| method.text().to_ascii_uppercase());
         match name.as_deref().map(str::trim) {
-            Some("PUBLISH" | "REQUEST" | "CANCEL") => Method::Whole,
-            Some(part @ ("REPLY" | "ADD" | "COUNTER" | "DECLINECOUNTER" | "REFRESH")) => {
-                Method::Part(part.into())
-            }
+            Some("PUBLISH" | "REQUEST") => Method::Whole,
+            Some(
+                part @ ("REPLY" | "ADD" | "COUNTER" | "DECLINECOUNTER" | "REFRESH" | "CANCEL"),
+            ) => Method::Part(part.into()),
             _ => Method::None,
         }
+    }
+
+    /// Does it call something off?
+    pub(super) fn cancels(&self) -> bool {
+        matches!(self, Method::Part(name) if name == "CANCEL")
     }
 }
 

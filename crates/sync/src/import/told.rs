@@ -64,7 +64,9 @@ pub struct Summary {
     pub added: u64,
     /// Items that got new bytes.
     pub updated: u64,
-    /// Items that were there already with the same bytes.
+    /// Messages that something is called off: what they are about was marked.
+    pub cancelled: u64,
+    /// Items that were there already with the same bytes, or were marked already.
     pub unchanged: u64,
     /// New items that had the UID of another in this import, and are kept beside it under one of their own.
     pub beside: u64,
@@ -101,25 +103,42 @@ pub struct Taken {
     pub added: u64,
     /// Items that got new bytes.
     pub updated: u64,
-    /// Items that were there already with the same bytes.
+    /// Messages that something is called off: what they are about was marked.
+    pub cancelled: u64,
+    /// Items that were there already with the same bytes, or were marked already.
     pub unchanged: u64,
 }
 
 impl Summary {
     /// Counts an item of a kind that went to a collection.
     pub(super) fn tally(&mut self, collection: &Arc<str>, kind: Kind, outcome: &Outcome) {
-        let count = |taken: &mut Taken| match outcome {
+        self.count(collection, kind, |taken| match outcome {
             Outcome::Added(_) | Outcome::AddedBeside(_) => taken.added += 1,
             Outcome::Updated(_) => taken.updated += 1,
             Outcome::Conflict(..) => {}
             _ => taken.unchanged += 1,
-        };
+        });
+    }
+
+    /// Counts a message that something is called off.
+    pub(super) fn cancel(&mut self, collection: &Arc<str>, kind: Kind, changed: bool) {
+        let (cancelled, unchanged) = (u64::from(changed), u64::from(!changed));
+        self.cancelled += cancelled;
+        self.unchanged += unchanged;
+        self.count(collection, kind, |taken| {
+            taken.cancelled += cancelled;
+            taken.unchanged += unchanged;
+        });
+    }
+
+    fn count(&mut self, collection: &Arc<str>, kind: Kind, count: impl FnOnce(&mut Taken)) {
         let same = |taken: &&mut Taken| taken.kind == kind && taken.collection == *collection;
         if let Some(taken) = self.taken.iter_mut().find(same) {
             return count(taken);
         }
         let collection = Arc::clone(collection);
-        let mut taken = Taken { collection, kind, added: 0, updated: 0, unchanged: 0 };
+        let (added, updated, cancelled, unchanged) = (0, 0, 0, 0);
+        let mut taken = Taken { collection, kind, added, updated, cancelled, unchanged };
         count(&mut taken);
         self.taken.push(taken);
     }
@@ -127,12 +146,12 @@ impl Summary {
     /// Items of the input that are in the store now.
     #[must_use]
     pub fn items(&self) -> u64 {
-        self.added + self.updated + self.unchanged + self.beside
+        self.added + self.updated + self.cancelled + self.unchanged + self.beside
     }
 
     /// Did the store change?
     #[must_use]
     pub fn changed(&self) -> bool {
-        self.added + self.updated + self.beside > 0
+        self.added + self.updated + self.cancelled + self.beside > 0
     }
 }

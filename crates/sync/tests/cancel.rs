@@ -1,0 +1,163 @@
+//! Messages by METHOD:CANCEL: what they are about is marked, and keeps all else.
+
+use crate::book::{Book, Told};
+use crate::event::{CALENDAR, bytes, calendar};
+use larder_sync::ImportOptions;
+
+fn message(method: &str, components: &[&str]) -> String {
+    let text: String = components
+        .iter()
+        .map(|lines| format!("BEGIN:VEVENT\nUID:u\n{}\nEND:VEVENT\n", lines.trim()))
+        .collect();
+    format!("BEGIN:VCALENDAR\nVERSION:2.0\nMETHOD:{method}\n{text}END:VCALENDAR\n")
+}
+
+fn take(book: &mut Book, text: &str) -> Told {
+    let options =
+        ImportOptions { into: Some(CALENDAR.into()), ..ImportOptions::new(CALENDAR, 1_000) };
+    book.take(text, &options)
+}
+
+/// What is told of each item: when, what, its state and its revision.
+fn shown(book: &Book) -> Vec<String> {
+    let line = |item: &String, name: &str| {
+        let mut lines = item.lines().filter_map(|line| line.split_once([':', ';']));
+        lines.find(|(of, _)| *of == name).map_or("-", |(_, value)| value).to_string()
+    };
+    let names = ["RECURRENCE-ID", "DTSTART", "SUMMARY", "STATUS", "SEQUENCE"];
+    let told = |item: &String| names.map(|name| line(item, name)).join(" ");
+    let mut shown: Vec<String> = bytes(book).iter().map(told).collect();
+    shown.sort();
+    shown
+}
+
+const LUNCH: &str =
+    "SUMMARY:Lunch\nSEQUENCE:1\nDTSTAMP:20260301T000000Z\nDTSTART:20260310T110000Z\nDURATION:PT1H";
+const DAILY: &str = "SUMMARY:Daily\nSEQUENCE:1\nDTSTAMP:20260301T000000Z\nDTSTART;TZID=Europe/Prague:20260309T090000\nDURATION:PT15M\nRRULE:FREQ=DAILY;COUNT=5";
+const MOVED: &str = "SUMMARY:Moved\nSEQUENCE:1\nRECURRENCE-ID;TZID=Europe/Prague:20260311T090000\nDTSTART;TZID=Europe/Prague:20260311T160000\nDURATION:PT15M";
+
+/// What is there, what the message says, and what is there then; how many are cancelled, unchanged and left out.
+fn check(there: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3]) {
+    let mut book = calendar(there);
+    let text = message("CANCEL", components);
+    let told = take(&mut book, &text);
+    assert_eq!(shown(&book), expect, "{components:?}");
+    let summary = &told.summary;
+    assert_eq!([summary.cancelled, summary.unchanged, summary.rejected], counts, "{told:?}");
+    assert_eq!(summary.added + summary.updated + summary.beside, 0, "{told:?}");
+    assert_eq!(summary.collections.len(), usize::from(counts[0] + counts[1] > 0));
+    // The same message again says nothing new.
+    let again = take(&mut book, &text).summary;
+    assert!(!again.changed(), "{again:?}");
+    assert_eq!(again.rejected, counts[2], "{again:?}");
+    assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+    if let Some(operation) = summary.operation {
+        let before = calendar(there);
+        book.store.undo(operation, 2_000).unwrap();
+        assert_eq!(bytes(&book), bytes(&before));
+    }
+}
+
+#[test]
+fn an_event_keeps_what_it_is() {
+    let cancelled = &["- 20260310T110000Z Lunch CANCELLED 2"];
+    check(&[LUNCH], &["SEQUENCE:2\nSTATUS:CANCELLED"], cancelled, [1, 0, 0]);
+    // Who is no longer invited is told so without a STATUS.
+    check(&[LUNCH], &["SEQUENCE:2\nDTSTART:20260310T110000Z"], cancelled, [1, 0, 0]);
+    let mut book = calendar(&[LUNCH]);
+    take(&mut book, &message("CANCEL", &["SEQUENCE:2\nDTSTAMP:20260305T000000Z\nCOMMENT:ill"]));
+    assert_eq!(
+        bytes(&book),
+        [format!(
+            "BEGIN:VEVENT\nUID:u\n{}\nSTATUS:CANCELLED\nEND:VEVENT\n",
+            LUNCH.replace("SEQUENCE:1", "SEQUENCE:2").replace("20260301T", "20260305T")
+        )
+        .replace('\n', "\r\n")]
+    );
+}
+
+#[test]
+fn what_is_newer_stays() {
+    let there = &["- 20260310T110000Z Lunch - 1"];
+    check(&[LUNCH], &["SEQUENCE:0\nSTATUS:CANCELLED"], there, [0, 0, 1]);
+    check(&[LUNCH], &["STATUS:CANCELLED"], there, [0, 0, 1]);
+    check(&[LUNCH], &["SEQUENCE:1\nDTSTAMP:20260228T000000Z"], there, [0, 0, 1]);
+    let daily = &["- TZID=Europe/Prague:20260309T090000 Daily - 1"];
+    check(&[DAILY], &["RECURRENCE-ID:20260310T080000Z\nSEQUENCE:0"], daily, [0, 0, 1]);
+}
+
+#[test]
+fn one_occurrence() {
+    let master = "- TZID=Europe/Prague:20260309T090000 Daily - 1";
+    let tenth =
+        "TZID=Europe/Prague:20260310T090000 TZID=Europe/Prague:20260310T090000 Daily CANCELLED 2";
+    for id in [";TZID=Europe/Prague:20260310T090000", ":20260310T080000Z", ";VALUE=DATE:20260310"] {
+        let said = format!("RECURRENCE-ID{id}\nSEQUENCE:2\nSTATUS:CANCELLED");
+        check(&[DAILY], &[&said], &[master, tenth], [1, 0, 0]);
+    }
+    let moved = |rest: &str| {
+        format!(
+            "TZID=Europe/Prague:20260311T090000 TZID=Europe/Prague:20260311T160000 Moved {rest}"
+        )
+    };
+    let id = "RECURRENCE-ID:20260311T080000Z\nSEQUENCE:2";
+    check(&[DAILY, MOVED], &[id], &[master, &moved("CANCELLED 2")], [1, 0, 0]);
+    // Somebody who has only that one.
+    check(&[MOVED], &[id], &[&moved("CANCELLED 2")], [1, 0, 0]);
+}
+
+#[test]
+fn all_and_what_follows() {
+    let master = |rest: &str| format!("- TZID=Europe/Prague:20260309T090000 Daily {rest}");
+    let moved =
+        "TZID=Europe/Prague:20260311T090000 TZID=Europe/Prague:20260311T160000 Moved CANCELLED 2";
+    check(&[DAILY, MOVED], &["SEQUENCE:2"], &[&master("CANCELLED 2"), moved], [1, 0, 0]);
+    let from = "RECURRENCE-ID;RANGE=THISANDFUTURE:20260310T080000Z\nSEQUENCE:2";
+    check(
+        &[DAILY, MOVED],
+        &[from],
+        &[
+            &master("- 1"),
+            moved,
+            "TZID=Europe/Prague;RANGE=THISANDFUTURE:20260310T090000 TZID=Europe/Prague:20260310T090000 Daily CANCELLED 2",
+        ],
+        [1, 0, 0],
+    );
+}
+
+/// What is not there is taken as it is, and never changed by itself.
+#[test]
+fn nothing_that_is_there() {
+    let check = |there: &[&str], components: &[&str], added: u64| {
+        let mut book = if there.is_empty() { Book::new() } else { calendar(there) };
+        let text = message("CANCEL", components);
+        let told = take(&mut book, &text);
+        assert_eq!((told.summary.added, told.summary.cancelled), (added, 0), "{told:?}");
+        assert!(bytes(&book).iter().any(|item| item.contains(components[0])), "{components:?}");
+        let again = take(&mut book, &text).summary;
+        assert!(!again.changed() && again.items() == added, "{again:?}");
+    };
+    check(&[], &["SEQUENCE:2\nDTSTART:20260310T110000Z"], 1);
+    check(&[DAILY], &["RECURRENCE-ID:20260420T080000Z\nSEQUENCE:2"], 1);
+    check(&[DAILY], &["RECURRENCE-ID:whenever\nSEQUENCE:2"], 1);
+    check(&[], &[DAILY, MOVED], 2);
+}
+
+/// What is in several messages of one import is kept side by side, as always.
+#[test]
+fn in_the_same_import() {
+    let mut book = Book::new();
+    let text = [message("REQUEST", &[DAILY]), message("CANCEL", &["SEQUENCE:3"])].concat();
+    let told = take(&mut book, &text).summary;
+    assert_eq!((told.added, told.beside, told.cancelled), (1, 1, 0), "{told:?}");
+    let again = take(&mut book, &text).summary;
+    assert_eq!((again.unchanged, again.changed()), (2, false), "{again:?}");
+    // One message about all of a series, and about what was changed in it.
+    let mut book = calendar(&[DAILY, MOVED]);
+    let id = "RECURRENCE-ID:20260311T080000Z\nSEQUENCE:3";
+    let told = take(&mut book, &message("CANCEL", &["SEQUENCE:2", id, id])).summary;
+    let counts = (told.cancelled, told.unchanged, told.added, told.beside);
+    assert_eq!(counts, (2, 1, 0, 0), "{told:?}");
+    let ends = ["Daily CANCELLED 2", "Moved CANCELLED 3"];
+    assert!(shown(&book).iter().zip(ends).all(|(item, end)| item.ends_with(end)));
+}

@@ -304,3 +304,32 @@ fn edit_as_a_text() {
     ");
     home.sound();
 }
+
+/// What follows a changed occurrence, with RANGE=THISANDFUTURE, is a part of its series: it moves along, and what is printed is there.
+#[test]
+fn all_by_the_handle_of_what_follows() {
+    let home = Home::new();
+    let part = "BEGIN:VEVENT\r\nUID:daily\r\nSUMMARY:Late\r\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260415T090000Z\r\nDTSTART:20260415T110000Z\r\nDURATION:PT15M\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+    home.write("daily.ics", SERIES.replace("END:VCALENDAR\r\n", part));
+    home.ok(&["import", "daily.ics"]);
+    let found = home.ok(&["--format", "json", "find", "summary:late"]);
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    let id = found["id"].as_str().unwrap();
+    for remove in [false, true] {
+        let args: &[&str] = match remove {
+            true => &["remove", id, "--scope", "all"],
+            false => &["edit", id, "--scope", "all", "--move", "+1h"],
+        };
+        let told = home.ok(args);
+        let (handle, _) = told.split_once(' ').unwrap();
+        let there = home.run(&["show", handle]).code;
+        let agenda = home.run(&["agenda", "2026-04-13", "2026-04-16"]);
+        let shown = agenda.stdout();
+        let hours = shown.lines().filter_map(|line| line.trim().get(..2));
+        let hours: Vec<&str> = hours.filter(|hour| hour.parse::<u8>().is_ok()).collect();
+        let expect: &[&str] = if remove { &[] } else { &["10", "10", "12", "12"] };
+        assert_eq!((hours, there == 0), (expect.to_vec(), !remove), "{told}{}", agenda.shown());
+        home.ok(&["undo", "--quiet"]);
+    }
+    home.sound();
+}

@@ -467,6 +467,20 @@ fn all_are_changed() {
         &[("start", "10:00")],
         &["20260305T100000 A", "20260306T100000 B", "20260307T100000 A"],
     );
+    // What leads all that follow is a part of the series, from wherever that is seen.
+    let following = CHANGED.replace("RECURRENCE-ID", "RECURRENCE-ID;RANGE=THISANDFUTURE");
+    for (at, settings, last) in [
+        ("20260306T120000", [("move", "1h"), ("location", "Bistro")], ["13", "19", "19", "19"]),
+        ("", [("move", "1h"), ("location", "Bistro")], ["13", "19", "19", "19"]),
+        ("20260306T120000", [("start", "14:00"), ("summary", "B")], ["14", "14", "14", "14"]),
+    ] {
+        let title = |day: usize| if settings[1].0 == "summary" || day > 0 { "B" } else { "A" };
+        let shown =
+            |(day, hour): (usize, &str)| format!("2026030{}T{hour}0000 {}", day + 5, title(day));
+        let expect: Vec<String> = last.into_iter().enumerate().map(shown).collect();
+        let expect: Vec<&str> = expect.iter().map(String::as_str).collect();
+        check(&[DAILY, &following], at, &settings, &expect);
+    }
     check(&[DAILY], "", &[("rule", "")], &["20260305T120000 A"]);
     check(&[ONCE], "", &[("start", "15:00")], &["20260305T150000 A"]);
 }

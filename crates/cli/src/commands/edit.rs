@@ -216,17 +216,21 @@ impl Edit {
             let kept = count(done.astray as u64, "changed occurrence");
             context.warn(format!("its rule does not have all that is kept: {kept}"));
         }
+        // An occurrence that was moved along is another item.
+        let gone = done.removed.contains(&head.handle);
+        let stays = done.changed.first().or(done.added.first()).filter(|_| gone);
+        let handle = stays.copied().unwrap_or(head.handle);
         let new: Vec<String> = done.added.iter().map(ToString::to_string).collect();
         if context.format == Format::Json {
             let object = json!({
-                "id": head.handle.to_string(), "changed": true, "added": new, "operation": operation
+                "id": handle.to_string(), "changed": true, "added": new, "operation": operation
             });
             context.out.json(&object)?;
             return Ok(Code::Done);
         }
-        let (handle, letters) = (head.handle, reader.letters(head.handle)?);
-        context.out.line(format!("{handle:.letters$}  {}  changed", shown_name(reader, head)?))?;
         let after = store.reader()?;
+        let letters = after.letters(handle)?;
+        context.out.line(format!("{handle:.letters$}  {}  changed", shown_name(reader, head)?))?;
         for handle in done.added.iter().chain(&done.changed) {
             told_when(context, &after, *handle)?;
         }

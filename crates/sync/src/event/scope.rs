@@ -69,7 +69,10 @@ pub fn change(
         }
         (_, key) => {
             let all = Series { master: whole.master.clone(), detached: whole.detached.clone() };
-            let own = key.filter(|_| scope == Scope::Future);
+            // What leads all that follow it is no exception, but a part of the series.
+            let leads =
+                |key| whole.detached.iter().any(|one| one.following && one.key == Some(key));
+            let own = key.filter(|key| scope == Scope::Future || leads(*key));
             (Vec::new(), Some(all.changed(key, own, &asked)?))
         }
     };
@@ -407,8 +410,8 @@ fn check(
 }
 
 impl Series {
-    /// All of it changed, as somebody wants it who sees this occurrence; where it was changed itself, and is named as the first of those
-    /// that are meant, that is its own.
+    /// All of it changed, as somebody wants it who sees this occurrence; where that was changed itself, and is no exception, it is changed
+    /// by its own time, too.
     fn changed(
         mut self,
         key: Option<i64>,
@@ -540,12 +543,13 @@ fn values_along(master: &mut Part, plan: &Plan, form: &Form, delta: i64, asked: 
 }
 
 impl Detached {
-    /// A changed occurrence of a series that was moved. Where it was at the time it was planned for, it is moved as well.
+    /// A changed occurrence of a series that was moved. Where it was at the time it was planned for, or leads all that follow it, it is
+    /// moved as well.
     fn along(&mut self, plan: &Plan, form: &Form, delta: i64, asked: &Asked<'_>) {
         let Some(key) = self.key else { return };
         let own = self.part.plan(asked.deriver);
-        if let Some(own) = own.filter(|own| own.form == plan.form && own.form.key(own.start) == key)
-        {
+        let goes = |own: &Plan| self.following || own.form.key(own.start) == key;
+        if let Some(own) = own.filter(|own| own.form == plan.form && goes(own)) {
             let target = Target::new(form.clone(), own.start.plus(delta));
             target.put(&mut self.part, &own, asked.deriver);
         }

@@ -59,6 +59,18 @@ fn an_event_in_words() {
     home.sound();
 }
 
+#[test]
+fn each_alarm_once() {
+    let home = Home::new();
+    let lunch = "Lunch 2026-03-06 12:30 alarm 1d alarm 24h alarm 15min";
+    let told = home.ok(&["add", lunch, "--alarm", "1 day", "--alarm", "15 min"]);
+    let alarms: Vec<&str> = told.lines().filter(|line| line.contains("alarm:")).collect();
+    assert_eq!(alarms, ["  alarm: 1 day before it begins", "  alarm: 15 minutes before it begins"]);
+    let id = told.split(' ').next().unwrap();
+    home.ok(&["edit", id, "--alarm", "1h", "--alarm", "60min", "--alarm", "2h"]);
+    assert_eq!(home.ok(&["export", "calendar"]).matches("TRIGGER:").count(), 2);
+}
+
 /// A day and a zone's clock, by what the environment says of the machine.
 #[test]
 fn what_was_understood_is_told() {

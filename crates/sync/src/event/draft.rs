@@ -8,6 +8,7 @@ use larder_time::civil::{Civil, DAY, Instant};
 use larder_time::rule::{Rule, RuleError};
 use larder_time::series::{Clock, Start};
 use larder_time::value::Nominal;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What is to become an item.
@@ -188,6 +189,13 @@ impl Draft {
         }
         frame
     }
+}
+
+/// Each alarm once: a day and 24 hours are the same to who asks for both.
+pub(crate) fn distinct(mut alarms: Vec<Nominal>) -> Vec<Nominal> {
+    let mut seen = HashSet::new();
+    alarms.retain(|of| seen.insert(of.days.saturating_mul(DAY).saturating_add(of.seconds)));
+    alarms
 }
 
 /// An alarm so long before something begins, or is due.

@@ -3,7 +3,7 @@
 //! Which of the components of a series are changed, and what else moves with them, is for [`scope`](super::scope).
 
 use super::Error;
-use super::draft::{alarm, exact, is_said, later};
+use super::draft::{alarm, distinct, exact, is_said, later};
 use super::field;
 use super::form::Form;
 use super::part::{Part, Plan};
@@ -307,8 +307,9 @@ impl Asked<'_> {
         part.remove_parts("VALARM");
         let begins = !part.texts("DTSTART").is_empty();
         let summary = part.summary();
-        for text in alarms.iter().filter(|text| !text.trim().is_empty()) {
-            let before = phrase::length(text, self.speaker.language)?;
+        let said = alarms.iter().filter(|text| !text.trim().is_empty());
+        let all = said.map(|text| phrase::length(text, self.speaker.language));
+        for before in distinct(all.collect::<Result<_, _>>()?) {
             part.append_part(alarm(&summary, before, begins));
         }
         Ok(())

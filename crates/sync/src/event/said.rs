@@ -4,7 +4,7 @@
 //! said to take any time takes an hour, or a day. A task that is said to be at a time is due then. What recurs begins when its rule
 //! first has it.
 
-use super::draft::{Draft, ended, moment};
+use super::draft::{Draft, distinct, ended, moment};
 use larder_store::Kind;
 use larder_time::civil::{Civil, DAY, Instant};
 use larder_time::phrase::{self, Language, Moment, PhraseError, Sentence};
@@ -194,6 +194,7 @@ impl Said {
         for alarm in &self.alarms {
             draft.alarms.push(phrase::length(alarm, speaker.language)?);
         }
+        draft.alarms = distinct(draft.alarms);
         Ok(draft)
     }
 

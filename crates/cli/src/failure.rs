@@ -163,7 +163,7 @@ impl From<larder_store::Error> for Failure {
         let failure = |kind| Failure::new(kind, &error);
         match &error {
             Error::NoStore { .. } => failure(Kind::NotFound)
-                .hint("take in an address book first: larder import FILE.vcf")
+                .hint("take in an address book or a calendar first: larder import FILE (.vcf or .ics)")
                 .hint("another directory is named with --data-dir DIR, or LARDER_DIR"),
             Error::File { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
                 failure(Kind::Store)

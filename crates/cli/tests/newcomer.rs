@@ -11,7 +11,7 @@ fn nothing_was_taken_in_yet() {
     assert_snapshot!(home.run(&[] as &[&str]).code, @"2");
     assert_snapshot!(home.run(&["find", "anna"]).shown(), @r"
     ! error: there is no store in [HOME]/home/.local/share/larder
-    ! hint: take in an address book first: larder import FILE.vcf
+    ! hint: take in an address book or a calendar first: larder import FILE (.vcf or .ics)
     ! hint: another directory is named with --data-dir DIR, or LARDER_DIR
     exit 1
     ");
@@ -27,6 +27,8 @@ fn nothing_was_taken_in_yet() {
         "purge x",
         "edit x",
         "find --count",
+        "agenda",
+        "find --kind event",
         "find --count --format json",
     ] {
         let run = home.run(&verb.split(' ').collect::<Vec<_>>());
@@ -36,7 +38,8 @@ fn nothing_was_taken_in_yet() {
             "{}",
             run.shown()
         );
-        assert!(run.stderr().contains("hint: take in an address book first"), "{}", run.shown());
+        let hint = "hint: take in an address book or a calendar first";
+        assert!(run.stderr().contains(hint), "{}", run.shown());
         assert_eq!(run.stdout(), "", "{verb}");
     }
     assert!(!home.data().exists(), "a question made a store");

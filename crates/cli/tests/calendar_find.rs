@@ -181,7 +181,16 @@ fn hostile_rules_are_named() {
     ! note: there is more than this: ask for a shorter time, or with a larger --limit
     ! warning: srn8vec2, uncounted: its rule takes too many steps to be followed to its end, so this is not sure to be all
     ");
-    assert_snapshot!(shown(&home, &["find", "when:2026-03-03", "--count"]), @r"2");
+    assert_snapshot!(shown(&home, &["find", "when:2026-03-03", "--count"]), @r"
+    2
+    ! warning: srn8vec2, uncounted: its rule takes too many steps to be followed to its end, so this is not sure to be all
+    ");
+    assert_snapshot!(shown(&home, &["find", "when:2026-03-03 uncounted"]), @r"
+    srn8vec2  2026-03-02 01:00  uncounted  repeats
+    ! warning: srn8vec2, uncounted: its rule takes too many steps to be followed to its end, so this is not sure to be all
+    ");
+    // Where it is not asked when, it is sure.
+    assert_snapshot!(shown(&home, &["find", "uncounted"]), @"srn8vec2  2026-03-02 01:00  uncounted  repeats");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::expand::expand;
+use crate::expand::{expand, window_of};
 use crate::query::Query;
 use crate::run::{Find, find};
 use crate::time::TimeTest;
@@ -13,6 +13,7 @@ use crate::when::{When, clock, end_clock, length, zone_name};
 use larder_format::field::{Field, calendar_field};
 use larder_store::{ItemHead, Kind, Occurring, Reader, Times, Window};
 use larder_time::civil::{Civil, Date, Instant};
+use larder_time::series::Series;
 use larder_time::zone::Zone;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -174,6 +175,26 @@ pub fn briefs(
         true
     })?;
     Ok(found.into_iter().map(|(row, brief)| (row, Arc::new(brief))).collect())
+}
+
+/// Rows of items of which it is not sure that they answer the question as they do, or do not: their rules cannot be followed as far
+/// as its time, or not to the end of a COUNT.
+///
+/// # Errors
+/// What the store reports.
+pub fn unsure(reader: &Reader, answer: &Answer) -> Result<Vec<i64>, Error> {
+    let mut unsure = answer.unsure.clone();
+    let rows = if window_of(&answer.query).is_some() { answer.rows() } else { Vec::new() };
+    for page in rows.chunks(PAGE) {
+        reader.times(page, &mut |row, times| {
+            let is_counted = times.series().is_none_or(Series::is_counted);
+            unsure.extend((!is_counted).then_some(row));
+            true
+        })?;
+    }
+    unsure.sort_unstable();
+    unsure.dedup();
+    Ok(unsure)
 }
 
 /// How many there are.

@@ -257,7 +257,8 @@ impl Series {
     }
 
     /// Is it known where its rules end? Else what is far from the start may be behind the end.
-    pub(crate) fn is_counted(&self) -> bool {
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
         self.rules.iter().all(|rule| rule.count().is_none())
     }
 

@@ -114,7 +114,7 @@ impl Find {
             self.by_default(&reader, &mut find)?;
         }
         let answer = larder_query::find(&reader, &find)?;
-        expand::unsure(context, &reader, &answer.unsure)?;
+        expand::unsure(context, &reader, &larder_query::unsure(&reader, &answer)?)?;
         if self.explain {
             explain(context, &answer)?;
         } else if self.count {

@@ -4,7 +4,7 @@
 //! file and writes nothing. It is apart from `import`, which takes streams of any size and whatever is in
 //! them: here a person waits, everything is in memory, and one bad line is worth a refusal.
 
-use crate::import::calendar::Calendar;
+use crate::import::calendar::{Calendar, NO_TZID};
 use larder_format::component::Component;
 use larder_format::contact::{Contact, Defect, Problem, with_uid};
 use larder_format::split::{Piece, Splitter};
@@ -100,6 +100,9 @@ pub enum What {
     /// Text that belongs to no card, and is left out.
     #[error("text outside any card")]
     Outside,
+    /// A time zone that nothing can use is left out.
+    #[error("{}", NO_TZID)]
+    Nameless,
 }
 
 impl What {
@@ -145,7 +148,11 @@ impl Pieces {
                     calendar.begin();
                     first = pieces.items.len();
                 }
-                Piece::Component { name: "VTIMEZONE", bytes, .. } => calendar.define(bytes),
+                Piece::Component { name: "VTIMEZONE", line, bytes, .. } => {
+                    if !calendar.define(bytes) {
+                        pieces.remarks.push(Remark { line, what: What::Nameless });
+                    }
+                }
                 Piece::Component { name, line, bytes, .. } => {
                     let frame = (name != "VCARD").then(Arc::default);
                     pieces.items.push((line, bytes.to_vec(), frame));

@@ -231,6 +231,23 @@ fn more_lines_than_there_is_room_for() {
     assert_eq!(kept + left.matches("X-LINE-").count(), 3000);
 }
 
+/// What has no name is used by nothing. It is named, wherever it stands, and kept with the rejects.
+#[test]
+fn a_zone_without_a_name() {
+    let mut book = Book::new();
+    let nameless = zone("Moon", "+0730").replace("TZID:Moon\n", "");
+    let empty = zone("", "+0730");
+    let timed = event("a", "DTSTART;TZID=Moon:20260301T120000\nDURATION:PT1H\n");
+    let text = calendar(&format!("{nameless}{timed}{empty}{}", zone("Moon", "+0100")));
+    let (file, target) = (book.file("file.ics", text), book.file("rejects", ""));
+    let options = ImportOptions { rejects: Some(target.clone()), ..into(INTO) };
+    let told = book.import(vec![path(file)], &options);
+    let reason = "a time zone without a TZID";
+    assert_eq!(told.rejected, [4, 16].map(|line| format!("file.ics:{line}: {reason}")));
+    assert_eq!((told.summary.added, told.summary.zones), (1, (1, 1)));
+    assert_eq!(std::fs::read_to_string(target).unwrap(), format!("{nameless}{empty}"));
+}
+
 /// What is left out of a calendar is called by the words of calendars.
 #[test]
 fn words_of_calendars() {

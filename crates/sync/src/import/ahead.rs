@@ -81,7 +81,10 @@ impl Looking {
             Piece::CalendarLines { bytes, .. } => {
                 self.calendar.say(bytes);
             }
-            Piece::Component { name: "VTIMEZONE", bytes, .. } => self.calendar.define(bytes),
+            Piece::Component { name: "VTIMEZONE", bytes, .. } => {
+                // What has no name is named when the file is read.
+                let _has_name = self.calendar.define(bytes);
+            }
             Piece::Component { name: "VCARD", .. } => self.is_book |= !self.any,
             Piece::Component { .. } => self.calendar.is_used(),
             Piece::Stray { .. } => return,

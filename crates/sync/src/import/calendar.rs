@@ -20,6 +20,9 @@ const CALENDAR: usize = 512;
 /// Where a calendar has no name, and its file neither.
 const NAMELESS: &str = "calendar";
 
+/// Why a time zone is not taken.
+pub(crate) const NO_TZID: &str = "a time zone without a TZID";
+
 /// A calendar while it is read.
 #[derive(Default)]
 pub(crate) struct Calendar {
@@ -109,19 +112,18 @@ impl Calendar {
         rest
     }
 
-    /// A time zone is defined. The first definition of a name is the one that counts.
-    pub(crate) fn define(&mut self, bytes: &[u8]) {
+    /// A time zone is defined. The first definition of a name is the one that counts. False: it has no name, so nothing can use it.
+    pub(crate) fn define(&mut self, bytes: &[u8]) -> bool {
+        let Some(zone) = Zone::new(bytes) else { return false };
         self.defined += 1;
-        if self.whole {
-            return;
-        }
-        let Some(zone) = Zone::new(bytes) else { return };
-        if self.zones.len() < MAX_ZONES && !self.known.contains_key(zone.tzid()) {
+        let is_new = !self.whole && !self.known.contains_key(zone.tzid());
+        if is_new && self.zones.len() < MAX_ZONES {
             self.known.insert(zone.tzid().to_string(), self.zones.len());
             self.zones.push(Arc::new(zone));
             self.late.1 |= self.used;
             self.around = None;
         }
+        true
     }
 
     /// A component is in it.

@@ -14,7 +14,7 @@
 
 use super::ahead::Ahead;
 use super::budget::Budget;
-use super::calendar::{Around, Calendar, Ended, MAX_HEAD};
+use super::calendar::{Around, Calendar, Ended, MAX_HEAD, NO_TZID};
 use super::files::{Files, Source};
 use crate::error::Error;
 use larder_format::problem::{Defect, Problem};
@@ -376,9 +376,11 @@ impl Reading {
     fn piece(&mut self, piece: Piece<'_>) {
         self.empty = false;
         match piece {
-            Piece::Component { name: "VTIMEZONE", bytes, .. } => {
+            Piece::Component { name: "VTIMEZONE", line, bytes, .. } => {
                 self.in_stretch = false;
-                self.calendar.define(bytes);
+                if !self.calendar.define(bytes) {
+                    self.stray(line, Some(NO_TZID.into()), bytes);
+                }
             }
             Piece::Component { name, line, bytes, .. } => {
                 self.in_stretch = false;

@@ -287,3 +287,28 @@ fn what_was_called_off() {
     assert!(told.starts_with("nothing new: 1 event unchanged in work"), "{told}");
     home.sound();
 }
+
+#[test]
+fn several_calendars() {
+    let home = with_calendars();
+    let agenda = |of: &[&str]| {
+        let names = of.iter().flat_map(|name| ["--in", name]);
+        let args: Vec<&str> =
+            ["agenda", "2026-03-02", "2026-03-04"].into_iter().chain(names).collect();
+        run_in(&home, "Europe/Berlin", "C.UTF-8", &args)
+    };
+    assert_snapshot!(agenda(&["Home", "Customers", "Home"]).shown(), @r"
+    Mon 2 Mar 2026
+      15:00-16:00  Bright & Early: numbers            (Microsoft Teams Meeting)  Customers
+      18:00-19:30  中文课                             (VHS)                      Home
+
+    Tue 3 Mar 2026
+      08:00-08:30  Dentist                            (Dr. Vogel)                Home
+
+    Wed 4 Mar 2026
+      20:00-       Night of short films (day 1 of 2)  (Kino Central)             Home
+    ");
+    let all = agenda(&["Home", "Work", "Holidays", "Customers", "Tasks"]).shown();
+    assert_eq!(all, agenda(&[]).shown());
+    assert_eq!(agenda(&["Home", "Nowhere"]).code, 1);
+}

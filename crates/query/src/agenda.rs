@@ -227,13 +227,13 @@ pub fn count(reader: &Reader, answer: &Answer, window: &Window) -> Result<Count,
     Ok(count)
 }
 
-/// What is on in a window: events, and tasks where they are due; the first `limit`.
+/// What is on in a window: events, and tasks where they are due; the first `limit`. In all collections if none is named.
 ///
 /// # Errors
 /// An unknown collection, or what the store reports.
 pub fn agenda(
     reader: &Reader,
-    collection: Option<&str>,
+    collections: &[String],
     window: &Window,
     limit: usize,
 ) -> Result<Entries, Error> {
@@ -242,8 +242,17 @@ pub fn agenda(
         Query::Time(TimeTest::In(window.clone())),
         Query::Or(vec![Query::Kind(Kind::Event), Query::Kind(Kind::Task)]),
     ]);
-    let collection = collection.map(str::to_string);
-    let answer = find(reader, &Find { query, collection, ..Find::default() })?;
+    let ask = |collection: Option<&String>| {
+        let (query, collection) = (query.clone(), collection.cloned());
+        find(reader, &Find { query, collection, ..Find::default() })
+    };
+    let mut names: Vec<&String> = collections.iter().collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut answer = ask(names.pop())?;
+    for name in names {
+        answer.add(ask(Some(name))?);
+    }
     let mut found = occurrences(reader, &answer, window, limit)?;
     let shown = bounds(window);
     found.entries.retain(|entry| {

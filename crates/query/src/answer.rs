@@ -187,6 +187,12 @@ impl Answer {
         answer.with_rows(rows_of)
     }
 
+    /// The same question of another collection is answered so, too.
+    pub(crate) fn add(&mut self, other: Answer) {
+        self.rows.extend(other.rows);
+        self.unsure.extend(other.unsure);
+    }
+
     /// How many items.
     #[must_use]
     pub fn len(&self) -> usize {

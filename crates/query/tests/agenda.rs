@@ -47,7 +47,7 @@ fn calendar(items: &[(&str, &str)]) -> Book {
 /// What is on in a window: days by their dates, and what is on each.
 fn shown(items: &[(&str, &str)], text: &str) -> String {
     let (book, window) = (calendar(items), window(text));
-    let found = agenda(&book.reader(), None, &window, 1000).unwrap();
+    let found = agenda(&book.reader(), &[], &window, 1000).unwrap();
     let mut shown = String::new();
     for day in days(&found.entries, &window) {
         shown.push_str(&format!("{}\n", when::iso(day.date)));
@@ -114,10 +114,10 @@ fn tasks_are_where_they_are_due() {
 fn what_goes_on_for_ever_is_bounded() {
     let long = ("EVENT", "SUMMARY:long DTSTART;VALUE=DATE:20200101 DTEND;VALUE=DATE:99991231");
     let (book, window) = (calendar(&[long]), window("2026-03-05.."));
-    let found = agenda(&book.reader(), None, &window, 1000).unwrap();
+    let found = agenda(&book.reader(), &[], &window, 1000).unwrap();
     assert_eq!(days(&found.entries, &window).len(), 1001);
     let often = ("EVENT", "SUMMARY:often DTSTART:20260101T000000Z RRULE:FREQ=SECONDLY");
-    let found = agenda(&calendar(&[often]).reader(), None, &window, 10).unwrap();
+    let found = agenda(&calendar(&[often]).reader(), &[], &window, 10).unwrap();
     assert_eq!((found.entries.len(), found.cut), (10, true));
 }
 
@@ -156,7 +156,7 @@ fn occurrences_have_names() {
         ("EVENT", "UID:d DTSTART:20260302T080000"),
     ];
     let (book, window) = (calendar(&items), window("2026-03-02..2026-03-08"));
-    let found = agenda(&book.reader(), None, &window, 1000).unwrap();
+    let found = agenda(&book.reader(), &[], &window, 1000).unwrap();
     let mut names: Vec<(String, String, String)> = found
         .entries
         .iter()
@@ -182,7 +182,7 @@ fn busy_time() {
     let check = |items: &[&str], expect: &[&str]| {
         let items: Vec<(&str, &str)> = items.iter().map(|lines| ("EVENT", *lines)).collect();
         let (book, window) = (calendar(&items), window("2026-03-05"));
-        let found = agenda(&book.reader(), None, &window, 1000).unwrap();
+        let found = agenda(&book.reader(), &[], &window, 1000).unwrap();
         let spans: Vec<String> = busy(&found.entries, &window)
             .iter()
             .map(|busy| {
@@ -217,7 +217,7 @@ fn busy_time() {
 fn busy_time_as_a_component() {
     let items = [("EVENT", "DTSTART:20260305T090000Z DTEND:20260305T100000Z STATUS:TENTATIVE")];
     let (book, window) = (calendar(&items), window("2026-03-05"));
-    let found = agenda(&book.reader(), None, &window, 1000).unwrap();
+    let found = agenda(&book.reader(), &[], &window, 1000).unwrap();
     let text = free_busy(&busy(&found.entries, &window), &window, asker().now);
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("UID:")).collect();
     assert_eq!(

@@ -37,9 +37,9 @@ pub(crate) struct Agenda {
     /// The last day
     #[arg(allow_hyphen_values = true)]
     to: Option<String>,
-    /// Only what is in this calendar
+    /// Only what is in this calendar; may be given several times
     #[arg(long = "in", value_name = "NAME")]
-    collection: Option<String>,
+    collections: Vec<String>,
     /// Only when time is taken, merged, and not by what; --format raw gives it as a VFREEBUSY
     #[arg(long)]
     busy: bool,
@@ -63,8 +63,7 @@ impl Agenda {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let window = self.window(context)?;
         let reader = context.reader()?;
-        let collection = self.collection.as_deref();
-        let found = larder_query::agenda(&reader, collection, &window, self.limit)?;
+        let found = larder_query::agenda(&reader, &self.collections, &window, self.limit)?;
         if found.cut {
             more(context);
         }

@@ -578,4 +578,15 @@ fn another_version_of_the_zones() {
     let after = data(&book);
     let changed: Vec<&String> = before.keys().filter(|uid| before[*uid] != after[*uid]).collect();
     assert_eq!(changed, ["u0", "u1", "u2"]);
+
+    // Who was interrupted goes on from there.
+    let half =
+        "UPDATE meta SET value = 'rebuilding ' || (SELECT id FROM item WHERE uid = 'u1') || ' c'
+                WHERE key = 'zones'";
+    rusqlite::Connection::open(book.data()).unwrap().execute(half, []).unwrap();
+    let book = book.reopened(&options("c", 7));
+    assert!(book.reader().usable(IndexSet::Time).unwrap());
+    let (before, after) = (after, data(&book));
+    let changed: Vec<&String> = before.keys().filter(|uid| before[*uid] != after[*uid]).collect();
+    assert_eq!(changed, ["u2"]);
 }

@@ -2,7 +2,7 @@
 //!
 //! `user_version` is 1000 x major + minor. A newer minor version only adds, so an older program may read
 //! it; a newer major version is refused. Version 1.1 has the inverted index in place of tables that 1.0 had for each
-//! kind of look-up, and no index of UIDs; 1.2 has the summaries of collections; 1.3 has calendars, and no index of the batches of
+//! kind of look-up, and no index of UIDs; 1.2 has the summaries of collections; 1.4 has calendars, and no index of the batches of
 //! an operation; all that follows:
 //!
 //! **What is the truth**
@@ -61,7 +61,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x4c72_6472;
 /// The newest major version known here.
 pub(crate) const MAJOR: i64 = 1;
 /// The newest minor version known here.
-pub(crate) const MINOR: i64 = 3;
+pub(crate) const MINOR: i64 = 4;
 
 const TRUTH: &str = "
 CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
@@ -161,7 +161,7 @@ ALTER TABLE item ADD COLUMN kept BLOB;
 CREATE INDEX item_beside ON item(id) WHERE derived_uid = 2;
 ";
 
-/// What 1.3 brought: calendars.
+/// What 1.4 brought: calendars.
 const CALENDARS: &str = "
 ALTER TABLE collection ADD COLUMN head BLOB;
 ALTER TABLE collection_former ADD COLUMN head BLOB;
@@ -177,6 +177,10 @@ CREATE TABLE idx_time(item INTEGER PRIMARY KEY, clock INTEGER, data BLOB NOT NUL
 CREATE TABLE idx_clock(
   id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, UNIQUE(name, fingerprint)
 ) STRICT;
+";
+
+/// When items are.
+const SPANS: &str = "
 CREATE TABLE idx_span(
   place INTEGER, start INTEGER, end INTEGER, item INTEGER, series BLOB,
   PRIMARY KEY(place, start, end, item)
@@ -197,7 +201,8 @@ pub(crate) struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { from: (1, 0), to: (1, 1), sql: &[FROM_1_0, INDEX] },
     Migration { from: (1, 1), to: (1, 2), sql: &[SUMMARIES] },
-    Migration { from: (1, 2), to: (1, 3), sql: &[FROM_1_2, CALENDARS] },
+    Migration { from: (1, 2), to: (1, 4), sql: &[FROM_1_2, CALENDARS, SPANS] },
+    Migration { from: (1, 3), to: (1, 4), sql: &[FROM_1_3, SPANS] },
 ];
 
 /// What is derived is derived anew.
@@ -211,7 +216,22 @@ DELETE FROM meta WHERE key LIKE 'idx:%';
 ";
 
 /// An operation is looked for by who undoes it, who has the time to look at all batches; who writes one has not.
-const FROM_1_2: &str = "DROP INDEX batch_operation;";
+/// The first chunk of a segment has no fence any more.
+const FROM_1_2: &str = "
+DROP INDEX batch_operation;
+DELETE FROM idx_fence WHERE chunk = 0;
+";
+
+/// The same, and what 1.3, which was never released, had for the times of items.
+const FROM_1_3: &str = "
+DROP INDEX IF EXISTS batch_operation;
+DROP INDEX IF EXISTS idx_time_clock;
+DROP TABLE IF EXISTS idx_slot;
+DROP TABLE idx_span;
+DELETE FROM idx_fence WHERE chunk = 0;
+DELETE FROM idx_time;
+DELETE FROM meta WHERE key LIKE 'idx:%';
+";
 
 /// What a file's header says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,6 +275,7 @@ pub(crate) fn create(conn: &Connection, locale: &str) -> rusqlite::Result<()> {
     conn.execute_batch(INDEX)?;
     conn.execute_batch(SUMMARIES)?;
     conn.execute_batch(CALENDARS)?;
+    conn.execute_batch(SPANS)?;
     for (key, value) in [("seq", 0), ("items", 0), ("oldest", 1), ("former_bytes", 0)] {
         conn.execute("INSERT INTO meta VALUES(?1, ?2)", (key, value))?;
     }

@@ -16,7 +16,7 @@ fn a_newer_minor_version_can_only_be_read() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
     let (id, _) = book.put(&card("b", "Berta", ""));
-    let (scratch, ()) = book.closed(|dir| set_version(&dir.join("data.db"), 1004));
+    let (scratch, ()) = book.closed(|dir| set_version(&dir.join("data.db"), 1005));
     let dir = scratch.path().join("data");
     assert_eq!(Reader::open(&dir).unwrap().collections().unwrap()[0].items, 2);
     let mut store = Store::open(&dir, &made()).unwrap();
@@ -31,7 +31,7 @@ fn a_newer_minor_version_can_only_be_read() {
     ];
     for error in errors {
         assert!(
-            matches!(&error, Err(Error::ReadOnly { minor, .. }) if minor == "1.4"),
+            matches!(&error, Err(Error::ReadOnly { minor, .. }) if minor == "1.5"),
             "{error:?}"
         );
     }
@@ -59,7 +59,7 @@ fn what_is_refused_stays_as_it_is() {
     };
     check(
         &|data| set_version(data, 2000),
-        "schema 2.0, made by a newer larder; this one knows 1.3",
+        "schema 2.0, made by a newer larder; this one knows 1.4",
     );
     check(&|data| set_version(data, 12_003), "schema 12.3");
     check(
@@ -134,9 +134,31 @@ fn a_version_that_comes_while_it_is_open_is_seen() {
     let change = put(&book.store, "contacts", &card("b", "Berta", ""), Expect::Anything);
     let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change.clone()]);
     assert!(matches!(applied, Err(Error::TooNew { .. })), "{applied:?}");
-    set_version(&book.data(), 1004);
+    set_version(&book.data(), 1005);
     let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change]);
     assert!(matches!(applied, Err(Error::ReadOnly { .. })), "{applied:?}");
+}
+
+/// 1.3 was never released, but whoever has a store of it keeps it: what it had otherwise is made anew.
+#[test]
+fn a_store_of_1_3_opens() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let as_it_was = "
+        DROP TABLE idx_span;
+        CREATE TABLE idx_span(collection INTEGER, class INTEGER, series BLOB);
+        CREATE TABLE idx_slot(collection INTEGER, slot INTEGER, series BLOB);
+        CREATE INDEX batch_operation ON batch(operation);
+        INSERT INTO idx_fence VALUES(1, x'00', 0, 0);
+        PRAGMA user_version = 1003;";
+    let (_scratch, ()) = book.closed(|dir| {
+        Connection::open(dir.join("data.db")).unwrap().execute_batch(as_it_was).unwrap();
+        let mut store = Store::open(dir, &Options::default()).unwrap();
+        assert_eq!(store.check_rebuild().unwrap().faults, []);
+        let conn = Connection::open(dir.join("data.db")).unwrap();
+        let fences = "SELECT count(*) FROM idx_fence WHERE chunk = 0";
+        assert_eq!(conn.query_row(fences, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    });
 }
 
 /// Files in `tests/data`, each with an import of items and, as operation 2, the removal of one; that of 1.2 has a summary, too.

@@ -452,7 +452,8 @@ impl Writer<'_> {
         }
         for (outcome, place) in applied.outcomes.iter().zip(places) {
             self.summary.tally(&place.collection, place.kind, outcome);
-            if !matches!(outcome, Outcome::Added(_) | Outcome::Updated(_)) {
+            let is_known = matches!(outcome, Outcome::Added(_) | Outcome::Updated(_));
+            if !is_known && !matches!(outcome, Outcome::Conflict(..)) {
                 self.seen.hashes.insert(place.hash);
             }
             match outcome {

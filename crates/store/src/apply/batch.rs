@@ -324,6 +324,8 @@ impl<'a> Batch<'a> {
         };
         match outcome {
             Outcome::Updated(_) => self.update(index, &item, put)?,
+            // What was left out was not put.
+            Outcome::Conflict(..) => {}
             _ if self.once.is_some() => drop(self.met.insert(item.id)),
             _ => {}
         }
@@ -339,12 +341,14 @@ impl<'a> Batch<'a> {
         let Some((_, id)) = once.began.filter(|(began, _)| item.seq >= *began) else {
             return Ok(false);
         };
-        let by = self
-            .tx
-            .prepare_cached("SELECT operation FROM batch WHERE seq = ?1")?
-            .query_row([item.seq], |row| row.get::<_, OperationId>(0))
-            .optional()?;
-        Ok(by == Some(id))
+        // By the last batch, or by one before that of somebody else who has changed it since.
+        self.tx
+            .prepare_cached(
+                "SELECT EXISTS(SELECT 1 FROM batch WHERE seq = ?1 AND operation = ?3)
+                     OR EXISTS(SELECT 1 FROM former f JOIN batch b ON b.seq = f.before
+                               WHERE f.handle = ?2 AND b.operation = ?3)",
+            )?
+            .query_row((item.seq, item.handle.to_bytes(), id), |row| row.get(0))
     }
 
     /// The handle under which these bytes are kept beside an item of the same UID, if they are.

@@ -192,9 +192,13 @@ impl Part {
         }
     }
 
-    /// Notes that it was changed, and whether that concerns when it is.
+    /// Notes that it was changed, and whether that concerns when it is. Where it has an organizer, its revision is that of their
+    /// messages, which would be older else (RFC 5546, 2.1.4), and stays.
     pub(crate) fn touch(&mut self, now: Instant, rescheduled: bool) {
         self.set("LAST-MODIFIED", &[], &utc(now));
+        if self.texts("ORGANIZER").iter().any(|organizer| !organizer.trim().is_empty()) {
+            return;
+        }
         self.set("DTSTAMP", &[], &utc(now));
         if rescheduled {
             let before: u32 =

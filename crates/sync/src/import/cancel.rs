@@ -55,14 +55,14 @@ impl Writer<'_> {
                 }
                 Cancelled::Marked(changes) => changes,
             };
-        self.goes_into(&place.collection);
-        let uid = prepared.uid().unwrap_or_default().to_string();
-        self.marked.uids.insert((Arc::clone(&place.collection), uid));
         let applied = self.store.apply(&mut self.operation, changes)?;
         if applied.outcomes.iter().any(|outcome| matches!(outcome, Outcome::Conflict(..))) {
             let reason = "what it cancels was changed by somebody else in the meantime";
             return self.refuse(place, &prepared, reason).map(|()| None);
         }
+        self.goes_into(&place.collection);
+        let uid = prepared.uid().unwrap_or_default().to_string();
+        self.marked.uids.insert((Arc::clone(&place.collection), uid));
         self.summary.cancel(&place.collection, place.kind, !applied.outcomes.is_empty());
         Ok(None)
     }
@@ -87,7 +87,8 @@ impl Writer<'_> {
         prepared: &Prepared,
     ) -> Result<Cancelled, Error> {
         let Some(any) = heads.first() else { return Ok(Cancelled::NotThere) };
-        if self.is_of_this_import(&heads) {
+        let named = heads.iter().filter(|head| head.recurrence == prepared.recurrence());
+        if self.is_of_this_import(named, any) {
             return Ok(Cancelled::NotThere);
         }
         // The message itself was taken before.
@@ -104,16 +105,18 @@ impl Writer<'_> {
         }
     }
 
-    /// Did this import bring one of these items of a UID, or meet it?
-    fn is_of_this_import(&self, heads: &[ItemHead]) -> bool {
-        let was_marked = |head: &ItemHead| {
-            self.marked.uids.contains(&(Arc::clone(&head.collection), head.uid.clone()))
-        };
+    /// Did this import bring what a message names, or meet it, and did not mark its UID?
+    fn is_of_this_import<'h>(
+        &self,
+        mut named: impl Iterator<Item = &'h ItemHead>,
+        any: &ItemHead,
+    ) -> bool {
+        let was_marked = self.marked.uids.contains(&(Arc::clone(&any.collection), any.uid.clone()));
         let met = |head: &ItemHead| {
             let hash = self.seen.hash([&*head.collection, &head.uid, &head.recurrence]);
             head.seq > self.marked.since || self.seen.hashes.contains(&hash)
         };
-        heads.iter().any(met) && !heads.iter().any(was_marked)
+        named.any(met) && !was_marked
     }
 
     fn refuse(&mut self, place: Place, message: &Prepared, reason: &str) -> Result<(), Error> {

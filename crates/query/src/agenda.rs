@@ -5,7 +5,7 @@
 
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::expand::{expand, window_of};
+use crate::expand::{asks_for_a_window, expand};
 use crate::query::Query;
 use crate::run::{Find, find};
 use crate::time::TimeTest;
@@ -178,13 +178,13 @@ pub fn briefs(
 }
 
 /// Rows of items of which it is not sure that they answer the question as they do, or do not: their rules cannot be followed as far
-/// as its time, or not to the end of a COUNT.
+/// as its time, or not to the end of a COUNT. What a negation left out for that is not among them.
 ///
 /// # Errors
 /// What the store reports.
 pub fn unsure(reader: &Reader, answer: &Answer) -> Result<Vec<i64>, Error> {
     let mut unsure = answer.unsure.clone();
-    let rows = if window_of(&answer.query).is_some() { answer.rows() } else { Vec::new() };
+    let rows = if asks_for_a_window(&answer.query) { answer.rows() } else { Vec::new() };
     for page in rows.chunks(PAGE) {
         reader.times(page, &mut |row, times| {
             let is_counted = times.series().is_none_or(Series::is_counted);

@@ -84,3 +84,13 @@ pub fn window_of(query: &Query) -> Option<&Window> {
         _ => None,
     }
 }
+
+/// Does any part of a question ask for a window?
+pub(crate) fn asks_for_a_window(query: &Query) -> bool {
+    match query {
+        Query::Time(TimeTest::In(_)) => true,
+        Query::And(all) | Query::Or(all) => all.iter().any(asks_for_a_window),
+        Query::Not(of) => asks_for_a_window(of),
+        _ => false,
+    }
+}

@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 pub(crate) struct Terms {
     /// In order, each once, with its length in two bytes before it.
     listed: Vec<u8>,
-    /// Words and trigrams as numbers, see [`term::unpack`]: as they come in the text, and as often.
+    /// Presences, words and trigrams as numbers, see [`term::unpack`]: as they come in the text, and as often.
     packed: Vec<u64>,
     /// It is always a candidate.
     pub(crate) large: bool,
@@ -115,7 +115,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Words and trigrams are many, and few of them differ: each gets a place, and items are dealt out to the places.
+    /// What is packed is much, and little of it differs: each number gets a place, and items are dealt out to the places.
     fn write_packed(&mut self, writer: &mut Writer<'_>) -> rusqlite::Result<()> {
         let mut places: HashMap<u64, u64, Mix> = HashMap::with_hasher(Mix::new());
         let mut dealing: Vec<Dealing> = Vec::new();
@@ -163,7 +163,7 @@ impl Gathered {
     }
 }
 
-/// A word or a trigram while items are dealt out.
+/// A number while items are dealt out.
 struct Dealing {
     number: u64,
     /// How many items have it.

@@ -68,9 +68,10 @@ fn cut(expansion: &mut Expansion, limit: usize) {
         Some((at, _)) => at,
         None => occurring.of.start,
     };
-    expansion
-        .occurrences
-        .sort_by_key(|(row, occurring)| (when(occurring), occurring.of.start, *row));
+    // In place: a stable sort takes as much memory again.
+    expansion.occurrences.sort_unstable_by_key(|(row, occurring)| {
+        (when(occurring), occurring.of.start, *row, occurring.alarm.map(|(_, line)| line))
+    });
     expansion.cut |= expansion.occurrences.len() > limit;
     expansion.occurrences.truncate(limit);
 }

@@ -157,6 +157,11 @@ impl Packed {
         (self.count, self.is_rice) = (postings.count, postings.is_rice);
     }
 
+    /// How many they are; a chunk holds no more than a few thousand.
+    pub(super) fn count(&self) -> usize {
+        usize::try_from(self.count).map_or(CHUNK * 8, |count| count.min(CHUNK * 8))
+    }
+
     /// Are they so few that a chunk with them is as full as with items that can be divided?
     pub(super) fn is_small(&self) -> bool {
         self.bytes.len() <= SMALL
@@ -202,6 +207,7 @@ pub(super) struct Entries<'a> {
 }
 
 /// One step: the shared length, what follows of the term, and the items.
+#[derive(Clone, Copy)]
 pub(super) struct Entry<'a> {
     pub(super) shared: usize,
     pub(super) suffix: &'a [u8],

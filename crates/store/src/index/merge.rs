@@ -7,7 +7,7 @@
 //! What a segment says of an item is dropped where a newer input of the merge knows the item, too: all that
 //! holds of it is said there. What is older than the merge is left to a later one.
 
-use super::chunk::{Entries, Packed};
+use super::chunk::{Entries, Packed, Postings};
 use super::segment::{self, Segment, Writer, malformed};
 use super::term;
 use crate::derived::IndexSet;
@@ -211,23 +211,26 @@ impl Moved {
             && least.only
             && self.dropped.is_empty()
             && input.newer.is_empty()
-            && input.is_small()
+            && let Some(packed) = input.small()
         {
             self.is_packed = true;
-            mem::swap(&mut self.packed, &mut input.packed);
+            mem::swap(&mut self.packed, packed);
             return input.advance(conn);
         }
+        let at_it = |input: &&Input| input.is_at(&self.term);
+        let count = inputs.iter().filter(at_it).flat_map(Input::packed).map(Packed::count).sum();
+        self.items.reserve_exact(count);
         let mut read = 0;
         for input in inputs.iter_mut().skip(least.at) {
             if !input.is_at(&self.term) {
                 continue;
             }
-            input.unpack()?;
-            for &item in &input.items {
-                match !out && input.newer.binary_search(&item).is_ok() {
-                    true => self.dropped.push(item),
-                    false => self.items.push(item),
-                }
+            let from = self.items.len();
+            for packed in input.packed() {
+                packed.unpack(&mut self.items).ok_or_else(malformed)?;
+            }
+            if !out && !input.newer.is_empty() {
+                self.drop_known(from, &input.newer);
             }
             read += input.advance(conn)?;
         }
@@ -239,6 +242,22 @@ impl Moved {
             false => self.items.dedup(),
         }
         Ok(read)
+    }
+
+    /// Of the items from `from` on, those that are `known` to a newer input are not taken along.
+    fn drop_known(&mut self, from: usize, known: &[i64]) {
+        let mut kept = from;
+        for at in from..self.items.len() {
+            let item = self.items[at];
+            match known.binary_search(&item).is_ok() {
+                true => self.dropped.push(item),
+                false => {
+                    self.items[kept] = item;
+                    kept += 1;
+                }
+            }
+        }
+        self.items.truncate(kept);
     }
 
     /// Items come into a place and go out of it in turn. For each time that one was put in and is not taken along, one
@@ -305,10 +324,9 @@ struct Input {
     term: Vec<u8>,
     /// The term's first bytes, see [`term::beginning`].
     beginning: u64,
-    /// Its items: packed, where they are in one entry, until somebody has to look at them.
-    packed: Packed,
-    is_packed: bool,
-    items: Vec<i64>,
+    /// Its items, as they are packed: so many entries of these. Of a frequent term they would take eight times as much.
+    packed: Vec<Packed>,
+    entries: usize,
     ended: bool,
 }
 
@@ -357,9 +375,8 @@ impl Input {
                 began: number,
                 term: Vec::new(),
                 beginning: 0,
-                packed: Packed::default(),
-                is_packed: false,
-                items: Vec::new(),
+                packed: Vec::new(),
+                entries: 0,
                 ended: false,
             };
             input.load(conn)?;
@@ -391,53 +408,73 @@ impl Input {
         Ok(())
     }
 
-    /// Are the items of the present term few, and in one entry?
-    fn is_small(&self) -> bool {
-        self.is_packed && self.packed.is_small()
+    /// The items of the present term, packed.
+    fn packed(&self) -> &[Packed] {
+        self.packed.get(..self.entries).unwrap_or_default()
     }
 
-    fn unpack(&mut self) -> rusqlite::Result<()> {
-        match mem::take(&mut self.is_packed) {
-            true => self.packed.unpack(&mut self.items).ok_or_else(malformed),
-            false => Ok(()),
+    /// Those of the present term, where they are few, and in one entry.
+    fn small(&mut self) -> Option<&mut Packed> {
+        match self.entries {
+            1 => self.packed.first_mut().filter(|packed| packed.is_small()),
+            _ => None,
+        }
+    }
+
+    /// Keeps one more entry of the present term.
+    fn keep(&mut self, postings: &Postings<'_>) {
+        if self.entries == self.packed.len() {
+            self.packed.push(Packed::default());
+        }
+        if let Some(packed) = self.packed.get_mut(self.entries) {
+            packed.set(postings);
+            self.entries += 1;
         }
     }
 
     /// Goes to the next term and gathers its items. Returns how many bytes were read.
     fn advance(&mut self, conn: &Connection) -> rusqlite::Result<i64> {
-        self.items.clear();
+        self.entries = 0;
         self.fill(conn)?;
-        let mut entries = Entries::of(&self.chunk[self.at..]);
-        let Some(entry) = entries.next().map_err(|_| malformed())? else {
-            self.ended = true;
-            return Ok(0);
-        };
-        if entry.shared > self.term.len() {
-            return Err(malformed());
+        let chunk = mem::take(&mut self.chunk);
+        let mut entries = Entries::of(&chunk[self.at..]);
+        let first = entries.next().map_err(|_| malformed())?;
+        let left = entries.left();
+        if let Some(entry) = first {
+            if entry.shared > self.term.len() {
+                return Err(malformed());
+            }
+            self.term.truncate(entry.shared);
+            self.term.extend_from_slice(entry.suffix);
+            self.beginning = term::beginning(&self.term);
+            self.keep(&entry.postings);
         }
-        self.term.truncate(entry.shared);
-        self.term.extend_from_slice(entry.suffix);
-        self.beginning = term::beginning(&self.term);
-        self.packed.set(&entry.postings);
-        (self.began, self.is_packed) = (self.number, true);
-        let mut read = self.read_to(entries.left());
+        self.ended = first.is_none();
+        self.chunk = chunk;
+        self.began = self.number;
+        let mut read = self.read_to(left);
         // A frequent term has several entries.
-        loop {
-            self.fill(conn)?;
-            let mut entries = Entries::of(&self.chunk[self.at..]);
-            if !entries.go_on(&self.term) {
-                return Ok(read);
-            }
-            let Some(entry) = entries.next().map_err(|_| malformed())? else {
-                return Ok(read);
-            };
-            if mem::take(&mut self.is_packed) {
-                self.packed.unpack(&mut self.items).ok_or_else(malformed)?;
-            }
-            entry.postings.unpack(&mut self.items).ok_or_else(malformed)?;
-            let left = entries.left();
-            read += self.read_to(left);
+        while !self.ended && self.take_more(conn, &mut read)? {}
+        Ok(read)
+    }
+
+    /// Keeps the next entry, if it is of the present term; else false.
+    fn take_more(&mut self, conn: &Connection, read: &mut i64) -> rusqlite::Result<bool> {
+        self.fill(conn)?;
+        let chunk = mem::take(&mut self.chunk);
+        let mut entries = Entries::of(&chunk[self.at..]);
+        let next = match entries.go_on(&self.term) {
+            true => entries.next().map_err(|_| malformed())?,
+            false => None,
+        };
+        let left = entries.left();
+        if let Some(entry) = next {
+            self.keep(&entry.postings);
         }
+        let more = next.is_some();
+        self.chunk = chunk;
+        *read += self.read_to(left);
+        Ok(more)
     }
 
     /// Goes on to the next chunk, where the present one is read.

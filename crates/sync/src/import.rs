@@ -452,8 +452,7 @@ impl Writer<'_> {
         }
         for (outcome, place) in applied.outcomes.iter().zip(places) {
             self.summary.tally(&place.collection, place.kind, outcome);
-            let is_known = matches!(outcome, Outcome::Added(_) | Outcome::Updated(_));
-            if !is_known && !matches!(outcome, Outcome::Conflict(..)) {
+            if matches!(outcome, Outcome::Unchanged(_) | Outcome::UnchangedBeside(_)) {
                 self.seen.hashes.insert(place.hash);
             }
             match outcome {

@@ -305,9 +305,10 @@ impl<'a> Batch<'a> {
         let same = same_card(&there, put.prepared.bytes());
         // The same words in a calendar that defines a zone otherwise say another time.
         let same = same && (second || self.same_frame(&item, &put)?);
+        if second && !same {
+            return self.put_beside(&into, put);
+        }
         let outcome = match put.expect {
-            _ if second && same => Outcome::Unchanged(item.handle),
-            _ if second => return self.put_beside(&into, put),
             Expect::At(seq) if seq != item.seq => {
                 Outcome::Conflict(Some(item.handle), Some(item.seq))
             }
@@ -316,11 +317,11 @@ impl<'a> Batch<'a> {
             Expect::Older if is_newer(&there, put.prepared.bytes()) => {
                 Outcome::Conflict(Some(item.handle), Some(item.seq))
             }
-            Expect::Anything | Expect::Older => match self.beside(&into, &item, &put)? {
+            Expect::At(_) => Outcome::Updated(item.handle),
+            _ => match self.beside(&into, &item, &put)? {
                 Some(beside) => Outcome::UnchangedBeside(beside),
                 None => Outcome::Updated(item.handle),
             },
-            Expect::At(_) | Expect::SecondOfImport => Outcome::Updated(item.handle),
         };
         match outcome {
             Outcome::Updated(_) => self.update(index, &item, put)?,

@@ -75,6 +75,8 @@ impl Lookup {
 
 /// So many words on items may wait to be put together.
 const MANY: usize = 65_536;
+/// A term with no more items than this is as good as any that is rarer: to look for that would take longer.
+const RARE: u64 = 256;
 
 /// What the index says of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,13 +117,25 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn named(&mut self, lookup: &Lookup) -> rusqlite::Result<Vec<Named>> {
+        self.named_among(lookup, None)
+    }
+
+    /// What is named of these items, where they are known; what is not of them may come as well. Of the frequent terms of a
+    /// narrow question only what it wants is held.
+    fn named_among(
+        &mut self,
+        lookup: &Lookup,
+        among: Option<&[Named]>,
+    ) -> rusqlite::Result<Vec<Named>> {
         match lookup {
-            Lookup::Term(term) => self.walk(term, &|found| found == term.as_slice(), &|_| true),
+            Lookup::Term(term) => {
+                self.walk(term, among, &|found| found == term.as_slice(), &|_| true)
+            }
             Lookup::Prefix(prefix) => {
-                self.walk(prefix, &|found| found.starts_with(prefix), &|_| true)
+                self.walk(prefix, among, &|found| found.starts_with(prefix), &|_| true)
             }
             Lookup::Filter(prefix, test) => {
-                self.walk(prefix, &|found| found.starts_with(prefix), &|found| {
+                self.walk(prefix, among, &|found| found.starts_with(prefix), &|found| {
                     std::str::from_utf8(&found[prefix.len()..]).is_ok_and(test)
                 })
             }
@@ -182,22 +196,45 @@ impl Search<'_> {
     }
 
     fn all(&mut self, of: &[Lookup], few: usize) -> rusqlite::Result<Vec<Named>> {
-        let Some((first, rest)) = of.split_first() else { return Ok(Vec::new()) };
+        let rarest = self.rarest(of)?;
+        let Some(first) = of.get(rarest) else { return Ok(Vec::new()) };
         let mut all = self.named(first)?;
-        for lookup in rest {
+        for (place, lookup) in of.iter().enumerate() {
             if all.len() <= few {
                 break;
             }
-            let other = self.named(lookup)?;
+            if place == rarest {
+                continue;
+            }
+            let other = self.named_among(lookup, Some(&all))?;
             all = both(&all, &other);
         }
         Ok(all)
     }
 
-    /// The items of the terms from `from` on while they are `within`, of those that `pass`.
+    /// Which of these terms to begin with, by what the largest segment has of each: the others only take items away. What
+    /// is no term is where its caller wants it.
+    fn rarest(&self, of: &[Lookup]) -> rusqlite::Result<usize> {
+        let largest = self.segments.iter().max_by_key(|segment| segment.bytes);
+        let (mut rarest, mut fewest) = (0, u64::MAX);
+        for (place, lookup) in of.iter().enumerate() {
+            let (Lookup::Term(term), Some(largest)) = (lookup, largest) else { return Ok(0) };
+            let count = largest.count(self.conn, term, fewest)?;
+            if count < fewest {
+                (rarest, fewest) = (place, count);
+            }
+            if count <= RARE {
+                break;
+            }
+        }
+        Ok(rarest)
+    }
+
+    /// The items of the terms from `from` on while they are `within`, of those that `pass`; only those `among` these.
     fn walk(
         &mut self,
         from: &[u8],
+        among: Option<&[Named]>,
         within: &dyn Fn(&[u8]) -> bool,
         pass: &dyn Fn(&[u8]) -> bool,
     ) -> rusqlite::Result<Vec<Named>> {
@@ -213,6 +250,9 @@ impl Search<'_> {
                     items.clear();
                     postings.unpack(&mut items).ok_or_else(segment::malformed)?;
                     several |= !named.is_empty();
+                    if let Some(among) = among {
+                        keep_among(&mut items, among);
+                    }
                     let until = segment.max_seq;
                     let sure = until;
                     named.extend(items.iter().map(|&item| Named { item, until, sure }));
@@ -239,6 +279,15 @@ fn unite(named: &mut Vec<Named>) {
             kept.sure = kept.sure.max(next.sure);
         }
         same
+    });
+}
+
+/// Leaves of the items, which are in order, those that are among others.
+fn keep_among(items: &mut Vec<i64>, others: &[Named]) {
+    let mut others = others.iter().peekable();
+    items.retain(|item| {
+        while others.next_if(|other| other.item < *item).is_some() {}
+        others.peek().is_some_and(|other| other.item == *item)
     });
 }
 

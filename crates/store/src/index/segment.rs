@@ -136,6 +136,22 @@ impl Segment {
         })
     }
 
+    /// How many items a term has; it is not counted beyond `enough`.
+    pub(super) fn count(
+        &self,
+        conn: &Connection,
+        term: &[u8],
+        enough: u64,
+    ) -> rusqlite::Result<u64> {
+        let mut count: u64 = 0;
+        self.walk(conn, term, &mut |found, postings| {
+            let same = found == term;
+            count = count.saturating_add(if same { postings.count } else { 0 });
+            Ok(same && count < enough)
+        })?;
+        Ok(count)
+    }
+
     /// The last chunk that begins before this term, else the first of all: the term, if it is there, begins
     /// in it or in the next one.
     pub(super) fn chunk_before(&self, conn: &Connection, term: &[u8]) -> rusqlite::Result<i64> {

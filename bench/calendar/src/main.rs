@@ -56,7 +56,9 @@ fn main() -> Outcome<()> {
             let kind = if kind == "open" { "day" } else { kind };
             let lines = questions.of(kind);
             let reader = Reader::open_with(store, zones()?)?;
+            let collection = reader.collections()?.into_iter().next().ok_or("no collection")?.name;
             row(name, &lines, seconds.parse()?, &mut |line| match name {
+                "uid" => by_uid(&reader, &collection, line),
                 "open" => ids(&Reader::open_with(store, zones()?)?, line),
                 _ if name.ends_with("-bytes") => bytes(&reader, line),
                 _ if name.ends_with("-expanded") => expanded(&reader, line),
@@ -171,6 +173,12 @@ fn expanded(reader: &Reader, line: &str) -> Outcome<usize> {
     Ok(expand(reader, &answer, &window, MOST)?.occurrences.len())
 }
 
+/// The shortest way to one item.
+fn by_uid(reader: &Reader, collection: &str, line: &str) -> Outcome<usize> {
+    let uid = line.trim_start_matches("uid:=");
+    Ok(usize::from(reader.get(collection, uid)?.is_some()))
+}
+
 /// The alarms of a window: the line is the window alone.
 fn alarms(reader: &Reader, line: &str) -> Outcome<usize> {
     let window = alarm_window(line)?;
@@ -215,10 +223,8 @@ fn ask_all(store: &Path, questions: &Questions, seconds: f64) -> Outcome<()> {
     row("alarms", &questions.of("alarms"), seconds, &mut |line| alarms(&reader, line))?;
     row("words", &questions.of("words"), seconds, &mut |line| ids(&reader, line))?;
     let collection = reader.collections()?.into_iter().next().ok_or("no collection")?.name;
-    row("uid", &questions.of("uid"), seconds, &mut |line| {
-        let uid = line.trim_start_matches("uid:=");
-        Ok(usize::from(reader.get(&collection, uid)?.is_some()))
-    })?;
+    let uids = questions.of("uid");
+    row("uid", &uids, seconds, &mut |line| by_uid(&reader, &collection, line))?;
     let all: Vec<&(String, String)> = questions.0.iter().collect();
     row("mixed", &all, seconds, &mut |(kind, line)| one(&reader, kind, line))?;
     visits(&reader, questions)

@@ -15,7 +15,7 @@ use crate::time::TimeTest;
 use larder_format::field::{Field, calendar_field, field, nearest};
 use larder_store::index::Place;
 use larder_store::{
-    Candidate, Family, Found, ItemHead, Kept, Order, Reader, Summary, Value, Window,
+    Candidate, Family, Found, ItemHead, Kept, Order, Reader, Snapshot, Summary, Value, Window,
 };
 use std::cell::Cell;
 use std::sync::Arc;
@@ -80,21 +80,40 @@ impl Sort {
 pub fn find(reader: &Reader, find: &Find) -> Result<Answer, Error> {
     let snapshot = reader.snapshot()?;
     let mut answer = empty_answer(reader, find)?;
-    let in_window = by_window(reader, find, &mut answer)?;
-    drop(snapshot);
-    let whole = find.query == Query::All;
-    if whole && find.sort.is_none() {
-        everything(reader, &mut answer, find.limit.unwrap_or(usize::MAX))?;
-    } else if in_window || (whole && sorted_by_index(reader, find, &mut answer)?) {
+    if find.query == Query::All {
+        drop(snapshot);
+        all_items(reader, find, &mut answer)?;
+    } else if by_window(reader, find, &mut answer)? {
         // The index has the answer as it is wanted.
     } else {
-        let mut hits = Hits::new(reader, find);
-        by_plan(reader, find, &mut answer, &mut hits)?;
-        answer.explain.order = hits.order();
-        answer.rows = hits.into_rows();
+        planned(reader, snapshot, find, &mut answer)?;
     }
     cut(&mut answer, find.limit);
     Ok(answer)
+}
+
+/// What no question narrows: in the order that is kept, where there is one.
+fn all_items(reader: &Reader, find: &Find, answer: &mut Answer) -> Result<(), Error> {
+    if find.sort.is_none() {
+        return everything(reader, answer, find.limit.unwrap_or(usize::MAX));
+    }
+    if sorted_by_index(reader, find, answer)? {
+        return Ok(());
+    }
+    planned(reader, reader.snapshot()?, find, answer)
+}
+
+fn planned(
+    reader: &Reader,
+    snapshot: Snapshot<'_>,
+    find: &Find,
+    answer: &mut Answer,
+) -> Result<(), Error> {
+    let mut hits = Hits::new(reader, find);
+    by_plan(reader, snapshot, find, answer, &mut hits)?;
+    answer.explain.order = hits.order();
+    answer.rows = hits.into_rows();
+    Ok(())
 }
 
 /// Every item, as they came. No question is put to them, whatever becomes of them.
@@ -177,15 +196,15 @@ struct Group {
     collections: Vec<i64>,
 }
 
-/// Collects what answers the question, by a plan for each summary that the collections asked have.
+/// Collects what answers the question, by a plan for each summary that the collections asked have. What a summary says
+/// holds for the index of the same snapshot; it ends here.
 fn by_plan(
     reader: &Reader,
+    snapshot: Snapshot<'_>,
     find: &Find,
     answer: &mut Answer,
     hits: &mut Hits<'_>,
 ) -> Result<(), Error> {
-    // What a summary says holds for the index of the same moment.
-    let snapshot = reader.snapshot()?;
     let groups = groups(reader, answer)?;
     let alone = groups.len() == 1;
     if alone {
@@ -354,7 +373,10 @@ fn take_rest(
         }
         hits.rows.extend(page.iter().filter(|named| named.sure).map(|named| named.hit));
         let unsure = page.iter().filter(|named| !named.sure);
-        test_page(reader, unsure.map(|named| named.hit.row).collect(), answer, hits)?;
+        let unsure: Vec<i64> = unsure.map(|named| named.hit.row).collect();
+        if !unsure.is_empty() {
+            test_page(reader, unsure, answer, hits)?;
+        }
     }
     Ok(())
 }

@@ -233,12 +233,26 @@ impl Reader {
         if !self.conn.is_autocommit() {
             return Ok(Snapshot(None));
         }
+        self.version.set(None);
         Snapshot::begin(&self.conn)
+    }
+
+    /// SQLite's count of what others wrote; within a snapshot it stays as it is, and is asked once.
+    fn version(&self) -> rusqlite::Result<i64> {
+        if self.conn.is_autocommit() {
+            return data_version(&self.conn);
+        }
+        if let Some(version) = self.version.get() {
+            return Ok(version);
+        }
+        let version = data_version(&self.conn)?;
+        self.version.set(Some(version));
+        Ok(version)
     }
 
     /// What this reader sees: equal as long as nobody writes, and never equal to what another reader sees.
     pub fn moment(&self) -> Result<Moment> {
-        let data = data_version(&self.conn).map_err(at(&self.path))?;
+        let data = self.version().map_err(at(&self.path))?;
         Ok(Moment { reader: self.number, data })
     }
 
@@ -253,7 +267,7 @@ impl Reader {
 
     /// What is remembered, as of the snapshot in which this is called.
     pub(crate) fn remembered(&self) -> rusqlite::Result<Arc<Remembered>> {
-        let version = data_version(&self.conn)?;
+        let version = self.version()?;
         if let Some(known) = self.remembered.borrow().as_ref()
             && known.version == version
         {

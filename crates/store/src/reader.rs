@@ -19,7 +19,7 @@ use larder_time::zone::Zones;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +33,8 @@ pub struct Reader {
     /// No other reader of this process has it.
     pub(crate) number: u64,
     pub(crate) remembered: RefCell<Option<Arc<Remembered>>>,
+    /// SQLite's count of what others wrote, in the snapshot that is held.
+    pub(crate) version: Cell<Option<i64>>,
 }
 
 /// A named set of items.
@@ -132,6 +134,7 @@ impl Reader {
             deriver: Deriver::with_zones(known.meta.text("locale"), zones),
             number: READERS.fetch_add(1, Ordering::Relaxed),
             remembered: RefCell::new(Some(Arc::new(known))),
+            version: Cell::new(None),
         })
     }
 

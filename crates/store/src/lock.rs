@@ -3,15 +3,19 @@
 //! SQLite's own lock is neither: a writer that loops re-takes it at once. Here a writer first takes
 //! `lock.queue`, then `lock`, then lets the queue go: whoever waits holds the queue, so the one who
 //! just let go of `lock` has to queue behind. The system releases both when a process dies; a lock
-//! file that still has a mark in it tells the next writer that its owner died in mid-write.
+//! file that still says [`WRITING`] tells the next writer that its owner died in mid-write.
 
 use crate::directory::Directory;
 use crate::error::{Result, file};
 use std::cell::Cell;
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+/// What is in the lock file while somebody writes, and afterwards. Both are of one length: to cut a file, and to let it grow
+/// again, costs the file system a step in its log each time.
+const WRITING: &[u8; 8] = b"writing\n";
+const AT_REST: &[u8; 8] = b"at rest\n";
 
 /// The files of the lock, kept open.
 #[derive(Debug)]
@@ -37,6 +41,13 @@ impl WriteLock<'_> {
     pub(crate) fn verified(&self) {
         self.verified.set(true);
     }
+
+    fn mark_at_rest(&self) -> std::io::Result<()> {
+        let lock = &self.locks.lock;
+        lock.write_all_at(AT_REST, 0)?;
+        // A mark that was not ours may have been longer.
+        if self.unclean { lock.set_len(AT_REST.len() as u64) } else { Ok(()) }
+    }
 }
 
 fn open(path: &Path) -> Result<File> {
@@ -48,14 +59,6 @@ fn open(path: &Path) -> Result<File> {
         .mode(0o600)
         .open(path)
         .map_err(file(path))
-}
-
-fn replace(mut at: &File, text: &str) -> std::io::Result<()> {
-    at.seek(SeekFrom::Start(0))?;
-    at.write_all(text.as_bytes())?;
-    // To cut a file costs the file system a step in its log, even where there is nothing to be cut.
-    let length = text.len() as u64;
-    if at.metadata()?.len() > length { at.set_len(length) } else { Ok(()) }
 }
 
 impl Locks {
@@ -75,27 +78,33 @@ impl Locks {
         let locked = self.lock.lock();
         self.queue.unlock().map_err(file(&queue))?;
         locked.map_err(file(&lock))?;
-        let mut mark = String::new();
-        let mut at = &self.lock;
-        at.seek(SeekFrom::Start(0)).map_err(file(&lock))?;
-        // A mark that is no text was not written by us: treat it as unclean, too.
-        let unclean = at.read_to_string(&mut mark).is_err() || !mark.is_empty();
+        let mut found = [0; 2 * AT_REST.len()];
+        let length = self.lock.read_at(&mut found, 0).map_err(file(&lock))?;
+        // Whatever else is in it was not written by us, or not to its end: it is unclean, too.
+        let unclean = length > 0 && found.get(..length) != Some(AT_REST);
         // On a full disk the mark may fail; the work then fails by itself, cleanly.
-        let _unmarked = replace(&self.lock, "writing\n");
+        let _unmarked = self.lock.write_all_at(WRITING, 0);
         Ok(WriteLock { locks: self, unclean, verified: Cell::new(false) })
     }
 
     /// Writes the number of the last batch where other processes watch. A bell that cannot be rung is
     /// no error: watchers look at the store themselves once a second.
     pub(crate) fn ring(&self, seq: crate::Seq) {
-        let _unheard = replace(&self.bell, &format!("{seq}\n"));
+        let number = format!("{seq}\n");
+        let length = number.len() as u64;
+        let ring = || -> std::io::Result<()> {
+            self.bell.write_all_at(number.as_bytes(), 0)?;
+            // Only a store that was restored counts from a smaller number.
+            if self.bell.metadata()?.len() > length { self.bell.set_len(length) } else { Ok(()) }
+        };
+        let _unheard = ring();
     }
 }
 
 impl Drop for WriteLock<'_> {
     fn drop(&mut self) {
         if !self.unclean || self.verified.get() {
-            let _left = replace(&self.locks.lock, "");
+            let _left = self.mark_at_rest();
         }
         let _held = self.locks.lock.unlock();
     }

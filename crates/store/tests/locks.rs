@@ -104,15 +104,15 @@ fn after_an_unclean_stop() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
     let lock = book.dir().join("lock");
-    for mark in [&b"writing\n"[..], b"\xff\xfe"] {
+    for mark in [&b"writing\n"[..], b"\xff\xfe", b"at rest\nand more of it than that"] {
         fs::write(&lock, mark).unwrap();
         // The one that is open goes on ...
         book.put(&card("b", &format!("Berta {}", mark.len()), ""));
-        assert_eq!(fs::read(&lock).unwrap(), b"");
+        assert_eq!(fs::read(&lock).unwrap(), b"at rest\n");
         // ... and one that is opened anew does, too.
         fs::write(&lock, mark).unwrap();
         assert_eq!(open(&book.dir()).seq().unwrap(), book.store.seq().unwrap());
-        assert_eq!(fs::read(&lock).unwrap(), b"");
+        assert_eq!(fs::read(&lock).unwrap(), b"at rest\n");
     }
     book.sound();
 }

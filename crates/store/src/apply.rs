@@ -13,8 +13,10 @@ use crate::deriver::{Derivers, SortKeys};
 use crate::error::{Error, Result, at};
 use crate::handle::Handle;
 use crate::identity::{Finder, Standing};
-use crate::store::{Meta, Store, immediate};
+use crate::items::Snapshot;
+use crate::store::{Meta, Store};
 use crate::summary::Summary;
+use crate::transaction::Transaction;
 use crate::{Seq, history, identity};
 use batch::Batch;
 use larder_format::contact::same_card;
@@ -85,7 +87,7 @@ impl Store {
         changes: Vec<Change>,
         mut known: Known,
     ) -> Result<Applied, Trouble> {
-        let tx = immediate(&self.conn)?;
+        let tx = Transaction::begin(&self.conn)?;
         let meta = Meta::read(&tx)?;
         let now = meta.text("epoch");
         if let Some((begun, id)) = &operation.undoes
@@ -131,9 +133,10 @@ impl Store {
     /// Reads and parses what the changes will replace, before the lock is taken.
     fn look_up(&self, changes: &[Change]) -> rusqlite::Result<Known> {
         // One read transaction costs less than one for each change. Nothing is written in it, and it is never upgraded.
-        let _snapshot = self.conn.unchecked_transaction()?;
-        let meta = Meta::read(&self.conn)?;
-        let (seq, epoch) = (meta.number("seq")?, meta.text("epoch").to_string());
+        let _snapshot = Snapshot::begin(&self.conn)?;
+        let sql = "SELECT (SELECT value FROM meta WHERE key = 'seq'), value FROM meta WHERE key = 'epoch'";
+        let (seq, epoch) =
+            self.conn.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut known = Known { seq, epoch, ..Known::default() };
         let mut finder = Finder::new(&self.conn)?;
         let mut collections: HashMap<&str, Option<identity::Of>> = HashMap::new();

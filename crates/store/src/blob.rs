@@ -1,6 +1,7 @@
 //! Bytes: narrow rows for most items, and one shared row for what is large.
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction};
+use crate::transaction::Transaction;
+use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
 
 /// Bytes above this lie in `blob`, so that scans of `source` stay narrow.

@@ -13,8 +13,9 @@ use crate::series::{self, Member, Whose};
 use crate::span;
 use crate::store::{Meta, Store, meta};
 use crate::summary::Summary;
+use crate::transaction::Transaction;
 use crate::{Kind, Seq};
-use rusqlite::{Connection, OptionalExtension as _, Transaction};
+use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::mem;
@@ -274,7 +275,7 @@ impl Store {
             let lock = self.locks.acquire()?;
             self.recover(&lock)?;
             let step = || -> rusqlite::Result<bool> {
-                let tx = crate::store::immediate(&self.conn)?;
+                let tx = Transaction::begin(&self.conn)?;
                 let more = index::merge_most(&tx, MERGE)?;
                 tx.commit()?;
                 Ok(more)
@@ -317,7 +318,7 @@ impl Store {
         {
             let lock = self.locks.acquire()?;
             self.recover(&lock)?;
-            let tx = crate::store::immediate(&self.conn).map_err(at(&self.path))?;
+            let tx = Transaction::begin(&self.conn).map_err(at(&self.path))?;
             for set in IndexSet::ALL {
                 set.give_up(&tx).map_err(at(&self.path))?;
             }
@@ -342,7 +343,7 @@ impl Store {
         let lock = self.locks.acquire()?;
         self.recover(&lock)?;
         let step = || -> rusqlite::Result<u64> {
-            let tx = crate::store::immediate(&self.conn)?;
+            let tx = Transaction::begin(&self.conn)?;
             if set.state(&tx)?.unwrap_or_default() != state || history::epoch(&tx)? != epoch {
                 return Ok(0); // Somebody else made a step, or restored the store: look again.
             }

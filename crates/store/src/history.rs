@@ -8,8 +8,9 @@ use crate::handle::Handle;
 use crate::purge::forget;
 use crate::reader::Reader;
 use crate::store::set_meta;
+use crate::transaction::Transaction;
 use crate::{Seq, blob, frame};
-use rusqlite::{Connection, OptionalExtension as _, Transaction};
+use rusqlite::{Connection, OptionalExtension as _};
 
 /// The number of an operation, as `larder log` prints it.
 pub type OperationId = i64;

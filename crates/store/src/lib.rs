@@ -52,6 +52,7 @@ mod store;
 mod summary;
 mod terms;
 mod times;
+mod transaction;
 mod undo;
 
 pub use crate::backup::Restored;

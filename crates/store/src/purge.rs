@@ -11,8 +11,9 @@ use crate::frame;
 use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::{Store, meta, set_meta};
+use crate::transaction::Transaction;
 use crate::{blob, derived, index};
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -165,7 +166,7 @@ pub(crate) fn erase(tx: &Transaction<'_>, handle: Handle) -> rusqlite::Result<(u
 
 /// Merges the inverted index into one segment, which says nothing of what was taken away, and rewrites all pages.
 fn compact(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<()> {
-    let tx = crate::store::immediate(conn)?;
+    let tx = Transaction::begin(conn)?;
     derived::empty_unusable(&tx, deriver)?;
     index::merge_all(&tx)?;
     tx.execute(
@@ -211,7 +212,7 @@ fn erase_from(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
         ));
     }
     conn.pragma_update(None, "secure_delete", true)?;
-    let tx = crate::store::immediate(&conn)?;
+    let tx = Transaction::begin(&conn)?;
     let frames = frame::are_there(&tx)?;
     for &handle in handles {
         let (_, bytes) = erase(&tx, handle)?;

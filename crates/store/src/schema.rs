@@ -248,9 +248,11 @@ pub(crate) enum Standing {
 
 /// Looks at the header; refuses what is not ours and what is too new.
 pub(crate) fn standing(conn: &Connection, path: &Path) -> Result<Standing> {
-    let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let id = pragma("application_id").map_err(at(path))?;
-    let version = pragma("user_version").map_err(at(path))?;
+    let header = || -> rusqlite::Result<(i64, i64)> {
+        let number = |of: &str| conn.prepare_cached(of)?.query_row([], |row| row.get(0));
+        Ok((number("PRAGMA application_id")?, number("PRAGMA user_version")?))
+    };
+    let (id, version) = header().map_err(at(path))?;
     let is_empty =
         || conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
     let (major, minor) = (version / 1000, version % 1000);

@@ -7,30 +7,31 @@ use crate::lock::{Locks, WriteLock};
 use crate::reader::Reader;
 use crate::schema::{self, Standing};
 use crate::summary::Summary;
+use crate::transaction::Transaction;
 use crate::{Family, Seq, derived};
 use larder_time::zone::Zones;
 use rusqlite::config::DbConfig;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
 const OLDEST_SQLITE: i32 = 3_051_003;
-/// A writer checkpoints when the write-ahead log has this many bytes, after it has let go of the lock.
-const CHECKPOINT: u64 = 4 << 20;
+/// A writer checkpoints when the write-ahead log has this many pages, after it has let go of the lock: 4 MB.
+const CHECKPOINT: i64 = 1 << 10;
 /// Where writers follow each other so fast that the log was never empty in between, one of them
 /// checkpoints before it lets go.
-const CHECKPOINT_LOCKED: u64 = 12 << 20;
+const CHECKPOINT_LOCKED: i64 = 3 << 10;
 /// Page cache of a reader, in kilobytes (negative, as the pragma has it).
 const READ_CACHE: i64 = -8192;
 /// Page cache of a writer: index rows of a batch fall all over their tables.
 const WRITE_CACHE: i64 = -16384;
 /// Statements that a connection keeps ready: more than there are, as reading one anew takes longer than most take to run.
 const STATEMENTS: usize = 256;
-/// What the write-ahead log is cut back to when it begins anew, in bytes. Below `CHECKPOINT`, so that
-/// the file's size says how much is in it.
-const WAL_KEPT: i64 = 1 << 20;
+/// What the write-ahead log is cut back to when it begins anew, in bytes: more than single changes make of it until they are copied
+/// into the file. A commit that lets it grow waits for the file's length, too, which is a second write.
+const WAL_KEPT: i64 = 5 << 20;
 
 /// How to open a store.
 #[derive(Debug, Clone)]
@@ -159,17 +160,31 @@ impl Store {
     /// Lets go of the lock, and copies the write-ahead log into the file where it has grown. Others may
     /// write meanwhile.
     pub(crate) fn let_go(&self, lock: WriteLock<'_>) {
-        self.checkpoint(CHECKPOINT_LOCKED);
+        let uncopied = self.uncopied();
+        if uncopied >= CHECKPOINT_LOCKED {
+            self.checkpoint();
+        }
         drop(lock);
-        self.checkpoint(CHECKPOINT);
+        if uncopied >= CHECKPOINT {
+            self.checkpoint();
+        }
     }
 
-    fn checkpoint(&self, from: u64) {
-        let wal = std::fs::metadata(self.directory.wal()).map_or(0, |wal| wal.len());
-        if wal >= from {
-            // A reader, or somebody else's checkpoint, may be in the way; there will be another commit.
-            let _in_the_way = self.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        }
+    /// How many pages the write-ahead log has, where not all of them were copied into the file.
+    fn uncopied(&self) -> i64 {
+        let pages = || -> rusqlite::Result<i64> {
+            let (pages, copied): (i64, i64) = self
+                .conn
+                .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
+                .query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?;
+            Ok(if copied < pages { pages } else { 0 })
+        };
+        pages().unwrap_or(0)
+    }
+
+    fn checkpoint(&self) {
+        // A reader, or somebody else's checkpoint, may be in the way; there will be another commit.
+        let _in_the_way = self.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     }
 
     /// Fails where a newer minor version made the store.
@@ -222,11 +237,6 @@ pub(crate) fn connect_unread(path: &Path, access: OpenFlags) -> rusqlite::Result
 
 pub(crate) fn set_read_cache(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "cache_size", READ_CACHE)
-}
-
-/// A transaction that takes SQLite's write lock at its beginning: a read transaction is never upgraded.
-pub(crate) fn immediate(conn: &Connection) -> rusqlite::Result<Transaction<'_>> {
-    Transaction::new_unchecked(conn, TransactionBehavior::Immediate)
 }
 
 /// One number of `meta`.
@@ -312,7 +322,7 @@ fn settle(
             let locale = options.locale.as_deref().or(options.locale_if_new.as_deref());
             let locale = locale.unwrap_or("und");
             let make = || -> rusqlite::Result<()> {
-                let tx = immediate(conn)?;
+                let tx = Transaction::begin(conn)?;
                 schema::create(&tx, locale)?;
                 derived::mark_whole(&tx, &Deriver::with_zones(locale, options.zones.clone()))?;
                 tx.commit()

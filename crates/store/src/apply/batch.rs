@@ -14,9 +14,10 @@ use crate::history::OperationId;
 use crate::identity::{self, Finder, Of, Standing};
 use crate::series::Whose;
 use crate::store::{Meta, set_meta};
+use crate::transaction::Transaction;
 use crate::{Family, Kind, Seq, blob, history, purge};
 use larder_format::contact::{derived_uid, same_card};
-use rusqlite::{CachedStatement, OptionalExtension as _, Transaction};
+use rusqlite::{CachedStatement, OptionalExtension as _};
 use std::collections::{HashMap, HashSet};
 
 /// What stands in the transaction under the UID of what arrives.

@@ -8,7 +8,8 @@ use crate::derived::{IndexSet, progress};
 use crate::deriver::{Deriver, Derivers};
 use crate::error::{Result, at};
 use crate::series;
-use crate::store::{Meta, Store, immediate};
+use crate::store::{Meta, Store};
+use crate::transaction::Transaction;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashSet;
 
@@ -54,7 +55,7 @@ impl Store {
         let lock = self.locks.acquire()?;
         self.recover(&lock)?;
         let step = || -> rusqlite::Result<u64> {
-            let tx = immediate(&self.conn)?;
+            let tx = Transaction::begin(&self.conn)?;
             let changed = self.changed_clocks(&tx)?;
             let page = self.page_of(&tx, &changed, items)?;
             self.derive_again(&tx, &page.items)?;

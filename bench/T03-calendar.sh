@@ -6,17 +6,20 @@
 # For 1,275, 20,000 and 1,000,000 generated events: evolution-data-server (up to 20,000) imports them; what it keeps is read back, and
 # libical (up to 20,000), the floor and Larder get exactly that. Then all are asked the same 423 questions: windows of a day, a week,
 # a month and thirty days, with and without expansion, alarms, words, UIDs; and years; and change single events.
-# A table for each size: medians of wall and means of processor time (service and client together), in microseconds. At 20,000 and
+# A table for each size: medians of wall and means of processor time (service and client together), in microseconds; up to 20,000 events
+# libical, the floor and Larder have five turns each, and of a row's figures the least are shown: what else runs on a machine only adds to them. At 20,000 and
 # 1,000,000 goals stand beside Larder's; ends with 1 where one is missed. Goals were set where libical parses 52 MB/s of
-# story.py's calendar: what it parses here, before and after Larder's turn, says what the same processor time is here.
+# story.py's calendar: what it parses here, before Larder's turn, says what the same processor time is here.
 # --quick: 1,275 events, a fifth of the time. LARDER_BENCH_FIGURES=FILE gets the bare figures.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 sizes="1275 20000 1000000"
 seconds=0.5
+rounds=5
 questions=423
 if [ "${1:-}" = --quick ]; then
 	sizes=1275
 	seconds=0.1
+	rounds=1
 fi
 build
 workplace
@@ -39,6 +42,23 @@ ask_eds() { # N
 
 ask_libical() { # N
 	"$work/ical_ask" "$work/calendar.ics" "$work/queries" "$seconds" | figures_of libical "$1"
+}
+
+# Of the same row of several rounds the least of each figure; of the pace the greatest.
+best() {
+	awk -F '\t' -v OFS='\t' '
+		/^#/ || NF < 3 { if (!seen[$0]++) print; next }
+		{
+			row = $1 OFS $2 OFS $3
+			if ($1 == "pace") row = $1 OFS $2
+			if (!(row in known)) { known[row] = $0; order[++rows] = row; next }
+			split(known[row], least, OFS)
+			if ($1 == "pace") { if ($3 > least[3]) known[row] = $0; next }
+			for (i = 4; i <= 5; i++) if ($i > least[i]) $i = least[i]
+			known[row] = $0
+		}
+		END { for (i = 1; i <= rows; i++) print known[order[i]] }' "$1" >"$1.best"
+	mv "$1.best" "$1"
 }
 
 pace() { # N: how many MB a second libical parses now, the median of five
@@ -72,14 +92,14 @@ goals() { # N: which of Larder's figures are not what they are to be
 			visits = (of[5] + of[7]) / of[3]
 			found = of[9] / of[3]
 		}
-		$1 == "pace" && $2 == n { sum += $3; paces++ }
+		$1 == "pace" && $2 == n { pace = $3 }
 		function verdict(is, most) { return is <= most ? "ok" : "MISSED" }
 		# What is not processor time does not depend on the pace.
 		function goal(what, is, most, fixed) {
 			printf "%10s %-34s %9.1f %9.1f  %-7s", n, what, is, most, verdict(is, most)
 			missed += is > most
-			if (paces) {
-				here = fixed + (most - fixed) * 52 * paces / sum
+			if (pace) {
+				here = fixed + (most - fixed) * 52 / pace
 				printf " %9.1f  %s", here, verdict(is, here)
 			}
 			print ""
@@ -104,7 +124,7 @@ goals() { # N: which of Larder's figures are not what they are to be
 				goal("month, ids, us", wall["month-ids"], 10000)
 				goal("month, bytes, us a hit", (wall["month-bytes"] - wall["month-ids"]) / hits["month-bytes"], 2)
 			}
-			if (paces) printf "%10s libical parses %.1f MB/s here, 52 where the goals were set: the last columns are goals at this pace\n", n, sum / paces
+			if (pace) printf "%10s libical parses %.1f MB/s here, 52 where the goals were set: the last columns are goals at this pace\n", n, pace
 			exit missed > 0
 		}' "$figures"
 }
@@ -160,11 +180,15 @@ for n in $sizes; do
 		echo "note: $n events: without evolution-data-server, the generator's"
 		mv "$work/generated.ics" "$work/calendar.ics"
 	fi
-	[ -z "$libical" ] || [ "$n" -gt 20000 ] || ask_libical "$n"
-	ask_floor "$n"
-	[ -z "$libical" ] || pace "$n"
-	ask_larder "$n"
-	[ -z "$libical" ] || pace "$n"
+	turns=$rounds
+	[ "$n" -le 20000 ] || turns=1
+	for ((turn = 0; turn < turns; turn++)); do
+		[ -z "$libical" ] || [ "$n" -gt 20000 ] || ask_libical "$n"
+		ask_floor "$n"
+		[ -z "$libical" ] || pace "$n"
+		ask_larder "$n"
+	done
+	best "$figures"
 	table "$n"
 done
 missed=0

@@ -283,6 +283,11 @@ struct End<'a> {
 }
 
 impl<'a> Writer<'a> {
+    /// Begins a segment in which nothing is yet.
+    pub(super) fn begin(conn: &'a Connection, id: i64) -> Writer<'a> {
+        Writer { packer: Packer::default(), end: End { conn, id, next: 0, bytes: 0, net: 0 } }
+    }
+
     /// Continues a segment.
     pub(super) fn open(conn: &'a Connection, id: i64) -> rusqlite::Result<Writer<'a>> {
         let (next, net) = conn

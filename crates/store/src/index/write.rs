@@ -89,7 +89,7 @@ impl Gathered {
             return Ok(());
         }
         let large = self.items.values().flatten().any(|terms| terms.large);
-        let mut writer = Writer::open(conn, segment::create(conn, set, seq, large)?)?;
+        let mut writer = Writer::begin(conn, segment::create(conn, set, seq, large)?);
         self.write_listed(&mut writer)?;
         self.write_packed(&mut writer)?;
         let touched: Vec<i64> = self.items.keys().copied().collect();

@@ -8,8 +8,8 @@ use larder_format::component::Component;
 use larder_format::contact::Contact;
 use larder_format::field::Field;
 use larder_format::property::Property;
-use larder_store::{Family, ItemHead, Kept, Kind, Reader, Times};
-use larder_time::civil::Instant;
+use larder_store::{Family, ItemHead, Kept, Kind, Reader, Times, Window};
+use larder_time::civil::{Civil, Instant};
 use larder_time::zone::Zone;
 use std::cell::Cell;
 
@@ -32,6 +32,11 @@ pub(crate) trait Values {
 
     /// The moment that a property names; by this clock where it names no other.
     fn stamp(&self, stamp: Stamp, local: &Zone) -> Option<Instant>;
+
+    /// Is it a task, of which an occurrence was due before the end of this window?
+    fn is_overdue(&self, _: &Window) -> bool {
+        false
+    }
 
     /// Whether it answers cannot be told within bounds.
     fn doubt(&self) {}
@@ -134,6 +139,39 @@ impl Values for Item<'_> {
         let frame = self.head.frame.and_then(|row| self.reader.frame(row).ok().flatten());
         let frame = frame.unwrap_or_default();
         self.reader.deriver().moment(component, &frame, stamp.property(), local)
+    }
+
+    fn is_overdue(&self, window: &Window) -> bool {
+        let Parsed::Component(component) = &self.parsed else { return false };
+        let Some(due) = component.timed("DUE").next() else { return false };
+        let frame = self.head.frame.and_then(|row| self.reader.frame(row).ok().flatten());
+        let frame = frame.unwrap_or_default();
+        let (deriver, local) = (self.reader.deriver(), &window.local);
+        let Some(first) = deriver.start(&due, &frame) else { return false };
+        // A day is due until it is over.
+        let day_after = |day: i64| local.instant(Civil::midnight(day + 1));
+        let series = if self.head.recurrence.is_empty() { self.times() } else { None };
+        let Some(series) = series.filter(Times::recurs) else {
+            let due = match first.date {
+                true => Some(day_after(first.civil.day())),
+                false => deriver.moment(component, &frame, "DUE", local),
+            };
+            return due.is_some_and(|due| due < window.to);
+        };
+        let begins = component.timed("DTSTART").next();
+        let begins = begins.and_then(|begins| deriver.start(&begins, &frame));
+        let days = begins.map_or(0, |begins| first.civil.day() - begins.civil.day());
+        let mut overdue = false;
+        let whole = series.each(window, &mut |occurring| {
+            let of = occurring.of;
+            let due = if first.date { day_after(of.start_civil.day() + days) } else { of.end };
+            overdue = due < window.to;
+            !overdue
+        });
+        if !overdue && !whole {
+            self.doubt();
+        }
+        overdue
     }
 
     fn doubt(&self) {

@@ -55,6 +55,7 @@ enum Node {
     Kind(larder_store::Kind),
     In(Window),
     Stamp(Stamp, Window),
+    Overdue(Window),
     Number(Number, Comparison, i64),
 }
 
@@ -150,6 +151,7 @@ impl Node {
             Query::Kind(_) => Node::Constant(false),
             Query::Time(TimeTest::In(window)) => Node::In(window.clone()),
             Query::Time(TimeTest::Stamp(stamp, window)) => Node::Stamp(*stamp, window.clone()),
+            Query::Time(TimeTest::Overdue(window)) => Node::Overdue(window.clone()),
             Query::Number(number, comparison, value) => {
                 Node::Number(number.clone(), *comparison, *value)
             }
@@ -185,7 +187,9 @@ impl Node {
                 fields.push(field);
                 return can_keep(field);
             }
-            Node::Property(..) | Node::Any(..) | Node::Stamp(..) => return false,
+            Node::Property(..) | Node::Any(..) | Node::Stamp(..) | Node::Overdue(_) => {
+                return false;
+            }
         };
         fields.extend(of);
         of.iter().all(|field| can_keep(field))
@@ -229,6 +233,7 @@ impl Node {
             Node::Stamp(stamp, window) => item
                 .stamp(*stamp, &window.local)
                 .is_some_and(|at| window.from <= at && at < window.to),
+            Node::Overdue(window) => item.is_overdue(window),
             Node::Number(number, comparison, value) => {
                 comparison.holds(number_of(number, item), *value)
             }

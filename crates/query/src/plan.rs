@@ -135,7 +135,9 @@ fn candidates(query: &Query, summary: &Summary) -> Narrow {
             let lookup = Lookup::Window(window.clone());
             Candidates::one(Breadth::Window, lookup, true, crate::time::words(window))
         }
-        Query::Kind(_) | Query::Time(TimeTest::Stamp(..)) | Query::Number(..) => Narrow::All,
+        Query::Kind(_)
+        | Query::Time(TimeTest::Stamp(..) | TimeTest::Overdue(_))
+        | Query::Number(..) => Narrow::All,
     }
 }
 

@@ -16,6 +16,8 @@ pub enum TimeTest {
     /// A property that names a moment does so from one instant up to, not including, another one. What has no zone is
     /// read by the window's clock.
     Stamp(Stamp, Window),
+    /// It is a task of which an occurrence was due before the window's end; a day is due until it is over by the window's clock.
+    Overdue(Window),
 }
 
 /// A property that names a moment.
@@ -112,6 +114,7 @@ impl fmt::Display for TimeTest {
             TimeTest::Stamp(stamp, window) => {
                 write!(f, "(stamp \"{}\" {})", stamp.property(), range(window))
             }
+            TimeTest::Overdue(window) => write!(f, "(overdue? {})", range(window)),
         }
     }
 }

@@ -19,6 +19,7 @@ mod eds_functions;
 mod explain;
 mod held;
 mod line;
+mod overdue;
 mod pages;
 mod random;
 mod sexp;

@@ -81,8 +81,10 @@ impl Parser<'_> {
                 let asker = &self.settings.asker;
                 let (from, to, local) = (Instant::MIN, asker.now, asker.local.clone());
                 let before = Window { from, to, local, what: What::Occurrences };
-                let due = Query::Time(TimeTest::Stamp(Stamp::Due, before));
-                Query::And(vec![due, Query::Not(Box::new(field("done")))])
+                let not = |query| Query::Not(Box::new(query));
+                let is_open = [not(field("done")), not(self.status("CANCELLED"))];
+                let overdue = Query::Time(TimeTest::Overdue(before));
+                Query::And([Query::Kind(Kind::Task), overdue].into_iter().chain(is_open).collect())
             }
             "event" => Query::Kind(Kind::Event),
             "task" => Query::Kind(Kind::Task),

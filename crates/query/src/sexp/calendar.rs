@@ -17,7 +17,7 @@ use larder_time::zone::Zone;
 pub(super) const KNOWN: &str = "occur-in-time-range?, due-in-time-range?, has-alarms-in-range?, completed-before?, \
     starts-before?, occurrences-count?, uid?, contains?, has-start?, has-end?, has-due?, has-duration?, has-alarms?, \
     has-attachments?, has-recurrences?, has-categories?, is-completed?, percent-complete?, make-time, time-now, \
-    time-add-day, time-day-begin, time-day-end, stamp, number, kind";
+    time-add-day, time-day-begin, time-day-end, stamp, overdue?, number, kind";
 
 impl Reader<'_> {
     /// A call of one of these functions; `None`: it is none of them.
@@ -47,6 +47,7 @@ impl Reader<'_> {
             "is-completed?" => self.of_field("done", Op::Exists, String::new()),
             "has-categories?" => self.categories()?,
             "stamp" => self.stamp()?,
+            "overdue?" => Query::Time(TimeTest::Overdue(self.window(What::Occurrences)?)),
             "kind" => self.kind()?,
             "=" => self.comparison(Comparison::Equal)?,
             "<" => self.comparison(Comparison::Less)?,

@@ -1,0 +1,50 @@
+//! `is:overdue`: tasks of which something is left to do that was due.
+
+use crate::book::{Book, ask, uids};
+use crate::calendar::component;
+use larder_query::{Query, Settings};
+use larder_time::civil::Civil;
+use larder_time::value::Stamp;
+use larder_time::zone::Zones;
+
+fn book() -> Book {
+    let items = [
+        "VTODO\nUID:moment\nDUE:20260330T170000Z",
+        "VTODO\nUID:day\nDUE;VALUE=DATE:20260330",
+        "VTODO\nUID:done\nDUE:20260328T110000Z\nCOMPLETED:20260329T100000Z\nSTATUS:COMPLETED",
+        "VTODO\nUID:cancelled\nDUE:20260328T110000Z\nSTATUS:CANCELLED",
+        "VTODO\nUID:never\nSUMMARY:Some day",
+        "VEVENT\nUID:event\nDTSTART:20260328T110000Z",
+        // The first is done, the second is due on 30 March.
+        "VTODO\nUID:weekly\nDTSTART:20260323T080000Z\nDUE:20260323T160000Z\nRRULE:FREQ=WEEKLY",
+        "VTODO\nUID:weekly\nRECURRENCE-ID:20260323T080000Z\nDTSTART:20260323T080000Z\nDUE:20260323T160000Z\nSTATUS:COMPLETED",
+        // A day each month; that of February was moved to 31 March.
+        "VTODO\nUID:monthly\nDTSTART;VALUE=DATE:20260228\nDUE;VALUE=DATE:20260228\nRRULE:FREQ=MONTHLY",
+        "VTODO\nUID:monthly\nRECURRENCE-ID;VALUE=DATE:20260228\nDTSTART;VALUE=DATE:20260331\nDUE;VALUE=DATE:20260331",
+    ]
+    .map(component);
+    Book::calendar(items.iter().map(String::as_str))
+}
+
+#[test]
+fn a_task_is_overdue_when_its_time_is_over() {
+    let book = book();
+    let overdue = |now: &str| {
+        let mut settings = Settings::default();
+        settings.asker.local = Zones::bundled().get("Europe/Berlin").unwrap();
+        let civil: Civil = Stamp::parse(now).unwrap().civil;
+        settings.asker.now = settings.asker.local.instant(civil);
+        uids(&book.reader(), &ask(Query::parse_with("is:overdue", &settings).unwrap()))
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(overdue("20260323T120000"), none);
+    // What is left of `monthly` is due on 28 March, until that is over.
+    assert_eq!(overdue("20260328T235959"), none);
+    assert_eq!(overdue("20260329T000001"), ["monthly"]);
+    assert_eq!(overdue("20260330T175959"), ["monthly"]);
+    assert_eq!(overdue("20260330T180001"), ["weekly", "monthly"]);
+    assert_eq!(overdue("20260330T235959"), ["moment", "weekly", "monthly"]);
+    assert_eq!(overdue("20260331T000001"), ["moment", "day", "weekly", "monthly"]);
+    // The changed occurrence is a task as others are.
+    assert_eq!(overdue("20260401T000001"), ["moment", "day", "weekly", "monthly", "monthly"]);
+}

@@ -8,7 +8,7 @@ use crate::reader::Reader;
 use crate::schema::{self, Standing};
 use crate::summary::Summary;
 use crate::transaction::Transaction;
-use crate::{Family, Seq, derived};
+use crate::{Family, Seq, derived, identity, series};
 use larder_time::zone::Zones;
 use rusqlite::config::DbConfig;
 use rusqlite::types::Value;
@@ -134,6 +134,26 @@ impl Store {
             .and_then(|mut select| select.query_row([collection], |row| row.get(0)).optional())
             .map_err(at(&self.path))?;
         Ok(family.map(Family::of_number))
+    }
+
+    /// The calendars that have an item of this UID.
+    pub fn calendars_with(&self, uid: &str) -> Result<Vec<String>> {
+        let run = || -> rusqlite::Result<Vec<String>> {
+            let sql = "SELECT id, key, name FROM collection WHERE removed = 0 AND family = ?1 ORDER BY name";
+            let mut select = self.conn.prepare_cached(sql)?;
+            let mut rows = select.query([Family::Calendar as i64])?;
+            let mut names = Vec::new();
+            while let Some(row) = rows.next()? {
+                let of = identity::Of { id: row.get(0)?, key: row.get(1)? };
+                if identity::row(&self.conn, &of, uid, "")?.is_some()
+                    || !series::detached(&self.conn, of.id, uid)?.is_empty()
+                {
+                    names.push(row.get(2)?);
+                }
+            }
+            Ok(names)
+        };
+        run().map_err(at(&self.path))
     }
 
     /// Does the calendar of this name say anything of itself?

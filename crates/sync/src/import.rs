@@ -9,6 +9,7 @@ mod budget;
 pub(crate) mod calendar;
 mod cancel;
 mod files;
+mod into;
 mod pipeline;
 mod rejects;
 mod told;
@@ -144,6 +145,7 @@ pub fn import(
         bytes_told: 0,
         seen: Seen::default(),
         marked,
+        messages: HashMap::new(),
         changes: Vec::new(),
         places: Vec::new(),
         bytes: 0,
@@ -224,6 +226,8 @@ struct Writer<'a> {
     bytes_told: u64,
     seen: Seen,
     marked: Marked,
+    /// Where messages went, by UID.
+    messages: HashMap<String, Arc<str>>,
     /// The batch that is being filled, where each of its changes comes from, and its bytes.
     changes: Vec<Change>,
     places: Vec<Place>,
@@ -301,12 +305,12 @@ impl Writer<'_> {
                 let cut = said.iter().any(|said| said.cut);
                 let method = around.as_ref().map_or(&Method::None, |around| &around.method);
                 let (expect, spare) = expected(&prepared, cut, method);
-                let cancels = !cut && method.cancels();
+                let cancels = !cut && *method == Method::Cancel;
                 for Said { line: within, reason, .. } in said {
                     self.warn(&notice(line + u64::from(within).saturating_sub(1), reason));
                 }
-                let name = around.map(|around| Arc::clone(&around.name));
-                let (kind, collection) = (prepared.kind(), self.goes_to(name));
+                let (kind, collection) =
+                    (prepared.kind(), self.goes_to(around.as_deref(), &prepared)?);
                 let (uid, hash) = (String::new(), 0);
                 let place = Place { file, line, uid, hash, kind, collection, spare };
                 let item = match cancels {
@@ -321,7 +325,7 @@ impl Writer<'_> {
                 let notice = notice(line_of(line, &problem), problem.to_string());
                 self.reject(&notice, &bytes)?;
             }
-            What::Calendar(Ended { name, head, zones, late, cut }) => {
+            What::Calendar(Ended { name, is_message, head, zones, late, cut }) => {
                 if cut {
                     self.warn(&notice(line, "END:VCALENDAR is missing".into()));
                 }
@@ -330,8 +334,11 @@ impl Writer<'_> {
                     let what = "a time zone is defined only behind what may need it, and was not known for that";
                     self.warn(&notice(line, what.into()));
                 }
-                let into = self.goes_to(Some(name));
-                if !head.is_empty() {
+                let into = self.named(name);
+                // What a message says of itself is of no matter where nothing of it went.
+                let went =
+                    !is_message || self.summary.collections.iter().any(|known| **known == *into);
+                if went && !head.is_empty() {
                     self.heads.entry(into).or_insert(head);
                 }
             }
@@ -348,24 +355,6 @@ impl Writer<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Where an item goes: of a calendar of this name, or a card.
-    fn goes_to(&self, calendar: Option<Arc<str>>) -> Arc<str> {
-        match calendar {
-            Some(name) if self.options.into.is_none() => name,
-            _ => Arc::clone(&self.contacts),
-        }
-    }
-
-    /// What a collection holds: where there is none yet, such as the first item that goes to it.
-    fn family_of(&mut self, collection: &Arc<str>, first: Kind) -> Result<Family, Error> {
-        if let Some(known) = self.families.get(collection) {
-            return Ok(*known);
-        }
-        let family = self.store.family_of(collection)?.unwrap_or(first.family());
-        self.families.insert(Arc::clone(collection), family);
-        Ok(family)
     }
 
     /// Puts an item into the batch, which is written when it is full.
@@ -406,29 +395,6 @@ impl Writer<'_> {
             self.write()?;
         }
         Ok(())
-    }
-
-    /// Notes that something went to a collection.
-    fn goes_into(&mut self, collection: &str) {
-        if self.summary.collections.last().is_none_or(|last| last != collection)
-            && !self.summary.collections.iter().any(|known| known == collection)
-        {
-            self.summary.collections.push(collection.to_string());
-        }
-    }
-
-    /// Does the collection hold items of this kind? If not, it is left out.
-    fn belongs(&mut self, place: &Place, prepared: &Prepared) -> Result<bool, Error> {
-        let kind = prepared.kind();
-        let held = self.family_of(&place.collection, kind)?;
-        if kind.family() != held {
-            let (kind, into) = (kind.name(), shown(&place.collection, 40));
-            let reason = format!("{kind}: not taken into {into}, which holds {}", held.plural());
-            let notice = Notice { file: place.file.to_string(), line: place.line, reason };
-            self.reject(&notice, prepared.bytes())?;
-            return Ok(false);
-        }
-        Ok(true)
     }
 
     /// Is this an item of the last one's UID? With each batch all of a UID are looked at, so thousands of changed
@@ -549,8 +515,9 @@ fn expected(
             (Expect::Nothing, "its END is missing, so it does not replace the one that is there")
         }
         Method::None => return (Expect::Anything, None),
-        Method::Whole => (Expect::Older, OLDER),
-        Method::Part(name) => {
+        Method::Publish | Method::Request => (Expect::Older, OLDER),
+        Method::Cancel | Method::Part(_) => {
+            let name = if let Method::Part(name) = method { name } else { "CANCEL" };
             let reason = format!("METHOD:{name}, so it does not replace the one that is there");
             return (Expect::Nothing, Some((reason, prepared.bytes().to_vec())));
         }

@@ -161,3 +161,32 @@ fn in_the_same_import() {
     let ends = ["Daily CANCELLED 2", "Moved CANCELLED 3"];
     assert!(shown(&book).iter().zip(ends).all(|(item, end)| item.ends_with(end)));
 }
+
+/// A message that names no calendar is about what is in one already, whatever its file is called.
+#[test]
+fn a_message_finds_its_calendar() {
+    let anywhere = ImportOptions { into: None, ..ImportOptions::new("", 1_000) };
+    let newer = LUNCH.replace("SEQUENCE:1", "SEQUENCE:2").replace("Lunch", "Dinner");
+    let named = message("PUBLISH", &[LUNCH]).replace("METHOD", "X-WR-CALNAME:Club\nMETHOD");
+    let mut book = Book::new();
+    assert_eq!(book.take(&named, &anywhere).summary.collections, ["Club"]);
+    let told = book.take(message("REQUEST", &[&newer]), &anywhere).summary;
+    assert_eq!((told.updated, &told.collections[..]), (1, &["Club".to_string()][..]), "{told:?}");
+    let told = book.take(message("CANCEL", &["SEQUENCE:3"]), &anywhere).summary;
+    assert_eq!((told.cancelled, &told.collections[..]), (1, &["Club".to_string()][..]));
+    let there = book.items("Club");
+    assert_eq!(there.len(), 1);
+    assert!(String::from_utf8_lossy(&there[0]).contains("SUMMARY:Dinner"));
+    let exported = book.export("Club");
+    assert!(String::from_utf8_lossy(&exported).contains("\nX-WR-CALNAME:Club\n"));
+    assert!(book.collection(CALENDAR).is_none());
+    // What is published is a calendar of its own; where several have a UID, a message goes where its file says.
+    assert_eq!(book.take(message("PUBLISH", &[LUNCH]), &anywhere).summary.added, 1);
+    let told = book.take(message("REQUEST", &[&newer]), &anywhere).summary;
+    assert_eq!((told.updated, &told.collections[..]), (1, &[CALENDAR.to_string()][..]), "{told:?}");
+    // A second message of an import follows the first.
+    let mut book = Book::new();
+    let both = [message("REQUEST", &[LUNCH]), message("REQUEST", &[&newer])].concat();
+    let told = book.take(both, &anywhere).summary;
+    assert_eq!((told.added, told.beside, told.collections.len()), (1, 1, 1), "{told:?}");
+}

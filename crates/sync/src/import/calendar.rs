@@ -54,6 +54,8 @@ pub(crate) struct Around {
     pub(crate) frame: Arc<Frame>,
     /// What it is sent for.
     pub(crate) method: Method,
+    /// It is a message about items, and not a calendar of its own.
+    pub(crate) is_message: bool,
 }
 
 /// What a calendar is sent for (METHOD of RFC 5546).
@@ -61,15 +63,21 @@ pub(crate) struct Around {
 pub(crate) enum Method {
     /// It is not sent, as far as one can see.
     None,
-    /// Its items are as their organizer has them, at some time: PUBLISH, REQUEST.
-    Whole,
-    /// What it says of an item is not all of it: an answer, a proposal, one more occurrence, that it is called off.
+    /// Its items are as their organizer has them, at some time, for whoever wants them.
+    Publish,
+    /// The same, for those who are asked to come.
+    Request,
+    /// They are called off.
+    Cancel,
+    /// What it says of an item is not all of it: an answer, a proposal, one more occurrence.
     Part(String),
 }
 
 /// What a calendar said until its end.
 pub(crate) struct Ended {
     pub(crate) name: Arc<str>,
+    /// As [`Around`] has it.
+    pub(crate) is_message: bool,
     /// Its own lines.
     pub(crate) head: Vec<u8>,
     /// How many time zones it defined.
@@ -138,18 +146,26 @@ impl Calendar {
             let frame = Arc::new(Frame { version_1, zones: self.zones.clone() });
             let bytes = [b"BEGIN:VCALENDAR\n", &*self.head, b"\nEND:VCALENDAR\n"].concat();
             let calendar = Component::parse(&bytes);
-            let own = own_name(&calendar).unwrap_or_else(|| collection_name(&self.stem));
+            let (own, method) = (own_name(&calendar), Method::of(&calendar));
+            let is_message = own.is_none() && method.is_of_few();
+            let own = own.unwrap_or_else(|| collection_name(&self.stem));
             let name = Arc::from(if own.is_empty() { NAMELESS.into() } else { own });
-            Arc::new(Around { name, frame, method: Method::of(&calendar) })
+            Arc::new(Around { name, frame, method, is_message })
         };
         Arc::clone(self.around.get_or_insert_with(make))
     }
 
     /// It ends.
     pub(crate) fn end(&mut self, closed: bool) -> Ended {
-        let name = Arc::clone(&self.around().name);
-        let head = without_method(&self.head);
-        Ended { name, head, zones: self.defined, late: self.late.1, cut: !closed && !self.used }
+        let around = self.around();
+        Ended {
+            name: Arc::clone(&around.name),
+            is_message: around.is_message,
+            head: without_method(&self.head),
+            zones: self.defined,
+            late: self.late.1,
+            cut: !closed && !self.used,
+        }
     }
 
     /// How much it holds, in bytes.
@@ -173,17 +189,19 @@ impl Method {
     fn of(calendar: &Component<'_>) -> Method {
         let name = calendar.named("METHOD").next().map(|method| method.text().to_ascii_uppercase());
         match name.as_deref().map(str::trim) {
-            Some("PUBLISH" | "REQUEST") => Method::Whole,
-            Some(
-                part @ ("REPLY" | "ADD" | "COUNTER" | "DECLINECOUNTER" | "REFRESH" | "CANCEL"),
-            ) => Method::Part(part.into()),
+            Some("PUBLISH") => Method::Publish,
+            Some("REQUEST") => Method::Request,
+            Some("CANCEL") => Method::Cancel,
+            Some(part @ ("REPLY" | "ADD" | "COUNTER" | "DECLINECOUNTER" | "REFRESH")) => {
+                Method::Part(part.into())
+            }
             _ => Method::None,
         }
     }
 
-    /// Does it call something off?
-    pub(super) fn cancels(&self) -> bool {
-        matches!(self, Method::Part(name) if name == "CANCEL")
+    /// Is it about items that somebody has already, in whichever calendar?
+    fn is_of_few(&self) -> bool {
+        matches!(self, Method::Request | Method::Cancel | Method::Part(_))
     }
 }
 

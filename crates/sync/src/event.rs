@@ -20,7 +20,7 @@ pub use self::draft::{Draft, DraftError};
 pub use self::edit::Edit;
 pub use self::error::Error;
 pub use self::said::{Said, SaidError, Speaker, clock};
-pub use self::scope::{Scope, change, remove};
+pub use self::scope::{Changed, Scope, change, remove};
 pub use self::whole::{At, Whole};
 pub use self::zone::definition;
 
@@ -44,6 +44,8 @@ pub struct Done {
     pub removed: Vec<Handle>,
     /// Changed occurrences that stay, though a new rule does not have them.
     pub astray: usize,
+    /// Changed occurrences that keep what they say otherwise than their series.
+    pub apart: usize,
     /// Somebody else was first, and nothing was done.
     pub late: bool,
     /// What to undo it by; `None` where nothing was written.
@@ -108,8 +110,8 @@ pub fn change_which(
     let deriver = store.deriver_for(&head.collection, head.kind.family())?;
     let whole = Whole::read(&store.reader()?, &deriver, head)?;
     let key = which.key(&whole, head, speaker)?;
-    let (changes, astray) = change(&whole, which.scope, key, edit, uid, speaker)?;
-    Ok(Done { astray, ..written(store, operation, changes)? })
+    let Changed { changes, astray, apart } = change(&whole, which.scope, key, edit, uid, speaker)?;
+    Ok(Done { astray, apart, ..written(store, operation, changes)? })
 }
 
 /// Are there several occurrences of an item, or of what it is one of?

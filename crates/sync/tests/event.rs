@@ -416,6 +416,31 @@ fn it_and_those_that_follow_are_changed() {
     );
 }
 
+/// An occurrence that was only moved has its words of the series; one with words of its own keeps those, and that is said.
+#[test]
+fn what_a_changed_occurrence_has_of_its_series() {
+    let alarm = "BEGIN:VALARM\nACTION:DISPLAY\nDESCRIPTION:A\nTRIGGER:-PT5M\nEND:VALARM";
+    let (series, moved) =
+        (format!("{DAILY}\nLOCATION:Hall\n{alarm}"), CHANGED.replace("SUMMARY:B", "SUMMARY:A"));
+    let same = format!("{moved}\nLOCATION:Hall\n{alarm}");
+    let other = format!("{}\nLOCATION:Bar", CHANGED.replace("20260306T120000", "20260307T120000"));
+    for (scope, at) in [("all", ""), ("future", "20260305T120000")] {
+        let mut book = calendar(&[&series, &same, &other]);
+        let settings = edit(&[("location", "Room"), ("summary", "C"), ("alarm", "10m")]);
+        let done = act(&mut book, "u", which(scope, at), &settings, "new").unwrap();
+        assert_eq!((done.changed.len(), done.apart), (2, 1), "{scope}");
+        let all = bytes(&book);
+        let with = |text: &str| all.iter().filter(|item| item.contains(text)).count();
+        let words = ["LOCATION:Room", "SUMMARY:C", "TRIGGER:-PT10M", "LOCATION:Bar", "SUMMARY:B"];
+        assert_eq!(words.map(with), [2, 2, 2, 1, 1], "{scope}: {all:#?}");
+        assert_eq!(book.store.check().unwrap().faults, []);
+    }
+    // What it has to itself is no matter where that is not asked for.
+    let mut book = calendar(&[&series, &other]);
+    let done = act(&mut book, "u", which("all", ""), &edit(&[("move", "+1h")]), "new").unwrap();
+    assert_eq!(done.apart, 0);
+}
+
 #[test]
 fn all_are_changed() {
     let check = |all: &[&str], at: &str, settings: &[(&str, &str)], expect: &[&str]| {

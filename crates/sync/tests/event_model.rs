@@ -14,7 +14,8 @@ struct Entry {
     planned: i64,
     start: i64,
     summary: String,
-    changed: bool,
+    /// What its series says.
+    series: String,
 }
 
 #[derive(Debug, Clone)]
@@ -102,17 +103,17 @@ fn by_hand(list: &mut Vec<Entry>, step: &Step, of: &Entry, name: &str) {
         if scope == Scope::This {
             one.start += shift;
             one.summary = name.to_string();
-            one.changed = true;
             continue;
         }
         if scope == Scope::Future {
             one.uid = name.to_string();
         }
-        // The first of those that are meant, even if it was changed.
+        // The first of those that are meant, even if it was changed; others where they still say what their series does.
         let named = step.scope == Scope::Future && one.planned == of.planned;
-        if named || !one.changed {
+        if named || one.summary == one.series {
             one.summary = name.to_string();
         }
+        one.series = name.to_string();
         if named || one.start == one.planned {
             one.start += shift;
         }
@@ -134,7 +135,7 @@ proptest! {
     fn what_happens_is_what_the_list_says(given in given(), steps in proptest::collection::vec(step(), 1..6)) {
         let mut book = calendar(&[&given.lines]);
         let entry = |&start: &i64| Entry {
-            uid: "u".into(), planned: start, start, summary: "0".into(), changed: false,
+            uid: "u".into(), planned: start, start, summary: "0".into(), series: "0".into(),
         };
         let mut list: Vec<Entry> = given.starts.iter().map(entry).collect();
         let mut undo = Vec::new();

@@ -216,6 +216,10 @@ impl Edit {
             let kept = count(done.astray as u64, "changed occurrence");
             context.warn(format!("its rule does not have all that is kept: {kept}"));
         }
+        if done.apart > 0 {
+            let kept = count(done.apart as u64, "changed occurrence");
+            context.warn(format!("not changed where it says something of its own: {kept}"));
+        }
         // An occurrence that was moved along is another item.
         let gone = done.removed.contains(&head.handle);
         let stays = done.changed.first().or(done.added.first()).filter(|_| gone);

@@ -41,6 +41,22 @@ pub struct Edit {
 }
 
 impl Edit {
+    /// What of it concerns an occurrence that was changed by itself: what that has of its series, and not of its own. The times are not
+    /// in it, as they hang on those of the series.
+    pub(super) fn inherited(&self, of: &Part, series: &Part) -> Edit {
+        let same = |(name, _): &&(String, String)| field::is_same(name, of, series);
+        Edit {
+            alarms: self.alarms.clone().filter(|_| of.rings_as(series)),
+            fields: self.fields.iter().filter(same).cloned().collect(),
+            ..Edit::default()
+        }
+    }
+
+    /// Is there more in another one that is no time?
+    pub(super) fn leaves_out(&self, other: &Edit) -> bool {
+        self.fields.len() < other.fields.len() || self.alarms.is_none() && other.alarms.is_some()
+    }
+
     /// Is nothing to be otherwise?
     #[must_use]
     pub fn is_empty(&self) -> bool {

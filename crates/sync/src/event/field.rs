@@ -54,6 +54,11 @@ fn property(name: &str) -> Result<(&'static str, Value), Error> {
     Ok((property, *value))
 }
 
+/// Does a field say the same of both?
+pub(super) fn is_same(name: &str, one: &Part, other: &Part) -> bool {
+    property(name).is_ok_and(|(property, _)| one.texts(property) == other.texts(property))
+}
+
 /// Sets these fields; one that is to be nothing is taken out.
 pub(super) fn set(part: &mut Part, fields: &[(String, String)], now: Instant) -> Result<(), Error> {
     let kind = Component::parse(&part.bytes).kind().clone();

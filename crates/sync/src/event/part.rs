@@ -132,6 +132,16 @@ impl Part {
         }
     }
 
+    /// Has another component as many alarms, with the same lines?
+    pub(crate) fn rings_as(&self, other: &Part) -> bool {
+        let lines = |part: &Part| -> Vec<Vec<u8>> {
+            let component = Component::parse(&part.bytes);
+            let inside = component.parts().iter().flat_map(|part| part.properties());
+            inside.map(|property| property.raw().to_vec()).collect()
+        };
+        lines(self) == lines(other)
+    }
+
     pub(crate) fn texts(&self, name: &str) -> Vec<String> {
         let component = Component::parse(&self.bytes);
         let texts = component.timed(name).map(|timed| timed.text.into_owned());

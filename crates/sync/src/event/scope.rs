@@ -46,8 +46,17 @@ pub fn remove(
     whole.changes(parts)
 }
 
-/// What has to be written to change occurrences, and how many changed ones stay that a new rule does not have. What follows gets the
-/// new UID, where it needs one.
+/// What a change of occurrences comes to.
+pub struct Changed {
+    /// What has to be written.
+    pub changes: Vec<Change>,
+    /// Changed occurrences that stay, though a new rule does not have them.
+    pub astray: usize,
+    /// Changed occurrences that keep what they say otherwise than the series.
+    pub apart: usize,
+}
+
+/// What has to be written to change occurrences. What follows gets the new UID, where it needs one.
 ///
 /// # Errors
 /// Why it cannot be done.
@@ -58,7 +67,7 @@ pub fn change(
     edit: &Edit,
     uid: &str,
     speaker: &Speaker<'_>,
-) -> Result<(Vec<Change>, usize), Error> {
+) -> Result<Changed, Error> {
     let (scope, key) = meant(whole, scope, key)?;
     let asked = Asked { edit, speaker, deriver: whole.deriver };
     let (early, changed) = match (scope, key) {
@@ -68,7 +77,7 @@ pub fn change(
             (early, Some(late))
         }
         (_, key) => {
-            let all = Series { master: whole.master.clone(), detached: whole.detached.clone() };
+            let all = Series::new(whole.master.clone(), whole.detached.clone());
             // What leads all that follow it is no exception, but a part of the series.
             let leads =
                 |key| whole.detached.iter().any(|one| one.following && one.key == Some(key));
@@ -78,8 +87,9 @@ pub fn change(
     };
     let ruled = changed.as_ref().filter(|_| edit.rule.is_some());
     let astray = ruled.map_or(0, |changed| changed.astray(whole.deriver));
+    let apart = changed.as_ref().map_or(0, |changed| changed.apart);
     let parts = early.into_iter().chain(changed.into_iter().flat_map(Series::parts)).collect();
-    Ok((whole.changes(parts)?, astray))
+    Ok(Changed { changes: whole.changes(parts)?, astray, apart })
 }
 
 /// What is meant: without a word of it all of what happens once, and of one occurrence that was named, it alone.
@@ -111,9 +121,15 @@ fn is_first(whole: &Whole<'_>, key: i64) -> bool {
 struct Series {
     master: Option<Part>,
     detached: Vec<Detached>,
+    /// Changed occurrences that keep what they say otherwise than the series.
+    apart: usize,
 }
 
 impl Series {
+    fn new(master: Option<Part>, detached: Vec<Detached>) -> Series {
+        Series { master, detached, apart: 0 }
+    }
+
     fn parts(self) -> Vec<Part> {
         self.master.into_iter().chain(self.detached.into_iter().map(|one| one.part)).collect()
     }
@@ -134,7 +150,7 @@ fn without(whole: &Whole<'_>, key: i64, now: Instant) -> Result<Vec<Part>, Error
             master = None;
         }
     }
-    Ok(Series { master, detached }.parts())
+    Ok(Series::new(master, detached).parts())
 }
 
 /// What is before an occurrence.
@@ -149,7 +165,7 @@ fn before(whole: &Whole<'_>, key: i64, now: Instant) -> Result<Vec<Part>, Error>
         lists(part, plan, whole, &mut early);
         part.touch(now, true);
     }
-    Ok(Series { master, detached }.parts())
+    Ok(Series::new(master, detached).parts())
 }
 
 /// Decides about the values of EXDATE and RDATE by their keys.
@@ -238,7 +254,7 @@ fn this(whole: &Whole<'_>, key: i64, asked: &Asked<'_>) -> Result<Vec<Part>, Err
     if asked.edit.rule.is_some() {
         return Err(Error::RuleOfOne);
     }
-    let mut series = Series { master: whole.master.clone(), detached: whole.detached.clone() };
+    let mut series = Series::new(whole.master.clone(), whole.detached.clone());
     if let Some(one) = series.detached.iter_mut().find(|one| one.key == Some(key)) {
         let target = asked.target(&one.part)?;
         asked.apply(&mut one.part, &target)?;
@@ -331,7 +347,7 @@ fn after(
     let (Some(master), Some(plan)) = (&whole.master, &whole.plan) else {
         return match leading {
             Some(_) => Err(Error::Indivisible),
-            None => Ok((Series { master: None, detached }, 0)),
+            None => Ok((Series::new(None, detached), 0)),
         };
     };
     let occurrence = plan.at(key).ok_or(Error::Indivisible)?;
@@ -346,7 +362,7 @@ fn after(
     let mut late = |of: i64, _: &str| if of < key { Fate::Drop } else { Fate::Keep };
     lists(&mut part, plan, whole, &mut late);
     match leading {
-        None => Ok((Series { master: Some(part), detached }, 0)),
+        None => Ok((Series::new(Some(part), detached), 0)),
         Some(leading) => led(&part, detached, leading, asked),
     }
 }
@@ -382,7 +398,7 @@ fn led(
         one.stand_for(&plan, &plan.form, shift);
         one.key = one.key.map(|key| plan.later(key, shift));
     }
-    Ok((Series { master: Some(part), detached }, shift))
+    Ok((Series::new(Some(part), detached), shift))
 }
 
 /// Do both parts together have the occurrences that the whole has?
@@ -437,8 +453,14 @@ impl Series {
         let target = target.map(|of| of.moved(plan.start.seconds() - seen.seconds()));
         let moved = target.as_ref().filter(|of| delta != 0 || of.form != plan.form);
         let form = moved.map(|of| of.form.clone());
+        let before = master.clone();
         asked.apply(master, &target)?;
         let is_own = |one: &Detached| own.is_some() && one.key == own;
+        for one in self.detached.iter_mut().filter(|one| !is_own(one)) {
+            let inherited = asked.edit.inherited(&one.part, &before);
+            self.apart += usize::from(inherited.leaves_out(asked.edit));
+            Asked { edit: &inherited, ..*asked }.apply(&mut one.part, &None)?;
+        }
         for one in self.detached.iter_mut().filter(|one| is_own(one)) {
             let target = asked.target(&one.part)?;
             asked.apply(&mut one.part, &target)?;

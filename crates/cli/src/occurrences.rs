@@ -120,6 +120,11 @@ pub(crate) fn failed(error: Error, verb: &str, id: &str) -> Failure {
         Error::Mixed => failure(Kind::Usage).hint(
             "give both --start and --end, as days or as times; --all-day makes days of times",
         ),
+        Error::NoProperty(ref name)
+            if ["done", "completed"].iter().any(|done| name.starts_with(done)) =>
+        {
+            failure(Kind::Usage).hint("a task is done by --set status=completed")
+        }
         Error::NoProperty(_) => failure(Kind::Usage)
             .hint("it is written FIELD=TEXT: summary=Lunch")
             .hint("larder fields names the fields; times have options of their own"),

@@ -534,3 +534,22 @@ fn editors() {
     assert_eq!(edit(&home, "exit 9").code, 0);
     assert_eq!(home.json(&["show", "uid:anna-1"])[0]["org"][0], "Configured Works");
 }
+
+/// What one tries first with a calendar, and what is said then.
+#[test]
+fn first_words_about_a_calendar() {
+    let home = Home::new();
+    let calendar = "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VTODO\nUID:tax\nSUMMARY:Tax\nEND:VTODO\n\
+        BEGIN:VTODO\nUID:rent\nSUMMARY:Rent\nEND:VTODO\nEND:VCALENDAR\n";
+    home.write("todo.ics", calendar);
+    assert_eq!(home.run(&["import", "todo.ics"]).code, 0);
+    let said = |args: &[&str], what: &[&str]| {
+        let run = home.run(args);
+        let told = run.stderr();
+        assert!(run.code != 0 && what.iter().all(|what| told.contains(what)), "{}", run.shown());
+    };
+    said(&["merge", "uid:tax", "uid:rent"], &["only contacts can be joined"]);
+    said(&["edit", "uid:tax", "--set", "done=1"], &["a task is done by --set status=completed"]);
+    said(&["add", "Meeting"], &["there is no such file", "larder add --kind event \"Meeting\""]);
+    assert_eq!(home.run(&["edit", "uid:tax", "--set", "status=completed"]).code, 0);
+}

@@ -6,7 +6,7 @@
 
 use larder_format::contact::{Problem, joined};
 use larder_store::{
-    Change, Error as StoreError, Expect, Handle, ItemHead, Operation, OperationId, Outcome,
+    Change, Error as StoreError, Expect, Handle, ItemHead, Kind, Operation, OperationId, Outcome,
     Prepared, Put, Reader, Seq, Store,
 };
 use std::sync::Arc;
@@ -24,6 +24,12 @@ pub enum MergeError {
     /// The same item twice.
     #[error("{handle} is named twice")]
     Twice {
+        /// The item.
+        handle: Handle,
+    },
+    /// Of an event, a task or a memo there is nothing to join.
+    #[error("only contacts can be joined, and {handle} is none")]
+    NoContact {
         /// The item.
         handle: Handle,
     },
@@ -83,6 +89,9 @@ impl Merge {
         for (at, item) in items.iter().enumerate() {
             if items.iter().take(at).any(|before| before.handle == item.handle) {
                 return Err(MergeError::Twice { handle: item.handle });
+            }
+            if item.kind != Kind::Contact {
+                return Err(MergeError::NoContact { handle: item.handle });
             }
         }
         let bytes = |item: &ItemHead| {

@@ -292,7 +292,16 @@ fn read(context: &Context, file: &Path) -> Result<(String, Vec<u8>), Failure> {
     };
     match read {
         Ok(_) => Ok((name, bytes)),
-        Err(error) => Err(Failure::file(file, &error)),
+        Err(error) => {
+            let failure = Failure::file(file, &error);
+            let is_said =
+                error.kind() == std::io::ErrorKind::NotFound && file.extension().is_none();
+            let words = plain(&file.display().to_string());
+            let hint = format!(
+                "what is to happen is said behind --kind: larder add --kind event {words:?}"
+            );
+            Err(if is_said { failure.hint(hint) } else { failure })
+        }
     }
 }
 

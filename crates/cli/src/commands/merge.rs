@@ -109,6 +109,10 @@ impl From<MergeError> for Failure {
         MergeError::Twice { handle } => {
             Failure::new(Kind::Usage, format!("{handle:.8} is named twice")).hint("name each item once")
         }
+        MergeError::NoContact { handle } => {
+            Failure::new(Kind::Usage, format!("only contacts can be joined, and {handle:.8} is none"))
+                .hint(format!("larder show {handle:.8} says what it is"))
+        }
         MergeError::NotWhole { handle } => Failure::new(Kind::Input, what).hint(format!(
             "larder edit {handle:.8} mends it; or name another one first, which is then the one that stays"
         )),

@@ -364,6 +364,7 @@ impl Reader {
     /// Gives the items in these rows with their bytes to `each`, in the order of `rows` and without those that are
     /// gone, until it answers false. All within one read transaction: `each` must not wait for anybody.
     pub fn items(&self, rows: &[i64], each: &mut dyn FnMut(ItemHead, &[u8]) -> bool) -> Result<()> {
+        self.prepare_for(rows.len());
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.hold()?;
             let remembered = self.remembered()?;
@@ -375,6 +376,7 @@ impl Reader {
     /// Gives the rows and the bytes of the items in these rows to `each`, as [`Reader::items`] does, without a look at anything else of
     /// them.
     pub fn sources(&self, rows: &[i64], each: &mut dyn FnMut(i64, &[u8]) -> bool) -> Result<()> {
+        self.prepare_for(rows.len());
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.hold()?;
             // Most runs are of one row: there is nothing behind it to step to.
@@ -450,6 +452,7 @@ impl Reader {
         rows: &[i64],
         each: &mut dyn FnMut(ItemHead, Option<Kept<'_>>) -> bool,
     ) -> Result<()> {
+        self.prepare_for(rows.len());
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.hold()?;
             let remembered = self.remembered()?;
@@ -505,6 +508,7 @@ impl Reader {
         with_bytes: bool,
         each: &mut dyn FnMut(&Candidate<'_>) -> bool,
     ) -> Result<usize> {
+        self.prepare_for(found.len().saturating_sub(from));
         let mut run = || -> rusqlite::Result<usize> {
             let _snapshot = self.hold()?;
             let remembered = self.remembered()?;

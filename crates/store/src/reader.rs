@@ -35,6 +35,8 @@ pub struct Reader {
     pub(crate) remembered: RefCell<Option<Arc<Remembered>>>,
     /// SQLite's count of what others wrote, in the snapshot that is held.
     pub(crate) version: Cell<Option<i64>>,
+    /// The file is mapped into memory.
+    pub(crate) mapped: Cell<bool>,
 }
 
 /// A named set of items.
@@ -96,6 +98,10 @@ impl Row<'_> {
     }
 }
 
+/// Who reads so many items at once has the file mapped, and so many bytes of it: as many as SQLite maps of any.
+const MAPPED_FROM: usize = 64;
+const MAPPED: i64 = 0x7fff_0000;
+
 /// Readers that were opened.
 static READERS: AtomicU64 = AtomicU64::new(0);
 
@@ -135,7 +141,18 @@ impl Reader {
             number: READERS.fetch_add(1, Ordering::Relaxed),
             remembered: RefCell::new(Some(Arc::new(known))),
             version: Cell::new(None),
+            mapped: Cell::new(false),
         })
+    }
+
+    /// Maps the file where so many items are going to be read: each lies in a page of its own, and a call of the system for each
+    /// takes longer than what is done with it. To map it takes longer than to read few. Only what is in no write-ahead
+    /// log is read there, and never written; SQLite maps anew what somebody else changed.
+    pub(crate) fn prepare_for(&self, items: usize) {
+        if items >= MAPPED_FROM && !self.mapped.replace(true) {
+            // What is not mapped is read.
+            let _unmapped = self.conn.pragma_update(None, "mmap_size", MAPPED);
+        }
     }
 
     /// What is to be known of a store at its opening, in one transaction, which costs less than many.

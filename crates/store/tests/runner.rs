@@ -14,6 +14,7 @@ mod changes;
 mod derived;
 mod identity;
 mod locks;
+mod mapped;
 mod model;
 mod purge;
 mod retention;

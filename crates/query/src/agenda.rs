@@ -184,13 +184,7 @@ pub fn briefs(
 /// What the store reports.
 pub fn unsure(reader: &Reader, answer: &Answer) -> Result<Vec<i64>, Error> {
     let mut unsure = answer.unsure.clone();
-    let mut rows = if asks_for_a_window(&answer.query) { answer.rows() } else { Vec::new() };
-    // Of few items it is as soon known what each is in time.
-    if rows.len() > PAGE
-        && let Some(endless) = reader.endless()?
-    {
-        rows.retain(|row| endless.contains(row));
-    }
+    let rows = if asks_for_a_window(&answer.query) { answer.rows() } else { Vec::new() };
     for page in rows.chunks(PAGE) {
         reader.times(page, &mut |row, times| {
             let is_counted = times.series().is_none_or(Series::is_counted);

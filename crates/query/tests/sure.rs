@@ -3,7 +3,6 @@
 
 use crate::book::Book;
 use crate::calendar::component;
-use larder_query::{Find, Query, Settings, find};
 use larder_store::{Verdict, What, Window};
 use larder_time::civil::Instant;
 use larder_time::value;
@@ -105,22 +104,4 @@ fn a_clock_that_floats_changes_too() {
     // It ends at six, as an hour is left out.
     check(&[night], "Europe/Berlin", "20250330T033000Z", "20250330T034500Z", true);
     check(&[night], "Europe/Berlin", "20250330T040000Z", "20250330T041500Z", false);
-}
-
-/// Of many items only those are asked that have no end, or none that was found.
-#[test]
-fn what_is_not_counted_among_many() {
-    let uncounted = "VEVENT\nUID:uncounted\nDTSTART:20260302T010000Z\nRRULE:FREQ=SECONDLY;BYHOUR=0;COUNT=5000000";
-    let endless = "VEVENT\nUID:endless\nDTSTART:20260302T010000Z\nRRULE:FREQ=DAILY";
-    let once = |n: u32| format!("VEVENT\nUID:{n}\nDTSTART:20260303T010000Z");
-    let all = (0..1100).map(once).chain([uncounted.into(), endless.into()]);
-    let all: Vec<String> = all.map(|lines| component(&lines)).collect();
-    let book = Book::calendar(all.iter().map(String::as_str));
-    let reader = book.reader();
-    let query = Query::parse_with("when:2026-03-03", &Settings::default()).unwrap();
-    let answer = find(&reader, &Find { query, ..Find::default() }).unwrap();
-    assert_eq!(answer.rows().len(), 1102);
-    let unsure = larder_query::unsure(&reader, &answer).unwrap();
-    let uids = unsure.iter().map(|row| reader.by_row(*row).unwrap().unwrap().uid);
-    assert_eq!(uids.collect::<Vec<_>>(), ["uncounted"]);
 }

@@ -15,7 +15,6 @@ use larder_time::civil::{Civil, DAY, Date, Weekday};
 use larder_time::series::Pattern;
 use larder_time::zone::Zone;
 use rusqlite::{Connection, OptionalExtension as _, Row, Rows, Statement};
-use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
 
 /// So many slots are looked at one by one, as classes are: a question that is put once has one statement less to be made
@@ -423,29 +422,6 @@ impl Reader {
                 .filter(|known| collections.contains(&known.of.id))
                 .collect();
             search(&self.conn, &self.deriver, &asked, window).map(Some)
-        };
-        run().map_err(at(&self.path))
-    }
-
-    /// The items that are in slots: series without an end, or with one far away, or with one that cannot be found. `None`: as
-    /// [`Reader::search`].
-    pub fn endless(&self) -> Result<Option<HashSet<i64>>> {
-        let run = || -> rusqlite::Result<Option<HashSet<i64>>> {
-            let _snapshot = self.hold()?;
-            let known = self.remembered()?;
-            if !self.times_usable(&known) {
-                return Ok(None);
-            }
-            let sql = "SELECT item FROM idx_span WHERE place >= ?1 AND place < ?2";
-            let mut select = self.conn.prepare_cached(sql)?;
-            let mut items = HashSet::new();
-            for of in known.collections.iter().map(|known| known.of.id) {
-                let slots = (place(of, ANY), place(of, ANY + 2 * FLOATING_SLOTS));
-                for item in select.query_map(slots, |row| row.get(0))? {
-                    items.insert(item?);
-                }
-            }
-            Ok(Some(items))
         };
         run().map_err(at(&self.path))
     }

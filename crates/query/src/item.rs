@@ -8,7 +8,7 @@ use larder_format::component::Component;
 use larder_format::contact::Contact;
 use larder_format::field::Field;
 use larder_format::property::Property;
-use larder_store::{Family, ItemHead, Kept, Kind, Reader, Times, Window};
+use larder_store::{Family, ItemHead, Kept, Kind, Occurring, Reader, Times, Window};
 use larder_time::civil::{Civil, Instant};
 use larder_time::zone::Zone;
 use std::cell::Cell;
@@ -143,35 +143,41 @@ impl Values for Item<'_> {
 
     fn is_overdue(&self, window: &Window) -> bool {
         let Parsed::Component(component) = &self.parsed else { return false };
-        let Some(due) = component.timed("DUE").next() else { return false };
         let frame = self.head.frame.and_then(|row| self.reader.frame(row).ok().flatten());
         let frame = frame.unwrap_or_default();
         let (deriver, local) = (self.reader.deriver(), &window.local);
-        let Some(first) = deriver.start(&due, &frame) else { return false };
+        let said = |name: &str| component.timed(name).next();
+        let start = |name: &str| deriver.start(&said(name)?, &frame);
+        let due = start("DUE");
+        if self.head.kind != Kind::Task || (due.is_none() && said("DURATION").is_none()) {
+            return false;
+        }
         // A day is due until it is over.
         let day_after = |day: i64| local.instant(Civil::midnight(day + 1));
-        let series = if self.head.recurrence.is_empty() { self.times() } else { None };
-        let Some(series) = series.filter(Times::recurs) else {
-            let due = match first.date {
-                true => Some(day_after(first.civil.day())),
+        let times = if self.head.recurrence.is_empty() { self.times() } else { None };
+        if let (Some(due), None) = (&due, times.as_ref().filter(|times| times.recurs())) {
+            let moment = match due.date {
+                true => Some(day_after(due.civil.day())),
                 false => deriver.moment(component, &frame, "DUE", local),
             };
-            return due.is_some_and(|due| due < window.to);
-        };
-        let begins = component.timed("DTSTART").next();
-        let begins = begins.and_then(|begins| deriver.start(&begins, &frame));
-        let days = begins.map_or(0, |begins| first.civil.day() - begins.civil.day());
-        let mut overdue = false;
-        let whole = series.each(window, &mut |occurring| {
-            let of = occurring.of;
-            let due = if first.date { day_after(of.start_civil.day() + days) } else { of.end };
-            overdue = due < window.to;
-            !overdue
+            return moment.is_some_and(|due| due < window.to);
+        }
+        let days = due.filter(|due| due.date).map(|due| {
+            due.civil.day() - start("DTSTART").map_or(due.civil.day(), |start| start.civil.day())
         });
-        if !overdue && !whole {
+        // They take as long as each other, so the first is due first.
+        let mut overdue = None;
+        let whole = times.or_else(|| self.times()).is_none_or(|times| {
+            times.each(window, &mut |Occurring { of, .. }| {
+                let due = days.map_or(of.end, |days| day_after(of.start_civil.day() + days));
+                overdue = Some(due < window.to);
+                false
+            })
+        });
+        if overdue.is_none() && !whole {
             self.doubt();
         }
-        overdue
+        overdue.unwrap_or_default()
     }
 
     fn doubt(&self) {

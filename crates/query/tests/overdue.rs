@@ -14,7 +14,10 @@ fn book() -> Book {
         "VTODO\nUID:done\nDUE:20260328T110000Z\nCOMPLETED:20260329T100000Z\nSTATUS:COMPLETED",
         "VTODO\nUID:cancelled\nDUE:20260328T110000Z\nSTATUS:CANCELLED",
         "VTODO\nUID:never\nSUMMARY:Some day",
-        "VEVENT\nUID:event\nDTSTART:20260328T110000Z",
+        "VEVENT\nUID:event\nDTSTART:20260328T110000Z\nDUE:20260328T110000Z",
+        "VTODO\nUID:long\nDTSTART:20260330T200000Z\nDURATION:PT1H",
+        // Of what is long due, or not for long, no more than the first is looked at.
+        "VTODO\nUID:far\nDTSTART:19700101T000000Z\nDUE:99980101T000000Z\nRRULE:FREQ=SECONDLY",
         // The first is done, the second is due on 30 March.
         "VTODO\nUID:weekly\nDTSTART:20260323T080000Z\nDUE:20260323T160000Z\nRRULE:FREQ=WEEKLY",
         "VTODO\nUID:weekly\nRECURRENCE-ID:20260323T080000Z\nDTSTART:20260323T080000Z\nDUE:20260323T160000Z\nSTATUS:COMPLETED",
@@ -43,8 +46,10 @@ fn a_task_is_overdue_when_its_time_is_over() {
     assert_eq!(overdue("20260329T000001"), ["monthly"]);
     assert_eq!(overdue("20260330T175959"), ["monthly"]);
     assert_eq!(overdue("20260330T180001"), ["weekly", "monthly"]);
-    assert_eq!(overdue("20260330T235959"), ["moment", "weekly", "monthly"]);
-    assert_eq!(overdue("20260331T000001"), ["moment", "day", "weekly", "monthly"]);
+    assert_eq!(overdue("20260330T230000"), ["moment", "weekly", "monthly"]);
+    assert_eq!(overdue("20260330T230001"), ["moment", "long", "weekly", "monthly"]);
+    assert_eq!(overdue("20260331T000001"), ["moment", "day", "long", "weekly", "monthly"]);
     // The changed occurrence is a task as others are.
-    assert_eq!(overdue("20260401T000001"), ["moment", "day", "weekly", "monthly", "monthly"]);
+    let all = ["moment", "day", "long", "weekly", "monthly", "monthly"];
+    assert_eq!(overdue("20260401T000001"), all);
 }

@@ -188,6 +188,16 @@ pub(crate) fn detached(
     .collect()
 }
 
+/// Has a UID a detached occurrence?
+pub(crate) fn has_detached(
+    conn: &Connection,
+    collection: i64,
+    uid: &str,
+) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence <> '')";
+    conn.prepare_cached(sql)?.query_row((collection, uid), |row| row.get(0))
+}
+
 fn master(conn: &Connection, collection: i64, uid: &str) -> rusqlite::Result<Option<i64>> {
     let key = conn
         .prepare_cached("SELECT key FROM collection WHERE id = ?1")?

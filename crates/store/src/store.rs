@@ -3,6 +3,7 @@
 use crate::deriver::Deriver;
 use crate::directory::Directory;
 use crate::error::{Error, Result, at};
+use crate::items::Snapshot;
 use crate::lock::{Locks, WriteLock};
 use crate::reader::Reader;
 use crate::schema::{self, Standing};
@@ -140,13 +141,14 @@ impl Store {
     pub fn calendars_with(&self, uid: &str) -> Result<Vec<String>> {
         let run = || -> rusqlite::Result<Vec<String>> {
             let sql = "SELECT id, key, name FROM collection WHERE removed = 0 AND family = ?1 ORDER BY name";
+            let _snapshot = Snapshot::begin(&self.conn)?;
             let mut select = self.conn.prepare_cached(sql)?;
             let mut rows = select.query([Family::Calendar as i64])?;
             let mut names = Vec::new();
             while let Some(row) = rows.next()? {
                 let of = identity::Of { id: row.get(0)?, key: row.get(1)? };
                 if identity::row(&self.conn, &of, uid, "")?.is_some()
-                    || !series::detached(&self.conn, of.id, uid)?.is_empty()
+                    || series::has_detached(&self.conn, of.id, uid)?
                 {
                     names.push(row.get(2)?);
                 }
@@ -185,7 +187,7 @@ impl Store {
             self.checkpoint();
         }
         drop(lock);
-        if uncopied >= CHECKPOINT {
+        if (CHECKPOINT..CHECKPOINT_LOCKED).contains(&uncopied) {
             self.checkpoint();
         }
     }

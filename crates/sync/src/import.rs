@@ -65,7 +65,7 @@ const OLDER: &str = "older than the one that is there, by SEQUENCE and DTSTAMP";
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
     /// The collection that everything goes to; it is made where there is none. `None`: cards go to [`CONTACTS`], what
-    /// is in a calendar to one of the calendar's name, else of the file's.
+    /// is in a calendar to one of the calendar's name, else of the file's; a message to the one that has an item of its UID.
     pub into: Option<String>,
     /// Cards of one batch, 1 to [`MAX_BATCH`]: each batch is one transaction. `None`: [`BATCH`] at first, then as many
     /// as keep other writers out for a tenth of a second.
@@ -309,8 +309,10 @@ impl Writer<'_> {
                 for Said { line: within, reason, .. } in said {
                     self.warn(&notice(line + u64::from(within).saturating_sub(1), reason));
                 }
-                let (kind, collection) =
-                    (prepared.kind(), self.goes_to(around.as_deref(), &prepared)?);
+                let (kind, collection) = (
+                    prepared.kind(),
+                    self.goes_to(around.as_deref(), &prepared, &|reason| notice(line, reason))?,
+                );
                 let (uid, hash) = (String::new(), 0);
                 let place = Place { file, line, uid, hash, kind, collection, spare };
                 let item = match cancels {
@@ -335,10 +337,11 @@ impl Writer<'_> {
                     self.warn(&notice(line, what.into()));
                 }
                 let into = self.named(name);
-                // What a message says of itself is of no matter where nothing of it went.
+                // What a message says of itself is of no matter where nothing of it went, or where a calendar says it.
                 let went =
                     !is_message || self.summary.collections.iter().any(|known| **known == *into);
-                if went && !head.is_empty() {
+                let kept = is_message && self.store.has_head(&into)?;
+                if went && !kept && !head.is_empty() {
                     self.heads.entry(into).or_insert(head);
                 }
             }

@@ -184,6 +184,16 @@ fn a_message_finds_its_calendar() {
     assert_eq!(book.take(message("PUBLISH", &[LUNCH]), &anywhere).summary.added, 1);
     let told = book.take(message("REQUEST", &[&newer]), &anywhere).summary;
     assert_eq!((told.updated, &told.collections[..]), (1, &[CALENDAR.to_string()][..]), "{told:?}");
+    assert_eq!(told.warnings, 1, "several calendars have this UID: {told:?}");
+    // What the same import brought counts, and a message does not speak for the calendar that is there.
+    let coloured = named.replace("X-WR", "X-COLOR:red\nX-WR");
+    let unnamed = message("REQUEST", &[&newer]).replace("METHOD", "X-OTHER:1\nMETHOD");
+    let mut book = Book::new();
+    let both = [coloured.as_str(), &unnamed].concat();
+    let told = book.take(&both, &anywhere).summary;
+    assert_eq!((told.beside, &told.collections[..]), (1, &["Club".to_string()][..]), "{told:?}");
+    let again = book.take(&both, &anywhere).summary;
+    assert!(!again.changed(), "{again:?}");
     // A second message of an import follows the first.
     let mut book = Book::new();
     let both = [message("REQUEST", &[LUNCH]), message("REQUEST", &[&newer])].concat();

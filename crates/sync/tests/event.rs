@@ -435,6 +435,20 @@ fn what_a_changed_occurrence_has_of_its_series() {
         assert_eq!(words.map(with), [2, 2, 2, 1, 1], "{scope}: {all:#?}");
         assert_eq!(book.store.check().unwrap().faults, []);
     }
+    // What says that a task is done is the same together, or not at all.
+    let tasks =
+        "SUMMARY:T\nDTSTART:20260305T120000Z\nDUE:20260305T130000Z\nRRULE:FREQ=DAILY;COUNT=3";
+    let done = "RECURRENCE-ID:20260306T120000Z\nDTSTART:20260306T120000Z\nDUE:20260306T130000Z\nSTATUS:COMPLETED\nCOMPLETED:20260306T100000Z";
+    let mut book = calendar(&[tasks, done]);
+    let half = act(&mut book, "u", which("all", ""), &edit(&[("percent", "50")]), "new").unwrap();
+    assert_eq!((half.apart, half.changed.len()), (1, 1));
+    assert!(bytes(&book).iter().any(|item| item.contains("COMPLETED:20260306T100000Z")));
+    // An alarm at a moment is of the series alone, and what names an alarm is no word of the occurrence.
+    let at = "BEGIN:VALARM\nACTION:DISPLAY\nTRIGGER;VALUE=DATE-TIME:20260305T080000Z\nEND:VALARM";
+    let named = alarm.replace("TRIGGER", "X-MINE:1\nTRIGGER");
+    let mut book = calendar(&[&format!("{DAILY}\n{alarm}\n{at}"), &format!("{moved}\n{named}")]);
+    let rings = act(&mut book, "u", which("all", ""), &edit(&[("alarm", "10m")]), "new").unwrap();
+    assert_eq!((rings.apart, rings.changed.len()), (0, 2));
     // What it has to itself is no matter where that is not asked for.
     let mut book = calendar(&[&series, &other]);
     let done = act(&mut book, "u", which("all", ""), &edit(&[("move", "+1h")]), "new").unwrap();

@@ -9,10 +9,13 @@ use std::path::PathBuf;
 
 /// Take in address books and calendars: vCard files (2.1, 3.0, 4.0), iCalendar files, folders of them, or standard input
 ///
-/// Contacts go to the collection contacts; a calendar to one of its own name, or of its file's. What is good is taken;
-/// what is not is named by file, line and reason, and kept with --rejects. An item whose UID is known is updated; the same file again changes nothing, unless items were edited or merged
-/// since: then they become again what the file says. The whole import is one operation:
-/// one `larder undo` takes it back.
+/// Contacts go to the collection contacts; a calendar to one of its own name, or
+/// of its file's; a message about a meeting to the calendar that has it. What is
+/// good is taken; what is not is named by file, line and reason, and kept with
+/// --rejects. An item whose UID is known is updated; the same file again changes
+/// nothing, unless items were edited or merged since: then they become again what
+/// the file says. The whole import is one operation: one `larder undo` takes it
+/// back.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Import {
     /// Files and folders; - is standard input

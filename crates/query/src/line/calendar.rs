@@ -82,9 +82,10 @@ impl Parser<'_> {
                 let (from, to, local) = (Instant::MIN, asker.now, asker.local.clone());
                 let before = Window { from, to, local, what: What::Occurrences };
                 let not = |query| Query::Not(Box::new(query));
-                let is_open = [not(field("done")), not(self.status("CANCELLED"))];
+                let (done, cancelled) = (field("done"), self.status("CANCELLED"));
+                // What takes longest comes last.
                 let overdue = Query::Time(TimeTest::Overdue(before));
-                Query::And([Query::Kind(Kind::Task), overdue].into_iter().chain(is_open).collect())
+                Query::And(vec![Query::Kind(Kind::Task), not(done), not(cancelled), overdue])
             }
             "event" => Query::Kind(Kind::Event),
             "task" => Query::Kind(Kind::Task),

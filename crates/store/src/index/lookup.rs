@@ -214,12 +214,22 @@ impl Search<'_> {
 
     /// Which of these terms to begin with, by what the largest segment has of each: the others only take items away. What
     /// is no term is where its caller wants it.
-    fn rarest(&self, of: &[Lookup]) -> rusqlite::Result<usize> {
-        let largest = self.segments.iter().max_by_key(|segment| segment.bytes);
+    fn rarest(&mut self, of: &[Lookup]) -> rusqlite::Result<usize> {
+        let largest =
+            self.segments.iter().max_by_key(|segment| segment.chunks.end - segment.chunks.start);
+        let is_term = |lookup: &Lookup| matches!(lookup, Lookup::Term(_));
+        let Some(largest) = largest.filter(|_| of.len() > 1 && of.iter().all(is_term)) else {
+            return Ok(0);
+        };
         let (mut rarest, mut fewest) = (0, u64::MAX);
         for (place, lookup) in of.iter().enumerate() {
-            let (Lookup::Term(term), Some(largest)) = (lookup, largest) else { return Ok(0) };
+            let Lookup::Term(term) = lookup else { continue };
+            // What a merge has moved on is somewhere else.
+            if *term < largest.from {
+                continue;
+            }
             let count = largest.count(self.conn, term, fewest)?;
+            self.read = self.read.saturating_add(count);
             if count < fewest {
                 (rarest, fewest) = (place, count);
             }

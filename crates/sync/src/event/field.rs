@@ -54,10 +54,23 @@ fn property(name: &str) -> Result<(&'static str, Value), Error> {
     Ok((property, *value))
 }
 
-/// Does a field say the same of both?
+/// Does a field say the same of both? What says that a task is done is set together, and therefore is the same together.
 pub(super) fn is_same(name: &str, one: &Part, other: &Part) -> bool {
-    property(name).is_ok_and(|(property, _)| one.texts(property) == other.texts(property))
+    let Ok((property, value)) = property(name) else { return false };
+    let says = |part: &Part, name: &str| match value {
+        Value::List => part.texts(name).join(",").split(',').map(|one| one.trim().into()).collect(),
+        _ => part.texts(name),
+    };
+    let is_task = *Component::parse(&one.bytes).kind() == Kind::Task;
+    let names = match property {
+        "STATUS" | "PERCENT-COMPLETE" if is_task => DONE,
+        _ => &[property],
+    };
+    names.iter().all(|name| says(one, name) == says(other, name))
 }
+
+/// What says together whether a task is done.
+const DONE: &[&str] = &["STATUS", "PERCENT-COMPLETE", "COMPLETED"];
 
 /// Sets these fields; one that is to be nothing is taken out.
 pub(super) fn set(part: &mut Part, fields: &[(String, String)], now: Instant) -> Result<(), Error> {

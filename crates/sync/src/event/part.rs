@@ -2,7 +2,7 @@
 
 use super::draft::define;
 use super::form::{Form, utc};
-use larder_format::component::{Component, Timed};
+use larder_format::component::{self, Component, Timed};
 use larder_format::edit;
 use larder_format::field::calendar_field;
 use larder_format::write::Draft;
@@ -104,13 +104,8 @@ impl Part {
 
     /// Takes out the alarms that ring at a moment of their own. They are of the series, not of each occurrence, and ring once.
     pub(crate) fn remove_alarms_at_moments(&mut self) {
-        let at_a_moment = |timed: Timed<'_>| !timed.text.contains(['P', 'p']);
         self.take(edit::remove_parts(&self.bytes, &|part| {
-            part.name() == "VALARM"
-                && part
-                    .timed("TRIGGER")
-                    .find(|timed| !timed.text.is_empty())
-                    .is_some_and(at_a_moment)
+            part.name() == "VALARM" && rings_at_a_moment(part)
         }));
         // vCalendar 1.0 has no others.
         for name in ["DALARM", "AALARM", "PALARM", "MALARM"] {
@@ -132,14 +127,19 @@ impl Part {
         }
     }
 
-    /// Has another component as many alarms, with the same lines?
+    /// Do the alarms of another component ring as these do? Those that ring at a moment of their own are of the series alone.
     pub(crate) fn rings_as(&self, other: &Part) -> bool {
-        let lines = |part: &Part| -> Vec<Vec<u8>> {
+        const SAY: [&str; 4] = ["TRIGGER", "ACTION", "REPEAT", "DURATION"];
+        let rings = |part: &Part| -> Vec<[Vec<String>; 4]> {
             let component = Component::parse(&part.bytes);
-            let inside = component.parts().iter().flat_map(|part| part.properties());
-            inside.map(|property| property.raw().to_vec()).collect()
+            let alarms = component.parts().iter().filter(|part| part.name() == "VALARM");
+            let texts = |part: &component::Part<'_>, name: &str| -> Vec<String> {
+                part.timed(name).map(|timed| timed.text.into_owned()).collect()
+            };
+            let relative = alarms.filter(|part| !rings_at_a_moment(part));
+            relative.map(|part| SAY.map(|name| texts(part, name))).collect()
         };
-        lines(self) == lines(other)
+        rings(self) == rings(other)
     }
 
     pub(crate) fn texts(&self, name: &str) -> Vec<String> {
@@ -231,6 +231,12 @@ impl Part {
 type Line = (Vec<(&'static str, String)>, String);
 
 /// Adds values, to a line of the same parameters if there is one: each line takes a look at all of the component.
+/// Does an alarm ring at a moment of its own, and not before or after its item?
+fn rings_at_a_moment(alarm: &component::Part<'_>) -> bool {
+    let trigger = alarm.timed("TRIGGER").find(|timed| !timed.text.is_empty());
+    trigger.is_some_and(|timed| !timed.text.contains(['P', 'p']))
+}
+
 fn join(lines: &mut Vec<Line>, params: Vec<(&'static str, String)>, values: String) {
     match lines.iter_mut().find(|(known, _)| *known == params) {
         Some((_, known)) => {

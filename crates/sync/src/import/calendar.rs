@@ -147,7 +147,7 @@ impl Calendar {
             let bytes = [b"BEGIN:VCALENDAR\n", &*self.head, b"\nEND:VCALENDAR\n"].concat();
             let calendar = Component::parse(&bytes);
             let (own, method) = (own_name(&calendar), Method::of(&calendar));
-            let is_message = own.is_none() && method.is_of_few();
+            let is_message = own.is_none() && method.is_to_some();
             let own = own.unwrap_or_else(|| collection_name(&self.stem));
             let name = Arc::from(if own.is_empty() { NAMELESS.into() } else { own });
             Arc::new(Around { name, frame, method, is_message })
@@ -199,8 +199,8 @@ impl Method {
         }
     }
 
-    /// Is it about items that somebody has already, in whichever calendar?
-    fn is_of_few(&self) -> bool {
+    /// Is it for some people, about items that they may have already, in whichever calendar?
+    fn is_to_some(&self) -> bool {
         matches!(self, Method::Request | Method::Cancel | Method::Part(_))
     }
 }

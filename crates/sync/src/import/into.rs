@@ -5,7 +5,7 @@
 use super::calendar::Around;
 use super::{Notice, Place, Writer, shown};
 use crate::error::Error;
-use larder_store::{Family, Kind, Prepared};
+use larder_store::{Change, Family, Kind, Prepared};
 use std::sync::Arc;
 
 /// Of so many UIDs it is remembered where their messages went.
@@ -18,6 +18,7 @@ impl Writer<'_> {
         &mut self,
         around: Option<&Around>,
         prepared: &Prepared,
+        notice: &dyn Fn(String) -> Notice,
     ) -> Result<Arc<str>, Error> {
         let Some(around) = around else { return Ok(Arc::clone(&self.contacts)) };
         let own = self.named(Arc::clone(&around.name));
@@ -26,9 +27,20 @@ impl Writer<'_> {
         if let Some(known) = self.messages.get(uid) {
             return Ok(Arc::clone(known));
         }
+        let waits = |change: &Change| matches!(change, Change::Put(put) if put.uid == uid);
+        if self.changes.iter().any(waits) {
+            self.write()?;
+        }
         let into = match &self.store.calendars_with(uid)?[..] {
             [one] => Arc::from(one.as_str()),
-            _ => own,
+            [] => own,
+            several => {
+                let of = several.iter().map(|name| shown(name, 40)).collect::<Vec<_>>().join(", ");
+                let reason =
+                    format!("{of} have this UID; the message goes into {}", shown(&own, 40));
+                self.warn(&notice(format!("{reason} (--into names another)")));
+                own
+            }
         };
         if self.messages.len() < MESSAGES {
             self.messages.insert(uid.to_string(), Arc::clone(&into));

@@ -12,7 +12,7 @@
 //!        | +2w | -3d | +1m | +1y | +90min | in two weeks | 2 weeks ago | next 3 days | week 12
 //!        | WEEKDAY [ "the" ] 30th | "end of" ( MONTH | "the" ( week | month | year ) )
 //! time   = ( 12:30 | 12:30:15 | 3pm | 3.30pm | 15h | 15h30 | noon | midnight | "half past" 3 | "at" 8 ) [ PART OF THE DAY ]
-//!        | 1400 | 14-15 | 14:00-15                           in a sentence, beside a date
+//!        | 1400 | 14-15 | 14:00-15 | PART OF THE DAY         in a sentence, beside a date
 //!
 //! sentence = words, and among them: date, time, time "-" time, "from" moment "to" moment, "until" moment, "for" length,
 //!            "every" ( WEEKDAY ... | [ number ] unit [ WEEKDAY ... ] | day MONTH | 15th | "first" WEEKDAY ), "daily", "all day",

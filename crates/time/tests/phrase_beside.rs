@@ -227,16 +227,16 @@ fn zones() {
     );
 }
 
-/// A part of the day says something where no time does; small words before a date go with it.
+/// A part of the day is a time where no other is said; small words before a date go with it.
 #[test]
 fn small_words() {
     sentences(
         "en_GB",
         &[
-            ("Dinner tonight", "Dinner tonight | all day 2026-03-04 .. 2026-03-05"),
+            ("Dinner tonight", "Dinner | 2026-03-04 20:00 .. 2026-03-04 21:00"),
             ("Dinner tonight 20:00", "Dinner | 2026-03-04 20:00 .. 2026-03-04 21:00"),
             ("Dinner 20:00 tonight", "Dinner | 2026-03-04 20:00 .. 2026-03-04 21:00"),
-            ("Dinner friday evening", "Dinner evening | all day 2026-03-06 .. 2026-03-07"),
+            ("Dinner friday evening", "Dinner | 2026-03-06 20:00 .. 2026-03-06 21:00"),
             ("Dinner friday evening 20:00", "Dinner | 2026-03-06 20:00 .. 2026-03-06 21:00"),
             ("Report by friday", "Report | all day .. 2026-03-07"),
             ("Report by friday 17:00", "Report | .. 2026-03-06 17:00"),
@@ -252,12 +252,12 @@ fn small_words() {
     sentences(
         "cs",
         &[
-            ("Kino dnes večer", "Kino večer | all day 2026-03-04 .. 2026-03-05"),
+            ("Kino dnes večer", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00"),
             ("Kino dnes večer 20:00", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00"),
             ("Zpráva do pátku", "Zpráva | all day .. 2026-03-07"),
         ],
     );
-    sentences("de", &[("Kino heute Abend", "Kino Abend | all day 2026-03-04 .. 2026-03-05")]);
+    sentences("de", &[("Kino heute Abend", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00")]);
 }
 
 /// A part of the day says whether it is before or after noon.

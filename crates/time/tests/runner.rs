@@ -11,6 +11,7 @@ mod civil;
 mod grid;
 mod phrase;
 mod phrase_beside;
+mod phrase_day;
 mod phrase_language;
 mod phrase_left;
 mod phrase_repeat;

@@ -38,16 +38,34 @@ enum Half {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Morning,
+    Noon,
     Afternoon,
     Evening,
+    Night,
+}
+
+impl Part {
+    /// The hour that is meant where no other is said; a night has none.
+    pub(crate) fn hour(self) -> Option<Clock> {
+        let hour = match self {
+            Part::Morning => 9,
+            Part::Noon => 12,
+            Part::Afternoon => 15,
+            Part::Evening => 20,
+            Part::Night => return None,
+        };
+        Some(Clock { noon: Noon::Said, ..whole(hour) })
+    }
 }
 
 /// "in the evening", "tonight".
 pub(crate) fn part(words: &[Word], context: &Context) -> Option<(usize, Part)> {
-    const PARTS: [(Term, Part); 3] = [
+    const PARTS: [(Term, Part); 5] = [
         (Term::Morning, Part::Morning),
+        (Term::Midday, Part::Noon),
         (Term::Afternoon, Part::Afternoon),
         (Term::Evening, Part::Evening),
+        (Term::Night, Part::Night),
     ];
     let found = PARTS.iter().filter_map(|(term, part)| Some((context.term(words, *term)?, *part)));
     found.max_by_key(|(used, _)| *used)
@@ -64,10 +82,14 @@ impl Clock {
             return Ok(self);
         }
         match (part, hour) {
-            (Some(Part::Afternoon), 1..12) | (Some(Part::Evening), 4..12) => {
+            (Some(Part::Noon), 1..4)
+            | (Some(Part::Afternoon), 1..12)
+            | (Some(Part::Evening | Part::Night), 4..12) => {
                 Ok(Clock { second: self.second + DAY / 2, noon: Noon::Said, ..self })
             }
-            (Some(Part::Morning), 1..12) | (Some(Part::Afternoon), 12) => Ok(self),
+            (Some(Part::Morning), 1..12)
+            | (Some(Part::Noon), 4..)
+            | (Some(Part::Afternoon), 12) => Ok(self),
             _ if self.noon == Noon::Clock => Ok(self),
             _ => Err(PhraseError::HalfOfDay { text: text.to_string(), hour: hour as u8 }),
         }
@@ -227,6 +249,8 @@ pub(crate) fn ends(words: &[Word], context: &Context) -> bool {
     const FOLLOW: &[Term] = &[
         Term::On,
         Term::For,
+        Term::In,
+        Term::With,
         Term::Until,
         Term::To,
         Term::Every,

@@ -15,6 +15,8 @@ use crate::value::Nominal;
 use crate::zone::city;
 use std::ops::Range;
 
+mod start;
+
 /// Something that was said, with the words that said it.
 #[derive(Debug, Clone)]
 pub(crate) struct Said<T> {
@@ -59,8 +61,10 @@ pub(crate) struct Scan<'w, 'a> {
     pub(crate) found: Found<'a>,
     /// The word behind the last date or time.
     behind: usize,
-    /// Words for a part of the day, which say something only where no time does.
+    /// Words for a part of the day.
     pub(crate) part: Range<usize>,
+    /// The hour that they mean where no time is said.
+    hour: Option<Clock>,
     /// The first word of a rule behind words like "daily", so that it is looked for once.
     rule: usize,
 }
@@ -72,8 +76,8 @@ impl<'w, 'a> Scan<'w, 'a> {
     /// Where words say a date or time that cannot be.
     pub(crate) fn of(words: &'w [Word<'a>], context: Context) -> Result<Scan<'w, 'a>, PhraseError> {
         let taken = vec![false; words.len()];
-        let (found, behind) = (Found::default(), usize::MAX);
-        let mut scan = Scan { words, context, taken, found, behind, part: 0..0, rule: 0 };
+        let (found, behind, part) = (Found::default(), usize::MAX, 0..0);
+        let mut scan = Scan { words, context, taken, found, behind, part, hour: None, rule: 0 };
         let mut at = 0;
         while at < words.len() {
             let used = if scan.quoted(at) { None } else { scan.phrase(at)? };
@@ -86,7 +90,7 @@ impl<'w, 'a> Scan<'w, 'a> {
         scan.count();
         scan.settle()?;
         if scan.found.time.is_none() {
-            scan.mark_words(scan.part.clone(), false);
+            scan.hour();
         }
         Ok(scan)
     }
@@ -94,6 +98,20 @@ impl<'w, 'a> Scan<'w, 'a> {
     fn mark_words(&mut self, words: Range<usize>, taken: bool) {
         for of in self.taken.iter_mut().take(words.end).skip(words.start) {
             *of = taken;
+        }
+    }
+
+    /// "Dinner tonight" is at an hour of its own, unless something else says how long it goes on.
+    fn hour(&mut self) {
+        let Found { date, end_time, all_day, .. } = &self.found;
+        let moment = date.as_ref().is_some_and(|date| date.what.unit == Unit::Moment);
+        let free = !moment && end_time.is_none() && all_day.is_none();
+        match self.hour.filter(|_| free) {
+            Some(what) => {
+                let text = typed(self.rest(self.part.start), self.part.len());
+                self.found.time = Some(Said { what, text });
+            }
+            None => self.mark_words(self.part.clone(), false),
         }
     }
 
@@ -498,85 +516,5 @@ impl<'w, 'a> Scan<'w, 'a> {
         let numeric = |text: &str| text.contains(['.', '/']) && !text.contains(DASHES);
         (numeric(from) && numeric(to) && !month_first)
             .then(|| (vec![Word::new(from)], vec![Word::new(to)], 1))
-    }
-
-    /// A date or a time, with "from" before it or without.
-    fn start(&mut self, at: usize) -> Taken {
-        let rest = self.rest(at);
-        let from = self.context.term(rest, Term::From).unwrap_or(0);
-        let words = after(rest, from);
-        // "4pm" in "at 4pm" is found from "at" on, and a date from "on" on.
-        let used = match self.start_date(words, at)? {
-            Some(used) => Some(used),
-            None => self.start_time(words, at)?,
-        };
-        let Some(used) = used else { return Ok(None) };
-        self.behind = at + from + used;
-        Ok(Some(from + used))
-    }
-
-    fn start_date(&mut self, words: &[Word<'a>], at: usize) -> Taken {
-        if self.found.date.is_some() {
-            return Ok(None);
-        }
-        let Some((used, what)) = date(words, &self.context)? else { return Ok(None) };
-        let timed = what.unit == Unit::Moment;
-        if what.unit == Unit::Longer || (timed && self.found.time.is_some()) {
-            return Ok(None);
-        }
-        if what.weak && self.behind != at {
-            let next = after(words, used);
-            let repeated = || matches!(repeat(next, &self.context), Ok(Some(_)));
-            if !self.is_clock(next) && !repeated() {
-                return Ok(None);
-            }
-        }
-        self.found.date = Some(Said { what, text: typed(words, used) });
-        Ok(Some(used + self.part_of_day(words, used, at)))
-    }
-
-    /// "evening" behind a date, or in it, as in "tonight": how many words more that is.
-    fn part_of_day(&mut self, words: &[Word<'a>], used: usize, at: usize) -> usize {
-        // The first word of the sentence that these are.
-        let skipped = self.rest(at).len() - words.len();
-        let part = |from: usize| clock::part(after(words, from), &self.context);
-        let behind = part(used);
-        let more = behind.map_or(0, |(more, _)| more);
-        let inside = || {
-            let mut found = (0..used).filter_map(|from| Some((from, part(from)?)));
-            found.find(|(from, (more, _))| from + more == used)
-        };
-        let found = behind.map(|found| (used, found)).or_else(inside);
-        let Some((from, (_, part))) = found else { return 0 };
-        self.found.part = Some(part);
-        self.part = at + skipped + from..at + skipped + used + more;
-        more
-    }
-
-    fn start_time(&mut self, words: &[Word<'a>], at: usize) -> Taken {
-        let timed = self.found.date.as_ref().is_some_and(|date| date.what.unit == Unit::Moment);
-        if timed || self.found.time.is_some() {
-            return Ok(None);
-        }
-        let found = clock::open(words, &self.context);
-        let found = found.or_else(|| self.beside(words, at).map(|clock| (1, clock)));
-        let Some((used, what)) = found else { return Ok(None) };
-        let text = typed(words, used);
-        let part = clock::part_behind(after(words, used), &self.context);
-        let more = part.map_or(0, |(more, _)| more);
-        self.found.part = part.map(|(_, part)| part).or(self.found.part);
-        let what =
-            if self.found.part.is_some() { what.within(self.found.part, &text)? } else { what };
-        self.found.time = Some(Said { what, text });
-        Ok(Some(used + more))
-    }
-
-    /// "tomorrow 1400", "1400 tomorrow"; but "budget 2030 tomorrow".
-    fn beside(&self, words: &[Word<'a>], at: usize) -> Option<Clock> {
-        let text = first(words)?;
-        let clock = clock::beside(text, &self.context)?;
-        let year = text.starts_with("19") || text.starts_with("20");
-        let before = self.behind == at;
-        (before || (!year && self.is_beside(at, after(words, 1)))).then_some(clock)
     }
 }

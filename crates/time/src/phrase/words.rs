@@ -35,6 +35,8 @@ pub(crate) enum Term {
     For,
     /// Before a distance from now.
     In,
+    /// Before those who come along.
+    With,
     And,
     /// Between a day and its month.
     Of,
@@ -87,9 +89,13 @@ pub(crate) enum Term {
     Times,
     /// A part of a day, behind it or with it in one word.
     Morning,
+    /// "mittag", which is no time as "noon" is one: "mittag um 1".
+    Midday,
     Afternoon,
-    /// And the night.
+    /// And the night, where one goes out in it.
     Evening,
+    /// Late or early.
+    Night,
     /// Between a weekday and the number of its day.
     The,
     /// Before a month or the like: its last day.

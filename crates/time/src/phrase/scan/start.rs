@@ -1,0 +1,95 @@
+//! Where something begins, in the walk of [`Scan`]: a date, a time, and a part of the day beside them.
+
+use super::{Said, Scan, Taken};
+use crate::phrase::clock::{self, Clock};
+use crate::phrase::date::{Unit, date};
+use crate::phrase::reading::{Word, after, first, typed};
+use crate::phrase::repeat::repeat;
+use crate::phrase::words::Term;
+
+impl<'w, 'a> Scan<'w, 'a> {
+    /// A date or a time, with "from" before it or without.
+    pub(super) fn start(&mut self, at: usize) -> Taken {
+        let rest = self.rest(at);
+        let from = self.context.term(rest, Term::From).unwrap_or(0);
+        let words = after(rest, from);
+        // "4pm" in "at 4pm" is found from "at" on, and a date from "on" on.
+        let used = match self.start_date(words, at)? {
+            Some(used) => Some(used),
+            None => self.start_time(words, at)?,
+        };
+        let Some(used) = used else { return Ok(None) };
+        self.behind = at + from + used;
+        Ok(Some(from + used))
+    }
+
+    fn start_date(&mut self, words: &[Word<'a>], at: usize) -> Taken {
+        if self.found.date.is_some() {
+            return Ok(None);
+        }
+        let Some((used, what)) = date(words, &self.context)? else { return Ok(None) };
+        let timed = what.unit == Unit::Moment;
+        if what.unit == Unit::Longer || (timed && self.found.time.is_some()) {
+            return Ok(None);
+        }
+        if what.weak && self.behind != at {
+            let next = after(words, used);
+            let repeated = || matches!(repeat(next, &self.context), Ok(Some(_)));
+            if !self.is_clock(next) && !repeated() {
+                return Ok(None);
+            }
+        }
+        self.found.date = Some(Said { what, text: typed(words, used) });
+        Ok(Some(used + self.part_of_day(words, used, at)))
+    }
+
+    /// "evening" behind a date, or in it, as in "tonight": how many words more that is.
+    pub(super) fn part_of_day(&mut self, words: &[Word<'a>], used: usize, at: usize) -> usize {
+        // The first word of the sentence that these are.
+        let skipped = self.rest(at).len() - words.len();
+        let part = |from: usize| clock::part(after(words, from), &self.context);
+        let behind = part(used);
+        let more = behind.map_or(0, |(more, _)| more);
+        let inside = || {
+            let mut found = (0..used).filter_map(|from| Some((from, part(from)?)));
+            found.find(|(from, (more, _))| from + more == used)
+        };
+        let found = behind.map(|found| (used, found)).or_else(inside);
+        let Some((from, (_, part))) = found else { return 0 };
+        self.found.part = Some(part);
+        // "friday evening" is an hour, and "friday evening gala" has a name.
+        let next = after(words, used + more);
+        let stop = words.get(used + more - 1).is_some_and(|word| word.stop);
+        let ended = more == 0 || stop || clock::ends(next, &self.context);
+        self.hour = part.hour().filter(|_| ended);
+        self.part = at + skipped + from..at + skipped + used + more;
+        more
+    }
+
+    fn start_time(&mut self, words: &[Word<'a>], at: usize) -> Taken {
+        let timed = self.found.date.as_ref().is_some_and(|date| date.what.unit == Unit::Moment);
+        if timed || self.found.time.is_some() {
+            return Ok(None);
+        }
+        let found = clock::open(words, &self.context);
+        let found = found.or_else(|| self.beside(words, at).map(|clock| (1, clock)));
+        let Some((used, what)) = found else { return Ok(None) };
+        let text = typed(words, used);
+        let part = clock::part_behind(after(words, used), &self.context);
+        let more = part.map_or(0, |(more, _)| more);
+        self.found.part = part.map(|(_, part)| part).or(self.found.part);
+        let what =
+            if self.found.part.is_some() { what.within(self.found.part, &text)? } else { what };
+        self.found.time = Some(Said { what, text });
+        Ok(Some(used + more))
+    }
+
+    /// "tomorrow 1400", "1400 tomorrow"; but "budget 2030 tomorrow".
+    fn beside(&self, words: &[Word<'a>], at: usize) -> Option<Clock> {
+        let text = first(words)?;
+        let clock = clock::beside(text, &self.context)?;
+        let year = text.starts_with("19") || text.starts_with("20");
+        let before = self.behind == at;
+        (before || (!year && self.is_beside(at, after(words, 1)))).then_some(clock)
+    }
+}

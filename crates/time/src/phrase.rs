@@ -10,6 +10,7 @@
 //!        | now | today | tomorrow | yesterday | [ this | next | last ] WEEKDAY
 //!        | [ day ] MONTH [ year ] | MONTH day [ year ] | ( this | next | last ) ( week | weekend | month | year | MONTH )
 //!        | +2w | -3d | +1m | +1y | +90min | in two weeks | 2 weeks ago | next 3 days | week 12
+//!        | christmas | "new year's eve"                      behind "on", "from" or "until"
 //!        | WEEKDAY [ "the" ] 30th | "end of" ( MONTH | "the" ( week | month | year ) )
 //! time   = ( 12:30 | 12:30:15 | 3pm | 3.30pm | 15h | 15h30 | noon | midnight | "half past" 3 | "at" 8 ) [ PART OF THE DAY ]
 //!        | 1400 | 14-15 | 14:00-15 | PART OF THE DAY         in a sentence, beside a date
@@ -33,6 +34,7 @@
 mod clock;
 mod date;
 mod digits;
+mod feast;
 mod language;
 mod left;
 mod length;

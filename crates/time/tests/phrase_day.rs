@@ -1,5 +1,6 @@
 //! Days and their parts, on Wednesday, 4 March 2026, at 10:00: evenings, ranges of weekdays, hours beside a day.
 
+use crate::phrase_left::refused;
 use crate::phrase_sentence::sentences;
 
 /// Where no time is said, a part of the day is one.
@@ -40,6 +41,55 @@ fn parts_alone() {
             ("Kino v pátek večer s Annou", "Kino s Annou | 2026-03-06 20:00 .. 2026-03-06 21:00"),
             ("Kino zítra odpoledne", "Kino | 2026-03-05 15:00 .. 2026-03-05 16:00"),
         ],
+    );
+}
+
+/// Until a day that has a name, and until what is none.
+#[test]
+fn until() {
+    let daily = "2026-03-05 09:00 .. 2026-03-05 10:00 | FREQ=DAILY | until";
+    sentences(
+        "en_GB",
+        &[
+            ("Run every day until christmas 9:00", &format!("Run | {daily} 2026-12-25 23:59:59")),
+            (
+                "Run every day 9:00 till Christmas Eve",
+                &format!("Run | {daily} 2026-12-24 23:59:59"),
+            ),
+            ("Run daily 9:00 until new year's eve", &format!("Run | {daily} 2026-12-31 23:59:59")),
+            ("Trip from christmas until new year", "Trip | all day 2026-12-25 .. 2027-01-02"),
+            ("Trip tomorrow until christmas", "Trip | all day 2026-03-05 .. 2026-12-26"),
+            ("Lunch on christmas at noon", "Lunch | 2026-12-25 12:00 .. 2026-12-25 13:00"),
+            ("Cards by christmas", "Cards | all day .. 2026-12-26"),
+            ("Christmas party 18:00", "Christmas party | 2026-03-04 18:00 .. 2026-03-04 19:00"),
+            ("Plan Christmas 18:00", "Plan Christmas | 2026-03-04 18:00 .. 2026-03-04 19:00"),
+            ("Plan Christmas", "Plan Christmas"),
+            ("Wait until done", "Wait until done"),
+            (
+                "Read by candlelight every friday",
+                "Read by candlelight | all day 2026-03-06 .. 2026-03-07 | FREQ=WEEKLY;BYDAY=FR",
+            ),
+        ],
+    );
+    refused(
+        "en_GB",
+        &[
+            ("Run every day until the race 9:00", "until the"),
+            ("Run every day 9:00 until christmas party", "until christmas"),
+            ("Lunch tomorrow 12:30 until done", "until done"),
+        ],
+    );
+    sentences(
+        "de_DE",
+        &[("Lauf täglich bis Weihnachten 9:00", &format!("Lauf | {daily} 2026-12-25 23:59:59"))],
+    );
+    refused("de_DE", &[("Lauf täglich bis Saisonende 9:00", "bis Saisonende")]);
+    sentences(
+        "cs_CZ",
+        &[(
+            "Bruslení každou sobotu do Prahy 9:00",
+            "Bruslení do Prahy | 2026-03-07 09:00 .. 2026-03-07 10:00 | FREQ=WEEKLY;BYDAY=SA",
+        )],
     );
 }
 

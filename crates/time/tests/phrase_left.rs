@@ -6,7 +6,7 @@ use larder_time::phrase::{Language, Moment, length};
 
 /// Sentences with the words that are refused.
 #[track_caller]
-fn refused(locale: &str, table: &[(&str, &str)]) {
+pub(crate) fn refused(locale: &str, table: &[(&str, &str)]) {
     for (text, word) in table {
         let expect = format!(
             "{word:?} says when, and is not understood here: say it in another way, or put it in quotes to keep it in the title"

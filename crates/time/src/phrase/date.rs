@@ -4,6 +4,7 @@
 use super::PhraseError;
 use super::clock::{Clock, clock, ends, open, part, part_behind};
 use super::digits::{self, year};
+use super::feast::feast;
 use super::length::{Amount, M, amount, packed, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
 use super::words::{Term, Words, is_form};
@@ -115,7 +116,7 @@ pub(crate) fn when(words: &[Word], context: &Context) -> Read<Span> {
 
 /// A date or a longer stretch, without a time of day beside it, with "on" before it or without.
 pub(crate) fn date(words: &[Word], context: &Context) -> Read<Span> {
-    if let Some(found) = bare(words, context)? {
+    if let Some(found) = bare(words, context)?.or_else(|| feast(words, context)) {
         return Ok(Some(found));
     }
     let Some(on) = context.term(words, Term::On) else {
@@ -124,7 +125,8 @@ pub(crate) fn date(words: &[Word], context: &Context) -> Read<Span> {
         return Ok(found.map(|(the, (used, span))| (the + used, span)));
     };
     let rest = after(words, on);
-    let found = bare(rest, context)?.or_else(|| day_alone(rest, context));
+    let found =
+        bare(rest, context)?.or_else(|| day_alone(rest, context)).or_else(|| feast(rest, context));
     Ok(found.map(|(used, span)| (on + used, Span { weak: false, ..span })))
 }
 

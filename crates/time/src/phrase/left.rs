@@ -91,6 +91,7 @@ impl Left<'_, '_> {
             .or_else(|| self.name(at))
             .or_else(|| self.read(at))
             .or_else(|| self.amount(at))
+            .or_else(|| self.until(at))
             .or_else(|| self.small(at))
     }
 
@@ -199,6 +200,19 @@ impl Left<'_, '_> {
         let word = first(after(run, one)).is_some_and(|unit| unit.len() > 1);
         let close = self.is_beside(at, used);
         (long && word && close && (one > 0 || run.len() == used)).then_some(used)
+    }
+
+    /// "until the project is done" behind a time, or where something recurs: it would not end.
+    fn until(&self, at: usize) -> Option<usize> {
+        // Other words for it mean "to" or "by" as well.
+        const SURE: &[&str] = &["until", "bis", "hasta", "jusqu'a", "jusqu'au", "tot"];
+        let run = self.run(at);
+        let used = self.context.term(run, Term::Until).filter(|used| *used < run.len())?;
+        let english = self.context.language.own().code == "en";
+        let sure = first(run)
+            .is_some_and(|text| SURE.contains(&text) || (english && text.starts_with("til")));
+        let behind = at.checked_sub(1).is_some_and(|at| self.is_said(at));
+        (sure && (self.repeated || (self.timed && behind))).then_some(used + 1)
     }
 
     /// "except", where something recurs; "between 8 and 10"; "v půl deváté"; "first" before a weekday.

@@ -110,6 +110,11 @@ pub(crate) enum Term {
     Since,
     /// Before what a repetition leaves out.
     Except,
+    /// Days that have a name, and the same date in each year.
+    ChristmasEve,
+    Christmas,
+    NewYearsEve,
+    NewYear,
     /// Two to twelve, in this order; a slash divides forms of one.
     Numbers,
 }

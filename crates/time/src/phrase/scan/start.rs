@@ -3,6 +3,7 @@
 use super::{Said, Scan, Taken};
 use crate::phrase::clock::{self, Clock};
 use crate::phrase::date::{Unit, date};
+use crate::phrase::feast::feast;
 use crate::phrase::reading::{Word, after, first, typed};
 use crate::phrase::repeat::repeat;
 use crate::phrase::words::Term;
@@ -32,7 +33,12 @@ impl<'w, 'a> Scan<'w, 'a> {
         if what.unit == Unit::Longer || (timed && self.found.time.is_some()) {
             return Ok(None);
         }
-        if what.weak && self.behind != at {
+        if feast(words, &self.context).is_some() {
+            // "from christmas on", and not "Christmas 18:00".
+            if words.len() == self.rest(at).len() {
+                return Ok(None);
+            }
+        } else if what.weak && self.behind != at {
             let next = after(words, used);
             let repeated = || matches!(repeat(next, &self.context), Ok(Some(_)));
             if !self.is_clock(next) && !repeated() {

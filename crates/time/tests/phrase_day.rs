@@ -44,6 +44,55 @@ fn parts_alone() {
     );
 }
 
+/// From one weekday to another, with a time: on each of them.
+#[test]
+fn ranges_of_weekdays() {
+    let rule = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR";
+    let ranged = format!("Run | 2026-03-05 09:15 .. 2026-03-05 09:30 | {rule}");
+    let timed = format!("Run | 2026-03-05 09:15 .. 2026-03-05 10:15 | {rule}");
+    let check = |locale: &str, texts: &[&str], expect: &str| {
+        let table: Vec<(&str, &str)> = texts.iter().map(|text| (*text, expect)).collect();
+        sentences(locale, &table);
+    };
+    check(
+        "en_GB",
+        &[
+            "Run mo-fr 9:15-9:30",
+            "Run mon-fri 9:15-9:30",
+            "Run mon to fri 9:15-9:30",
+            "Run monday to friday 9:15-9:30",
+            "Run from monday to friday 9:15 to 9:30",
+            "Run monday through friday from 9:15am to 9:30am",
+            "Run 9:15-9:30 monday to friday",
+        ],
+        &ranged,
+    );
+    check(
+        "en_GB",
+        &["Run monday to friday 9:15", "Run 9:15 mo-fr", "Run monday to friday at 9:15am"],
+        &timed,
+    );
+    check(
+        "de_DE",
+        &["Run Mo bis Fr 9:15-9:30", "Run von Montag bis Freitag von 9:15 bis 9:30 Uhr"],
+        &ranged,
+    );
+    check("cs_CZ", &["Run od pondělí do pátku 9:15-9:30", "Run po až pá 9:15-9:30"], &ranged);
+    check("cs_CZ", &["Run pondělí až pátek v 9:15"], &timed);
+    sentences(
+        "en_GB",
+        &[
+            ("Fair monday to friday", "Fair | all day 2026-03-09 .. 2026-03-14"),
+            ("Fair mo-fr", "Fair mo-fr"),
+            ("Trip monday 9:00 to friday 17:00", "Trip | 2026-03-09 09:00 .. 2026-03-13 17:00"),
+            (
+                "Trip from monday to friday 17:00",
+                "\"friday 17:00\" needs a time at which it begins, as 12:30",
+            ),
+        ],
+    );
+}
+
 /// Until a day that has a name, and until what is none.
 #[test]
 fn until() {

@@ -5,7 +5,7 @@ use super::clock::{ends, open, part, two_clocks};
 use super::date::{Span, Unit, day_number, month_day, weekday};
 use super::length::{M, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
-use super::words::Term;
+use super::words::{Term, Words, folded};
 use crate::civil::{Date, Weekday, month_length};
 
 /// A repetition.
@@ -356,8 +356,31 @@ pub(crate) fn from_to(words: &[Word], context: &Context) -> Option<(usize, Repea
 
 fn weekday_range(words: &[Word], context: &Context) -> Option<(usize, u8)> {
     let (from, to) = first(words)?.split_once(['-', '–', '—'])?;
-    let name = |text: &str| Some(weekday(&[Word::new(text)], context)?.1.day);
-    Some((1, days_between(name(from)?, name(to)?)))
+    Some((1, days_between(weekday_in_range(from, context)?, weekday_in_range(to, context)?)))
+}
+
+/// A weekday beside a dash, where two letters are enough in English, too: `mo-fr`.
+fn weekday_in_range(text: &str, context: &Context) -> Option<Weekday> {
+    let named = weekday(&[Word::new(text)], context).map(|(_, name)| name.day);
+    let letters = || {
+        let mut names = Words::ENGLISH.weekdays.iter().filter(|_| text.len() == 2);
+        names.position(|name| folded(name).starts_with(text))
+    };
+    named.or_else(|| Weekday::ALL.get(letters()?).copied())
+}
+
+/// "monday to friday", with "from" before it or without, and whether it can hardly be from one moment to another: words
+/// for "to" may mean "until" as well.
+pub(crate) fn spoken_range(words: &[Word], context: &Context) -> Option<(usize, Repeat, bool)> {
+    let from = context.term(words, Term::From);
+    let words = after(words, from.unwrap_or(0));
+    let (used, first) = weekday(words, context).filter(|(_, name)| !name.repeated)?;
+    let rest = after(words, used);
+    let to = context.term(rest, Term::To)?;
+    let (more, last) = weekday(after(rest, to), context).filter(|(_, name)| !name.repeated)?;
+    let days = days_between(first.day, last.day);
+    let sure = from.is_none() && context.term(rest, Term::Until).is_none();
+    Some((from.unwrap_or(0) + used + to + more, Repeat::weekly(1, days), sure))
 }
 
 /// All days from one weekday to another, as bits.

@@ -238,10 +238,35 @@ impl<'w, 'a> Scan<'w, 'a> {
         if let Some(found) = repeat(rest, &self.context)? {
             return Ok(Some(found));
         }
-        Ok(repeat::from_to(rest, &self.context).filter(|(used, _)| {
-            let timed = self.behind == at && self.found.time.is_some();
-            timed || self.is_clock(after(rest, *used))
+        let timed = self.behind == at && self.found.time.is_some();
+        let found = repeat::from_to(rest, &self.context);
+        if found.is_some() {
+            return Ok(found.filter(|(used, _)| timed || self.is_clock(after(rest, *used))));
+        }
+        // "monday to friday 9:15-9:30"
+        let ranged = timed && self.found.end_time.is_some();
+        Ok(repeat::spoken_range(rest, &self.context).and_then(|(used, repeat, sure)| {
+            let behind = after(rest, used);
+            let once = sure && (timed || self.is_clock(behind));
+            (once || ranged || self.is_two_times(behind)).then_some((used, repeat))
         }))
+    }
+
+    /// Are there two times of day, one to begin and one to end at?
+    fn is_two_times(&self, words: &[Word<'a>]) -> bool {
+        let skipped = self.context.term(words, Term::From);
+        let skipped = skipped.or_else(|| self.context.term(words, Term::At)).unwrap_or(0);
+        let words = after(words, skipped);
+        let spoken = || {
+            let (used, _) = clock::open(words, &self.context)?;
+            let to = self.context.term(after(words, used), Term::To)?;
+            let rest = after(words, used + to);
+            first(rest).filter(|text| number(text, 2).is_some() || self.is_clock(rest))
+        };
+        two_clocks(words, &self.context).is_some()
+            || clock::two_hours(words, &self.context).is_some()
+            || self.two_hours(words).is_some()
+            || spoken().is_some()
     }
 
     /// Is there a repetition from here on that is more than a word like "daily"?

@@ -93,6 +93,73 @@ fn ranges_of_weekdays() {
     );
 }
 
+/// A number behind the name of a day, where the phrase ends, is an hour as "at 14" is.
+#[test]
+fn hours_alone() {
+    let noon = |hour: u8| {
+        format!("\"{hour}\" is before noon or after: write {hour}am, {hour}pm or {hour:02}:00")
+    };
+    sentences(
+        "en_GB",
+        &[
+            ("Call mum tomorrow 14", "Call mum | 2026-03-05 14:00 .. 2026-03-05 15:00"),
+            (
+                "Call mum tomorrow 14 for 2h",
+                "Call mum | 2026-03-05 14:00 .. 2026-03-05 16:00 | PT2H",
+            ),
+            (
+                "Call mum friday 14 with Anna",
+                "Call mum with Anna | 2026-03-06 14:00 .. 2026-03-06 15:00",
+            ),
+            (
+                "Call mum tomorrow 14 at Bistro",
+                "Call mum | 2026-03-05 14:00 .. 2026-03-05 15:00 | at Bistro",
+            ),
+            ("Call mum tomorrow evening 8", "Call mum | 2026-03-05 20:00 .. 2026-03-05 21:00"),
+            (
+                "Gym every monday 18",
+                "Gym | 2026-03-09 18:00 .. 2026-03-09 19:00 | FREQ=WEEKLY;BYDAY=MO",
+            ),
+            ("Call mum tomorrow 10", &noon(10)),
+            ("Call mum friday 5 for 1h", &noon(5)),
+            ("Call mum tomorrow room 10", "Call mum room 10 | all day 2026-03-05 .. 2026-03-06"),
+            ("Feed tomorrow 10 people", "Feed 10 people | all day 2026-03-05 .. 2026-03-06"),
+            ("Order tomorrow: 10", "Order 10 | all day 2026-03-05 .. 2026-03-06"),
+            ("Party march 5", "Party | all day 2026-03-05 .. 2026-03-06"),
+            ("Party 5 march 14", "Party 14 | all day 2026-03-05 .. 2026-03-06"),
+            ("Room 10 tomorrow", "Room 10 | all day 2026-03-05 .. 2026-03-06"),
+        ],
+    );
+    refused("en_GB", &[("Party friday 13", "friday 13")]);
+    refused("fr_FR", &[("Anna mardi 14", "mardi 14")]);
+    sentences(
+        "pt_PT",
+        &[("Levar amanhã as 10 caixas", "Levar as 10 caixas | all day 2026-03-05 .. 2026-03-06")],
+    );
+    sentences(
+        "de_DE",
+        &[
+            ("Anruf morgen 10", "Anruf | 2026-03-05 10:00 .. 2026-03-05 11:00"),
+            ("Anruf Freitag 14 bei Anna", "Anruf | 2026-03-06 14:00 .. 2026-03-06 15:00 | at Anna"),
+            (
+                "Morgen um 10 Anruf bei Anna",
+                "Anruf | 2026-03-05 10:00 .. 2026-03-05 11:00 | at Anna",
+            ),
+        ],
+    );
+    sentences(
+        "cs_CZ",
+        &[
+            ("Oběd zítra 12", "Oběd | 2026-03-05 12:00 .. 2026-03-05 13:00"),
+            (
+                "zítra v 10 schůzka s Petrem",
+                "schůzka s Petrem | 2026-03-05 10:00 .. 2026-03-05 11:00",
+            ),
+            ("zítra ráno v 7 běh", "běh | 2026-03-05 07:00 .. 2026-03-05 08:00"),
+        ],
+    );
+}
+
 /// Until a day that has a name, and until what is none.
 #[test]
 fn until() {

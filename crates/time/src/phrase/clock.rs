@@ -147,6 +147,16 @@ pub(crate) fn open(words: &[Word], context: &Context) -> Option<(usize, Clock)> 
     Some((at + 1, hour_of(hour, english)))
 }
 
+/// The hour of "14" where a phrase ends, and of "um 14" wherever it stands, where such a word goes before no street.
+pub(crate) fn hour_alone(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
+    let street = matches!(context.language.own().code, "en" | "fr" | "pt");
+    let at = context.own_term(words, Term::At).filter(|_| !street).unwrap_or(0);
+    let rest = after(words, at);
+    let hour = number(first(rest)?, 2).filter(|hour| *hour < 24)?;
+    let ended = at > 0 || rest.first()?.stop || ends(after(rest, 1), context);
+    ended.then(|| (at + 1, hour_of(hour, is_english(context))))
+}
+
 /// "half past eight", "halb neun", "viertel nach drei".
 fn quarters(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
     const QUARTERS: [(Term, i64); 4] = [

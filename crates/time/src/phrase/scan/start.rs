@@ -1,10 +1,12 @@
 //! Where something begins, in the walk of [`Scan`]: a date, a time, and a part of the day beside them.
 
 use super::{Said, Scan, Taken};
+use crate::civil::Weekday;
+use crate::phrase::PhraseError;
 use crate::phrase::clock::{self, Clock};
-use crate::phrase::date::{Unit, date};
+use crate::phrase::date::{Unit, date, next_of_month, weekday};
 use crate::phrase::feast::feast;
-use crate::phrase::reading::{Word, after, first, typed};
+use crate::phrase::reading::{Word, after, first, number, typed};
 use crate::phrase::repeat::repeat;
 use crate::phrase::words::Term;
 
@@ -79,6 +81,10 @@ impl<'w, 'a> Scan<'w, 'a> {
         }
         let found = clock::open(words, &self.context);
         let found = found.or_else(|| self.beside(words, at).map(|clock| (1, clock)));
+        let found = match found {
+            None if words.len() == self.rest(at).len() => self.hour_alone(at)?,
+            found => found,
+        };
         let Some((used, what)) = found else { return Ok(None) };
         let text = typed(words, used);
         let part = clock::part_behind(after(words, used), &self.context);
@@ -88,6 +94,41 @@ impl<'w, 'a> Scan<'w, 'a> {
             if self.found.part.is_some() { what.within(self.found.part, &text)? } else { what };
         self.found.time = Some(Said { what, text });
         Ok(Some(used + more))
+    }
+
+    /// "tomorrow 14", "tomorrow at 14 dinner": behind the name of a day, which is no number that counts something. What it
+    /// says of noon is as with "at 14".
+    fn hour_alone(&self, at: usize) -> Result<Option<(usize, Clock)>, PhraseError> {
+        let rest = self.rest(at);
+        if self.behind != at || !self.follows_day(at) {
+            return Ok(None);
+        }
+        let Some((used, clock)) = clock::hour_alone(rest, &self.context) else { return Ok(None) };
+        // "friday 13" may be the 13th, and "mardi 14" is.
+        let dated = self.context.language.own().trailing;
+        let day = number(first(rest).unwrap_or_default(), 2);
+        let day = day.and_then(|day| next_of_month(day, self.context.base));
+        let named = self.words.get(at - 1..at).and_then(|words| weekday(words, &self.context));
+        let (Some((_, name)), Some(day)) = (named, day) else { return Ok(Some((used, clock))) };
+        match dated || Weekday::of_day(day) == name.day {
+            true => Err(PhraseError::LeftOver { text: typed(self.rest(at - 1), 2) }),
+            false => Ok(Some((used, clock))),
+        }
+    }
+
+    /// Does the name of a day, or of a part of it, stand before this word?
+    fn follows_day(&self, at: usize) -> bool {
+        const NAMES: [Term; 3] = [Term::Today, Term::Tomorrow, Term::Overmorrow];
+        if at.checked_sub(1).and_then(|at| self.words.get(at)).is_none_or(|word| word.stop) {
+            return false;
+        }
+        (at.saturating_sub(4)..at).any(|from| {
+            let words = self.words.get(from..at).unwrap_or_default();
+            let whole = |used: Option<usize>| used == Some(words.len());
+            whole(weekday(words, &self.context).map(|(used, _)| used))
+                || whole(clock::part(words, &self.context).map(|(used, _)| used))
+                || NAMES.iter().any(|term| whole(self.context.term(words, *term)))
+        })
     }
 
     /// "tomorrow 1400", "1400 tomorrow"; but "budget 2030 tomorrow".

@@ -108,12 +108,18 @@ pub enum PhraseError {
         text: String,
     },
     /// "at 3" is before noon or after it.
-    #[error("{text:?} is before noon or after: write {hour}am, {hour}pm or {hour:02}:00")]
+    #[error(
+        "{text:?} is before noon or after: write {}am, {}pm or {hour:02}:{minute:02}",
+        twelve(*hour, *minute),
+        twelve(*hour, *minute)
+    )]
     HalfOfDay {
         /// The text.
         text: String,
-        /// The hour, 1 to 12.
+        /// The hour, 0 to 12.
         hour: u8,
+        /// The minute.
+        minute: u8,
     },
     /// `25:00`
     #[error("{text:?} is no time of day: write 14:30 or 2:30pm, or put it in quotes")]
@@ -169,6 +175,12 @@ pub enum PhraseError {
         /// The other.
         other: String,
     },
+}
+
+/// As a clock of twelve hours shows it: `3`, `12:45`.
+fn twelve(hour: u8, minute: u8) -> String {
+    let hour = if hour == 0 { 12 } else { hour };
+    if minute == 0 { hour.to_string() } else { format!("{hour}:{minute:02}") }
 }
 
 /// What would be understood.

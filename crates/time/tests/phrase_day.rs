@@ -160,6 +160,38 @@ fn hours_alone() {
     );
 }
 
+/// Quarters of hours; which half of the day is meant is asked as with "at 3".
+#[test]
+fn quarters() {
+    let at = |time: &str| format!("Tea | 2026-03-05 {time}");
+    sentences(
+        "en_GB",
+        &[
+            ("Tea tomorrow half past three pm", "Tea | 2026-03-05 15:30 .. 2026-03-05 16:30"),
+            ("Tea tomorrow half past 3pm", &at("15:30 .. 2026-03-05 16:30")),
+            ("Tea tomorrow at quarter to 9 pm", &at("20:45 .. 2026-03-05 21:45")),
+            ("Tea tomorrow quarter past 15", &at("15:15 .. 2026-03-05 16:15")),
+            ("Tea tomorrow afternoon quarter past three", &at("15:15 .. 2026-03-05 16:15")),
+            (
+                "Tea half past three",
+                "\"half past three\" is before noon or after: write 3:30am, 3:30pm or 03:30",
+            ),
+            (
+                "Tea quarter to nine",
+                "\"quarter to nine\" is before noon or after: write 8:45am, 8:45pm or 08:45",
+            ),
+            (
+                "Tea quarter past 9",
+                "\"quarter past 9\" is before noon or after: write 9:15am, 9:15pm or 09:15",
+            ),
+            (
+                "Tea quarter to one",
+                "\"quarter to one\" is before noon or after: write 12:45am, 12:45pm or 00:45",
+            ),
+        ],
+    );
+}
+
 /// Until a day that has a name, and until what is none.
 #[test]
 fn until() {

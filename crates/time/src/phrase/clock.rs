@@ -72,6 +72,17 @@ pub(crate) fn part(words: &[Word], context: &Context) -> Option<(usize, Part)> {
 }
 
 impl Clock {
+    /// So many minutes later.
+    fn moved(self, minutes: i64) -> Clock {
+        Clock { second: (self.second + minutes * 60).rem_euclid(DAY), ..self }
+    }
+
+    /// It could be before or after noon.
+    fn half_of_day(self, text: &str) -> PhraseError {
+        let (hour, minute) = ((self.second / 3600) as u8, (self.second / 60 % 60) as u8);
+        PhraseError::HalfOfDay { text: text.to_string(), hour, minute }
+    }
+
     /// The time in a part of the day, if one is said: 8 in the evening is 20.
     ///
     /// # Errors
@@ -91,7 +102,7 @@ impl Clock {
             | (Some(Part::Noon), 4..)
             | (Some(Part::Afternoon), 12) => Ok(self),
             _ if self.noon == Noon::Clock => Ok(self),
-            _ => Err(PhraseError::HalfOfDay { text: text.to_string(), hour: hour as u8 }),
+            _ => Err(self.half_of_day(text)),
         }
     }
 }
@@ -171,16 +182,24 @@ fn quarters(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
     let text = first(rest)?;
     let one = || (text == "eins" || context.term(rest, Term::One) == Some(1)).then_some(1);
     let named = context.count(rest).map(|(_, hour)| hour).or_else(one);
+    // "half past 3pm"
+    if let Some(clock) = marked(text).filter(|clock| clock.noon == Noon::Said) {
+        return (clock.second % 3600 == 0).then(|| (used + 1, clock.moved(minutes)));
+    }
     let hour = number(text, 2).or(named).filter(|hour| (1..=24).contains(hour))?;
     let behind = after(rest, 1);
+    // "half past three pm"
+    let half = first(behind).and_then(half_of_day);
+    if let Some(half) = half.filter(|_| context.own_term(behind, Term::On).is_none()) {
+        return Some((used + 2, halved(&hour.to_string(), half)?.moved(minutes)));
+    }
     let more = context.term(behind, Term::Clock).unwrap_or(0);
     let ended = more > 0
         || rest.first().is_some_and(|word| word.stop)
         || ends(behind, context)
         || part(behind, context).is_some();
-    let clock = hour_of(hour, is_english(context));
-    let second = (clock.second + minutes * 60).rem_euclid(DAY);
-    ended.then_some((used + 1 + more, Clock { second, ..clock }))
+    let clock = hour_of(hour, is_english(context)).moved(minutes);
+    ended.then_some((used + 1 + more, clock))
 }
 
 /// An hour, which people who count to twelve twice a day may mean in both halves of it.
@@ -217,7 +236,7 @@ pub(crate) fn hours(
 ) -> Result<(Clock, Clock), PhraseError> {
     let half = |hour| (1..=12).contains(&hour);
     if is_english(context) && half(from) && half(to) {
-        return Err(PhraseError::HalfOfDay { text: text.to_string(), hour: from as u8 });
+        return Err(whole(from).half_of_day(text));
     }
     Ok((whole(from), whole(to)))
 }

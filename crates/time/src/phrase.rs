@@ -19,7 +19,7 @@
 //!            "every" ( WEEKDAY ... | [ number ] unit [ WEEKDAY ... ] | day MONTH | 15th | "first" WEEKDAY ), "daily", "all day",
 //!            "monthly on" ( 15th | "first" WEEKDAY ), "on the 15th of every month", with a time "weekdays",
 //!            with a time WEEKDAY ( "-" | "to" ) WEEKDAY, WEEKDAYS; behind days "except" WEEKDAY ...;
-//!            with a repetition NUMBER "times"; behind a time ZONE | CITY [ "time" ];
+//!            "due" before any of them; with a repetition NUMBER "times"; behind a time ZONE | CITY [ "time" ];
 //!            "#category", "!high", "alarm" length; at the end "at" PLACE
 //! length   = 1h | 90min | 1h30 | 2 days | half an hour
 //! ```

@@ -192,6 +192,37 @@ fn quarters() {
     );
 }
 
+/// When a task is due, which the word before it only says again.
+#[test]
+fn due() {
+    sentences(
+        "en_GB",
+        &[
+            ("Tax return due friday", "Tax return | all day 2026-03-06 .. 2026-03-07"),
+            ("Tax return is due on 31 march", "Tax return | all day 2026-03-31 .. 2026-04-01"),
+            ("Tax return due friday 17:00", "Tax return | 2026-03-06 17:00 .. 2026-03-06 18:00"),
+            (
+                "Tax return due at 17:00 on friday",
+                "Tax return | 2026-03-06 17:00 .. 2026-03-06 18:00",
+            ),
+            ("Tax return due by friday", "Tax return | all day .. 2026-03-07"),
+            ("Rent due every month", "Rent | all day 2026-03-04 .. 2026-03-05 | FREQ=MONTHLY"),
+            ("Pay what is due", "Pay what is due"),
+            ("Due diligence friday", "Due diligence | all day 2026-03-06 .. 2026-03-07"),
+            ("Friday due diligence", "due diligence | all day 2026-03-06 .. 2026-03-07"),
+        ],
+    );
+    sentences(
+        "de_DE",
+        &[
+            ("Steuer bis Freitag", "Steuer | all day .. 2026-03-07"),
+            ("Steuer bis spätestens Freitag", "Steuer | all day .. 2026-03-07"),
+            ("Steuer fällig am Freitag", "Steuer | all day 2026-03-06 .. 2026-03-07"),
+        ],
+    );
+    sentences("cs_CZ", &[("Daně splatné v pátek", "Daně | all day 2026-03-06 .. 2026-03-07")]);
+}
+
 /// Until a day that has a name, and until what is none.
 #[test]
 fn until() {

@@ -149,9 +149,10 @@ impl<'w, 'a> Scan<'w, 'a> {
 
     /// How many words from here on are a phrase, which is noted.
     fn phrase(&mut self, at: usize) -> Taken {
-        let readers: [fn(&mut Self, usize) -> Taken; 10] = [
+        let readers: [fn(&mut Self, usize) -> Taken; 11] = [
             Self::mark,
             Self::zone,
+            Self::due,
             Self::repetition,
             Self::all_day,
             Self::alarm,
@@ -205,6 +206,18 @@ impl<'w, 'a> Scan<'w, 'a> {
         }
         self.found.priority = level;
         Ok(Some(1))
+    }
+
+    /// "due friday", "due by 17:00", "due every month": the word goes with what it stands before.
+    fn due(&mut self, at: usize) -> Taken {
+        let Some(used) = self.context.term(self.rest(at), Term::Due) else { return Ok(None) };
+        let readers = [Self::repetition, Self::ending, Self::start];
+        for reader in readers {
+            if let Some(more) = reader(self, at + used)? {
+                return Ok(Some(used + more));
+            }
+        }
+        Ok(None)
     }
 
     /// "every monday"

@@ -31,6 +31,8 @@ pub(crate) enum Term {
     From,
     To,
     Until,
+    /// Before when a task is to be done, and whatever says that.
+    Due,
     /// Before a length.
     For,
     /// Before a distance from now.

@@ -204,6 +204,7 @@ pub(super) const CZECH: Words = Words {
         (Term::From, "od"),
         (Term::To, "do|až"),
         (Term::Until, "do|až do"),
+        (Term::Due, "splatné|splatná|splatný|nejpozději"),
         (Term::For, "po dobu|na"),
         (Term::In, "za"),
         (Term::With, "s|se"),

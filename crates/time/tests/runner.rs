@@ -16,6 +16,7 @@ mod phrase_language;
 mod phrase_left;
 mod phrase_repeat;
 mod phrase_sentence;
+mod phrase_words;
 mod rule;
 mod rule_random;
 mod series;

@@ -2,7 +2,7 @@
 
 use super::PhraseError;
 use super::reading::{Context, Read, Word, after, first, number, typed};
-use super::words::Term;
+use super::words::{Term, folded, form, is_form};
 use crate::civil::DAY;
 
 /// A time of day.
@@ -58,17 +58,33 @@ impl Part {
     }
 }
 
-/// "in the evening", "tonight".
+const PARTS: [(Term, Part); 5] = [
+    (Term::Morning, Part::Morning),
+    (Term::Midday, Part::Noon),
+    (Term::Afternoon, Part::Afternoon),
+    (Term::Evening, Part::Evening),
+    (Term::Night, Part::Night),
+];
+
+/// "in the evening", "tonight", and that of "Samstagabend".
 pub(crate) fn part(words: &[Word], context: &Context) -> Option<(usize, Part)> {
-    const PARTS: [(Term, Part); 5] = [
-        (Term::Morning, Part::Morning),
-        (Term::Midday, Part::Noon),
-        (Term::Afternoon, Part::Afternoon),
-        (Term::Evening, Part::Evening),
-        (Term::Night, Part::Night),
-    ];
     let found = PARTS.iter().filter_map(|(term, part)| Some((context.term(words, *term)?, *part)));
-    found.max_by_key(|(used, _)| *used)
+    let found = found.max_by_key(|(used, _)| *used);
+    found.or_else(|| compound(first(words)?, context).map(|(_, part)| (1, part)))
+}
+
+/// A weekday and a part of the day in one word, as German and its kin write them: "Samstagabend". In German the morning
+/// is the word for tomorrow then.
+pub(crate) fn compound<'t>(text: &'t str, context: &Context) -> Option<(&'t str, Part)> {
+    let own = context.language.own();
+    let named = |day: &str| own.weekdays.iter().any(|forms| is_form(form(forms, false), day));
+    let morrow = [(Term::Tomorrow, Part::Morning)];
+    let terms = PARTS.iter().chain(morrow.iter().filter(|_| own.code == "de"));
+    let mut forms = terms.flat_map(|(term, part)| own.forms(*term).map(move |form| (form, *part)));
+    forms.find_map(|(ending, part)| {
+        let day = text.strip_suffix(folded(ending).as_str())?;
+        named(day).then_some((day, part))
+    })
 }
 
 impl Clock {
@@ -145,6 +161,14 @@ pub(crate) fn open(words: &[Word], context: &Context) -> Option<(usize, Clock)> 
     if let Some(clock) = dotted(text) {
         return Some((at + 1, clock));
     }
+    // "v 18 h"; without "at" that may be how long it takes.
+    if let Some(clock) = marked(&format!("{text}h"))
+        && first(next) == Some("h")
+        && !rest.first()?.stop
+        && context.term(words, Term::At).is_some()
+    {
+        return Some((at + 2, clock));
+    }
     if let Some(clock) = compact(text).filter(|_| text.len() == 4 && ends(next, context)) {
         return Some((at + 1, clock));
     }
@@ -170,11 +194,12 @@ pub(crate) fn hour_alone(words: &[Word], context: &Context) -> Option<(usize, Cl
 
 /// "half past eight", "halb neun", "viertel nach drei".
 fn quarters(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
-    const QUARTERS: [(Term, i64); 4] = [
+    const QUARTERS: [(Term, i64); 5] = [
         (Term::HalfPast, 30),
         (Term::HalfTo, -30),
         (Term::QuarterPast, 15),
         (Term::QuarterTo, -15),
+        (Term::ThreeQuartersTo, -45),
     ];
     let (used, minutes) =
         QUARTERS.iter().find_map(|(term, away)| Some((context.term(words, *term)?, *away)))?;

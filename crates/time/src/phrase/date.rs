@@ -2,10 +2,10 @@
 //! digits alone is in `digits`.
 
 use super::PhraseError;
-use super::clock::{Clock, clock, ends, open, part, part_behind};
+use super::clock::{Clock, clock, compound, ends, open, part, part_behind};
 use super::digits::{self, year};
 use super::feast::feast;
-use super::length::{Amount, M, amount, packed, unit};
+use super::length::{Amount, M, amount, one_unit, packed, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
 use super::words::{Term, Words, is_form};
 use crate::civil::{Civil, DAY, Date, LAST_DAY, Weekday, month_length, month_start, week_start};
@@ -194,8 +194,8 @@ fn distance(words: &[Word], context: &Context) -> Read<Span> {
         }
         None => context.term(words, Term::In).and_then(|used| {
             let rest = after(words, used);
-            let (more, amount) =
-                amount(rest, context, M::Minutes).or_else(|| one_unit(rest, context))?;
+            let found = amount(rest, context, M::Minutes);
+            let (more, amount) = found.or_else(|| one_unit(rest, context))?;
             Some((used + more, context.now, amount))
         }),
     };
@@ -215,13 +215,6 @@ fn ago(words: &[Word], context: &Context) -> Option<(usize, Amount)> {
     }
     let (used, amount) = amount(words, context, M::Minutes)?;
     Some((used + context.term(after(words, used), Term::Ago)?, amount))
-}
-
-/// "za týden": where there are no articles, a unit alone is one of them.
-fn one_unit(words: &[Word], context: &Context) -> Option<(usize, Amount)> {
-    let bare = matches!(context.language.own().code, "cs" | "pl");
-    let (used, unit) = unit(words, context, M::Minutes).filter(|_| bare)?;
-    Some((used, Amount::of(unit, 1)?))
 }
 
 /// `W12`, "week 12", "KW 12 2026": weeks of ISO 8601.
@@ -414,6 +407,18 @@ pub(crate) fn weekday(words: &[Word], context: &Context) -> Option<(usize, DayNa
     None
 }
 
+/// The name of a weekday, or that of "Samstagabend" and "samstagabends".
+pub(crate) fn day_name(words: &[Word], context: &Context) -> Option<(usize, DayName)> {
+    weekday(words, context).or_else(|| {
+        let text = first(words)?;
+        let (day, _) = compound(text, context)?;
+        let (_, name) = weekday(&[Word::new(day)], context)?;
+        let ending = context.language.own().repeated;
+        let repeated = ending.is_some_and(|ending| text.ends_with(ending));
+        Some((1, DayName { repeated, ..name }))
+    })
+}
+
 /// "fri 6 march", which has to be one.
 fn weekday_and_date(words: &[Word], context: &Context) -> Read<Span> {
     const READERS: [Reader; 3] = [digits::iso, digits::numeric, month_day];
@@ -445,9 +450,8 @@ fn weekday_and_date(words: &[Word], context: &Context) -> Read<Span> {
 
 /// "friday", the next, today included.
 fn weekday_alone(words: &[Word], context: &Context) -> Read<Span> {
-    let Some((used, name)) = weekday(words, context).filter(|(_, name)| !name.repeated) else {
-        return Ok(None);
-    };
+    let named = day_name(words, context).filter(|(_, name)| !name.repeated);
+    let Some((used, name)) = named else { return Ok(None) };
     let from = context.base.day();
     let ahead = (i64::from(name.day.number()) - (from + 3)).rem_euclid(7);
     let span = Span { weekly: true, weak: name.short, ..Span::day(from + ahead).counted(context) };

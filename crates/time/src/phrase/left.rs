@@ -219,8 +219,13 @@ impl Left<'_, '_> {
     fn small(&self, at: usize) -> Option<usize> {
         const PLACES: [Term; 5] =
             [Term::First, Term::Second, Term::Third, Term::Fourth, Term::Last];
-        const QUARTERS: [Term; 4] =
-            [Term::HalfPast, Term::HalfTo, Term::QuarterPast, Term::QuarterTo];
+        const QUARTERS: [Term; 5] = [
+            Term::HalfPast,
+            Term::HalfTo,
+            Term::QuarterPast,
+            Term::QuarterTo,
+            Term::ThreeQuartersTo,
+        ];
         let run = self.run(at);
         let term = |term| self.context.term(run, term);
         let any = |terms: &[Term]| terms.iter().find_map(|of| term(*of));

@@ -100,11 +100,23 @@ pub(crate) fn amount(words: &[Word], context: &Context, m: M) -> Option<(usize, 
     {
         let rest = after(words, used);
         let joined = context.skip(rest, Term::And);
+        if let Some(half) = and_half(rest, sum, context) {
+            return Some((used + half, sum.and(Amount::of(Term::Minute, 30)?)));
+        }
         let Some((more, amount)) = part(joined, context, m) else { break };
         used += rest.len() - joined.len() + more;
         sum = sum.and(amount);
     }
     Some((used, sum))
+}
+
+/// "an hour AND A HALF": how many words that are.
+fn and_half(words: &[Word], so_far: Amount, context: &Context) -> Option<usize> {
+    let used = context.term(words, Term::AndHalf)?;
+    let hours = so_far.months == 0 && so_far.days == 0 && so_far.seconds % 3600 == 0;
+    // "and a half hour" says its unit again.
+    let more = unit(after(words, used), context, M::Minutes).is_some();
+    (hours && so_far.seconds > 0 && !more).then_some(used)
 }
 
 /// A number and its unit, in one word or two; or "an hour", "half an hour".
@@ -117,10 +129,12 @@ fn part(words: &[Word], context: &Context, m: M) -> Option<(usize, Amount)> {
         let (used, unit) = unit(after(words, 1), context, m)?;
         return Some((1 + used, scaled(text, unit)?));
     }
-    if let Some(used) = context.term(words, Term::Half)
-        && let Some((more, Term::Hour)) = unit(after(words, used), context, m)
-    {
-        return Some((used + more, Amount::of(Term::Minute, 30)?));
+    for (term, minutes) in [(Term::Half, 30), (Term::OneAndHalf, 90)] {
+        if let Some(used) = context.term(words, term)
+            && let Some((more, Term::Hour)) = unit(after(words, used), context, m)
+        {
+            return Some((used + more, Amount::of(Term::Minute, minutes)?));
+        }
     }
     if let Some((used, count)) = context.count(words) {
         let (more, unit) = unit(after(words, used), context, m)?;
@@ -131,6 +145,23 @@ fn part(words: &[Word], context: &Context, m: M) -> Option<(usize, Amount)> {
     // "a d" is not said.
     first(after(words, used)).filter(|unit| unit.len() > 1)?;
     Some((used + more, Amount::of(unit, 1)?))
+}
+
+/// "za týden", "na hodinu": where there are no articles, a unit alone is one of them.
+pub(crate) fn one_unit(words: &[Word], context: &Context) -> Option<(usize, Amount)> {
+    const ONE: &[&str] = &[
+        "minutu", "hodinu", "den", "tyden", "mesic", "rok", "minute", "godzine", "dzien",
+        "tydzien", "miesiac",
+    ];
+    let bare = matches!(context.language.own().code, "cs" | "pl");
+    let text = first(words).filter(|text| bare && ONE.contains(text))?;
+    let (_, unit) = unit(&[Word::new(text)], context, M::Minutes)?;
+    let amount = Amount::of(unit, 1)?;
+    let behind = after(words, 1);
+    let half =
+        and_half(behind, amount, context).filter(|_| words.first().is_some_and(|word| !word.stop));
+    let minutes = half.and_then(|_| Amount::of(Term::Minute, 30)).unwrap_or_default();
+    Some((1 + half.unwrap_or(0), amount.and(minutes)))
 }
 
 /// `1h30`, `90min`, `2w3d`, `1.5h`: numbers and units in one word. Minutes behind hours need no unit.

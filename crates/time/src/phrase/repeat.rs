@@ -2,7 +2,7 @@
 
 use super::PhraseError;
 use super::clock::{ends, open, part, two_clocks};
-use super::date::{Span, Unit, day_number, month_day, weekday};
+use super::date::{Span, Unit, day_name, day_number, month_day, weekday};
 use super::length::{M, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
 use super::words::{Term, Words, folded};
@@ -257,7 +257,7 @@ fn day_of_each(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
 /// "mondays", "mondays and thursdays", "fridays every two weeks"; which in English may be the words of a title.
 fn repeated(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
     let on = words.len() - context.skip(words, Term::On).len();
-    weekday(after(words, on), context).filter(|(_, name)| name.repeated)?;
+    day_name(after(words, on), context).filter(|(_, name)| name.repeated)?;
     let (used, days) = weekdays(after(words, on), context)?;
     let used = on + used;
     let rest = after(words, used);
@@ -395,7 +395,7 @@ fn weekdays(words: &[Word], context: &Context) -> Option<(usize, u8)> {
     if let Some(range) = weekday_range(words, context) {
         return Some(range);
     }
-    let (mut used, name) = weekday(words, context)?;
+    let (mut used, name) = day_name(words, context)?;
     // Until a friday it may be repeated, too.
     let rest = after(words, used);
     if let Some(to) = context.term(rest, Term::To)
@@ -409,7 +409,7 @@ fn weekdays(words: &[Word], context: &Context) -> Option<(usize, u8)> {
         let rest = after(words, used);
         let joined = context.skip(rest, Term::And);
         let listed = words.get(used - 1).is_some_and(|word| word.stop);
-        let Some((more, name)) = weekday(joined, context) else { break };
+        let Some((more, name)) = day_name(joined, context) else { break };
         // "mon wed fri", but not "monday sun cream".
         let row = shorts && name.short;
         if !listed && !row && joined.len() == rest.len() {

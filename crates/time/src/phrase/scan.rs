@@ -7,7 +7,7 @@ use super::PhraseError;
 use super::clock::{self, Clock, Part, clock, two_clocks};
 use super::date::{Span, Unit, date, day_number, month_name, when};
 use super::digits::has_offset;
-use super::length::{Amount, M, amount};
+use super::length::{Amount, M, amount, one_unit};
 use super::reading::{Context, Word, after, first, number, typed};
 use super::repeat::{self, Repeat, repeat};
 use super::words::{Term, is_form};
@@ -359,7 +359,13 @@ impl<'w, 'a> Scan<'w, 'a> {
         let clock = first(after(rest, used)).and_then(super::clock::colons);
         let read = match clock {
             Some(clock) => Some((1, Amount { seconds: clock.second, ..Amount::default() })),
-            None => amount(after(rest, used), &self.context, M::Minutes),
+            None => {
+                let words = after(rest, used);
+                let alone =
+                    |(used, _): &(usize, Amount)| clock::ends(after(words, *used), &self.context);
+                amount(words, &self.context, M::Minutes)
+                    .or_else(|| one_unit(words, &self.context).filter(alone))
+            }
         };
         let Some((more, what)) = read else { return Ok(None) };
         let most = 1 + usize::from(self.found.repeat.is_some());

@@ -44,6 +44,10 @@ pub(crate) enum Term {
     Of,
     One,
     Half,
+    /// Behind an hour.
+    AndHalf,
+    /// Before an hour.
+    OneAndHalf,
     First,
     Second,
     Third,
@@ -75,6 +79,7 @@ pub(crate) enum Term {
     HalfTo,
     QuarterPast,
     QuarterTo,
+    ThreeQuartersTo,
     /// After a number that is an hour.
     Clock,
     AllDay,

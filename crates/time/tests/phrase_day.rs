@@ -22,6 +22,11 @@ fn parts_alone() {
             ("Run every morning", "Run | 2026-03-05 09:00 .. 2026-03-05 10:00 | FREQ=DAILY"),
             ("Party tonight all day", "Party tonight | all day 2026-03-04 .. 2026-03-05"),
             ("Gala friday evening show", "Gala evening show | all day 2026-03-06 .. 2026-03-07"),
+            (
+                "Party friday evening until saturday morning",
+                "Party | 2026-03-06 20:00 .. 2026-03-07 09:00",
+            ),
+            ("Report by friday evening", "Report | .. 2026-03-06 20:00"),
             ("Party tonight until 23:00", "\"23:00\" needs a time at which it begins, as 12:30"),
         ],
     );

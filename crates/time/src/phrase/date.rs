@@ -114,6 +114,14 @@ pub(crate) fn when(words: &[Word], context: &Context) -> Read<Span> {
     Ok(Some((used + more, day.at(clock))))
 }
 
+/// When something ends: as [`when`], and "friday evening" is an hour.
+pub(crate) fn end(words: &[Word], context: &Context) -> Read<Span> {
+    let Some((used, span)) = when(words, context)? else { return Ok(None) };
+    let found = part_behind(after(words, used), context).filter(|_| span.unit == Unit::Day);
+    let hour = found.and_then(|(more, part)| Some((more, part.hour()?)));
+    Ok(Some(hour.map_or((used, span), |(more, hour)| (used + more, span.at(hour)))))
+}
+
 /// A date or a longer stretch, without a time of day beside it, with "on" before it or without.
 pub(crate) fn date(words: &[Word], context: &Context) -> Read<Span> {
     if let Some(found) = bare(words, context)?.or_else(|| feast(words, context)) {

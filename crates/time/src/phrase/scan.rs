@@ -400,7 +400,8 @@ impl<'w, 'a> Scan<'w, 'a> {
         if self.end_hour(words).is_some() {
             return Ok(Some(1));
         }
-        let read = if found.repeat.is_some() && found.time.is_none() { date } else { when };
+        let read =
+            if found.repeat.is_some() && found.time.is_none() { date } else { super::date::end };
         Ok(read(words, &self.context)?.map(|(used, _)| used))
     }
 

@@ -4,7 +4,7 @@
 
 use super::PhraseError;
 use super::clock::{colons, compact};
-use super::date::{Span, Unit, when};
+use super::date::{self, Span, Unit};
 use super::language::Language;
 use super::left::Left;
 use super::length::Amount;
@@ -261,8 +261,8 @@ fn end(
     }
     let Some(start) = start else {
         let end = match (ends, &found.end_time) {
-            (Some(words), None) => when(words, context)?.map(|(_, span)| behind(span)),
-            (Some(words), Some(said)) => when(words, context)?.map(|(_, span)| {
+            (Some(words), None) => date::end(words, context)?.map(|(_, span)| behind(span)),
+            (Some(words), Some(said)) => date::end(words, context)?.map(|(_, span)| {
                 Civil::midnight(behind(span).plus(-1).day()).plus(said.what.second)
             }),
             (None, Some(said)) => {
@@ -306,7 +306,7 @@ fn ended(words: &[Word], start: Start, context: &Context) -> Result<Span, Phrase
     let later = Context { base: start.at, offset: start.at, ..*context };
     let text = || typed(words, words.len());
     // It was read before, from another day on.
-    let Some((_, span)) = when(words, &later)? else {
+    let Some((_, span)) = date::end(words, &later)? else {
         return Err(PhraseError::Backwards { text: text() });
     };
     if start.date && span.unit == Unit::Moment {

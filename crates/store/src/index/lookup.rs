@@ -213,8 +213,8 @@ impl Search<'_> {
     }
 
     /// Which of these terms to begin with, by what the largest segment has of each: the others only take items away. What
-    /// is no term is where its caller wants it.
-    fn rarest(&mut self, of: &[Lookup]) -> rusqlite::Result<usize> {
+    /// is no term is where its caller wants it. How many items a term has stands before them, so none is read for this.
+    fn rarest(&self, of: &[Lookup]) -> rusqlite::Result<usize> {
         let largest =
             self.segments.iter().max_by_key(|segment| segment.chunks.end - segment.chunks.start);
         let is_term = |lookup: &Lookup| matches!(lookup, Lookup::Term(_));
@@ -229,7 +229,6 @@ impl Search<'_> {
                 continue;
             }
             let count = largest.count(self.conn, term, fewest)?;
-            self.read = self.read.saturating_add(count);
             if count < fewest {
                 (rarest, fewest) = (place, count);
             }

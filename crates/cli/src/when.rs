@@ -22,8 +22,11 @@ pub(crate) fn shown(
             let begins =
                 start.filter(|start| due != Some(start)).map(|start| When::between(start, None));
             let begins = begins.map(|when| format!("{}, ", when.due_words(language)));
-            let due =
-                due.map(|due| format!("due {}", When::between(due, None).due_words(language)));
+            // By the clock of its beginning, which is named behind it.
+            let timed = start.filter(|start| !start.date);
+            let until =
+                |due| timed.map_or(When::between(due, None), |at| When::between(at, Some(due)));
+            let due = due.map(|due| format!("due {}", until(due).due_words(language)));
             format!("{}{}", begins.unwrap_or_default(), due.unwrap_or_default())
         }
     };

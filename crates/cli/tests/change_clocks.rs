@@ -245,3 +245,14 @@ fn what_is_told_in_passing() {
         "error: none.ics: one VEVENT is needed, and there are 0\nhint: nothing was changed: mend the text, and run the same command again\n",
     );
 }
+
+/// When a task is due is told by the clock of its beginning, also where that clock cannot say it.
+#[test]
+fn a_task_that_is_due_in_the_hour_that_comes_twice() {
+    let home = Home::new();
+    let task =
+        ["add", "--kind", "task", "--summary", "Y", "--start", "2026-10-25 01:00", "--for", "2h"];
+    let run = berlin(&home, &task);
+    let told = "when: Sun 25 Oct 2026, 01:00, due Sun 25 Oct 2026, 02:00, Europe/Berlin";
+    assert!(run.stdout().contains(told), "{}", run.shown());
+}

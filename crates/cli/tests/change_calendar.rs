@@ -233,6 +233,7 @@ fn occurrences() {
     gkmbtgav  Stand-up  changed
       cn95cfyc  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
       gkmbtgav  Mon 13 Apr 2026, 08:30-08:45 (15 minutes), UTC, every day, 4 times
+    ! warning: not changed where it says something of its own: 1 changed occurrence
     ");
     assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "future", "--occurrence", "2026-04-16", "--set", "summary=Last"]).shown().lines().count(), @r"3");
     // A changed occurrence that is named goes alone.

@@ -53,3 +53,24 @@ fn a_task_is_overdue_when_its_time_is_over() {
     let all = ["moment", "day", "long", "weekly", "monthly", "monthly"];
     assert_eq!(overdue("20260401T000001"), all);
 }
+
+/// Before a day that something is due is before that day begins, as RFC 5545 has it for DUE.
+#[test]
+fn the_alarms_of_what_is_due_on_a_day() {
+    let alarm = "BEGIN:VALARM\nACTION:DISPLAY\nTRIGGER;RELATED=END:-P1D\nEND:VALARM";
+    let tasks = [
+        format!("VTODO\nUID:due\nDUE;VALUE=DATE:20261205\n{alarm}"),
+        format!("VTODO\nUID:days\nDTSTART;VALUE=DATE:20261203\nDUE;VALUE=DATE:20261205\n{alarm}"),
+        format!(
+            "VEVENT\nUID:fair\nDTSTART;VALUE=DATE:20261204\nDTEND;VALUE=DATE:20261205\n{alarm}"
+        ),
+    ]
+    .map(|lines| component(&lines));
+    let book = Book::calendar(tasks.iter().map(String::as_str));
+    let find = |line: &str| {
+        uids(&book.reader(), &ask(Query::parse_with(line, &Settings::default()).unwrap()))
+    };
+    assert_eq!(find("alarm:2026-12-04"), ["due", "days", "fair"]);
+    let none: [&str; 0] = [];
+    assert_eq!(find("alarm:2026-12-05"), none);
+}

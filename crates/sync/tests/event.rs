@@ -449,10 +449,20 @@ fn what_a_changed_occurrence_has_of_its_series() {
     let mut book = calendar(&[&format!("{DAILY}\n{alarm}\n{at}"), &format!("{moved}\n{named}")]);
     let rings = act(&mut book, "u", which("all", ""), &edit(&[("alarm", "10m")]), "new").unwrap();
     assert_eq!((rings.apart, rings.changed.len()), (0, 2));
-    // What it has to itself is no matter where that is not asked for.
+    // How long it takes is of the series, unless it was changed.
+    let longer = CHANGED.replace("20260306T120000", "20260307T120000") + "\nDURATION:PT3H";
+    let mut book = calendar(&[DAILY, &format!("{moved}\nDURATION:PT1H"), &longer]);
+    let lasts = act(&mut book, "u", which("all", ""), &edit(&[("for", "2h")]), "new").unwrap();
+    assert_eq!((lasts.apart, lasts.changed.len()), (1, 2));
+    let all = bytes(&book).concat();
+    let ends = ["20260305T140000", "DTEND;TZID=Europe/Prague:20260306T200000", "DURATION:PT3H"];
+    assert!(ends.iter().all(|text| all.contains(text)), "{all}");
+    // What it has to itself is no matter where that is not asked for; where the series moves, it is told.
     let mut book = calendar(&[&series, &other]);
-    let done = act(&mut book, "u", which("all", ""), &edit(&[("move", "+1h")]), "new").unwrap();
+    let done = act(&mut book, "u", which("all", ""), &edit(&[("priority", "1")]), "new").unwrap();
     assert_eq!(done.apart, 0);
+    let done = act(&mut book, "u", which("all", ""), &edit(&[("move", "+1h")]), "new").unwrap();
+    assert_eq!(done.apart, 1);
 }
 
 #[test]

@@ -42,6 +42,18 @@ fn check(text: &str, options: &[(&str, &str)], expect: &str) {
 }
 
 #[test]
+fn what_is_due_is_a_task() {
+    check("Tax return due friday 17:00", &[], "Tax return DUE:20260306T170000");
+    check("Tax return due friday", &[], "Tax return DUE:20260306");
+    check("Steuer fällig friday", &[], "Steuer fällig DTSTART:20260306 DTEND:20260307");
+    check(
+        "Tax return friday 17:00",
+        &[],
+        "Tax return DTSTART:20260306T170000 DTEND:20260306T180000",
+    );
+}
+
+#[test]
 fn ends() {
     let check = |start, end, expect| check("A", &[("start", start), ("end", end)], expect);
     // Words count from now, in the same way at both ends.

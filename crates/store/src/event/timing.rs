@@ -511,6 +511,12 @@ impl Reading<'_> {
         found
     }
 
+    fn is_due_on_a_day(&self) -> bool {
+        let due = self.component.timed("DUE").find(|timed| !timed.text.is_empty());
+        let due = due.and_then(|due| start_of(&due, self.frame, self.clocks));
+        Kind::of_component(self.component.kind()) == Kind::Task && due.is_some_and(|due| due.date)
+    }
+
     fn instant_of(&self, name: &str) -> Option<Instant> {
         let timed = self.component.timed(name).next()?;
         start_of(&timed, self.frame, self.clocks).as_ref().map(moment)
@@ -527,6 +533,12 @@ impl Reading<'_> {
         let trigger = if timed.text.contains(['P', 'p']) {
             match Nominal::parse(&timed.text) {
                 Ok(offset) => match timed.related.as_deref() {
+                    // A day that a task is due begins when the day before has ended; as a time, the task takes that day, too.
+                    Some(related)
+                        if related.eq_ignore_ascii_case("END") && self.is_due_on_a_day() =>
+                    {
+                        Trigger::End(Nominal { days: offset.days.saturating_sub(1), ..offset })
+                    }
                     Some(related) if related.eq_ignore_ascii_case("END") => Trigger::End(offset),
                     _ => Trigger::Start(offset),
                 },

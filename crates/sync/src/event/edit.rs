@@ -104,6 +104,13 @@ impl Target {
         Target { form, start, end: None, length: None, begin: None }
     }
 
+    /// The same for so many seconds.
+    pub(super) fn lasting(self, seconds: i64) -> Target {
+        let days = if self.form.is_date() { seconds / DAY } else { 0 };
+        let length = Some(Nominal { days, seconds: seconds - days * DAY });
+        Target { length, end: None, ..self }
+    }
+
     /// The same so many seconds later on the clock.
     pub(super) fn moved(self, seconds: i64) -> Target {
         let later = |of: Option<Civil>| of.map(|of| of.plus(seconds));

@@ -162,6 +162,7 @@ impl Said {
         let (start, end) = self.times(&sentence, &clock, now, speaker)?;
         let kind = match self.kind {
             Some(kind) => kind,
+            None if sentence.due => Kind::Task,
             None if start.is_some() => Kind::Event,
             None => return Err(SaidError::Kind),
         };

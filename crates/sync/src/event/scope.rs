@@ -455,27 +455,29 @@ impl Series {
         let form = moved.map(|of| of.form.clone());
         let before = master.clone();
         asked.apply(master, &target)?;
-        let is_own = |one: &Detached| own.is_some() && one.key == own;
-        for one in self.detached.iter_mut().filter(|one| !is_own(one)) {
-            let inherited = asked.edit.inherited(&one.part, &before);
-            self.apart += usize::from(inherited.leaves_out(asked.edit));
-            Asked { edit: &inherited, ..*asked }.apply(&mut one.part, &None)?;
-        }
-        for one in self.detached.iter_mut().filter(|one| is_own(one)) {
-            let target = asked.target(&one.part)?;
-            asked.apply(&mut one.part, &target)?;
-        }
-        if let Some(form) = form {
+        let now = master.plan(asked.deriver);
+        let now = now.filter(|now| now.form.is_date() == plan.form.is_date());
+        let lasts = now.map(|now| now.length());
+        if let Some(form) = &form {
             if asked.edit.rule.is_none() {
-                rules_along(master, &plan, &form, delta)?;
+                rules_along(master, &plan, form, delta)?;
             }
-            values_along(master, &plan, &form, delta, asked);
-            for one in &mut self.detached {
-                match is_own(one) {
-                    true => one.stand_for(&plan, &form, delta),
-                    false => one.along(&plan, &form, delta, asked),
+            values_along(master, &plan, form, delta, asked);
+        }
+        for one in &mut self.detached {
+            if own.is_some() && one.key == own {
+                let target = asked.target(&one.part)?;
+                asked.apply(&mut one.part, &target)?;
+                if let Some(form) = &form {
+                    one.stand_for(&plan, form, delta);
                 }
+                continue;
             }
+            let mut follows = one.inherit(&before, &plan, lasts, asked)?;
+            if let Some(form) = &form {
+                follows &= one.along(&plan, form, delta, asked);
+            }
+            self.apart += usize::from(!follows);
         }
         Ok(self)
     }
@@ -565,18 +567,44 @@ fn values_along(master: &mut Part, plan: &Plan, form: &Form, delta: i64, asked: 
 }
 
 impl Detached {
+    /// Changes what a changed occurrence has of its series: `before` and `plan` are that before, `lasts` says how long it takes now.
+    /// False: it keeps something of its own.
+    fn inherit(
+        &mut self,
+        before: &Part,
+        plan: &Plan,
+        lasts: Option<i64>,
+        asked: &Asked<'_>,
+    ) -> Result<bool, Error> {
+        let inherited = asked.edit.inherited(&self.part, before);
+        let mut whole = !inherited.leaves_out(asked.edit);
+        let own =
+            self.part.plan(asked.deriver).filter(|own| own.form.is_date() == plan.form.is_date());
+        let mut target = None;
+        if let (Some(own), Some(lasts)) = (own, lasts.filter(|lasts| *lasts != plan.length())) {
+            let same = own.length() == plan.length();
+            target = same.then(|| Target::new(own.form, own.start).lasting(lasts));
+            whole &= same;
+        }
+        Asked { edit: &inherited, ..*asked }.apply(&mut self.part, &target)?;
+        Ok(whole)
+    }
+
     /// A changed occurrence of a series that was moved. Where it was at the time it was planned for, or leads all that follow it, it is
-    /// moved as well.
-    fn along(&mut self, plan: &Plan, form: &Form, delta: i64, asked: &Asked<'_>) {
-        let Some(key) = self.key else { return };
+    /// moved as well. False: it was moved by itself.
+    fn along(&mut self, plan: &Plan, form: &Form, delta: i64, asked: &Asked<'_>) -> bool {
+        let Some(key) = self.key else { return true };
         let own = self.part.plan(asked.deriver);
         let goes = |own: &Plan| self.following || own.form.key(own.start) == key;
-        if let Some(own) = own.filter(|own| own.form == plan.form && goes(own)) {
+        let own = own.filter(|own| own.form == plan.form && goes(own));
+        let went = own.is_some();
+        if let Some(own) = own {
             let target = Target::new(form.clone(), own.start.plus(delta));
             target.put(&mut self.part, &own, asked.deriver);
         }
         self.stand_for(plan, form, delta);
         self.part.touch(asked.speaker.now, true);
+        went
     }
 
     /// It stands for what has become of its occurrence: in this form, so much later on the clock.

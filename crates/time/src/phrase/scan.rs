@@ -45,6 +45,8 @@ pub(crate) struct Found<'a> {
     pub(crate) alarms: Vec<Nominal>,
     pub(crate) categories: Vec<String>,
     pub(crate) priority: Option<u8>,
+    /// Something is said to be due.
+    pub(crate) due: bool,
 }
 
 /// How many words are taken, if any.
@@ -214,6 +216,7 @@ impl<'w, 'a> Scan<'w, 'a> {
         let readers = [Self::repetition, Self::ending, Self::start];
         for reader in readers {
             if let Some(more) = reader(self, at + used)? {
+                self.found.due = true;
                 return Ok(Some(used + more));
             }
         }

@@ -48,6 +48,8 @@ pub struct Sentence {
     pub priority: Option<u8>,
     /// "alarm 15min": how long before the start.
     pub alarms: Vec<Nominal>,
+    /// It is said to be due: "Tax return due friday" is a task.
+    pub due: bool,
 }
 
 impl Sentence {
@@ -83,6 +85,7 @@ impl Sentence {
             categories: found.categories,
             priority: found.priority,
             alarms: found.alarms,
+            due: found.due,
         })
     }
 }

@@ -152,3 +152,38 @@ fn harmless_words() {
     }
     sentences("en_GB", &[("Every man for himself", "Every man for himself")]);
 }
+
+/// "do" is "until" and "to" in Czech.
+#[test]
+fn czech_until() {
+    let series = |until: &str| {
+        format!(
+            "Porada | 2026-03-10 10:00 .. 2026-03-10 11:00 | FREQ=WEEKLY;BYDAY=TU | until {until} 23:59:59"
+        )
+    };
+    let place =
+        "Jízda do Prahy | 2026-03-06 08:00 .. 2026-03-06 09:00 | FREQ=WEEKLY;BYDAY=FR".to_owned();
+    let daily = "2026-03-05 08:00 .. 2026-03-05 09:00 | FREQ=DAILY";
+    sentences(
+        "cs_CZ",
+        &[
+            ("Porada každé úterý v 10 do Vánoc", &series("2026-12-25")),
+            ("Porada každé úterý v 10 do vánoc", &series("2026-12-25")),
+            ("Porada každé úterý do konce roku v 10", &series("2026-12-31")),
+            ("Jízda do Prahy každý pátek 8:00", &place),
+            ("Jízda každý pátek do Prahy 8:00", &place),
+            ("Cesta do práce každý den v 8", &format!("Cesta do práce | {daily}")),
+            ("Cesta zítra do práce v 8", "Cesta do práce | 2026-03-05 08:00 .. 2026-03-05 09:00"),
+        ],
+    );
+    refused(
+        "cs_CZ",
+        &[
+            ("Porada každé úterý v 10 do Velikonoc", "do Velikonoc"),
+            ("Porada každé úterý v 10 do prázdnin", "do prázdnin"),
+            ("Porada každé úterý do prázdnin", "do prázdnin"),
+            ("Porada každé úterý v 10 do konce školního roku", "do konce"),
+            ("Lyže zítra do Velikonoc", "do Velikonoc"),
+        ],
+    );
+}

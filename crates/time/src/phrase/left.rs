@@ -92,6 +92,7 @@ impl Left<'_, '_> {
             .or_else(|| self.read(at))
             .or_else(|| self.amount(at))
             .or_else(|| self.until(at))
+            .or_else(|| self.until_or_to(at))
             .or_else(|| self.small(at))
     }
 
@@ -213,6 +214,20 @@ impl Left<'_, '_> {
             .is_some_and(|text| SURE.contains(&text) || (english && text.starts_with("til")));
         let behind = at.checked_sub(1).is_some_and(|at| self.is_said(at));
         (sure && (self.repeated || (self.timed && behind))).then_some(used + 1)
+    }
+
+    /// "do prázdnin" behind a date, a time or a repetition. The Czech word means "to" a place as well, which a capital
+    /// letter tells, but for feasts: "každou sobotu do Prahy".
+    fn until_or_to(&self, at: usize) -> Option<usize> {
+        const FEASTS: &[&str] =
+            &["velikonoc", "velikonocnich", "mikulase", "tri", "hromnic", "dusicek", "martina"];
+        let run = self.run(at);
+        let behind = at.checked_sub(1).is_some_and(|at| self.is_said(at));
+        let word = run.get(1).filter(|_| first(run) == Some("do") && behind)?;
+        let czech = self.context.language.own().code == "cs";
+        let feast = FEASTS.contains(&word.folded.as_str());
+        let small = self.repeated && !word.text.starts_with(char::is_uppercase);
+        (czech && (feast || small)).then_some(2)
     }
 
     /// "except", where something recurs; "between 8 and 10"; "v půl deváté"; "first" before a weekday.

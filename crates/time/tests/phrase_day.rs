@@ -246,7 +246,7 @@ fn until() {
             ("Lunch on christmas at noon", "Lunch | 2026-12-25 12:00 .. 2026-12-25 13:00"),
             ("Cards by christmas", "Cards | all day .. 2026-12-26"),
             ("Christmas party 18:00", "Christmas party | 2026-03-04 18:00 .. 2026-03-04 19:00"),
-            ("Plan Christmas 18:00", "Plan Christmas | 2026-03-04 18:00 .. 2026-03-04 19:00"),
+            ("Plan Christmas 18:00", "Plan | 2026-12-25 18:00 .. 2026-12-25 19:00"),
             ("Plan Christmas", "Plan Christmas"),
             ("Wait until done", "Wait until done"),
             (
@@ -297,4 +297,55 @@ fn company() {
             "Kino mit Peter | 2026-03-07 20:00 .. 2026-03-07 21:00",
         )],
     );
+}
+
+/// Days that have a name, beside a time.
+#[test]
+fn feasts() {
+    let at = |date: &str, hour: u8| format!("{date} {hour}:00 .. {date} {}:00", hour + 1);
+    let eve = at("2026-12-24", 18);
+    sentences(
+        "en_GB",
+        &[
+            ("Christmas dinner christmas eve 18:00", &format!("Christmas dinner | {eve}")),
+            ("Party new year's eve 20:00", &format!("Party | {}", at("2026-12-31", 20))),
+            ("Party 20:00 new year's eve", &format!("Party | {}", at("2026-12-31", 20))),
+            ("Party boxing day 20:00-21:00", &format!("Party | {}", at("2026-12-26", 20))),
+            ("Dinner at christmas 19:00", &format!("Dinner | {}", at("2026-12-25", 19))),
+            (
+                "Christmas dinner tomorrow 19:00",
+                "Christmas dinner | 2026-03-05 19:00 .. 2026-03-05 20:00",
+            ),
+            (
+                "Plan Christmas 19:00 tomorrow",
+                "Plan Christmas | 2026-03-05 19:00 .. 2026-03-05 20:00",
+            ),
+            ("Easter plans 19:00", "Easter plans | 2026-03-04 19:00 .. 2026-03-04 20:00"),
+            ("Easter tomorrow 19:00", "Easter | 2026-03-05 19:00 .. 2026-03-05 20:00"),
+        ],
+    );
+    refused(
+        "en_GB",
+        &[
+            ("Dinner easter 19:00", "easter"),
+            ("Dinner easter monday 19:00", "easter monday"),
+            ("Fish good friday", "good friday"),
+        ],
+    );
+    sentences(
+        "de_DE",
+        &[
+            ("Heiligabend 18 Uhr Essen", &format!("Essen | {eve}")),
+            ("Essen am 1. Weihnachtstag 12 Uhr", &format!("Essen | {}", at("2026-12-25", 12))),
+        ],
+    );
+    refused("de_DE", &[("Essen Ostermontag 12 Uhr", "Ostermontag")]);
+    sentences(
+        "cs_CZ",
+        &[
+            ("Štědrý den 18:00 večeře", &format!("večeře | {eve}")),
+            ("Oslava na Silvestra ve 20:00", &format!("Oslava | {}", at("2026-12-31", 20))),
+        ],
+    );
+    refused("cs_CZ", &[("Oběd Velikonoční pondělí ve 12:00", "Velikonoční pondělí")]);
 }

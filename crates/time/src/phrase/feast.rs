@@ -1,18 +1,20 @@
 //! Days that have a name, and the same date in each year: "christmas".
 //!
 //! Few, as most are on other dates in other places. Titles have them as often, so they are weak, and read where a
-//! phrase ends behind them alone: "until christmas", but not "until christmas party".
+//! phrase ends behind them alone: "until christmas", but not "until christmas party". Where no other date is said, one
+//! beside a time is the date.
 
-use super::clock::{clock, ends, part};
+use super::clock::{clock, ends, part, two_clocks};
 use super::date::{Span, next_date};
 use super::reading::{Context, Word, after};
 use super::words::Term;
 
 /// The next one, the present day included.
 pub(crate) fn feast(words: &[Word], context: &Context) -> Option<(usize, Span)> {
-    const FEASTS: [(Term, u8, i64); 4] = [
+    const FEASTS: [(Term, u8, i64); 5] = [
         (Term::ChristmasEve, 12, 24),
         (Term::Christmas, 12, 25),
+        (Term::SecondChristmas, 12, 26),
         (Term::NewYearsEve, 12, 31),
         (Term::NewYear, 1, 1),
     ];
@@ -23,6 +25,7 @@ pub(crate) fn feast(words: &[Word], context: &Context) -> Option<(usize, Span)> 
     let ended = words.get(used - 1).is_some_and(|word| word.stop)
         || ends(behind, context)
         || part(behind, context).is_some()
+        || two_clocks(behind, context).is_some()
         || matches!(clock(behind, context), Ok(Some(_)));
     let day = next_date(*month, *day, context.base).filter(|_| ended)?;
     Some((used, Span::day(day).counted(context).weak()))

@@ -18,6 +18,8 @@ pub(crate) struct Left<'s, 'a> {
     pub(crate) taken: &'s [bool],
     /// Is anything known of when it is?
     pub(crate) timed: bool,
+    /// Is a day known?
+    pub(crate) dated: bool,
     /// Is it known how often?
     pub(crate) repeated: bool,
     pub(crate) context: Context,
@@ -93,6 +95,7 @@ impl Left<'_, '_> {
             .or_else(|| self.amount(at))
             .or_else(|| self.until(at))
             .or_else(|| self.until_or_to(at))
+            .or_else(|| self.movable(at))
             .or_else(|| self.small(at))
     }
 
@@ -228,6 +231,15 @@ impl Left<'_, '_> {
         let feast = FEASTS.contains(&word.folded.as_str());
         let small = self.repeated && !word.text.starts_with(char::is_uppercase);
         (czech && (feast || small)).then_some(2)
+    }
+
+    /// "easter" beside a time, where no other date is said, and "easter monday".
+    fn movable(&self, at: usize) -> Option<usize> {
+        let words = after(self.words, at);
+        let used = self.context.term(words, Term::Movable)?;
+        let weekday = (at..at + used).any(|at| self.is_said(at));
+        let close = self.timed && !self.dated && self.is_beside(at, used);
+        (weekday || close).then_some(used)
     }
 
     /// "except", where something recurs; "between 8 and 10"; "v půl deváté"; "first" before a weekday.

@@ -7,6 +7,7 @@ use super::PhraseError;
 use super::clock::{self, Clock, Part, clock, two_clocks};
 use super::date::{Span, Unit, date, day_number, month_name, when};
 use super::digits::has_offset;
+use super::feast::feast;
 use super::length::{Amount, M, amount, one_unit};
 use super::reading::{Context, Word, after, first, number, typed};
 use super::repeat::{self, Repeat, repeat};
@@ -90,6 +91,7 @@ impl<'w, 'a> Scan<'w, 'a> {
             at += used.max(1);
         }
         scan.count();
+        scan.feast();
         scan.settle()?;
         if scan.found.time.is_none() {
             scan.hour();
@@ -142,6 +144,29 @@ impl<'w, 'a> Scan<'w, 'a> {
         let Some((at, used, what)) = found.next() else { return };
         drop(found);
         self.found.count = Some(Said { what, text: typed(self.rest(at), used) });
+        self.mark_words(at..at + used, true);
+    }
+
+    /// "Christmas eve 19:00", where no other date is said.
+    fn feast(&mut self) {
+        let Found { date, time, all_day, end_date, repeat, .. } = &self.found;
+        let dated = date.is_some() || all_day.is_some() || end_date.is_some() || repeat.is_some();
+        if dated || time.is_none() {
+            return;
+        }
+        let said = |at: usize| {
+            let mark = |word: &Word| word.quoted || word.text.starts_with(['#', '!']);
+            self.taken.get(at) == Some(&true) && self.words.get(at).is_some_and(|word| !mark(word))
+        };
+        let mut found = (0..self.words.len()).filter_map(|at| {
+            let (used, what) = feast(self.rest(at), &self.context)?;
+            let open = self.taken.iter().skip(at).take(used).all(|taken| !taken);
+            let close = said(at + used) || at.checked_sub(1).is_some_and(said);
+            (open && close).then_some((at, used, what))
+        });
+        let Some((at, used, what)) = found.next() else { return };
+        drop(found);
+        self.found.date = Some(Said { what, text: typed(self.rest(at), used) });
         self.mark_words(at..at + used, true);
     }
 

@@ -106,7 +106,8 @@ fn left(
     for taken in kept.iter_mut().take(part.end).skip(part.start) {
         *taken = true;
     }
-    Left { words, taken: &kept, timed, repeated, context }.check()
+    let dated = found.date.is_some() || found.end_date.is_some() || repeated;
+    Left { words, taken: &kept, timed, dated, repeated, context }.check()
 }
 
 /// The words of a sentence, those in quotes as one.

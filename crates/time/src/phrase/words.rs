@@ -120,8 +120,11 @@ pub(crate) enum Term {
     /// Days that have a name, and the same date in each year.
     ChristmasEve,
     Christmas,
+    SecondChristmas,
     NewYearsEve,
     NewYear,
+    /// Days that have a name, and another date in each year.
+    Movable,
     /// Two to twelve, in this order; a slash divides forms of one.
     Numbers,
 }

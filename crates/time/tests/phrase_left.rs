@@ -187,3 +187,31 @@ fn czech_until() {
         ],
     );
 }
+
+/// A weekend is two days.
+#[test]
+fn weekends() {
+    refused(
+        "en_GB",
+        &[
+            ("Trip this weekend 10:00", "this weekend"),
+            ("Trip at the weekend 10:00", "weekend"),
+            ("On the weekend trip 10:00", "On the weekend"),
+        ],
+    );
+    refused(
+        "de_DE",
+        &[
+            ("Ausflug am Wochenende 10 Uhr", "am Wochenende"),
+            ("Am Wochenende Ausflug 10 Uhr", "Am Wochenende"),
+        ],
+    );
+    refused("cs_CZ", &[("Výlet o víkendu v 10", "o víkendu")]);
+    sentences(
+        "en_GB",
+        &[
+            ("Weekend plans 12:30", "Weekend plans | 2026-03-04 12:30 .. 2026-03-04 13:30"),
+            ("Weekend trip saturday 10:00", "Weekend trip | 2026-03-07 10:00 .. 2026-03-07 11:00"),
+        ],
+    );
+}

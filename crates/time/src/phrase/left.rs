@@ -96,6 +96,7 @@ impl Left<'_, '_> {
             .or_else(|| self.until(at))
             .or_else(|| self.until_or_to(at))
             .or_else(|| self.movable(at))
+            .or_else(|| self.weekend(at))
             .or_else(|| self.small(at))
     }
 
@@ -240,6 +241,17 @@ impl Left<'_, '_> {
         let weekday = (at..at + used).any(|at| self.is_said(at));
         let close = self.timed && !self.dated && self.is_beside(at, used);
         (weekday || close).then_some(used)
+    }
+
+    /// "am Wochenende", "o víkendu" or a weekend beside a time, where no day is said.
+    fn weekend(&self, at: usize) -> Option<usize> {
+        if !self.timed || self.dated {
+            return None;
+        }
+        let run = self.run(at);
+        let on = run.len() - self.context.skip(run, Term::On).len();
+        let used = on + self.context.term(after(run, on), Term::Weekend)?;
+        (used > 1 || self.is_beside(at, used)).then_some(used)
     }
 
     /// "except", where something recurs; "between 8 and 10"; "v půl deváté"; "first" before a weekday.

@@ -1,7 +1,9 @@
 //! Days and their parts, on Wednesday, 4 March 2026, at 10:00: evenings, ranges of weekdays, hours beside a day.
 
+use crate::phrase::{civil, now, shown};
 use crate::phrase_left::refused;
 use crate::phrase_sentence::sentences;
+use larder_time::phrase::{Language, Moment};
 
 /// Where no time is said, a part of the day is one.
 #[test]
@@ -348,4 +350,33 @@ fn feasts() {
         ],
     );
     refused("cs_CZ", &[("Oběd Velikonoční pondělí ve 12:00", "Velikonoční pondělí")]);
+}
+
+/// The small hours of a night are on the day behind it.
+#[test]
+fn small_hours() {
+    let next = "2026-03-05 01:00 .. 2026-03-05 02:00";
+    sentences(
+        "en_GB",
+        &[
+            ("party tonight 1:00", &format!("party | {next}")),
+            ("party 1:00 tonight", &format!("party | {next}")),
+            ("party tonight at midnight", "party | 2026-03-05 .. 2026-03-05 01:00"),
+            ("party tonight 23:00-1:00", "party | 2026-03-04 23:00 .. 2026-03-05 01:00"),
+            ("party friday night 1:00", "party | 2026-03-07 01:00 .. 2026-03-07 02:00"),
+            ("flight friday 3:00", "flight | 2026-03-06 03:00 .. 2026-03-06 04:00"),
+        ],
+    );
+    sentences(
+        "de_DE",
+        &[
+            ("Treffen heute Nacht 1 Uhr", &format!("Treffen | {next}")),
+            ("Treffen Samstag 3 Uhr nachts", "Treffen | 2026-03-07 03:00 .. 2026-03-07 04:00"),
+        ],
+    );
+    sentences("cs_CZ", &[("Sbor dnes v noci v 1", &format!("Sbor | {next}"))]);
+    let language = Language::of("en");
+    let at = |text: &str, now| shown(Moment::parse(text, now, &language).unwrap().at);
+    assert_eq!(at("tonight 1:00", now()), "2026-03-05 01:00");
+    assert_eq!(at("tonight 1:00", civil(2026, 3, 4, 0, 30)), "2026-03-04 01:00");
 }

@@ -45,6 +45,11 @@ pub(crate) enum Part {
 }
 
 impl Part {
+    /// Does it go on behind midnight?
+    pub(crate) fn is_night(self) -> bool {
+        matches!(self, Part::Evening | Part::Night)
+    }
+
     /// The hour that is meant where no other is said; a night has none.
     pub(crate) fn hour(self) -> Option<Clock> {
         let hour = match self {

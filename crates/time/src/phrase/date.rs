@@ -2,7 +2,7 @@
 //! digits alone is in `digits`.
 
 use super::PhraseError;
-use super::clock::{Clock, clock, compound, ends, open, part, part_behind};
+use super::clock::{Clock, Part, clock, compound, ends, open, part, part_behind};
 use super::digits::{self, year};
 use super::feast::feast;
 use super::length::{Amount, M, amount, one_unit, packed, unit};
@@ -83,6 +83,17 @@ impl Span {
         let from = Civil::midnight(self.from.day()).plus(clock.second);
         Span { weekly: self.weekly, relative: self.relative, ..Span::moment(from, clock.exact) }
     }
+
+    /// The same of the night that begins on it: "tonight 1:00" is on the next day, unless that night is now.
+    pub(crate) fn in_night(self, clock: Clock, context: &Context) -> Span {
+        const MORNING: i64 = 6 * 3600;
+        let now = context.now;
+        let ours = self.from.day() == now.day() && now.second_of_day() < MORNING;
+        if clock.second >= MORNING || (ours && clock.second >= now.second_of_day()) {
+            return self.at(clock);
+        }
+        self.at(Clock { second: clock.second + DAY, ..clock })
+    }
 }
 
 /// A date and a time, in either order, or one of them.
@@ -95,6 +106,7 @@ pub(crate) fn when(words: &[Word], context: &Context) -> Read<Span> {
         let inside = (0..used).find_map(|from| part(words.get(from..used)?, context));
         let named = part(after(words, used), context).map_or(0, |(named, _)| named);
         let said = part(after(words, used), context).or(inside).map(|(_, part)| part);
+        let night = said.is_some_and(Part::is_night);
         for skipped in [named, 0] {
             let rest = after(words, used + skipped);
             let Some((more, clock)) = open(rest, context) else { continue };
@@ -102,7 +114,8 @@ pub(crate) fn when(words: &[Word], context: &Context) -> Read<Span> {
             let said = behind.map(|(_, part)| part).or(said);
             let clock = clock.within(said, &typed(rest, more))?;
             let more = more + behind.map_or(0, |(more, _)| more);
-            return Ok(Some((used + skipped + more, date.at(clock))));
+            let at = if night { date.in_night(clock, context) } else { date.at(clock) };
+            return Ok(Some((used + skipped + more, at)));
         }
         return Ok(Some((used, date)));
     }

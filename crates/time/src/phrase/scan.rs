@@ -41,6 +41,8 @@ pub(crate) struct Found<'a> {
     pub(crate) count: Option<Said<i64>>,
     /// The part of the day.
     part: Option<Part>,
+    /// Beside the date stands that it is the night of it.
+    pub(crate) night: bool,
     /// The zone that a time is of.
     pub(crate) zone: Option<String>,
     pub(crate) alarms: Vec<Nominal>,

@@ -218,6 +218,7 @@ fn start(found: &Found, context: &Context) -> Result<Option<Start>, PhraseError>
     let today = Span::day(context.now.day());
     let timed = found.time.as_ref().map(|said| said.what);
     let span = match (fixed, timed) {
+        (Some(date), Some(clock)) if found.night => date.in_night(clock, context),
         (Some(date), Some(clock)) => date.at(clock),
         (Some(date), None) => date,
         (None, Some(clock)) => today.at(clock),

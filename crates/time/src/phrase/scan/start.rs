@@ -65,6 +65,7 @@ impl<'w, 'a> Scan<'w, 'a> {
         let found = behind.map(|found| (used, found)).or_else(inside);
         let Some((from, (_, part))) = found else { return 0 };
         self.found.part = Some(part);
+        self.found.night = part.is_night();
         // "friday evening" is an hour, and "friday evening gala" has a name.
         let next = after(words, used + more);
         let stop = words.get(used + more - 1).is_some_and(|word| word.stop);

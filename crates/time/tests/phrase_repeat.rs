@@ -126,3 +126,34 @@ fn repetitions() {
         )],
     );
 }
+
+#[test]
+fn first_of_the_month() {
+    let rule = "2026-04-01 .. 2026-04-02 | FREQ=MONTHLY;BYMONTHDAY=1";
+    sentences(
+        "en_GB",
+        &[
+            ("Rent first of every month", &format!("Rent | all day {rule}")),
+            ("Rent on the first of the month", &format!("Rent | all day {rule}")),
+            ("First of every month rent", &format!("rent | all day {rule}")),
+            (
+                "First of the month report tomorrow 9:00",
+                "First of the month report | 2026-03-05 09:00 .. 2026-03-05 10:00",
+            ),
+            (
+                "Rent first monday of every month",
+                "Rent | all day 2026-04-06 .. 2026-04-07 | FREQ=MONTHLY;BYDAY=1MO",
+            ),
+        ],
+    );
+    sentences(
+        "de_DE",
+        &[
+            ("Miete am ersten jeden Monats", &format!("Miete | all day {rule}")),
+            (
+                "Yoga 14täglich montags 19 Uhr",
+                "Yoga | 2026-03-09 19:00 .. 2026-03-09 20:00 | FREQ=WEEKLY;INTERVAL=2;BYDAY=MO",
+            ),
+        ],
+    );
+}

@@ -249,9 +249,22 @@ fn place_in_month(words: &[Word], on: bool, context: &Context) -> Option<(usize,
 /// "on the 1st of every month".
 fn day_of_each(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
     let on = words.len() - context.skip(words, Term::On).len();
-    let (used, repeat) = day_of_month(after(words, on))?;
-    let more = context.term(after(words, on + used), Term::OfMonth)?;
+    let rest = after(words, on);
+    let (used, repeat) = day_of_month(rest).or_else(|| first_of_each(rest, context))?;
+    let more = context.term(after(rest, used), Term::OfMonth)?;
     Some((on + used + more, repeat))
+}
+
+/// "first", where "of every month" follows, or "of the month" and nothing else: a title may have "first of the month report".
+fn first_of_each(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
+    let used = context.term(words, Term::First)?;
+    let of = after(words, used);
+    let behind = context.skip(of, Term::OfMonth);
+    let mut month = (0..of.len() - behind.len()).map(|at| after(of, at));
+    let each = month.any(|words| context.term(words, Term::Every).is_some());
+    let sure = each || ends(behind, context) || open(behind, context).is_some();
+    let repeat = Repeat { month_day: Some(1), ..Repeat::of(Frequency::Monthly, 1) };
+    sure.then_some((used, repeat))
 }
 
 /// "mondays", "mondays and thursdays", "fridays every two weeks"; which in English may be the words of a title.

@@ -203,7 +203,7 @@ pub(super) const GERMAN: Words = Words {
         (Term::TimeOf, "Zeit|Ortszeit"),
         (Term::EndOf, "Ende|zum Ende|am Ende"),
         (Term::Quarter, "Quartal|Quartale"),
-        (Term::Biweekly, "vierzehntägig|14-tägig|zweiwöchentlich|14-täglich"),
+        (Term::Biweekly, "vierzehntägig|14-tägig|zweiwöchentlich|14-täglich|14täglich|14tägig"),
         (Term::Quarterly, "vierteljährlich|quartalsweise"),
         (Term::Since, "vor"),
         (Term::HalfTo, "halb"),

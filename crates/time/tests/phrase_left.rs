@@ -215,3 +215,18 @@ fn weekends() {
         ],
     );
 }
+
+/// Two days, of which it is not said whether they are of each week.
+#[test]
+fn two_weekdays() {
+    refused(
+        "en_GB",
+        &[
+            ("Yoga tue and thu 18:00-19:00", "tue"),
+            ("Yoga tue, thu 18:00", "tue"),
+            ("Yoga tuesday and thursday 18:00", "thursday"),
+        ],
+    );
+    refused("de_DE", &[("Yoga Di und Do 18 Uhr", "Di")]);
+    refused("cs_CZ", &[("Jóga út a čt v 18", "út")]);
+}

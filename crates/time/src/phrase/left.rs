@@ -158,11 +158,14 @@ impl Left<'_, '_> {
         let mut next = next.filter_map(|at| self.words.get(at..=at));
         let counted =
             next.any(|words| first(words).and_then(day_number).is_some() || is_name(words));
+        // "tue and thu"
+        let behind = self.context.skip(after(self.words, at + 1), Term::And);
+        let joined = self.timed && day.is_some() && weekday(behind, &self.context).is_some();
         let long = !short && self.timed;
         let full = !short || first(one)?.chars().count() > 3;
         let month = day.is_none() && full && self.timed && self.is_beside(at, 1);
         let led = self.follows(at, BEFORE) || (full && self.follows(at, &[Term::Of, Term::To]));
-        (long || month || counted || (led && (full || self.timed))).then_some(1)
+        (long || month || counted || joined || (led && (full || self.timed))).then_some(1)
     }
 
     /// What would have been understood if it stood alone.

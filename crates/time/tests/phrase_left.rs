@@ -104,6 +104,19 @@ fn forms() {
             ("Trip December 24 through January 2", "Trip | all day 2026-12-24 .. 2027-01-03"),
             ("Talk 2026-12-01T10:00:00Z", "Talk | 2026-12-01 10:00 .. 2026-12-01 11:00 | in UTC"),
             (
+                "Talk tomorrow 10:00 +05:30",
+                "\"10:00 +05:30\" has an offset: write the time alone and name a zone, as 10:00 Europe/Berlin or 10:00 UTC",
+            ),
+            (
+                "Talk 2026-12-01T10:00 UTC+2",
+                "\"2026-12-01T10:00 UTC+2\" has an offset: write the time alone and name a zone, as 10:00 Europe/Berlin or 10:00 UTC",
+            ),
+            (
+                "Talk tomorrow 10:00 -11:00",
+                "\"10:00 -11:00\" says when, and is not understood here: say it in another way, or put it in quotes to keep it in the title",
+            ),
+            ("Talk tomorrow 10:00 +2", "Talk +2 | 2026-03-05 10:00 .. 2026-03-05 11:00"),
+            (
                 "Talk tomorrow 10:00+05:30",
                 "\"10:00+05:30\" has an offset: write the time alone and name a zone, as 10:00 Europe/Berlin or 10:00 UTC",
             ),

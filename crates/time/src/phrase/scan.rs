@@ -7,7 +7,6 @@ use super::PhraseError;
 use super::clock::{self, Clock, Part, clock, two_clocks};
 use super::date::{Span, Unit, date, day_number, month_name, when};
 use super::digits::has_offset;
-use super::feast::feast;
 use super::length::{Amount, M, amount, one_unit};
 use super::reading::{Context, Word, after, first, number, typed};
 use super::repeat::{self, Repeat, repeat};
@@ -149,29 +148,6 @@ impl<'w, 'a> Scan<'w, 'a> {
         self.mark_words(at..at + used, true);
     }
 
-    /// "Christmas eve 19:00", where no other date is said.
-    fn feast(&mut self) {
-        let Found { date, time, all_day, end_date, repeat, .. } = &self.found;
-        let dated = date.is_some() || all_day.is_some() || end_date.is_some() || repeat.is_some();
-        if dated || time.is_none() {
-            return;
-        }
-        let said = |at: usize| {
-            let mark = |word: &Word| word.quoted || word.text.starts_with(['#', '!']);
-            self.taken.get(at) == Some(&true) && self.words.get(at).is_some_and(|word| !mark(word))
-        };
-        let mut found = (0..self.words.len()).filter_map(|at| {
-            let (used, what) = feast(self.rest(at), &self.context)?;
-            let open = self.taken.iter().skip(at).take(used).all(|taken| !taken);
-            let close = said(at + used) || at.checked_sub(1).is_some_and(said);
-            (open && close).then_some((at, used, what))
-        });
-        let Some((at, used, what)) = found.next() else { return };
-        drop(found);
-        self.found.date = Some(Said { what, text: typed(self.rest(at), used) });
-        self.mark_words(at..at + used, true);
-    }
-
     fn quoted(&self, at: usize) -> bool {
         self.words.get(at).is_some_and(|word| word.quoted)
     }
@@ -199,6 +175,19 @@ impl<'w, 'a> Scan<'w, 'a> {
         let offset = |text: &&str| !text.contains(['-', '−']) && has_offset(text);
         if first(self.rest(at)).filter(offset).is_some() {
             return Err(PhraseError::Offset { text: typed(self.rest(at), 1) });
+        }
+        if self.behind == at
+            && (self.found.time.is_some() || self.is_moment())
+            && first(self.rest(at)).is_some_and(is_offset)
+        {
+            let text = typed(self.rest(at - 1), 2);
+            // `-11:00` may be an end, too.
+            let end = first(self.rest(at)).is_some_and(|text| text.starts_with('-'));
+            return Err(if end {
+                PhraseError::LeftOver { text }
+            } else {
+                PhraseError::Offset { text }
+            });
         }
         match first(self.rest(at)).filter(|text| clock::is_broken(text)) {
             Some(_) => Err(PhraseError::NoSuchTime { text: typed(self.rest(at), 1) }),
@@ -329,11 +318,15 @@ impl<'w, 'a> Scan<'w, 'a> {
         clock::open(words, &self.context).is_some() || two_clocks(words, &self.context).is_some()
     }
 
+    /// Does the date say a time, as `2026-03-05T20:00`?
+    fn is_moment(&self) -> bool {
+        self.found.date.as_ref().is_some_and(|date| date.what.unit == Unit::Moment)
+    }
+
     /// "Europe/Berlin", "UTC", "New York time" and "New York" behind a time. A city alone may be a place as well, so it stays in
     /// the text.
     fn zone(&mut self, at: usize) -> Taken {
-        let moment = self.found.date.as_ref().is_some_and(|date| date.what.unit == Unit::Moment);
-        let timed = self.behind == at && (self.found.time.is_some() || moment);
+        let timed = self.behind == at && (self.found.time.is_some() || self.is_moment());
         let rest = self.rest(at);
         let Some(text) = first(rest).filter(|_| timed && self.found.zone.is_none()) else {
             return Ok(None);
@@ -592,4 +585,12 @@ impl<'w, 'a> Scan<'w, 'a> {
         (numeric(from) && numeric(to) && !month_first)
             .then(|| (vec![Word::new(from)], vec![Word::new(to)], 1))
     }
+}
+
+/// `+05:30`, `UTC+2`: behind a time and a blank.
+fn is_offset(text: &str) -> bool {
+    let named = text.strip_prefix("utc").or_else(|| text.strip_prefix("gmt"));
+    let Some(digits) = named.unwrap_or(text).strip_prefix(['+', '-', '−']) else { return false };
+    let plain = number(digits, 4).is_some_and(|_| named.is_some() || digits.len() == 4);
+    clock::colons(digits).is_some() || plain
 }

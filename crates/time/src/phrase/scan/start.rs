@@ -1,6 +1,6 @@
 //! Where something begins, in the walk of [`Scan`]: a date, a time, and a part of the day beside them.
 
-use super::{Said, Scan, Taken};
+use super::{Found, Said, Scan, Taken};
 use crate::civil::Weekday;
 use crate::phrase::PhraseError;
 use crate::phrase::clock::{self, Clock};
@@ -115,6 +115,29 @@ impl<'w, 'a> Scan<'w, 'a> {
             true => Err(PhraseError::LeftOver { text: typed(self.rest(at - 1), 2) }),
             false => Ok(Some((used, clock))),
         }
+    }
+
+    /// "Christmas eve 19:00", where no other date is said.
+    pub(super) fn feast(&mut self) {
+        let Found { date, time, all_day, end_date, repeat, .. } = &self.found;
+        let dated = date.is_some() || all_day.is_some() || end_date.is_some() || repeat.is_some();
+        if dated || time.is_none() {
+            return;
+        }
+        let said = |at: usize| {
+            let mark = |word: &Word| word.quoted || word.text.starts_with(['#', '!']);
+            self.taken.get(at) == Some(&true) && self.words.get(at).is_some_and(|word| !mark(word))
+        };
+        let mut found = (0..self.words.len()).filter_map(|at| {
+            let (used, what) = feast(self.rest(at), &self.context)?;
+            let open = self.taken.iter().skip(at).take(used).all(|taken| !taken);
+            let close = said(at + used) || at.checked_sub(1).is_some_and(said);
+            (open && close).then_some((at, used, what))
+        });
+        let Some((at, used, what)) = found.next() else { return };
+        drop(found);
+        self.found.date = Some(Said { what, text: typed(self.rest(at), used) });
+        self.mark_words(at..at + used, true);
     }
 
     /// Does the name of a day, or of a part of it, stand before this word?

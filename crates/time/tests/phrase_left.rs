@@ -243,3 +243,23 @@ fn two_weekdays() {
     refused("de_DE", &[("Yoga Di und Do 18 Uhr", "Di")]);
     refused("cs_CZ", &[("Jóga út a čt v 18", "út")]);
 }
+
+/// What is before a day is not on it.
+#[test]
+fn before() {
+    refused(
+        "en_GB",
+        &[
+            ("Pay invoice before friday", "before friday"),
+            ("Call Anna before 18:00", "before 18:00"),
+        ],
+    );
+    refused("de_DE", &[("Rechnung vor Freitag zahlen", "vor Freitag")]);
+    sentences(
+        "en_GB",
+        &[
+            ("Read before sleep tomorrow", "Read before sleep | all day 2026-03-05 .. 2026-03-06"),
+            ("Look before you leap", "Look before you leap"),
+        ],
+    );
+}

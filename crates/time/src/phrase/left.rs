@@ -97,6 +97,7 @@ impl Left<'_, '_> {
             .or_else(|| self.until_or_to(at))
             .or_else(|| self.movable(at))
             .or_else(|| self.weekend(at))
+            .or_else(|| self.before(at))
             .or_else(|| self.small(at))
     }
 
@@ -255,6 +256,13 @@ impl Left<'_, '_> {
         let on = run.len() - self.context.skip(run, Term::On).len();
         let used = on + self.context.term(after(run, on), Term::Weekend)?;
         (used > 1 || self.is_beside(at, used)).then_some(used)
+    }
+
+    /// "before friday": not on it.
+    fn before(&self, at: usize) -> Option<usize> {
+        const BEFORE: &[&str] = &["before", "vor", "pred", "avant"];
+        let word = first(self.run(at)).filter(|_| self.is_said(at + 1))?;
+        BEFORE.contains(&word).then_some(2)
     }
 
     /// "except", where something recurs; "between 8 and 10"; "v půl deváté"; "first" before a weekday.

@@ -10,7 +10,7 @@
 //!        | now | today | tomorrow | yesterday | [ this | next | last ] WEEKDAY
 //!        | [ day ] MONTH [ year ] | MONTH day [ year ] | ( this | next | last ) ( week | weekend | month | year | MONTH )
 //!        | +2w | -3d | +1m | +1y | +90min | in two weeks | 2 weeks ago | next 3 days | week 12
-//!        | christmas | "new year's eve"                      behind "on", "from" or "until"
+//!        | christmas | "new year's eve"                      behind "on", "from" or "until", or beside a time
 //!        | WEEKDAY [ "the" ] 30th | "end of" ( MONTH | "the" ( week | month | year ) )
 //! time   = ( 12:30 | 12:30:15 | 3pm | 3.30pm | 15h | 15h30 | noon | midnight | "half past" 3 | "at" 8 ) [ PART OF THE DAY ]
 //!        | 1400 | 14-15 | 14:00-15 | PART OF THE DAY         in a sentence, beside a date
@@ -38,6 +38,7 @@ mod feast;
 mod language;
 mod left;
 mod length;
+mod near;
 mod reading;
 mod repeat;
 mod scan;
@@ -135,6 +136,14 @@ pub enum PhraseError {
     LeftOver {
         /// The words.
         text: String,
+    },
+    /// "wednsday" beside a time.
+    #[error("{text:?} may be {meant}: write that, or put it in quotes to keep it in the title")]
+    Misspelt {
+        /// The word.
+        text: String,
+        /// The name that is near.
+        meant: &'static str,
     },
     /// `10:00+05:30`
     #[error(

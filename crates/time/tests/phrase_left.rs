@@ -263,3 +263,34 @@ fn before() {
         ],
     );
 }
+
+/// A word that is one letter away from a day, beside a time.
+#[test]
+fn misspelt_days() {
+    for (locale, text, word, meant) in [
+        ("en_GB", "Call wednsday 10:00", "wednsday", "Wednesday"),
+        ("en_GB", "Call saturdy 10:00", "saturdy", "Saturday"),
+        ("en_GB", "Call 10:00 firday", "firday", "Friday"),
+        ("en_GB", "Call tommorow 10:00", "tommorow", "tomorrow"),
+        ("en_GB", "Call tomorow 10:00", "tomorow", "tomorrow"),
+        ("en_GB", "Call tonigth 20:00", "tonigth", "tonight"),
+        ("de_DE", "Anruf Donerstag 10 Uhr", "Donerstag", "Donnerstag"),
+    ] {
+        let expect = format!(
+            "{word:?} may be {meant}: write that, or put it in quotes to keep it in the title"
+        );
+        sentences(locale, &[(text, &expect)]);
+    }
+    sentences(
+        "en_GB",
+        &[
+            ("Call tmrw 10:00", "Call | 2026-03-05 10:00 .. 2026-03-05 11:00"),
+            ("Call tonite at 8", "Call | 2026-03-04 20:00 .. 2026-03-04 21:00"),
+            ("Call mum 12:30", "Call mum | 2026-03-04 12:30 .. 2026-03-04 13:30"),
+            ("Eat sundae 12:30", "Eat sundae | 2026-03-04 12:30 .. 2026-03-04 13:30"),
+            ("Saturdy club friday 12:30", "Saturdy club | 2026-03-06 12:30 .. 2026-03-06 13:30"),
+            ("\"saturdy\" 12:30", "saturdy | 2026-03-04 12:30 .. 2026-03-04 13:30"),
+        ],
+    );
+    sentences("de_DE", &[("Montage 12:30", "Montage | 2026-03-04 12:30 .. 2026-03-04 13:30")]);
+}

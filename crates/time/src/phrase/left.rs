@@ -7,6 +7,7 @@ use super::PhraseError;
 use super::clock::{clock, marked};
 use super::date::{Unit, date, day_number, month_name, weekday};
 use super::length::{M, packed, unit};
+use super::near::near;
 use super::reading::{Context, Word, after, first, number, typed};
 use super::words::Term;
 use crate::value::shown;
@@ -43,6 +44,14 @@ impl Left<'_, '_> {
             }
             if let Some(used) = self.zone(at) {
                 return Err(PhraseError::ZoneLetters { text: self.text(at, used) });
+            }
+            let word = first(self.run(at)).unwrap_or_default();
+            if self.timed
+                && !self.dated
+                && self.is_beside(at, 1)
+                && let Some(meant) = near(word, &self.context.language)
+            {
+                return Err(PhraseError::Misspelt { text: self.text(at, 1), meant });
             }
             if let Some(used) = self.time(at) {
                 return Err(PhraseError::LeftOver { text: self.text(at, used) });

@@ -3,6 +3,7 @@
 //! Pure functions from items as they are to items as they are to be; [`change`](crate::add()) writes them. Zones, the time and random
 //! numbers are passed in. It is apart from [`card`](crate::card), as a card has no time.
 
+mod along;
 mod cancel;
 mod draft;
 mod edit;

@@ -142,7 +142,7 @@ pub(crate) fn edit(settings: &[(&str, &str)]) -> Action {
     Action::Change(edit)
 }
 
-fn which(scope: &str, at: &str) -> Which {
+pub(crate) fn which(scope: &str, at: &str) -> Which {
     let scope = match scope {
         "this" => Some(Scope::This),
         "future" => Some(Scope::Future),
@@ -177,11 +177,11 @@ fn check(components: &[&str], scope: &str, at: &str, action: &Action, expect: &[
     assert_eq!(bytes(&book), before, "undone");
 }
 
-const DAILY: &str = "SUMMARY:A\nDTSTART;TZID=Europe/Prague:20260305T120000\nDTEND;TZID=Europe/Prague:20260305T130000\nRRULE:FREQ=DAILY;COUNT=4";
+pub(crate) const DAILY: &str = "SUMMARY:A\nDTSTART;TZID=Europe/Prague:20260305T120000\nDTEND;TZID=Europe/Prague:20260305T130000\nRRULE:FREQ=DAILY;COUNT=4";
 const WEEKLY: &str =
     "SUMMARY:A\nDTSTART:20260302T090000\nRRULE:FREQ=WEEKLY;BYDAY=MO,WE;UNTIL=20260312T000000";
 const DAYS: &str = "SUMMARY:A\nDTSTART;VALUE=DATE:20260305\nRRULE:FREQ=DAILY;COUNT=3";
-const CHANGED: &str = "SUMMARY:B\nRECURRENCE-ID;TZID=Europe/Prague:20260306T120000\nDTSTART;TZID=Europe/Prague:20260306T180000";
+pub(crate) const CHANGED: &str = "SUMMARY:B\nRECURRENCE-ID;TZID=Europe/Prague:20260306T120000\nDTSTART;TZID=Europe/Prague:20260306T180000";
 const ONCE: &str = "SUMMARY:A\nDTSTART:20260305T110000Z\nDTEND:20260305T120000Z";
 
 #[test]
@@ -414,55 +414,6 @@ fn it_and_those_that_follow_are_changed() {
             "error: it cannot be divided there: its rule means something else when it begins with that occurrence",
         ],
     );
-}
-
-/// An occurrence that was only moved has its words of the series; one with words of its own keeps those, and that is said.
-#[test]
-fn what_a_changed_occurrence_has_of_its_series() {
-    let alarm = "BEGIN:VALARM\nACTION:DISPLAY\nDESCRIPTION:A\nTRIGGER:-PT5M\nEND:VALARM";
-    let (series, moved) =
-        (format!("{DAILY}\nLOCATION:Hall\n{alarm}"), CHANGED.replace("SUMMARY:B", "SUMMARY:A"));
-    let same = format!("{moved}\nLOCATION:Hall\n{alarm}");
-    let other = format!("{}\nLOCATION:Bar", CHANGED.replace("20260306T120000", "20260307T120000"));
-    for (scope, at) in [("all", ""), ("future", "20260305T120000")] {
-        let mut book = calendar(&[&series, &same, &other]);
-        let settings = edit(&[("location", "Room"), ("summary", "C"), ("alarm", "10m")]);
-        let done = act(&mut book, "u", which(scope, at), &settings, "new").unwrap();
-        assert_eq!((done.changed.len(), done.apart), (2, 1), "{scope}");
-        let all = bytes(&book);
-        let with = |text: &str| all.iter().filter(|item| item.contains(text)).count();
-        let words = ["LOCATION:Room", "SUMMARY:C", "TRIGGER:-PT10M", "LOCATION:Bar", "SUMMARY:B"];
-        assert_eq!(words.map(with), [2, 2, 2, 1, 1], "{scope}: {all:#?}");
-        assert_eq!(book.store.check().unwrap().faults, []);
-    }
-    // What says that a task is done is the same together, or not at all.
-    let tasks =
-        "SUMMARY:T\nDTSTART:20260305T120000Z\nDUE:20260305T130000Z\nRRULE:FREQ=DAILY;COUNT=3";
-    let done = "RECURRENCE-ID:20260306T120000Z\nDTSTART:20260306T120000Z\nDUE:20260306T130000Z\nSTATUS:COMPLETED\nCOMPLETED:20260306T100000Z";
-    let mut book = calendar(&[tasks, done]);
-    let half = act(&mut book, "u", which("all", ""), &edit(&[("percent", "50")]), "new").unwrap();
-    assert_eq!((half.apart, half.changed.len()), (1, 1));
-    assert!(bytes(&book).iter().any(|item| item.contains("COMPLETED:20260306T100000Z")));
-    // An alarm at a moment is of the series alone, and what names an alarm is no word of the occurrence.
-    let at = "BEGIN:VALARM\nACTION:DISPLAY\nTRIGGER;VALUE=DATE-TIME:20260305T080000Z\nEND:VALARM";
-    let named = alarm.replace("TRIGGER", "X-MINE:1\nTRIGGER");
-    let mut book = calendar(&[&format!("{DAILY}\n{alarm}\n{at}"), &format!("{moved}\n{named}")]);
-    let rings = act(&mut book, "u", which("all", ""), &edit(&[("alarm", "10m")]), "new").unwrap();
-    assert_eq!((rings.apart, rings.changed.len()), (0, 2));
-    // How long it takes is of the series, unless it was changed.
-    let longer = CHANGED.replace("20260306T120000", "20260307T120000") + "\nDURATION:PT3H";
-    let mut book = calendar(&[DAILY, &format!("{moved}\nDURATION:PT1H"), &longer]);
-    let lasts = act(&mut book, "u", which("all", ""), &edit(&[("for", "2h")]), "new").unwrap();
-    assert_eq!((lasts.apart, lasts.changed.len()), (1, 2));
-    let all = bytes(&book).concat();
-    let ends = ["20260305T140000", "DTEND;TZID=Europe/Prague:20260306T200000", "DURATION:PT3H"];
-    assert!(ends.iter().all(|text| all.contains(text)), "{all}");
-    // What it has to itself is no matter where that is not asked for; where the series moves, it is told.
-    let mut book = calendar(&[&series, &other]);
-    let done = act(&mut book, "u", which("all", ""), &edit(&[("priority", "1")]), "new").unwrap();
-    assert_eq!(done.apart, 0);
-    let done = act(&mut book, "u", which("all", ""), &edit(&[("move", "+1h")]), "new").unwrap();
-    assert_eq!(done.apart, 1);
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod corpora;
 mod edited;
 mod event;
 mod event_corpora;
+mod event_inherits;
 mod event_model;
 mod export_items;
 mod files;

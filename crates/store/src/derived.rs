@@ -214,7 +214,7 @@ impl Rows {
         derivers: &mut Derivers<'_>,
         seq: Seq,
     ) -> rusqlite::Result<()> {
-        self.write_time(tx, derivers)?;
+        self.write_time(tx, derivers, seq)?;
         mem::take(&mut self.text).write(tx, IndexSet::Text, seq)?;
         let mut sort = Gathered::default();
         for (item, Placed { was, mut is }) in mem::take(&mut self.sort) {
@@ -233,11 +233,13 @@ impl Rows {
         &mut self,
         tx: &Transaction<'_>,
         derivers: &mut Derivers<'_>,
+        seq: Seq,
     ) -> rusqlite::Result<()> {
         let mut writer = span::Writer::new(tx, derivers.base());
         let mut changed: BTreeMap<(i64, String), Vec<Member>> = BTreeMap::new();
-        let mut new: HashSet<i64> = HashSet::new();
+        let (mut new, mut own) = (HashSet::new(), HashSet::new());
         for (item, Timed { whose, is }) in mem::take(&mut self.time) {
+            own.insert(item);
             if whose.is_new {
                 new.insert(item);
             }
@@ -253,6 +255,10 @@ impl Rows {
         for ((collection, uid), members) in changed {
             let times = series::of_changed(tx, derivers, collection, &uid, members)?;
             for (item, times) in times.into_iter().filter(|(item, _)| *item <= self.time_to) {
+                // What the item itself was is in `former`.
+                if !own.contains(&item) {
+                    history::keep_time(tx, seq, item)?;
+                }
                 writer.put(collection, item, times.as_ref(), new.contains(&item))?;
             }
         }

@@ -86,9 +86,20 @@ pub(crate) fn prune(
         frame::release_formers(tx, "seq", seq)?;
         tx.prepare_cached("DELETE FROM former WHERE seq = ?1")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM collection_former WHERE seq <= ?1")?.execute([seq])?;
+        tx.prepare_cached("DELETE FROM retimed WHERE seq <= ?1")?.execute([seq])?;
         set_meta(tx, "oldest", seq + 1)?;
     }
     Ok(bytes)
+}
+
+/// Keeps what an item is in time, which this batch changes without changing the item.
+pub(crate) fn keep_time(tx: &Transaction<'_>, seq: Seq, item: i64) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT OR IGNORE INTO retimed
+         SELECT ?1, i.handle, t.data FROM item i LEFT JOIN idx_time t ON t.item = i.id WHERE i.id = ?2",
+    )?
+    .execute((seq, item))
+    .map(drop)
 }
 
 /// The operation that wrote last before `newest` did.

@@ -18,7 +18,7 @@
 //! | `kept` | values beside an item's row, for lists |
 //! | `contact` | what is derived from a contact's bytes, for the indexes |
 //! | `derived` | fingerprints of derived data; filling, rebuilding, digesting it |
-//! | `reader`, `items`, `changes` | reading, items by every way to them, and what changed since a cursor |
+//! | `reader`, `items`, `changes`, `news` | reading, items by every way to them, which changed since a cursor, and what they were |
 //! | `history`, `undo` | operations and former versions; putting back what one changed |
 //! | `purge`, `check`, `backup` | erasing for good, verifying, copying |
 
@@ -43,6 +43,7 @@ pub mod index;
 mod items;
 mod kept;
 mod lock;
+mod news;
 mod purge;
 mod reader;
 mod schema;
@@ -70,6 +71,7 @@ pub use crate::history::{OperationId, OperationRow, Version};
 pub use crate::index::term::WORD_LETTERS;
 pub use crate::items::{Candidate, Found, ItemHead, Moment, Order, Snapshot};
 pub use crate::kept::{Kept, can_keep};
+pub use crate::news::{Changed, Then, Told};
 pub use crate::purge::Purged;
 pub use crate::reader::{Collection, Reader, Row, Value};
 pub use crate::span::{Searched, What, Window};

@@ -12,7 +12,7 @@ use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::{Store, meta, set_meta};
 use crate::transaction::Transaction;
-use crate::{blob, derived, index};
+use crate::{Seq, blob, derived, index};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -124,8 +124,23 @@ fn owes_rewrite(conn: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Notes, in the transaction that takes an item away, that its bytes are still to be erased from the pages.
-pub(crate) fn owe_rewrite(conn: &Connection) -> rusqlite::Result<()> {
-    conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES('rewrite', 1)")?.execute([]).map(drop)
+pub(crate) fn owe_rewrite(conn: &Connection, seq: Seq) -> rusqlite::Result<()> {
+    let mut insert = conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES(?1, ?2)")?;
+    insert.execute(("rewrite", 1))?;
+    insert.execute((PURGED, seq)).map(drop)
+}
+
+/// The batch of the last purge: what was purged cannot be told of what came before.
+pub(crate) const PURGED: &str = "purged";
+
+/// Takes away what items were in time: of a series that follows from all of its items, also from those that are purged.
+fn erase_times(conn: &Connection) -> rusqlite::Result<()> {
+    let sql = "SELECT 1 FROM pragma_table_info('former') WHERE name = 'time'";
+    // Copies may be of a version without them.
+    if conn.query_row(sql, [], |_| Ok(())).optional()?.is_none() {
+        return Ok(());
+    }
+    conn.execute_batch("UPDATE former SET time = NULL WHERE time IS NOT NULL; DELETE FROM retimed;")
 }
 
 /// Gives up the bytes of former versions, and returns how many those were.
@@ -169,6 +184,7 @@ fn compact(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<()> {
     let tx = Transaction::begin(conn)?;
     derived::empty_unusable(&tx, deriver)?;
     index::merge_all(&tx)?;
+    erase_times(&tx)?;
     tx.execute(
         "DELETE FROM idx_clock WHERE id NOT IN (SELECT clock FROM idx_time WHERE clock IS NOT NULL)",
         [],
@@ -242,6 +258,7 @@ fn erase_from(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
     if frames {
         frame::sweep(&tx)?;
     }
+    erase_times(&tx)?;
     // Of whatever version the copy is.
     let tables = tx
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'idx_*' AND sql LIKE 'CREATE%'")?

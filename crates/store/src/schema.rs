@@ -3,14 +3,15 @@
 //! `user_version` is 1000 x major + minor. A newer minor version only adds, so an older program may read
 //! it; a newer major version is refused. Version 1.1 has the inverted index in place of tables that 1.0 had for each
 //! kind of look-up, and no index of UIDs; 1.2 has the summaries of collections; 1.4 has calendars, and no index of the batches of
-//! an operation; all that follows:
+//! an operation; 1.5 has what items were in time; all that follows:
 //!
 //! **What is the truth**
 //!
 //! * `meta(key, value)`: single values. `epoch`: 16 random hex digits, new after a restore. `seq`: the last
 //!   batch. `items`: the last row number given to an item, never given again. `locale`: whose sort order
 //!   the store keeps. `oldest`: the first batch whose former versions are all kept. `former_bytes`: how
-//!   much they take. `rewrite`: there after a purge until the file was rewritten without what was purged. `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
+//!   much they take. `rewrite`: there after a purge until the file was rewritten without what was purged. `purged`: the batch of the
+//!   last purge, if there was one. `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
 //! * `collection`: a named set of items of one family (1: contacts, 2: a calendar). `key` is made from the first name
 //!   and stays when the name changes; handles are made from it. A removed collection stays as a row,
 //!   for undo. `seq` is its last change. `summary` says which fields are indexed and how, as `summary` writes it; empty:
@@ -34,6 +35,9 @@
 //! * `former`: one row for each version that a batch replaced (`removed` 0) or removed (1): the bytes that
 //!   were there, and since which batch. Kept for 90 days or 64 MB, whichever is less, the newest operation
 //!   always whole, and from the latter limit also the one before it and one that is being undone. After a purge the row stays, without uid and bytes, as a tombstone.
+//!   `time`: what it was in time, as `idx_time.data` had it; NULL: nothing, or that is not known.
+//! * `retimed(seq, handle, time)`: what items were in time until this batch, which changed another item of their series, and not
+//!   their bytes. Kept as long as `former`.
 //! * `collection_former`: the same for collections; `name` NULL: it did not exist.
 //!
 //! **What is derived from it**, and may be dropped and refilled at any time; `contact` and `event` say from what:
@@ -61,7 +65,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x4c72_6472;
 /// The newest major version known here.
 pub(crate) const MAJOR: i64 = 1;
 /// The newest minor version known here.
-pub(crate) const MINOR: i64 = 4;
+pub(crate) const MINOR: i64 = 5;
 
 const TRUTH: &str = "
 CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
@@ -179,6 +183,14 @@ CREATE TABLE idx_clock(
 ) STRICT;
 ";
 
+/// What 1.5 brought: who follows what happens has to know what items were in time, and that of a series follows from several.
+const RETIMED: &str = "
+ALTER TABLE former ADD COLUMN time BLOB;
+CREATE TABLE retimed(
+  seq INTEGER NOT NULL, handle BLOB NOT NULL, time BLOB, PRIMARY KEY(seq, handle)
+) STRICT, WITHOUT ROWID;
+";
+
 /// When items are.
 const SPANS: &str = "
 CREATE TABLE idx_span(
@@ -203,6 +215,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { from: (1, 1), to: (1, 2), sql: &[SUMMARIES] },
     Migration { from: (1, 2), to: (1, 4), sql: &[FROM_1_2, CALENDARS, SPANS] },
     Migration { from: (1, 3), to: (1, 4), sql: &[FROM_1_3, SPANS] },
+    Migration { from: (1, 4), to: (1, 5), sql: &[RETIMED] },
 ];
 
 /// What is derived is derived anew.
@@ -278,6 +291,7 @@ pub(crate) fn create(conn: &Connection, locale: &str) -> rusqlite::Result<()> {
     conn.execute_batch(SUMMARIES)?;
     conn.execute_batch(CALENDARS)?;
     conn.execute_batch(SPANS)?;
+    conn.execute_batch(RETIMED)?;
     for (key, value) in [("seq", 0), ("items", 0), ("oldest", 1), ("former_bytes", 0)] {
         conn.execute("INSERT INTO meta VALUES(?1, ?2)", (key, value))?;
     }

@@ -184,6 +184,6 @@ fn place(collection: i64, class: i64) -> i64 {
 }
 
 /// What was packed, with its zone.
-fn unpack(conn: &Connection, deriver: &Deriver, data: &[u8]) -> Option<Times> {
+pub(crate) fn unpack(conn: &Connection, deriver: &Deriver, data: &[u8]) -> Option<Times> {
     Times::unpack(data, &mut |name| deriver.clocks.zone(conn, name))
 }

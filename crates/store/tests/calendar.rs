@@ -4,8 +4,8 @@
 use crate::book::{Book, NOW, made};
 use larder_format::contact::derived_uid;
 use larder_store::{
-    Change, Expect, Family, Frame, Handle, IndexSet, Kind, Operation, Options, Put, Reader, Store,
-    What, Window, Zone,
+    Change, Changed, Expect, Family, Frame, Handle, IndexSet, Kind, Operation, Options, Put,
+    Reader, Store, Then, Told, What, Window, Zone,
 };
 use larder_time::civil::Instant;
 use larder_time::value::Stamp;
@@ -114,6 +114,53 @@ struct Run {
     book: Book,
     past: Vec<Past>,
     now: i64,
+    /// The batch after each deed, and what all items were then.
+    seen: Vec<(i64, BTreeMap<Handle, String>)>,
+    /// Former versions may have been forgotten, or erased.
+    forgets: bool,
+}
+
+/// What an item is, and when it happens.
+fn said(then: &Then) -> String {
+    let window = Window {
+        from: instant("20260201"),
+        to: instant("20260501"),
+        local: zone::Zone::UTC,
+        what: What::Occurrences,
+    };
+    let mut said = format!("{:?} {}", then.head.kind, String::from_utf8_lossy(&then.bytes));
+    for what in [What::Occurrences, What::Alarms] {
+        let (window, mut left) = (Window { what, ..window.clone() }, 50);
+        then.times.iter().for_each(|times| {
+            times.each(&window, &mut |occurring| {
+                left -= 1;
+                said += &format!("{occurring:?}\n");
+                left > 0
+            });
+        });
+    }
+    said
+}
+
+/// Everything as it is, as news since the beginning have it.
+fn all(reader: &Reader) -> BTreeMap<Handle, String> {
+    let mut all = BTreeMap::new();
+    for collection in reader.collections().unwrap() {
+        for head in reader.page(&collection, 0, usize::MAX >> 1).unwrap() {
+            let bytes = reader.source(head.row).unwrap().unwrap().into();
+            let mut times = None;
+            reader
+                .times(&[head.row], &mut |_, of| {
+                    times = Some(of.clone());
+                    true
+                })
+                .unwrap();
+            let handle = head.handle;
+            let then = Then { head, collection: collection.row, bytes, times };
+            all.insert(handle, said(&then));
+        }
+    }
+    all
 }
 
 impl Run {
@@ -145,6 +192,27 @@ impl Run {
             Deed::Rebuild => assert_eq!(self.book.store.check_rebuild().unwrap().faults, []),
         }
         assert_eq!(self.book.store.check().unwrap().faults, [], "{deed:?}");
+        self.forgets |= matches!(deed, Deed::Purge(_) | Deed::Later);
+        self.follow();
+    }
+
+    /// What is told since any moment leads from what was then to what is now.
+    fn follow(&mut self) {
+        let reader = self.book.reader();
+        let now = all(&reader);
+        for (seq, then) in &self.seen {
+            let mut reached = then.clone();
+            let told = reader.changed(*seq, 10_000, &mut |Changed { handle, was, is }| {
+                assert_eq!(was.as_ref().map(said), reached.remove(&handle), "what {handle} was");
+                reached.extend(is.as_ref().map(|is| (handle, said(is))));
+            });
+            match told.unwrap() {
+                Told::All => assert_eq!(reached, now, "since {seq}"),
+                Told::Expired => assert!(self.forgets, "since {seq}"),
+                Told::TooMany => panic!("too many since {seq}"),
+            }
+        }
+        self.seen.push((reader.seq().unwrap(), now));
     }
 
     fn one(&mut self, change: Change) {
@@ -270,7 +338,8 @@ proptest! {
 
     #[test]
     fn whatever_happens_it_is_sound(deeds in vec(deed(), 1..20)) {
-        let mut run = Run { book: Book::new(), past: Vec::new(), now: NOW };
+        let (book, past, seen) = (Book::new(), Vec::new(), Vec::new());
+        let mut run = Run { book, past, now: NOW, seen, forgets: false };
         for deed in &deeds {
             run.act(deed);
         }

@@ -162,9 +162,9 @@ impl Node {
         let Some(compare) = Compare::of(test) else { return Node::Constant(false) };
         match &test.subject {
             Subject::Nothing => Node::Constant(false),
-            Subject::Field(Field { kind: Kind::Uid, .. }) => Node::Uid(compare),
             Subject::Field(field) => match looked_at(field, family) {
                 [] => Node::Constant(false),
+                [Field { kind: Kind::Uid, .. }] => Node::Uid(compare),
                 of => Node::Fields(Fields { of, or_empty: !is_list(field) }, compare),
             },
             Subject::Property(name) => Node::Property(name.clone(), compare),

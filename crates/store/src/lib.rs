@@ -11,7 +11,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `directory` | the data directory, its files, the file systems it refuses |
-//! | `lock` | the fair write lock, and the bell that rings after a commit |
+//! | `lock`, `bell` | the fair write lock; the bell that rings after a commit, and hearing it |
 //! | `schema` | the schema in prose and SQL, versions, migrations |
 //! | `batch`, `apply` | changes, and the one function that writes them |
 //! | `summary` | which fields of a collection are indexed, and how |
@@ -25,6 +25,7 @@
 mod apply;
 mod backup;
 mod batch;
+mod bell;
 mod blob;
 mod changes;
 mod check;
@@ -58,6 +59,7 @@ mod undo;
 
 pub use crate::backup::Restored;
 pub use crate::batch::{Applied, Change, Expect, Operation, Outcome, Put};
+pub use crate::bell::Bell;
 pub use crate::changes::{Cursor, News, NewsKind};
 pub use crate::check::{Fault, Report};
 pub use crate::derived::IndexSet;

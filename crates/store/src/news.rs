@@ -27,7 +27,7 @@ pub struct Changed {
 /// An item as it was, or is.
 #[derive(Debug, Clone)]
 pub struct Then {
-    /// What is known of it. What it was has no row any more, it has row 0.
+    /// What is known of it. Of an item that is not there any more, the row is the one that it was in.
     pub head: ItemHead,
     /// The row of its collection.
     pub collection: i64,
@@ -77,7 +77,7 @@ impl Found {
 
 /// Where the columns of a former version are, behind those of [`HEAD`].
 const FORMER: &str =
-    "0, f.handle, f.kind, f.collection, f.uid, f.derived_uid, f.before, f.recurrence, f.frame";
+    "f.item, f.handle, f.kind, f.collection, f.uid, f.derived_uid, f.before, f.recurrence, f.frame";
 const BYTES: usize = 9;
 const TIME: usize = 10;
 

@@ -37,6 +37,8 @@ pub struct Reader {
     pub(crate) version: Cell<Option<i64>>,
     /// The file is mapped into memory.
     pub(crate) mapped: Cell<bool>,
+    /// Which file it is.
+    file: Option<(u64, u64)>,
 }
 
 /// A named set of items.
@@ -102,6 +104,11 @@ impl Row<'_> {
 const MAPPED_FROM: usize = 64;
 const MAPPED: i64 = 0x7fff_0000;
 
+fn which_file(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
 /// Readers that were opened.
 static READERS: AtomicU64 = AtomicU64::new(0);
 
@@ -142,7 +149,15 @@ impl Reader {
             remembered: RefCell::new(Some(Arc::new(known))),
             version: Cell::new(None),
             mapped: Cell::new(false),
+            file: which_file(&directory.data()),
         })
+    }
+
+    /// Was another file put in the place of the one that this reader has open, because that was damaged? It has to be opened again.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        let now = which_file(&self.path);
+        now.is_some() && now != self.file
     }
 
     /// Maps the file where so many items are going to be read: each lies in a page of its own, and a call of the system for each
@@ -233,6 +248,16 @@ impl Reader {
             let known = self.remembered()?;
             let summaries = known.collections.iter();
             Ok(summaries.map(|known| (known.of.id, Arc::clone(&known.summary))).collect())
+        };
+        run().map_err(at(&self.path))
+    }
+
+    /// The rows and names of all collections, by row.
+    pub fn collection_names(&self) -> Result<Vec<(i64, Arc<str>)>> {
+        let run = || -> rusqlite::Result<Vec<(i64, Arc<str>)>> {
+            let _snapshot = self.hold()?;
+            let known = self.remembered()?;
+            Ok(known.collections.iter().map(|of| (of.of.id, Arc::clone(&of.name))).collect())
         };
         run().map_err(at(&self.path))
     }

@@ -35,7 +35,7 @@
 //! * `former`: one row for each version that a batch replaced (`removed` 0) or removed (1): the bytes that
 //!   were there, and since which batch. Kept for 90 days or 64 MB, whichever is less, the newest operation
 //!   always whole, and from the latter limit also the one before it and one that is being undone. After a purge the row stays, without uid and bytes, as a tombstone.
-//!   `time`: what it was in time, as `idx_time.data` had it; NULL: nothing, or that is not known.
+//!   `item`: the row that it was, or is, in; NULL: not known. `time`: what it was in time, as `idx_time.data` had it; NULL: nothing, or that is not known.
 //! * `retimed(seq, handle, time)`: what items were in time until this batch, which changed another item of their series, and not
 //!   their bytes. Kept as long as `former`.
 //! * `collection_former`: the same for collections; `name` NULL: it did not exist.
@@ -185,6 +185,7 @@ CREATE TABLE idx_clock(
 
 /// What 1.5 brought: who follows what happens has to know what items were in time, and that of a series follows from several.
 const RETIMED: &str = "
+ALTER TABLE former ADD COLUMN item INTEGER;
 ALTER TABLE former ADD COLUMN time BLOB;
 CREATE TABLE retimed(
   seq INTEGER NOT NULL, handle BLOB NOT NULL, time BLOB, PRIMARY KEY(seq, handle)

@@ -132,6 +132,19 @@ impl Row {
         Row { class, start, end, series }
     }
 
+    /// What it is of.
+    pub(crate) fn what(&self) -> What {
+        match (ALARMS..ANY).contains(&self.class) || self.class >= ALARM_SLOTS {
+            true => What::Alarms,
+            false => What::Occurrences,
+        }
+    }
+
+    /// From when to when it reaches, by whatever clock.
+    pub(crate) fn hull(&self) -> (i64, i64) {
+        (self.start.saturating_sub(DAY), self.end.saturating_add(DAY))
+    }
+
     /// Where it is in the table, as a row of this collection.
     fn place(&self, collection: i64) -> i64 {
         place(collection, self.class)
@@ -139,9 +152,8 @@ impl Row {
 
     /// What its column has of a series: what a window may have to ask is behind the hint.
     fn packed(&self, data: &[u8]) -> Option<Vec<u8>> {
-        let alarms = (ALARMS..ANY).contains(&self.class) || self.class >= ALARM_SLOTS;
         let mut bytes = self.series.as_ref()?.pack();
-        if !alarms && data.len() <= INLINED {
+        if self.what() == What::Occurrences && data.len() <= INLINED {
             bytes.extend_from_slice(data);
         }
         Some(bytes)

@@ -273,6 +273,14 @@ impl Times {
     }
 
     /// Its rows in the interval index.
+    /// From when to when it can be met by a window, in seconds since 1970: no window outside meets it, whoever's clock it is by.
+    /// `None`: none does.
+    #[must_use]
+    pub fn hull(&self, what: What) -> Option<(i64, i64)> {
+        let rows = self.rows().into_iter().filter(|row| row.what() == what).map(|row| row.hull());
+        rows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
     pub(crate) fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         let series = match &self.shape {

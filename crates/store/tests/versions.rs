@@ -147,6 +147,7 @@ fn a_store_of_1_3_opens() {
     let as_it_was = "
         DROP TABLE retimed;
         ALTER TABLE former DROP COLUMN time;
+        ALTER TABLE former DROP COLUMN item;
         DROP TABLE idx_span;
         CREATE TABLE idx_span(collection INTEGER, class INTEGER, series BLOB);
         CREATE TABLE idx_slot(collection INTEGER, slot INTEGER, series BLOB);

@@ -463,9 +463,9 @@ impl<'a> Batch<'a> {
         self.tx
             .prepare_cached(
                 "INSERT INTO former(seq, ordinal, handle, collection, kind, removed, before, uid,
-                                    recurrence, derived_uid, bytes, blob, frame, time)
+                                    recurrence, derived_uid, bytes, blob, frame, item, time)
                  SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence,
-                        i.derived_uid, s.bytes, s.blob, i.frame,
+                        i.derived_uid, s.bytes, s.blob, i.frame, i.id,
                         CASE i.kind WHEN 1 THEN NULL ELSE (SELECT data FROM idx_time WHERE item = i.id) END
                  FROM item i JOIN source s ON s.item = i.id WHERE i.id = ?1",
             )?

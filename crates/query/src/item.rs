@@ -11,6 +11,7 @@ use larder_format::property::Property;
 use larder_store::{Family, ItemHead, Kept, Kind, Occurring, Reader, Times, Window};
 use larder_time::civil::{Civil, Instant};
 use larder_time::zone::Zone;
+use std::borrow::Cow;
 use std::cell::Cell;
 
 /// What a question is put to.
@@ -28,7 +29,7 @@ pub(crate) trait Values {
     fn kind(&self) -> Kind;
 
     /// What it is in time.
-    fn times(&self) -> Option<Times>;
+    fn times(&self) -> Option<Cow<'_, Times>>;
 
     /// The moment that a property names; by this clock where it names no other.
     fn stamp(&self, stamp: Stamp, local: &Zone) -> Option<Instant>;
@@ -48,10 +49,20 @@ pub struct Item<'a> {
     pub(crate) reader: &'a Reader,
     pub(crate) head: &'a ItemHead,
     pub(crate) parsed: Parsed<'a>,
-    /// What it is in time is worked out anew.
-    pub(crate) anew: bool,
+    pub(crate) when: When<'a>,
     /// It could not be told within bounds whether it answers.
     pub(crate) doubt: Cell<bool>,
+}
+
+/// Where what an item is in time is known from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum When<'a> {
+    /// It is kept beside the item.
+    Kept,
+    /// It is worked out anew.
+    Anew,
+    /// It was this.
+    Was(Option<&'a Times>),
 }
 
 /// A card or a component.
@@ -89,7 +100,7 @@ impl<'a> Item<'a> {
     #[must_use]
     pub fn new(reader: &'a Reader, head: &'a ItemHead, bytes: &'a [u8]) -> Item<'a> {
         let (parsed, doubt) = (Parsed::of(reader, head, bytes), Cell::new(false));
-        Item { reader, head, parsed, anew: false, doubt }
+        Item { reader, head, parsed, when: When::Kept, doubt }
     }
 
     /// The first value of a field.
@@ -127,10 +138,11 @@ impl Values for Item<'_> {
         self.head.kind
     }
 
-    fn times(&self) -> Option<Times> {
-        match self.anew {
-            true => self.reader.times_anew(self.head.row).ok().flatten(),
-            false => times(self.reader, self.head.row),
+    fn times(&self) -> Option<Cow<'_, Times>> {
+        match self.when {
+            When::Anew => self.reader.times_anew(self.head.row).ok().flatten().map(Cow::Owned),
+            When::Kept => times(self.reader, self.head.row).map(Cow::Owned),
+            When::Was(times) => times.map(Cow::Borrowed),
         }
     }
 
@@ -213,8 +225,8 @@ impl Values for KeptItem<'_> {
         self.head.kind
     }
 
-    fn times(&self) -> Option<Times> {
-        times(self.reader, self.head.row)
+    fn times(&self) -> Option<Cow<'_, Times>> {
+        times(self.reader, self.head.row).map(Cow::Owned)
     }
 
     fn stamp(&self, _: Stamp, _: &Zone) -> Option<Instant> {
@@ -245,7 +257,7 @@ impl Values for Contact<'_> {
         Kind::Contact
     }
 
-    fn times(&self) -> Option<Times> {
+    fn times(&self) -> Option<Cow<'_, Times>> {
         None
     }
 

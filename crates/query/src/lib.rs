@@ -7,6 +7,9 @@
 //! property that this crate's tests are about. [`duplicates`](duplicates()) asks something else: which items
 //! are perhaps the same.
 //!
+//! A [`View`](views::View) stays open, and is told what changes in its answer; all views of a process are
+//! [`Views`](views::Views). What was asked, and what it cost, goes to a [`log`] if one is wanted.
+//!
 //! A [`Cursor`] steps through a sorted book, from any letter on, without reading what lies between.
 //!
 //! This crate is not the store: it names no file and no SQLite, and passes through
@@ -32,6 +35,7 @@ mod gap;
 mod hits;
 mod item;
 mod line;
+pub mod log;
 mod matcher;
 mod partial;
 mod plan;
@@ -39,6 +43,7 @@ mod query;
 mod run;
 mod sexp;
 mod time;
+pub mod views;
 pub mod when;
 
 pub use crate::about::{About, about, is_of_calendar};

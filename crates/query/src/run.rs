@@ -7,7 +7,7 @@ use crate::answer::{Ahead, Answer, Explain, Hit, PAGE};
 use crate::error::Error;
 use crate::gap::Gap;
 use crate::hits::{Hits, begins_at, is_start, start_key};
-use crate::item::Item;
+use crate::item::{Item, When};
 use crate::matcher::Matcher;
 use crate::plan::Plan;
 use crate::query::Query;
@@ -556,7 +556,8 @@ fn test(
     answer: &mut Answer,
     hits: &mut Hits<'_>,
 ) -> bool {
-    let item = Item { anew: answer.matcher.is_anew(), ..Item::new(reader, head, bytes) };
+    let when = if answer.matcher.is_anew() { When::Anew } else { When::Kept };
+    let item = Item { when, ..Item::new(reader, head, bytes) };
     answer.explain.tested += 1;
     let passes = answer.matcher.matches_item(&item);
     answer.unsure.extend(item.doubt.get().then_some(hit.row));

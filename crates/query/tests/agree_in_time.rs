@@ -138,7 +138,7 @@ fn leaf() -> impl Strategy<Value = Query> {
     ]
 }
 
-fn question() -> impl Strategy<Value = Query> {
+pub(crate) fn question() -> impl Strategy<Value = Query> {
     leaf().prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(Query::And),

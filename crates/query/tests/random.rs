@@ -205,7 +205,7 @@ fn some_uids() -> impl Strategy<Value = Query> {
     vec(uid, 0..5).prop_map(Query::uids)
 }
 
-fn query() -> impl Strategy<Value = Query> {
+pub(crate) fn query() -> impl Strategy<Value = Query> {
     let leaf = prop_oneof![6 => text().prop_map(Query::Word), 12 => one_test(), 1 => some_uids(), 1 => Just(Query::All)];
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![

@@ -25,6 +25,7 @@ mod random;
 mod sexp;
 mod sure;
 mod typing;
+mod views;
 mod who;
 mod words;
 

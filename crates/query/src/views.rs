@@ -1,0 +1,236 @@
+//! Live views: questions that stay open, and the answers that they share.
+//!
+//! A [`View`] is told its answer, and from then on what every batch adds to it, changes in it and takes from it, until it is dropped.
+//! No view remembers what it was told: whether an item belonged to it is told by what the item was, which the store
+//! keeps for a while. So ten thousand views are ten thousand questions and nothing else.
+//!
+//! [`Views`] is what one process asks of one store. It is driven by the log of the store and by the clock alone: a thread waits for
+//! the bell, which whoever has written rings, looks at the store once a second while a view is open, for the sake of a
+//! writer that was killed before it rang, and sleeps where none is.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `question` | a question as it was written, read again as the clock moves |
+//! | `concern` | which questions a change may matter to |
+//! | `hub` | the news: what changed, and for whom; answers that are kept |
+//! | `view` | an open view: what its client is told, and how fast |
+//! | `watch` | the thread that waits |
+//!
+//! It is no part of answering (`run`), which knows nothing of it.
+
+mod concern;
+mod hub;
+mod question;
+mod view;
+mod watch;
+
+pub use self::question::{Form, Question};
+pub use self::view::{Gone, Interest, Tell, Told, View, ViewOptions};
+
+use self::hub::{State, lock};
+use self::view::Slot;
+use self::watch::Watch;
+use crate::answer::Answer;
+use crate::error::Error;
+use crate::log::{Event, Sink};
+use larder_store::{ItemHead, Reader, Seq};
+use larder_time::civil::Instant;
+use larder_time::zone::Zones;
+use std::fmt;
+use std::mem;
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+/// The kind of source that all collections have so far, for the log.
+const SOURCE: &str = "local";
+
+/// How views are kept.
+#[derive(Clone)]
+pub struct ViewsOptions {
+    /// The zones that there are.
+    pub zones: Arc<Zones>,
+    /// Answers may be kept in so many bytes; 0: none is.
+    pub cache: usize,
+    /// Where the log goes.
+    pub log: Option<Arc<dyn Sink>>,
+    /// What time it is.
+    pub clock: Arc<dyn Fn() -> Instant + Send + Sync>,
+    /// News are waited for. Otherwise who holds the views asks for them, with [`Views::catch_up`].
+    pub watch: bool,
+}
+
+/// What answers may take in memory, unless something else is said.
+pub const CACHE: usize = 1 << 20;
+
+impl Default for ViewsOptions {
+    fn default() -> ViewsOptions {
+        let (zones, clock) = (Zones::bundled(), Arc::new(now));
+        ViewsOptions { zones, cache: CACHE, log: None, clock, watch: true }
+    }
+}
+
+fn now() -> Instant {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Instant::clamped(since.map_or(0, |since| since.as_secs() as i64))
+}
+
+impl fmt::Debug for ViewsOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ViewsOptions").field("cache", &self.cache).finish_non_exhaustive()
+    }
+}
+
+/// Everything that one process asks of one store. A copy is the same.
+#[derive(Clone)]
+pub struct Views(Arc<Shared>);
+
+struct Shared {
+    dir: PathBuf,
+    options: ViewsOptions,
+    state: Mutex<State>,
+    watch: Option<Watch>,
+}
+
+impl fmt::Debug for Views {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Views").field("dir", &self.0.dir).finish_non_exhaustive()
+    }
+}
+
+/// The state of the views while it is held. Who has news is woken when it is let go.
+struct Held<'a>(MutexGuard<'a, State>);
+
+impl Views {
+    /// Opens a store for views.
+    ///
+    /// # Errors
+    /// As [`Reader::open_with`].
+    pub fn open(dir: &Path, options: ViewsOptions) -> Result<Views, Error> {
+        let reader = Reader::open_with(dir, Arc::clone(&options.zones))?;
+        let state = State::new(reader, options.cache, options.log.clone())?;
+        if let Some(log) = &options.log {
+            log.note(&Event::Start { version: env!("CARGO_PKG_VERSION"), budget: options.cache });
+        }
+        let dir = dir.to_path_buf();
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
+            let watch = options.watch.then(|| Watch::new(dir.clone(), Weak::clone(shared)));
+            Shared { dir: dir.clone(), options, state: Mutex::new(state), watch }
+        });
+        Ok(Views(shared))
+    }
+
+    /// Opens a view.
+    ///
+    /// # Errors
+    /// The text is no question, there is no such collection, or what the store reports.
+    pub fn view(&self, question: Question, options: ViewOptions) -> Result<View, Error> {
+        let opened = {
+            let mut state = self.state()?;
+            state.pass_time(self.now())?;
+            state.open(question, &options, self.now())?
+        };
+        if let Some(watch) = &self.0.watch {
+            watch.stay_awake();
+        }
+        let initial = options.initial;
+        let mut view = View::new(self.clone(), &opened, options);
+        if initial {
+            view.begin(opened.rows);
+        }
+        Ok(view)
+    }
+
+    /// Answers a question once, by an answer that is kept where there is one, and gives each item with its bytes to `each` until
+    /// that answers false. `each` must not ask anything of the views.
+    ///
+    /// # Errors
+    /// As [`Views::view`].
+    pub fn find(
+        &self,
+        question: Question,
+        client: &str,
+        each: &mut dyn FnMut(&ItemHead, &[u8]) -> bool,
+    ) -> Result<usize, Error> {
+        let mut state = self.state()?;
+        state.pass_time(self.now())?;
+        let rows = state.once(question, client, self.now())?;
+        Answer::of(&rows).each(state.reader(), each)?;
+        Ok(rows.len())
+    }
+
+    /// Brings all views up to what is committed, and to what time it is: what changed waits in them when this returns. Who has just
+    /// written calls it to have the news told at once. Returns the last batch.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn catch_up(&self) -> Result<Seq, Error> {
+        let mut state = self.state()?;
+        let seq = state.look()?;
+        state.pass_time(self.now())?;
+        Ok(seq)
+    }
+
+    /// A look at the store with the reader of the views, which all others wait for.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn read<T>(&self, look: impl FnOnce(&Reader) -> T) -> Result<T, Error> {
+        Ok(look(self.state()?.reader()))
+    }
+
+    /// How many views are open.
+    #[must_use]
+    pub fn open_views(&self) -> usize {
+        lock(&self.0.state).open
+    }
+
+    fn now(&self) -> Instant {
+        (self.0.options.clock)()
+    }
+
+    /// The state, of the store that is there.
+    fn state(&self) -> Result<Held<'_>, Error> {
+        let mut state = lock(&self.0.state);
+        if state.reader().is_replaced() {
+            let zones = Arc::clone(&self.0.options.zones);
+            state.replace_reader(Reader::open_with(&self.0.dir, zones)?);
+        }
+        Ok(Held(state))
+    }
+
+    fn close(&self, asked: u32, slot: &Arc<Slot>) {
+        lock(&self.0.state).close(asked, slot);
+    }
+}
+
+impl Deref for Held<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.0
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        for slot in mem::take(&mut self.0.woken) {
+            slot.wake();
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(log) = &self.options.log {
+            log.note(&Event::End);
+            log.rest();
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The thread that waits for news: for the bell, for the clock, and while a view is open once a second.
+//!
+//! It knows no view. It is apart because it is the only thing here that waits.
+
+use super::hub::lock;
+use super::{Shared, Views};
+use larder_store::Bell;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A writer that was killed between its commit and the bell is noticed after so long.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What the thread waits for.
+#[derive(Default)]
+struct Call {
+    state: Mutex<Called>,
+    heard: Condvar,
+}
+
+#[derive(Default)]
+struct Called {
+    rung: bool,
+    /// A view is open.
+    awake: bool,
+    end: bool,
+}
+
+/// The thread, from the first view on.
+pub(super) struct Watch {
+    dir: PathBuf,
+    shared: Weak<Shared>,
+    call: Arc<Call>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Watch {
+    pub(super) fn new(dir: PathBuf, shared: Weak<Shared>) -> Watch {
+        Watch { dir, shared, call: Arc::default(), thread: Mutex::new(None) }
+    }
+
+    /// A view was opened.
+    pub(super) fn stay_awake(&self) {
+        let mut called = lock(&self.call.state);
+        if called.awake {
+            return;
+        }
+        called.awake = true;
+        drop(called);
+        self.call.heard.notify_one();
+        let mut thread = lock(&self.thread);
+        if thread.is_none() {
+            let (dir, shared, call) =
+                (self.dir.clone(), Weak::clone(&self.shared), Arc::clone(&self.call));
+            let started =
+                std::thread::Builder::new().name("larder-views".into()).spawn(move || {
+                    wait(&dir, &shared, &call);
+                });
+            // Without it there are no news but those that are asked for.
+            *thread = started.ok();
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        lock(&self.call.state).end = true;
+        self.call.heard.notify_all();
+        let thread = lock(&self.thread).take();
+        if let Some(thread) = thread
+            && thread.thread().id() != std::thread::current().id()
+        {
+            let _ended = thread.join();
+        }
+    }
+}
+
+fn wait(dir: &std::path::Path, shared: &Weak<Shared>, call: &Arc<Call>) {
+    let hear = || {
+        let call = Arc::clone(call);
+        Bell::hear(dir, move || {
+            lock(&call.state).rung = true;
+            call.heard.notify_one();
+        })
+    };
+    let mut bell = hear().ok();
+    let mut patience = Some(Duration::ZERO);
+    loop {
+        {
+            let called = lock(&call.state);
+            let idle = |called: &mut Called| !(called.rung || called.end);
+            let mut called = match patience {
+                None => call
+                    .heard
+                    .wait_while(called, |called| idle(called) && !called.awake)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(time) => {
+                    let waited = call.heard.wait_timeout_while(called, time, idle);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+            if called.end {
+                return;
+            }
+            called.rung = false;
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        let views = Views(shared);
+        // Who asks a view is told what is wrong; the next look may be better.
+        let _looked = views.catch_up();
+        if bell.is_none() {
+            bell = hear().ok();
+        }
+        if let Some(log) = &views.0.options.log {
+            log.rest();
+        }
+        // Together: whoever opens a view in between finds it asleep, and wakes it.
+        let mut called = lock(&call.state);
+        patience = views.patience();
+        called.awake = patience.is_some();
+    }
+}
+
+impl Views {
+    /// For how long there is nothing to do unless the bell rings; `None`: no view is open.
+    fn patience(&self) -> Option<Duration> {
+        let state = lock(&self.0.state);
+        if state.open == 0 {
+            return None;
+        }
+        let away =
+            state.next_boundary().map(|at| at.seconds().saturating_sub(self.now().seconds()));
+        let away = away.map(|seconds| Duration::from_secs(seconds.max(0).unsigned_abs()));
+        Some(away.map_or(TICK, |away| away.min(TICK)))
+    }
+}

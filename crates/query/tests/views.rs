@@ -1,0 +1,515 @@
+//! The property of live views: whatever happens, and in whatever order a client asks for its news, what it was told adds up to
+//! what a fresh question answers.
+
+use crate::agree_in_time;
+use crate::book::Book;
+use crate::calendar::one_component;
+use crate::random;
+use larder_format::field::field;
+use larder_query::views::{
+    Form, Interest, Question, Tell, Told, View, ViewOptions, Views, ViewsOptions,
+};
+use larder_query::{Error, Find, Query, Settings, find, window_of};
+use larder_store::{Change, Expect, Family, Handle, Kind, Occurring, Operation, Reader};
+use larder_time::civil::{Civil, Instant};
+use larder_time::value::Stamp;
+use larder_time::zone::Zones;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+const DAY: i64 = 86_400;
+const COLLECTIONS: [&str; 4] = ["contacts", "work", "calendar", "other"];
+
+/// What is asked, in a form that can be asked again.
+#[derive(Debug, Clone)]
+struct Asked {
+    form: Form,
+    text: String,
+    collection: Option<&'static str>,
+    kind: Option<Kind>,
+    occurrences: bool,
+    local: &'static str,
+}
+
+#[derive(Debug, Clone)]
+enum Deed {
+    Cards(usize, Vec<String>),
+    Components(usize, Vec<String>),
+    Remove(Vec<usize>),
+    Undo,
+    Purge(usize),
+    Rename(usize, usize),
+    /// With all that is in it.
+    Drop(usize),
+    Create(usize),
+    /// Seconds.
+    Wait(i64),
+    Rebuild,
+    Open(Asked, Following),
+    Close(usize),
+    Pause(usize),
+    Resume(usize),
+    /// Nothing is told to any client until several other things have happened.
+    Silence(usize),
+}
+
+/// How a client follows.
+#[derive(Debug, Clone, Copy)]
+struct Following {
+    interest: usize,
+    chunk: usize,
+    /// It asks for its news each so many deeds.
+    each: usize,
+}
+
+/// A client, and what it knows.
+struct Client {
+    asked: Asked,
+    view: View,
+    following: Following,
+    knows: BTreeMap<i64, Knows>,
+    /// Its first answer came after something had happened.
+    late: bool,
+    paused: bool,
+    seq: i64,
+}
+
+type Knows = (Option<Handle>, Option<Vec<u8>>, Vec<Vec<String>>, Vec<Occurring>);
+
+struct Run {
+    book: Book,
+    views: Views,
+    now: Arc<AtomicI64>,
+    clients: Vec<Client>,
+    deeds: usize,
+    silent: usize,
+}
+
+fn start() -> i64 {
+    Stamp::parse("20260328T115930").unwrap().civil.seconds()
+}
+
+fn interest(n: usize) -> Interest {
+    match n {
+        0 => Interest::Rows,
+        1 => Interest::Heads,
+        2 => Interest::Bytes,
+        3 => Interest::Fields([field("full_name").unwrap(), field("email").unwrap()].into()),
+        _ => Interest::Whole,
+    }
+}
+
+impl Asked {
+    fn settings(&self, now: i64) -> Settings {
+        let mut settings = Settings::default();
+        settings.asker.local = Zones::bundled().get(self.local).unwrap();
+        settings.asker.now = Instant::clamped(now);
+        settings
+    }
+
+    fn question(&self, now: i64) -> Question {
+        let mut question = Question::new(self.form, &self.text, Arc::new(self.settings(now)));
+        if let Some(collection) = self.collection {
+            question = question.within(collection);
+        }
+        if let Some(kind) = self.kind {
+            question = question.of_kind(kind);
+        }
+        if self.occurrences { question.with_occurrences() } else { question }
+    }
+
+    /// What a fresh question answers; views know the time by the minute.
+    fn fresh(&self, reader: &Reader, now: i64, interest: &Interest) -> BTreeMap<i64, Knows> {
+        let settings = self.settings(now.div_euclid(60) * 60);
+        let query = match self.form {
+            Form::Line => Query::parse_with(&self.text, &settings),
+            Form::Sexp => Query::parse_sexp_with(&self.text, &settings),
+        };
+        let mut all = vec![query.unwrap()];
+        all.extend(self.kind.map(Query::Kind));
+        let query = Query::And(all);
+        let window = window_of(&query).filter(|_| self.occurrences).cloned();
+        let collection = self.collection.map(str::to_string);
+        let answer = match find(reader, &Find { query, collection, ..Find::default() }) {
+            Err(Error::Store(larder_store::Error::NoCollection { .. })) => return BTreeMap::new(),
+            answer => answer.unwrap(),
+        };
+        let mut fresh = BTreeMap::new();
+        answer
+            .each(reader, &mut |head, bytes| {
+                let mut occurrences = Vec::new();
+                if let Some(window) = &window {
+                    let times = |_, times: &larder_store::Times| {
+                        times.each(window, &mut |occurring| {
+                            occurrences.push(occurring);
+                            occurrences.len() < 1000
+                        })
+                    };
+                    reader.times(&[head.row], &mut { times }).unwrap();
+                }
+                let values = match interest {
+                    Interest::Fields(fields) => {
+                        fields.iter().map(|field| values(head.kind, bytes, field)).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                let (handle, bytes) = match interest {
+                    Interest::Rows => (None, None),
+                    Interest::Heads | Interest::Fields(_) => (Some(head.handle), None),
+                    Interest::Bytes => (None, Some(bytes.to_vec())),
+                    Interest::Whole => (Some(head.handle), Some(bytes.to_vec())),
+                };
+                fresh.insert(head.row, (handle, bytes, values, occurrences));
+                true
+            })
+            .unwrap();
+        fresh
+    }
+}
+
+fn values(kind: Kind, bytes: &[u8], field: &'static larder_query::Field) -> Vec<String> {
+    match kind {
+        Kind::Contact => larder_query::Contact::parse(bytes).values(field),
+        _ => larder_format::component::Component::parse(bytes).values(field),
+    }
+}
+
+impl Client {
+    /// Takes all that there is to be told.
+    fn listen(&mut self) {
+        while let Some(tell) = self.view.tell().unwrap() {
+            match tell {
+                Tell::Fresh => self.knows.clear(),
+                Tell::Added(items) => {
+                    for told in items {
+                        let row = told.row;
+                        let before = self.knows.insert(row, knows(told));
+                        assert!(self.late || before.is_none(), "{row} again: {:?}", self.asked);
+                    }
+                }
+                Tell::Modified(items) => {
+                    for told in items {
+                        let row = told.row;
+                        let before = self.knows.insert(row, knows(told));
+                        assert!(self.late || before.is_some(), "{row} is new: {:?}", self.asked);
+                    }
+                }
+                Tell::Removed(items) => {
+                    for gone in items {
+                        let before = self.knows.remove(&gone.row);
+                        assert!(self.late || before.is_some(), "{gone:?}: {:?}", self.asked);
+                        if let Some((Some(handle), ..)) = before {
+                            assert_eq!(handle, gone.handle);
+                        }
+                    }
+                }
+                Tell::Complete(seq) => {
+                    assert!(seq >= self.seq, "in order");
+                    self.seq = seq;
+                }
+            }
+        }
+    }
+}
+
+fn knows(told: Told) -> Knows {
+    let bytes = told.bytes.map(|bytes| bytes.to_vec());
+    (told.head.map(|head| head.handle), bytes, told.values, told.occurrences)
+}
+
+impl Run {
+    fn new(cache: usize) -> Run {
+        let mut book = Book::new();
+        for (name, kind) in
+            COLLECTIONS.into_iter().zip([Kind::Contact, Kind::Contact, Kind::Event, Kind::Event])
+        {
+            book.apply(vec![Change::CreateCollection(name.into(), kind)]);
+        }
+        let now = Arc::new(AtomicI64::new(start()));
+        let clock = {
+            let now = Arc::clone(&now);
+            move || Instant::clamped(now.load(Ordering::Relaxed))
+        };
+        let options =
+            ViewsOptions { cache, clock: Arc::new(clock), watch: false, ..ViewsOptions::default() };
+        let views = Views::open(&book.dir(), options).unwrap();
+        Run { book, views, now, clients: Vec::new(), deeds: 0, silent: 0 }
+    }
+
+    fn now(&self) -> i64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    fn handles(&self) -> Vec<Handle> {
+        let reader = self.book.reader();
+        let mut handles = Vec::new();
+        for collection in reader.collections().unwrap() {
+            handles
+                .extend(reader.page(&collection, 0, 9999).unwrap().iter().map(|head| head.handle));
+        }
+        handles
+    }
+
+    fn act(&mut self, deed: &Deed) {
+        self.deeds += 1;
+        self.silent = self.silent.saturating_sub(1);
+        match deed {
+            Deed::Cards(n, _) if self.is_of(n % 2, Family::Calendar) => {}
+            Deed::Components(n, _) if self.is_of(2 + n % 2, Family::Contacts) => {}
+            Deed::Cards(n, cards) => {
+                self.book.put(COLLECTIONS[n % 2], cards.iter().map(String::as_str));
+            }
+            Deed::Components(n, of) => {
+                self.book.put_components(COLLECTIONS[2 + n % 2], of.iter().map(String::as_str));
+            }
+            Deed::Remove(which) => {
+                let handles = self.handles();
+                let gone = which.iter().filter_map(|n| handles.get(n % handles.len().max(1)));
+                let gone = gone.map(|handle| Change::Remove(*handle, Expect::Anything)).collect();
+                self.book.apply(gone);
+            }
+            Deed::Undo => {
+                let last = self.book.reader().last_operation().unwrap();
+                if let Some(last) = last {
+                    let _whatever = self.book.store.undo(last.id, 0);
+                }
+            }
+            Deed::Purge(n) => {
+                let handles = self.handles();
+                if let Some(handle) = handles.get(n % handles.len().max(1)) {
+                    let mut operation = Operation::new("purge", "", 0);
+                    self.book.store.purge(&mut operation, &[*handle]).unwrap();
+                }
+            }
+            Deed::Rename(from, to) => {
+                let [from, to] = [from, to].map(|n| COLLECTIONS[n % 4].to_string());
+                self.one(Change::RenameCollection(from, to));
+            }
+            Deed::Drop(n) => {
+                let name = COLLECTIONS[n % 4];
+                let reader = self.book.reader();
+                let of = reader.collections().unwrap().into_iter().find(|of| of.name == name);
+                let Some(of) = of else { return };
+                let items = reader.page(&of, 0, 9999).unwrap().into_iter();
+                let mut changes: Vec<Change> =
+                    items.map(|head| Change::Remove(head.handle, Expect::Anything)).collect();
+                changes.push(Change::RemoveCollection(name.into()));
+                self.book.apply(changes);
+            }
+            Deed::Create(n) => {
+                let kind = if n % 4 < 2 { Kind::Contact } else { Kind::Event };
+                self.one(Change::CreateCollection(COLLECTIONS[n % 4].into(), kind));
+            }
+            Deed::Wait(seconds) => drop(self.now.fetch_add(*seconds, Ordering::Relaxed)),
+            Deed::Rebuild => drop(self.book.store.rebuild().unwrap()),
+            Deed::Open(asked, following) => self.open(asked, *following),
+            Deed::Close(n) => {
+                if let Some(n) = n.checked_rem(self.clients.len()) {
+                    self.clients.remove(n);
+                }
+            }
+            Deed::Pause(n) => self.pause(*n, true),
+            Deed::Resume(n) => self.pause(*n, false),
+            Deed::Silence(deeds) => self.silent = *deeds,
+        }
+        // Who is not asked, and who asks by himself.
+        if self.silent == 0 {
+            self.views.catch_up().unwrap();
+            self.listen(false);
+        }
+    }
+
+    /// Is there a collection of this name that holds such?
+    fn is_of(&self, n: usize, family: Family) -> bool {
+        let collections = self.book.reader().collections().unwrap();
+        collections.iter().any(|of| of.name == COLLECTIONS[n] && of.family == family)
+    }
+
+    fn one(&mut self, change: Change) {
+        // It may be refused: no such collection, a name that is taken.
+        let _whatever = self.book.store.apply(&mut Operation::new("test", "", 0), vec![change]);
+    }
+
+    fn open(&mut self, asked: &Asked, following: Following) {
+        let options = ViewOptions {
+            interest: interest(following.interest),
+            chunk: following.chunk,
+            ..ViewOptions::default()
+        };
+        match self.views.view(asked.question(self.now()), options) {
+            Ok(view) => {
+                let mut client = Client {
+                    asked: asked.clone(),
+                    view,
+                    following,
+                    knows: BTreeMap::new(),
+                    late: following.each > 1,
+                    paused: false,
+                    seq: 0,
+                };
+                if !client.late {
+                    client.listen();
+                }
+                self.clients.push(client);
+            }
+            Err(Error::Store(larder_store::Error::NoCollection { .. })) => {}
+            Err(error) => panic!("{error}: {asked:?}"),
+        }
+    }
+
+    fn pause(&mut self, n: usize, pause: bool) {
+        let Some(n) = n.checked_rem(self.clients.len()) else { return };
+        let client = &mut self.clients[n];
+        client.paused = pause;
+        if pause { client.view.pause() } else { client.view.resume() }
+    }
+
+    /// Those whose turn it is listen, and know then what a fresh question answers.
+    fn listen(&mut self, all: bool) {
+        let (reader, now, deeds) = (self.book.reader(), self.now(), self.deeds);
+        for client in &mut self.clients {
+            if client.paused || !(all || deeds.is_multiple_of(client.following.each)) {
+                continue;
+            }
+            client.listen();
+            let fresh = client.asked.fresh(&reader, now, &interest(client.following.interest));
+            assert_eq!(client.knows, fresh, "{:?}", client.asked);
+        }
+    }
+}
+
+fn lines() -> impl Strategy<Value = String> {
+    let lines = &[
+        "",
+        "anna",
+        "an",
+        "email:anna",
+        "name:Müller*",
+        "-anna",
+        "when:today",
+        "when:today..+7d",
+        "when:now..+2h",
+        "when:\"this week\"",
+        "alarm:now..+1h",
+        "is:overdue",
+        "due:today",
+        "start:yesterday..tomorrow zahn",
+        "when:2026",
+        "is:recurring",
+    ];
+    select(&lines[..]).prop_map(str::to_string)
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let sexp = prop_oneof![
+        3 => agree_in_time::question().prop_map(|query| query.to_string()),
+        3 => random::query().prop_map(|query| query.to_string()),
+        1 => select(&[
+            "(occur-in-time-range? (time-now) (time-add-day (time-now) 7))",
+            "(has-alarms-in-range? (time-day-begin (time-now)) (time-day-end (time-now)))",
+            "(due-in-time-range? (time-add-day (time-now) -30) (time-now))",
+            "#t",
+        ][..]).prop_map(str::to_string),
+    ];
+    let text = prop_oneof![
+        3 => sexp.prop_map(|text| (Form::Sexp, text)),
+        2 => lines().prop_map(|text| (Form::Line, text)),
+    ];
+    let collection = option::weighted(0.3, select(&COLLECTIONS[..]));
+    let kind = option::weighted(0.2, select(&[Kind::Contact, Kind::Event, Kind::Task][..]));
+    let local = select(&["UTC", "Europe/Berlin", "Pacific/Kiritimati"][..]);
+    (text, collection, kind, any::<bool>(), local).prop_map(
+        |((form, text), collection, kind, occurrences, local)| Asked {
+            form,
+            text,
+            collection,
+            kind,
+            occurrences,
+            local,
+        },
+    )
+}
+
+fn following() -> impl Strategy<Value = Following> {
+    (0..5usize, select(&[1, 2, 256][..]), select(&[1, 1, 1, 2, 5][..]))
+        .prop_map(|(interest, chunk, each)| Following { interest, chunk, each })
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let waits = &[1, 29, 31, 60, 3600, 12 * 3600, DAY, 30 * DAY];
+    prop_oneof![
+        5 => (0..2usize, vec(random::one_card(), 1..6)).prop_map(|(n, cards)| Deed::Cards(n, cards)),
+        8 => (0..2usize, vec(one_component(), 1..6)).prop_map(|(n, of)| Deed::Components(n, of)),
+        4 => vec(0..50usize, 1..4).prop_map(Deed::Remove),
+        3 => Just(Deed::Undo),
+        1 => (0..50usize).prop_map(Deed::Purge),
+        1 => (0..4usize, 0..4usize).prop_map(|(from, to)| Deed::Rename(from, to)),
+        1 => (0..4usize).prop_map(Deed::Drop),
+        1 => (0..4usize).prop_map(Deed::Create),
+        4 => select(&waits[..]).prop_map(Deed::Wait),
+        1 => Just(Deed::Rebuild),
+        8 => (asked(), following()).prop_map(|(asked, following)| Deed::Open(asked, following)),
+        2 => (0..50usize).prop_map(Deed::Close),
+        1 => (0..50usize).prop_map(Deed::Pause),
+        2 => (0..50usize).prop_map(Deed::Resume),
+        2 => (2..6usize).prop_map(Deed::Silence),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_told_adds_up(
+        first in vec((asked(), following()), 1..8),
+        deeds in vec(deed(), 1..30),
+        cache in select(&[0, 300, 1 << 20][..]),
+    ) {
+        let mut run = Run::new(cache);
+        for (asked, following) in &first {
+            run.open(asked, *following);
+        }
+        for deed in &deeds {
+            run.act(deed);
+        }
+        for n in 0..run.clients.len() {
+            run.pause(n, false);
+        }
+        run.views.catch_up().unwrap();
+        run.listen(true);
+        run.clients.clear();
+        prop_assert_eq!(run.views.open_views(), 0);
+    }
+}
+
+/// Midnight of the day that has begun, by a clock.
+#[test]
+fn the_day_turns() {
+    let mut run = Run::new(0);
+    let asked = Asked {
+        form: Form::Line,
+        text: "when:today".into(),
+        collection: None,
+        kind: None,
+        occurrences: true,
+        local: "Europe/Berlin",
+    };
+    run.book.put_components("calendar", [
+        "BEGIN:VEVENT\r\nUID:a\r\nDTSTART:20260329T090000Z\r\nDTEND:20260329T100000Z\r\nEND:VEVENT\r\n",
+    ]);
+    run.open(&asked, Following { interest: 4, chunk: 9, each: 1 });
+    assert_eq!(run.clients[0].knows.len(), 0);
+    let midnight = Civil::midnight(start().div_euclid(DAY) + 1);
+    let midnight = Zones::bundled().get("Europe/Berlin").unwrap().instant(midnight).seconds();
+    for (now, count) in [(midnight - 1, 0), (midnight, 1), (midnight + 23 * 3600, 0)] {
+        run.now.store(now, Ordering::Relaxed);
+        run.views.catch_up().unwrap();
+        run.listen(true);
+        assert_eq!(run.clients[0].knows.len(), count, "{now}");
+    }
+}

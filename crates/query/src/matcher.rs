@@ -94,6 +94,11 @@ impl Matcher {
         self.of(item.head).node.matches(&item.head.uid, item)
     }
 
+    /// Does something answer the question that is, or was, this item?
+    pub(crate) fn matches_values(&self, head: &ItemHead, values: &impl Values) -> bool {
+        self.of(head).node.matches(&head.uid, values)
+    }
+
     /// Does what is kept of an item answer the question? `None`: it does not tell, and the item has to be asked. Where there is a
     /// doubt, it is said.
     pub(crate) fn matches_kept(

@@ -12,15 +12,21 @@
 //! |---|---|
 //! | `question` | a question as it was written, read again as the clock moves |
 //! | `concern` | which questions a change may matter to |
-//! | `hub` | the news: what changed, and for whom; answers that are kept |
+//! | `hub` | the news: what changed, and for whom |
+//! | `version` | an item as it was, or is, put to a question |
+//! | `answers` | answers, and those that are kept |
+//! | `clock` | what time changes in answers |
 //! | `view` | an open view: what its client is told, and how fast |
 //! | `watch` | the thread that waits |
 //!
 //! It is no part of answering (`run`), which knows nothing of it.
 
+mod answers;
+mod clock;
 mod concern;
 mod hub;
 mod question;
+mod version;
 mod view;
 mod watch;
 
@@ -126,7 +132,7 @@ impl Views {
     /// The text is no question, there is no such collection, or what the store reports.
     pub fn view(&self, question: Question, options: ViewOptions) -> Result<View, Error> {
         let opened = {
-            let mut state = self.state()?;
+            let mut state = self.state_of_now()?;
             state.pass_time(self.now())?;
             state.open(question, &options, self.now())?
         };
@@ -152,7 +158,7 @@ impl Views {
         client: &str,
         each: &mut dyn FnMut(&ItemHead, &[u8]) -> bool,
     ) -> Result<usize, Error> {
-        let mut state = self.state()?;
+        let mut state = self.state_of_now()?;
         state.pass_time(self.now())?;
         let rows = state.once(question, client, self.now())?;
         Answer::of(&rows).each(state.reader(), each)?;
@@ -165,7 +171,7 @@ impl Views {
     /// # Errors
     /// What the store reports.
     pub fn catch_up(&self) -> Result<Seq, Error> {
-        let mut state = self.state()?;
+        let mut state = self.state_of_now()?;
         let seq = state.look()?;
         state.pass_time(self.now())?;
         Ok(seq)
@@ -189,14 +195,18 @@ impl Views {
         (self.0.options.clock)()
     }
 
-    /// The state, of the store that is there.
     fn state(&self) -> Result<Held<'_>, Error> {
-        let mut state = lock(&self.0.state);
-        if state.reader().is_replaced() {
+        Ok(Held(lock(&self.0.state)))
+    }
+
+    /// The state, of the store that is there: a damaged one may have been replaced.
+    fn state_of_now(&self) -> Result<Held<'_>, Error> {
+        let mut held = self.state()?;
+        if held.reader().is_replaced() {
             let zones = Arc::clone(&self.0.options.zones);
-            state.replace_reader(Reader::open_with(&self.0.dir, zones)?);
+            held.replace_reader(Reader::open_with(&self.0.dir, zones)?);
         }
-        Ok(Held(state))
+        Ok(held)
     }
 
     fn close(&self, asked: u32, slot: &Arc<Slot>) {

@@ -144,12 +144,22 @@ fn bytes<'a>(conn: &Connection, of: &'a Row<'_>, row: i64) -> rusqlite::Result<C
 pub(crate) fn head(row: &Row<'_>, collections: &[Known]) -> rusqlite::Result<ItemHead> {
     let of: i64 = row.get(3)?;
     let known = collections.binary_search_by_key(&of, |known| known.of.id).ok();
-    let known = known.and_then(|at| collections.get(at));
+    head_in(row, known.and_then(|at| collections.get(at)).map(|known| &known.name))
+}
+
+/// The same, with the names of collections, by row.
+pub(crate) fn named_head(row: &Row<'_>, names: &[(i64, Arc<str>)]) -> rusqlite::Result<ItemHead> {
+    let of: i64 = row.get(3)?;
+    let known = names.binary_search_by_key(&of, |(row, _)| *row).ok();
+    head_in(row, known.and_then(|at| names.get(at)).map(|(_, name)| name))
+}
+
+fn head_in(row: &Row<'_>, collection: Option<&Arc<str>>) -> rusqlite::Result<ItemHead> {
     Ok(ItemHead {
         row: row.get(0)?,
         handle: Handle::from_bytes(row.get_ref(1)?.as_blob()?),
         kind: Kind::of_number(row.get(2)?),
-        collection: known.map_or_else(|| Arc::from(""), |known| Arc::clone(&known.name)),
+        collection: collection.map_or_else(|| Arc::from(""), Arc::clone),
         uid: row.get(4)?,
         derived_uid: row.get(5)?,
         seq: row.get(6)?,

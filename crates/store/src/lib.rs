@@ -73,7 +73,7 @@ pub use crate::history::{OperationId, OperationRow, Version};
 pub use crate::index::term::WORD_LETTERS;
 pub use crate::items::{Candidate, Found, ItemHead, Moment, Order, Snapshot};
 pub use crate::kept::{Kept, can_keep};
-pub use crate::news::{Changed, Then, Told};
+pub use crate::news::{Changed, Standing, Then, Told};
 pub use crate::purge::Purged;
 pub use crate::reader::{Collection, Reader, Row, Value};
 pub use crate::span::{Searched, What, Window};

@@ -5,7 +5,7 @@
 
 use crate::error::{Result, at};
 use crate::handle::Handle;
-use crate::items::{HEAD, ItemHead, Remembered, head};
+use crate::items::{HEAD, ItemHead, named_head};
 use crate::reader::Reader;
 use crate::times::Times;
 use crate::{Seq, blob, purge, span};
@@ -35,6 +35,17 @@ pub struct Then {
     pub bytes: Arc<[u8]>,
     /// When it happens.
     pub times: Option<Times>,
+}
+
+/// Where a store stands. What is equal in two of them has not changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// The last batch.
+    pub seq: Seq,
+    /// The last batch that changed a collection: one is new, gone, or called otherwise.
+    pub collections: Seq,
+    /// Which store it is, and by which zones it knows what items are in time.
+    pub rest: String,
 }
 
 /// How far what changed can be told.
@@ -75,6 +86,9 @@ impl Found {
     }
 }
 
+/// The rows and names of collections, by row.
+type Names<'a> = &'a [(i64, Arc<str>)];
+
 /// Where the columns of a former version are, behind those of [`HEAD`].
 const FORMER: &str =
     "f.item, f.handle, f.kind, f.collection, f.uid, f.derived_uid, f.before, f.recurrence, f.frame";
@@ -87,9 +101,33 @@ impl Reader {
         crate::store::meta(&self.conn, "seq").map_err(at(&self.path))
     }
 
+    /// Where the store stands, as of the snapshot in which this is called: all at once, as it is asked after each batch.
+    pub fn standing(&self) -> Result<Standing> {
+        let sql = "SELECT (SELECT value FROM meta WHERE key = 'seq'),
+                          (SELECT max(seq) FROM collection),
+                          (SELECT value FROM meta WHERE key = 'epoch') || ';' ||
+                          (SELECT value FROM meta WHERE key = 'idx:time') || ';' ||
+                          (SELECT value FROM meta WHERE key = 'zones')";
+        let run = || {
+            self.conn.prepare_cached(sql)?.query_row([], |row| {
+                let (collections, rest): (Option<Seq>, Option<String>) = (row.get(1)?, row.get(2)?);
+                let (collections, rest) = (collections.unwrap_or(0), rest.unwrap_or_default());
+                Ok(Standing { seq: row.get(0)?, collections, rest })
+            })
+        };
+        run().map_err(at(&self.path))
+    }
+
     /// Gives each item that a batch behind `after` changed to `each`, with what it was then and what it is, in the order of their
     /// first changes; where these are more than `most`, none. In one snapshot, which may last as long as it takes to read so many.
-    pub fn changed(&self, after: Seq, most: usize, each: &mut dyn FnMut(Changed)) -> Result<Told> {
+    /// `names`: of the collections, as [`Reader::collection_names`] gives them.
+    pub fn changed(
+        &self,
+        after: Seq,
+        most: usize,
+        names: Names<'_>,
+        each: &mut dyn FnMut(Changed),
+    ) -> Result<Told> {
         let _snapshot = self.snapshot()?;
         let mut run = || -> rusqlite::Result<Told> {
             let sql =
@@ -104,10 +142,9 @@ impl Reader {
             if changed.is_empty() {
                 return Ok(Told::All);
             }
-            let remembered = self.remembered()?;
             for was in changed {
-                let is = self.item_of(was.handle, &remembered)?;
-                let was_then = self.was(&was, is.as_ref(), &remembered)?;
+                let is = self.item_of(was.handle, names)?;
+                let was_then = self.was(&was, is.as_ref(), names)?;
                 each(Changed { handle: was.handle, was: was_then, is });
             }
             Ok(Told::All)
@@ -158,11 +195,11 @@ impl Reader {
         &self,
         was: &Was,
         is: Option<&Then>,
-        known: &Remembered,
+        names: Names<'_>,
     ) -> rusqlite::Result<Option<Then>> {
         let (replaced, then) = match was.former {
             Some((_, None)) => return Ok(None),
-            Some((seq, Some(row))) => (seq, self.former(row, known)?),
+            Some((seq, Some(row))) => (seq, self.former(row, names)?),
             None => match is {
                 Some(is) => (Seq::MAX, is.clone()),
                 None => return Ok(None),
@@ -176,7 +213,7 @@ impl Reader {
         }
     }
 
-    fn item_of(&self, handle: Handle, known: &Remembered) -> rusqlite::Result<Option<Then>> {
+    fn item_of(&self, handle: Handle, names: Names<'_>) -> rusqlite::Result<Option<Then>> {
         let sql = format!(
             "SELECT {HEAD}, s.bytes, t.data FROM item i JOIN source s ON s.item = i.id
              LEFT JOIN idx_time t ON t.item = i.id WHERE i.handle = ?1"
@@ -184,7 +221,7 @@ impl Reader {
         let then = self
             .conn
             .prepare_cached(&sql)?
-            .query_row([handle.to_bytes()], |row| self.then(row, known))
+            .query_row([handle.to_bytes()], |row| self.then(row, names))
             .optional()?;
         let Some(mut then) = then else { return Ok(None) };
         if then.bytes.is_empty() {
@@ -193,19 +230,19 @@ impl Reader {
         Ok(Some(then))
     }
 
-    fn former(&self, row: i64, known: &Remembered) -> rusqlite::Result<Then> {
+    fn former(&self, row: i64, names: Names<'_>) -> rusqlite::Result<Then> {
         let sql = format!(
             "SELECT {FORMER}, coalesce(f.bytes, b.bytes), f.time
              FROM former f LEFT JOIN blob b ON b.hash = f.blob WHERE f.id = ?1"
         );
-        self.conn.prepare_cached(&sql)?.query_row([row], |row| self.then(row, known))
+        self.conn.prepare_cached(&sql)?.query_row([row], |row| self.then(row, names))
     }
 
-    fn then(&self, row: &Row<'_>, known: &Remembered) -> rusqlite::Result<Then> {
+    fn then(&self, row: &Row<'_>, names: Names<'_>) -> rusqlite::Result<Then> {
         let time = row.get_ref(TIME)?.as_blob_or_null()?;
         let times = time.and_then(|data| span::unpack(&self.conn, &self.deriver, data));
         let bytes = row.get_ref(BYTES)?.as_blob_or_null()?.unwrap_or_default().into();
-        Ok(Then { head: head(row, &known.collections)?, collection: row.get(3)?, bytes, times })
+        Ok(Then { head: named_head(row, names)?, collection: row.get(3)?, bytes, times })
     }
 
     fn retimed(&self, seq: Seq, handle: Handle) -> rusqlite::Result<Option<Times>> {

@@ -199,10 +199,10 @@ impl Run {
     /// What is told since any moment leads from what was then to what is now.
     fn follow(&mut self) {
         let reader = self.book.reader();
-        let now = all(&reader);
+        let (now, names) = (all(&reader), reader.collection_names().unwrap());
         for (seq, then) in &self.seen {
             let mut reached = then.clone();
-            let told = reader.changed(*seq, 10_000, &mut |Changed { handle, was, is }| {
+            let told = reader.changed(*seq, 10_000, &names, &mut |Changed { handle, was, is }| {
                 assert_eq!(was.as_ref().map(said), reached.remove(&handle), "what {handle} was");
                 reached.extend(is.as_ref().map(|is| (handle, said(is))));
             });

@@ -9,9 +9,9 @@ use crate::compare::{Needle, phone_digits, pieces};
 use crate::matcher::{any_fields, looked_at, word_fields};
 use crate::query::{Op, Query, Subject, Test};
 use crate::time::TimeTest;
-use larder_format::field::{Field, Kind as FieldKind};
+use larder_format::field::{CALENDAR_FIELDS, FIELDS, Field, Kind as FieldKind};
 use larder_format::fold::fold;
-use larder_store::{Family, Kind, Times, What, Window};
+use larder_store::{Family, Kind, What, Window};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
@@ -26,7 +26,8 @@ pub(super) trait Has {
     fn each(&self, field: &'static Field, each: &mut dyn FnMut(&str));
     /// The UIDs by which it goes.
     fn uids(&self) -> [Option<String>; 2];
-    fn times(&self) -> Option<&Times>;
+    /// From when to when a window may meet it.
+    fn span(&self, what: What) -> Option<(i64, i64)>;
 }
 
 /// Something that an item must have to answer a question.
@@ -143,7 +144,7 @@ impl Concern {
             (Some(collection), Some(kind)),
         ] {
             if let Some(filed) = self.places.get(&place) {
-                filed.find(item, found);
+                filed.find(item, kind.family(), found);
             }
         }
     }
@@ -235,23 +236,26 @@ impl Filed {
             && self.rest.is_empty()
     }
 
-    fn find(&self, item: &dyn Has, found: &mut Vec<Asked>) {
+    fn find(&self, item: &dyn Has, family: Family, found: &mut Vec<Asked>) {
         found.extend_from_slice(&self.rest);
         if !self.uids.is_empty() {
             let known = item.uids().into_iter().flatten();
             found.extend(known.filter_map(|uid| self.uids.get(&uid)).flatten());
         }
         for (id, values) in &self.values {
-            let Some(field) = field_of(*id) else { continue };
+            let Some(field) = field_of(*id, family) else { continue };
             item.each(field, &mut |value| {
                 found.extend(values.get(&*fold(value)).into_iter().flatten());
             });
         }
         for (id, beginnings) in &self.beginnings {
-            let Some(field) = field_of(*id) else { continue };
+            let Some(field) = field_of(*id, family) else { continue };
             item.each(field, &mut |value| find_beginnings(beginnings, &fold(value), found));
         }
-        for (field, _) in self.lettered.values() {
+        for (id, (field, _)) in &self.lettered {
+            if field_of(*id, family).is_none() {
+                continue;
+            }
             item.each(field, &mut |value| {
                 let folded = fold(value);
                 each_three(&folded, &mut |three| {
@@ -263,7 +267,7 @@ impl Filed {
             [(&self.occurrences, What::Occurrences), (&self.alarms, What::Alarms)]
         {
             if !windows.is_empty()
-                && let Some((from, to)) = item.times().and_then(|times| times.hull(what))
+                && let Some((from, to)) = item.span(what)
             {
                 windows.find(from, to, found);
             }
@@ -295,10 +299,10 @@ fn find_beginnings(
     }
 }
 
-/// The fields whose values are asked for, by number.
-fn field_of(id: u16) -> Option<&'static Field> {
-    use larder_format::field::{CALENDAR_FIELDS, FIELDS};
-    FIELDS.iter().chain(CALENDAR_FIELDS).find(|field| field.id == id)
+/// The field of this number, if items of the family can have it.
+fn field_of(id: u16, family: Family) -> Option<&'static Field> {
+    let fields = if family == Family::Calendar { CALENDAR_FIELDS } else { FIELDS };
+    fields.iter().find(|field| field.id == id)
 }
 
 /// Each three letters in a row.

@@ -5,7 +5,8 @@
 //! news are is found in `hub`.
 
 use super::Views;
-use super::hub::{Opened, State, lock};
+use super::answers::Opened;
+use super::hub::{State, lock};
 use super::question::Question;
 use crate::error::Error;
 use crate::item::Parsed;

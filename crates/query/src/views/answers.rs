@@ -1,0 +1,310 @@
+//! Questions and their answers: each is worked out once for all who ask it, and kept while there is room.
+//!
+//! An answer is the rows of its items. It is kept as long as nothing changes that it is about, within a budget; the
+//! one that was used longest ago goes first. It is apart from the news (`hub`), which only say that an answer is stale.
+
+use super::SOURCE;
+use super::hub::{Asked, MOST, State, bytes_of, micros, place};
+use super::question::Question;
+use super::version::{Version, became};
+use super::view::{Gone, Rows, Slot, ViewOptions, What};
+use crate::error::Error;
+use crate::log::{Anew, Answered, Drop as Why, Event, From};
+use crate::matcher::Matcher;
+use crate::run::find;
+use larder_store::{Seq, Then, Told};
+use larder_time::civil::Instant;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant as Timer;
+
+/// A view that was opened, and its first answer.
+pub(super) struct Opened {
+    pub(super) slot: Arc<Slot>,
+    pub(super) number: u32,
+    pub(super) question: Arc<Question>,
+    pub(super) rows: Arc<Rows>,
+}
+
+/// An answer, and how it came to be.
+pub(super) struct Found {
+    pub(super) rows: Arc<[i64]>,
+    from: From,
+    number: u64,
+    scanned: u64,
+    tested: u64,
+    us: u64,
+    bytes: usize,
+}
+
+impl State {
+    /// Opens a view, and gives its first answer.
+    pub(super) fn open(
+        &mut self,
+        question: Question,
+        options: &ViewOptions,
+        now: Instant,
+    ) -> Result<Opened, Error> {
+        let number = self.number(question, now)?;
+        let found = match options.initial {
+            true => self.answer(number),
+            false => self.no_answer(),
+        };
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                self.settle(number);
+                return Err(error);
+            }
+        };
+        self.last_view += 1;
+        let slot = Arc::new(Slot::new(self.last_view, options, self.seq));
+        let asked = self.must(number)?;
+        asked.views.push(Arc::clone(&slot));
+        let question = Arc::clone(&asked.question);
+        self.open += 1;
+        self.log_answer(number, &options.client, Some(slot.number), &found);
+        let rows = Rows { seq: self.seq, added: found.rows, ..Rows::default() };
+        Ok(Opened { slot, number, question, rows: Arc::new(rows) })
+    }
+
+    /// Answers a question once.
+    pub(super) fn once(
+        &mut self,
+        question: Question,
+        client: &str,
+        now: Instant,
+    ) -> Result<Arc<[i64]>, Error> {
+        let number = self.number(question, now)?;
+        let found = self.answer(number);
+        if let Ok(found) = &found {
+            self.log_answer(number, client, None, found);
+        }
+        self.settle(number);
+        Ok(found?.rows)
+    }
+
+    pub(super) fn close(&mut self, number: u32, slot: &Arc<Slot>) {
+        self.note(&Event::Close { client: &slot.client, view: slot.number });
+        if let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_mut) {
+            asked.views.retain(|view| !Arc::ptr_eq(view, slot));
+            asked.views.shrink_to_fit();
+            self.open -= 1;
+        }
+        self.settle(number);
+    }
+
+    /// The number of a question, which is new or asked already.
+    fn number(&mut self, question: Question, now: Instant) -> Result<u32, Error> {
+        if let Some(number) = self.numbers.get(&question) {
+            return Ok(*number);
+        }
+        let reading = question.read(now)?;
+        let (matcher, question) = (Matcher::new(&reading.find.query), Arc::new(question));
+        let collection = place(&self.names, &question);
+        let number = self.free.pop().unwrap_or(self.asked.len() as u32);
+        self.concern.add(number, &reading.find.query, collection);
+        self.boundaries.extend(reading.until.map(|at| (at, number)));
+        self.numbers.insert(Arc::clone(&question), number);
+        let (views, kept, answer) = (Vec::new(), None, 0);
+        let asked = Asked { question, reading, matcher, collection, views, kept, answer };
+        match self.asked.get_mut(number as usize) {
+            Some(place) => *place = Some(asked),
+            None => self.asked.push(Some(asked)),
+        }
+        Ok(number)
+    }
+
+    /// Forgets a question that nobody asks, and whose answer is not kept.
+    fn settle(&mut self, number: u32) {
+        let Some(place) = self.asked.get_mut(number as usize) else { return };
+        let Some(asked) = place.take_if(|asked| asked.views.is_empty() && asked.kept.is_none())
+        else {
+            return;
+        };
+        self.concern.remove(number, &asked.reading.find.query, asked.collection);
+        if let Some(at) = asked.reading.until {
+            self.boundaries.remove(&(at, number));
+        }
+        self.numbers.remove(&asked.question);
+        self.free.push(number);
+    }
+
+    /// The answer to a question: one that is kept, or one that is worked out now.
+    fn answer(&mut self, number: u32) -> Result<Found, Error> {
+        let began = Timer::now();
+        self.look()?;
+        if let Some(asked) = self.of(number)
+            && let Some((rows, _)) = &asked.kept
+        {
+            let from = if asked.views.is_empty() { From::Cache } else { From::Shared };
+            let (rows, number_of, bytes) = (Arc::clone(rows), asked.answer, asked.bytes());
+            self.use_of(number);
+            let us = micros(began);
+            return Ok(Found { rows, from, number: number_of, scanned: 0, tested: 0, us, bytes });
+        }
+        let answer = self.still(|state| {
+            let Some(asked) = state.of(number) else {
+                return Err(larder_store::Error::Expired.into());
+            };
+            find(&state.reader, &asked.reading.find)
+        })?;
+        let rows: Arc<[i64]> = answer.rows().into();
+        let (scanned, tested) = (answer.explain.visited, answer.explain.tested);
+        self.last_answer += 1;
+        let (answer, us) = (self.last_answer, micros(began));
+        let asked = self.must(number)?;
+        asked.answer = answer;
+        let bytes = bytes_of(&rows, &asked.question);
+        self.keep(number, &rows);
+        Ok(Found { rows, from: From::Run, number: answer, scanned, tested, us, bytes })
+    }
+
+    /// What a view that wants none begins with.
+    fn no_answer(&mut self) -> Result<Found, Error> {
+        self.look()?;
+        let rows = Arc::from([]);
+        Ok(Found { rows, from: From::Run, number: 0, scanned: 0, tested: 0, us: 0, bytes: 0 })
+    }
+
+    /// The whole answer, for a view that has to begin anew.
+    pub(super) fn anew(&mut self, number: u32, slot: &Slot, why: Anew) -> Result<Arc<Rows>, Error> {
+        let began = Timer::now();
+        let added = match self.answer(number) {
+            Ok(found) => found.rows,
+            // The collection is not there: nothing is in it.
+            Err(Error::Store(larder_store::Error::NoCollection { .. })) => Arc::from([]),
+            Err(error) => return Err(error),
+        };
+        let (client, view, returned, us) = (&*slot.client, slot.number, added.len(), micros(began));
+        self.note(&Event::Fresh { client, view, seq: self.seq, why, returned, us });
+        Ok(Arc::new(Rows { seq: self.seq, added, ..Rows::default() }))
+    }
+
+    /// What all that happened since a batch comes to for a question. `None`: that cannot be told any more.
+    pub(super) fn missed(&mut self, number: u32, since: Seq) -> Result<Option<Rows>, Error> {
+        self.still(|state| {
+            let Some(asked) = state.of(number) else { return Ok(None) };
+            let mut rows = Rows { seq: state.seq, ..Rows::default() };
+            let mut added = Vec::new();
+            let told = state.reader.changed(since, MOST, &state.names, &mut |changed| {
+                let version = |then: &Option<Then>| {
+                    then.as_ref()
+                        .is_some_and(|then| Version::new(&state.reader, then).answers(asked))
+                };
+                let (answered, answers) = (version(&changed.was), version(&changed.is));
+                for what in became(asked, &changed, answered, answers) {
+                    match (what, &changed.was, &changed.is) {
+                        (What::Removed, Some(was), _) => rows.removed.push(Gone::of(&was.head)),
+                        (What::Added, _, Some(is)) => added.push(is.head.row),
+                        (What::Modified, _, Some(is)) => rows.modified.push(is.head.row),
+                        _ => {}
+                    }
+                }
+            })?;
+            rows.added = added.into();
+            Ok((told == Told::All).then_some(rows))
+        })
+    }
+
+    /// Gives the items in these rows, without those that have changed since this batch so that they answer no longer.
+    pub(super) fn read_rows(
+        &self,
+        number: u32,
+        rows: &[i64],
+        since: Seq,
+        each: &mut dyn FnMut(&Then),
+    ) -> Result<(), Error> {
+        let _snapshot = self.reader.snapshot()?;
+        let mut times = HashMap::new();
+        if self.seq > since || self.window(number).is_some() {
+            self.reader.times(rows, &mut |row, of| {
+                times.insert(row, of.clone());
+                true
+            })?;
+        }
+        self.reader.items(rows, &mut |head, bytes| {
+            let (seq, bytes, times) = (head.seq, bytes.into(), times.remove(&head.row));
+            let collection = self.names.iter().find(|(_, name)| *name == head.collection);
+            let collection = collection.map_or(-1, |(row, _)| *row);
+            let then = Then { head, collection, bytes, times };
+            let asked = self.of(number).filter(|_| seq > since);
+            if asked.is_none_or(|asked| Version::new(&self.reader, &then).answers(asked)) {
+                each(&then);
+            }
+            true
+        })?;
+        Ok(())
+    }
+
+    fn log_answer(&self, number: u32, client: &str, view: Option<u64>, found: &Found) {
+        let (Some(log), Some(asked)) = (&self.log, self.of(number)) else { return };
+        let query = asked.reading.find.query.to_string();
+        let answer = Answered {
+            client,
+            query: &query,
+            kind: asked.question.kind(),
+            collection: asked.question.collection(),
+            source: SOURCE,
+            from: found.from,
+            answer: found.number,
+            scanned: found.scanned,
+            tested: found.tested,
+            returned: found.rows.len(),
+            us: found.us,
+            bytes: found.bytes,
+        };
+        log.note(&match view {
+            Some(view) => Event::Open { view, answer },
+            None => Event::Query(answer),
+        });
+    }
+
+    /// Keeps an answer, where there is room for it, and drops the oldest for it.
+    fn keep(&mut self, number: u32, rows: &Arc<[i64]>) {
+        let last_use = self.last_use + 1;
+        let budget = self.budget;
+        let Ok(asked) = self.must(number) else { return };
+        let bytes = bytes_of(rows, &asked.question);
+        if bytes > budget {
+            return;
+        }
+        asked.kept = Some((Arc::clone(rows), last_use));
+        self.held += bytes;
+        self.last_use = last_use;
+        self.used.insert(last_use, number);
+        while self.held > self.budget
+            && let Some((_, &oldest)) = self.used.first_key_value()
+        {
+            self.give_up(oldest, Why::Budget);
+        }
+    }
+
+    /// Notes that a kept answer was used.
+    fn use_of(&mut self, number: u32) {
+        let last_use = self.last_use + 1;
+        let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        if let Some((_, used)) = &mut asked.kept {
+            self.used.remove(used);
+            *used = last_use;
+            self.used.insert(last_use, number);
+            self.last_use = last_use;
+        }
+    }
+
+    /// Drops a kept answer.
+    pub(super) fn give_up(&mut self, number: u32, why: Why) {
+        let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        let bytes = asked.bytes();
+        let Some((_, used)) = asked.kept.take() else { return };
+        let answer = asked.answer;
+        self.held -= bytes;
+        self.used.remove(&used);
+        self.note(&Event::Drop { answer, why, bytes });
+        self.settle(number);
+    }
+}

@@ -1,0 +1,109 @@
+//! The clock: what it changes in answers, without a change in the store.
+//!
+//! A question with a relative time says from when on it may say something else (`question`). Then it is read again, and where it does,
+//! its views are told the difference of the two answers.
+
+use super::hub::State;
+use super::question::Reading;
+use super::version::occurrences;
+use super::view::{Gone, News, Rows};
+use crate::error::Error;
+use crate::log::Drop as Why;
+use crate::matcher::Matcher;
+use crate::run::{Find, find};
+use larder_time::civil::Instant;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A question that cannot be read any more is tried again after a day.
+const DAY: i64 = 86_400;
+
+impl State {
+    /// Has the questions read again whose time has come.
+    pub(super) fn pass_time(&mut self, now: Instant) -> Result<(), Error> {
+        while let Some(&(at, number)) = self.boundaries.first() {
+            if at > now {
+                break;
+            }
+            self.read_again(number, now)?;
+        }
+        Ok(())
+    }
+
+    fn read_again(&mut self, number: u32, now: Instant) -> Result<(), Error> {
+        let Some(asked) = self.of(number) else { return Ok(()) };
+        let reading = match asked.question.read(now) {
+            Ok(reading) => reading,
+            // It could be read once; whatever it says now, nobody is told.
+            Err(_) => Reading { until: Some(now.plus(DAY)), ..asked.reading.clone() },
+        };
+        let same = reading.find.query == asked.reading.find.query;
+        let rows = match same {
+            true => None,
+            false => Some(self.still(|state| state.moved(number, &reading))?),
+        };
+        let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_mut) else {
+            return Ok(());
+        };
+        if let Some(at) = asked.reading.until {
+            self.boundaries.remove(&(at, number));
+        }
+        self.boundaries.extend(reading.until.map(|at| (at, number)));
+        let collection = asked.collection;
+        self.concern.remove(number, &asked.reading.find.query, collection);
+        self.concern.add(number, &reading.find.query, collection);
+        if !same {
+            asked.matcher = Matcher::new(&reading.find.query);
+        }
+        asked.reading = reading;
+        if !same {
+            self.give_up(number, Why::Stale);
+        }
+        if let Some(rows) = rows.filter(|rows| !is_empty(rows)) {
+            self.put(number, &News::Rows(Arc::new(rows)), self.seq);
+        }
+        Ok(())
+    }
+
+    /// What the clock has changed in an answer.
+    fn moved(&self, number: u32, to: &Reading) -> Result<Rows, Error> {
+        let mut moved = Rows { seq: self.seq, ..Rows::default() };
+        let Some(asked) = self.of(number).filter(|asked| !asked.views.is_empty()) else {
+            return Ok(moved);
+        };
+        let answered: HashSet<i64> = self.rows(&asked.reading.find)?.into_iter().collect();
+        let answers = self.rows(&to.find)?;
+        moved.added = answers.iter().copied().filter(|row| !answered.contains(row)).collect();
+        let answers: HashSet<i64> = answers.into_iter().collect();
+        let mut gone: Vec<i64> = answered.difference(&answers).copied().collect();
+        gone.sort_unstable();
+        self.reader.items(&gone, &mut |head, _| {
+            moved.removed.push(Gone::of(&head));
+            true
+        })?;
+        if let (Some(from), Some(to)) = (&asked.reading.window, &to.window) {
+            let mut both: Vec<i64> = answered.intersection(&answers).copied().collect();
+            both.sort_unstable();
+            self.reader.times(&both, &mut |row, times| {
+                if occurrences(Some(times), from) != occurrences(Some(times), to) {
+                    moved.modified.push(row);
+                }
+                true
+            })?;
+        }
+        Ok(moved)
+    }
+
+    /// The rows of an answer; a collection that is not there holds nothing.
+    fn rows(&self, question: &Find) -> Result<Vec<i64>, Error> {
+        match find(&self.reader, question) {
+            Ok(answer) => Ok(answer.rows()),
+            Err(Error::Store(larder_store::Error::NoCollection { .. })) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn is_empty(rows: &Rows) -> bool {
+    rows.added.is_empty() && rows.modified.is_empty() && rows.removed.is_empty()
+}

@@ -1,0 +1,141 @@
+//! An item as it was, or is: does it answer, and is it another thing to who asks?
+//!
+//! Nothing here knows who is told.
+
+use super::concern::Has;
+use super::hub::Asked;
+use super::view::What as Became;
+use crate::item::{Item, Parsed, Values, When};
+use crate::time::Stamp;
+use larder_format::field::Field;
+use larder_format::property::Property;
+use larder_store::{Changed, Kind, Occurring, Reader, Then, Times, What, Window};
+use larder_time::civil::Instant;
+use larder_time::zone::Zone;
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
+
+/// Occurrences of one item that are compared.
+const COMPARED: usize = 1000;
+
+/// A version of an item, taken apart when somebody asks.
+pub(super) struct Version<'a> {
+    reader: &'a Reader,
+    pub(super) then: &'a Then,
+    parsed: OnceCell<Item<'a>>,
+}
+
+impl<'a> Version<'a> {
+    pub(super) fn new(reader: &'a Reader, then: &'a Then) -> Version<'a> {
+        Version { reader, then, parsed: OnceCell::new() }
+    }
+
+    fn item(&self) -> &Item<'a> {
+        self.parsed.get_or_init(|| item(self.reader, self.then))
+    }
+
+    pub(super) fn answers(&self, asked: &Asked) -> bool {
+        asked.is_asked_of(self.then.collection)
+            && asked.matcher.matches_values(&self.then.head, self)
+    }
+}
+
+fn item<'a>(reader: &'a Reader, then: &'a Then) -> Item<'a> {
+    Item {
+        reader,
+        head: &then.head,
+        parsed: Parsed::of(reader, &then.head, &then.bytes),
+        when: When::Was(then.times.as_ref()),
+        doubt: Cell::new(false),
+    }
+}
+
+/// What needs no look into its bytes is answered without.
+impl Values for Version<'_> {
+    fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
+        self.item().any(field, pass)
+    }
+
+    fn properties(&self) -> &[Property<'_>] {
+        self.item().properties()
+    }
+
+    fn uid(&self) -> Option<String> {
+        self.item().uid()
+    }
+
+    fn kind(&self) -> Kind {
+        self.then.head.kind
+    }
+
+    fn times(&self) -> Option<Cow<'_, Times>> {
+        self.then.times.as_ref().map(Cow::Borrowed)
+    }
+
+    fn stamp(&self, stamp: Stamp, local: &Zone) -> Option<Instant> {
+        self.item().stamp(stamp, local)
+    }
+
+    fn is_overdue(&self, window: &Window) -> bool {
+        self.item().is_overdue(window)
+    }
+}
+
+impl Has for Version<'_> {
+    fn each(&self, field: &'static Field, each: &mut dyn FnMut(&str)) {
+        self.any(field, &mut |value| {
+            each(value);
+            false
+        });
+    }
+
+    fn uids(&self) -> [Option<String>; 2] {
+        [Some(self.then.head.uid.clone()), self.uid()]
+    }
+
+    fn span(&self, what: What) -> Option<(i64, i64)> {
+        self.then.times.as_ref()?.hull(what)
+    }
+}
+
+/// What a change comes to for who asks, where the item answered before, and where it does now.
+pub(super) fn became(
+    asked: &Asked,
+    changed: &Changed,
+    answered: bool,
+    answers: bool,
+) -> &'static [Became] {
+    let row = |then: &Option<Then>| then.as_ref().map(|then| then.head.row);
+    match (answered, answers) {
+        (false, false) => &[],
+        (false, true) => &[Became::Added],
+        (true, false) => &[Became::Removed],
+        // It went and came back: it is called the same, and is another row.
+        (true, true) if row(&changed.was) != row(&changed.is) => &[Became::Removed, Became::Added],
+        (true, true) if matters(asked, changed) => &[Became::Modified],
+        (true, true) => &[],
+    }
+}
+
+/// Does a change of an item that answered before, and still does, matter to who asks?
+fn matters(asked: &Asked, changed: &Changed) -> bool {
+    let (Some(was), Some(is)) = (&changed.was, &changed.is) else { return true };
+    // Another item of its series changed.
+    if was.head.seq != is.head.seq {
+        return true;
+    }
+    let Some(window) = &asked.reading.window else { return false };
+    was.times != is.times
+        && occurrences(was.times.as_ref(), window) != occurrences(is.times.as_ref(), window)
+}
+
+pub(super) fn occurrences(times: Option<&Times>, window: &Window) -> Vec<Occurring> {
+    let mut all = Vec::new();
+    if let Some(times) = times {
+        times.each(window, &mut |occurring| {
+            all.push(occurring);
+            all.len() < COMPARED
+        });
+    }
+    all
+}

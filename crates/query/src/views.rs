@@ -185,6 +185,12 @@ impl Views {
         Ok(look(self.state()?.reader()))
     }
 
+    /// The last batch that the views know of.
+    #[must_use]
+    pub fn seen(&self) -> Seq {
+        lock(&self.0.state).seq
+    }
+
     /// How many views are open.
     #[must_use]
     pub fn open_views(&self) -> usize {

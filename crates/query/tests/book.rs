@@ -28,6 +28,11 @@ impl Book {
         Book { scratch, store }
     }
 
+    /// A book in a directory of somebody else.
+    pub(crate) fn of_store(store: Store) -> Book {
+        Book { scratch: tempfile::tempdir().unwrap(), store }
+    }
+
     /// A book of these cards, in the collection `contacts`.
     pub(crate) fn of<'a>(cards: impl IntoIterator<Item = &'a str>) -> Book {
         let mut book = Book::new();

@@ -26,8 +26,10 @@ mod sexp;
 mod sure;
 mod typing;
 mod views;
+mod views_across;
 mod who;
 mod words;
+mod writer;
 
 #[test]
 fn no_file_of_tests_is_forgotten() {

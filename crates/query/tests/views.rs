@@ -3,14 +3,14 @@
 
 use crate::agree_in_time;
 use crate::book::Book;
-use crate::calendar::one_component;
 use crate::random;
+use crate::writer::{self, COLLECTIONS};
 use larder_format::field::field;
 use larder_query::views::{
     Form, Interest, Question, Tell, Told, View, ViewOptions, Views, ViewsOptions,
 };
 use larder_query::{Error, Find, Query, Settings, find, window_of};
-use larder_store::{Change, Expect, Family, Handle, Kind, Occurring, Operation, Reader};
+use larder_store::{Handle, Kind, Occurring, Reader};
 use larder_time::civil::{Civil, Instant};
 use larder_time::value::Stamp;
 use larder_time::zone::Zones;
@@ -21,13 +21,12 @@ use proptest::sample::select;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 const DAY: i64 = 86_400;
-const COLLECTIONS: [&str; 4] = ["contacts", "work", "calendar", "other"];
-
 /// What is asked, in a form that can be asked again.
 #[derive(Debug, Clone)]
-struct Asked {
+pub(crate) struct Asked {
     form: Form,
     text: String,
     collection: Option<&'static str>,
@@ -38,18 +37,9 @@ struct Asked {
 
 #[derive(Debug, Clone)]
 enum Deed {
-    Cards(usize, Vec<String>),
-    Components(usize, Vec<String>),
-    Remove(Vec<usize>),
-    Undo,
-    Purge(usize),
-    Rename(usize, usize),
-    /// With all that is in it.
-    Drop(usize),
-    Create(usize),
+    Write(writer::Deed),
     /// Seconds.
     Wait(i64),
-    Rebuild,
     Open(Asked, Following),
     Close(usize),
     Pause(usize),
@@ -60,7 +50,7 @@ enum Deed {
 
 /// How a client follows.
 #[derive(Debug, Clone, Copy)]
-struct Following {
+pub(crate) struct Following {
     interest: usize,
     chunk: usize,
     /// It asks for its news each so many deeds.
@@ -68,7 +58,7 @@ struct Following {
 }
 
 /// A client, and what it knows.
-struct Client {
+pub(crate) struct Client {
     asked: Asked,
     view: View,
     following: Following,
@@ -90,7 +80,7 @@ struct Run {
     silent: usize,
 }
 
-fn start() -> i64 {
+pub(crate) fn start() -> i64 {
     Stamp::parse("20260328T115930").unwrap().civil.seconds()
 }
 
@@ -180,38 +170,77 @@ fn values(kind: Kind, bytes: &[u8], field: &'static larder_query::Field) -> Vec<
 }
 
 impl Client {
+    /// Opens a view on this; `None`: there is no such collection.
+    pub(crate) fn open(
+        views: &Views,
+        asked: &Asked,
+        now: i64,
+        following: Following,
+    ) -> Option<Client> {
+        let options = ViewOptions {
+            interest: interest(following.interest),
+            chunk: following.chunk,
+            ..ViewOptions::default()
+        };
+        let view = match views.view(asked.question(now), options) {
+            Err(Error::Store(larder_store::Error::NoCollection { .. })) => return None,
+            view => view.unwrap_or_else(|error| panic!("{error}: {asked:?}")),
+        };
+        let (asked, knows, late) = (asked.clone(), BTreeMap::new(), following.each > 1);
+        Some(Client { asked, view, following, knows, late, paused: false, seq: 0 })
+    }
+
+    /// It knows what a fresh question answers.
+    #[track_caller]
+    pub(crate) fn check(&self, reader: &Reader, now: i64) {
+        let fresh = self.asked.fresh(reader, now, &interest(self.following.interest));
+        assert_eq!(self.knows, fresh, "{:?}", self.asked);
+    }
+
     /// Takes all that there is to be told.
-    fn listen(&mut self) {
+    pub(crate) fn listen(&mut self) {
         while let Some(tell) = self.view.tell().unwrap() {
-            match tell {
-                Tell::Fresh => self.knows.clear(),
-                Tell::Added(items) => {
-                    for told in items {
-                        let row = told.row;
-                        let before = self.knows.insert(row, knows(told));
-                        assert!(self.late || before.is_none(), "{row} again: {:?}", self.asked);
+            self.hear(tell);
+        }
+    }
+
+    /// Waits a moment for something to be told.
+    pub(crate) fn wait(&mut self) {
+        self.late = true;
+        if let Some(tell) = self.view.wait(Some(Duration::from_millis(1))).unwrap() {
+            self.hear(tell);
+        }
+    }
+
+    fn hear(&mut self, tell: Tell) {
+        match tell {
+            Tell::Fresh => self.knows.clear(),
+            Tell::Added(items) => {
+                for told in items {
+                    let row = told.row;
+                    let before = self.knows.insert(row, knows(told));
+                    assert!(self.late || before.is_none(), "{row} again: {:?}", self.asked);
+                }
+            }
+            Tell::Modified(items) => {
+                for told in items {
+                    let row = told.row;
+                    let before = self.knows.insert(row, knows(told));
+                    assert!(self.late || before.is_some(), "{row} is new: {:?}", self.asked);
+                }
+            }
+            Tell::Removed(items) => {
+                for gone in items {
+                    let before = self.knows.remove(&gone.row);
+                    assert!(self.late || before.is_some(), "{gone:?}: {:?}", self.asked);
+                    if let Some((Some(handle), ..)) = before {
+                        assert_eq!(handle, gone.handle);
                     }
                 }
-                Tell::Modified(items) => {
-                    for told in items {
-                        let row = told.row;
-                        let before = self.knows.insert(row, knows(told));
-                        assert!(self.late || before.is_some(), "{row} is new: {:?}", self.asked);
-                    }
-                }
-                Tell::Removed(items) => {
-                    for gone in items {
-                        let before = self.knows.remove(&gone.row);
-                        assert!(self.late || before.is_some(), "{gone:?}: {:?}", self.asked);
-                        if let Some((Some(handle), ..)) = before {
-                            assert_eq!(handle, gone.handle);
-                        }
-                    }
-                }
-                Tell::Complete(seq) => {
-                    assert!(seq >= self.seq, "in order");
-                    self.seq = seq;
-                }
+            }
+            Tell::Complete(seq) => {
+                assert!(seq >= self.seq, "in order");
+                self.seq = seq;
             }
         }
     }
@@ -224,12 +253,7 @@ fn knows(told: Told) -> Knows {
 
 impl Run {
     fn new(cache: usize) -> Run {
-        let mut book = Book::new();
-        for (name, kind) in
-            COLLECTIONS.into_iter().zip([Kind::Contact, Kind::Contact, Kind::Event, Kind::Event])
-        {
-            book.apply(vec![Change::CreateCollection(name.into(), kind)]);
-        }
+        let book = writer::book();
         let now = Arc::new(AtomicI64::new(start()));
         let clock = {
             let now = Arc::clone(&now);
@@ -245,68 +269,12 @@ impl Run {
         self.now.load(Ordering::Relaxed)
     }
 
-    fn handles(&self) -> Vec<Handle> {
-        let reader = self.book.reader();
-        let mut handles = Vec::new();
-        for collection in reader.collections().unwrap() {
-            handles
-                .extend(reader.page(&collection, 0, 9999).unwrap().iter().map(|head| head.handle));
-        }
-        handles
-    }
-
     fn act(&mut self, deed: &Deed) {
         self.deeds += 1;
         self.silent = self.silent.saturating_sub(1);
         match deed {
-            Deed::Cards(n, _) if self.is_of(n % 2, Family::Calendar) => {}
-            Deed::Components(n, _) if self.is_of(2 + n % 2, Family::Contacts) => {}
-            Deed::Cards(n, cards) => {
-                self.book.put(COLLECTIONS[n % 2], cards.iter().map(String::as_str));
-            }
-            Deed::Components(n, of) => {
-                self.book.put_components(COLLECTIONS[2 + n % 2], of.iter().map(String::as_str));
-            }
-            Deed::Remove(which) => {
-                let handles = self.handles();
-                let gone = which.iter().filter_map(|n| handles.get(n % handles.len().max(1)));
-                let gone = gone.map(|handle| Change::Remove(*handle, Expect::Anything)).collect();
-                self.book.apply(gone);
-            }
-            Deed::Undo => {
-                let last = self.book.reader().last_operation().unwrap();
-                if let Some(last) = last {
-                    let _whatever = self.book.store.undo(last.id, 0);
-                }
-            }
-            Deed::Purge(n) => {
-                let handles = self.handles();
-                if let Some(handle) = handles.get(n % handles.len().max(1)) {
-                    let mut operation = Operation::new("purge", "", 0);
-                    self.book.store.purge(&mut operation, &[*handle]).unwrap();
-                }
-            }
-            Deed::Rename(from, to) => {
-                let [from, to] = [from, to].map(|n| COLLECTIONS[n % 4].to_string());
-                self.one(Change::RenameCollection(from, to));
-            }
-            Deed::Drop(n) => {
-                let name = COLLECTIONS[n % 4];
-                let reader = self.book.reader();
-                let of = reader.collections().unwrap().into_iter().find(|of| of.name == name);
-                let Some(of) = of else { return };
-                let items = reader.page(&of, 0, 9999).unwrap().into_iter();
-                let mut changes: Vec<Change> =
-                    items.map(|head| Change::Remove(head.handle, Expect::Anything)).collect();
-                changes.push(Change::RemoveCollection(name.into()));
-                self.book.apply(changes);
-            }
-            Deed::Create(n) => {
-                let kind = if n % 4 < 2 { Kind::Contact } else { Kind::Event };
-                self.one(Change::CreateCollection(COLLECTIONS[n % 4].into(), kind));
-            }
+            Deed::Write(deed) => writer::write(&mut self.book, deed),
             Deed::Wait(seconds) => drop(self.now.fetch_add(*seconds, Ordering::Relaxed)),
-            Deed::Rebuild => drop(self.book.store.rebuild().unwrap()),
             Deed::Open(asked, following) => self.open(asked, *following),
             Deed::Close(n) => {
                 if let Some(n) = n.checked_rem(self.clients.len()) {
@@ -324,42 +292,14 @@ impl Run {
         }
     }
 
-    /// Is there a collection of this name that holds such?
-    fn is_of(&self, n: usize, family: Family) -> bool {
-        let collections = self.book.reader().collections().unwrap();
-        collections.iter().any(|of| of.name == COLLECTIONS[n] && of.family == family)
-    }
-
-    fn one(&mut self, change: Change) {
-        // It may be refused: no such collection, a name that is taken.
-        let _whatever = self.book.store.apply(&mut Operation::new("test", "", 0), vec![change]);
-    }
-
     fn open(&mut self, asked: &Asked, following: Following) {
-        let options = ViewOptions {
-            interest: interest(following.interest),
-            chunk: following.chunk,
-            ..ViewOptions::default()
+        let Some(mut client) = Client::open(&self.views, asked, self.now(), following) else {
+            return;
         };
-        match self.views.view(asked.question(self.now()), options) {
-            Ok(view) => {
-                let mut client = Client {
-                    asked: asked.clone(),
-                    view,
-                    following,
-                    knows: BTreeMap::new(),
-                    late: following.each > 1,
-                    paused: false,
-                    seq: 0,
-                };
-                if !client.late {
-                    client.listen();
-                }
-                self.clients.push(client);
-            }
-            Err(Error::Store(larder_store::Error::NoCollection { .. })) => {}
-            Err(error) => panic!("{error}: {asked:?}"),
+        if !client.late {
+            client.listen();
         }
+        self.clients.push(client);
     }
 
     fn pause(&mut self, n: usize, pause: bool) {
@@ -377,8 +317,7 @@ impl Run {
                 continue;
             }
             client.listen();
-            let fresh = client.asked.fresh(&reader, now, &interest(client.following.interest));
-            assert_eq!(client.knows, fresh, "{:?}", client.asked);
+            client.check(&reader, now);
         }
     }
 }
@@ -405,7 +344,7 @@ fn lines() -> impl Strategy<Value = String> {
     select(&lines[..]).prop_map(str::to_string)
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+pub(crate) fn asked() -> impl Strategy<Value = Asked> {
     let sexp = prop_oneof![
         3 => agree_in_time::question().prop_map(|query| query.to_string()),
         3 => random::query().prop_map(|query| query.to_string()),
@@ -435,7 +374,7 @@ fn asked() -> impl Strategy<Value = Asked> {
     )
 }
 
-fn following() -> impl Strategy<Value = Following> {
+pub(crate) fn following() -> impl Strategy<Value = Following> {
     (0..5usize, select(&[1, 2, 256][..]), select(&[1, 1, 1, 2, 5][..]))
         .prop_map(|(interest, chunk, each)| Following { interest, chunk, each })
 }
@@ -443,16 +382,8 @@ fn following() -> impl Strategy<Value = Following> {
 fn deed() -> impl Strategy<Value = Deed> {
     let waits = &[1, 29, 31, 60, 3600, 12 * 3600, DAY, 30 * DAY];
     prop_oneof![
-        5 => (0..2usize, vec(random::one_card(), 1..6)).prop_map(|(n, cards)| Deed::Cards(n, cards)),
-        8 => (0..2usize, vec(one_component(), 1..6)).prop_map(|(n, of)| Deed::Components(n, of)),
-        4 => vec(0..50usize, 1..4).prop_map(Deed::Remove),
-        3 => Just(Deed::Undo),
-        1 => (0..50usize).prop_map(Deed::Purge),
-        1 => (0..4usize, 0..4usize).prop_map(|(from, to)| Deed::Rename(from, to)),
-        1 => (0..4usize).prop_map(Deed::Drop),
-        1 => (0..4usize).prop_map(Deed::Create),
+        25 => writer::deed().prop_map(Deed::Write),
         4 => select(&waits[..]).prop_map(Deed::Wait),
-        1 => Just(Deed::Rebuild),
         8 => (asked(), following()).prop_map(|(asked, following)| Deed::Open(asked, following)),
         2 => (0..50usize).prop_map(Deed::Close),
         1 => (0..50usize).prop_map(Deed::Pause),

@@ -5,7 +5,8 @@
 use super::hub::lock;
 use super::{Shared, Views};
 use larder_store::Bell;
-use std::path::PathBuf;
+use std::mem;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -77,41 +78,45 @@ impl Drop for Watch {
     }
 }
 
-fn wait(dir: &std::path::Path, shared: &Weak<Shared>, call: &Arc<Call>) {
+impl Call {
+    /// Waits for the bell, for so long at most, or where no view is open until one is. Says whether it rang; `None`: it is the end.
+    fn wait(&self, patience: Option<Duration>) -> Option<bool> {
+        let called = lock(&self.state);
+        let idle = |called: &mut Called| !(called.rung || called.end);
+        let mut called = match patience {
+            None => {
+                let asleep = |called: &mut Called| idle(called) && !called.awake;
+                self.heard.wait_while(called, asleep).unwrap_or_else(PoisonError::into_inner)
+            }
+            Some(time) => {
+                let waited = self.heard.wait_timeout_while(called, time, idle);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        (!called.end).then(|| mem::take(&mut called.rung))
+    }
+}
+
+fn wait(dir: &Path, shared: &Weak<Shared>, call: &Arc<Call>) {
     let hear = || {
         let call = Arc::clone(call);
-        Bell::hear(dir, move || {
+        let rung = move || {
             lock(&call.state).rung = true;
             call.heard.notify_one();
-        })
+        };
+        Bell::hear(dir, rung).ok()
     };
-    let mut bell = hear().ok();
+    let mut bell = hear();
     let mut patience = Some(Duration::ZERO);
-    loop {
-        {
-            let called = lock(&call.state);
-            let idle = |called: &mut Called| !(called.rung || called.end);
-            let mut called = match patience {
-                None => call
-                    .heard
-                    .wait_while(called, |called| idle(called) && !called.awake)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(time) => {
-                    let waited = call.heard.wait_timeout_while(called, time, idle);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-            if called.end {
-                return;
-            }
-            called.rung = false;
-        }
+    while let Some(rung) = call.wait(patience) {
         let Some(shared) = shared.upgrade() else { return };
         let views = Views(shared);
+        let seen = views.seen();
         // Who asks a view is told what is wrong; the next look may be better.
         let _looked = views.catch_up();
-        if bell.is_none() {
-            bell = hear().ok();
+        // News that nobody rang for may be those of a bell that was put in the place of this one.
+        if bell.is_none() || (!rung && views.seen() != seen) {
+            bell = hear();
         }
         if let Some(log) = &views.0.options.log {
             log.rest();

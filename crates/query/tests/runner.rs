@@ -27,6 +27,7 @@ mod sure;
 mod typing;
 mod views;
 mod views_across;
+mod views_log;
 mod who;
 mod words;
 mod writer;

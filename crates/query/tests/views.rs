@@ -41,6 +41,9 @@ enum Deed {
     /// Seconds.
     Wait(i64),
     Open(Asked, Following),
+    /// Something is asked once, perhaps not for the first time.
+    Ask(Asked),
+    AskAgain(usize),
     Close(usize),
     Pause(usize),
     Resume(usize),
@@ -76,6 +79,7 @@ struct Run {
     views: Views,
     now: Arc<AtomicI64>,
     clients: Vec<Client>,
+    asked: Vec<Asked>,
     deeds: usize,
     silent: usize,
 }
@@ -262,7 +266,7 @@ impl Run {
         let options =
             ViewsOptions { cache, clock: Arc::new(clock), watch: false, ..ViewsOptions::default() };
         let views = Views::open(&book.dir(), options).unwrap();
-        Run { book, views, now, clients: Vec::new(), deeds: 0, silent: 0 }
+        Run { book, views, now, clients: Vec::new(), asked: Vec::new(), deeds: 0, silent: 0 }
     }
 
     fn now(&self) -> i64 {
@@ -276,6 +280,12 @@ impl Run {
             Deed::Write(deed) => writer::write(&mut self.book, deed),
             Deed::Wait(seconds) => drop(self.now.fetch_add(*seconds, Ordering::Relaxed)),
             Deed::Open(asked, following) => self.open(asked, *following),
+            Deed::Ask(asked) => self.ask(asked),
+            Deed::AskAgain(n) => {
+                if let Some(n) = n.checked_rem(self.asked.len()) {
+                    self.ask(&self.asked[n].clone());
+                }
+            }
             Deed::Close(n) => {
                 if let Some(n) = n.checked_rem(self.clients.len()) {
                     self.clients.remove(n);
@@ -300,6 +310,24 @@ impl Run {
             client.listen();
         }
         self.clients.push(client);
+    }
+
+    /// An answer that was kept is the answer.
+    fn ask(&mut self, asked: &Asked) {
+        let mut found = Vec::new();
+        let answer = self.views.find(asked.question(self.now()), "test", &mut |head, bytes| {
+            found.push((head.row, (Some(head.handle), Some(bytes.to_vec()))));
+            true
+        });
+        match answer {
+            Err(Error::Store(larder_store::Error::NoCollection { .. })) => return,
+            answer => assert_eq!(answer.unwrap(), found.len()),
+        }
+        let asked = Asked { occurrences: false, ..asked.clone() };
+        let fresh = asked.fresh(&self.book.reader(), self.now(), &Interest::Whole);
+        let fresh = fresh.into_iter().map(|(row, (handle, bytes, ..))| (row, (handle, bytes)));
+        assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), fresh.collect(), "{asked:?}");
+        self.asked.push(asked);
     }
 
     fn pause(&mut self, n: usize, pause: bool) {
@@ -385,6 +413,8 @@ fn deed() -> impl Strategy<Value = Deed> {
         25 => writer::deed().prop_map(Deed::Write),
         4 => select(&waits[..]).prop_map(Deed::Wait),
         8 => (asked(), following()).prop_map(|(asked, following)| Deed::Open(asked, following)),
+        2 => asked().prop_map(Deed::Ask),
+        4 => (0..50usize).prop_map(Deed::AskAgain),
         2 => (0..50usize).prop_map(Deed::Close),
         1 => (0..50usize).prop_map(Deed::Pause),
         2 => (0..50usize).prop_map(Deed::Resume),

@@ -50,6 +50,7 @@ impl State {
             true => self.answer(number),
             false => self.no_answer(),
         };
+        self.must(number)?.busy = false;
         let found = match found {
             Ok(found) => found,
             Err(error) => {
@@ -80,6 +81,7 @@ impl State {
         if let Ok(found) = &found {
             self.log_answer(number, client, None, found);
         }
+        self.must(number)?.busy = false;
         self.settle(number);
         Ok(found?.rows)
     }
@@ -96,8 +98,9 @@ impl State {
 
     /// The number of a question, which is new or asked already.
     fn number(&mut self, question: Question, now: Instant) -> Result<u32, Error> {
-        if let Some(number) = self.numbers.get(&question) {
-            return Ok(*number);
+        if let Some(&number) = self.numbers.get(&question) {
+            self.must(number)?.busy = true;
+            return Ok(number);
         }
         let reading = question.read(now)?;
         let (matcher, question) = (Matcher::new(&reading.find.query), Arc::new(question));
@@ -106,8 +109,8 @@ impl State {
         self.concern.add(number, &reading.find.query, collection);
         self.boundaries.extend(reading.until.map(|at| (at, number)));
         self.numbers.insert(Arc::clone(&question), number);
-        let (views, kept, answer) = (Vec::new(), None, 0);
-        let asked = Asked { question, reading, matcher, collection, views, kept, answer };
+        let (views, busy, kept, answer) = (Vec::new(), true, None, 0);
+        let asked = Asked { question, reading, matcher, collection, views, busy, kept, answer };
         match self.asked.get_mut(number as usize) {
             Some(place) => *place = Some(asked),
             None => self.asked.push(Some(asked)),
@@ -118,7 +121,8 @@ impl State {
     /// Forgets a question that nobody asks, and whose answer is not kept.
     fn settle(&mut self, number: u32) {
         let Some(place) = self.asked.get_mut(number as usize) else { return };
-        let Some(asked) = place.take_if(|asked| asked.views.is_empty() && asked.kept.is_none())
+        let Some(asked) =
+            place.take_if(|asked| asked.views.is_empty() && asked.kept.is_none() && !asked.busy)
         else {
             return;
         };

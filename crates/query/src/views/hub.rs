@@ -33,6 +33,8 @@ pub(super) struct Asked {
     /// The row of the collection that it is put to: `None`: to all; -1: that is not there.
     pub(super) collection: Option<i64>,
     pub(super) views: Vec<Arc<Slot>>,
+    /// It is being answered, and stays.
+    pub(super) busy: bool,
     /// The rows of the answer, where it is kept, and when it was last used.
     pub(super) kept: Option<(Arc<[i64]>, u64)>,
     /// The number of that answer.

@@ -52,7 +52,7 @@
 mod calendar;
 mod card;
 mod contact;
-mod dates;
+pub(crate) mod dates;
 mod event;
 mod ical;
 mod names;

@@ -8,5 +8,6 @@
 //! It is no part of what Larder does for a person: nothing here is on the way from bytes to answers.
 //! It is apart so that the crates on that way carry no code that exists only to watch them.
 
+pub mod browse;
 pub mod generate;
 pub mod run;

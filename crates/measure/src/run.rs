@@ -92,7 +92,7 @@ fn has_ended(status: &str) -> bool {
 }
 
 /// The number behind a name in the manner of `/proc`.
-fn number(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn number(text: &str, name: &str) -> Option<u64> {
     let (_, behind) = text.split_once(name)?;
     behind.split_ascii_whitespace().next()?.parse().ok()
 }

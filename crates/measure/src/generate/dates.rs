@@ -7,11 +7,11 @@ use std::fmt;
 
 /// A day, counted from 1970-01-01.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Day(pub(super) i64);
+pub(crate) struct Day(pub(crate) i64);
 
 impl Day {
     /// The day of that date, in the Gregorian calendar.
-    pub(super) fn of(year: i64, month: u64, day: u64) -> Day {
+    pub(crate) fn of(year: i64, month: u64, day: u64) -> Day {
         // Years begin in March, so that the leap day is the last one.
         let year = year - i64::from(month <= 2);
         let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -20,7 +20,7 @@ impl Day {
     }
 
     /// Year, month, day.
-    pub(super) fn date(self) -> (i64, u64, u64) {
+    pub(crate) fn date(self) -> (i64, u64, u64) {
         let days = self.0 + 719_468;
         let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
         let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -32,12 +32,12 @@ impl Day {
     }
 
     /// 0 for Monday.
-    pub(super) fn weekday(self) -> i64 {
+    pub(crate) fn weekday(self) -> i64 {
         (self.0 + 3).rem_euclid(7)
     }
 
     /// So many days later.
-    pub(super) fn plus(self, days: i64) -> Day {
+    pub(crate) fn plus(self, days: i64) -> Day {
         Day(self.0 + days)
     }
 

@@ -74,6 +74,11 @@ use self::contact::Contact;
 use self::names::Culture;
 use self::random::Random;
 
+/// Year, month and day of a day counted from 1970-01-01.
+pub(crate) fn date(day: i64) -> (i64, u64, u64) {
+    dates::Day(day).date()
+}
+
 /// How many bytes are gathered before they are handed on.
 const FLUSH_AT: usize = 64 * 1024;
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "the helpers of tests are tests too")]
 
+mod charts;
 mod generate_calendar;
 mod generate_contacts;
 mod generate_queries;

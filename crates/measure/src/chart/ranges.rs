@@ -1,0 +1,79 @@
+//! Ranges: for each name the mean, what 19 of 20 do not exceed, and the worst, by their logarithms.
+
+use crate::chart::axis::Axis;
+use crate::chart::{Draw, Escaped, Plot, Tone, cut, text, width_of};
+use std::fmt::{self, Write as _};
+
+/// The values of a name.
+#[derive(Debug, Clone)]
+pub struct Range {
+    /// What it is.
+    pub name: String,
+    /// Whose values they are: the mean, the 95th percentile, the worst.
+    pub values: Vec<(Tone, String, [f64; 3])>,
+}
+
+/// Ranges, from above.
+pub struct Ranges<'a> {
+    /// What is measured.
+    pub along: Axis<'a>,
+    /// The names.
+    pub ranges: Vec<Range>,
+}
+
+const ROW: f64 = 18.0;
+
+impl Draw for Ranges<'_> {
+    fn draw(&self, width: f64) -> Result<String, fmt::Error> {
+        let values = || self.ranges.iter().flat_map(|range| &range.values);
+        let rows = values().count() as f64 * ROW + self.ranges.len() as f64 * 8.0;
+        let names = self.ranges.iter().map(|range| width_of(&range.name)).fold(0.0, f64::max);
+        let left = names.min(width * 0.36) + 14.0;
+        let plot = Plot { right: width - 30.0, ..Plot::new(width, rows + 54.0, left) };
+        let all = || values().flat_map(|(_, _, values)| *values);
+        let (low, high) = (all().fold(f64::MAX, f64::min), all().fold(1.0, f64::max));
+        let power = |value: f64, up: bool| {
+            let power = value.max(1.0).log10();
+            10f64.powf(if up { power.ceil() } else { power.floor() })
+        };
+        let x = self.along.laid(power(low, false), power(high, true), plot.left, plot.right);
+        let mut out = plot.begin();
+        x.lower(&mut out, &plot)?;
+        let mut top = plot.top;
+        for range in &self.ranges {
+            writeln!(out, "<g><title>{}</title>", Escaped(&range.name))?;
+            out.push_str(&text(left - 8.0, top + 14.0, "end", "", &cut(&range.name, left - 14.0)));
+            out.push_str("</g>\n");
+            for (tone, whose, values) in &range.values {
+                let [mean, most, worst] = values.map(|value| x.place(value));
+                let [a, b, c] = values.map(|value| self.along.unit.write(value));
+                let told =
+                    format!("{} - {whose}: mean {a}, 19 of 20 at most {b}, worst {c}", range.name);
+                let middle = top + 10.0;
+                let class = tone.class();
+                writeln!(
+                    out,
+                    "<g class=\"{class}\"><title>{}</title>\
+                     <path class=\"line\" d=\"M{mean:.1} {middle:.1}H{worst:.1}M{worst:.1} {:.1}v10\"/>\
+                     <path class=\"life\" stroke-width=\"6\" d=\"M{:.1} {middle:.1}H{:.1}\"/>\
+                     <circle class=\"fill\" cx=\"{mean:.1}\" cy=\"{middle:.1}\" r=\"5\"/></g>",
+                    Escaped(&told),
+                    middle - 5.0,
+                    mean.min(most),
+                    mean.max(most),
+                )?;
+                top += ROW;
+            }
+            top += 8.0;
+        }
+        out.push_str("</svg>");
+        Ok(out)
+    }
+
+    fn legend(&self) -> Vec<(Tone, String)> {
+        let first = self.ranges.iter().max_by_key(|range| range.values.len());
+        let all = first.into_iter().flat_map(|range| &range.values);
+        let legend: Vec<_> = all.map(|(tone, whose, _)| (*tone, whose.clone())).collect();
+        if legend.len() > 1 { legend } else { Vec::new() }
+    }
+}

@@ -3,9 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "the helpers of tests are tests too")]
 
 mod charts;
+mod day;
 mod generate_calendar;
 mod generate_contacts;
 mod generate_queries;
+mod queries;
+mod queries_anonymise;
+mod queries_broken;
+mod queries_page;
+mod queries_worth;
 mod run_command;
 
 /// A file that is not a module here would never be run.

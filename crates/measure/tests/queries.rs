@@ -1,0 +1,279 @@
+//! What a query log shows: hand-written logs with planted truths.
+
+use crate::day;
+use larder_measure::queries::lives::{End, Life};
+use larder_measure::queries::log::Why;
+use larder_measure::queries::reuse::{Origins, Times};
+use larder_measure::queries::{Report, page, read};
+
+pub(crate) fn report(log: &str) -> Report {
+    read(&mut log.as_bytes(), None).unwrap()
+}
+
+/// A log in short: each line is a moment, a process, an event and its fields, as `name=value`, without what an answer
+/// always has. A value that is no number and does not begin with a quote, a bracket or `null` is a text.
+pub(crate) fn log(lines: &str) -> String {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let [at, pid, event] = [(); 3].map(|()| words.next().unwrap());
+        let mut text = format!("{{\"at\":{at},\"pid\":{pid},\"event\":\"{event}\"");
+        let mut fields: Vec<(&str, &str)> = words.map(|it| it.split_once('=').unwrap()).collect();
+        let usual: &[(&str, &str)] = match event {
+            "query" | "open" => &[
+                ("client", "find"),
+                ("query", "(word)"),
+                ("kind", "event"),
+                ("collection", "Work"),
+                ("source", "local"),
+                ("from", "run"),
+                ("answer", "1"),
+                ("scanned", "10"),
+                ("tested", "4"),
+                ("returned", "2"),
+                ("us", "100"),
+                ("bytes", "1000"),
+            ],
+            "close" | "told" | "fresh" => &[("client", "find"), ("view", "1"), ("seq", "7")],
+            "change" => &[
+                ("seq", "7"),
+                ("batches", "1"),
+                ("items", "1"),
+                ("asked", "0"),
+                ("told", "0"),
+                ("us", "10"),
+            ],
+            "drop" => &[("bytes", "1000")],
+            _ => &[],
+        };
+        for usual in usual {
+            if !fields.iter().any(|(name, _)| *name == usual.0) {
+                fields.push(*usual);
+            }
+        }
+        for (name, value) in fields {
+            let bare = value.parse::<i128>().is_ok() || value.starts_with(['[', '"', 'n']);
+            let value = if bare { value.to_string() } else { format!("\"{value}\"") };
+            text.push_str(&format!(",\"{name}\":{value}"));
+        }
+        text + "}\n"
+    };
+    lines.lines().map(str::trim).filter(|it| !it.is_empty()).map(line).collect()
+}
+
+/// The day of a person: the leak is named, the replay is what the log says, and the page is made.
+#[test]
+fn a_day() {
+    let log = day::day();
+    let it = report(&log);
+    assert_eq!((it.broken.lines, it.unknown, it.processes), (0, 0, 9));
+    let leaks: Vec<&Life> = it.lives.never.iter().filter(|life| life.end == End::Leaked).collect();
+    assert_eq!(leaks.len(), 20);
+    assert!(leaks.iter().all(|life| (life.client.as_str(), life.pid) == ("panel-clock", 4210)));
+    let open = it.lives.never.last().unwrap();
+    assert_eq!((open.end, open.client.as_str()), (End::Open, "phone-sync"));
+    assert_eq!(it.lives.clients[0].client, "panel-clock");
+    assert_eq!(it.reuse.clients[0].0, "alarms");
+    assert_eq!(it.cost.collections[0].collection.as_deref(), Some("Archive"));
+    let worth = &it.worth;
+    assert_eq!(worth.recorded.unwrap().hits, worth.hits, "played again, it is the log itself");
+    assert_eq!(worth.recorded.unwrap().peak, it.lives.kept.peak);
+    assert!(worth.trials.is_sorted_by_key(|trial| trial.hits), "more room is never worse here");
+    let sum = it.reuse.day.boxes().map(|(_, answers)| answers.all()).sum::<u64>();
+    assert_eq!(sum, it.reuse.answers.all());
+    // To look at, beside its log.
+    let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(dir.join("day.log"), &log).unwrap();
+    let html = page(("day.log", &it), None, &|_| 3600);
+    std::fs::write(dir.join("day.html"), &html).unwrap();
+    let indexed = report(&day::day_of(40));
+    let both = page(("before", &it), Some(("after", &indexed)), &|_| 0);
+    std::fs::write(dir.join("days.html"), &both).unwrap();
+}
+
+#[test]
+fn what_is_asked_often() {
+    let mut lines = String::from("0 1 start version=1 budget=100000\n");
+    for at in 0..6 {
+        lines += &format!(
+            "{at} 1 query query=(hot) from={} us=10\n",
+            if at == 0 { "run" } else { "cache" }
+        );
+    }
+    for at in 6..10 {
+        lines += &format!("{at} 1 query query=(q{at}) us=500\n");
+    }
+    lines += "10 1 query query=(q6) collection=Home from=shared client=agenda\n";
+    lines += "11 1 query query=(q6) kind=null from=shared client=agenda\n11 1 query query=(q6)";
+    let it = report(&log(&lines)).reuse;
+    assert_eq!(it.answers, Origins { run: 6, cache: 5, shared: 2 });
+    assert_eq!((it.questions, it.repeated, it.again), (7, 2, 6));
+    let most: Vec<(&str, u64, u64)> =
+        it.most.iter().map(|it| (it.question.query.as_str(), it.answers.all(), it.us)).collect();
+    assert_eq!(most[..3], [("(hot)", 6, 60), ("(q6)", 2, 600), ("(q7)", 1, 500)]);
+    let times = |least, most, questions, answers| Times { least, most, questions, answers };
+    assert_eq!(it.times, [times(1, 1, 5, 5), times(2, 2, 1, 2), times(5, 8, 1, 6)]);
+    assert_eq!(it.clients[1], ("agenda".into(), Origins { run: 0, cache: 0, shared: 2 }));
+}
+
+/// Who opened it, its process and its number, how long it lived.
+fn never(lines: &str) -> Vec<(String, u64, u64, End, u64)> {
+    let it = report(&log(lines)).lives;
+    it.never.iter().map(|it| (it.client.clone(), it.pid, it.view, it.end, it.us())).collect()
+}
+
+#[test]
+fn who_never_closes() {
+    let check = |lines: &str, expect: &[(&str, u64, u64, End, u64)]| {
+        let expect: Vec<_> = expect
+            .iter()
+            .map(|(client, a, b, end, us)| (client.to_string(), *a, *b, *end, *us))
+            .collect();
+        assert_eq!(never(lines), expect, "{lines}");
+    };
+    check("1 5 start budget=0\n2 5 open view=1\n9 5 close view=1\n10 5 end", &[]);
+    check(
+        "1 5 start budget=0\n2 5 open view=1 client=panel-clock\n10 5 end",
+        &[("panel-clock", 5, 1, End::Leaked, 8)],
+    );
+    check("2 5 open view=1\n12 9 query", &[("find", 5, 1, End::Open, 10)]);
+    check(
+        "2 5 open view=1\n3 6 open view=1\n12 5 start budget=0\n13 5 open view=1\n14 5 close\n20 5 end",
+        &[("find", 5, 1, End::BrokenOff, 10), ("find", 6, 1, End::Open, 17)],
+    );
+    // The number of a view that was never closed is given away.
+    check(
+        "2 5 open view=1\n4 5 open view=1\n6 5 close view=1\n7 5 end",
+        &[("find", 5, 1, End::BrokenOff, 2)],
+    );
+    // Closed, but opened before the log began.
+    check("2 5 close view=8\n3 5 end", &[]);
+    // Leaks come first.
+    check(
+        "1 5 open view=1\n2 6 open view=1\n3 6 end",
+        &[("find", 6, 1, End::Leaked, 1), ("find", 5, 1, End::Open, 2)],
+    );
+}
+
+#[test]
+fn how_long_views_live() {
+    let it = report(&log("
+        1 1 open view=1
+        2 1 open view=2 from=shared
+        101 1 close view=1
+        302 1 close view=2
+        900 1 open view=3 answer=0
+        950 1 close view=3
+    "));
+    let lives = &it.lives;
+    assert_eq!((lives.opened, lives.closed, lives.at_once), (3, 3, 2));
+    assert_eq!((lives.lives.number, lives.lives.sum, lives.lives.most), (3, 450, 300));
+    assert_eq!(it.reuse.answers.all(), 2, "one wanted no answer");
+}
+
+#[test]
+fn how_long_answers_are_kept() {
+    let it = report(&log("
+        0 1 start budget=2000
+        1 1 query answer=1
+        402 1 query answer=1 from=cache
+        501 1 drop answer=1 why=stale
+        600 1 query answer=2
+        700 1 query answer=3 query=(x)
+        800 1 drop answer=2 why=budget
+        801 1 query answer=4 query=(y)
+        900 1 open view=3 answer=3 query=(x) from=cache
+        950 1 close view=3
+        960 1 query bytes=2001 answer=5
+        999 1 end
+    "));
+    let kept = &it.lives.kept;
+    assert_eq!((kept.kept, kept.used, kept.peak), (4, 2, 2000));
+    assert_eq!((kept.lives[&Why::Stale].sum, kept.lives[&Why::Budget].sum), (500, 200));
+    assert_eq!(kept.ended.sum, 198 + 299);
+    let held = report(&log("
+        0 1 start budget=100000
+        1000 1 open view=1
+        5000 1 close view=1
+        9000 1 drop answer=1 why=stale
+    "));
+    let held = held.reuse.held.boxes().map(|(_, held)| (held.kept_last, held.open_last));
+    assert_eq!(held.collect::<Vec<_>>(), [(1000, 1000), (1000, 0), (0, 0)]);
+}
+
+#[test]
+fn what_a_budget_of_nothing_keeps() {
+    let it = report(&log("0 1 start budget=0\n1 1 query\n2 1 open view=1\n3 1 close\n9 1 end"));
+    assert_eq!((it.lives.kept.kept, it.lives.kept.peak), (0, 0));
+    // Kept before the log began.
+    let it = report(&log("1 1 query from=cache\n9 1 end"));
+    assert_eq!((it.lives.kept.kept, it.lives.kept.used), (1, 1));
+}
+
+#[test]
+fn who_is_slow() {
+    let it = report(&log("
+        1 1 query collection=Old scanned=9000 returned=3 us=90000 query=(slow)
+        2 1 query collection=Old scanned=1000 returned=1 us=10000
+        3 1 query us=100
+        4 1 query us=300 source=phone query=(b)
+        5 1 query us=2 from=cache scanned=0
+        6 1 query us=4 from=shared scanned=0
+        7 1 query us=0 collection=null scanned=7 returned=0
+    "))
+    .cost;
+    let groups: Vec<_> = it
+        .collections
+        .iter()
+        .map(|it| {
+            let (work, worst) = (&it.work, it.worst.query.as_str());
+            (
+                it.collection.as_deref(),
+                it.source.as_str(),
+                work.us.sum,
+                work.us.most,
+                work.scanned_per_returned(),
+                worst,
+            )
+        })
+        .collect();
+    assert_eq!(
+        groups,
+        [
+            (Some("Old"), "local", 100_000, 90_000, Some(2500.0), "(slow)"),
+            (Some("Work"), "phone", 300, 300, Some(5.0), "(b)"),
+            (Some("Work"), "local", 100, 100, Some(5.0), "(word)"),
+            (None, "local", 0, 0, None, "(word)"),
+        ]
+    );
+    assert_eq!((it.sources.len(), it.sources[1].source.as_str()), (2, "phone"));
+    assert_eq!((it.ready.number, it.ready.mean()), (2, 3.0));
+    assert_eq!(it.dearest[0].0.query, "(slow)");
+}
+
+#[test]
+fn how_many_are_told() {
+    let it = report(&log(r#"
+        1 1 open view=1
+        2 1 open view=2 query=(b)
+        3 1 change items=3 of=[["Work","event"],["Work","task"],["Work","event"]] asked=2 told=2 us=80
+        3 1 told added=2 modified=1 removed=0
+        4 1 change of=[["Home","event"]] asked=1 told=0 us=20
+        5 1 change of=[["Work","event"]] asked=2 told=1
+        6 1 change of=[] told=70
+        7 1 fresh why=zones returned=3
+        8 1 fresh why=expired
+        9 1 fresh why=expired
+    "#)).informed;
+    assert_eq!((it.changes, it.items, it.asked, it.told, it.open), (4, 6, 5, 73, 8));
+    assert_eq!(it.views, [(0, 0, 1), (1, 1, 1), (2, 2, 1), (65, 128, 1)]);
+    let of: Vec<_> = it
+        .collections
+        .iter()
+        .map(|it| (it.collection.as_deref(), it.kind.as_deref(), it.changes, it.told, it.most))
+        .collect();
+    let (work, home) = (Some("Work"), Some("Home"));
+    let (event, task) = (Some("event"), Some("task"));
+    assert_eq!(of, [(work, event, 2, 3, 2), (work, task, 1, 2, 2), (home, event, 1, 0, 0)]);
+    assert_eq!(it.delivered, [2, 1, 0]);
+    assert_eq!(it.fresh, [("expired".to_string(), 2), ("zones".to_string(), 1)]);
+}

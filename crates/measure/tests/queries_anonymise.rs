@@ -1,0 +1,176 @@
+//! A log that is given away: nothing of what was written in it is left, and every figure is.
+
+use crate::day;
+use crate::queries::{log, report};
+use larder_measure::queries::{Report, anonymise, page};
+use proptest::prelude::*;
+
+fn anonymous(log: &str) -> String {
+    let mut out = Vec::new();
+    anonymise(&mut log.as_bytes(), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// What is left of questions in one log, in their order.
+fn questions(queries: &[&str]) -> Vec<String> {
+    let line = |query: &&str| {
+        let query = serde_json::Value::from(*query);
+        log("1 2 query client=tool collection=null").replace("\"(word)\"", &query.to_string())
+    };
+    let log: String = queries.iter().map(line).collect();
+    let line = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["query"].as_str().unwrap().to_string()
+    };
+    anonymous(&log).lines().map(line).collect()
+}
+
+#[test]
+fn the_form_of_a_question_stays() {
+    // The client is the first text.
+    let check = |query: &str, expect: &str| assert_eq!(questions(&[query]), [expect]);
+    check(r#"(contains "any" "anna")"#, r#"(contains "any" "t2")"#);
+    check(
+        r#"(contains "x-evolution-any-field" "anna")"#,
+        r#"(contains "x-evolution-any-field" "t2")"#,
+    );
+    check(r#"(exists "X-SECRET-PLAN")"#, r#"(exists "t2")"#);
+    check(r#"(is "my own words" "x")"#, r#"(is "t2" "t3")"#);
+    check(r#"(is "t1" "x")"#, r#"(is "t2" "t3")"#);
+    check(r#"(is "email" "email")"#, r#"(is "email" "t2")"#);
+    check(
+        r#"(and (is "full_name" "a b") (not (word "a b")) (uids "a b" "c"))"#,
+        r#"(and (is "full_name" "t2") (not (word "t2")) (uids "t2" "t3"))"#,
+    );
+    check(
+        r#"(occur-in-time-range? (make-time "20260301T000000Z") (time-add-day (time-now) 12) "Europe/Prague")"#,
+        r#"(occur-in-time-range? (make-time "20260301T000000Z") (time-add-day (time-now) 12) "t2")"#,
+    );
+    check(r#"(make-time "Anna's birthday")"#, r#"(make-time "t2")"#);
+    check(r#"(= (number "priority") 5)"#, r#"(= (number "priority") 5)"#);
+    check(r#"(= (number "priority") 420123456789)"#, r#"(= (number "priority") t2)"#);
+    check(r#"(kind "event")"#, r#"(kind "event")"#);
+    check(r#"(eqphone "phone" "+43 1 5861210" "AT")"#, r#"(eqphone "phone" "t2" "t3")"#);
+    check(r#"(has-categories? #t "Private")"#, r#"(has-categories? #t "t2")"#);
+    check(r#"(is "calendar:summary" "")"#, r#"(is "calendar:summary" "t2")"#);
+    check("#t", "#t");
+    check("", "t2");
+    check("anna schmidt", "t2");
+    check("(anna", "t2");
+    check("anna)", "t2");
+    check(r#"(is "email" "anna"#, "t2");
+    check("(anna schmidt)", "(t2 t3)");
+    check(r#"(word "a\"b\\")"#, r#"(word "t2")"#);
+    check(r#"(word "a")word "anna""#, r#"(word "t2")t3 "t4""#);
+    check("(word\u{a0}\"żółć\")", "(word\u{a0}\"t2\")");
+}
+
+#[test]
+fn the_same_text_has_the_same_token() {
+    let same =
+        [r#"(word "a\"b")"#, "a\"b", r#"(uids "x" "a\"b")"#, r#"(word "a\b")"#, r#"(word "ab")"#];
+    assert_eq!(
+        questions(&same),
+        [r#"(word "t2")"#, "t2", r#"(uids "t3" "t2")"#, r#"(word "t4")"#, r#"(word "t5")"#]
+    );
+}
+
+#[test]
+fn what_stays_of_a_line() {
+    let check = |line: &str, expect: &str| assert_eq!(anonymous(line).trim_end(), expect, "{line}");
+    check(
+        r#"{"at":1,"pid":2,"event":"open","view":5,"client":"Anna's tool","query":"(word \"x\")","kind":"event","collection":"Divorce","source":"local","from":"run","answer":17,"scanned":2000,"tested":40,"returned":31,"us":134,"bytes":496,"host":"annas-laptop"}"#,
+        r#"{"at":1,"pid":2,"event":"open","view":5,"client":"client1","query":"(word \"t2\")","kind":"event","collection":"collection3","source":"local","from":"run","answer":17,"scanned":2000,"tested":40,"returned":31,"us":134,"bytes":496}"#,
+    );
+    check(
+        r#"{"at":1,"pid":2,"event":"change","seq":812,"batches":1,"items":3,"of":[["Divorce","event"],["Divorce","secret"],[null,null]],"asked":4,"told":2,"us":80}"#,
+        r#"{"at":1,"pid":2,"event":"change","seq":812,"batches":1,"items":3,"of":[["collection1","event"],["collection1","kind2"],[null,null]],"asked":4,"told":2,"us":80}"#,
+    );
+    check(
+        r#"{"at":1,"pid":2,"event":"start","version":"0.6.0","budget":7,"path":"/home/anna"}"#,
+        r#"{"at":1,"pid":2,"event":"start","version":"0.6.0","budget":7}"#,
+    );
+    check(
+        r#"{"at":1,"pid":2,"event":"start","version":"of Anna","budget":7}"#,
+        r#"{"at":1,"pid":2,"event":"start","budget":7}"#,
+    );
+    check(
+        r#"{"at":1,"pid":2,"event":"fresh","client":"a","view":5,"seq":8,"why":"zones","returned":31,"us":200}"#,
+        r#"{"at":1,"pid":2,"event":"fresh","client":"client1","view":5,"seq":8,"why":"zones","returned":31,"us":200}"#,
+    );
+    check(
+        r#"{"at":1,"pid":2,"event":"close","client":"a","view":5}"#,
+        r#"{"at":1,"pid":2,"event":"close","client":"client1","view":5}"#,
+    );
+    check(
+        r#"{"at":1,"pid":2,"event":"drop","answer":17,"why":"stale","bytes":496}"#,
+        r#"{"at":1,"pid":2,"event":"drop","answer":17,"why":"stale","bytes":496}"#,
+    );
+    check(r#"{"at":1,"pid":2,"event":"end"}"#, r#"{"at":1,"pid":2,"event":"end"}"#);
+    check(r#"{"at":1,"pid":2,"event":"said","text":"Anna"}"#, "");
+    check("Anna", "");
+}
+
+/// The report without its texts.
+fn figures(it: &Report) -> Report {
+    let mut it = it.clone();
+    let blank = |text: &mut String| text.clear();
+    let question = |it: &mut larder_measure::queries::Question| {
+        it.query.clear();
+        it.collection = it.collection.as_ref().map(|_| String::new());
+    };
+    it.reuse.most.iter_mut().for_each(|it| question(&mut it.question));
+    it.reuse.clients.iter_mut().for_each(|it| blank(&mut it.0));
+    let lives = &mut it.lives;
+    for life in lives.never.iter_mut().chain(&mut lives.longest) {
+        blank(&mut life.client);
+        question(&mut life.question);
+    }
+    lives.clients.iter_mut().for_each(|it| blank(&mut it.client));
+    for group in it.cost.collections.iter_mut().chain(&mut it.cost.sources) {
+        group.collection = group.collection.as_ref().map(|_| String::new());
+        question(&mut group.worst);
+    }
+    it.cost.dearest.iter_mut().for_each(|it| question(&mut it.0));
+    for of in &mut it.informed.collections {
+        of.collection = of.collection.as_ref().map(|_| String::new());
+    }
+    it
+}
+
+#[test]
+fn every_figure_stays() {
+    let day = day::day();
+    let given = anonymous(&day);
+    assert_eq!(figures(&report(&given)), figures(&report(&day)));
+    // Nor is there a text of it on a page.
+    let html = page(("x", &report(&given)), None, &|_| 0);
+    for text in [given, html] {
+        for word in
+            ["panel-clock", "phone-sync", "Archive", "Friends", "schmidt", "novak", "greeter"]
+        {
+            assert!(!text.contains(word), "{word}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// No two questions become the same, whatever they are, and no text of a question stays.
+    #[test]
+    fn different_questions_stay_different(
+        queries in prop::collection::btree_set(r#"\(?(word|is|kind|uids|x)? ?"?[tx"\\]{0,3}[0-9]?"? ?\)?"#, 2..12),
+        secret in "[a-z]{12}",
+    ) {
+        let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+        let mut given = questions(&queries);
+        given.sort_unstable();
+        given.dedup();
+        prop_assert_eq!(given.len(), queries.len(), "{:?}", queries);
+        for form in ["(word \"S\")", "(S)", "S", "(is \"email\" \"S\")", "(word \"S", "#t S", "(and S)"] {
+            let query = form.replace('S', &secret);
+            prop_assert!(!questions(&[&query])[0].contains(&secret), "{}", query);
+        }
+    }
+}

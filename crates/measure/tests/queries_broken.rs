@@ -1,0 +1,139 @@
+//! Logs that are cut, damaged, or made to do harm: nothing panics, and what is left out is named.
+
+use crate::day;
+use crate::queries::{log, report};
+use larder_measure::queries::log::Line;
+use larder_measure::queries::{anonymise, page, read};
+use proptest::prelude::*;
+
+#[test]
+fn broken_lines_are_named() {
+    let check = |text: &str, expect: &[(u64, &str)]| {
+        let it = report(text).broken;
+        let named: Vec<(u64, &str)> =
+            it.named.iter().map(|(number, why)| (*number, why.as_str())).collect();
+        assert_eq!(named, expect, "{text}");
+        assert_eq!(it.lines, expect.len() as u64);
+    };
+    let end = r#"{"at":1,"pid":2,"event":"end"}"#;
+    check("", &[]);
+    check(&format!("\n{end}\r\n\n{end}"), &[]);
+    check(&format!("{end}\n{{\"at\":1,\"pid\":2,\"ev"), &[(2, "it is cut")]);
+    let none = "it is no JSON object";
+    check("nonsense\n[1,2,\"end\"]\n7", &[(1, none), (2, none), (3, none)]);
+    check("{\"at\":1,\"pid\":2}", &[(1, "missing field `event`, at column 16")]);
+    check(
+        "{\"at\":1,\"pid\":-2,\"event\":\"end\"}",
+        &[(1, "invalid value: integer `-2`, expected u64, at column 16")],
+    );
+    check(
+        "{\"at\":1e300,\"pid\":2,\"event\":\"end\"}",
+        &[(1, "invalid type: floating point `1e+300`, expected i64, at column 11")],
+    );
+    let odd = |field: &str| log(&format!("1 2 query {field}"));
+    check(&odd("us=-1"), &[(1, "invalid value: integer `-1`, expected u64, at column 39")]);
+    assert_eq!(report(&odd("us=many")).broken.lines, 1);
+    assert_eq!(report(&odd("from=elsewhere")).broken.lines, 1);
+    // What is not known is passed over.
+    let later = r#"{"at":1,"pid":2,"event":"close","view":3,"us":[],"why":7}"#;
+    check(&format!("{later}\n{{\"at\":1,\"pid\":2,\"event\":\"dream\",\"view\":\"x\"}}"), &[]);
+    assert_eq!(report("{\"at\":1,\"pid\":2,\"event\":\"dream\"}").unknown, 1);
+    assert!(report("{\"at\":1,\"pid\":2,\"event\":\"dream\"}\nx").is_empty());
+    let drop = log("1 2 drop answer=1 why=tired");
+    check(&drop, &[]);
+}
+
+#[test]
+fn bytes_and_lengths() {
+    let mut text = b"\xff\xfe\n".to_vec();
+    text.extend(format!("{{\"at\":1,\"pid\":2,\"event\":\"{}\"}}\n", "x".repeat(1 << 20)).bytes());
+    text.extend(b"{\"at\":1,\"pid\":2,\"event\":\"end\"}");
+    let it = read(&mut text.as_slice(), None).unwrap();
+    assert_eq!((it.lines, it.broken.lines), (1, 2));
+    assert_eq!(it.broken.named[1], (2, "it is longer than 1048576 bytes".into()));
+    let many = "x\n".repeat(1000);
+    let it = report(&many).broken;
+    assert_eq!((it.lines, it.named.len()), (1000, 20));
+}
+
+/// The greatest numbers that there are, moments out of order and of other ages, and texts that would be markup.
+#[test]
+fn what_is_out_of_all_bounds() {
+    let most = u64::MAX;
+    let text = log(&format!(
+        r#"
+        -9223372036854775808 1 start budget={most}
+        9223372036854775807 1 query us={most} bytes={most} scanned={most} returned={most} answer={most}
+        0 1 query us={most} bytes={most} scanned={most} returned={most} answer={most} from=cache
+        5 1 open view={most} us={most} bytes={most} scanned={most} answer={most} client=<script>
+        4 1 open view={most} us={most} bytes={most} answer=7 query=("</title><b>")
+        3 1 close view={most}
+        2 1 close view={most}
+        1 1 change of=[[null,null]] items={most} asked={most} told={most} us={most}
+        1 1 change of=[["x","y"]] items={most} asked={most} told={most} us={most}
+        1 1 told added={most} modified={most} removed={most}
+        1 1 told added={most} modified={most} removed={most}
+        1 1 drop answer={most} why=budget
+        1 1 end
+        1 1 end
+        1 1 open view=3
+        "#
+    ))
+    .replace("(\"</title><b>\")", "(\\\"</title><b>\\\")");
+    let it = report(&text);
+    assert_eq!(it.broken.lines, 0, "{:?}", it.broken);
+    let html = page(("<b>&", &it), Some(("\u{1b}\u{0}", &it)), &|_| i64::MAX);
+    assert!(!html.contains("<script") && !html.contains("<b>&") && !html.contains('\u{0}'));
+    assert!(html.contains("&lt;script&gt;"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A log with damage, whatever it is: read, put on a page, made anonymous.
+    #[test]
+    fn nothing_panics(
+        from in 0..300_usize,
+        damage in prop::collection::vec((0..40_000_usize, any::<u8>()), 0..40),
+        cut in 0..60_000_usize,
+    ) {
+        let day = day::day();
+        let mut bytes: Vec<u8> =
+            day.lines().skip(from).step_by(7).flat_map(|line| [line, "\n"]).flat_map(str::bytes).collect();
+        for (at, byte) in damage {
+            let length = bytes.len();
+            bytes[at % length] = byte;
+        }
+        bytes.truncate(cut.max(1));
+        let it = read(&mut bytes.as_slice(), Some(5000)).unwrap();
+        assert!(!page(("x", &it), None, &|_| -3600).is_empty());
+        let mut out = Vec::new();
+        anonymise(&mut bytes.as_slice(), &mut out).unwrap();
+        for line in String::from_utf8(out).unwrap().lines() {
+            Line::parse(line).unwrap();
+        }
+    }
+
+    /// Lines of any numbers, in any order.
+    #[test]
+    fn any_numbers(lines in prop::collection::vec((any::<i64>(), 0..3_u64, 0..8_usize, any::<u64>(), 0..4_u64), 0..60)) {
+        let mut text = String::new();
+        for (at, pid, event, number, view) in lines {
+            let event = [
+                format!("open view={view} bytes={number} answer={view} us={number}"),
+                format!("query bytes={number} answer={view} scanned={number}"),
+                format!("query from=cache bytes={number} answer={view}"),
+                format!("close view={view}"),
+                format!("drop answer={view} why=stale"),
+                format!("change told={number} us={number} of=[[\"Work\",\"event\"]]"),
+                format!("start budget={number}"),
+                "end".into(),
+            ][event].clone();
+            text += &format!("{at} {pid} {event}\n");
+        }
+        let it = report(&log(&text));
+        prop_assert_eq!(it.broken.lines, 0);
+        prop_assert_eq!(it.lives.opened, it.lives.closed + it.lives.never_closed());
+        assert!(!page(("x", &it), None, &|_| 7200).is_empty());
+    }
+}

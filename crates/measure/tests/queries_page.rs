@@ -1,0 +1,89 @@
+//! The page of a log needs nothing else, and what is remembered of a log is bounded.
+
+use crate::day;
+use crate::queries::{log, report};
+use larder_measure::queries::page;
+use larder_measure::queries::spread::Spread;
+use larder_measure::queries::timeline::{Joined, Timeline};
+
+/// One file: nothing to fetch, nothing to run, each element closed.
+#[test]
+fn a_page_needs_nothing_else() {
+    let day = report(&day::day());
+    for html in [page(("a", &day), None, &|_| 0), page(("a", &day), Some(("b", &day)), &|_| 0)] {
+        let without = html.replace("http://www.w3.org/2000/svg", "");
+        for word in
+            ["http", "url(", "@import", "<script", "<link", "<img", "src=", "NaN", "\"inf", " inf "]
+        {
+            assert!(!without.contains(word), "{word}");
+        }
+        for name in
+            ["svg", "g", "figure", "table", "tr", "td", "div", "title", "text", "p", "h2", "dl"]
+        {
+            let open = html.matches(&format!("<{name}>")).count()
+                + html.matches(&format!("<{name} ")).count();
+            assert_eq!(open, html.matches(&format!("</{name}>")).count(), "{name}");
+        }
+        assert!(html.len() < 1_000_000, "{}", html.len());
+    }
+    let nothing = page(("empty", &report("")), None, &|_| 0);
+    assert!(nothing.contains("Nothing was asked.") && !nothing.contains("NaN"));
+}
+
+/// A client of its own for each click, as some programs have.
+#[test]
+fn many_clients_share_a_band() {
+    let click = |it: u64| {
+        let close = it * 1000;
+        format!("{it} 1 open view={it} client=c{it}\n{close} 1 close view={it} client=c{it}\n")
+    };
+    let lines: String = (1..500).map(click).collect();
+    let html = page(("x", &report(&log(&lines))), None, &|_| 0);
+    assert!(html.contains(">285 others<"), "the 300 longest, 15 of them with a band of their own");
+}
+
+#[derive(Default)]
+struct Sum(u64);
+
+impl Joined for Sum {
+    fn join(&mut self, later: Sum) {
+        self.0 += later.0;
+    }
+}
+
+#[test]
+fn there_are_never_too_many_boxes() {
+    let check = |moments: &[i64], width: i64| {
+        let mut line: Timeline<Sum> = Timeline::new(10);
+        for at in moments {
+            line.at(*at).0 += 1;
+        }
+        assert_eq!(line.width, width, "{moments:?}");
+        assert!(line.boxes().count() <= 10);
+        assert_eq!(line.boxes().map(|(_, sum)| sum.0).sum::<u64>(), moments.len() as u64);
+    };
+    check(&[], 1000);
+    check(&[5, 6, 9999], 1000);
+    check(&[5, 10_000], 10_000);
+    check(&[0, 3600 * 1_000_000], 15 * 60 * 1_000_000);
+    check(&[24 * 3600 * 1_000_000, 0], 6 * 3600 * 1_000_000);
+    check(&[i64::MAX, i64::MIN, 0], (7 * 86_400_000_000) << 22);
+}
+
+#[test]
+fn values_by_steps() {
+    let mut spread = Spread::default();
+    assert_eq!((spread.mean(), spread.quantile(0.5), spread.curve().len()), (0.0, 0, 0));
+    for value in (0..=1000).chain([u64::MAX]) {
+        spread.add(value);
+    }
+    assert_eq!(
+        (spread.quantile(0.0), spread.quantile(0.01), spread.quantile(1.0)),
+        (0, 10, u64::MAX)
+    );
+    let median = spread.quantile(0.5);
+    assert!((500..=516).contains(&median), "{median}");
+    let curve = spread.curve();
+    assert!(curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1));
+    assert_eq!(curve.last().unwrap().1, 1.0);
+}

@@ -160,6 +160,7 @@ fn every_verb_takes_odd_words() {
         "remove --query",
         "import --max-item",
         "measure generate contacts",
+        "measure queries",
         "log -n",
     ];
     for verb in verbs {

@@ -10,6 +10,7 @@ fn every_verb_honours_the_format_or_refuses_it() {
     let home = Home::with_book();
     home.write("bruno.vcf", BRUNO.replace("bruno-2", "bruno-3"));
     home.write("anna.vcf", ANNA.replace("Orchard", "Meadow"));
+    home.write("log", r#"{"at":1,"pid":2,"event":"end"}"#);
     for line in [
         "import book.vcf",
         "find",
@@ -40,6 +41,7 @@ fn every_verb_honours_the_format_or_refuses_it() {
         "backup copy.db",
         "restore copy.db",
         "measure run -- true",
+        "measure queries log",
     ] {
         // Before `--`, which ends the options.
         let args: Vec<&str> = ["--format", "json"].into_iter().chain(line.split(' ')).collect();

@@ -33,6 +33,7 @@ const COMMANDS: &[&str] = &[
     "measure generate zones",
     "measure generate queries",
     "measure run",
+    "measure queries",
     "completions",
     "man",
 ];

@@ -1,3 +1,4 @@
+use super::queries::Queries;
 use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure, Kind};
@@ -28,6 +29,7 @@ enum Instrument {
         what: What,
     },
     Run(Runs),
+    Queries(Queries),
 }
 
 /// Run a command and print what it cost: time, processor, peak of anonymous memory, bytes written
@@ -127,14 +129,15 @@ impl What {
 }
 
 impl Measure {
-    /// Is it the one that runs a command?
-    pub(super) fn runs(&self) -> bool {
-        matches!(self.instrument, Instrument::Run(_))
+    /// Does it make data? All others tell something.
+    pub(super) fn generates(&self) -> bool {
+        matches!(self.instrument, Instrument::Generate { .. })
     }
 
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let what = match self.instrument {
             Instrument::Run(runs) => return runs.run(context),
+            Instrument::Queries(queries) => return queries.run(context),
             Instrument::Generate { what } => what,
         };
         match &what.target().output {

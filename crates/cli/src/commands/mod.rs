@@ -20,6 +20,8 @@ mod man;
 mod measure;
 mod merge;
 mod purge;
+mod queries;
+mod queries_json;
 mod remove;
 mod restore;
 mod show;
@@ -99,7 +101,7 @@ impl Command {
             Command::Log(log) if log.item() => WITH_RAW,
             Command::Show(_) => WITH_RAW,
             Command::Export(export) => export.formats(),
-            Command::Measure(measure) if !measure.runs() => TEXT,
+            Command::Measure(measure) if measure.generates() => TEXT,
             Command::Completions(_) | Command::Man(_) => TEXT,
             _ => USUAL,
         }

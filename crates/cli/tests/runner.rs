@@ -3,7 +3,7 @@
 //! | module | what it asks |
 //! |---|---|
 //! | `home` | not a test: a private home, and the program run in it |
-//! | `take_in`, `find_show`, `change`, `change_calendar`, `merge`, `keep`, `export`, `tools`, `queries` | the ordinary way of every subcommand |
+//! | `take_in`, `find_show`, `change`, `change_calendar`, `merge`, `keep`, `export`, `tools`, `queries`, `browse` | the ordinary way of every subcommand |
 //! | `told` | formats, widths, hints: how things are told |
 //! | `newcomer`, `arguments` | what goes wrong in a person's first hour, and whatever may be typed |
 //! | `mishaps` | a store that fails, writers that come first, input that is too large or too bad |
@@ -22,6 +22,7 @@
 
 mod agenda;
 mod arguments;
+mod browse;
 mod calendar_find;
 mod change;
 mod change_calendar;

@@ -4,6 +4,10 @@
 //! stand how many views are open and how much memory the process holds, on one time axis, so that what is not given
 //! back can be seen. It asks what `larder-query` answers and is no test of the answers.
 
+mod page;
+
+pub use self::page::page;
+
 use crate::generate::dates::Day;
 use larder_query::views::{Form, Interest, Question, Tell, View, ViewOptions, Views};
 use larder_query::{Error, Settings};
@@ -99,13 +103,14 @@ struct Looking<'a> {
 /// What the store reports.
 pub fn browse(views: &Views, settings: &Arc<Settings>, load: &Load) -> Result<Browsed, Error> {
     let began = Instant::now();
-    // What is noted must not look like memory that was not given back.
-    let views_of_all =
-        load.repeat as usize * (KINDS.len() * load.months as usize + load.toggles as usize);
+    // What is noted must not look like memory that was not given back, so its pages are touched before.
+    let rounds = load.repeat as usize;
+    let views_of_all = rounds * (KINDS.len() * load.months as usize + load.toggles as usize);
+    let nothing = Sample { at: Duration::ZERO, anonymous: 0, open: 0 };
     let found = Browsed {
-        samples: Vec::with_capacity(views_of_all + load.repeat as usize + 1),
-        rounds: Vec::with_capacity(load.repeat as usize),
-        opened: Vec::with_capacity(views_of_all),
+        samples: touched(nothing, views_of_all + rounds + 1),
+        rounds: touched(nothing, rounds),
+        opened: touched(Duration::ZERO, views_of_all),
         ..Browsed::default()
     };
     let mut looking = Looking { views, settings, began, found };
@@ -113,10 +118,20 @@ pub fn browse(views: &Views, settings: &Arc<Settings>, load: &Load) -> Result<Br
     for _ in 0..load.repeat {
         looking.page_back(load)?;
         looking.toggle(load)?;
+        views.rest();
         let round = looking.note();
         looking.found.rounds.push(round);
     }
     Ok(looking.found)
+}
+
+/// Room for so many, which is there.
+fn touched<T: Clone>(like: T, count: usize) -> Vec<T> {
+    // Written and forgotten: room that was only reserved has no pages yet.
+    let mut room = Vec::new();
+    room.resize(count, like);
+    room.clear();
+    room
 }
 
 impl Looking<'_> {
@@ -170,6 +185,26 @@ impl Looking<'_> {
         let sample = Sample { at: self.began.elapsed(), anonymous, open: self.views.open_views() };
         self.found.samples.push(sample);
         sample
+    }
+}
+
+impl Load {
+    /// What is done, in a sentence.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let times = |count: u32| match count {
+            1 => "once".to_string(),
+            2 => "twice".to_string(),
+            count => format!("{count} times"),
+        };
+        let back = format!("a calendar paged back {} months in five kinds of views", self.months);
+        let toggled = format!("the present month opened and closed {}", times(self.toggles));
+        let what = match (self.months, self.toggles) {
+            (0, _) => toggled,
+            (_, 0) => back,
+            _ => format!("{back}, and {toggled} by another client each"),
+        };
+        if self.repeat == 1 { what } else { format!("{what}; all that {}", times(self.repeat)) }
     }
 }
 

@@ -185,6 +185,15 @@ impl Views {
         Ok(look(self.state()?.reader()))
     }
 
+    /// Gives up what is held in memory to be fast, if no view is open; kept answers stay. The thread that waits does so a moment after the
+    /// last view was closed.
+    pub fn rest(&self) {
+        let state = lock(&self.0.state);
+        if state.open == 0 {
+            state.reader().rest();
+        }
+    }
+
     /// The last batch that the views know of.
     #[must_use]
     pub fn seen(&self) -> Seq {

@@ -188,6 +188,13 @@ impl Reader {
         Remembered::read(conn, version).map_err(at(&path))
     }
 
+    /// Gives up what is held in memory for the sake of the next question, where none is expected soon.
+    pub fn rest(&self) {
+        self.remembered.replace(None);
+        // What is not given up stays, as it was.
+        let _kept = self.conn.execute_batch("PRAGMA shrink_memory");
+    }
+
     /// Runs one SELECT and gives each row to `each` until that answers false. Returns how many rows were
     /// given. The read transaction ends with the call: `each` must not wait for anybody.
     pub fn rows(

@@ -1,3 +1,4 @@
+use super::browse::Browse;
 use super::queries::Queries;
 use crate::args::Format;
 use crate::context::Context;
@@ -29,6 +30,7 @@ enum Instrument {
         what: What,
     },
     Run(Runs),
+    Browse(Browse),
     Queries(Queries),
 }
 
@@ -137,6 +139,7 @@ impl Measure {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let what = match self.instrument {
             Instrument::Run(runs) => return runs.run(context),
+            Instrument::Browse(browse) => return browse.run(context),
             Instrument::Queries(queries) => return queries.run(context),
             Instrument::Generate { what } => what,
         };

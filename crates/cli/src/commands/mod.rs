@@ -3,6 +3,7 @@
 mod add;
 mod agenda;
 mod backup;
+mod browse;
 mod check;
 mod collections;
 mod completions;

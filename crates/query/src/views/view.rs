@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// So many items may wait for a client; with more it lags.
 const WAITING: usize = 1024;
 /// So many items are told at once, unless the client wants fewer.
-const CHUNK: usize = 256;
+const CHUNK: usize = 64;
 /// Of one item so many occurrences are told, and no more.
 const OCCURRENCES: usize = 1000;
 

@@ -121,6 +121,7 @@ fn wait(dir: &Path, shared: &Weak<Shared>, call: &Arc<Call>) {
         if let Some(log) = &views.0.options.log {
             log.rest();
         }
+        views.rest();
         // Together: whoever opens a view in between finds it asleep, and wakes it.
         let mut called = lock(&call.state);
         patience = views.patience();

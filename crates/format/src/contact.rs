@@ -3,12 +3,14 @@
 //! Reading never fails. What a person should know about a card is a [`Problem`]; what makes it no contact
 //! is its [refusal](Contact::refusal). The values of fields are read when asked for, by the rows of
 //! [`crate::field`]. Cards are never written from values: the only changes that are made to bytes here are
-//! the line that [`with_uid`] adds, and those that [`joined`](joined()) takes over from another card.
+//! the line that [`with_uid`] adds, and those that [`joined`](joined()) takes over from another card. What [`rewritten`] gives is
+//! for programs that read only one version, never to be kept.
 
 mod joined;
 mod written;
 
 pub use crate::contact::joined::joined;
+pub use crate::contact::written::rewritten;
 pub use crate::identity::{derived_uid, same_item as same_card, with_uid};
 pub use crate::problem::{Defect, Problem};
 pub use crate::properties::MAX_PROPERTIES;

@@ -1,6 +1,6 @@
 //! Contacts: problems, refusals, versions.
 
-use larder_format::contact::{Contact, MAX_PROPERTIES, Version};
+use larder_format::contact::{Contact, MAX_PROPERTIES, Version, rewritten};
 use proptest::prelude::*;
 
 /// `line: problem` for each problem, then the refusal.
@@ -157,4 +157,23 @@ proptest! {
             }
         }
     }
+}
+
+/// A card in the words of another version.
+#[test]
+fn written_as_another_version() {
+    #[track_caller]
+    fn check(card: &str, version: Version, expect: &str) {
+        let written = rewritten(&Contact::parse(card.as_bytes()), version, "\r\n", &|property| {
+            !property.is("REV")
+        });
+        assert_eq!(written.replace("\r\n", "|"), expect, "{card:?}");
+    }
+    let new =
+        "BEGIN:VCARD\nVERSION:4.0\nFN:Anna\\, B\nTEL;VALUE=uri:tel:+43-1\nREV:1\nlost\nEND:VCARD\n";
+    check(new, Version::V3_0, "BEGIN:VCARD|VERSION:3.0|FN:Anna\\, B|TEL:+43-1|END:VCARD|");
+    let old = "BEGIN:VCARD\nVERSION:2.1\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Gro=C3=9F;J\nTEL;CELL:1\nEND:VCARD\n";
+    check(old, Version::V3_0, "BEGIN:VCARD|VERSION:3.0|N:Groß;J|TEL;TYPE=CELL:1|END:VCARD|");
+    let same = "BEGIN:VCARD\nVERSION:3.0\nitem1.NOTE:a\n  b\nX-A;X-B=c:d\nEND:VCARD";
+    check(same, Version::V3_0, "BEGIN:VCARD|VERSION:3.0|item1.NOTE:a|  b|X-A;X-B=c:d|END:VCARD|");
 }

@@ -5,7 +5,7 @@
 //! names, pictures. What is read of the line afterwards is what was read of it before. Which lines are
 //! written is for [`joined`](super::joined()) to say.
 
-use super::Version;
+use super::{Contact, Version};
 use crate::decode;
 use crate::property::Property;
 use crate::value::without_scheme;
@@ -135,6 +135,27 @@ impl Writing<'_> {
             _ => Cow::Owned(escaped(text, false)),
         }
     }
+}
+
+/// A card as one of another version: every property that `keep` wants, written as that version has it, between BEGIN, VERSION and
+/// END. What is no property, and a card inside this one, is left out. It ends with a line end.
+#[must_use]
+pub fn rewritten(
+    card: &Contact<'_>,
+    version: Version,
+    line_end: &'static str,
+    keep: &dyn Fn(&Property<'_>) -> bool,
+) -> String {
+    let style = Style { version, line_end };
+    let mut text = format!("BEGIN:VCARD{line_end}VERSION:{}{line_end}", version.name());
+    for property in card.properties() {
+        if property.is_known() && !property.is("VERSION") && keep(property) {
+            let (group, name) = (property.group(), property.name());
+            let from = card.version();
+            text.push_str(&Writing { property, from, group, name, placed: true }.line(style));
+        }
+    }
+    text + "END:VCARD" + line_end
 }
 
 /// A line with a text that is no property of any card.

@@ -91,7 +91,8 @@ pub enum Change {
     /// Has a collection indexed in this way. Where it holds items, [`crate::Store::refresh`] then derives all items
     /// anew, in steps; until that has ended, by whomever, queries scan.
     SetSummary(String, Summary),
-    /// Has a calendar say this of itself: lines like PRODID and X-WR-CALNAME, as they came.
+    /// Has a collection say this of itself: lines like PRODID and X-WR-CALNAME of a calendar, as they came; what a client says of an
+    /// address book.
     SetHead(String, Option<Vec<u8>>),
     /// Gives a collection another name; its items keep their handles.
     RenameCollection(String, String),

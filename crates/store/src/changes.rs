@@ -5,7 +5,7 @@ use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::meta;
 use crate::{Kind, Seq};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use std::fmt;
 
 /// A place in a store's log: all up to and including this change was seen.
@@ -67,6 +67,31 @@ impl Reader {
     pub fn now(&self) -> Result<Cursor> {
         let _snapshot = self.snapshot()?;
         self.now_in(&self.conn)
+    }
+
+    /// The last batch behind `after` that changed anything in the collection of this row; `None`: none did. Where removals behind `after`
+    /// are no longer known, the last batch of which that holds counts, so asked from the beginning on it never goes back.
+    pub fn changed_in(&self, collection: i64, after: Seq) -> Result<Option<Seq>> {
+        let _snapshot = self.snapshot()?;
+        let forgotten = meta(&self.conn, "oldest").map_err(at(&self.path))? - 1;
+        // By the batches from the last one on, as what is asked about has mostly changed lately.
+        let sql = "SELECT max(
+            coalesce((SELECT seq FROM item WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
+            coalesce((SELECT seq FROM former WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
+            coalesce((SELECT seq FROM collection WHERE id = ?1), 0))";
+        let last = || -> rusqlite::Result<Seq> {
+            self.conn.prepare_cached(sql)?.query_row((collection, after), |row| row.get(0))
+        };
+        let last = last().map_err(at(&self.path))?.max(forgotten);
+        Ok((last > after).then_some(last))
+    }
+
+    /// When the operation began that a batch belongs to, in milliseconds since 1970; `None`: there is no such batch.
+    pub fn written_at(&self, seq: Seq) -> Result<Option<i64>> {
+        let sql =
+            "SELECT o.at FROM batch b JOIN operation o ON o.id = b.operation WHERE b.seq = ?1";
+        let time = || self.conn.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional();
+        time().map_err(at(&self.path))
     }
 
     fn now_in(&self, tx: &Connection) -> Result<Cursor> {

@@ -75,7 +75,7 @@ pub use crate::items::{Candidate, Found, ItemHead, Moment, Order, Snapshot};
 pub use crate::kept::{Kept, can_keep};
 pub use crate::news::{Changed, Standing, Then, Told};
 pub use crate::purge::Purged;
-pub use crate::reader::{Collection, Reader, Row, Value};
+pub use crate::reader::{Collection, Reader, Row, Said, Value};
 pub use crate::span::{Searched, What, Window};
 pub use crate::store::{Options, Store};
 pub use crate::summary::{IndexKind, Summary, SummaryError};

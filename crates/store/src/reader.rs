@@ -56,6 +56,17 @@ pub struct Collection {
     pub summary: Arc<Summary>,
 }
 
+/// What a collection says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Its row in this file.
+    pub row: i64,
+    /// Its name.
+    pub name: String,
+    /// The lines that it has of its own, as they came, see [`Change::SetHead`](crate::Change::SetHead).
+    pub head: Option<Vec<u8>>,
+}
+
 /// A value that is bound to a query's SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
@@ -289,6 +300,19 @@ impl Reader {
                     })
                 })?
                 .collect()
+        };
+        run().map_err(at(&self.path))
+    }
+
+    /// What the collections of a family say of themselves, in the order in which they were made. No item is counted.
+    pub fn said(&self, family: Family) -> Result<Vec<Said>> {
+        let sql =
+            "SELECT id, name, head FROM collection WHERE removed = 0 AND family = ?1 ORDER BY id";
+        let run = || -> rusqlite::Result<Vec<Said>> {
+            let said = |row: &rusqlite::Row<'_>| {
+                Ok(Said { row: row.get(0)?, name: row.get(1)?, head: row.get(2)? })
+            };
+            self.conn.prepare_cached(sql)?.query_map([family as i64], said)?.collect()
         };
         run().map_err(at(&self.path))
     }

@@ -1,7 +1,7 @@
 //! News since a cursor: the net effect, each item once, in order; or the word that it has expired.
 
 use crate::book::{Book, DAY, NOW, card, handle_of, put};
-use larder_store::{Change, Cursor, Error, Expect, Kind, NewsKind, Operation};
+use larder_store::{Change, Cursor, Error, Expect, Family, Kind, NewsKind, Operation};
 
 /// The news since a cursor, as text: seq, and what happened to which UID.
 fn news(book: &Book, since: &Cursor) -> Vec<String> {
@@ -134,4 +134,37 @@ fn within_a_snapshot() {
     book.put(&card("a", "Anna", ""));
     let _snapshot = reader.snapshot().unwrap();
     assert_eq!(reader.changes_since(&cursor, 10).unwrap().0.len(), 1);
+}
+
+#[test]
+fn when_a_collection_was_changed() {
+    let mut book = Book::new();
+    let handle = handle_of(&book.put(&card("a", "Anna", "")).1);
+    let row = |book: &Book, name: &str| {
+        book.reader().said(Family::Contacts).unwrap().into_iter().find(|it| it.name == name)
+    };
+    let contacts = row(&book, "contacts").unwrap().row;
+    let check = |book: &Book, row: i64, expect: i64| {
+        let reader = book.reader();
+        assert_eq!(reader.changed_in(row, 0).unwrap(), Some(expect));
+        assert_eq!(reader.changed_in(row, expect - 1).unwrap(), Some(expect));
+        assert_eq!(reader.changed_in(row, expect).unwrap(), None);
+    };
+    check(&book, contacts, 1);
+    // Another collection, and what it says of itself.
+    let head = Change::SetHead("other".into(), Some(b"[Data Source]\n".to_vec()));
+    book.apply(vec![Change::CreateCollection("other".into(), Kind::Contact), head]);
+    let other = row(&book, "other").unwrap();
+    assert_eq!(other.head.as_deref(), Some(&b"[Data Source]\n"[..]));
+    check(&book, contacts, 1);
+    check(&book, other.row, 2);
+    // What is removed leaves its mark, even when it is forgotten.
+    book.apply(vec![Change::Remove(handle, Expect::Anything)]);
+    check(&book, contacts, 3);
+    let changes = vec![put(&book.store, "other", &card("b", "Berta", ""), Expect::Anything)];
+    book.apply_at(NOW + 365 * DAY, changes);
+    assert!(book.reader().changed_in(contacts, 0).unwrap() >= Some(3));
+    check(&book, other.row, 4);
+    assert_eq!(book.reader().written_at(4).unwrap(), Some(NOW + 365 * DAY));
+    assert_eq!(book.reader().written_at(5).unwrap(), None);
 }

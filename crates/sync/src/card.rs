@@ -343,6 +343,14 @@ fn called(component: &str) -> String {
     if component == "VCARD" { "card".into() } else { component.into() }
 }
 
+/// The bytes of the only card in a text that holds nothing else but blank lines.
+///
+/// # Errors
+/// There is none, or more than that.
+pub fn only_card(text: &[u8]) -> Result<Vec<u8>, Error> {
+    only(text, "VCARD")
+}
+
 /// The bytes of the only component of this name in a text that holds nothing else.
 fn only(text: &[u8], wanted: &str) -> Result<Vec<u8>, Error> {
     let mut cards: Vec<Vec<u8>> = Vec::new();

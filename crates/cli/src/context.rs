@@ -12,7 +12,7 @@ use larder_time::civil::Instant;
 use larder_time::phrase::Language;
 use larder_time::zone::{Zone, Zones};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Everything a command needs besides its own arguments.
@@ -113,6 +113,45 @@ impl Context {
             locale_if_new: self.locale_if_new.clone(),
             zones: Arc::clone(&self.settings.asker.zones),
         }
+    }
+
+    /// The locale that texts are ordered by for programs that are served.
+    pub(crate) fn collation(&self) -> Option<String> {
+        self.locale.clone().or_else(|| self.locale_if_new.clone())
+    }
+
+    /// Where the session bus is.
+    pub(crate) fn session_bus(&self) -> Result<String, Failure> {
+        if let Some(address) = non_empty("DBUS_SESSION_BUS_ADDRESS") {
+            return Ok(address.to_string_lossy().into_owned());
+        }
+        let Some(dir) = non_empty("XDG_RUNTIME_DIR") else {
+            return Err(Failure::new(Kind::Source, "no session bus is known")
+                .hint("DBUS_SESSION_BUS_ADDRESS says where it is"));
+        };
+        Ok(format!("unix:path={}/bus", dir.to_string_lossy()))
+    }
+
+    /// Below which other programs keep what can be made again.
+    pub(crate) fn cache_of_others(&self) -> Result<PathBuf, Failure> {
+        let bases = etcetera::base_strategy::Xdg::new();
+        bases.map(|xdg| xdg.cache_dir()).map_err(|_| {
+            Failure::new(Kind::Usage, "no home directory is known, so no place for caches")
+        })
+    }
+
+    /// Writes the files that have the session bus start this program, for this store, into a folder that is made.
+    pub(crate) fn write_service_files(&self, dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+        let program = std::env::current_exe().map_err(|error| Failure::new(Kind::Source, error))?;
+        let store = std::path::absolute(&self.dir).unwrap_or_else(|_| self.dir.clone());
+        let mut written = Vec::new();
+        std::fs::create_dir_all(dir).map_err(|error| Failure::file(dir, &error))?;
+        for (name, text) in larder_serve::eds::service_files(&program, &store) {
+            let path = dir.join(name);
+            std::fs::write(&path, text).map_err(|error| Failure::file(&path, &error))?;
+            written.push(path);
+        }
+        Ok(written)
     }
 
     /// A remark for people, on standard error.

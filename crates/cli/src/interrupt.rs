@@ -16,6 +16,11 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
     flag
 }
 
+/// Has every interrupt, and every request to end, do this instead.
+pub(crate) fn instead_of_ending(what: impl Fn() + Send + 'static) {
+    let _default = ctrlc::set_handler(what);
+}
+
 /// While this is set, somebody else in the foreground is meant by an interrupt: an editor.
 pub(crate) type Elsewhere = Arc<AtomicBool>;
 

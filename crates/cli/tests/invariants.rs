@@ -55,7 +55,7 @@ const UNSAFE: &[&str] = &["larder-alloclog"];
 
 /// Packages in Cargo.lock: what they were when this was written, and ten more. Raising it is a decision with a
 /// reason.
-const LOCKED: usize = 254;
+const LOCKED: usize = 292;
 
 fn metadata() -> Value {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

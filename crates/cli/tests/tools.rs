@@ -26,6 +26,7 @@ const COMMANDS: &[&str] = &[
     "check",
     "backup",
     "restore",
+    "serve",
     "measure",
     "measure generate",
     "measure generate contacts",
@@ -69,6 +70,7 @@ fn the_help() {
       check        Verify the store: pages, references, and that the indexes are what the items give
       backup       Copy the store into one file while it is in use, and verify the copy
       restore      Put a backup in the store's place; what is there now is copied aside first
+      serve        Stand in for another program's service, so that its clients use this store
       measure      The instruments
       completions  Print the completions for a shell
       man          Print the man page; with --out, write one for every subcommand

@@ -25,6 +25,7 @@ mod queries;
 mod queries_json;
 mod remove;
 mod restore;
+mod serve;
 mod show;
 mod undo;
 
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     Check(check::Check),
     Backup(backup::Backup),
     Restore(restore::Restore),
+    Serve(serve::Serve),
     Measure(measure::Measure),
     Completions(completions::Completions),
     Man(man::Man),
@@ -86,6 +88,7 @@ impl Command {
             Command::Check(args) => args.run(context),
             Command::Backup(args) => args.run(context),
             Command::Restore(args) => args.run(context),
+            Command::Serve(args) => args.run(context),
             Command::Measure(args) => args.run(context),
             Command::Completions(args) => args.run(context),
             Command::Man(args) => args.run(context),

@@ -1,0 +1,112 @@
+//! Messages: a call taken apart, and the replies and signals that are made of answers.
+//!
+//! Nothing is sent here: what a call gives is a list of messages, which goes out in one piece and in its order.
+
+use super::failure::{Failure, SIZE_LIMIT};
+use super::interface::PROPERTIES;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use zbus::message::{Body, Flags, Header};
+use zbus::wire::DynamicDeserialize;
+use zbus::{DynamicType, Message, Variant};
+
+/// The largest message that is sent: D-Bus ends connections that send larger ones.
+const LARGEST: usize = 100 << 20;
+/// The most bytes of an array that are sent; D-Bus has 64 MB.
+pub(super) const LARGEST_ARRAY: usize = 60 << 20;
+
+/// Properties of an interface, by name.
+pub(super) type Values = BTreeMap<&'static str, Variant<'static>>;
+
+/// A method call.
+pub(super) struct Call<'m> {
+    header: Header<'m>,
+    body: Body,
+}
+
+impl<'m> Call<'m> {
+    pub(super) fn new(message: &'m Message) -> Call<'m> {
+        Call { header: message.header(), body: message.body() }
+    }
+
+    /// Who calls, by the name that the bus gave.
+    pub(super) fn sender(&self) -> &str {
+        self.header.sender().map_or("", |sender| sender.as_str())
+    }
+
+    pub(super) fn path(&self) -> &str {
+        self.header.path().map_or("", |path| path.as_str())
+    }
+
+    /// Empty where it says none.
+    pub(super) fn interface(&self) -> &str {
+        self.header.interface().map_or("", |interface| interface.as_str())
+    }
+
+    pub(super) fn member(&self) -> &str {
+        self.header.member().map_or("", |member| member.as_str())
+    }
+
+    /// The types of its arguments, written after each other.
+    pub(super) fn signature(&self) -> String {
+        self.body.signature().to_string_no_parens()
+    }
+
+    /// Does it wait for a reply?
+    pub(super) fn wants_reply(&self) -> bool {
+        !self.header.primary().flags().contains(Flags::NO_REPLY_EXPECTED)
+    }
+
+    /// Its arguments.
+    pub(super) fn arguments<'s, T: DynamicDeserialize<'s>>(&'s self) -> Result<T, Failure> {
+        self.body.deserialize().map_err(|error| Failure::of_bus("InvalidArgs", error.to_string()))
+    }
+
+    /// The reply that gives this.
+    pub(super) fn reply<T: Serialize + DynamicType>(&self, body: &T) -> Result<Message, Failure> {
+        let reply = Message::method_return(&self.header).build(body);
+        reply.ok().filter(fits).ok_or_else(|| Failure::new(SIZE_LIMIT, "the answer is too large"))
+    }
+
+    /// The reply that says what is wrong.
+    pub(super) fn refuse(&self, failure: &Failure) -> Option<Message> {
+        let error = Message::error(&self.header, failure.name.as_str());
+        error.build(&without_nul(&failure.text)).ok()
+    }
+}
+
+fn fits(message: &Message) -> bool {
+    message.data().len() <= LARGEST
+}
+
+/// A text without the one character that D-Bus cannot carry.
+pub(super) fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// A signal for everybody, or for one client.
+pub(super) fn signal<T: Serialize + DynamicType>(
+    path: &str,
+    interface: &'static str,
+    member: &'static str,
+    to: Option<&str>,
+    body: &T,
+) -> Option<Message> {
+    let mut signal = Message::signal(path, interface, member);
+    if let Some(to) = to {
+        signal = signal.destination(to);
+    }
+    signal.build(body).ok().filter(fits)
+}
+
+/// The signal that properties of an object have changed.
+pub(super) fn changed(
+    path: &str,
+    interface: &'static str,
+    name: &'static str,
+    value: String,
+) -> Option<Message> {
+    let values = Values::from([(name, Variant::from(value))]);
+    let body = (interface, values, Vec::<&str>::new());
+    signal(path, PROPERTIES.name, "PropertiesChanged", None, &body)
+}

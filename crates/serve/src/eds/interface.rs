@@ -1,0 +1,203 @@
+//! The interfaces, as tables: what each object has, the types of what goes in and comes out.
+//!
+//! A call is held against them before anything looks at it, and what introspection prints is made of them. What a method does is for
+//! the module of its object.
+
+use std::fmt::Write as _;
+
+/// One interface.
+#[derive(Debug)]
+pub(super) struct Interface {
+    pub(super) name: &'static str,
+    /// Name, types in, types out.
+    pub(super) methods:
+        &'static [(&'static str, &'static [&'static str], &'static [&'static str])],
+    /// Name, types.
+    pub(super) signals: &'static [(&'static str, &'static [&'static str])],
+    /// Name, type, may it be set?
+    pub(super) properties: &'static [(&'static str, &'static str, bool)],
+}
+
+/// The root of all names and paths.
+macro_rules! eds {
+    ($name:literal) => {
+        concat!("org.gnome.evolution.dataserver.", $name)
+    };
+}
+
+pub(super) static PROPERTIES: Interface = Interface {
+    name: "org.freedesktop.DBus.Properties",
+    methods: &[
+        ("Get", &["s", "s"], &["v"]),
+        ("GetAll", &["s"], &["a{sv}"]),
+        ("Set", &["s", "s", "v"], &[]),
+    ],
+    signals: &[("PropertiesChanged", &["s", "a{sv}", "as"])],
+    properties: &[],
+};
+
+pub(super) static INTROSPECTABLE: Interface = Interface {
+    name: "org.freedesktop.DBus.Introspectable",
+    methods: &[("Introspect", &[], &["s"])],
+    signals: &[],
+    properties: &[],
+};
+
+pub(super) static PEER: Interface = Interface {
+    name: "org.freedesktop.DBus.Peer",
+    methods: &[("Ping", &[], &[])],
+    signals: &[],
+    properties: &[],
+};
+
+pub(super) static OBJECT_MANAGER: Interface = Interface {
+    name: "org.freedesktop.DBus.ObjectManager",
+    methods: &[("GetManagedObjects", &[], &["a{oa{sa{sv}}}"])],
+    signals: &[("InterfacesAdded", &["o", "a{sa{sv}}"]), ("InterfacesRemoved", &["o", "as"])],
+    properties: &[],
+};
+
+pub(super) static SOURCE_MANAGER: Interface = Interface {
+    name: eds!("SourceManager"),
+    methods: &[
+        ("CreateSources", &["a{ss}"], &[]),
+        ("Reload", &[], &[]),
+        ("RefreshBackend", &["s"], &[]),
+    ],
+    signals: &[],
+    properties: &[],
+};
+
+pub(super) static SOURCE: Interface = Interface {
+    name: eds!("Source"),
+    methods: &[
+        ("InvokeCredentialsRequired", &["s", "s", "s", "s", "s"], &[]),
+        ("GetLastCredentialsRequiredArguments", &[], &["s", "s", "s", "s", "s"]),
+        ("UnsetLastCredentialsRequiredArguments", &[], &[]),
+        ("InvokeAuthenticate", &["as"], &[]),
+    ],
+    signals: &[("CredentialsRequired", &["s", "s", "s", "s", "s"]), ("Authenticate", &["as"])],
+    properties: &[("UID", "s", false), ("Data", "s", false), ("ConnectionStatus", "s", true)],
+};
+
+pub(super) static SOURCE_WRITABLE: Interface = Interface {
+    name: eds!("Source.Writable"),
+    methods: &[("Write", &["s"], &[])],
+    signals: &[],
+    properties: &[],
+};
+
+pub(super) static SOURCE_REMOVABLE: Interface = Interface {
+    name: eds!("Source.Removable"),
+    methods: &[("Remove", &[], &[])],
+    signals: &[],
+    properties: &[],
+};
+
+pub(super) static ADDRESS_BOOK_FACTORY: Interface = Interface {
+    name: eds!("AddressBookFactory"),
+    methods: &[("OpenAddressBook", &["s"], &["s", "s"])],
+    signals: &[],
+    properties: &[],
+};
+
+pub(super) static ADDRESS_BOOK: Interface = Interface {
+    name: eds!("AddressBook"),
+    methods: &[
+        ("RetrieveProperties", &[], &["as"]),
+        ("Open", &[], &["as"]),
+        ("Close", &[], &[]),
+        ("Refresh", &[], &[]),
+        ("CreateContacts", &["as", "u"], &["as"]),
+        ("ModifyContacts", &["as", "u"], &[]),
+        ("RemoveContacts", &["as", "u"], &[]),
+        ("GetContact", &["s"], &["s"]),
+        ("GetContactList", &["s"], &["as"]),
+        ("GetContactListUids", &["s"], &["as"]),
+        ("GetView", &["s"], &["o"]),
+        ("ContainsEmail", &["s"], &["b"]),
+    ],
+    signals: &[("Error", &["s"])],
+    properties: &[
+        ("Online", "b", false),
+        ("Revision", "s", false),
+        ("Locale", "s", false),
+        ("Writable", "b", false),
+        ("CacheDir", "s", false),
+        ("Capabilities", "as", false),
+        ("RequiredFields", "as", false),
+        ("SupportedFields", "as", false),
+    ],
+};
+
+pub(super) static ADDRESS_BOOK_VIEW: Interface = Interface {
+    name: eds!("AddressBookView"),
+    methods: &[
+        ("Start", &[], &[]),
+        ("Stop", &[], &[]),
+        ("SetFlags", &["u"], &[]),
+        ("SetFieldsOfInterest", &["as"], &[]),
+        ("Dispose", &[], &[]),
+    ],
+    signals: &[
+        ("ObjectsAdded", &["as"]),
+        ("ObjectsModified", &["as"]),
+        ("ObjectsRemoved", &["as"]),
+        ("Progress", &["u", "s"]),
+        ("Complete", &["s", "s"]),
+    ],
+    properties: &[],
+};
+
+impl Interface {
+    /// The types of what a method takes, written after each other.
+    pub(super) fn takes(&self, method: &str) -> Option<String> {
+        let (_, takes, _) = self.methods.iter().find(|(name, ..)| *name == method)?;
+        Some(takes.concat())
+    }
+
+    fn describe(&self, xml: &mut String) {
+        let mut say = |text: std::fmt::Arguments<'_>| {
+            let _infallible = xml.write_fmt(text);
+        };
+        say(format_args!("  <interface name=\"{}\">\n", self.name));
+        for (name, takes, gives) in self.methods {
+            say(format_args!("    <method name=\"{name}\">\n"));
+            for (direction, types) in [("in", takes), ("out", gives)] {
+                for one in *types {
+                    say(format_args!("      <arg type=\"{one}\" direction=\"{direction}\"/>\n"));
+                }
+            }
+            say(format_args!("    </method>\n"));
+        }
+        for (name, types) in self.signals {
+            say(format_args!("    <signal name=\"{name}\">\n"));
+            for one in *types {
+                say(format_args!("      <arg type=\"{one}\"/>\n"));
+            }
+            say(format_args!("    </signal>\n"));
+        }
+        for (name, of, set) in self.properties {
+            let access = if *set { "readwrite" } else { "read" };
+            say(format_args!(
+                "    <property name=\"{name}\" type=\"{of}\" access=\"{access}\"/>\n"
+            ));
+        }
+        say(format_args!("  </interface>\n"));
+    }
+}
+
+/// What introspection says of an object with these interfaces, and of what lies below it.
+pub(super) fn introspection(interfaces: &[&Interface], children: &[String]) -> String {
+    let mut xml = String::from(concat!(
+        "<!DOCTYPE node PUBLIC \"-//freedesktop//DTD D-BUS Object Introspection 1.0//EN\"\n",
+        "  \"http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd\">\n<node>\n",
+    ));
+    for interface in interfaces {
+        interface.describe(&mut xml);
+    }
+    for child in children {
+        let _infallible = writeln!(xml, "  <node name=\"{child}\"/>");
+    }
+    xml + "</node>\n"
+}

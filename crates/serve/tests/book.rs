@@ -1,0 +1,231 @@
+//! An address book: adding, reading, changing and removing contacts, and what is refused.
+
+use crate::bus::{Bus, card, shown};
+use larder_store::{Change, Expect, Family, Operation, Put};
+use std::collections::BTreeMap;
+use zbus::OwnedVariant;
+
+const CLIENT: &str = "e_2dclient_2derror_2dquark.Code";
+const BOOK: &str = "e_2dbook_2dclient_2derror_2dquark.Code";
+
+/// The value of a property of a card.
+fn value<'c>(card: &'c str, name: &str) -> &'c str {
+    let mut lines = card.split("\r\n");
+    lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or("")
+}
+
+#[test]
+fn a_contact_from_its_beginning_to_its_end() {
+    let Some(bus) = Bus::new("a_contact_from_its_beginning_to_its_end") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let book = client.new_book("friends", "");
+    let uids = client.add(&book, &[&card("a", "Anna"), "BEGIN:VCARD\nFN:Berta\nEND:VCARD\n"]);
+    let [a, b] = &uids.unwrap()[..] else { panic!() };
+    assert_eq!(a, "a");
+    assert!(b.starts_with("pas-id-") && b.len() == 47, "{b}");
+    assert_eq!(client.uids(&book, "").unwrap(), [a.as_str(), b]);
+    assert_eq!(client.uids(&book, "(is \"full_name\" \"berta\")").unwrap(), [b.as_str()]);
+
+    let berta = client.get(&book, b).unwrap();
+    assert!(berta.starts_with("BEGIN:VCARD\r\nVERSION:3.0\r\n"), "{berta}");
+    assert!(berta.ends_with("\r\nEND:VCARD"), "{berta}");
+    assert_eq!((value(&berta, "UID"), value(&berta, "FN")), (b.as_str(), "Berta"));
+    let rev = value(&berta, "REV");
+    assert!(rev.starts_with("2023-11-14T22:13:20.") && rev.ends_with('Z'), "{rev}");
+
+    let changed = berta.replace("Berta", "Bertha");
+    client.call(&book, "AddressBook", "ModifyContacts", &(vec![changed], 0u32)).unwrap();
+    let bertha = client.get(&book, b).unwrap();
+    assert_eq!(value(&bertha, "FN"), "Bertha");
+    assert!(value(&bertha, "REV") > rev, "{bertha}");
+    assert_eq!(bertha.matches("\r\nREV:").count(), 1);
+
+    client.call(&book, "AddressBook", "RemoveContacts", &(vec!["a", "a"], 0u32)).unwrap();
+    assert_eq!(client.uids(&book, "").unwrap(), [b.as_str()]);
+    assert_eq!(
+        client.get(&book, "a").unwrap_err().text,
+        "Cannot get contact: Contact “a” not found"
+    );
+}
+
+#[test]
+fn what_a_book_refuses() {
+    let Some(bus) = Bus::new("what_a_book_refuses") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let book = client.open("system-address-book");
+    client.add(&book, &[&card("a", "Anna")]).unwrap();
+    let code = |reply: Result<zbus::Message, crate::bus::Refused>| {
+        let name = reply.map(drop).unwrap_err().name;
+        name.split_once("Quark._").map_or(name.clone(), |(_, code)| code.to_string())
+    };
+    let cards = |method: &str, cards: &[&str]| {
+        code(client.call(&book, "AddressBook", method, &(cards, 0u32)))
+    };
+    let text = |method: &str, text: &str| code(client.call(&book, "AddressBook", method, &text));
+    assert_eq!(cards("CreateContacts", &[&card("a", "Anna")]), format!("{BOOK}2"));
+    assert_eq!(cards("CreateContacts", &["garbage"]), format!("{CLIENT}0"));
+    let twice = card("b", "Berta") + "\n" + &card("c", "Chris");
+    for text in ["BEGIN:VCARD\nFN:half\n", "BEGIN:VCARD\nFN:\nEND:VCARD", &twice, ""] {
+        assert_eq!(cards("CreateContacts", &[text]), format!("{CLIENT}0"), "{text}");
+    }
+    assert_eq!(cards("ModifyContacts", &["BEGIN:VCARD\nFN:x\nEND:VCARD"]), format!("{CLIENT}19"));
+    assert_eq!(cards("ModifyContacts", &[&card("z", "Zoe")]), format!("{BOOK}1"));
+    assert_eq!(cards("RemoveContacts", &["z"]), format!("{BOOK}1"));
+    // All of a call, or nothing.
+    let two = [card("b", "Berta"), card("b", "Bert")];
+    assert_eq!(cards("CreateContacts", &[&two[0], &two[1]]), format!("{BOOK}2"));
+    assert_eq!(cards("CreateContacts", &[&two[0], "garbage"]), format!("{CLIENT}0"));
+    assert_eq!(cards("RemoveContacts", &["a", "z"]), format!("{BOOK}1"));
+    assert_eq!(client.uids(&book, "").unwrap(), ["a"]);
+    for query in
+        ["(bogus \"x\")", "(is \"full_name\"", "#t", "(eqphone \"phone\" \"abc\")", "\"", ")"]
+    {
+        assert_eq!(text("GetContactList", query), format!("{CLIENT}16"), "{query}");
+        assert_eq!(text("GetContactListUids", query), format!("{CLIENT}16"), "{query}");
+        assert_eq!(text("GetView", query), format!("{CLIENT}16"), "{query}");
+    }
+    let deep = format!("{}(exists \"email\"){}", "(not ".repeat(100_000), ")".repeat(100_000));
+    assert_eq!(text("GetView", &deep), format!("{CLIENT}16"));
+    assert_eq!(code(client.call(&book, "AddressBook", "Refresh", &())), format!("{CLIENT}11"));
+    assert_eq!(text("Open", "x"), "org.freedesktop.DBus.Error.InvalidArgs");
+}
+
+/// Whoever writes: the news are told before the writer is.
+#[test]
+fn the_revision_comes_before_the_reply() {
+    let Some(bus) = Bus::new("the_revision_comes_before_the_reply") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let (book, other) = (client.new_book("friends", ""), client.new_book("foes", ""));
+    let interface = format!("{}.AddressBook", crate::bus::EDS);
+    let ask = |method: &str, texts: &[&str]| {
+        let (before, reply) =
+            client.ask(crate::bus::BOOKS, &book, &interface, method, &(texts, 0u32));
+        (shown(&before), reply.is_ok())
+    };
+    let told = (vec!["PropertiesChanged Revision".to_string()], true);
+    assert_eq!(ask("CreateContacts", &[&card("a", "Anna")]), told);
+    assert_eq!(ask("ModifyContacts", &[&card("a", "Anne")]), told);
+    assert_eq!(ask("RemoveContacts", &["a"]), told);
+    assert_eq!(ask("RemoveContacts", &["a"]), (vec![], false));
+    // A book has a revision of its own.
+    let revision = |book: &str| {
+        let properties = "org.freedesktop.DBus.Properties";
+        let (_, reply) = client.ask(crate::bus::BOOKS, book, properties, "GetAll", &interface);
+        let mut all: BTreeMap<String, OwnedVariant> = reply.unwrap().body().deserialize().unwrap();
+        assert_eq!(all.len(), 8);
+        String::try_from(all.remove("Revision").unwrap()).unwrap()
+    };
+    let before = (revision(&book), revision(&other));
+    client.add(&book, &[&card("b", "Berta")]).unwrap();
+    assert_ne!(revision(&book), before.0);
+    assert_eq!(revision(&other), before.1);
+}
+
+/// What another process writes is told without a call.
+#[test]
+fn what_others_write_is_told() {
+    let Some(bus) = Bus::new("what_others_write_is_told") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let book = client.new_book("friends", "");
+    let mut store = bus.store();
+    let deriver = store.deriver_for("friends", Family::Contacts).unwrap();
+    let prepared = deriver.contact(card("a", "Anna").into_bytes()).unwrap().0;
+    let put = Put {
+        collection: "friends".into(),
+        uid: "a".into(),
+        derived_uid: false,
+        prepared,
+        expect: Expect::Nothing,
+    };
+    store.apply(&mut Operation::new("add", "", 0), vec![Change::Put(put)]).unwrap();
+    assert_eq!(shown(&[client.next()]), ["PropertiesChanged Revision"]);
+    assert_eq!(client.uids(&book, "").unwrap(), ["a"]);
+}
+
+/// With guards a card has to say the revision that it was read with.
+#[test]
+fn revisions_are_guarded() {
+    let Some(bus) = Bus::new("revisions_are_guarded") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let book = client.new_book("friends", "\n[Revision Guards]\nEnabled=true\n");
+    client.add(&book, &[&card("a", "Anna")]).unwrap();
+    let modify =
+        |card: String| client.call(&book, "AddressBook", "ModifyContacts", &(vec![card], 0u32));
+    let first = client.get(&book, "a").unwrap();
+    modify(first.replace("Anna", "Anne")).unwrap();
+    let stale = modify(first.replace("Anna", "Anya")).unwrap_err();
+    assert!(stale.name.ends_with(&format!("{CLIENT}21")), "{stale:?}");
+    let second = client.get(&book, "a").unwrap();
+    assert_eq!(value(&second, "FN"), "Anne");
+    modify(second.replace("Anne", "Anya")).unwrap();
+}
+
+/// Whatever a card holds, what is given is a card of version 3.0 that D-Bus can carry.
+#[test]
+fn cards_of_any_kind() {
+    let Some(bus) = Bus::new("cards_of_any_kind") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let book = client.open("system-address-book");
+    let mut store = bus.store();
+    let deriver = store.deriver_for("contacts", Family::Contacts).unwrap();
+    let long = format!("BEGIN:VCARD\nUID:long\nNOTE:{}\nEND:VCARD", "x".repeat(1 << 20));
+    let cards: [&[u8]; 7] = [
+        b"BEGIN:VCARD\nVERSION:2.1\nUID:old\nN;ENCODING=QUOTED-PRINTABLE:=C3=96;J\nEND:VCARD",
+        b"BEGIN:VCARD\r\nVERSION:4.0\r\nUID:urn:uuid:1\r\nFN:N\r\nEND:VCARD\r\n",
+        b"BEGIN:VCARD\nUID:bytes\nFN:a\xff\xfeb\nEND:VCARD",
+        b"BEGIN:VCARD\nUID:nul\nFN:a\0b\nEND:VCARD",
+        b"BEGIN:VCARD\nUID:twice\nuid:twice\nREV:x\nrev:y\nFN:a\nno colon\nEND:VCARD",
+        b"BEGIN:VCARD\nUID:a\\,b\\;c\nFN:escaped\nEND:VCARD",
+        long.as_bytes(),
+    ];
+    let puts = cards.iter().map(|card| {
+        let prepared = deriver.contact(card.to_vec()).unwrap().0;
+        let uid = prepared.uid().unwrap().to_string();
+        let collection = "contacts".into();
+        Change::Put(Put { collection, uid, derived_uid: false, prepared, expect: Expect::Nothing })
+    });
+    store.apply(&mut Operation::new("import", "", 0), puts.collect()).unwrap();
+    let uids = client.uids(&book, "").unwrap();
+    assert_eq!(uids.len(), cards.len());
+    for uid in uids {
+        let card = client.get(&book, &uid).unwrap();
+        assert!(card.starts_with("BEGIN:VCARD\r\nVERSION:3.0\r\n"), "{card}");
+        for name in ["\r\nUID:", "\r\nREV:", "\r\nVERSION:", "\r\nEND:VCARD"] {
+            assert_eq!(card.to_uppercase().matches(name).count(), 1, "{name}: {card}");
+        }
+    }
+    assert!(client.get(&book, "old").unwrap().contains("\r\nN:Ö;J\r\n"));
+    assert!(client.get(&book, "a,b;c").unwrap().contains("\r\nUID:a\\,b\\;c\r\n"));
+}
+
+#[test]
+fn what_a_book_says_of_itself() {
+    let Some(bus) = Bus::new("what_a_book_says_of_itself") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let book = client.new_book("it's", "");
+    let reply = client.call(&book, "AddressBook", "Open", &()).unwrap();
+    let all: Vec<String> = reply.body().deserialize().unwrap();
+    let of = |name: &str| all[all.iter().position(|text| text == name).unwrap() + 1].as_str();
+    assert_eq!(all.len(), 16);
+    assert_eq!(of("cache-dir"), "\"/cache/it's\"");
+    assert_eq!(of("locale"), "'en_US.UTF-8'");
+    assert_eq!(of("online"), "true");
+    assert_eq!(of("required-fields"), "['file_as']");
+    assert!(of("revision").starts_with("'2023-11-14T22:13:20Z("), "{}", of("revision"));
+    assert_eq!(of("supported-fields").split(", ").count(), 142);
+    let contains = |address: &str| {
+        let reply = client.call(&book, "AddressBook", "ContainsEmail", &address).unwrap();
+        reply.body().deserialize::<bool>().unwrap()
+    };
+    let anna = card("a", "Anna").replace("FN:", "EMAIL:anna@example.org\r\nFN:");
+    client.add(&book, &[&anna]).unwrap();
+    assert!(contains("Anna@example.org"));
+    assert!(!contains("\") (exists \"email"));
+}

@@ -1,0 +1,312 @@
+//! A bus of its own with a service on it, and clients that see every message in its order. It holds no test.
+
+use larder_query::Settings;
+use larder_serve::eds::{self, End, Error, Options, Stop};
+use larder_store::Store;
+use std::cell::RefCell;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use zbus::connection::Builder;
+use zbus::export::futures_core::Stream as _;
+use zbus::message::Type;
+use zbus::{Connection, DynamicType, Message, MessageStream};
+
+pub(crate) const EDS: &str = "org.gnome.evolution.dataserver";
+pub(crate) const SOURCES: &str = "org.gnome.evolution.dataserver.Sources5";
+pub(crate) const BOOKS: &str = "org.gnome.evolution.dataserver.AddressBook10";
+pub(crate) const MANAGER: &str = "/org/gnome/evolution/dataserver/SourceManager";
+pub(crate) const FACTORY: &str = "/org/gnome/evolution/dataserver/AddressBookFactory";
+
+/// Long enough for a machine that is busy; nothing waits for it but what fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A session bus, which ends with the value.
+pub(crate) struct Bus {
+    daemon: Child,
+    pub(crate) address: String,
+    pub(crate) dir: tempfile::TempDir,
+}
+
+impl Bus {
+    /// `None`, and the reason said, where this machine has no bus.
+    pub(crate) fn new(test: &str) -> Option<Bus> {
+        let dir = tempfile::tempdir().unwrap();
+        let conf = dir.path().join("bus.conf");
+        let text = format!(
+            "<busconfig><type>session</type><listen>unix:tmpdir={}</listen><auth>EXTERNAL</auth>\
+             <policy context=\"default\">\
+             <allow send_destination=\"*\" eavesdrop=\"true\"/>\
+             <allow eavesdrop=\"true\"/><allow own=\"*\"/></policy>\
+             </busconfig>",
+            dir.path().display()
+        );
+        std::fs::write(&conf, text).unwrap();
+        let mut command = Command::new("dbus-daemon");
+        command.args(["--nofork", "--print-address=1", "--config-file"]).arg(&conf);
+        let spawned = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut daemon = match spawned {
+            Ok(daemon) => daemon,
+            Err(error) => {
+                left_out(test, &format!("cannot run dbus-daemon ({error})"));
+                return None;
+            }
+        };
+        let mut address = String::new();
+        BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Some(Bus { daemon, address: address.trim().into(), dir })
+    }
+
+    /// Where the store lies.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        let made = larder_store::Options { create: true, ..Default::default() };
+        Options {
+            address: self.address.clone(),
+            dir: self.data(),
+            store: made,
+            settings: Settings { region: Some("US".into()), ..Settings::default() },
+            locale: "en_US.UTF-8".into(),
+            cache: "/cache".into(),
+            idle: None,
+            log: None,
+            clock: || 1_700_000_000_123,
+            random,
+        }
+    }
+
+    /// The store, as another process has it.
+    pub(crate) fn store(&self) -> Store {
+        Store::open(&self.data(), &self.options().store).unwrap()
+    }
+
+    /// Starts a service.
+    pub(crate) fn serve(&self, options: Options) -> Service {
+        let (stop, (told, ready)) = (Stop::default(), mpsc::channel());
+        let asked = stop.clone();
+        let thread =
+            std::thread::spawn(move || eds::serve(options, &asked, &mut || told.send(()).unwrap()));
+        let ready = ready.recv_timeout(PATIENCE).is_ok();
+        Service { stop, thread: Some(thread), ready }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (connection, stream) = runtime.block_on(async {
+            let connection = Builder::address(self.address.as_str()).build().await.unwrap();
+            let stream = MessageStream::from(&connection);
+            (connection, stream)
+        });
+        let client = Client { runtime, connection, stream: RefCell::new(stream) };
+        client.listen("type='signal',path_namespace='/org/gnome/evolution/dataserver'");
+        client
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        let _gone = self.daemon.kill();
+        let _ended = self.daemon.wait();
+    }
+}
+
+/// Bytes that differ each time.
+fn random() -> std::io::Result<[u8; 16]> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    Ok(u128::from(NEXT.fetch_add(1, Ordering::Relaxed)).to_be_bytes())
+}
+
+/// A service that runs in a thread.
+pub(crate) struct Service {
+    pub(crate) stop: Stop,
+    thread: Option<JoinHandle<Result<End, Error>>>,
+    /// Does it own its names?
+    pub(crate) ready: bool,
+}
+
+impl Service {
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Result<End, Error> {
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// A client, whose messages are read one by one.
+pub(crate) struct Client {
+    stream: RefCell<MessageStream>,
+    connection: Connection,
+    /// It ends last.
+    runtime: Runtime,
+}
+
+/// An error as the bus carries it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// What came before a reply, and the reply.
+pub(crate) type Answered = (Vec<Message>, Result<Message, Refused>);
+
+impl Client {
+    /// The name that the bus gave it.
+    pub(crate) fn name(&self) -> String {
+        self.connection.unique_name().unwrap().to_string()
+    }
+
+    /// Asks the bus for signals.
+    pub(crate) fn listen(&self, rule: &str) {
+        const BUS: &str = "org.freedesktop.DBus";
+        self.ask(BUS, "/org/freedesktop/DBus", BUS, "AddMatch", &rule).1.unwrap();
+    }
+
+    /// The next message.
+    pub(crate) fn next(&self) -> Message {
+        let mut stream = self.stream.borrow_mut();
+        let mut stream = std::pin::Pin::new(&mut *stream);
+        let next = std::future::poll_fn(|context| stream.as_mut().poll_next(context));
+        let waited = self.runtime.block_on(async { tokio::time::timeout(PATIENCE, next).await });
+        waited.expect("nothing comes").expect("the bus is gone").unwrap()
+    }
+
+    /// Calls a method, and gives all that came until its reply.
+    pub(crate) fn ask<T: serde::Serialize + DynamicType>(
+        &self,
+        to: &str,
+        path: &str,
+        interface: &str,
+        method: &str,
+        body: &T,
+    ) -> Answered {
+        let call = Message::method_call(path, method).destination(to).interface(interface);
+        let call = call.build(body).unwrap();
+        self.runtime.block_on(self.connection.send(&call)).unwrap();
+        let mut before = Vec::new();
+        loop {
+            let message = self.next();
+            if message.header().reply_serial() != Some(call.primary_header().serial_num()) {
+                before.push(message);
+            } else if message.message_type() == Type::Error {
+                let name = message.header().error_name().unwrap().to_string();
+                let text = message.body().deserialize().unwrap_or_default();
+                return (before, Err(Refused { name, text }));
+            } else {
+                return (before, Ok(message));
+            }
+        }
+    }
+
+    /// The same of one of EDS' interfaces, without what came before.
+    pub(crate) fn call<T: serde::Serialize + DynamicType>(
+        &self,
+        path: &str,
+        interface: &str,
+        method: &str,
+        body: &T,
+    ) -> Result<Message, Refused> {
+        let interface = format!("{EDS}.{interface}");
+        self.ask(BOOKS, path, &interface, method, body).1
+    }
+
+    /// Makes a source with these groups beside the usual ones, and opens it: its path.
+    pub(crate) fn new_book(&self, uid: &str, groups: &str) -> String {
+        let text = format!(
+            "[Data Source]\nDisplayName={uid}\n\n[Address Book]\nBackendName=local\n{groups}"
+        );
+        let sources = std::collections::BTreeMap::from([(uid, text.as_str())]);
+        self.call(MANAGER, "SourceManager", "CreateSources", &sources).unwrap();
+        self.open(uid)
+    }
+
+    /// Opens a book: its path.
+    pub(crate) fn open(&self, uid: &str) -> String {
+        let reply = self.call(FACTORY, "AddressBookFactory", "OpenAddressBook", &uid).unwrap();
+        let (path, name): (String, String) = reply.body().deserialize().unwrap();
+        assert_eq!(name, BOOKS);
+        self.call(&path, "AddressBook", "Open", &()).unwrap();
+        path
+    }
+
+    /// Adds cards: their UIDs.
+    pub(crate) fn add(&self, book: &str, cards: &[&str]) -> Result<Vec<String>, Refused> {
+        let reply = self.call(book, "AddressBook", "CreateContacts", &(cards, 0u32))?;
+        Ok(reply.body().deserialize().unwrap())
+    }
+
+    /// A contact.
+    pub(crate) fn get(&self, book: &str, uid: &str) -> Result<String, Refused> {
+        let reply = self.call(book, "AddressBook", "GetContact", &uid)?;
+        Ok(reply.body().deserialize().unwrap())
+    }
+
+    /// The UIDs of what answers a question, in order.
+    pub(crate) fn uids(&self, book: &str, query: &str) -> Result<Vec<String>, Refused> {
+        let reply = self.call(book, "AddressBook", "GetContactListUids", &query)?;
+        let mut uids: Vec<String> = reply.body().deserialize().unwrap();
+        uids.sort();
+        Ok(uids)
+    }
+}
+
+/// Messages in a few words: member, and texts of the body.
+pub(crate) fn shown(messages: &[Message]) -> Vec<String> {
+    let shown = |message: &Message| {
+        let header = message.header();
+        let member = header.member().map_or("reply", |member| member.as_str()).to_string();
+        let body = message.body();
+        match member.as_str() {
+            "PropertiesChanged" => {
+                let (_, values, _): (
+                    String,
+                    std::collections::BTreeMap<String, zbus::OwnedVariant>,
+                    Vec<String>,
+                ) = body.deserialize().unwrap();
+                format!("{member} {}", values.into_keys().collect::<Vec<_>>().join(","))
+            }
+            "ObjectsAdded" | "ObjectsModified" | "ObjectsRemoved" => {
+                let texts: Vec<String> = body.deserialize().unwrap();
+                let short =
+                    texts.iter().map(|text| if text.contains('\n') { "card" } else { text });
+                format!("{member} {}", short.collect::<Vec<_>>().join(" "))
+            }
+            _ => member,
+        }
+    };
+    messages.iter().map(shown).collect()
+}
+
+/// A card with a name.
+pub(crate) fn card(uid: &str, name: &str) -> String {
+    format!("BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{uid}\r\nFN:{name}\r\nEND:VCARD")
+}
+
+/// Says what was not tested on this machine, and why; where everything is required that is a failure.
+#[track_caller]
+pub(crate) fn left_out(name: &str, why: &str) {
+    let required = std::env::var("LARDER_REQUIRE_ALL").is_ok_and(|value| value == "1");
+    assert!(!required, "{name} is required here: {why}");
+    let line = format!("left out: {name}: {why}");
+    eprintln!("{line}");
+    if let Some(path) = std::env::var_os("LARDER_LEFT_OUT") {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        file.and_then(|mut file| writeln!(file, "{line}")).unwrap();
+    }
+}

@@ -1,0 +1,83 @@
+//! How a service begins and ends.
+
+use crate::bus::{BOOKS, Bus};
+use larder_serve::eds::{End, Error, service_files};
+use std::path::Path;
+use std::time::Duration;
+
+#[test]
+fn it_ends_when_it_is_asked_to() {
+    let Some(bus) = Bus::new("it_ends_when_it_is_asked_to") else { return };
+    let service = bus.serve(bus.options());
+    assert!(service.ready);
+    bus.client().open("system-address-book");
+    service.stop.stop();
+    assert_eq!(service.end().unwrap(), End::Stopped);
+}
+
+#[test]
+fn it_gives_way_to_another() {
+    let Some(bus) = Bus::new("it_gives_way_to_another") else { return };
+    let first = bus.serve(bus.options());
+    let second = bus.serve(bus.options());
+    assert!(matches!(first.end().unwrap(), End::Replaced(_)));
+    assert!(second.ready);
+    bus.client().open("system-address-book");
+}
+
+/// A name whose owner keeps it is not waited for.
+#[test]
+fn it_does_not_wait_for_a_name() {
+    let Some(bus) = Bus::new("it_does_not_wait_for_a_name") else { return };
+    let owner = bus.client();
+    let dbus = "org.freedesktop.DBus";
+    owner.ask(dbus, "/org/freedesktop/DBus", dbus, "RequestName", &(BOOKS, 4u32)).1.unwrap();
+    let service = bus.serve(bus.options());
+    assert!(!service.ready);
+    assert!(matches!(service.end(), Err(Error::Owned(name)) if name == BOOKS));
+}
+
+#[test]
+fn it_ends_with_its_bus() {
+    let Some(bus) = Bus::new("it_ends_with_its_bus") else { return };
+    let service = bus.serve(bus.options());
+    drop(bus);
+    assert_eq!(service.end().unwrap(), End::BusGone);
+}
+
+#[test]
+fn no_bus_and_no_store() {
+    let Some(bus) = Bus::new("no_bus_and_no_store") else { return };
+    let nowhere = format!("unix:path={}/nowhere", bus.dir.path().display());
+    let service = bus.serve(larder_serve::eds::Options { address: nowhere, ..bus.options() });
+    assert!(matches!(service.end(), Err(Error::Bus(_))));
+    let mut options = bus.options();
+    options.dir = bus.dir.path().join("none");
+    options.store.create = false;
+    assert!(matches!(bus.serve(options).end(), Err(Error::Store(_))));
+}
+
+/// While a client is there it stays; a while after the last has gone it ends.
+#[test]
+fn it_ends_when_nobody_is_there() {
+    let Some(bus) = Bus::new("it_ends_when_nobody_is_there") else { return };
+    let client = bus.client();
+    let idle = Some(Duration::from_secs(1));
+    let service = bus.serve(larder_serve::eds::Options { idle, ..bus.options() });
+    client.open("system-address-book");
+    let book = client.open("system-address-book");
+    assert_eq!(client.uids(&book, "").unwrap().len(), 0);
+    drop(client);
+    assert_eq!(service.end().unwrap(), End::Idle);
+}
+
+#[test]
+fn files_for_the_bus() {
+    let files = service_files(Path::new("/opt/my \"apps\"/larder"), Path::new("/home/a/d"));
+    let [(sources, _), (books, text)] = &files[..] else { panic!("{files:?}") };
+    assert_eq!(sources, "org.gnome.evolution.dataserver.Sources5.service");
+    assert_eq!(*books, format!("{BOOKS}.service"));
+    let expect = "[D-BUS Service]\nName=org.gnome.evolution.dataserver.AddressBook10\n\
+        Exec=\"/opt/my \\\"apps\\\"/larder\" --quiet --data-dir \"/home/a/d\" serve --eds --idle 10\n";
+    assert_eq!(text, expect);
+}

@@ -1,0 +1,14 @@
+//! Tests through the public API, in one binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    missing_docs,
+    reason = "a test that cannot go on panics"
+)]
+
+mod book;
+mod bus;
+mod ends;
+mod registry;
+mod view;

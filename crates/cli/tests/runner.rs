@@ -9,6 +9,7 @@
 //! | `mishaps` | a store that fails, writers that come first, input that is too large or too bad |
 //! | `corpora` | address books of other programs, each card byte for byte |
 //! | `kill`, `full_disk`, `together` | crashes, a full disk, several processes at once |
+//! | `eds_clients` | programs of others, unmodified |
 //! | `invariants`, `readme` | what the sources and the README promise |
 
 #![allow(
@@ -28,6 +29,7 @@ mod change;
 mod change_calendar;
 mod change_clocks;
 mod corpora;
+mod eds_clients;
 mod export;
 mod find_show;
 mod full_disk;

@@ -30,6 +30,25 @@ fn a_calendar_is_paged_back() {
     assert!(samples.iter().all(|sample| sample["anonymous_bytes"].as_u64() > Some(0)));
 }
 
+/// Eight hours go by at once; the panel's views stay open for all of them.
+#[test]
+fn a_working_day() {
+    let home = Home::new();
+    home.generate_calendar("calendar.ics", 200, 1);
+    home.generate("cards.vcf", 50, 1);
+    home.ok(&["import", "calendar.ics", "cards.vcf"]);
+    let told = home.ok(&["measure", "browse", "--day"]);
+    assert!(told.starts_with("A working day\n"), "{told}");
+    assert!(
+        told.contains(
+            "
+4 open at once at most, 0 left open
+"
+        ),
+        "{told}"
+    );
+}
+
 #[test]
 fn without_a_store() {
     let home = Home::new();

@@ -4,8 +4,10 @@
 //! stand how many views are open and how much memory the process holds, on one time axis, so that what is not given
 //! back can be seen. It asks what `larder-query` answers and is no test of the answers.
 
+mod day;
 mod page;
 
+pub use self::day::SetClock;
 pub use self::page::page;
 
 use crate::generate::dates::Day;
@@ -21,6 +23,8 @@ pub struct Load {
     pub months: u32,
     /// The present month is opened and closed so many times, each time by another client.
     pub toggles: u32,
+    /// A working day goes by, each minute of it in at least so long.
+    pub day: Option<Duration>,
     /// All of that so many times.
     pub repeat: u32,
     /// The day on which it begins, counted from 1970-01-01.
@@ -83,9 +87,9 @@ fn days(first: Day, count: i64) -> String {
 }
 
 /// The first day of the month that lies so many months back.
-fn month_back(from: Day, back: u32) -> Day {
+fn month_back(from: Day, back: i64) -> Day {
     let (year, month, _) = from.date();
-    let months = year * 12 + month as i64 - 1 - i64::from(back);
+    let months = year * 12 + month as i64 - 1 - back;
     Day::of(months.div_euclid(12), months.rem_euclid(12) as u64 + 1, 1)
 }
 
@@ -97,11 +101,16 @@ struct Looking<'a> {
     found: Browsed,
 }
 
-/// Does what a load says, and watches. `settings`: whose days these are.
+/// Does what a load says, and watches. `settings`: whose days these are; `set_clock`: that of the views, if a day is to go by.
 ///
 /// # Errors
 /// What the store reports.
-pub fn browse(views: &Views, settings: &Arc<Settings>, load: &Load) -> Result<Browsed, Error> {
+pub fn browse(
+    views: &Views,
+    settings: &Arc<Settings>,
+    load: &Load,
+    set_clock: SetClock<'_>,
+) -> Result<Browsed, Error> {
     let began = Instant::now();
     // What is noted must not look like memory that was not given back, so its pages are touched before.
     let rounds = load.repeat as usize;
@@ -118,6 +127,9 @@ pub fn browse(views: &Views, settings: &Arc<Settings>, load: &Load) -> Result<Br
     for _ in 0..load.repeat {
         looking.page_back(load)?;
         looking.toggle(load)?;
+        if let Some(pace) = load.day {
+            looking.day(load.today, pace, set_clock)?;
+        }
         views.rest();
         let round = looking.note();
         looking.found.rounds.push(round);
@@ -141,7 +153,7 @@ impl Looking<'_> {
             let client = format!("browse {kind}");
             let mut shown = None;
             for back in 0..load.months {
-                let next = self.open(&client, &line(month_back(Day(load.today), back)))?;
+                let next = self.open(&client, &line(month_back(Day(load.today), back.into())))?;
                 drop(shown.replace(next));
             }
             drop(shown);
@@ -197,13 +209,23 @@ impl Load {
             2 => "twice".to_string(),
             count => format!("{count} times"),
         };
-        let back = format!("a calendar paged back {} months in five kinds of views", self.months);
-        let toggled = format!("the present month opened and closed {}", times(self.toggles));
-        let what = match (self.months, self.toggles) {
-            (0, _) => toggled,
-            (_, 0) => back,
-            _ => format!("{back}, and {toggled} by another client each"),
-        };
+        let mut parts = Vec::new();
+        if self.months > 0 {
+            parts.push(format!(
+                "a calendar paged back {} months in five kinds of views",
+                self.months
+            ));
+        }
+        if self.toggles > 0 {
+            let toggled = times(self.toggles);
+            parts.push(format!(
+                "the present month opened and closed {toggled} by another client each"
+            ));
+        }
+        if self.day.is_some() {
+            parts.push("a working day".to_string());
+        }
+        let what = parts.join(", and ");
         if self.repeat == 1 { what } else { format!("{what}; all that {}", times(self.repeat)) }
     }
 }

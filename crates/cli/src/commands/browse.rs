@@ -5,9 +5,12 @@ use crate::output::{STRONG, grouped, size};
 use larder_measure::browse::{Browsed, Load, browse, page};
 use larder_measure::run::spread;
 use larder_query::views::{CACHE, Views, ViewsOptions};
+use larder_time::civil::{Civil, Instant};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 /// Page through the calendar as its programs do, and watch the memory and the views that are open
 ///
@@ -15,12 +18,18 @@ use std::sync::Arc;
 /// so often, each time by another client. What is asked can be looked at with --query-log and `larder measure queries`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Browse {
-    /// Go back so many months in five kinds of views: day, week, work week, month, list; 30 unless --toggle is given
+    /// Go back so many months in five kinds of views: day, week, work week, month, list; 30 if nothing else is asked for
     #[arg(long, value_name = "N")]
     months: Option<u32>,
     /// Open and close the present month so often
     #[arg(long, value_name = "N", default_value_t = 0)]
     toggle: u32,
+    /// Let a working day go by: a panel, alarms each minute, a calendar each hour, names that are typed
+    #[arg(long)]
+    day: bool,
+    /// Give each minute of the day so many milliseconds, for others to write meanwhile
+    #[arg(long, value_name = "MS", default_value_t = 0, requires = "day")]
+    pace: u64,
     /// Do all that so often
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -47,15 +56,24 @@ impl Browse {
         drop(context.reader()?);
         let asker = &context.settings.asker;
         let today = asker.local.civil(asker.now).day();
-        let months = self.months.unwrap_or(if self.toggle > 0 { 0 } else { 30 });
-        let load = Load { months, toggles: self.toggle, repeat: self.repeat, today };
+        let months = self.months.unwrap_or(if self.toggle > 0 || self.day { 0 } else { 30 });
+        let day = self.day.then(|| Duration::from_millis(self.pace));
+        let load = Load { months, toggles: self.toggle, day, repeat: self.repeat, today };
+        let now = Arc::new(AtomicI64::new(asker.now.seconds()));
+        let clock = Arc::clone(&now);
         let options = ViewsOptions {
             zones: Arc::clone(&asker.zones),
             cache: self.cache.unwrap_or(CACHE),
+            clock: Arc::new(move || Instant::clamped(clock.load(Ordering::Relaxed))),
             ..ViewsOptions::default()
         };
         let views = Views::open(&context.dir, options)?;
-        let found = browse(&views, &Arc::new(context.settings.clone()), &load)?;
+        let mut set_clock = |civil| {
+            let at = asker.local.instant(Civil::clamped(civil));
+            now.store(at.seconds(), Ordering::Relaxed);
+        };
+        let settings = Arc::new(context.settings.clone());
+        let found = browse(&views, &settings, &load, &mut set_clock)?;
         if let Some(path) = &self.html {
             std::fs::write(path, page(&found, &format!("{}.", capital(&load.words()))))
                 .map_err(|error| Failure::file(path, &error))?;
@@ -119,6 +137,7 @@ fn object(load: &Load, found: &Browsed) -> serde_json::Value {
     json!({
         "months": load.months,
         "toggles": load.toggles,
+        "day": load.day.is_some(),
         "repeat": load.repeat,
         "views": found.views,
         "items": found.items,

@@ -37,6 +37,9 @@ pub(crate) struct Global {
     /// Colour the output
     #[arg(long, value_name = "WHEN", global = true, help_heading = "Global options")]
     pub(crate) color: Option<ColorChoice>,
+    /// Note in FILE what is asked, and what it costs [default: as the configuration says]
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
+    pub(crate) query_log: Option<PathBuf>,
 }
 
 /// How answers are printed.
@@ -92,7 +95,7 @@ pub(crate) fn negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> 
 }
 
 /// The global options whose value may be an argument of its own.
-const VALUED: &[&str] = &["--data-dir", "--format", "--color"];
+const VALUED: &[&str] = &["--data-dir", "--format", "--color", "--query-log"];
 
 fn begins_with_minus(arg: &OsString) -> bool {
     arg.as_encoded_bytes().first() == Some(&b'-')

@@ -18,9 +18,22 @@ pub(crate) struct Config {
     pub(crate) region: Option<String>,
     /// The program for `larder edit`.
     pub(crate) editor: Option<String>,
+    /// Whether it is noted what is asked, and where.
+    #[serde(default)]
+    pub(crate) query_log: QueryLog,
 }
 
-const KEYS: &[&str] = &["data-dir", "locale", "region", "editor"];
+/// `[query-log]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct QueryLog {
+    /// It is switched on; where a file is named it is, unless this says no.
+    pub(crate) enabled: Option<bool>,
+    /// Where the log is written.
+    pub(crate) file: Option<PathBuf>,
+}
+
+const KEYS: &[&str] = &["data-dir", "locale", "region", "editor", "query-log"];
 /// What to do about a file that is no configuration.
 const EXAMPLE: &str = "a line is written like this: locale = \"sv\"";
 
@@ -41,7 +54,10 @@ impl Config {
             Failure::new(Kind::Usage, format!("{}: line {line}: {what}", path.display()))
         };
         let example = |error: &toml::de::Error| {
-            wrong(error.span(), error.message().to_string()).hint(EXAMPLE)
+            // In a section: the message names the keys that there are.
+            let unknown = error.message().starts_with("unknown field");
+            let hint = if unknown { "docs/configuration.md tells what they do" } else { EXAMPLE };
+            wrong(error.span(), error.message().to_string()).hint(hint)
         };
         let keys: BTreeMap<toml::Spanned<String>, toml::Value> =
             toml::from_str(text).map_err(|error| example(&error))?;
@@ -101,4 +117,18 @@ fn is_locale(value: &str) -> bool {
 fn nearest(name: &str) -> Option<&'static str> {
     let near = |key: &&str| strsim::damerau_levenshtein(key, name);
     KEYS.iter().copied().min_by_key(near).filter(|key| near(key) * 3 <= name.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections() {
+        let parse = |text: &str| Config::parse(text, Path::new("config.toml"));
+        let config = parse("[query-log]\nenabled = true\nfile = \"q.jsonl\"\n").unwrap();
+        assert_eq!(config.query_log.enabled, Some(true));
+        assert_eq!(config.query_log.file.as_deref(), Some(Path::new("q.jsonl")));
+        assert!(parse("[query-log]\nfil = \"q\"\n").is_err());
+    }
 }

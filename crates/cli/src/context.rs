@@ -4,16 +4,19 @@ use crate::args::{Format, Global};
 use crate::config::Config;
 use crate::failure::{Failure, Kind};
 use crate::output::Out;
-use etcetera::BaseStrategy as _;
-use larder_query::{Asker, Settings};
+use etcetera::BaseStrategy;
+use larder_query::log::{Answered, Event, Sink};
+use larder_query::{Answer, Asker, Find, Settings};
 use larder_store::{Options, Reader, Store};
 use larder_sync::event::Speaker;
 use larder_time::civil::Instant;
 use larder_time::phrase::Language;
 use larder_time::zone::{Zone, Zones};
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant as Timer;
 
 /// Everything a command needs besides its own arguments.
 pub(crate) struct Context {
@@ -29,6 +32,9 @@ pub(crate) struct Context {
     pub(crate) editor: Option<OsString>,
     /// What questions mean here.
     pub(crate) settings: Settings,
+    /// Where it is noted what is asked.
+    pub(crate) log: Option<Arc<dyn Sink>>,
+    answers: Cell<u64>,
     locale: Option<String>,
     locale_if_new: Option<String>,
 }
@@ -61,8 +67,19 @@ impl Context {
                 format!("TZ={zone} names no known zone: UTC is used"),
             );
         }
+        let log = match (global.query_log, config.query_log.enabled, config.query_log.file) {
+            (Some(file), ..) => Some(file),
+            (None, None | Some(true), Some(file)) => Some(below_home(file)),
+            (None, Some(true), None) => {
+                let states = bases.as_ref().ok().and_then(BaseStrategy::state_dir);
+                states.map(|dir| dir.join("larder/queries.jsonl"))
+            }
+            (None, ..) => None,
+        };
         Ok(Context {
             dir,
+            log: log.map(|file| crate::query_log::sink(file, global.quiet)),
+            answers: Cell::new(0),
             format: global.format,
             quiet: global.quiet,
             out: Out::new(),
@@ -152,6 +169,23 @@ impl Context {
             written.push(path);
         }
         Ok(written)
+    }
+
+    /// Answers a question, and notes it where that is wanted. `client` is who asks, for the log.
+    pub(crate) fn ask(
+        &self,
+        client: &str,
+        reader: &Reader,
+        find: &Find,
+    ) -> Result<Answer, larder_query::Error> {
+        let began = Timer::now();
+        let answer = larder_query::find(reader, find)?;
+        if let Some(log) = &self.log {
+            let number = self.answers.get() + 1;
+            self.answers.set(number);
+            log.note(&Event::Query(Answered::run(client, find, &answer, number, began.elapsed())));
+        }
+        Ok(answer)
     }
 
     /// A remark for people, on standard error.

@@ -15,6 +15,7 @@ mod interrupt;
 mod occurrences;
 mod output;
 mod progress;
+mod query_log;
 mod table;
 mod when;
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `home` | not a test: a private home, and the program run in it |
 //! | `take_in`, `find_show`, `change`, `change_calendar`, `merge`, `keep`, `export`, `tools`, `queries`, `browse` | the ordinary way of every subcommand |
+//! | `query_log` | what is noted of questions |
 //! | `told` | formats, widths, hints: how things are told |
 //! | `newcomer`, `arguments` | what goes wrong in a person's first hour, and whatever may be typed |
 //! | `mishaps` | a store that fails, writers that come first, input that is too large or too bad |
@@ -41,6 +42,7 @@ mod merge;
 mod mishaps;
 mod newcomer;
 mod queries;
+mod query_log;
 mod readme;
 mod take_in;
 mod together;

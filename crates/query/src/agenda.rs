@@ -237,14 +237,28 @@ pub fn agenda(
     window: &Window,
     limit: usize,
 ) -> Result<Entries, Error> {
+    agenda_by(&mut |question| find(reader, question), reader, collections, window, limit)
+}
+
+/// The same, for who wants to know what is asked for it: `ask` answers, as [`find`](crate::find()) does.
+///
+/// # Errors
+/// As [`agenda`].
+pub fn agenda_by(
+    ask: &mut dyn FnMut(&Find) -> Result<Answer, Error>,
+    reader: &Reader,
+    collections: &[String],
+    window: &Window,
+    limit: usize,
+) -> Result<Entries, Error> {
     // Memos are not on anywhere.
     let query = Query::And(vec![
         Query::Time(TimeTest::In(window.clone())),
         Query::Or(vec![Query::Kind(Kind::Event), Query::Kind(Kind::Task)]),
     ]);
-    let ask = |collection: Option<&String>| {
+    let mut ask = |collection: Option<&String>| {
         let (query, collection) = (query.clone(), collection.cloned());
-        find(reader, &Find { query, collection, ..Find::default() })
+        ask(&Find { query, collection, ..Find::default() })
     };
     let mut names: Vec<&String> = collections.iter().collect();
     names.sort_unstable();

@@ -48,7 +48,8 @@ pub mod when;
 
 pub use crate::about::{About, about, is_of_calendar};
 pub use crate::agenda::{
-    Brief, Count, Day, Entries, Entry, OnDay, agenda, briefs, count, days, occurrences, unsure,
+    Brief, Count, Day, Entries, Entry, OnDay, agenda, agenda_by, briefs, count, days, occurrences,
+    unsure,
 };
 pub use crate::answer::{Answer, Explain};
 pub use crate::busy::{Busy, busy, free_busy};

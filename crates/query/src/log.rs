@@ -3,6 +3,9 @@
 //! `docs/queries.md` says what each line has. Here it is only written; no file is opened, and nothing is read: that
 //! is `larder-measure`'s. It is apart so that who wants no log pays for nothing but a look at an `Option`.
 
+use crate::answer::Answer;
+use crate::query::Query;
+use crate::run::Find;
 use larder_store::{Kind, Seq};
 use serde::Serialize;
 use std::fmt;
@@ -128,6 +131,46 @@ pub struct Answered<'a> {
     pub us: u64,
     /// What it holds in memory.
     pub bytes: usize,
+}
+
+/// What is kept of an answer beside its rows and its question, in bytes.
+const BESIDE: usize = 64;
+
+impl<'a> Answered<'a> {
+    /// Of a question that [`find`](crate::find()) has answered, the answer with this number in its process.
+    #[must_use]
+    pub fn run(
+        client: &'a str,
+        find: &'a Find,
+        answer: &'a Answer,
+        number: u64,
+        took: Duration,
+    ) -> Answered<'a> {
+        let (explain, returned) = (&answer.explain, answer.len());
+        Answered {
+            client,
+            query: &explain.query,
+            kind: kind_of(&find.query),
+            collection: find.collection.as_deref(),
+            source: "local",
+            from: From::Run,
+            answer: number,
+            scanned: explain.visited,
+            tested: explain.tested,
+            returned,
+            us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            bytes: returned * size_of::<i64>() + explain.query.len() + BESIDE,
+        }
+    }
+}
+
+/// The one kind of items that a question is put to.
+fn kind_of(query: &Query) -> Option<Kind> {
+    match query {
+        Query::Kind(kind) => Some(*kind),
+        Query::And(all) => all.iter().find_map(kind_of),
+        _ => None,
+    }
 }
 
 fn kind<S: serde::Serializer>(kind: &Option<Kind>, to: S) -> Result<S::Ok, S::Error> {

@@ -6,7 +6,7 @@ use crate::ids::title;
 use crate::output::{FAINT, STRONG, STRUCK, coloured, plain};
 use crate::table::{padded, styled};
 use anstyle::Style;
-use larder_query::{Busy, Entries, OnDay, when};
+use larder_query::{Busy, Entries, Find, OnDay, when};
 use larder_store::{Reader, What, Window};
 use larder_time::civil::{Date, Instant};
 use larder_time::phrase;
@@ -63,7 +63,10 @@ impl Agenda {
     pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
         let window = self.window(context)?;
         let reader = context.reader()?;
-        let found = larder_query::agenda(&reader, &self.collections, &window, self.limit)?;
+        let found = {
+            let mut ask = |find: &Find| context.ask("larder agenda", &reader, find);
+            larder_query::agenda_by(&mut ask, &reader, &self.collections, &window, self.limit)?
+        };
         if found.cut {
             more(context);
         }

@@ -36,7 +36,7 @@ pub(super) fn run(
             .hint("add when: to the query, as in when:2026-03 or when:today..+7d"));
     };
     let find = Find { limit: None, sort: None, ..find.clone() };
-    let answer = larder_query::find(reader, &find)?;
+    let answer = context.ask("larder find", reader, &find)?;
     if how.count {
         let count = larder_query::count(reader, &answer, window)?;
         unsure(context, reader, &count.unsure)?;

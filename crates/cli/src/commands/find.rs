@@ -113,7 +113,7 @@ impl Find {
         if !self.count || self.from.is_some() {
             self.by_default(&reader, &mut find)?;
         }
-        let answer = larder_query::find(&reader, &find)?;
+        let answer = context.ask("larder find", &reader, &find)?;
         expand::unsure(context, &reader, &larder_query::unsure(&reader, &answer)?)?;
         if self.explain {
             explain(context, &answer)?;

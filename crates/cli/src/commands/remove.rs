@@ -164,18 +164,22 @@ impl Remove {
         let mut found = Vec::new();
         let (of_card, of_component) = (field("full_name"), calendar_field("summary"));
         let fields: Vec<&Field> = of_card.into_iter().chain(of_component).collect();
-        larder_query::find(&reader, &find)?.fields(&reader, &fields, &mut |head, of| {
-            let first = |field: Option<&Field>| {
-                let field = field.filter(|_| found.len() < 2 || self.dry_run);
-                field.and_then(|field| of.first(field)).unwrap_or_default()
-            };
-            let name = match is_of_calendar(head) {
-                true => title(&first(of_component)),
-                false => shown(&first(of_card)),
-            };
-            found.push(Found::new(head, name));
-            true
-        })?;
+        context.ask("larder remove", &reader, &find)?.fields(
+            &reader,
+            &fields,
+            &mut |head, of| {
+                let first = |field: Option<&Field>| {
+                    let field = field.filter(|_| found.len() < 2 || self.dry_run);
+                    field.and_then(|field| of.first(field)).unwrap_or_default()
+                };
+                let name = match is_of_calendar(head) {
+                    true => title(&first(of_component)),
+                    false => shown(&first(of_card)),
+                };
+                found.push(Found::new(head, name));
+                true
+            },
+        )?;
         Ok(found)
     }
 }

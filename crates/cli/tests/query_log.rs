@@ -1,0 +1,114 @@
+//! The query log: what it says, whose it is, and that nothing ever fails for it.
+
+use crate::home::Home;
+use serde_json::Value;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.is_empty() || text.ends_with('\n'), "a line is not whole: {text}");
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+fn usual(home: &Home) -> std::path::PathBuf {
+    home.path().join("home/.local/state/larder/queries.jsonl")
+}
+
+#[test]
+fn questions_are_noted() {
+    let home = Home::with_book();
+    let log = home.work("q.jsonl");
+    let noted = |args: &[&str]| home.run(&[&["--query-log", "q.jsonl"], args].concat());
+    noted(&["find", "anna", "--kind", "contact", "--in", "contacts"]);
+    noted(&["find", "nobody"]);
+    noted(&["find", "when:2026-03", "--expand"]);
+    noted(&["agenda", "2026-03"]);
+    noted(&["remove", "--query", "nobody"]);
+    noted(&["show", "uid:anna-1"]);
+    let lines = lines(&log);
+    let clients: Vec<&str> = lines.iter().map(|line| line["client"].as_str().unwrap()).collect();
+    assert_eq!(
+        clients,
+        ["larder find", "larder find", "larder find", "larder agenda", "larder remove"]
+    );
+    let first = &lines[0];
+    for (name, value) in [
+        ("event", Value::from("query")),
+        ("query", Value::from("(and (word \"anna\") (kind \"contact\"))")),
+        ("kind", Value::from("contact")),
+        ("collection", Value::from("contacts")),
+        ("source", Value::from("local")),
+        ("from", Value::from("run")),
+        ("answer", Value::from(1)),
+        ("returned", Value::from(1)),
+    ] {
+        assert_eq!(first[name], value, "{name}: {first}");
+    }
+    for name in ["at", "pid", "scanned", "tested", "us", "bytes"] {
+        assert!(first[name].is_u64(), "{name}: {first}");
+    }
+    assert_eq!((&lines[1]["kind"], &lines[1]["returned"]), (&Value::Null, &Value::from(0)));
+    assert_eq!(std::fs::metadata(&log).unwrap().mode() & 0o777, 0o600);
+    // What items contain is not in it.
+    assert!(!std::fs::read_to_string(&log).unwrap().contains("example.org"));
+}
+
+#[test]
+fn the_configuration_switches_it_on() {
+    let home = Home::with_book();
+    home.ok(&["find", "anna"]);
+    assert!(!usual(&home).exists(), "it is off unless it is asked for");
+    home.configure("[query-log]\nenabled = true\n");
+    home.ok(&["find", "anna"]);
+    assert_eq!(lines(&usual(&home)).len(), 1);
+    let folder = std::fs::metadata(usual(&home).parent().unwrap()).unwrap();
+    assert_eq!(folder.mode() & 0o777, 0o700);
+    home.configure("[query-log]\nfile = \"~/mine.jsonl\"\n");
+    home.ok(&["find", "anna"]);
+    let mine = home.path().join("home/mine.jsonl");
+    assert_eq!(lines(&mine).len(), 1);
+    home.ok(&["find", "anna", "--query-log", "other.jsonl"]);
+    assert_eq!((lines(&mine).len(), lines(&home.work("other.jsonl")).len()), (1, 1));
+    home.configure("[query-log]\nenabled = false\nfile = \"~/mine.jsonl\"\n");
+    home.ok(&["find", "anna"]);
+    assert_eq!((lines(&mine).len(), lines(&usual(&home)).len()), (1, 1));
+    home.configure("[query-log]\nfil = \"q\"\n");
+    let run = home.code(&["find", "anna"], 2);
+    assert!(run.stderr().contains("line 2: unknown field `fil`"), "{}", run.shown());
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_a_warning() {
+    let home = Home::with_book();
+    home.write("file", "");
+    let run = home.code(&["find", "anna", "--query-log", "file/q.jsonl"], 0);
+    assert!(run.stdout().contains("Anna"), "{}", run.shown());
+    assert_eq!(
+        run.stderr().matches("warning: the query log file/q.jsonl cannot be written").count(),
+        1,
+        "{}",
+        run.shown()
+    );
+    let run = home.code(&["find", "anna", "--query-log", "file/q.jsonl", "--quiet"], 0);
+    assert_eq!(run.stderr(), "");
+}
+
+/// Several processes at once, and the log is put aside under them: each question has its line, whole.
+#[test]
+fn several_processes_and_a_full_log() {
+    let home = Home::with_book();
+    let log = home.work("q.jsonl");
+    // All but full: some lines fit in.
+    let filler = format!("{}\n", "x".repeat(1023)).repeat(16 << 10);
+    std::fs::write(&log, &filler[..filler.len() - 1024]).unwrap();
+    let ask =
+        "for i in 1 2 3 4 5 6 7 8; do larder find anna --query-log q.jsonl >/dev/null & done; wait";
+    let run = home.shell(ask);
+    assert_eq!(run.shown(), "");
+    let before = std::fs::read_to_string(home.work("q.jsonl.1")).unwrap();
+    assert!(before.len() <= 16 << 20);
+    let in_it = before.lines().filter(|line| line.starts_with('{')).count();
+    assert_eq!(in_it + lines(&log).len(), 8);
+    assert!(in_it > 0, "nothing fitted in");
+}

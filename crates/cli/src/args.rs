@@ -66,7 +66,8 @@ impl Format {
 }
 
 /// Makes the negated terms of a search line (`larder find anna -has:email`) words that clap does not take for
-/// options: `-has:email` becomes `not has:email`. The short options of `find` stay what they are.
+/// options: `-has:email` becomes `not has:email`. The short options of `find` stay what they are. `watch`
+/// is asked in the same way.
 pub(crate) fn negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut typed = typed.peekable();
     // The program's name, and global options with their values; then comes the subcommand.
@@ -78,7 +79,7 @@ pub(crate) fn negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> 
             args.extend(typed.next());
         }
     }
-    let mut searching = typed.peek().is_some_and(|arg| arg == "find");
+    let mut searching = typed.peek().is_some_and(|arg| arg == "find" || arg == "watch");
     for arg in typed {
         let after_sort = args.last().is_some_and(|last| last == "--sort");
         let term = arg.to_str().filter(|_| searching && !after_sort).and_then(negated);
@@ -128,6 +129,7 @@ mod tests {
         };
         check("larder find anna -has:email -n 3", "larder find anna not has:email -n 3");
         check("larder find -otto --sort -rev -n20 -q", "larder find not otto --sort -rev -n20 -q");
+        check("larder watch anna -has:email", "larder watch anna not has:email");
         check("larder find -- -otto", "larder find -- -otto");
         check("larder --quiet show -x", "larder --quiet show -x");
         check("larder find -- a -- find -otto", "larder find -- a -- find -otto");

@@ -21,6 +21,9 @@ pub(crate) struct Config {
     /// Whether it is noted what is asked, and where.
     #[serde(default)]
     pub(crate) query_log: QueryLog,
+    /// How open views are kept.
+    #[serde(default)]
+    pub(crate) views: Views,
 }
 
 /// `[query-log]`.
@@ -33,7 +36,50 @@ pub(crate) struct QueryLog {
     pub(crate) file: Option<PathBuf>,
 }
 
-const KEYS: &[&str] = &["data-dir", "locale", "region", "editor", "query-log"];
+/// `[views]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Views {
+    /// What kept answers may take in memory.
+    pub(crate) cache: Option<Bytes>,
+}
+
+/// A number of bytes: `1000000`, `"1 MB"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Number")]
+pub(crate) struct Bytes(pub(crate) usize);
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a size is written like this: 0, or \"1 MB\"")]
+enum Number {
+    Bytes(usize),
+    Text(String),
+}
+
+impl TryFrom<Number> for Bytes {
+    type Error = String;
+
+    fn try_from(number: Number) -> Result<Bytes, String> {
+        let text = match number {
+            Number::Bytes(bytes) => return Ok(Bytes(bytes)),
+            Number::Text(text) => text,
+        };
+        let digits = text.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
+        let unit = text.trim().get(digits.len()..).unwrap_or_default().trim_start();
+        let unit = match unit.to_ascii_lowercase().as_str() {
+            "" | "b" | "bytes" => Some(1),
+            "kb" => Some(1_000),
+            "mb" => Some(1_000_000),
+            "gb" => Some(1_000_000_000),
+            _ => None,
+        };
+        let bytes = digits.parse::<usize>().ok().zip(unit);
+        let bytes = bytes.and_then(|(number, unit)| number.checked_mul(unit));
+        bytes.map(Bytes).ok_or_else(|| format!("{text:?} is no size, such as \"1 MB\""))
+    }
+}
+
+const KEYS: &[&str] = &["data-dir", "locale", "region", "editor", "query-log", "views"];
 /// What to do about a file that is no configuration.
 const EXAMPLE: &str = "a line is written like this: locale = \"sv\"";
 
@@ -126,6 +172,24 @@ mod tests {
     #[test]
     fn sections() {
         let parse = |text: &str| Config::parse(text, Path::new("config.toml"));
+        let cache = |value: &str| {
+            let config = parse(&format!("[views]\ncache = {value}\n"));
+            config.ok().and_then(|config| config.views.cache).map(|bytes| bytes.0)
+        };
+        for (value, bytes) in [
+            ("0", Some(0)),
+            ("\"1 MB\"", Some(1_000_000)),
+            ("\"64kB\"", Some(64_000)),
+            ("\"12\"", Some(12)),
+            ("\"\"", None),
+            ("\"MB\"", None),
+            ("\"-1 MB\"", None),
+            ("\"99999999999999999999 GB\"", None),
+            ("-1", None),
+            ("true", None),
+        ] {
+            assert_eq!(cache(value), bytes, "{value}");
+        }
         let config = parse("[query-log]\nenabled = true\nfile = \"q.jsonl\"\n").unwrap();
         assert_eq!(config.query_log.enabled, Some(true));
         assert_eq!(config.query_log.file.as_deref(), Some(Path::new("q.jsonl")));

@@ -6,6 +6,7 @@ use crate::failure::{Failure, Kind};
 use crate::output::Out;
 use etcetera::BaseStrategy;
 use larder_query::log::{Answered, Event, Sink};
+use larder_query::views::CACHE;
 use larder_query::{Answer, Asker, Find, Settings};
 use larder_store::{Options, Reader, Store};
 use larder_sync::event::Speaker;
@@ -34,6 +35,8 @@ pub(crate) struct Context {
     pub(crate) settings: Settings,
     /// Where it is noted what is asked.
     pub(crate) log: Option<Arc<dyn Sink>>,
+    /// What kept answers of views may take in memory.
+    pub(crate) cache: usize,
     answers: Cell<u64>,
     locale: Option<String>,
     locale_if_new: Option<String>,
@@ -79,6 +82,7 @@ impl Context {
         Ok(Context {
             dir,
             log: log.map(|file| crate::query_log::sink(file, global.quiet)),
+            cache: config.views.cache.map_or(CACHE, |bytes| bytes.0),
             answers: Cell::new(0),
             format: global.format,
             quiet: global.quiet,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// A flag that the first interrupt sets. Nothing that was committed is lost by the second one, either.
 pub(crate) fn flag() -> Arc<AtomicBool> {
@@ -19,6 +20,18 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
 /// Has every interrupt, and every request to end, do this instead.
 pub(crate) fn instead_of_ending(what: impl Fn() + Send + 'static) {
     let _default = ctrlc::set_handler(what);
+}
+
+/// What is to end in order has so long for it.
+const MOMENT: Duration = Duration::from_secs(2);
+
+/// Asks for an end in order at an interrupt; what has not ended in a moment is ended.
+pub(crate) fn ask_for_the_end(ask: impl Fn() + Send + 'static) {
+    let _default = ctrlc::set_handler(move || {
+        ask();
+        std::thread::sleep(MOMENT);
+        std::process::exit(130);
+    });
 }
 
 /// While this is set, somebody else in the foreground is meant by an interrupt: an editor.

@@ -16,6 +16,7 @@ mod occurrences;
 mod output;
 mod progress;
 mod query_log;
+mod screen;
 mod table;
 mod when;
 

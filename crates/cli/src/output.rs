@@ -5,7 +5,10 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
 
 /// For names, the first thing to look for in a line.
 pub(crate) const STRONG: Style = Style::new().bold();
@@ -15,6 +18,9 @@ pub(crate) const FAINT: Style = Style::new().dimmed();
 pub(crate) const GONE: Style = AnsiColor::Red.on_default();
 /// For what is new.
 pub(crate) const NEW: Style = AnsiColor::Green.on_default();
+
+/// For what has changed.
+pub(crate) const CHANGED: Style = AnsiColor::Yellow.on_default();
 
 /// For what was called off.
 pub(crate) const STRUCK: Style = Style::new().strikethrough();
@@ -49,8 +55,44 @@ impl Out {
     /// on. `None` elsewhere: what a program reads is never shortened.
     pub(crate) fn width(&self) -> Option<usize> {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let terminal = || io::stdout().is_terminal().then(terminal_width).flatten();
-        columns.or_else(terminal).filter(|columns| *columns > 0)
+        let terminal = || io::stdout().is_terminal().then(terminal_size).flatten();
+        columns.or_else(|| Some(terminal()?.1)).filter(|columns| *columns > 0)
+    }
+
+    /// Is it a terminal on which what stands there can be drawn anew?
+    pub(crate) fn is_screen() -> bool {
+        let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+        io::stdout().is_terminal() && !dumb
+    }
+
+    /// The lines and columns of the terminal.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let (lines, columns) = terminal_size().unwrap_or_default();
+        let or = |size: usize, usual| if size > 0 { size } else { usual };
+        (or(lines, 24), self.width().unwrap_or(or(columns, 80)))
+    }
+
+    /// A text as it is printed: with its styles, or without.
+    pub(crate) fn shown(&self, text: &str) -> String {
+        if self.styled { text.into() } else { unstyled(text) }
+    }
+
+    /// Has the reader of the pipe that is written to left? Who writes learns of it; this is for who has nothing to write. Where that
+    /// cannot be told the answer is no.
+    pub(crate) fn is_abandoned() -> bool {
+        let is_broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        let nothing = || -> io::Result<u64> {
+            let mut stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+            // To write nothing is always well; but what comes out of another pipe, which the system passes on by itself, cannot be
+            // passed on to nobody, even if it is nothing.
+            let (mut empty, end) = io::pipe()?;
+            drop(end);
+            match stdout.metadata()?.file_type().is_fifo() {
+                true => io::copy(&mut empty, &mut stdout),
+                false => Ok(0),
+            }
+        };
+        nothing().is_err_and(|error| is_broken(&error))
     }
 
     /// One line.
@@ -58,7 +100,7 @@ impl Out {
         if self.styled {
             writeln!(self.stream, "{text}")
         } else {
-            writeln!(self.stream, "{}", anstream::adapter::strip_str(&text.to_string()))
+            writeln!(self.stream, "{}", unstyled(&text.to_string()))
         }
     }
 
@@ -98,13 +140,20 @@ impl Write for Out {
     }
 }
 
-/// The columns of the terminal. The standard library does not know them, and asking the system itself is unsafe
+/// A text without its styles.
+pub(crate) fn unstyled(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+/// The lines and columns of the terminal. The standard library does not know them, and asking the system itself is unsafe
 /// code: `stty` asks for us.
-fn terminal_width() -> Option<usize> {
+fn terminal_size() -> Option<(usize, usize)> {
     let terminal = std::fs::File::open("/dev/tty").ok()?;
     let mut stty = std::process::Command::new("stty");
     let answer = stty.arg("size").stdin(terminal).stderr(std::process::Stdio::null()).output();
-    String::from_utf8(answer.ok()?.stdout).ok()?.split_whitespace().nth(1)?.parse().ok()
+    let answer = String::from_utf8(answer.ok()?.stdout).ok()?;
+    let mut sizes = answer.split_whitespace().map(|size| size.parse().ok());
+    Some((sizes.next()??, sizes.next()??))
 }
 
 /// Sets what `--color` asked for, for both streams.

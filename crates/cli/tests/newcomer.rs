@@ -178,7 +178,7 @@ fn the_configuration() {
     };
     assert_snapshot!(check("data-dri = \"x\"\n"), @r#"
     error: [HOME]/home/.config/larder/config.toml: line 1: there is no key "data-dri"
-    hint: did you mean data-dir? known keys: data-dir, locale, region, editor, query-log
+    hint: did you mean data-dir? known keys: data-dir, locale, region, editor, query-log, views
     "#);
     assert_snapshot!(check("# fine\nlocale = de\n"), @r#"
     error: [HOME]/home/.config/larder/config.toml: line 2: string values must be quoted, expected literal string

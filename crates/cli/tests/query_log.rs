@@ -1,6 +1,6 @@
 //! The query log: what it says, whose it is, and that nothing ever fails for it.
 
-use crate::home::Home;
+use crate::home::{ANNA, Home};
 use serde_json::Value;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -73,9 +73,14 @@ fn the_configuration_switches_it_on() {
     home.configure("[query-log]\nenabled = false\nfile = \"~/mine.jsonl\"\n");
     home.ok(&["find", "anna"]);
     assert_eq!((lines(&mine).len(), lines(&usual(&home)).len()), (1, 1));
-    home.configure("[query-log]\nfil = \"q\"\n");
-    let run = home.code(&["find", "anna"], 2);
-    assert!(run.stderr().contains("line 2: unknown field `fil`"), "{}", run.shown());
+    for (text, why) in [
+        ("[query-log]\nfil = \"q\"\n", "line 2: unknown field `fil`"),
+        ("[views]\ncache = \"much\"\n", "\"much\" is no size"),
+    ] {
+        home.configure(text);
+        let run = home.code(&["find", "anna"], 2);
+        assert!(run.stderr().contains(why), "{}", run.shown());
+    }
 }
 
 #[test]
@@ -111,4 +116,28 @@ fn several_processes_and_a_full_log() {
     let in_it = before.lines().filter(|line| line.starts_with('{')).count();
     assert_eq!(in_it + lines(&log).len(), 8);
     assert!(in_it > 0, "nothing fitted in");
+}
+
+#[test]
+fn a_watch_is_noted_from_its_beginning_to_its_end() {
+    let home = Home::with_book();
+    home.write("new.vcf", ANNA.replace("anna-1", "new-1"));
+    let script = "larder watch anna --changes 1 --query-log q.jsonl --format json | {
+        while read -r line; do case $line in *complete*) break;; esac; done
+        larder add new.vcf >/dev/null; cat >/dev/null; }";
+    assert_eq!(home.shell(script).shown(), "");
+    let lines = lines(&home.work("q.jsonl"));
+    let events: Vec<&str> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
+    let count = |name| events.iter().filter(|event| **event == name).count();
+    for name in ["start", "open", "told", "change", "close", "end"] {
+        assert_eq!(count(name), 1, "{name}: {events:?}");
+    }
+    assert_eq!((events[0], events[events.len() - 1]), ("start", "end"));
+    let told = lines.iter().find(|line| line["event"] == "told").unwrap();
+    assert_eq!((&told["client"], &told["added"]), (&"larder watch".into(), &1.into()));
+    // An answer that takes no memory is not kept: nothing is dropped either.
+    home.configure("[views]\ncache = 0\n");
+    home.ok(&["watch", "anna", "--changes", "0", "--query-log", "none.jsonl"]);
+    let text = std::fs::read_to_string(home.work("none.jsonl")).unwrap();
+    assert!(text.contains("\"budget\":0") && !text.contains("\"drop\""), "{text}");
 }

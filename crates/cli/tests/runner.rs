@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `home` | not a test: a private home, and the program run in it |
 //! | `take_in`, `find_show`, `change`, `change_calendar`, `merge`, `keep`, `export`, `tools`, `queries`, `browse` | the ordinary way of every subcommand |
-//! | `query_log` | what is noted of questions |
+//! | `watch`, `query_log` | a question that stays open, and what is noted of questions |
 //! | `told` | formats, widths, hints: how things are told |
 //! | `newcomer`, `arguments` | what goes wrong in a person's first hour, and whatever may be typed |
 //! | `mishaps` | a store that fails, writers that come first, input that is too large or too bad |
@@ -48,6 +48,7 @@ mod take_in;
 mod together;
 mod told;
 mod tools;
+mod watch;
 
 /// A file that is not a module here would never be run.
 #[test]

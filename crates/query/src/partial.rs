@@ -27,6 +27,14 @@ enum Source<'a> {
     Nothing,
 }
 
+impl<'a> Partial<'a> {
+    /// Of an item whose bytes are at hand.
+    #[must_use]
+    pub fn of(reader: &Reader, head: &'a ItemHead, bytes: &'a [u8]) -> Partial<'a> {
+        Partial { head, from: Source::Item(Parsed::of(reader, head, bytes)) }
+    }
+}
+
 impl Partial<'_> {
     /// The values of one of these fields, in the order of the card.
     #[must_use]

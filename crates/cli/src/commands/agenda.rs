@@ -6,10 +6,10 @@ use crate::ids::title;
 use crate::output::{FAINT, STRONG, STRUCK, coloured, plain};
 use crate::table::{padded, styled};
 use anstyle::Style;
-use larder_query::{Busy, Entries, Find, OnDay, when};
+use larder_query::{Busy, Day, Entries, Find, OnDay, when};
 use larder_store::{Reader, What, Window};
 use larder_time::civil::{Date, Instant};
-use larder_time::phrase;
+use larder_time::phrase::{self, Language};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -123,19 +123,39 @@ fn days(
     found: &Entries,
     window: &Window,
 ) -> Result<(), Failure> {
+    let width = context.out.width();
     let days = larder_query::days(&found.entries, window);
+    let lines = laid_out(reader, &context.settings.asker.language, &days, width)?;
+    for (place, (row, line)) in lines.iter().enumerate() {
+        match row {
+            None => {
+                let gap = if place > 0 { "\n" } else { "" };
+                context.out.line(format!("{gap}{line}"))?;
+            }
+            Some(_) => context.out.line(format!("{INDENT}{line}"))?,
+        }
+    }
+    Ok(())
+}
+
+/// Days as lines: their headings, and what is on, each with the row of its item and to be indented.
+pub(super) fn laid_out(
+    reader: &Reader,
+    language: &Language,
+    days: &[Day<'_>],
+    width: Option<usize>,
+) -> Result<Vec<(Option<i64>, String)>, Failure> {
     let entries = || days.iter().flat_map(|day| &day.entries);
     let colours = colours(reader, entries().map(|on| &*on.entry.item.head.collection))?;
     let first = entries().next().map(|on| &on.entry.item.head.collection);
     let several = entries().any(|on| Some(&on.entry.item.head.collection) != first);
     let rows: Vec<Row> = entries().map(|on| row(on, several)).collect();
-    let width = context.out.width().map(|width| width.saturating_sub(INDENT.len()));
-    let mut lines = padded(&rows, [11, 40, 32, 0], width).into_iter();
-    for (place, day) in days.iter().enumerate() {
-        let gap = if place > 0 { "\n" } else { "" };
-        let heading = context.settings.asker.language.date(day.date);
-        context.out.line(format!("{gap}{STRONG}{heading}{STRONG:#}"))?;
-        for (on, [time, what, place, calendar]) in day.entries.iter().zip(&mut lines) {
+    let width = width.map(|width| width.saturating_sub(INDENT.len()));
+    let mut cells = padded(&rows, [11, 40, 32, 0], width).into_iter();
+    let mut lines = Vec::with_capacity(rows.len() + days.len());
+    for day in days {
+        lines.push((None, format!("{STRONG}{}{STRONG:#}", language.date(day.date))));
+        for (on, [time, what, place, calendar]) in day.entries.iter().zip(&mut cells) {
             let item = &on.entry.item;
             let colour = colours.get(&*item.head.collection).copied().unwrap_or_default();
             let style = if item.is_cancelled() || item.done { STRUCK } else { colour };
@@ -145,14 +165,14 @@ fn days(
                 (FAINT, place.as_str()),
                 (colour, calendar.as_str()),
             ];
-            context.out.line(format!("{INDENT}{}", styled(&cells)))?;
+            lines.push((Some(item.head.row), styled(&cells)));
         }
     }
-    Ok(())
+    Ok(lines)
 }
 
 /// What stands before each line of a day.
-const INDENT: &str = "  ";
+pub(super) const INDENT: &str = "  ";
 
 /// The colours of these calendars.
 fn colours<'e>(

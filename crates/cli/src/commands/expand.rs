@@ -32,8 +32,7 @@ pub(super) fn run(
 ) -> Result<Code, Failure> {
     let limit = how.limit;
     let Some(window) = larder_query::window_of(&find.query) else {
-        return Err(Failure::new(Kind::Usage, "--expand needs a stretch of time to look in")
-            .hint("add when: to the query, as in when:2026-03 or when:today..+7d"));
+        return Err(no_window());
     };
     let find = Find { limit: None, sort: None, ..find.clone() };
     let answer = context.ask("larder find", reader, &find)?;
@@ -63,6 +62,12 @@ pub(super) fn run(
         Format::Raw => raw(context, reader, &found.entries)?,
     }
     nothing(context, found.entries.is_empty(), "nothing was found")
+}
+
+/// There is no stretch of time in which occurrences could be found.
+pub(super) fn no_window() -> Failure {
+    Failure::new(Kind::Usage, "--expand needs a stretch of time to look in")
+        .hint("add when: to the query, as in when:2026-03 or when:today..+7d")
 }
 
 /// Items that are named when not all of them could be found out.
@@ -177,17 +182,18 @@ pub(super) fn row(
 
 /// Prints such lines, in columns.
 pub(super) fn lines(out: &mut Out, rows: &[Row]) -> Result<(), Failure> {
-    let width = out.width();
-    for row in padded_by(rows, [13, 16, 40, 28, 0], width, 2) {
-        let [handle, when, what, place, marks] = &row;
-        let plain = Style::new();
-        out.line(styled(&[
-            (FAINT, handle),
-            (plain, when),
-            (STRONG, what),
-            (plain, place),
-            (FAINT, marks),
-        ]))?;
+    for line in laid_out(rows, out.width()) {
+        out.line(line)?;
     }
     Ok(())
+}
+
+/// These rows as lines.
+pub(super) fn laid_out(rows: &[Row], width: Option<usize>) -> Vec<String> {
+    let line = |row: Row| {
+        let [handle, when, what, place, marks] = &row;
+        let plain = Style::new();
+        styled(&[(FAINT, handle), (plain, when), (STRONG, what), (plain, place), (FAINT, marks)])
+    };
+    padded_by(rows, [13, 16, 40, 28, 0], width, 2).into_iter().map(line).collect()
 }

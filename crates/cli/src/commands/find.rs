@@ -7,9 +7,9 @@ use crate::output::{FAINT, Out, STRONG, count, plain};
 use crate::table::{padded, styled};
 use anstyle::Style;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use larder_format::field::{CALENDAR_FIELDS, field, nearest, nearest_in};
+use larder_format::field::{CALENDAR_FIELDS, Field, field, nearest, nearest_in};
 use larder_query::when::When;
-use larder_query::{About, Answer, Query, Sort, TimeTest};
+use larder_query::{About, Answer, Brief, Partial, Query, Sort, TimeTest};
 use larder_store::{Family, ItemHead, Kind as ItemKind, Reader, What};
 use larder_time::phrase;
 use larder_time::zone::Zone;
@@ -194,9 +194,7 @@ impl Find {
     /// The order where none was asked for: contacts by name, what is in calendars by when it begins.
     fn by_default(&self, reader: &Reader, find: &mut larder_query::Find) -> Result<(), Failure> {
         if self.sort.is_none() {
-            let about = larder_query::about(reader, find)?;
-            let field = if about == About::Calendar { "start" } else { "file_as" };
-            find.sort = Some(Sort::parse(field)?);
+            find.sort = Some(usual_sort(reader, find)?);
         }
         if self.from.is_some() && find.sort.is_some_and(|sort| sort.field.name == "start") {
             return Err(Failure::new(
@@ -209,8 +207,14 @@ impl Find {
     }
 }
 
+/// The order where none was asked for.
+pub(super) fn usual_sort(reader: &Reader, find: &larder_query::Find) -> Result<Sort, Failure> {
+    let about = larder_query::about(reader, find)?;
+    Ok(Sort::parse(if about == About::Calendar { "start" } else { "file_as" })?)
+}
+
 /// Reads a kind of items.
-fn kinds() -> impl TypedValueParser<Value = ItemKind> {
+pub(super) fn kinds() -> impl TypedValueParser<Value = ItemKind> {
     const KINDS: [ItemKind; 4] =
         [ItemKind::Contact, ItemKind::Event, ItemKind::Task, ItemKind::Memo];
     let kind = |name: String| KINDS.into_iter().find(|kind| kind.name() == name);
@@ -226,7 +230,7 @@ pub(super) fn counted(context: &mut Context, number: u64) -> Result<(), Failure>
     Ok(())
 }
 
-fn columns_named(names: &[String]) -> Result<Option<Vec<Column>>, Failure> {
+pub(super) fn columns_named(names: &[String]) -> Result<Option<Vec<Column>>, Failure> {
     if names.is_empty() {
         return Ok(None);
     }
@@ -292,8 +296,7 @@ impl Waiting {
         let briefs = larder_query::briefs(reader, &items, local)?;
         let mut rows = Vec::new();
         for brief in items.iter().filter_map(|row| briefs.get(row)) {
-            let start = brief.first.as_ref().map(When::listed).unwrap_or_default();
-            rows.push(expand::row(reader, brief, start, item::place(&brief.location), true)?);
+            rows.push(item_row(reader, brief)?);
         }
         expand::lines(out, &rows)
     }
@@ -301,8 +304,7 @@ impl Waiting {
 
 /// Prints what is shown by default, in columns: of contacts four fields, else when it is, and what, and where.
 fn table(context: &mut Context, reader: &Reader, answer: &Answer) -> Result<(), Failure> {
-    let fields: Vec<_> =
-        ["full_name", "email", "phone", "org"].iter().filter_map(|name| field(name)).collect();
+    let fields = usual_fields();
     let (local, out) = (&context.settings.asker.local, &mut context.out);
     let (mut failed, mut waiting) = (None, Waiting::default());
     answer.fields(reader, &fields, &mut |head, of| {
@@ -315,12 +317,7 @@ fn table(context: &mut Context, reader: &Reader, answer: &Answer) -> Result<(), 
             if is_item {
                 waiting.items.push(head.row);
             } else {
-                let mut cells = item::cells(of, &fields);
-                // One name in a list; `show` has all.
-                if let (Some(cell), Some(field)) = (cells.first_mut(), fields.first()) {
-                    *cell = plain(&of.first(field).unwrap_or_default());
-                }
-                let row = row(reader, head, cells)?;
+                let row = contact_row(reader, head, of, &fields)?;
                 waiting.bytes += row.iter().map(String::len).sum::<usize>();
                 waiting.contacts.push(row);
             }
@@ -368,6 +365,32 @@ fn asked(
 /// The handle, and the four fields that are shown by default.
 pub(super) type Row = [String; 5];
 
+/// The fields of contacts that are shown by default.
+pub(super) fn usual_fields() -> Vec<&'static Field> {
+    ["full_name", "email", "phone", "org"].into_iter().filter_map(field).collect()
+}
+
+/// The row of a contact, with these fields.
+pub(super) fn contact_row(
+    reader: &Reader,
+    head: &ItemHead,
+    of: &Partial<'_>,
+    fields: &[&'static Field],
+) -> Result<Row, Failure> {
+    let mut cells = item::cells(of, fields);
+    // One name in a list; `show` has all.
+    if let (Some(cell), Some(field)) = (cells.first_mut(), fields.first()) {
+        *cell = plain(&of.first(field).unwrap_or_default());
+    }
+    row(reader, head, cells)
+}
+
+/// The row of what is in calendars.
+pub(super) fn item_row(reader: &Reader, brief: &Brief) -> Result<expand::Row, Failure> {
+    let start = brief.first.as_ref().map(When::listed).unwrap_or_default();
+    expand::row(reader, brief, start, item::place(&brief.location), true)
+}
+
 /// A row waits for others, and not the card, which may have a photo of megabytes.
 pub(super) fn row(reader: &Reader, head: &ItemHead, cells: Vec<String>) -> Result<Row, Failure> {
     let letters = reader.letters(head.handle)?;
@@ -384,12 +407,19 @@ pub(super) fn lines(
     waiting: &mut Vec<Row>,
     width: Option<usize>,
 ) -> Result<(), Failure> {
-    let rows = padded(&std::mem::take(waiting), [13, 28, 34, 24, 0], width);
-    for [handle, name, rest @ ..] in rows {
-        let cells = [(FAINT, handle), (STRONG, name), (Style::new(), rest.concat())];
-        out.line(styled(&cells.each_ref().map(|(style, cell)| (*style, cell.as_str()))))?;
+    for line in laid_out(&std::mem::take(waiting), width) {
+        out.line(line)?;
     }
     Ok(())
+}
+
+/// These rows as lines.
+pub(super) fn laid_out(rows: &[Row], width: Option<usize>) -> Vec<String> {
+    let line = |[handle, name, rest @ ..]: Row| {
+        let cells = [(FAINT, handle), (STRONG, name), (Style::new(), rest.concat())];
+        styled(&cells.each_ref().map(|(style, cell)| (*style, cell.as_str())))
+    };
+    padded(rows, [13, 28, 34, 24, 0], width).into_iter().map(line).collect()
 }
 
 fn explain(context: &mut Context, answer: &Answer) -> Result<(), Failure> {

@@ -16,6 +16,7 @@ mod fields;
 mod find;
 mod import;
 mod item;
+mod listed;
 mod log;
 mod man;
 mod measure;
@@ -27,7 +28,9 @@ mod remove;
 mod restore;
 mod serve;
 mod show;
+mod told;
 mod undo;
+mod watch;
 
 use crate::args::Format;
 use crate::context::Context;
@@ -39,6 +42,7 @@ pub(crate) enum Command {
     Import(import::Import),
     Find(find::Find),
     Agenda(agenda::Agenda),
+    Watch(watch::Watch),
     Show(show::Show),
     Add(add::Add),
     Edit(edit::Edit),
@@ -74,6 +78,7 @@ impl Command {
             Command::Import(args) => args.run(context),
             Command::Find(args) => args.run(context),
             Command::Agenda(args) => args.run(context),
+            Command::Watch(args) => args.run(context),
             Command::Show(args) => args.run(context),
             Command::Add(args) => args.run(context),
             Command::Edit(args) => args.run(context),

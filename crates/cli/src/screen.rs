@@ -1,0 +1,75 @@
+//! Lines on a terminal that are drawn again in their place: no full screen, what was printed before stays above them.
+//!
+//! It knows what stands there, and gives the bytes that put something else there. Printing them, and what they mean, are others' matters.
+
+use crate::output::unstyled;
+use unicode_width::UnicodeWidthStr as _;
+
+/// Clears the rest of the line, and all that is below.
+const CLEAR_LINE: &str = "\x1b[K";
+const CLEAR_BELOW: &str = "\x1b[J";
+
+/// What stands on the terminal.
+#[derive(Debug, Default)]
+pub(crate) struct Screen {
+    lines: Vec<String>,
+}
+
+impl Screen {
+    /// The bytes that put these lines where the last ones stand, on a terminal that has so many columns now; `None`: they stand
+    /// there.
+    pub(crate) fn draw(&mut self, lines: Vec<String>, columns: usize) -> Option<String> {
+        if lines == self.lines {
+            return None;
+        }
+        let mut drawn = String::new();
+        if !self.lines.is_empty() {
+            drawn.push('\r');
+        }
+        // The cursor is at the end of the last line. What stands there is as wide as the terminal was then.
+        let above = self.lines.iter().map(|line| height(line, columns)).sum::<usize>();
+        if above > 1 {
+            drawn.push_str(&format!("\x1b[{}A", above - 1));
+        }
+        for (place, line) in lines.iter().enumerate() {
+            drawn.push_str(if place > 0 { "\n" } else { "" });
+            // Before the line: behind one that fills the terminal the cursor still stands on its last letter.
+            drawn.push_str(CLEAR_LINE);
+            drawn.push_str(line);
+        }
+        drawn.push_str(CLEAR_BELOW);
+        self.lines = lines;
+        Some(drawn)
+    }
+}
+
+/// How many lines of the terminal a text takes.
+fn height(line: &str, columns: usize) -> usize {
+    unstyled(line).width().div_ceil(columns.max(1)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_drawn_in_their_place() {
+        let mut screen = Screen::default();
+        let mut check = |lines: &[&str], columns, expect: Option<&str>| {
+            let lines = lines.iter().map(|line| (*line).to_string()).collect();
+            assert_eq!(screen.draw(lines, columns).as_deref(), expect);
+        };
+        check(&["one", "two"], 80, Some("\x1b[Kone\n\x1b[Ktwo\x1b[J"));
+        check(&["one", "two"], 80, None);
+        check(&["three"], 80, Some("\r\x1b[1A\x1b[Kthree\x1b[J"));
+        check(
+            &["a", "b", "\x1b[1mccc\x1b[0m"],
+            80,
+            Some("\r\x1b[Ka\n\x1b[Kb\n\x1b[K\x1b[1mccc\x1b[0m\x1b[J"),
+        );
+        // The terminal is narrower now: the last line has been wrapped.
+        check(&["d"], 2, Some("\r\x1b[3A\x1b[Kd\x1b[J"));
+        check(&["王小"], 3, Some("\r\x1b[K王小\x1b[J"));
+        check(&["e"], 3, Some("\r\x1b[1A\x1b[Ke\x1b[J"));
+    }
+}

@@ -1,0 +1,492 @@
+//! `larder watch`: a question stays open while other processes write, in a pipe and on a terminal.
+
+use crate::home::{ANNA, Home, left_out};
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout};
+use std::time::{Duration, Instant};
+
+/// A series of three days, and one event beside it.
+const WEEK: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n\
+    BEGIN:VEVENT\r\nUID:standup\r\nSUMMARY:Standup\r\nDTSTART:20260302T093000Z\r\nDTEND:20260302T094500Z\r\n\
+    RRULE:FREQ=DAILY;COUNT=3\r\nEND:VEVENT\r\n\
+    BEGIN:VEVENT\r\nUID:dentist\r\nSUMMARY:Dentist\r\nDTSTART:20260303T070000Z\r\nDTEND:20260303T073000Z\r\nEND:VEVENT\r\n\
+    END:VCALENDAR\r\n";
+
+/// A watch in a pipe, which ends with the value.
+struct Watch {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Watch {
+    fn start(home: &Home, args: &[&str]) -> Watch {
+        let mut child = home.spawn(&mut home.command(&[&["watch"], args].concat()));
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Watch { child, lines }
+    }
+
+    fn json(home: &Home, args: &[&str]) -> Watch {
+        Watch::start(home, &[args, &["--format", "json"]].concat())
+    }
+
+    fn line(&mut self) -> String {
+        self.lines.next().expect("the watch has ended").unwrap()
+    }
+
+    fn object(&mut self) -> Value {
+        let line = self.line();
+        serde_json::from_str(&line).expect(&line)
+    }
+
+    /// What is told up to the next `complete`: `+anna-1`, `~anna-1`, `-anna-1`, in the order of the UIDs.
+    fn told(&mut self) -> Vec<String> {
+        let mut told: Vec<String> = self.objects().iter().map(mark).collect();
+        told.sort();
+        told
+    }
+
+    fn objects(&mut self) -> Vec<Value> {
+        let mut objects = Vec::new();
+        loop {
+            let object = self.object();
+            if object["change"] == "complete" {
+                assert!(object["seq"].is_i64(), "{object}");
+                return objects;
+            }
+            objects.push(object);
+        }
+    }
+}
+
+fn mark(object: &Value) -> String {
+    let mark = match object["change"].as_str().unwrap() {
+        "added" => "+",
+        "modified" => "~",
+        "removed" => "-",
+        "fresh" => return "=".into(),
+        other => panic!("{other}"),
+    };
+    format!("{mark}{}", object["uid"].as_str().unwrap())
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ended = self.child.kill().and_then(|()| self.child.wait());
+    }
+}
+
+#[test]
+fn what_others_write_is_told() {
+    let home = Home::with_book();
+    let mut watch = Watch::json(&home, &["org:orchard"]);
+    let first = watch.object();
+    assert_eq!(
+        (&first["change"], &first["full_name"][0]),
+        (&"added".into(), &"Anna Hölderlin".into())
+    );
+    assert_eq!(watch.object()["change"], "complete");
+    let mut found = home.json(&["find", "org:orchard"]).remove(0);
+    found.as_object_mut().unwrap().insert("change".into(), "added".into());
+    assert_eq!(first, found, "an item is as `find` prints it");
+    home.run_with(&["add"], ANNA.replace("anna-1", "new-1").as_bytes());
+    assert_eq!(watch.told(), ["+new-1"]);
+    home.run_with(
+        &["edit", "uid:new-1", "--from", "-"],
+        ANNA.replace("anna-1", "new-1").replace("1234567", "7").as_bytes(),
+    );
+    assert_eq!(watch.told(), ["~new-1"]);
+    // Nothing that is asked for: the next that is told is what comes behind it.
+    home.ok(&["remove", "uid:bruno-2"]);
+    home.run_with(
+        &["edit", "uid:new-1", "--from", "-"],
+        ANNA.replace("anna-1", "new-1").replace("Orchard", "Meadow").as_bytes(),
+    );
+    assert_eq!(watch.told(), ["-new-1"]);
+    home.ok(&["undo"]);
+    assert_eq!(watch.told(), ["+new-1"]);
+    home.ok(&["remove", "--query", "org:orchard"]);
+    assert_eq!(watch.told(), ["-anna-1", "-new-1"]);
+    home.ok(&["undo"]);
+    assert_eq!(watch.told(), ["+anna-1", "+new-1"]);
+}
+
+/// It is told when the bell rings, and not at the next look. What a busy machine holds up once it does not hold up each time.
+#[test]
+fn it_is_told_soon() {
+    let home = Home::with_book();
+    let mut watch = Watch::json(&home, &["org:orchard"]);
+    watch.told();
+    let told = |number: usize| {
+        let run = home.run_with(&["add"], ANNA.replace("anna-1", &format!("n{number}")).as_bytes());
+        assert_eq!(run.code, 0, "{}", run.shown());
+        let began = Instant::now();
+        assert_eq!(watch.told(), [format!("+n{number}")]);
+        began.elapsed()
+    };
+    let soonest = (0..5).map(told).min().unwrap();
+    assert!(soonest < Duration::from_millis(500), "{soonest:?}");
+}
+
+/// A store that is brought back is another one, a purge leaves nothing to be told of, and a collection may come later.
+#[test]
+fn the_store_changes_under_it() {
+    let home = Home::with_book();
+    home.ok(&["backup", "copy.db"]);
+    let mut watch = Watch::json(&home, &["org:orchard"]);
+    assert_eq!(watch.told(), ["+anna-1"]);
+    let card = ANNA.replace("anna-1", "new-1");
+    home.run_with(&["add"], card.as_bytes());
+    assert_eq!(watch.told(), ["+new-1"]);
+    home.ok(&["restore", "copy.db"]);
+    assert_eq!(watch.told(), ["+anna-1", "="]);
+    home.ok(&["purge", "uid:anna-1", "--yes"]);
+    let told = watch.told();
+    assert!(told == ["-anna-1"] || told == ["="], "{told:?}");
+    home.run_with(&["add"], card.as_bytes());
+    assert_eq!(watch.told(), ["+new-1"]);
+    let mut watch = Watch::json(&home, &["--in", "contacts", "org:orchard"]);
+    assert_eq!(watch.told(), ["+new-1"]);
+    home.ok(&["collections", "rename", "contacts", "others"]);
+    assert_eq!(watch.told(), ["="]);
+    home.ok(&["collections", "rename", "others", "contacts"]);
+    assert_eq!(watch.told(), ["+new-1", "="]);
+}
+
+/// The sum of all that is told is what a question gives that is asked afresh, however fast others write.
+#[test]
+fn what_is_told_comes_to_the_answer() {
+    let home = Home::with_book();
+    let mut watch = Watch::json(&home, &["has:email", "--fields", "full_name"]);
+    let mut held: Vec<String> = watch.told();
+    home.generate("many.vcf", 3000, 5);
+    home.ok(&["import", "many.vcf", "--batch", "100"]);
+    home.ok(&["remove", "--query", "full_name:a"]);
+    home.ok(&["undo"]);
+    home.run_with(&["add"], ANNA.replace("anna-1", "last").as_bytes());
+    while !held.contains(&"+last".to_string()) {
+        for object in watch.objects() {
+            let uid = format!("+{}", object["uid"].as_str().unwrap_or_default());
+            match object["change"].as_str().unwrap() {
+                "fresh" => held.clear(),
+                "removed" => held.retain(|of| *of != uid),
+                "added" => held.push(uid),
+                _ => assert!(held.contains(&uid), "{object}"),
+            }
+        }
+    }
+    held.sort();
+    let answer = home.json(&["find", "has:email", "--fields", "full_name"]);
+    let mut answer: Vec<String> =
+        answer.iter().map(|of| format!("+{}", of["uid"].as_str().unwrap())).collect();
+    answer.sort();
+    assert!(held == answer, "{} are held, {} are there", held.len(), answer.len());
+}
+
+#[test]
+fn occurrences_in_a_window() {
+    let home = Home::new();
+    home.write("week.ics", WEEK);
+    home.ok(&["import", "week.ics"]);
+    let mut watch = Watch::json(&home, &["when:2026-03-03..2026-03-10", "--expand"]);
+    let starts = |objects: Vec<Value>| {
+        let mut all = Vec::new();
+        for object in objects {
+            for of in object["occurrences"].as_array().unwrap() {
+                all.push(format!("{} {}", mark(&object), of["start"].as_str().unwrap()));
+            }
+        }
+        all.sort();
+        all
+    };
+    assert_eq!(
+        starts(watch.objects()),
+        [
+            "+dentist 2026-03-03T07:00:00Z",
+            "+standup 2026-03-03T09:30:00Z",
+            "+standup 2026-03-04T09:30:00Z"
+        ]
+    );
+    home.ok(&["edit", "uid:standup", "--scope", "all", "--rule", "FREQ=DAILY;COUNT=4"]);
+    assert_eq!(
+        starts(watch.objects()),
+        [
+            "~standup 2026-03-03T09:30:00Z",
+            "~standup 2026-03-04T09:30:00Z",
+            "~standup 2026-03-05T09:30:00Z"
+        ]
+    );
+    // Out of the window and back.
+    home.ok(&["edit", "uid:dentist", "--start", "2026-04-03 08:00"]);
+    assert_eq!(watch.told(), ["-dentist"]);
+    home.ok(&["undo"]);
+    assert_eq!(starts(watch.objects()), ["+dentist 2026-03-03T07:00:00Z"]);
+    // One occurrence is moved within it: it is an item of its own, and its series has it no longer.
+    home.ok(&[
+        "edit",
+        "uid:standup",
+        "--scope",
+        "this",
+        "--occurrence",
+        "2026-03-04",
+        "--start",
+        "2026-03-04 15:00",
+    ]);
+    assert_eq!(
+        starts(watch.objects()),
+        [
+            "+standup 2026-03-04T15:00:00Z",
+            "~standup 2026-03-03T09:30:00Z",
+            "~standup 2026-03-05T09:30:00Z"
+        ]
+    );
+}
+
+#[test]
+fn as_text() {
+    let home = Home::new();
+    home.write("week.ics", WEEK);
+    home.write("book.vcf", ANNA);
+    home.ok(&["import", "week.ics", "book.vcf"]);
+    let run = home.code(&["watch", "--changes", "0", "anna"], 0);
+    assert!(
+        run.stdout()
+            .contains("  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works\n"),
+        "{}",
+        run.shown()
+    );
+    assert!(run.stdout().starts_with("+ "), "{}", run.shown());
+    let run = home.code(&["watch", "--changes", "0", "standup"], 0);
+    assert!(run.stdout().contains("  2026-03-02 09:30  Standup  repeats\n"), "{}", run.shown());
+    let run =
+        home.code(&["watch", "--changes", "0", "--expand", "standup", "when:2026-03-03.."], 0);
+    assert!(
+        run.stdout().contains("  2026-03-03 09:30  Standup  repeats, 2 times\n"),
+        "{}",
+        run.shown()
+    );
+    let run = home.code(
+        &[
+            "watch",
+            "--changes",
+            "0",
+            "--fields",
+            "full_name,phone",
+            "-standup",
+            "--kind",
+            "contact",
+        ],
+        0,
+    );
+    assert!(run.stdout().contains("\tAnna Hölderlin\t+49 30 1234567\n"), "{}", run.shown());
+    let mut watch = Watch::start(&home, &["standup"]);
+    let handle = watch.line()[2..10].to_string();
+    home.ok(&["remove", "uid:standup", "--scope", "all"]);
+    assert_eq!(watch.line(), format!("- {handle}"));
+    home.ok(&["undo"]);
+    assert!(watch.line().starts_with(&format!("+ {handle}  ")));
+}
+
+#[test]
+fn what_cannot_be_watched() {
+    let home = Home::new();
+    home.code(&["watch"], 1);
+    home.write("book.vcf", ANNA);
+    home.ok(&["import", "book.vcf"]);
+    for (args, code, why) in [
+        (&["anna", "--expand"][..], 2, "--expand needs a stretch of time"),
+        (&["anna", "--fields", "nmae"], 2, "there is no field"),
+        (&["(anna"], 2, "error"),
+        (&["anna", "--in", "contact"], 1, "did you mean \"contacts\"?"),
+        (&["anna", "--format", "raw"], 2, "text or json"),
+    ] {
+        let run = home.code(&[&["watch"], args].concat(), code);
+        assert!(run.stderr().contains(why), "{args:?}: {}", run.shown());
+    }
+}
+
+/// A signal ends it in order; so does what was asked for, and a reader that leaves, even where nothing more is written.
+#[test]
+fn how_it_ends() {
+    let home = Home::with_book();
+    for signal in ["INT", "TERM"] {
+        let mut watch = Watch::json(&home, &["anna"]);
+        watch.told();
+        let kill = format!("kill -{signal} {}", watch.child.id());
+        assert_eq!(home.shell(&kill).code, 0);
+        assert_eq!(watch.child.wait().unwrap().code(), Some(130), "{signal}");
+    }
+    home.code(&["watch", "anna", "--for", "0"], 0);
+    let mut watch = Watch::json(&home, &["anna", "--changes", "2"]);
+    watch.told();
+    for uid in ["one", "two"] {
+        home.run_with(&["add"], ANNA.replace("anna-1", uid).as_bytes());
+        assert_eq!(watch.told(), [format!("+{uid}")]);
+    }
+    assert_eq!(watch.child.wait().unwrap().code(), Some(0));
+    let script = "{ larder watch anna; echo $? >code; } | head -n 1 >line; cat code";
+    assert_eq!(home.shell(script).shown(), "0\n");
+}
+
+/// What a writer has committed that died before it rang the bell is noticed by the look that is taken each second. Here nobody dies:
+/// the bell is one that makes no sound, since nothing can be written to it.
+#[test]
+fn a_writer_that_does_not_ring() {
+    let home = Home::with_book();
+    let mut watch = Watch::json(&home, &["org:orchard"]);
+    assert_eq!(watch.told(), ["+anna-1"]);
+    let bell = home.data().join("bell");
+    std::fs::remove_file(&bell).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &bell).unwrap();
+    let began = Instant::now();
+    let run = home.run_with(&["add"], ANNA.replace("anna-1", "unheard").as_bytes());
+    assert_eq!(run.code, 0, "{}", run.shown());
+    assert_eq!(watch.told(), ["+unheard"]);
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+/// What a watch draws on a terminal of so many lines and columns. When its first list stands there, somebody else does something.
+fn drawn(
+    home: &Home,
+    (lines, columns): (usize, usize),
+    watch: &str,
+    other: &str,
+) -> Option<String> {
+    let run = home.shell(&format!(
+        "command -v script >/dev/null && command -v stty >/dev/null || exit 77
+         export SHELL=/bin/sh TERM=xterm; : >said
+         (until grep -q 'Ctrl-C ends' said; do sleep 0.02; done; {other}) >/dev/null &
+         script -qec 'stty rows {lines} cols {columns}; larder watch {watch}; echo \"code $?\"' /dev/null </dev/null >said
+         wait; cat said"
+    ));
+    if run.code == 77 {
+        left_out("a watch on a terminal", "there is no terminal (no script, or no stty)");
+        return None;
+    }
+    assert_eq!(run.code, 0, "{}", run.shown());
+    Some(run.stdout())
+}
+
+/// The lines that stand on a terminal in the end: up, clear, and text is all that a watch uses.
+fn last_frame(out: &str) -> Vec<String> {
+    let (mut lines, mut at): (Vec<String>, usize) = (vec![String::new()], 0);
+    let mut rest = out;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\r' => {}
+            '\n' => {
+                at += 1;
+                lines.resize(lines.len().max(at + 1), String::new());
+            }
+            '\x1b' => {
+                let end = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap();
+                let (number, name) = (&rest[1..end], &rest[end..=end]);
+                match name {
+                    "A" => at -= number.parse::<usize>().unwrap(),
+                    "K" => lines[at].clear(),
+                    "J" => lines.truncate(at + 1),
+                    "m" => {}
+                    other => panic!("{other}"),
+                }
+                rest = &rest[end + 1..];
+            }
+            c => lines[at].push(c),
+        }
+    }
+    lines.retain(|line| !line.is_empty());
+    lines.into_iter().map(|line| masked(&line)).collect()
+}
+
+/// A line with `[CLOCK]` for the time of day in the last one.
+fn masked(line: &str) -> String {
+    match (line.find(" · "), line.find(" · Ctrl-C")) {
+        (Some(_), Some(end)) => {
+            format!("{}[CLOCK]{}", &line[..end - "00:00:00".len()], &line[end..])
+        }
+        _ => line.to_string(),
+    }
+}
+
+#[test]
+fn a_list_on_a_terminal() {
+    let home = Home::with_book();
+    home.write("week.ics", WEEK);
+    home.ok(&["import", "week.ics"]);
+    home.write("new.vcf", ANNA.replace("anna-1", "new").replace("Anna", "Zoe"));
+    let add = "larder add new.vcf";
+    let Some(out) = drawn(&home, (24, 60), "--kind contact --fields full_name --changes 1", add)
+    else {
+        return;
+    };
+    let lines = last_frame(&out);
+    let names: Vec<&str> = lines.iter().map(|line| line.get(12..).unwrap_or(line)).collect();
+    assert_eq!(
+        names,
+        [
+            "Bruno Álvarez",
+            "Chloé Dupont",
+            "Anna Hölderlin",
+            "Zoe Hölderlin",
+            "4 contacts · changed [CLOCK] · Ctrl-C ends",
+            "code 0"
+        ],
+        "{lines:?}"
+    );
+    assert!(lines[3].starts_with("+ ") && lines[2].starts_with("  "), "{lines:?}");
+}
+
+/// Day by day, no longer than the terminal, and what is removed vanishes.
+#[test]
+fn days_on_a_terminal() {
+    let home = Home::new();
+    home.write("week.ics", WEEK);
+    home.ok(&["import", "week.ics"]);
+    let remove = "larder remove uid:dentist";
+    let Some(out) = drawn(&home, (24, 60), "when:2026-03 --changes 1", remove) else { return };
+    assert!(out.contains("2 events · unchanged since "), "{out}");
+    assert_eq!(
+        last_frame(&out),
+        [
+            "Mon 2 Mar 2026",
+            "  09:30-09:45  Standup",
+            "Tue 3 Mar 2026",
+            "  09:30-09:45  Standup",
+            "Wed 4 Mar 2026",
+            "  09:30-09:45  Standup",
+            "1 event · changed [CLOCK] · Ctrl-C ends",
+            "code 0"
+        ]
+    );
+    let Some(out) = drawn(&home, (5, 60), "when:2026-03 --changes 1", "larder undo") else {
+        return;
+    };
+    assert_eq!(
+        last_frame(&out),
+        [
+            "Mon 2 Mar 2026",
+            "  09:30-09:45  Standup",
+            "  … and 3 more",
+            "2 events · changed [CLOCK] · Ctrl-C ends",
+            "code 0"
+        ]
+    );
+}
+
+/// Control-C leaves the list where it stands, and the log whole.
+#[test]
+fn interrupted_on_a_terminal() {
+    let home = Home::with_book();
+    let run = home.shell(
+        "command -v script >/dev/null || exit 77
+         export SHELL=/bin/sh TERM=xterm; : >said
+         (until grep -q 'Ctrl-C ends' said; do sleep 0.02; done; printf '\\003'; sleep 1) |
+         script -qec 'larder watch anna --query-log q.jsonl' /dev/null >said",
+    );
+    if run.code == 77 {
+        return left_out("an interrupted watch", "there is no terminal to type on (no script)");
+    }
+    assert_eq!(run.code, 130, "{}", run.shown());
+    let log = std::fs::read_to_string(home.work("q.jsonl")).unwrap();
+    assert!(log.contains("\"close\"") && log.ends_with("\"end\"}\n"), "{log}");
+}

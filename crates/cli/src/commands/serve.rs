@@ -58,7 +58,7 @@ impl Serve {
             locale: context.collation().unwrap_or_else(|| "C".into()),
             cache: context.cache_of_others()?.join("evolution/addressbook"),
             idle: self.idle.map(Duration::from_secs),
-            log: None,
+            log: context.log.clone(),
             clock: context::now,
             random: context::random,
         };

@@ -5,12 +5,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build() { # the release programs, into $bin
 	local target=${CARGO_TARGET_DIR:-$PWD/target}
-	cargo build --quiet --release -p larder -p larder-floor -p larder-contacts-bench -p larder-calendar-bench
+	cargo build --quiet --release -p larder -p larder-floor -p larder-contacts-bench -p larder-calendar-bench -p larder-views-bench
 	bin=$target/release
 	larder=$bin/larder
 	floor=$bin/larder-floor
 	contacts=$bin/larder-contacts-bench
 	calendar=$bin/larder-calendar-bench
+	views=$bin/larder-views-bench
 }
 
 workplace() { # an empty directory in $work, on the disk of LARDER_BENCH_DIR, else of target/
@@ -53,13 +54,13 @@ prepare_eds() { # PROGRAM [LIBRARY PACKAGE]: builds bench/eds/PROGRAM.c to $work
 }
 
 prepare_c() { # FILE LIBRARY PACKAGES [NEEDED]: builds a program to $work; what it needs is installed where it is not and can be
-	if ! pkg-config --exists "$2" 2>/dev/null || ! command -v gcc >/dev/null || ! command -v "${4:-gcc}" >/dev/null; then
+	if { [ -n "$2" ] && ! pkg-config --exists "$2" 2>/dev/null; } || ! command -v gcc >/dev/null || ! command -v "${4:-gcc}" >/dev/null; then
 		if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null ||
 			! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $3; } >"$work/apt.txt" 2>&1; then
 			return 1
 		fi
 	fi
-	gcc -O2 -w -o "$work/$(basename "$1" .c)" "$1" $(pkg-config --cflags --libs "$2")
+	gcc -O2 -w -o "$work/$(basename "$1" .c)" "$1" $([ -z "$2" ] || pkg-config --cflags --libs "$2")
 }
 
 without_photos() { # a book on standard input without its PHOTO properties and the folded lines behind them

@@ -97,12 +97,15 @@ int main (int argc, char **argv)
 
 		if (round > 0) {
 			pid_t pid = fork ();
+			gint status;
 
 			if (pid == 0) {
 				execl (argv[0], argv[0], "--child", e_source_get_uid (source), argv[2], NULL);
 				_exit (9);
 			}
-			waitpid (pid, NULL, 0);
+			waitpid (pid, &status, 0);
+			if (!WIFSIGNALED (status) || WTERMSIG (status) != SIGKILL)
+				die ("the client ended by itself", NULL);
 			g_usleep (2000000);
 		}
 		kept = number (service_pid (), "status", "RssAnon:");

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 /// The calendar begins in this year and has ten.
 const FIRST: i64 = 2017;
-/// Of a thousand views so many are open on words of one or two letters: for these no index says whom a change concerns.
+/// Of a thousand views so many are open on words of two letters: for these no index says whom a change concerns.
 const SHORT: usize = 2;
 
 /// The zones of this system, known by their version as `larder` knows them.
@@ -162,7 +162,7 @@ pub(crate) fn mix(store: &Path, number: usize) -> Outcome<Vec<Question>> {
     let begun = |letters: usize| {
         let words = needles.words.iter().cycle().take(4 * needles.words.len());
         words.enumerate().filter_map(move |(n, word)| {
-            let letters = if letters == 0 { 3 + n % 5 } else { 1 + n % letters };
+            let letters = if letters == 0 { 3 + n % 5 } else { letters };
             let begun: String = word.chars().take(letters).collect();
             is_word(&begun).then_some(begun)
         })
@@ -216,7 +216,7 @@ fn key(question: &Question) -> (String, Option<Kind>, Option<String>) {
     (question.text().to_string(), question.kind(), collection)
 }
 
-/// Words of one or two letters, that are typed before there are three.
+/// Words of two letters, that are typed before there are three.
 pub(crate) fn short(store: &Path, number: usize) -> Outcome<Vec<Question>> {
     let needles = Needles::of(store)?;
     let begun = needles.words.iter().rev().map(|word| word.chars().take(2).collect::<String>());

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// So many questions in a turn of the log.
 const ASKED: usize = 2000;
-/// Views on words of one or two letters, to see what each costs.
+/// Views on words of two letters, to see what each costs.
 const SHORT: usize = 100;
 /// No news come later than this.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -174,7 +174,7 @@ pub(crate) fn commits(path: &Path, number: usize, rounds: usize) -> Outcome<()> 
     with_short(path, &views, &mut store, (rounds, count), &mut others)
 }
 
-/// The same with more views on words of one or two letters, which are asked about each contact.
+/// The same with more views on words of two letters, which are asked about each contact.
 fn with_short(
     path: &Path,
     views: &Views,
@@ -201,7 +201,7 @@ fn with_short(
             Ok(0)
         })?;
     }
-    println!("# {more} more views, on words of one or two letters");
+    println!("# {more} more views, on words of two letters");
     spent.print("look-contact-10-short", idle);
     Ok(())
 }

@@ -65,7 +65,7 @@ browse() { # CACHE NAME
 
 printf '\n%-76s %9s %9s\n' "anonymous memory, kB" measured goal
 browse 0 "no answer kept"
-browse "$(sed -n 's/^pub const CACHE: usize = \(.*\);/\1/p' crates/query/src/views.rs | tr -d _ | awk -F ' << ' '{ print NF > 1 ? $1 * 2 ^ $2 : $1 }')" "answers kept"
+browse "$(sed -n 's/^pub const CACHE: usize = \(.*\);/\1/p' crates/query/src/views.rs | tr -d _ | awk -F ' << ' '{ print (NF > 1) ? $1 * 2 ^ $2 : $1 }')" "answers kept"
 "$views" mix "$LARDER_DIR" $open_views >"$work/mix"
 "$views" held "$LARDER_DIR" "$work/mix" >"$work/held"
 cat "$work/held" >>"$figures"

@@ -61,7 +61,7 @@ pub(crate) fn idle() -> Outcome<Duration> {
 }
 
 /// Of this one thread. The kernel brings its account up to date when the thread gives way.
-fn processor_time() -> Outcome<Duration> {
+pub(crate) fn processor_time() -> Outcome<Duration> {
     thread::yield_now();
     let text = fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds = text.split_ascii_whitespace().next().unwrap_or("0");

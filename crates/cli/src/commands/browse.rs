@@ -4,7 +4,7 @@ use crate::failure::{Code, Failure};
 use crate::output::{STRONG, grouped, size};
 use larder_measure::browse::{Browsed, Load, browse, page};
 use larder_measure::run::spread;
-use larder_query::views::{CACHE, Views, ViewsOptions};
+use larder_query::views::{Views, ViewsOptions};
 use larder_time::civil::{Civil, Instant};
 use serde_json::json;
 use std::path::PathBuf;
@@ -63,7 +63,8 @@ impl Browse {
         let clock = Arc::clone(&now);
         let options = ViewsOptions {
             zones: Arc::clone(&asker.zones),
-            cache: self.cache.unwrap_or(CACHE),
+            cache: self.cache.unwrap_or(context.cache),
+            log: context.log.clone(),
             clock: Arc::new(move || Instant::clamped(clock.load(Ordering::Relaxed))),
             ..ViewsOptions::default()
         };

@@ -33,7 +33,9 @@ fn main() -> ExitCode {
         Ok(context) => context,
         Err(failure) => return failure.report(quiet),
     };
-    match args.command.run(&mut context) {
+    let ended = args.command.run(&mut context);
+    context.end_log();
+    match ended {
         Ok(code) => ExitCode::from(code.number()),
         Err(failure) => failure.with_nearest(&context).report(quiet),
     }

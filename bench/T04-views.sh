@@ -92,7 +92,7 @@ best "$figures"
 
 missed=0
 awk -F '\t' -v goals=$((events == 20000)) -v open=$open_views '
-	/^#/ { if ($0 ~ /told before/) early[++earlies] = $0; next }
+	/^#/ { next }
 	{ wall[$1, $2] = $3; least[$1, $2] = $4; cpu[$1, $2] = $5; hits[$1, $2] = $6; worst[$1, $2] = $8 }
 	function shown(x, by) {
 		if (x == "" || x == "-") return "-"
@@ -131,8 +131,10 @@ awk -F '\t' -v goals=$((events == 20000)) -v open=$open_views '
 		row("commit alone, none open", 1, wall["larder", "apply-alone"], "")
 		row("commit alone, beside them", 1, wall["larder", "apply-beside"], "")
 		row("  a look at what is new, none open", 1, wall["larder", "look-none-open"], cpu["larder", "look-none-open"])
-		for (k = split("event contact", kind, " "); k > 0; k--) {
-			for (i = split("0 10 20 50 100", n, " "); i > 0; i--) {
+		split("event contact", kind, " ")
+		for (k = 1; k in kind; k++) {
+			split("0 10 20 50 100", n, " ")
+			for (i = 1; i in n; i++) {
 				looked(kind[k], n[i])
 				if (n[i] == 100) all = more
 				if (n[i] == 10) { ten[kind[k]] = more; ten_cpu[kind[k]] = more_cpu }
@@ -156,9 +158,10 @@ awk -F '\t' -v goals=$((events == 20000)) -v open=$open_views '
 			row("  from its beginning, median", 1e3, wall["larder", "begun-" number], "")
 		}
 		section("us of CPU, a question with the query log and without")
-		for (i = split("run cached", name, " "); i > 0; i--) {
-			log_name = "log-" name[i]
-			what = name[i] == "run" ? "by UID" : "kept answer"
+		split("run cached", answer, " ")
+		for (i = 1; i in answer; i++) {
+			log_name = "log-" answer[i]
+			what = answer[i] == "run" ? "by UID" : "kept answer"
 			row(what ", without", 1, wall["larder", log_name "-without"], "")
 			row(what ", with", 1, wall["larder", log_name "-with"], "")
 			row(what ", more, median of turns", 1, wall["larder", log_name "-more"], "", "", "", "", 1.5)

@@ -104,7 +104,7 @@ impl fmt::Debug for Views {
     }
 }
 
-/// The state of the views while it is held. Who has news is woken when it is let go.
+/// The state of the views while it is held. Who has news is woken just before it is let go, and so must not ask for it.
 struct Held<'a>(MutexGuard<'a, State>);
 
 impl Views {

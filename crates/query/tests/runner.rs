@@ -28,6 +28,7 @@ mod typing;
 mod views;
 mod views_across;
 mod views_log;
+mod views_schedules;
 mod who;
 mod words;
 mod writer;

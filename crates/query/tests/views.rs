@@ -408,7 +408,7 @@ pub(crate) fn following() -> impl Strategy<Value = Following> {
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
-    let waits = &[1, 29, 31, 60, 3600, 12 * 3600, DAY, 30 * DAY];
+    let waits = &[1, 29, 31, 60, 3600, 12 * 3600, DAY, 30 * DAY, -7200, -DAY];
     prop_oneof![
         25 => writer::deed().prop_map(Deed::Write),
         4 => select(&waits[..]).prop_map(Deed::Wait),

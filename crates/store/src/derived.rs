@@ -75,6 +75,10 @@ impl IndexSet {
     }
 
     fn set_state(self, conn: &Connection, state: &str) -> rusqlite::Result<()> {
+        // While it is not whole, former versions are kept without their times.
+        if self == IndexSet::Time {
+            history::forget_before(conn, None)?;
+        }
         conn.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", (self.key(), state)).map(drop)
     }
 

@@ -92,6 +92,19 @@ pub(crate) fn prune(
     Ok(bytes)
 }
 
+/// The last batch of which it cannot be told what items were in time before it.
+pub(crate) const TOLD_SINCE: &str = "told_since";
+
+/// What items were in time up to a batch is not known any more, or not by these rules; `None`: up to the last one.
+pub(crate) fn forget_before(conn: &Connection, batch: Option<Seq>) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO meta
+         SELECT ?1, max(max(value), coalesce(?2, 0)) FROM meta WHERE key IN ('seq', ?1)",
+    )?
+    .execute((TOLD_SINCE, batch))
+    .map(drop)
+}
+
 /// Keeps what an item is in time, which this batch changes without changing the item.
 pub(crate) fn keep_time(tx: &Transaction<'_>, seq: Seq, item: i64) -> rusqlite::Result<()> {
     tx.prepare_cached(

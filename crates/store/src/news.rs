@@ -8,7 +8,7 @@ use crate::handle::Handle;
 use crate::items::{HEAD, ItemHead, named_head};
 use crate::reader::Reader;
 use crate::times::Times;
-use crate::{Seq, blob, purge, span};
+use crate::{Seq, blob, history, span};
 use rusqlite::{OptionalExtension as _, Row};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -133,8 +133,10 @@ impl Reader {
             let sql =
                 "SELECT max(value) FROM (SELECT value - 1 AS value FROM meta WHERE key = 'oldest'
                        UNION ALL SELECT value FROM meta WHERE key = ?1)";
-            let known: Seq =
-                self.conn.prepare_cached(sql)?.query_row([purge::PURGED], |row| row.get(0))?;
+            let known: Seq = self
+                .conn
+                .prepare_cached(sql)?
+                .query_row([history::TOLD_SINCE], |row| row.get(0))?;
             if after < known {
                 return Ok(Told::Expired);
             }

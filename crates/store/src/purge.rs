@@ -12,7 +12,7 @@ use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::{Store, meta, set_meta};
 use crate::transaction::Transaction;
-use crate::{Seq, blob, derived, index};
+use crate::{Seq, blob, derived, history, index};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -124,14 +124,10 @@ fn owes_rewrite(conn: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Notes, in the transaction that takes an item away, that its bytes are still to be erased from the pages.
-pub(crate) fn owe_rewrite(conn: &Connection, seq: Seq) -> rusqlite::Result<()> {
-    let mut insert = conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES(?1, ?2)")?;
-    insert.execute(("rewrite", 1))?;
-    insert.execute((PURGED, seq)).map(drop)
+pub(crate) fn owe_rewrite(conn: &Connection, batch: Seq) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES('rewrite', 1)")?.execute([])?;
+    history::forget_before(conn, Some(batch))
 }
-
-/// The batch of the last purge: what was purged cannot be told of what came before.
-pub(crate) const PURGED: &str = "purged";
 
 /// Takes away what items were in time: of a series that follows from all of its items, also from those that are purged.
 fn erase_times(conn: &Connection) -> rusqlite::Result<()> {
@@ -185,6 +181,7 @@ fn compact(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<()> {
     derived::empty_unusable(&tx, deriver)?;
     index::merge_all(&tx)?;
     erase_times(&tx)?;
+    history::forget_before(&tx, None)?;
     tx.execute(
         "DELETE FROM idx_clock WHERE id NOT IN (SELECT clock FROM idx_time WHERE clock IS NOT NULL)",
         [],

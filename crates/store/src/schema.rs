@@ -10,8 +10,8 @@
 //! * `meta(key, value)`: single values. `epoch`: 16 random hex digits, new after a restore. `seq`: the last
 //!   batch. `items`: the last row number given to an item, never given again. `locale`: whose sort order
 //!   the store keeps. `oldest`: the first batch whose former versions are all kept. `former_bytes`: how
-//!   much they take. `rewrite`: there after a purge until the file was rewritten without what was purged. `purged`: the batch of the
-//!   last purge, if there was one. `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
+//!   much they take. `rewrite`: there after a purge until the file was rewritten without what was purged. `told_since`: the last
+//!   batch of which it cannot be told what items were in time before it, as a purge has erased that, or their index was not whole. `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
 //! * `collection`: a named set of items of one family (1: contacts, 2: a calendar). `key` is made from the first name
 //!   and stays when the name changes; handles are made from it. A removed collection stays as a row,
 //!   for undo. `seq` is its last change. `summary` says which fields are indexed and how, as `summary` writes it; empty:

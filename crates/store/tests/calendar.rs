@@ -192,7 +192,7 @@ impl Run {
             Deed::Rebuild => assert_eq!(self.book.store.check_rebuild().unwrap().faults, []),
         }
         assert_eq!(self.book.store.check().unwrap().faults, [], "{deed:?}");
-        self.forgets |= matches!(deed, Deed::Purge(_) | Deed::Later);
+        self.forgets |= matches!(deed, Deed::Purge(_) | Deed::Later | Deed::Rebuild);
         self.follow();
     }
 

@@ -88,7 +88,7 @@ impl State {
 
     pub(super) fn close(&mut self, number: u32, slot: &Arc<Slot>) {
         self.note(&Event::Close { client: &slot.client, view: slot.number });
-        if let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_mut) {
+        if let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_deref_mut) {
             asked.views.retain(|view| !Arc::ptr_eq(view, slot));
             asked.views.shrink_to_fit();
             self.open -= 1;
@@ -112,8 +112,8 @@ impl State {
         let (views, busy, kept, answer) = (Vec::new(), true, None, 0);
         let asked = Asked { question, reading, matcher, collection, views, busy, kept, answer };
         match self.asked.get_mut(number as usize) {
-            Some(place) => *place = Some(asked),
-            None => self.asked.push(Some(asked)),
+            Some(place) => *place = Some(Box::new(asked)),
+            None => self.asked.push(Some(Box::new(asked))),
         }
         Ok(number)
     }
@@ -132,6 +132,10 @@ impl State {
         }
         self.numbers.remove(&asked.question);
         self.free.push(number);
+        if self.numbers.is_empty() {
+            // Nobody asks anything: what many views needed is given back.
+            (self.asked, self.free, self.numbers) = (Vec::new(), Vec::new(), HashMap::new());
+        }
     }
 
     /// The answer to a question: one that is kept, or one that is worked out now.
@@ -211,31 +215,25 @@ impl State {
         })
     }
 
-    /// Gives the items in these rows, without those that have changed since this batch so that they answer no longer.
+    /// Gives the items in these rows as they are, without those that are gone.
     pub(super) fn read_rows(
         &self,
         number: u32,
         rows: &[i64],
-        since: Seq,
         each: &mut dyn FnMut(&Then),
     ) -> Result<(), Error> {
         let _snapshot = self.reader.snapshot()?;
         let mut times = HashMap::new();
-        if self.seq > since || self.window(number).is_some() {
+        if self.window(number).is_some() {
             self.reader.times(rows, &mut |row, of| {
                 times.insert(row, of.clone());
                 true
             })?;
         }
         self.reader.items(rows, &mut |head, bytes| {
-            let (seq, bytes, times) = (head.seq, bytes.into(), times.remove(&head.row));
-            let collection = self.names.iter().find(|(_, name)| *name == head.collection);
-            let collection = collection.map_or(-1, |(row, _)| *row);
-            let then = Then { head, collection, bytes, times };
-            let asked = self.of(number).filter(|_| seq > since);
-            if asked.is_none_or(|asked| Version::new(&self.reader, &then).answers(asked)) {
-                each(&then);
-            }
+            let (bytes, times) = (bytes.into(), times.remove(&head.row));
+            // Nobody asks it anything, so which collection it is in is of no matter.
+            each(&Then { head, collection: 0, bytes, times });
             true
         })?;
         Ok(())
@@ -287,7 +285,7 @@ impl State {
     /// Notes that a kept answer was used.
     fn use_of(&mut self, number: u32) {
         let last_use = self.last_use + 1;
-        let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_mut) else {
+        let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_deref_mut) else {
             return;
         };
         if let Some((_, used)) = &mut asked.kept {
@@ -300,7 +298,7 @@ impl State {
 
     /// Drops a kept answer.
     pub(super) fn give_up(&mut self, number: u32, why: Why) {
-        let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_mut) else {
+        let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_deref_mut) else {
             return;
         };
         let bytes = asked.bytes();

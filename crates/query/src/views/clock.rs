@@ -3,12 +3,12 @@
 //! A question with a relative time says from when on it may say something else (`question`). Then it is read again, and where it does,
 //! its views are told the difference of the two answers.
 
-use super::hub::State;
+use super::hub::{Asked, State};
 use super::question::Reading;
 use super::version::occurrences;
 use super::view::{Gone, News, Rows};
 use crate::error::Error;
-use crate::log::Drop as Why;
+use crate::log::{Anew, Drop as Why};
 use crate::matcher::Matcher;
 use crate::run::{Find, find};
 use larder_time::civil::Instant;
@@ -17,16 +17,41 @@ use std::sync::Arc;
 
 /// A question that cannot be read any more is tried again after a day.
 const DAY: i64 = 86_400;
+/// One that cannot be answered, after a minute.
+const MINUTE: i64 = 60;
 
 impl State {
     /// Has the questions read again whose time has come.
     pub(super) fn pass_time(&mut self, now: Instant) -> Result<(), Error> {
+        if now < self.now {
+            // A clock that was ahead: whatever was read by it may say something else.
+            let all: Vec<u32> = self.those(Asked::is_in_time).collect();
+            for number in all {
+                self.try_again(number, now)?;
+            }
+        }
+        self.now = now;
         while let Some(&(at, number)) = self.boundaries.first() {
             if at > now {
                 break;
             }
-            self.read_again(number, now)?;
+            self.try_again(number, now)?;
         }
+        Ok(())
+    }
+
+    /// Has a question read again. One that cannot be answered is in nobody's way: its views begin anew, and meet what is wrong.
+    fn try_again(&mut self, number: u32, now: Instant) -> Result<(), Error> {
+        let Err(error) = self.read_again(number, now) else { return Ok(()) };
+        let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_deref_mut) else {
+            return Err(error);
+        };
+        let later = now.plus(MINUTE);
+        if let Some(at) = asked.reading.until.replace(later) {
+            self.boundaries.remove(&(at, number));
+        }
+        self.boundaries.insert((later, number));
+        self.lose(number, Anew::Expired);
         Ok(())
     }
 
@@ -42,7 +67,7 @@ impl State {
             true => None,
             false => Some(self.still(|state| state.moved(number, &reading))?),
         };
-        let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_mut) else {
+        let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_deref_mut) else {
             return Ok(());
         };
         if let Some(at) = asked.reading.until {
@@ -57,6 +82,9 @@ impl State {
         }
         asked.reading = reading;
         if !same {
+            for view in &asked.views {
+                view.turn();
+            }
             self.give_up(number, Why::Stale);
         }
         if let Some(rows) = rows.filter(|rows| !is_empty(rows)) {

@@ -10,7 +10,7 @@ use crate::matcher::{any_fields, looked_at, word_fields};
 use crate::query::{Op, Query, Subject, Test};
 use crate::time::TimeTest;
 use larder_format::field::{CALENDAR_FIELDS, FIELDS, Field, Kind as FieldKind};
-use larder_format::fold::fold;
+use larder_format::fold::{fold, words};
 use larder_store::{Family, Kind, What, Window};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -40,6 +40,8 @@ enum Way {
     Beginning(&'static Field, String),
     /// Three letters in a folded value of any of these fields.
     Letters(Vec<&'static Field>, [char; 3]),
+    /// One or two letters at the beginning of a word in any of these fields.
+    Word(Vec<&'static Field>, String),
     Window(What, i64, i64),
 }
 
@@ -59,6 +61,7 @@ impl Way {
             Way::Value(..) => 1,
             Way::Beginning(_, text) if text.len() > 2 => 2,
             Way::Letters(..) => 3,
+            Way::Word(..) => 5,
             Way::Window(_, from, to) => 4 + (to.saturating_sub(*from) / (400 * 86_400)).min(1),
             Way::Beginning(..) => 5,
         }
@@ -81,7 +84,8 @@ struct Filed {
     values: HashMap<u16, HashMap<String, Vec<Asked>>>,
     beginnings: HashMap<u16, BTreeMap<String, Vec<Asked>>>,
     letters: HashMap<[char; 3], Vec<Asked>>,
-    /// Whose letters are looked at, for how many questions.
+    words: HashMap<String, Vec<Asked>>,
+    /// Whose letters and words are looked at, for how many questions.
     lettered: HashMap<u16, (&'static Field, usize)>,
     occurrences: Windows,
     alarms: Windows,
@@ -165,9 +169,11 @@ impl Filed {
             }
             Some(Way::Letters(fields, three)) => {
                 self.letters.entry(*three).or_default().push(asked);
-                for field in fields {
-                    self.lettered.entry(field.id).or_insert((field, 0)).1 += 1;
-                }
+                self.look_at(fields);
+            }
+            Some(Way::Word(fields, start)) => {
+                self.words.entry(start.clone()).or_default().push(asked);
+                self.look_at(fields);
             }
             Some(Way::Window(What::Occurrences, from, to)) => {
                 self.occurrences.add(*from, *to, asked);
@@ -199,18 +205,32 @@ impl Filed {
             Some(Way::Beginning(field, text)) => self.remove_beginning(field.id, text, asked),
             Some(Way::Letters(fields, three)) => {
                 take(&mut self.letters, three, asked);
-                for field in fields {
-                    if let Some((_, users)) = self.lettered.get_mut(&field.id) {
-                        *users = users.saturating_sub(1);
-                    }
-                }
-                self.lettered.retain(|_, (_, users)| *users > 0);
+                self.look_away(fields);
+            }
+            Some(Way::Word(fields, start)) => {
+                take(&mut self.words, start, asked);
+                self.look_away(fields);
             }
             Some(Way::Window(What::Occurrences, from, to)) => {
                 self.occurrences.remove(*from, *to, asked);
             }
             Some(Way::Window(What::Alarms, from, to)) => self.alarms.remove(*from, *to, asked),
         }
+    }
+
+    fn look_at(&mut self, fields: &[&'static Field]) {
+        for field in fields {
+            self.lettered.entry(field.id).or_insert((field, 0)).1 += 1;
+        }
+    }
+
+    fn look_away(&mut self, fields: &[&'static Field]) {
+        for field in fields {
+            if let Some((_, users)) = self.lettered.get_mut(&field.id) {
+                *users = users.saturating_sub(1);
+            }
+        }
+        self.lettered.retain(|_, (_, users)| *users > 0);
     }
 
     fn remove_beginning(&mut self, field: u16, text: &str, asked: Asked) {
@@ -231,6 +251,7 @@ impl Filed {
             && self.values.is_empty()
             && self.beginnings.is_empty()
             && self.letters.is_empty()
+            && self.words.is_empty()
             && self.occurrences.is_empty()
             && self.alarms.is_empty()
             && self.rest.is_empty()
@@ -258,9 +279,14 @@ impl Filed {
             }
             item.each(field, &mut |value| {
                 let folded = fold(value);
-                each_three(&folded, &mut |three| {
-                    found.extend(self.letters.get(&three).into_iter().flatten());
-                });
+                if !self.letters.is_empty() {
+                    each_three(&folded, &mut |three| {
+                        found.extend(self.letters.get(&three).into_iter().flatten());
+                    });
+                }
+                if !self.words.is_empty() {
+                    find_words(&self.words, &folded, found);
+                }
             });
         }
         for (windows, what) in
@@ -299,6 +325,16 @@ fn find_beginnings(
     }
 }
 
+/// Short beginnings of each word: a letter, and two.
+fn find_words(starts: &HashMap<String, Vec<Asked>>, folded: &str, found: &mut Vec<Asked>) {
+    for word in words(folded) {
+        for (at, c) in word.char_indices().take(2) {
+            let start = word.get(..at + c.len_utf8()).unwrap_or(word);
+            found.extend(starts.get(start).into_iter().flatten());
+        }
+    }
+}
+
 /// The field of this number, if items of the family can have it.
 fn field_of(id: u16, family: Family) -> Option<&'static Field> {
     let fields = if family == Family::Calendar { CALENDAR_FIELDS } else { FIELDS };
@@ -334,7 +370,10 @@ fn narrow(query: &Query, family: Family) -> Narrow {
         Query::Uids(uids) => Narrow::Ways(uids.iter().cloned().map(Way::Uid).collect()),
         Query::Word(text) => match Needle::of(text) {
             Needle::Anywhere(folded, None) => letters(word_fields(family), &folded),
-            _ => Narrow::All,
+            Needle::Beginning(start) => {
+                Narrow::Ways(vec![Way::Word(word_fields(family).to_vec(), start)])
+            }
+            Needle::Anywhere(..) => Narrow::All,
         },
         Query::Time(_) if family != Family::Calendar => Narrow::Nothing,
         Query::Time(TimeTest::In(window)) => of_window(window),

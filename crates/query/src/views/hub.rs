@@ -46,7 +46,7 @@ impl Asked {
         self.kept.as_ref().map_or(0, |(rows, _)| bytes_of(rows, &self.question))
     }
 
-    fn is_in_time(&self) -> bool {
+    pub(super) fn is_in_time(&self) -> bool {
         depends_on_time(&self.reading.find.query)
     }
 
@@ -65,13 +65,15 @@ pub(super) struct State {
     pub(super) log: Option<Arc<dyn Sink>>,
     /// What the reader saw when it was last looked.
     pub(super) moment: Option<Moment>,
+    /// What time it was when questions were last read.
+    pub(super) now: Instant,
     pub(super) seq: Seq,
     pub(super) standing: Standing,
     pub(super) epoch: Arc<str>,
     pub(super) names: Vec<(i64, Arc<str>)>,
     /// What items are in time can be told.
     pub(super) timed: bool,
-    pub(super) asked: Vec<Option<Asked>>,
+    pub(super) asked: Vec<Option<Box<Asked>>>,
     pub(super) free: Vec<u32>,
     pub(super) numbers: HashMap<Arc<Question>, u32>,
     pub(super) concern: Concern,
@@ -97,6 +99,7 @@ impl State {
             reader,
             log,
             moment: None,
+            now: Instant::MIN,
             seq: 0,
             standing: Standing::default(),
             epoch: "".into(),
@@ -142,7 +145,7 @@ impl State {
     }
 
     pub(super) fn of(&self, asked: u32) -> Option<&Asked> {
-        self.asked.get(asked as usize)?.as_ref()
+        self.asked.get(asked as usize)?.as_deref()
     }
 
     pub(super) fn note(&self, event: &Event<'_>) {
@@ -170,7 +173,7 @@ impl State {
         let mut found = Changes::default();
         let anew = self.changes(&mut found)?;
         let Some(anew) = anew else { return Ok(self.seq) };
-        let told = self.tell(found.news, self.seq);
+        let told = self.tell(found.news, self.seq - found.batches);
         if self.log.is_some() && (found.batches != 0 || found.items > 0) {
             let name =
                 |row| self.names.iter().find(|(of, _)| *of == row).map_or("", |(_, name)| &**name);
@@ -212,9 +215,15 @@ impl State {
             anew = self.all(Anew::Expired);
         } else {
             if standing.seq != self.seq && !self.numbers.is_empty() {
-                match self.read(names.as_ref().unwrap_or(&self.names), found)? {
-                    Told::All => {}
-                    Told::TooMany | Told::Expired => anew = self.all(Anew::Expired),
+                match self.read(names.as_ref().unwrap_or(&self.names), found) {
+                    Ok(Told::All) => {}
+                    // One damaged item must not keep all others from being told of.
+                    Ok(Told::TooMany | Told::Expired)
+                    | Err(Error::Store(larder_store::Error::Damaged { .. })) => {
+                        found.news.clear();
+                        anew = self.all(Anew::Expired);
+                    }
+                    Err(error) => return Err(error),
                 }
             }
             if let Some(names) = &names {
@@ -239,7 +248,7 @@ impl State {
         Ok(Some(anew))
     }
 
-    fn those(&self, which: impl Fn(&Asked) -> bool) -> impl Iterator<Item = u32> {
+    pub(super) fn those(&self, which: impl Fn(&Asked) -> bool) -> impl Iterator<Item = u32> {
         let numbered = self.asked.iter().enumerate();
         numbered.filter_map(move |(number, asked)| {
             asked.as_ref().filter(|asked| which(asked)).map(|_| number as u32)
@@ -270,7 +279,9 @@ impl State {
     /// Finds the rows of the collections that are asked for anew.
     fn resolve(&mut self) {
         for number in 0..self.asked.len() {
-            let Some(asked) = self.asked.get_mut(number).and_then(Option::as_mut) else { continue };
+            let Some(asked) = self.asked.get_mut(number).and_then(Option::as_deref_mut) else {
+                continue;
+            };
             let now = place(&self.names, &asked.question);
             if now != asked.collection {
                 let (query, number) = (&asked.reading.find.query, number as u32);
@@ -320,20 +331,21 @@ impl State {
 
     /// Puts news into the queues of those who wait for them, and gives up kept answers that they concern. Returns how many views
     /// were told.
-    fn tell(&mut self, news: HashMap<u32, Vec<(What, Arc<Changed>)>>, seq: Seq) -> usize {
+    fn tell(&mut self, news: HashMap<u32, Vec<(What, Arc<Changed>)>>, before: Seq) -> usize {
         let mut told = 0;
         for (number, mut items) in news {
             // Kinds of news are not mixed; of the same kind they stay in order.
             items.sort_by_key(|(what, _)| *what as u8);
-            told += self.put(number, &News::Items(seq, items), seq);
+            told += self.put(number, &News::Items(self.seq, items), before);
         }
         told
     }
 
-    pub(super) fn put(&mut self, number: u32, news: &News, seq: Seq) -> usize {
+    pub(super) fn put(&mut self, number: u32, news: &News, before: Seq) -> usize {
+        let seq = self.seq;
         let began = Timer::now();
         let [added, modified, removed] = news.counts();
-        let Some(asked) = self.asked.get(number as usize).and_then(Option::as_ref) else {
+        let Some(asked) = self.asked.get(number as usize).and_then(Option::as_deref) else {
             return 0;
         };
         let views = asked.views.clone();
@@ -341,7 +353,7 @@ impl State {
             self.give_up(number, Why::Stale);
         }
         for view in &views {
-            view.put(news);
+            view.put(news, before);
             if self.log.is_some() {
                 let (client, view) = (&*view.client, view.number);
                 let us = micros(began);
@@ -354,9 +366,11 @@ impl State {
     }
 
     /// Has a question's views begin anew.
-    fn lose(&mut self, number: u32, why: Anew) {
+    pub(super) fn lose(&mut self, number: u32, why: Anew) {
         self.give_up(number, Why::Stale);
-        let Some(asked) = self.asked.get(number as usize).and_then(Option::as_ref) else { return };
+        let Some(asked) = self.asked.get(number as usize).and_then(Option::as_deref) else {
+            return;
+        };
         for view in &asked.views {
             view.lose(why);
             self.woken.push(Arc::clone(view));
@@ -378,7 +392,7 @@ impl State {
     }
 
     pub(super) fn must(&mut self, number: u32) -> Result<&mut Asked, Error> {
-        let asked = self.asked.get_mut(number as usize).and_then(Option::as_mut);
+        let asked = self.asked.get_mut(number as usize).and_then(Option::as_deref_mut);
         asked.ok_or(Error::Store(larder_store::Error::Expired))
     }
 }

@@ -13,7 +13,7 @@ use larder_store::{Changed, Kind, Occurring, Reader, Then, Times, What, Window};
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
 /// Occurrences of one item that are compared.
 const COMPARED: usize = 1000;
@@ -23,11 +23,13 @@ pub(super) struct Version<'a> {
     reader: &'a Reader,
     pub(super) then: &'a Then,
     parsed: OnceCell<Item<'a>>,
+    /// Values of fields that were asked for, as several questions look at the same ones.
+    values: RefCell<Vec<(u16, Option<Vec<String>>)>>,
 }
 
 impl<'a> Version<'a> {
     pub(super) fn new(reader: &'a Reader, then: &'a Then) -> Version<'a> {
-        Version { reader, then, parsed: OnceCell::new() }
+        Version { reader, then, parsed: OnceCell::new(), values: RefCell::default() }
     }
 
     fn item(&self) -> &Item<'a> {
@@ -53,7 +55,21 @@ fn item<'a>(reader: &'a Reader, then: &'a Then) -> Item<'a> {
 /// What needs no look into its bytes is answered without.
 impl Values for Version<'_> {
     fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
-        self.item().any(field, pass)
+        let any = |values: &Option<Vec<String>>, pass: &mut dyn FnMut(&str) -> bool| {
+            values.as_ref().map(|values| values.iter().any(|value| pass(value)))
+        };
+        if let Some((_, values)) = self.values.borrow().iter().find(|(id, _)| *id == field.id) {
+            return any(values, pass);
+        }
+        let mut values = Vec::new();
+        let found = self.item().any(field, &mut |value| {
+            values.push(value.to_string());
+            false
+        });
+        let values = found.map(|_| values);
+        let passes = any(&values, pass);
+        self.values.borrow_mut().push((field.id, values));
+        passes
     }
 
     fn properties(&self) -> &[Property<'_>] {

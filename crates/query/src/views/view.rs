@@ -218,9 +218,10 @@ impl Slot {
         }
     }
 
-    /// Puts news into the queue, or forgets them where there is no room.
-    pub(super) fn put(&self, news: &News) {
+    /// Puts news into the queue, or forgets them where there is no room. `before`: the last batch that is not among them.
+    pub(super) fn put(&self, news: &News, before: Seq) {
         let mut waiting = lock(&self.waiting);
+        waiting.keep_up(before);
         let keeps = waiting.state == Standing::Keeping && !waiting.paused;
         if keeps && waiting.items + news.len() <= WAITING {
             waiting.items += news.len();
@@ -228,12 +229,22 @@ impl Slot {
             return;
         }
         // What comes to the same is read from the store; but what the clock has changed is not in its log.
-        waiting.state = match (waiting.state, news) {
-            (Standing::Lost(why), _) => Standing::Lost(why),
-            (_, News::Items(..)) => Standing::Lagging,
-            (_, News::Rows(_)) => Standing::Lost(Anew::Expired),
+        let of_clock = |news: &News| matches!(news, News::Rows(_));
+        let by_log = !of_clock(news) && !waiting.news.iter().any(of_clock);
+        waiting.state = match waiting.state {
+            Standing::Lost(why) => Standing::Lost(why),
+            _ if by_log => Standing::Lagging,
+            _ => Standing::Lost(Anew::Expired),
         };
         waiting.forget();
+    }
+
+    /// The question says something else from now on. Who has missed news of what it said before cannot be told by the log.
+    pub(super) fn turn(&self) {
+        let mut waiting = lock(&self.waiting);
+        if waiting.state == Standing::Lagging {
+            waiting.state = Standing::Lost(Anew::Expired);
+        }
     }
 
     /// All has to be told anew.
@@ -256,6 +267,13 @@ impl Slot {
 }
 
 impl Waiting {
+    /// Nothing that it has to be told happened up to this batch.
+    fn keep_up(&mut self, seq: Seq) {
+        if self.state == Standing::Keeping && self.news.is_empty() && !self.paused {
+            self.told = self.told.max(seq);
+        }
+    }
+
     fn forget(&mut self) {
         (self.news, self.items) = (VecDeque::new(), 0);
     }
@@ -328,7 +346,8 @@ impl View {
 
     /// What there is to be told now, if there is anything. Never waits for a writer.
     ///
-    /// An item that went while the first answer was on its way may be told as removed without having been told at all.
+    /// An item that went while an answer was on its way may be told as removed without having been told at all; one that changed
+    /// meanwhile is told as it is, and then what became of it.
     ///
     /// # Errors
     /// What the store reports; asked again it goes on from there.
@@ -382,7 +401,10 @@ impl View {
 
     /// Nothing is gathered for it from now on.
     pub fn pause(&self) {
-        lock(&self.slot.waiting).paused = true;
+        let seen = self.views.seen();
+        let mut waiting = lock(&self.slot.waiting);
+        waiting.keep_up(seen);
+        waiting.paused = true;
     }
 
     /// What it has missed is told, all in all, and then what happens.
@@ -427,12 +449,16 @@ impl View {
         let views = self.views.clone();
         let mut state = views.state()?;
         state.look()?;
-        match state.missed(self.asked, from)? {
-            Some(rows) => {
+        let missed = state.missed(self.asked, from)?;
+        // The looks at the store may have found that more was lost than the log tells.
+        let standing = lock(&self.slot.waiting).state;
+        match (standing, missed) {
+            (Standing::Lost(why), _) => self.owed = Some(why),
+            (_, None) => self.owed = Some(Anew::Expired),
+            (_, Some(rows)) => {
                 self.keeps_up(rows.seq);
                 self.begin(Arc::new(rows));
             }
-            None => self.owed = Some(Anew::Expired),
         }
         Ok(())
     }
@@ -558,7 +584,7 @@ impl View {
         Ok(None)
     }
 
-    /// Reads items, without those that have changed since this batch so that they answer no longer.
+    /// Reads items as they are, without those that are gone. What has changed since this batch is told again.
     fn read(&self, rows: &[i64], seq: Seq) -> Result<Vec<Told>, Error> {
         let occurrences = self.question.wants_occurrences();
         if matches!(self.interest, Interest::Rows) && !occurrences {
@@ -573,8 +599,7 @@ impl View {
             })?;
             return Ok(told);
         }
-        state
-            .read_rows(self.asked, rows, seq, &mut |then| told.push(self.told_of(&state, then)))?;
+        state.read_rows(self.asked, rows, &mut |then| told.push(self.told_of(&state, then)))?;
         Ok(told)
     }
 }

@@ -113,7 +113,7 @@ fn wait(dir: &Path, shared: &Weak<Shared>, call: &Arc<Call>) {
         let views = Views(shared);
         let seen = views.seen();
         // Who asks a view is told what is wrong; the next look may be better.
-        let _looked = views.catch_up();
+        let looked = views.catch_up();
         // News that nobody rang for may be those of a bell that was put in the place of this one.
         if bell.is_none() || (!rung && views.seen() != seen) {
             bell = hear();
@@ -124,7 +124,7 @@ fn wait(dir: &Path, shared: &Weak<Shared>, call: &Arc<Call>) {
         views.rest();
         // Together: whoever opens a view in between finds it asleep, and wakes it.
         let mut called = lock(&call.state);
-        patience = views.patience();
+        patience = views.patience().map(|time| if looked.is_err() { TICK } else { time });
         called.awake = patience.is_some();
     }
 }

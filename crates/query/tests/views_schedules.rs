@@ -1,0 +1,263 @@
+//! Schedules in which a view was once told something wrong, or nothing: each of them failed before it was mended.
+
+use crate::book::{Book, card};
+use larder_query::Settings;
+use larder_query::views::{Form, Interest, Question, Tell, View, ViewOptions, Views, ViewsOptions};
+use larder_store::{Change, Expect, Handle, Kind, Operation};
+use larder_time::civil::Instant;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+const DAY: i64 = 86_400;
+struct Shop {
+    book: Book,
+    views: Views,
+    now: Arc<AtomicI64>,
+}
+fn at(y: &str) -> i64 {
+    larder_time::value::Stamp::parse(y).unwrap().civil.seconds()
+}
+impl Shop {
+    fn new() -> Shop {
+        let mut book = Book::new();
+        for (n, k) in [("contacts", Kind::Contact), ("calendar", Kind::Event)] {
+            book.apply(vec![Change::CreateCollection(n.into(), k)]);
+        }
+        let now = Arc::new(AtomicI64::new(at("20260328T120000")));
+        let c = Arc::clone(&now);
+        let clock = Arc::new(move || Instant::clamped(c.load(Ordering::Relaxed)));
+        let options = ViewsOptions { clock, watch: false, ..ViewsOptions::default() };
+        let views = Views::open(&book.dir(), options).unwrap();
+        Shop { book, views, now }
+    }
+    fn q(line: &str) -> Question {
+        Question::new(Form::Line, line, Arc::new(Settings::default()))
+    }
+    fn open(&self, q: Question) -> View {
+        self.views
+            .view(q, ViewOptions { interest: Interest::Heads, ..ViewOptions::default() })
+            .unwrap()
+    }
+    fn event(&mut self, uid: &str, day: &str) {
+        let text = format!(
+            "BEGIN:VEVENT\r\nUID:{uid}\r\nDTSTART:{day}T130000Z\r\nDTEND:{day}T133000Z\r\nEND:VEVENT\r\n"
+        );
+        self.book.put_components("calendar", [text.as_str()]);
+    }
+    fn handle(&self, uid: &str) -> Handle {
+        self.book.reader().by_uid(None, uid).unwrap()[0].handle
+    }
+    fn remove(&mut self, uid: &str) {
+        let h = self.handle(uid);
+        self.book.apply(vec![Change::Remove(h, Expect::Anything)]);
+    }
+    fn fresh(&self, q: Question) -> BTreeSet<i64> {
+        let mut s = BTreeSet::new();
+        self.views
+            .find(q, "x", &mut |h, _| {
+                s.insert(h.row);
+                true
+            })
+            .unwrap();
+        s
+    }
+}
+fn listen(view: &mut View, knows: &mut BTreeSet<i64>) {
+    while let Some(t) = view.tell().unwrap() {
+        match t {
+            Tell::Fresh => knows.clear(),
+            Tell::Added(a) | Tell::Modified(a) => knows.extend(a.iter().map(|t| t.row)),
+            Tell::Removed(a) => {
+                for g in a {
+                    knows.remove(&g.row);
+                }
+            }
+            Tell::Complete(_) => {}
+        }
+    }
+}
+
+/// Clock news in the queue, then overflow/pause.
+#[test]
+fn queued_clock_news_are_lost() {
+    let mut s = Shop::new();
+    s.event("tomorrow", "20260329");
+    let mut v = s.open(Shop::q("when:today"));
+    let mut k = BTreeSet::new();
+    listen(&mut v, &mut k);
+    s.now.fetch_add(DAY, Ordering::Relaxed);
+    s.views.catch_up().unwrap();
+    v.pause();
+    s.event("other", "20260329");
+    s.views.catch_up().unwrap();
+    v.resume();
+    listen(&mut v, &mut k);
+    assert_eq!(k, s.fresh(Shop::q("when:today")));
+}
+
+/// Lagging, then midnight with nothing that moves.
+#[test]
+fn gone_while_lagging_over_midnight() {
+    let mut s = Shop::new();
+    s.event("today", "20260328");
+    let mut v = s.open(Shop::q("when:today"));
+    let mut k = BTreeSet::new();
+    listen(&mut v, &mut k);
+    assert_eq!(k.len(), 1);
+    v.pause();
+    s.remove("today");
+    s.views.catch_up().unwrap();
+    s.now.fetch_add(DAY, Ordering::Relaxed);
+    s.views.catch_up().unwrap();
+    v.resume();
+    listen(&mut v, &mut k);
+    assert_eq!(k, s.fresh(Shop::q("when:today")));
+}
+
+/// Lagging, and the look of catching up finds that collections were swapped.
+#[test]
+fn lost_is_overwritten() {
+    let mut s = Shop::new();
+    s.book.apply(vec![Change::CreateCollection("home".into(), Kind::Contact)]);
+    s.book.put("contacts", [card("UID:a\nFN:Anna").as_str()]);
+    s.book.put("home", [card("UID:b\nFN:Bob").as_str()]);
+    let q = || Shop::q("").within("home");
+    let mut v = s.open(q());
+    let mut k = BTreeSet::new();
+    listen(&mut v, &mut k);
+    v.pause();
+    s.book.put("home", [card("UID:c\nFN:Carl").as_str()]);
+    s.views.catch_up().unwrap();
+    v.resume();
+    for (a, b) in [("home", "x"), ("contacts", "home")] {
+        s.book.apply(vec![Change::RenameCollection(a.into(), b.into())]);
+    }
+    listen(&mut v, &mut k);
+    s.views.catch_up().unwrap();
+    listen(&mut v, &mut k);
+    assert_eq!(k, s.fresh(q()));
+}
+
+/// A clock that was ahead.
+#[test]
+fn clock_steps_back() {
+    let mut s = Shop::new();
+    s.event("today", "20260328");
+    s.now.fetch_add(3650 * DAY, Ordering::Relaxed);
+    let mut v = s.open(Shop::q("when:today"));
+    let mut k = BTreeSet::new();
+    listen(&mut v, &mut k);
+    s.now.fetch_add(-3650 * DAY, Ordering::Relaxed);
+    s.views.catch_up().unwrap();
+    listen(&mut v, &mut k);
+    let f = s.fresh(Shop::q("when:today"));
+    assert_eq!(f.len(), 1, "a fresh question gets the kept reading");
+    assert_eq!(k, f);
+}
+
+/// A purge, and in between a removal.
+#[test]
+fn purge_finished_later() {
+    let mut s = Shop::new();
+    s.event("x", "20260328");
+    s.event("p", "20260401");
+    let reader = s.book.reader();
+    let held = reader.snapshot().unwrap(); // keeps the old pages: ReaderInTheWay
+    reader.seq().unwrap();
+    let p = s.handle("p");
+    let _unfinished = s.book.store.purge(&mut Operation::new("purge", "", 0), &[p]);
+
+    drop(held);
+    let mut v = s.open(Shop::q("when:2026-03-28"));
+    let mut k = BTreeSet::new();
+    listen(&mut v, &mut k);
+    assert_eq!(k.len(), 1);
+    s.remove("x");
+    s.book.store.purge(&mut Operation::new("purge", "", 0), &[]).unwrap();
+
+    s.views.catch_up().unwrap();
+    listen(&mut v, &mut k);
+    assert_eq!(k, s.fresh(Shop::q("when:2026-03-28")));
+}
+
+/// The cursor of a view that keeps up does not move.
+#[test]
+fn fresh_though_it_kept_up() {
+    let mut s = Shop::new();
+    s.book.put(
+        "contacts",
+        [
+            card("UID:a\nFN:Anna").as_str(),
+            card("UID:b\nFN:Anna B").as_str(),
+            card("UID:p\nFN:Paul").as_str(),
+        ],
+    );
+    let mut v = s.open(Shop::q("anna"));
+    let mut k = BTreeSet::new();
+    listen(&mut v, &mut k);
+    s.book.put("contacts", [card("UID:p\nFN:Paul P").as_str()]);
+    s.views.catch_up().unwrap();
+    listen(&mut v, &mut k);
+    let year = 365 * DAY * 1000;
+    for (n, name) in ["Quentin", "Quincy", "Quark"].iter().enumerate() {
+        let text = card(&format!("UID:p\nFN:{name}"));
+        let (prepared, _) = s.book.store.deriver().contact((&text[..]).into()).unwrap();
+        let put = larder_store::Put {
+            collection: "contacts".into(),
+            derived_uid: false,
+            uid: "p".into(),
+            prepared,
+            expect: Expect::Anything,
+        };
+        s.book
+            .store
+            .apply(&mut Operation::new("test", "", year * (n as i64 + 1)), vec![Change::Put(put)])
+            .unwrap();
+        s.views.catch_up().unwrap();
+        listen(&mut v, &mut k);
+    }
+    v.pause();
+    s.remove("a");
+    s.views.catch_up().unwrap();
+    v.resume();
+    let first = format!("{:?}", v.tell().unwrap());
+    assert!(first.contains("Removed"), "{first}");
+}
+
+/// An item stops answering while the first answer is on its way, and answers again.
+#[test]
+fn what_changes_on_its_way_is_told_all_the_same() {
+    let mut s = Shop::new();
+    s.book.put("contacts", [card("UID:a\nFN:Anna").as_str()]);
+    let mut v = s.open(Shop::q("anna"));
+    s.book.put("contacts", [card("UID:a\nFN:Berta").as_str()]);
+    s.views.catch_up().unwrap();
+    let mut k = BTreeSet::new();
+    assert!(matches!(v.tell().unwrap(), Some(Tell::Added(items)) if items.len() == 1));
+    k.insert(s.book.reader().by_uid(None, "a").unwrap()[0].row);
+    v.pause();
+    s.book.put("contacts", [card("UID:a\nFN:Anna again").as_str()]);
+    s.views.catch_up().unwrap();
+    v.resume();
+    listen(&mut v, &mut k);
+    assert_eq!(k, s.fresh(Shop::q("anna")));
+}
+
+/// The index of times is made anew between two looks, and something is removed meanwhile.
+#[test]
+fn a_rebuild_between_two_looks() {
+    let mut s = Shop::new();
+    for n in 0..3 {
+        s.event(&format!("e{n}"), "20260328");
+    }
+    let mut v = s.open(Shop::q("when:2026-03-28"));
+    let mut k = BTreeSet::new();
+    listen(&mut v, &mut k);
+    s.remove("e1");
+    s.book.store.rebuild().unwrap();
+    s.remove("e2");
+    s.views.catch_up().unwrap();
+    listen(&mut v, &mut k);
+    assert_eq!(k, s.fresh(Shop::q("when:2026-03-28")));
+}

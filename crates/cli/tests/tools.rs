@@ -8,6 +8,7 @@ const COMMANDS: &[&str] = &[
     "import",
     "find",
     "agenda",
+    "watch",
     "show",
     "add",
     "edit",
@@ -35,6 +36,7 @@ const COMMANDS: &[&str] = &[
     "measure generate queries",
     "measure run",
     "measure queries",
+    "measure browse",
     "completions",
     "man",
 ];
@@ -53,6 +55,7 @@ fn the_help() {
                    folders of them, or standard input
       find         Search everything
       agenda       Show what is on, day by day
+      watch        Keep a question open, and see what changes in its answer
       show         Show items: on a page of their own, as JSON, or (--format raw) as they came
       add          Add an event, a task or a memo in words; or contacts and events from a file or
                    standard input
@@ -81,13 +84,15 @@ fn the_help() {
       -V, --version  Print version
 
     Global options:
-          --data-dir <DIR>   Where the store lies [default: $LARDER_DIR, else the configuration, else
-                             $XDG_DATA_HOME/larder]
-          --format <FORMAT>  How answers are printed; json is one object a line, its fields are
-                             documented in docs/output.md [default: text] [possible values: text, json,
-                             raw]
-      -q, --quiet            Print no progress, notes or warnings
-          --color <WHEN>     Colour the output [possible values: auto, always, never]
+          --data-dir <DIR>    Where the store lies [default: $LARDER_DIR, else the configuration, else
+                              $XDG_DATA_HOME/larder]
+          --format <FORMAT>   How answers are printed; json is one object a line, its fields are
+                              documented in docs/output.md [default: text] [possible values: text, json,
+                              raw]
+      -q, --quiet             Print no progress, notes or warnings
+          --color <WHEN>      Colour the output [possible values: auto, always, never]
+          --query-log <FILE>  Note in FILE what is asked, and what it costs [default: as the
+                              configuration says]
 
     Exit codes: 0 done; 1 nothing found; 2 wrong usage; 3 some input was left out because it was bad; 4
     the store could not be used; 5 a source could not be reached; 130 interrupted.

@@ -55,7 +55,7 @@ impl Looking<'_> {
                 self.type_name(name)?;
             }
             if minute % TASKS == 0 {
-                self.ask("tasks", Form::Line, "-is:completed")?;
+                self.ask("tasks", Form::Line, "is:task -is:completed")?;
             }
             std::thread::sleep(pace);
         }

@@ -164,7 +164,11 @@ async fn run(options: Options, stop: &Stop, ready: &mut dyn FnMut()) -> Result<E
         let answer = match next(&mut stream, stop, &service, quiet).await {
             Event::End(end) => return Ok(end),
             Event::Written => service.hear(),
-            Event::More => service.tell_more(),
+            Event::More => {
+                // Whoever reads from the bus has to have its turn, or no message would come first.
+                tokio::task::yield_now().await;
+                service.tell_more()
+            }
             Event::Message(message) => {
                 since = Instant::now();
                 if let Some(name) = names.lost(&message) {

@@ -187,6 +187,21 @@ impl Client {
         waited.expect("nothing comes").expect("the bus is gone").unwrap()
     }
 
+    /// Calls methods without arguments, or with texts and flags, at once and without waiting for any reply.
+    pub(crate) fn post(&self, calls: &[(&str, &str, &str, Option<&[&str]>)]) {
+        let message = |(path, interface, method, texts): &(&str, &str, &str, Option<&[&str]>)| {
+            let interface = format!("{EDS}.{interface}");
+            let call = Message::method_call(*path, *method).destination(BOOKS);
+            let call = call.interface(interface.as_str());
+            match texts {
+                Some(texts) => call.build(&(*texts, 0u32)).unwrap(),
+                None => call.build(&()).unwrap(),
+            }
+        };
+        let messages: Vec<Message> = calls.iter().map(message).collect();
+        self.runtime.block_on(self.connection.send_all(&messages)).unwrap();
+    }
+
     /// Calls a method, and gives all that came until its reply.
     pub(crate) fn ask<T: serde::Serialize + DynamicType>(
         &self,

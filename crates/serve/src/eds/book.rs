@@ -67,19 +67,23 @@ impl Service {
     pub(super) fn notice_books(&mut self) -> Result<(), Failure> {
         self.books.retain(|row, _| self.sources.iter().any(|source| source.row == Some(*row)));
         let mut other = Vec::new();
-        let after = std::mem::replace(&mut self.looked, self.reader.seq()?);
+        let seq = self.reader.seq()?;
+        // Where something fails, the same is looked for next time.
+        self.asked_views.catch_up()?;
         for (row, told) in &mut self.books {
-            if let Some(now) = self.reader.changed_in(*row, after)?
+            if let Some(now) = self.reader.changed_in(*row, self.looked)?
                 && now != *told
             {
-                *told = now;
                 let revision = revision(&self.reader, now)?;
+                *told = now;
                 let path = book_path(*row);
                 self.out.extend(changed(&path, ADDRESS_BOOK.name, "Revision", revision));
                 other.push(*row);
             }
         }
-        self.notice_views(&other)
+        self.notice_views(&other, seq);
+        self.looked = seq;
+        Ok(())
     }
 
     /// The last change of a book.

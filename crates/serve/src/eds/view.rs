@@ -12,6 +12,7 @@ use super::interface::ADDRESS_BOOK_VIEW;
 use super::service::{ROOT, Service};
 use larder_query::views::{self, Question, Tell, ViewOptions, Views, ViewsOptions};
 use larder_query::{ItemHead, Reader};
+use larder_store::Seq;
 use larder_time::civil::Instant;
 use std::collections::BTreeSet;
 use std::mem;
@@ -35,6 +36,21 @@ pub(super) struct View {
     interest: Interest,
     /// The view on the store, while it is started.
     running: Option<views::View>,
+    /// The client has a whole answer, and is told what becomes of it.
+    whole: bool,
+}
+
+/// What a view was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    /// There was nothing.
+    Nothing,
+    /// A part of the news.
+    Part,
+    /// That this was all, up to a batch.
+    Whole(Seq),
+    /// That its answer comes anew.
+    Anew,
 }
 
 /// Views that have something to tell, and what says so to whom waits for it.
@@ -54,9 +70,8 @@ impl News {
         self.views.lock().unwrap_or_else(PoisonError::into_inner).pop_first()
     }
 
-    /// Has this view something to tell? It has to say next time whether there is more.
-    fn remove(&self, view: u64) -> bool {
-        self.views.lock().unwrap_or_else(PoisonError::into_inner).remove(&view)
+    fn remove(&self, view: u64) {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner).remove(&view);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -109,7 +124,7 @@ impl Service {
         self.opened += 1;
         let client = client.into();
         let (initial, interest) = (true, Interest::Whole);
-        let view = View { client, row, question, initial, interest, running: None };
+        let view = View { client, row, question, initial, interest, running: None, whole: false };
         self.views.insert(self.opened, view);
         view_path(self.opened)
     }
@@ -153,6 +168,7 @@ impl Service {
             ..ViewOptions::default()
         };
         view.running = Some(self.asked_views.view(view.question.clone(), options)?);
+        view.whole = !view.initial;
         if view.initial {
             self.behind.extend(view.signal(number, "Progress", &(u32::MAX, "Loading…")));
             self.news.add(number);
@@ -162,50 +178,79 @@ impl Service {
         Ok(())
     }
 
-    /// Tells what views of these books have to tell, and that this was all, even where it was nothing. Other views wait.
-    pub(super) fn notice_views(&mut self, books: &[i64]) -> Result<(), Failure> {
-        self.asked_views.catch_up()?;
+    /// Tells what views of these books have to tell up to a batch, and that this was all, even where it was nothing. Other views wait,
+    /// and so do those that are still being told their answer, which comes with its own word that it is whole: nobody who writes
+    /// waits for an answer of somebody else.
+    pub(super) fn notice_views(&mut self, books: &[i64], seq: Seq) {
         let of_books = |(number, view): (&u64, &View)| {
-            (view.running.is_some() && books.contains(&view.row)).then_some(*number)
+            (view.running.is_some() && view.whole && books.contains(&view.row)).then_some(*number)
         };
         let concerned: Vec<u64> = self.views.iter().filter_map(of_books).collect();
         for number in concerned {
-            if self.news.remove(number) {
-                while self.tell(number) {}
-            } else if let Some(view) = self.views.get(&number) {
-                self.out.extend(view.signal(number, "Complete", &("", "")));
+            self.news.remove(number);
+            self.tell_until(number, seq);
+            self.remember(number);
+        }
+    }
+
+    /// Tells what a view has to tell up to a batch, at least that this was all.
+    fn tell_until(&mut self, number: u64, seq: Seq) {
+        let mut silent = true;
+        loop {
+            match self.tell(number) {
+                Piece::Nothing => break,
+                Piece::Anew => return,
+                Piece::Whole(at) if at >= seq => return,
+                Piece::Part | Piece::Whole(_) => silent = false,
             }
         }
-        Ok(())
+        if let Some(view) = self.views.get(&number).filter(|_| silent) {
+            self.out.extend(view.signal(number, "Complete", &("", "")));
+        }
     }
 
     /// Tells the next piece of what one view has to tell.
     pub(super) fn tell_more(&mut self) -> Vec<Message> {
-        if let Some(number) = self.news.take()
-            && self.tell(number)
-        {
-            self.news.add(number);
+        if let Some(number) = self.news.take() {
+            self.tell(number);
+            self.remember(number);
         }
         mem::take(&mut self.out)
     }
 
-    /// Tells a piece of what a view has to tell. False: there was none.
-    fn tell(&mut self, number: u64) -> bool {
-        let Some(view) = self.views.get_mut(&number) else { return false };
+    /// A view that has more to tell is to be asked again.
+    fn remember(&self, number: u64) {
+        let running = self.views.get(&number).and_then(|view| view.running.as_ref());
+        if running.is_some_and(views::View::has_news) {
+            self.news.add(number);
+        }
+    }
+
+    /// Tells a piece of what a view has to tell.
+    fn tell(&mut self, number: u64) -> Piece {
+        let Some(view) = self.views.get_mut(&number) else { return Piece::Nothing };
         let told = match view.running.as_mut().map(views::View::tell) {
             Some(Ok(Some(tell))) => {
-                view.signals(number, tell, &mut self.cards, &self.reader, &mut self.out)
+                let piece = match tell {
+                    Tell::Complete(seq) => Piece::Whole(seq),
+                    Tell::Fresh => Piece::Anew,
+                    _ => Piece::Part,
+                };
+                view.whole =
+                    (view.whole || matches!(piece, Piece::Whole(_))) && piece != Piece::Anew;
+                let told = view.signals(number, tell, &mut self.cards, &self.reader, &mut self.out);
+                told.map(|()| piece)
             }
-            Some(Ok(None)) | None => return false,
+            Some(Ok(None)) | None => return Piece::Nothing,
             Some(Err(error)) => Err(error.into()),
         };
         // A view that cannot be told what happens is better stopped, with the reason, than silent.
-        if let Err(failure) = told {
+        told.unwrap_or_else(|failure: Failure| {
             view.running = None;
             let body = (failure.name.as_str(), without_nul(&failure.text));
             self.out.extend(view.signal(number, "Complete", &body));
-        }
-        true
+            Piece::Part
+        })
     }
 }
 

@@ -120,7 +120,7 @@ pub enum Error {
 pub struct Stop(Arc<Notify>);
 
 impl Stop {
-    /// Asks for the end; what is being answered is answered first.
+    /// Asks for the end; what is being answered is answered first, if the bus takes it.
     pub fn stop(&self) {
         self.0.notify_one();
     }
@@ -180,10 +180,21 @@ async fn run(options: Options, stop: &Stop, ready: &mut dyn FnMut()) -> Result<E
                 service.take(&message)
             }
         };
-        if connection.send_all(&answer).await.is_err() {
-            return Ok(End::BusGone);
+        if let Some(end) = send(&connection, &answer, stop).await {
+            return Ok(end);
         }
     }
+}
+
+/// Sends messages, unless it is asked to end while the bus does not take them.
+async fn send(connection: &Connection, messages: &[Message], stop: &Stop) -> Option<End> {
+    let mut sending = pin!(connection.send_all(messages));
+    let mut stopped = pin!(stop.0.notified());
+    poll_fn(|context| match sending.as_mut().poll(context) {
+        Poll::Ready(sent) => Poll::Ready(sent.err().map(|_| End::BusGone)),
+        Poll::Pending => stopped.as_mut().poll(context).map(|()| Some(End::Stopped)),
+    })
+    .await
 }
 
 /// Connects, unless it is asked to end first: a bus may not answer.

@@ -88,6 +88,12 @@ impl Bus {
         Store::open(&self.data(), &self.options().store).unwrap()
     }
 
+    /// Has the bus take nothing any more.
+    pub(crate) fn freeze(&self) {
+        let pid = self.daemon.id().to_string();
+        assert!(Command::new("kill").args(["-STOP", &pid]).status().unwrap().success());
+    }
+
     /// Starts a service.
     pub(crate) fn serve(&self, options: Options) -> Service {
         let (stop, (told, ready)) = (Stop::default(), mpsc::channel());

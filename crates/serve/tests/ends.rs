@@ -1,9 +1,11 @@
 //! How a service begins and ends.
 
-use crate::bus::{BOOKS, Bus};
+use crate::bus::{BOOKS, Bus, card, shown};
 use larder_serve::eds::{End, Error, service_files};
+use larder_store::{Change, Expect, Family, Operation, Put};
 use std::path::Path;
 use std::time::Duration;
+use zbus::OwnedObjectPath;
 
 #[test]
 fn it_ends_when_it_is_asked_to() {
@@ -11,6 +13,35 @@ fn it_ends_when_it_is_asked_to() {
     let service = bus.serve(bus.options());
     assert!(service.ready);
     bus.client().open("system-address-book");
+    service.stop.stop();
+    assert_eq!(service.end().unwrap(), End::Stopped);
+}
+
+/// It ends even while nobody reads what it has to say.
+#[test]
+fn it_ends_when_the_bus_is_stuck() {
+    let Some(bus) = Bus::new("it_ends_when_the_bus_is_stuck") else { return };
+    let service = bus.serve(bus.options());
+    let client = bus.client();
+    let book = client.new_book("friends", "");
+    let view = client.call(&book, "AddressBook", "GetView", &"").unwrap();
+    let view: OwnedObjectPath = view.body().deserialize().unwrap();
+    client.call(view.as_str(), "AddressBookView", "Start", &()).unwrap();
+    while shown(&[client.next()]) != ["Complete"] {}
+    bus.freeze();
+    // More than what lies between it and the bus can hold.
+    let note = format!("NOTE:{}\r\nEND:", "x".repeat(4 << 20));
+    let mut store = bus.store();
+    let deriver = store.deriver_for("friends", Family::Contacts).unwrap();
+    let text = card("a", "Anna").replace("END:", &note);
+    let put = Put {
+        collection: "friends".into(),
+        uid: "a".into(),
+        derived_uid: false,
+        prepared: deriver.contact(text.into_bytes()).unwrap().0,
+        expect: Expect::Nothing,
+    };
+    store.apply(&mut Operation::new("add", "", 0), vec![Change::Put(put)]).unwrap();
     service.stop.stop();
     assert_eq!(service.end().unwrap(), End::Stopped);
 }

@@ -38,6 +38,7 @@ pub(super) const OUT_OF_SYNC: Glib = Glib::Client(21);
 pub(super) const CONTACT_NOT_FOUND: Glib = Glib::Book(1);
 pub(super) const ID_EXISTS: Glib = Glib::Book(2);
 pub(super) const NO_SPACE: Glib = Glib::Book(4);
+pub(super) const IO_FAILED: Glib = Glib::Io(0);
 pub(super) const IO_NOT_FOUND: Glib = Glib::Io(1);
 pub(super) const IO_EXISTS: Glib = Glib::Io(2);
 pub(super) const IO_INVALID_ARGUMENT: Glib = Glib::Io(13);

@@ -4,7 +4,9 @@
 //! makes or removes appears and goes like one that a client asked for.
 
 use super::bus::{Call, Values, changed, signal};
-use super::failure::{Failure, IO_EXISTS, IO_INVALID_ARGUMENT, IO_NOT_FOUND, IO_NOT_SUPPORTED};
+use super::failure::{
+    Failure, IO_EXISTS, IO_FAILED, IO_INVALID_ARGUMENT, IO_NOT_FOUND, IO_NOT_SUPPORTED,
+};
 use super::interface::{Interface, OBJECT_MANAGER, SOURCE, SOURCE_REMOVABLE, SOURCE_WRITABLE};
 use super::service::{ROOT, Service};
 use super::source::{KeyFile, Source, collection_of, is_reserved, sources};
@@ -156,8 +158,15 @@ impl Service {
                 let name = collection_of(&source.uid).to_string();
                 let listed = list(&self.reader, &name)?;
                 let mut operation = Operation::new("remove", &name, (self.options.clock)());
-                remove_collection(&mut self.store, &mut operation, &listed)?;
-                self.notice()?;
+                let removed = remove_collection(&mut self.store, &mut operation, &listed)?;
+                self.notice_own();
+                if !removed.whole {
+                    let kept = removed.kept.len();
+                    let text = format!(
+                        "“{name}” stays: {kept} of its contacts were added or changed meanwhile; the others are removed"
+                    );
+                    return Err(Failure::new(IO_FAILED, text));
+                }
             }
             "GetLastCredentialsRequiredArguments" => return call.reply(&("", "", "", "", "")),
             // Nothing here asks for a password.

@@ -161,8 +161,14 @@ impl Service {
     ) -> Result<larder_store::Applied, Failure> {
         let operation = Operation::new(verb, detail, (self.options.clock)());
         let applied = self.store.apply(&mut operation.all_or_nothing(), changes)?;
-        self.notice()?;
+        self.notice_own();
         Ok(applied)
+    }
+
+    /// Tells what was just written. It is committed, so that where this fails the writer is no less successful: what is wrong is told
+    /// to whoever calls next, and the news when that is mended.
+    pub(super) fn notice_own(&mut self) {
+        let _noticed = self.notice();
     }
 
     fn called(&mut self, call: &Call<'_>) -> Result<Message, Failure> {

@@ -112,3 +112,24 @@ fn files_for_the_bus() {
         Exec=\"/opt/my \\\"apps\\\"/larder\" --quiet --data-dir \"/home/a/d\" serve --eds --idle 10\n";
     assert_eq!(text, expect);
 }
+
+/// What cannot be kept is not promised, and no store is begun where one was taken away.
+#[test]
+fn a_store_that_goes_away() {
+    let Some(bus) = Bus::new("a_store_that_goes_away") else { return };
+    let _service = bus.serve(bus.options());
+    let client = bus.client();
+    let book = client.new_book("friends", "");
+    client.add(&book, &[&card("a", "Anna")]).unwrap();
+    let away = bus.dir.path().join("away");
+    std::fs::rename(bus.data(), &away).unwrap();
+    let refused = client.add(&book, &[&card("b", "Berta")]).unwrap_err();
+    assert!(refused.text.contains("store"), "{refused:?}");
+    assert!(!bus.data().exists());
+    std::fs::rename(&away, bus.data()).unwrap();
+    assert_eq!(client.uids(&book, "").unwrap(), ["a"]);
+    client.add(&book, &[&card("b", "Berta")]).unwrap();
+    std::fs::remove_dir_all(bus.data()).unwrap();
+    client.add(&book, &[&card("c", "Chris")]).unwrap_err();
+    assert!(!bus.data().exists());
+}

@@ -164,11 +164,11 @@ impl Reader {
         })
     }
 
-    /// Was another file put in the place of the one that this reader has open, because that was damaged? It has to be opened again.
+    /// Is the file that this reader has open no longer the one at its place? Another was put there because it was damaged, or it was
+    /// taken away. It has to be opened again, if it is there.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
-        let now = which_file(&self.path);
-        now.is_some() && now != self.file
+        which_file(&self.path) != self.file
     }
 
     /// Maps the file where so many items are going to be read: each lies in a page of its own, and a call of the system for each

@@ -139,7 +139,9 @@ impl Service {
     /// Tells what changed since the store was last looked at, whoever changed it.
     pub(super) fn notice(&mut self) -> Result<(), Failure> {
         if self.reader.is_replaced() {
-            self.store = Store::open(&self.options.dir, &self.options.store)?;
+            // One that was taken away is missed, and not begun anew: somebody may bring it back.
+            let options = larder_store::Options { create: false, ..self.options.store.clone() };
+            self.store = Store::open(&self.options.dir, &options)?;
             self.reader = self.store.reader()?;
         }
         let now = self.reader.moment()?;

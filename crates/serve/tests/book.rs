@@ -41,6 +41,11 @@ fn a_contact_from_its_beginning_to_its_end() {
     assert!(value(&bertha, "REV") > rev, "{bertha}");
     assert_eq!(bertha.matches("\r\nREV:").count(), 1);
 
+    // Of one contact twice the last is meant.
+    let twice = vec![card("a", "Anne"), card("a", "Anja")];
+    client.call(&book, "AddressBook", "ModifyContacts", &(twice, 0u32)).unwrap();
+    assert_eq!(value(&client.get(&book, "a").unwrap(), "FN"), "Anja");
+
     client.call(&book, "AddressBook", "RemoveContacts", &(vec!["a", "a"], 0u32)).unwrap();
     assert_eq!(client.uids(&book, "").unwrap(), [b.as_str()]);
     assert_eq!(

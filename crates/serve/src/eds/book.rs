@@ -19,6 +19,7 @@ use larder_query::views::{Form, Question};
 use larder_query::{Op, Query};
 use larder_store::{Change, Deriver, Expect, Family, ItemHead, Kind, Outcome, Prepared, Put, Seq};
 use larder_sync::card::only_card;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use zbus::{Message, Variant};
@@ -209,18 +210,21 @@ impl Service {
     fn modify(&mut self, book: &Book, cards: &[String]) -> Result<(), Failure> {
         let guards = KeyFile::parse(&book.source.data).is_ok_and(|file| file.guards_revisions());
         let deriver = self.store.deriver_for(&book.name, Family::Contacts)?;
-        let mut changes = Vec::new();
+        // Of one contact twice the last is meant.
+        let mut changes = BTreeMap::new();
         for card in cards {
             let prepared = prepared(&deriver, whole(card)?.0)?;
-            let Some(uid) = prepared.uid() else {
+            let Some(uid) = prepared.uid().map(str::to_string) else {
                 return Err(Failure::new(OTHER, "No UID in the contact"));
             };
-            let (head, _) = self.stored(book, uid)?;
+            let (head, _) = self.stored(book, &uid)?;
             if guards && !self.is_current(&prepared, &head)? {
                 return Err(out_of_sync());
             }
-            changes.push(book.put(prepared, Expect::At(head.seq)));
+            let expect = if guards { Expect::At(head.seq) } else { Expect::Anything };
+            changes.insert(uid, book.put(prepared, expect));
         }
+        let changes = changes.into_values().collect();
         let outcomes = self.write("edit", &book.name, changes)?.outcomes;
         match outcomes.iter().any(|outcome| matches!(outcome, Outcome::Conflict(..))) {
             true => Err(out_of_sync()),

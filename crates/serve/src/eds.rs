@@ -70,6 +70,8 @@ pub struct Options {
     pub locale: String,
     /// Below which clients may keep what can be made again.
     pub cache: PathBuf,
+    /// Answers may be kept in memory in so many bytes; 0: none is.
+    pub answers: usize,
     /// End when no client was there for so long; `None`: stay.
     pub idle: Option<Duration>,
     /// Where the log of questions goes.

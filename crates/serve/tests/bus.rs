@@ -76,6 +76,7 @@ impl Bus {
             settings: Settings { region: Some("US".into()), ..Settings::default() },
             locale: "en_US.UTF-8".into(),
             cache: "/cache".into(),
+            answers: larder_query::views::CACHE,
             idle: None,
             log: None,
             clock: || 1_700_000_000_123,

@@ -57,6 +57,7 @@ impl Serve {
             settings: context.settings.clone(),
             locale: context.collation().unwrap_or_else(|| "C".into()),
             cache: context.cache_of_others()?.join("evolution/addressbook"),
+            answers: context.cache,
             idle: self.idle.map(Duration::from_secs),
             log: context.log.clone(),
             clock: context::now,

@@ -114,8 +114,8 @@ pub(super) fn view_path(number: u64) -> String {
 pub(super) fn open_views(options: &Options) -> Result<Views, larder_query::Error> {
     let (clock, zones) = (options.clock, Arc::clone(&options.store.zones));
     let clock = Arc::new(move || Instant::clamped(clock().div_euclid(1000)));
-    let log = options.log.clone();
-    Views::open(&options.dir, ViewsOptions { zones, clock, log, ..ViewsOptions::default() })
+    let (log, cache) = (options.log.clone(), options.answers);
+    Views::open(&options.dir, ViewsOptions { zones, cache, clock, log, ..ViewsOptions::default() })
 }
 
 impl Service {

@@ -24,12 +24,12 @@ mod view;
 
 use larder_query::log::Sink;
 use service::Service;
-use std::collections::BTreeMap;
 use std::future::{Future as _, poll_fn};
 use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
+use std::slice::Iter;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -52,8 +52,10 @@ const BUS_PATH: &str = "/org/freedesktop/DBus";
 /// For so many seconds a service that the bus started waits for another client, as evolution-data-server does.
 const IDLE: u64 = 10;
 
-/// `ALLOW_REPLACEMENT`, `REPLACE_EXISTING`, `DO_NOT_QUEUE`: a name may be taken from whoever lets it go, and by whoever wants it.
-const NAME_FLAGS: u32 = 1 | 2 | 4;
+/// `ALLOW_REPLACEMENT`, `DO_NOT_QUEUE`: a name is given up to whoever wants it.
+const NAME_FLAGS: u32 = 1 | 4;
+/// `REPLACE_EXISTING`: it is taken from whoever lets it go.
+const REPLACE: u32 = 2;
 
 /// What the service needs to know.
 #[derive(Debug, Clone)]
@@ -92,6 +94,8 @@ pub enum End {
     Idle,
     /// Another program took this name over.
     Replaced(String),
+    /// The bus started it, and another program has this name already.
+    Taken(String),
     /// The bus ended.
     BusGone,
 }
@@ -158,7 +162,9 @@ async fn run(options: Options, stop: &Stop, ready: &mut dyn FnMut()) -> Result<E
     let mut service = Service::open(options)?;
     let Some(connection) = connected(&address, stop).await? else { return Ok(End::Stopped) };
     let mut stream = MessageStream::from(&connection);
-    let mut names = Names::default();
+    // The bus may start one process for each name. These must not take them from each other.
+    let activated = idle.is_some();
+    let mut names = Names::new(if activated { NAME_FLAGS } else { NAME_FLAGS | REPLACE });
     names.ask(&connection).await?;
     let mut since = Instant::now();
     loop {
@@ -176,8 +182,12 @@ async fn run(options: Options, stop: &Stop, ready: &mut dyn FnMut()) -> Result<E
                 if let Some(name) = names.lost(&message) {
                     return Ok(End::Replaced(name));
                 }
-                if names.answered(&message)? && names.asked.is_empty() {
-                    ready();
+                match names.answered(&message) {
+                    None => {}
+                    Some(Err(name)) if activated => return Ok(End::Taken(name)),
+                    Some(Err(name)) => return Err(Error::Owned(name)),
+                    Some(Ok(())) if names.ask(&connection).await? => {}
+                    Some(Ok(())) => ready(),
                 }
                 service.take(&message)
             }
@@ -254,36 +264,41 @@ async fn next(
     .await
 }
 
-/// The names that were asked for, until the bus has answered.
-#[derive(Default)]
+/// The names that are asked for, one after the other: of several processes that ask only the one that has the first goes on to the
+/// next, so one has all in the end.
 struct Names {
-    asked: BTreeMap<NonZeroU32, &'static str>,
+    flags: u32,
+    rest: Iter<'static, &'static str>,
+    /// The one that the bus was asked for last, and by which message.
+    asked: Option<(NonZeroU32, &'static str)>,
 }
 
 impl Names {
-    /// Asks the bus for all names. The answers come among the other messages, as a client may call as soon as it has the first.
-    async fn ask(&mut self, connection: &Connection) -> Result<(), Error> {
-        for name in NAMES {
-            let call = Message::method_call(BUS_PATH, "RequestName")
-                .destination(BUS)
-                .interface(BUS)
-                .build(&(name, NAME_FLAGS))?;
-            self.asked.insert(call.primary_header().serial_num(), name);
-            connection.send(&call).await?;
-        }
-        Ok(())
+    fn new(flags: u32) -> Names {
+        Names { flags, rest: NAMES.iter(), asked: None }
     }
 
-    /// Is this the bus' answer for one of the names?
-    fn answered(&mut self, message: &Message) -> Result<bool, Error> {
-        let header = message.header();
-        let Some(name) = header.reply_serial().and_then(|serial| self.asked.remove(&serial)) else {
-            return Ok(false);
-        };
+    /// Asks the bus for the next name. The answer comes among the other messages, as a client may call as soon as it has the first.
+    /// False: there is no other.
+    async fn ask(&mut self, connection: &Connection) -> Result<bool, Error> {
+        let Some(name) = self.rest.next() else { return Ok(false) };
+        let call = Message::method_call(BUS_PATH, "RequestName")
+            .destination(BUS)
+            .interface(BUS)
+            .build(&(*name, self.flags))?;
+        self.asked = Some((call.primary_header().serial_num(), name));
+        connection.send(&call).await?;
+        Ok(true)
+    }
+
+    /// Is this the bus' answer for a name? If the name is not to be had: which.
+    fn answered(&mut self, message: &Message) -> Option<Result<(), String>> {
+        let serial = message.header().reply_serial();
+        let (_, name) = self.asked.take_if(|(asked, _)| serial == Some(*asked))?;
         // 1: it is ours; 4: it was already.
         match message.body().deserialize::<u32>() {
-            Ok(1 | 4) => Ok(true),
-            _ => Err(Error::Owned(name.to_string())),
+            Ok(1 | 4) => Some(Ok(())),
+            _ => Some(Err(name.to_string())),
         }
     }
 

@@ -1,6 +1,6 @@
 //! How a service begins and ends.
 
-use crate::bus::{BOOKS, Bus, card, shown};
+use crate::bus::{BOOKS, Bus, MANAGER, SOURCES, card, shown};
 use larder_serve::eds::{End, Error, service_files};
 use larder_store::{Change, Expect, Family, Operation, Put};
 use std::path::Path;
@@ -54,6 +54,27 @@ fn it_gives_way_to_another() {
     assert!(matches!(first.end().unwrap(), End::Replaced(_)));
     assert!(second.ready);
     bus.client().open("system-address-book");
+}
+
+/// The bus may start one for each name: one of them has all names in the end, and the other leaves it alone.
+#[test]
+fn two_that_the_bus_started() {
+    let Some(bus) = Bus::new("two_that_the_bus_started") else { return };
+    let idle = Some(Duration::from_secs(60));
+    let options = || larder_serve::eds::Options { idle, ..bus.options() };
+    drop(bus.store());
+    let (first, second) = std::thread::scope(|scope| {
+        let first = scope.spawn(|| bus.serve(options()));
+        (bus.serve(options()), first.join().unwrap())
+    });
+    assert!(first.ready != second.ready);
+    let (stays, goes) = if first.ready { (first, second) } else { (second, first) };
+    assert!(matches!(goes.end().unwrap(), End::Taken(_)));
+    bus.client().open("system-address-book");
+    let interface = "org.freedesktop.DBus.Peer";
+    bus.client().ask(SOURCES, MANAGER, interface, "Ping", &()).1.unwrap();
+    stays.stop.stop();
+    assert_eq!(stays.end().unwrap(), End::Stopped);
 }
 
 /// A name whose owner keeps it is not waited for.

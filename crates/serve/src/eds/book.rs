@@ -4,7 +4,7 @@
 //! their views, and then the caller gets its reply.
 
 use super::bus::{Call, LARGEST_ARRAY, Values, changed, without_nul};
-use super::card::revision;
+use super::card::{Cards, revision};
 use super::failure::{
     CONTACT_NOT_FOUND, Failure, ID_EXISTS, INVALID_ARG, INVALID_QUERY, IO_NOT_FOUND,
     IO_NOT_SUPPORTED, NOT_SUPPORTED, OTHER, OUT_OF_SYNC, SIZE_LIMIT,
@@ -68,12 +68,18 @@ impl Service {
     pub(super) fn notice_books(&mut self) -> Result<(), Failure> {
         self.books.retain(|row, _| self.sources.iter().any(|source| source.row == Some(*row)));
         let mut other = Vec::new();
+        let epoch = self.reader.epoch()?;
+        let anew = epoch != self.epoch;
+        if anew {
+            self.looked = 0;
+            self.cards = Cards::default();
+        }
         let seq = self.reader.seq()?;
         // Where something fails, the same is looked for next time.
         self.asked_views.catch_up()?;
         for (row, told) in &mut self.books {
             if let Some(now) = self.reader.changed_in(*row, self.looked)?
-                && now != *told
+                && (anew || now != *told)
             {
                 let revision = revision(&self.reader, now)?;
                 *told = now;
@@ -83,7 +89,7 @@ impl Service {
             }
         }
         self.notice_views(&other, seq);
-        self.looked = seq;
+        (self.looked, self.epoch) = (seq, epoch);
         Ok(())
     }
 

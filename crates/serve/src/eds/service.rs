@@ -39,6 +39,8 @@ pub(super) struct Service {
     pub(super) books: BTreeMap<i64, Seq>,
     /// The last batch when it was looked which books have changed.
     pub(super) looked: Seq,
+    /// Which numbering of batches that is of: a restore begins another.
+    pub(super) epoch: Arc<str>,
     /// Views as the store has them, and those that have something to tell.
     pub(super) asked_views: Views,
     pub(super) news: News,
@@ -79,6 +81,7 @@ impl Service {
         let store = Store::open(&options.dir, &options.store)?;
         let reader = store.reader()?;
         let sources = sources(&reader)?;
+        let epoch = reader.epoch()?;
         let asked_views = open_views(&options)?;
         let news = News::default();
         let bell = Arc::clone(&news.bell);
@@ -91,6 +94,7 @@ impl Service {
             sources,
             books: BTreeMap::new(),
             looked: 0,
+            epoch,
             asked_views,
             news,
             settings: Arc::new(options.settings.clone()),

@@ -1,4 +1,4 @@
-//! Evolution-data-server's own test programs, as they are installed, against that service and against `larder serve --eds`.
+//! Evolution-data-server's own test programs, as they are installed, against `larder serve --eds`.
 //!
 //! `scripts/eds-clients.sh` runs them; without names it runs all there are and counts.
 

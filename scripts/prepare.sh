@@ -12,6 +12,14 @@ fail() {
     exit 1
 }
 
+# may_install: can something be installed without asking? Sets what has it done as root.
+may_install() {
+    as_root=
+    [ "$(id -u)" = 0 ] && return
+    as_root="sudo -n"
+    has sudo && sudo -n true 2>/dev/null
+}
+
 # need COMMAND WHAT DEBIAN FEDORA ARCH ALPINE: the last four are the package that brings the command, under
 # the names that distributions give it.
 need() {
@@ -28,14 +36,9 @@ need() {
         echo "error: $2 is missing; install the package that brings the command $1, and then make again" >&2
         exit 1
     fi
-    if [ "$(id -u)" = 0 ]; then
-        as_root=
-    elif ! has sudo; then
+    if ! may_install; then
+        has sudo && fail "$2 is missing" "sudo $install"
         fail "$2 is missing" "su - -c '$install'"
-    elif sudo -n true 2>/dev/null; then
-        as_root="sudo -n"
-    else
-        fail "$2 is missing" "sudo $install"
     fi
     echo "installing $2, which is missing ..." >&2
     if ! log=$(run_install 2>&1 </dev/null) || ! has "$1"; then
@@ -49,9 +52,8 @@ need() {
 # want FILE WHAT DEBIAN: what only some tests need, and say so where it is missing. Installed where that goes without asking.
 want() {
     [ -e "$1" ] && return
-    has apt-get && [ "$(id -u)" = 0 ] || return 0
+    has apt-get && may_install || return 0
     echo "installing $2, which is missing ..." >&2
-    as_root=
     install="apt-get install -y --no-install-recommends $3"
     log=$(run_install 2>&1 </dev/null) || { echo "note: $2 could not be installed; the tests of it will be left out" >&2; }
 }

@@ -16,6 +16,7 @@
 //! | `version` | an item as it was, or is, put to a question |
 //! | `answers` | answers, and those that are kept |
 //! | `clock` | what time changes in answers |
+//! | `slot` | where the news of a view wait |
 //! | `view` | an open view: what its client is told, and how fast |
 //! | `watch` | the thread that waits |
 //!
@@ -26,6 +27,7 @@ mod clock;
 mod concern;
 mod hub;
 mod question;
+mod slot;
 mod version;
 mod view;
 mod watch;
@@ -34,7 +36,7 @@ pub use self::question::{Form, Question};
 pub use self::view::{Gone, Interest, Tell, Told, View, ViewOptions};
 
 use self::hub::{State, lock};
-use self::view::Slot;
+use self::slot::Slot;
 use self::watch::Watch;
 use crate::answer::Answer;
 use crate::error::Error;

@@ -6,8 +6,9 @@
 use super::SOURCE;
 use super::hub::{Asked, MOST, State, bytes_of, micros, place};
 use super::question::Question;
+use super::slot::{Rows, Slot, What};
 use super::version::{Version, became};
-use super::view::{Gone, Rows, Slot, ViewOptions, What};
+use super::view::{Gone, ViewOptions};
 use crate::error::Error;
 use crate::log::{Anew, Answered, Drop as Why, Event, From};
 use crate::matcher::Matcher;

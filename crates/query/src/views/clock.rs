@@ -5,8 +5,9 @@
 
 use super::hub::{Asked, State};
 use super::question::Reading;
+use super::slot::{News, Rows};
 use super::version::occurrences;
-use super::view::{Gone, News, Rows};
+use super::view::Gone;
 use crate::error::Error;
 use crate::log::{Anew, Drop as Why};
 use crate::matcher::Matcher;

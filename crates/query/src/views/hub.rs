@@ -5,8 +5,8 @@
 
 use super::concern::Concern;
 use super::question::{Question, Reading, depends_on_time};
+use super::slot::{News, Slot, What};
 use super::version::{Version, became};
-use super::view::{News, Slot, What};
 use crate::error::Error;
 use crate::log::{Anew, Drop as Why, Event, Sink};
 use crate::matcher::Matcher;

@@ -4,7 +4,7 @@
 
 use super::concern::Has;
 use super::hub::Asked;
-use super::view::What as Became;
+use super::slot::What as Became;
 use crate::item::{Item, Parsed, Values, When};
 use crate::time::Stamp;
 use larder_format::field::Field;

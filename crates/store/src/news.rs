@@ -66,6 +66,8 @@ struct Was {
     former: Option<(Seq, Option<i64>)>,
     /// The batch that first changed what it is in time, and not the item.
     retimed: Option<Seq>,
+    /// The row in which it is, where a batch changed it and did not take it away.
+    row: Option<i64>,
 }
 
 /// What was found so far, each item once.
@@ -80,7 +82,7 @@ impl Found {
         let handle = Handle::from_bytes(row.get_ref(0)?.as_blob()?);
         let place = *self.places.entry(handle).or_insert(self.was.len());
         if place == self.was.len() {
-            self.was.push(Was { handle, former: None, retimed: None });
+            self.was.push(Was { handle, former: None, retimed: None, row: None });
         }
         self.was.get_mut(place).ok_or(rusqlite::Error::InvalidQuery)
     }
@@ -145,7 +147,7 @@ impl Reader {
                 return Ok(Told::All);
             }
             for was in changed {
-                let is = self.item_of(was.handle, names)?;
+                let is = self.is(&was, names)?;
                 let was_then = self.was(&was, is.as_ref(), names)?;
                 each(Changed { handle: was.handle, was: was_then, is });
             }
@@ -179,13 +181,14 @@ impl Reader {
                 return Ok(None);
             }
         }
-        let sql = "SELECT handle, seq FROM item WHERE seq > ?1 ORDER BY seq, ordinal";
+        let sql = "SELECT handle, seq, id FROM item WHERE seq > ?1 ORDER BY seq, ordinal";
         let mut select = self.conn.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
             // What has no former version is new.
-            let (seq, was) = (row.get(1)?, found.of(row)?);
+            let (seq, is, was) = (row.get(1)?, row.get(2)?, found.of(row)?);
             was.former.get_or_insert((seq, None));
+            was.row = Some(is);
             if found.was.len() > most {
                 return Ok(None);
             }
@@ -215,17 +218,27 @@ impl Reader {
         }
     }
 
-    fn item_of(&self, handle: Handle, names: Names<'_>) -> rusqlite::Result<Option<Then>> {
+    /// What an item is now.
+    fn is(&self, was: &Was, names: Names<'_>) -> rusqlite::Result<Option<Then>> {
+        let row = match (was.row, was.former) {
+            (Some(row), _) => row,
+            // A batch replaced it, and none put it there since.
+            (None, Some(_)) => return Ok(None),
+            // Only when it happens has changed.
+            (None, None) => {
+                let sql = "SELECT id FROM item WHERE handle = ?1";
+                let mut select = self.conn.prepare_cached(sql)?;
+                let row = select.query_row([was.handle.to_bytes()], |row| row.get(0)).optional()?;
+                let Some(row) = row else { return Ok(None) };
+                row
+            }
+        };
         let sql = format!(
             "SELECT {HEAD}, s.bytes, t.data FROM item i JOIN source s ON s.item = i.id
-             LEFT JOIN idx_time t ON t.item = i.id WHERE i.handle = ?1"
+             LEFT JOIN idx_time t ON t.item = i.id WHERE i.id = ?1"
         );
-        let then = self
-            .conn
-            .prepare_cached(&sql)?
-            .query_row([handle.to_bytes()], |row| self.then(row, names))
-            .optional()?;
-        let Some(mut then) = then else { return Ok(None) };
+        let mut then =
+            self.conn.prepare_cached(&sql)?.query_row([row], |row| self.then(row, names))?;
         if then.bytes.is_empty() {
             then.bytes = blob::must(&self.conn, then.head.row)?.into();
         }

@@ -181,6 +181,16 @@ impl Reader {
         }
     }
 
+    /// For who looks at the store after each batch: lets go of the file where it was mapped for an answer of many items. SQLite maps it
+    /// anew with each change, and the system reads its tables of pages anew, which takes longer than to read the few pages
+    /// that such a look needs.
+    pub fn follow(&self) {
+        if self.mapped.replace(false) {
+            // What stays mapped is read all the same.
+            let _mapped = self.conn.pragma_update(None, "mmap_size", 0);
+        }
+    }
+
     /// What is to be known of a store at its opening, in one transaction, which costs less than many.
     fn look(conn: &Connection, directory: &Directory) -> Result<Remembered> {
         let path = directory.data();

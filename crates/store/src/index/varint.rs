@@ -27,3 +27,13 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
     }
     None
 }
+
+/// Numbers of either sign, those near zero in few bytes.
+pub(crate) fn put_signed(bytes: &mut Vec<u8>, number: i64) {
+    put(bytes, (number << 1 ^ number >> 63) as u64);
+}
+
+pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
+    let number = take(bytes)?;
+    Some((number >> 1) as i64 ^ -((number & 1) as i64))
+}

@@ -3,7 +3,7 @@
 //! `larder-time` packs it.
 
 use super::{Alarm, Shape, Times, Trigger};
-use crate::index::varint::{put, take};
+use crate::index::varint::{put, put_signed, take, take_signed};
 use larder_time::civil::Instant;
 use larder_time::series::{Clock, Series};
 use larder_time::value::Nominal;
@@ -12,16 +12,6 @@ use larder_time::zone::Zone;
 const OPEN: u64 = 1;
 const SINCE: u64 = 2;
 const TAGGED: u64 = 4;
-
-/// Numbers of either sign as varints.
-fn put_signed(to: &mut Vec<u8>, number: i64) {
-    put(to, (number << 1 ^ number >> 63) as u64);
-}
-
-fn take_signed(from: &mut &[u8]) -> Option<i64> {
-    let number = take(from)?;
-    Some((number >> 1) as i64 ^ -((number & 1) as i64))
-}
 
 impl Times {
     /// As it is kept.

@@ -9,7 +9,7 @@ BIN = $(or $(CARGO_TARGET_DIR),target)/release/larder
 help:
 	@echo "make demo [BOOK=file.vcf]   build, and run the main job on the sample address books and calendars (or on your book)"
 	@echo "make test                   build and run all tests; prints what it left out, and why"
-	@echo "make torture                the long tests: a thousand kill points, full disks, fuzzing"
+	@echo "make torture                the long tests: a thousand kill points, full disks, live views, fuzzing"
 	@echo "make fuzz SECONDS=600       every fuzz target for that long"
 	@echo "make coverage               line coverage by crate"
 	@echo "make bench                  the benchmarks under bench/, beside predecessor and floor"
@@ -27,6 +27,7 @@ torture:
 	@scripts/prepare.sh test
 	@torture/kill.sh 1000
 	@torture/full-disk.sh
+	@torture/views.sh 4000
 	@fuzz/run.sh all 600
 
 fuzz:

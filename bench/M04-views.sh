@@ -69,9 +69,9 @@ browse "$(sed -n 's/^pub const CACHE: usize = \(.*\);/\1/p' crates/query/src/vie
 "$views" mix "$LARDER_DIR" $open_views >"$work/mix"
 "$views" held "$LARDER_DIR" "$work/mix" >"$work/held"
 cat "$work/held" >>"$figures"
-before=$(at "$work/held" 0 | head -1)
-goal "$open_views open views, bytes each" $((($(at "$work/held" $open_views) - before) * 1024 / open_views)) 2048
-told "  all closed: above before, kB in all" $(($(awk -F '\t' '$1 == "closed" { print $3 }' "$work/held") - before))
+opened() { grep "^$1" "$work/held" | at /dev/stdin "$2"; }
+goal "$open_views open views, bytes each" $((($(opened open $open_views) - $(opened open 0)) * 1024 / open_views)) 2048
+goal "closed, and as many opened again: above the first time" $(($(opened again $open_views) - $(opened open $open_views))) 256
 "$views" toggle "$LARDER_DIR" 1000 >"$work/toggle"
 cat "$work/toggle" >>"$figures"
 goal "1,000 toggles: most from the 100th on, above the 100th" $(($(most "$work/toggle" 101 1000) - $(at "$work/toggle" 100))) 64

@@ -13,22 +13,25 @@ use std::sync::Arc;
 /// The last month that is looked at, counted from the beginning of the calendar.
 const LAST: i64 = 108;
 
-/// Opens a view on each question of a file, no two alike, and tells what they take: a line for each tenth of them. The questions are
-/// not kept here.
+/// Opens a view on each question of a file, no two alike, and tells what they take: a line for each tenth of them. Then they are
+/// closed, and opened again: what the first ones left must do for these. The questions are not kept here.
 pub(crate) fn held(path: &Path, file: &str) -> Outcome<()> {
     let number = BufReader::new(File::open(file)?).lines().count();
     let views = Views::open(path, options(0))?;
     let client: Arc<str> = "bench".into();
-    let mut open = Vec::with_capacity(number);
-    println!("open\t0\t{}", anonymous()?);
-    for (at, line) in BufReader::new(File::open(file)?).lines().enumerate() {
-        let question = read(&line?).ok_or("no question")?;
-        open.push(opened(&views, question, Interest::Rows, &client)?.0);
-        if (at + 1) % (number / 10).max(1) == 0 {
-            println!("open\t{}\t{}", views.open_views(), anonymous()?);
+    for time in ["open", "again"] {
+        let mut open = Vec::with_capacity(number);
+        println!("{time}\t0\t{}", anonymous()?);
+        for (at, line) in BufReader::new(File::open(file)?).lines().enumerate() {
+            let question = read(&line?).ok_or("no question")?;
+            open.push(opened(&views, question, Interest::Rows, &client)?.0);
+            if (at + 1) % (number / 10).max(1) == 0 {
+                println!("{time}\t{}\t{}", views.open_views(), anonymous()?);
+            }
         }
+        drop(open);
+        views.rest();
     }
-    drop(open);
     println!("closed\t{}\t{}", views.open_views(), anonymous()?);
     Ok(())
 }

@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant as Timer};
+use std::time::Instant as Timer;
 
 /// Everything a command needs besides its own arguments.
 pub(crate) struct Context {
@@ -192,15 +192,11 @@ impl Context {
         Ok(answer)
     }
 
-    /// Writes out what was noted. The thread of views that are closed may hold them, and with them the log, for a moment longer: it is the
-    /// one that notes the end then.
+    /// Writes out what was noted.
     pub(crate) fn end_log(&self) {
-        let Some(log) = &self.log else { return };
-        let began = Timer::now();
-        while Arc::strong_count(log) > 1 && began.elapsed() < Duration::from_secs(1) {
-            std::thread::sleep(Duration::from_millis(1));
+        if let Some(log) = &self.log {
+            log.rest();
         }
-        log.rest();
     }
 
     /// A remark for people, on standard error.

@@ -22,11 +22,11 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::{LazyLock, OnceLock};
 
-/// A question made ready to be put to many items.
+/// A question made ready to be put to many items. Of a family no item of which answers it, nothing is kept.
 #[derive(Debug, Clone)]
 pub struct Matcher {
-    contacts: OfFamily,
-    calendar: OfFamily,
+    contacts: Option<Box<OfFamily>>,
+    calendar: Option<Box<OfFamily>>,
     anew: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct Matcher {
 struct OfFamily {
     node: Node,
     /// The fields that it looks at; `None`: it looks at whole items.
-    fields: Option<Vec<&'static Field>>,
+    fields: Option<Box<[&'static Field]>>,
     /// It looks at UIDs.
     uids: bool,
 }
@@ -73,10 +73,13 @@ impl Matcher {
     pub fn new(query: &Query) -> Matcher {
         let of = |family| {
             let node = Node::of(query, family);
+            if matches!(node, Node::Constant(false)) {
+                return None;
+            }
             let mut fields = Vec::new();
-            let fields = node.looks_at(&mut fields).then_some(fields);
+            let fields = node.looks_at(&mut fields).then_some(fields.into());
             let uids = node.looks_at_uids();
-            OfFamily { node, fields, uids }
+            Some(Box::new(OfFamily { node, fields, uids }))
         };
         Matcher { contacts: of(Family::Contacts), calendar: of(Family::Calendar), anew: false }
     }
@@ -85,18 +88,18 @@ impl Matcher {
     /// items are kept, and about those that their cards name.
     #[must_use]
     pub fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
-        self.contacts.node.matches(uid, card)
+        self.contacts.as_ref().is_some_and(|of| of.node.matches(uid, card))
     }
 
     /// Does the item answer the question?
     #[must_use]
     pub fn matches_item(&self, item: &Item<'_>) -> bool {
-        self.of(item.head).node.matches(&item.head.uid, item)
+        self.of(item.head).is_some_and(|of| of.node.matches(&item.head.uid, item))
     }
 
     /// Does something answer the question that is, or was, this item?
     pub(crate) fn matches_values(&self, head: &ItemHead, values: &impl Values) -> bool {
-        self.of(head).node.matches(&head.uid, values)
+        self.of(head).is_some_and(|of| of.node.matches(&head.uid, values))
     }
 
     /// Does what is kept of an item answer the question? `None`: it does not tell, and the item has to be asked. Where there is a
@@ -108,7 +111,10 @@ impl Matcher {
         kept: &Kept<'_>,
         doubt: &Cell<bool>,
     ) -> Option<bool> {
-        let of = self.of(head);
+        if self.anew {
+            return None;
+        }
+        let Some(of) = self.of(head) else { return Some(false) };
         let fields = of.fields.as_ref().filter(|_| !(of.uids && head.derived_uid))?;
         let item = KeptItem { reader, head, kept: *kept, doubt };
         fields.iter().all(|field| kept.holds(field)).then(|| of.node.matches(&head.uid, &item))
@@ -116,13 +122,13 @@ impl Matcher {
 
     /// Can what is kept of an item answer the question?
     pub(crate) fn asks_what_is_kept(&self) -> bool {
-        !self.anew && (self.contacts.fields.is_some() || self.calendar.fields.is_some())
+        let can = |of: &Option<Box<OfFamily>>| of.as_ref().is_none_or(|of| of.fields.is_some());
+        !self.anew && (can(&self.contacts) || can(&self.calendar))
     }
 
     /// The same question, put to items as they are, and not to anything that is derived from them.
     pub(crate) fn by_cards(self) -> Matcher {
-        let whole = |of| OfFamily { fields: None, ..of };
-        Matcher { contacts: whole(self.contacts), calendar: whole(self.calendar), anew: true }
+        Matcher { anew: true, ..self }
     }
 
     /// Is it put to nothing that is derived?
@@ -130,22 +136,24 @@ impl Matcher {
         self.anew
     }
 
-    fn of(&self, head: &ItemHead) -> &OfFamily {
+    fn of(&self, head: &ItemHead) -> Option<&OfFamily> {
         match head.kind.family() {
-            Family::Calendar => &self.calendar,
-            _ => &self.contacts,
+            Family::Calendar => self.calendar.as_deref(),
+            _ => self.contacts.as_deref(),
         }
     }
 }
 
 impl Node {
     fn of(query: &Query, family: Family) -> Node {
-        let all = |of: &[Query]| of.iter().map(|query| Node::of(query, family)).collect();
         match query {
             Query::All => Node::Constant(true),
-            Query::And(of) => Node::And(all(of)),
-            Query::Or(of) => Node::Or(all(of)),
-            Query::Not(query) => Node::Not(Box::new(Node::of(query, family))),
+            Query::And(of) => Node::join(of, family, true),
+            Query::Or(of) => Node::join(of, family, false),
+            Query::Not(query) => match Node::of(query, family) {
+                Node::Constant(answer) => Node::Constant(!answer),
+                node => Node::Not(Box::new(node)),
+            },
             Query::Word(text) => Node::Word(Needle::of(text), family),
             Query::Uids(uids) => Node::Uids(uids.iter().cloned().collect()),
             Query::Test(test) => Node::test(test, family),
@@ -159,6 +167,27 @@ impl Node {
             Query::Time(TimeTest::Overdue(window)) => Node::Overdue(window.clone()),
             Query::Number(number, comparison, value) => {
                 Node::Number(number.clone(), *comparison, *value)
+            }
+        }
+    }
+
+    /// All of these, or any. What is constant for the family decides, or says nothing.
+    fn join(of: &[Query], family: Family, all: bool) -> Node {
+        let mut nodes = Vec::new();
+        for query in of {
+            match Node::of(query, family) {
+                Node::Constant(answer) if answer != all => return Node::Constant(answer),
+                Node::Constant(_) => {}
+                node => nodes.push(node),
+            }
+        }
+        nodes.shrink_to_fit();
+        match (nodes.pop(), nodes.is_empty()) {
+            (None, _) => Node::Constant(all),
+            (Some(one), true) => one,
+            (Some(last), false) => {
+                nodes.push(last);
+                if all { Node::And(nodes) } else { Node::Or(nodes) }
             }
         }
     }

@@ -16,6 +16,7 @@
 //! | `version` | an item as it was, or is, put to a question |
 //! | `answers` | answers, and those that are kept |
 //! | `clock` | what time changes in answers |
+//! | `news` | what became of which items, before it is told |
 //! | `slot` | where the news of a view wait |
 //! | `view` | an open view: what its client is told, and how fast |
 //! | `watch` | the thread that waits |
@@ -26,6 +27,7 @@ mod answers;
 mod clock;
 mod concern;
 mod hub;
+mod news;
 mod question;
 mod slot;
 mod version;
@@ -48,7 +50,7 @@ use std::fmt;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The kind of source that all collections have so far, for the log.
 const SOURCE: &str = "local";
@@ -66,15 +68,36 @@ pub struct ViewsOptions {
     pub clock: Arc<dyn Fn() -> Instant + Send + Sync>,
     /// News are waited for. Otherwise who holds the views asks for them, with [`Views::catch_up`].
     pub watch: bool,
+    /// How much may wait for clients that do not ask for it.
+    pub limits: Limits,
 }
 
-/// What answers may take in memory, unless something else is said.
-pub const CACHE: usize = 1 << 20;
+/// How much may wait for clients that do not ask for it. Beyond that nothing waits: they are told what it all comes to when they ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// So many items, for one client.
+    pub items: usize,
+    /// So many bytes of them; and so many of what one look at the store has found. Of more than that only rows are held, and the items read
+    /// when they are told.
+    pub bytes: usize,
+    /// So many items whose changes one look at the store may find; with more, every answer is given anew, which is less to read.
+    pub changes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { items: 1024, bytes: 4 << 20, changes: 50_000 }
+    }
+}
+
+/// What answers may take in memory, unless something else is said: `docs/queries.md` tells what it is worth.
+pub const CACHE: usize = 384 << 10;
 
 impl Default for ViewsOptions {
     fn default() -> ViewsOptions {
         let (zones, clock) = (Zones::bundled(), Arc::new(now));
-        ViewsOptions { zones, cache: CACHE, log: None, clock, watch: true }
+        let limits = Limits::default();
+        ViewsOptions { zones, cache: CACHE, log: None, clock, watch: true, limits }
     }
 }
 
@@ -91,18 +114,24 @@ impl fmt::Debug for ViewsOptions {
 
 /// Everything that one process asks of one store. A copy is the same.
 #[derive(Clone)]
-pub struct Views(Arc<Shared>);
+pub struct Views(Arc<Owner>);
 
+/// What ends with the last of those who ask: the thread that waits, and the log of this.
+struct Owner {
+    watch: Option<Watch>,
+    shared: Arc<Shared>,
+}
+
+/// What the thread that waits has of it all.
 struct Shared {
     dir: PathBuf,
     options: ViewsOptions,
     state: Mutex<State>,
-    watch: Option<Watch>,
 }
 
 impl fmt::Debug for Views {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Views").field("dir", &self.0.dir).finish_non_exhaustive()
+        f.debug_struct("Views").field("dir", &self.0.shared.dir).finish_non_exhaustive()
     }
 }
 
@@ -116,16 +145,15 @@ impl Views {
     /// As [`Reader::open_with`].
     pub fn open(dir: &Path, options: ViewsOptions) -> Result<Views, Error> {
         let reader = Reader::open_with(dir, Arc::clone(&options.zones))?;
-        let state = State::new(reader, options.cache, options.log.clone())?;
+        let state = State::new(reader, &options)?;
         if let Some(log) = &options.log {
             log.note(&Event::Start { version: env!("CARGO_PKG_VERSION"), budget: options.cache });
         }
         let dir = dir.to_path_buf();
-        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
-            let watch = options.watch.then(|| Watch::new(dir.clone(), Weak::clone(shared)));
-            Shared { dir: dir.clone(), options, state: Mutex::new(state), watch }
-        });
-        Ok(Views(shared))
+        let watched = options.watch;
+        let shared = Arc::new(Shared { dir, options, state: Mutex::new(state) });
+        let watch = watched.then(|| Watch::new(Arc::clone(&shared)));
+        Ok(Views(Arc::new(Owner { watch, shared })))
     }
 
     /// Opens a view.
@@ -134,7 +162,7 @@ impl Views {
     /// The text is no question, there is no such collection, or what the store reports.
     pub fn view(&self, question: Question, options: ViewOptions) -> Result<View, Error> {
         let opened = {
-            let mut state = self.state_of_now()?;
+            let mut state = self.0.shared.state_of_now()?;
             state.pass_time(self.now())?;
             state.open(question, &options, self.now())?
         };
@@ -160,7 +188,7 @@ impl Views {
         client: &str,
         each: &mut dyn FnMut(&ItemHead, &[u8]) -> bool,
     ) -> Result<usize, Error> {
-        let mut state = self.state_of_now()?;
+        let mut state = self.0.shared.state_of_now()?;
         state.pass_time(self.now())?;
         let rows = state.once(question, client, self.now())?;
         Answer::of(&rows).each(state.reader(), each)?;
@@ -173,10 +201,7 @@ impl Views {
     /// # Errors
     /// What the store reports.
     pub fn catch_up(&self) -> Result<Seq, Error> {
-        let mut state = self.state_of_now()?;
-        let seq = state.look()?;
-        state.pass_time(self.now())?;
-        Ok(seq)
+        self.0.shared.catch_up()
     }
 
     /// A look at the store with the reader of the views, which all others wait for.
@@ -184,50 +209,79 @@ impl Views {
     /// # Errors
     /// What the store reports.
     pub fn read<T>(&self, look: impl FnOnce(&Reader) -> T) -> Result<T, Error> {
-        Ok(look(self.state()?.reader()))
+        Ok(look(self.state().reader()))
     }
 
     /// Gives up what is held in memory to be fast, if no view is open; kept answers stay. The thread that waits does so a moment after the
     /// last view was closed.
     pub fn rest(&self) {
-        let state = lock(&self.0.state);
-        if state.open == 0 {
-            state.reader().rest();
-        }
+        self.0.shared.rest();
     }
 
     /// The last batch that the views know of.
     #[must_use]
     pub fn seen(&self) -> Seq {
-        lock(&self.0.state).seq
+        self.0.shared.seen()
     }
 
     /// How many views are open.
     #[must_use]
     pub fn open_views(&self) -> usize {
-        lock(&self.0.state).open
+        lock(&self.0.shared.state).open
     }
 
     fn now(&self) -> Instant {
-        (self.0.options.clock)()
+        self.0.shared.now()
     }
 
-    fn state(&self) -> Result<Held<'_>, Error> {
-        Ok(Held(lock(&self.0.state)))
+    fn state(&self) -> Held<'_> {
+        self.0.shared.state()
+    }
+
+    fn close(&self, asked: u32, slot: &Arc<Slot>) {
+        lock(&self.0.shared.state).close(asked, slot);
+    }
+}
+
+impl Shared {
+    fn now(&self) -> Instant {
+        (self.options.clock)()
+    }
+
+    fn state(&self) -> Held<'_> {
+        Held(lock(&self.state))
     }
 
     /// The state, of the store that is there: a damaged one may have been replaced.
     fn state_of_now(&self) -> Result<Held<'_>, Error> {
-        let mut held = self.state()?;
+        let mut held = self.state();
         if held.reader().is_replaced() {
-            let zones = Arc::clone(&self.0.options.zones);
-            held.replace_reader(Reader::open_with(&self.0.dir, zones)?);
+            let zones = Arc::clone(&self.options.zones);
+            held.replace_reader(Reader::open_with(&self.dir, zones)?);
         }
         Ok(held)
     }
 
-    fn close(&self, asked: u32, slot: &Arc<Slot>) {
-        lock(&self.0.state).close(asked, slot);
+    fn catch_up(&self) -> Result<Seq, Error> {
+        let mut state = self.state_of_now()?;
+        let seq = state.look()?;
+        state.pass_time(self.now())?;
+        Ok(seq)
+    }
+
+    fn seen(&self) -> Seq {
+        lock(&self.state).seq
+    }
+
+    /// Nothing is going to happen for a while, as far as one can tell.
+    fn rest(&self) {
+        if let Some(log) = &self.options.log {
+            log.rest();
+        }
+        let state = lock(&self.state);
+        if state.open == 0 {
+            state.reader().rest();
+        }
     }
 }
 
@@ -253,9 +307,11 @@ impl Drop for Held<'_> {
     }
 }
 
-impl Drop for Shared {
+impl Drop for Owner {
     fn drop(&mut self) {
-        if let Some(log) = &self.options.log {
+        // When the thread has ended nobody else notes anything.
+        self.watch = None;
+        if let Some(log) = &self.shared.options.log {
             log.note(&Event::End);
             log.rest();
         }

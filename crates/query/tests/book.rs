@@ -44,6 +44,11 @@ impl Book {
         self.scratch.path().join("data")
     }
 
+    /// A file for a backup.
+    pub(crate) fn aside(&self) -> PathBuf {
+        self.scratch.path().join("aside.db")
+    }
+
     pub(crate) fn reader(&self) -> Reader {
         self.store.reader().unwrap()
     }

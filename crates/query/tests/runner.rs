@@ -16,6 +16,7 @@ mod cursor;
 mod duplicates;
 mod eds_calendar;
 mod eds_functions;
+mod elsewhere;
 mod explain;
 mod held;
 mod line;

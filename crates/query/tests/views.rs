@@ -3,11 +3,12 @@
 
 use crate::agree_in_time;
 use crate::book::Book;
+use crate::elsewhere;
 use crate::random;
 use crate::writer::{self, COLLECTIONS};
 use larder_format::field::field;
 use larder_query::views::{
-    Form, Interest, Question, Tell, Told, View, ViewOptions, Views, ViewsOptions,
+    Form, Interest, Limits, Question, Tell, Told, View, ViewOptions, Views, ViewsOptions,
 };
 use larder_query::{Error, Find, Query, Settings, find, window_of};
 use larder_store::{Handle, Kind, Occurring, Reader};
@@ -49,6 +50,8 @@ enum Deed {
     Resume(usize),
     /// Nothing is told to any client until several other things have happened.
     Silence(usize),
+    /// A purge that cannot end, as somebody reads.
+    Purge(usize),
 }
 
 /// How a client follows.
@@ -76,6 +79,7 @@ type Knows = (Option<Handle>, Option<Vec<u8>>, Vec<Vec<String>>, Vec<Occurring>)
 
 struct Run {
     book: Book,
+    zones: Arc<Zones>,
     views: Views,
     now: Arc<AtomicI64>,
     clients: Vec<Client>,
@@ -218,7 +222,11 @@ impl Client {
 
     fn hear(&mut self, tell: Tell) {
         match tell {
-            Tell::Fresh => self.knows.clear(),
+            Tell::Fresh => {
+                self.knows.clear();
+                // It may be a store that was put in the place of this one.
+                self.seq = 0;
+            }
             Tell::Added(items) => {
                 for told in items {
                     let row = told.row;
@@ -256,17 +264,22 @@ fn knows(told: Told) -> Knows {
 }
 
 impl Run {
-    fn new(cache: usize) -> Run {
+    fn new(cache: usize, limits: Limits, zones: Arc<Zones>) -> Run {
         let book = writer::book();
         let now = Arc::new(AtomicI64::new(start()));
         let clock = {
             let now = Arc::clone(&now);
             move || Instant::clamped(now.load(Ordering::Relaxed))
         };
-        let options =
-            ViewsOptions { cache, clock: Arc::new(clock), watch: false, ..ViewsOptions::default() };
+        let (clock, known) = (Arc::new(clock), Arc::clone(&zones));
+        let options = ViewsOptions { zones: known, cache, clock, watch: false, limits, log: None };
         let views = Views::open(&book.dir(), options).unwrap();
-        Run { book, views, now, clients: Vec::new(), asked: Vec::new(), deeds: 0, silent: 0 }
+        Run { book, zones, views, now, clients: Vec::new(), asked: Vec::new(), deeds: 0, silent: 0 }
+    }
+
+    /// Somebody who knows no other zones than the views.
+    fn reader(&self) -> Reader {
+        Reader::open_with(&self.book.dir(), Arc::clone(&self.zones)).unwrap()
     }
 
     fn now(&self) -> i64 {
@@ -294,6 +307,12 @@ impl Run {
             Deed::Pause(n) => self.pause(*n, true),
             Deed::Resume(n) => self.pause(*n, false),
             Deed::Silence(deeds) => self.silent = *deeds,
+            Deed::Purge(n) => {
+                let reader = self.reader();
+                let _held = reader.snapshot().unwrap();
+                reader.seq().unwrap();
+                writer::purge(&mut self.book, *n);
+            }
         }
         // Who is not asked, and who asks by himself.
         if self.silent == 0 {
@@ -324,7 +343,7 @@ impl Run {
             answer => assert_eq!(answer.unwrap(), found.len()),
         }
         let asked = Asked { occurrences: false, ..asked.clone() };
-        let fresh = asked.fresh(&self.book.reader(), self.now(), &Interest::Whole);
+        let fresh = asked.fresh(&self.reader(), self.now(), &Interest::Whole);
         let fresh = fresh.into_iter().map(|(row, (handle, bytes, ..))| (row, (handle, bytes)));
         assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), fresh.collect(), "{asked:?}");
         self.asked.push(asked);
@@ -339,7 +358,7 @@ impl Run {
 
     /// Those whose turn it is listen, and know then what a fresh question answers.
     fn listen(&mut self, all: bool) {
-        let (reader, now, deeds) = (self.book.reader(), self.now(), self.deeds);
+        let (reader, now, deeds) = (self.reader(), self.now(), self.deeds);
         for client in &mut self.clients {
             if client.paused || !(all || deeds.is_multiple_of(client.following.each)) {
                 continue;
@@ -410,28 +429,45 @@ pub(crate) fn following() -> impl Strategy<Value = Following> {
 fn deed() -> impl Strategy<Value = Deed> {
     let waits = &[1, 29, 31, 60, 3600, 12 * 3600, DAY, 30 * DAY, -7200, -DAY];
     prop_oneof![
-        25 => writer::deed().prop_map(Deed::Write),
-        4 => select(&waits[..]).prop_map(Deed::Wait),
-        8 => (asked(), following()).prop_map(|(asked, following)| Deed::Open(asked, following)),
-        2 => asked().prop_map(Deed::Ask),
-        4 => (0..50usize).prop_map(Deed::AskAgain),
-        2 => (0..50usize).prop_map(Deed::Close),
-        1 => (0..50usize).prop_map(Deed::Pause),
-        2 => (0..50usize).prop_map(Deed::Resume),
-        2 => (2..6usize).prop_map(Deed::Silence),
+        50 => writer::deed().prop_map(Deed::Write),
+        8 => select(&waits[..]).prop_map(Deed::Wait),
+        16 => (asked(), following()).prop_map(|(asked, following)| Deed::Open(asked, following)),
+        4 => asked().prop_map(Deed::Ask),
+        8 => (0..50usize).prop_map(Deed::AskAgain),
+        4 => (0..50usize).prop_map(Deed::Close),
+        2 => (0..50usize).prop_map(Deed::Pause),
+        4 => (0..50usize).prop_map(Deed::Resume),
+        4 => (2..6usize).prop_map(Deed::Silence),
+        1 => (0..50usize).prop_map(Deed::Purge),
     ]
 }
 
+/// `make torture` has more of them than `make test`.
+fn cases() -> u32 {
+    std::env::var("LARDER_TEST_CASES").map_or(64, |cases| cases.parse().unwrap())
+}
+
+/// What is there, and so little that it never suffices.
+const LIMITS: [Limits; 4] = [
+    Limits { items: 1024, bytes: 1 << 20, changes: 50_000 },
+    Limits { items: 2, bytes: 1 << 20, changes: 50_000 },
+    Limits { items: 1024, bytes: 500, changes: 50_000 },
+    Limits { items: 3, bytes: 2000, changes: 4 },
+];
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_was_told_adds_up(
         first in vec((asked(), following()), 1..8),
         deeds in vec(deed(), 1..30),
-        cache in select(&[0, 300, 1 << 20][..]),
+        cache in select(&[0, 3000, 1 << 20][..]),
+        limits in select(&LIMITS[..]),
+        elsewhere in any::<bool>(),
     ) {
-        let mut run = Run::new(cache);
+        let zones = if elsewhere { elsewhere::zones() } else { Zones::bundled() };
+        let mut run = Run::new(cache, limits, zones);
         for (asked, following) in &first {
             run.open(asked, *following);
         }
@@ -451,7 +487,7 @@ proptest! {
 /// Midnight of the day that has begun, by a clock.
 #[test]
 fn the_day_turns() {
-    let mut run = Run::new(0);
+    let mut run = Run::new(0, Limits::default(), Zones::bundled());
     let asked = Asked {
         form: Form::Line,
         text: "when:today".into(),

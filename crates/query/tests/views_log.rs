@@ -80,7 +80,7 @@ impl Shop {
 
 #[test]
 fn equal_questions_share_one_answer() {
-    let mut shop = Shop::new(1000);
+    let mut shop = Shop::new(4000);
     let (a, b) = (shop.open("a", "bob"), shop.open("b", "bob"));
     drop(a);
     assert_eq!(shop.find("bob"), 1);
@@ -89,14 +89,14 @@ fn equal_questions_share_one_answer() {
     shop.book.put("contacts", [card("UID:x\nFN:Bob the Builder").as_str()]);
     assert_eq!(shop.find("bob"), 2);
     insta::assert_snapshot!(shop.said(), @r#"
-    start 1000
+    start 4000
     open 1 by a Run 1 of 1
     open 2 by b Shared 1 of 1
     close 1
     query (word "bob") Shared 1 of 1
     close 2
     query (word "bob") Cache 1 of 1
-    drop 1 Stale 75
+    drop 1 Stale 1540
     change 1 1 [("contacts", "contact")] asked 1 told 0
     query (word "bob") Run 2 of 2
     "#);
@@ -104,7 +104,7 @@ fn equal_questions_share_one_answer() {
 
 #[test]
 fn what_does_not_concern_an_answer_leaves_it() {
-    let mut shop = Shop::new(1000);
+    let mut shop = Shop::new(4000);
     shop.find("bob");
     shop.book.put("contacts", [card("UID:x\nFN:Somebody Else").as_str()]);
     shop.find("bob");
@@ -112,7 +112,7 @@ fn what_does_not_concern_an_answer_leaves_it() {
     shop.book.put("contacts", [card("UID:bob\nFN:Bob O'Brien the Second").as_str()]);
     shop.find("bob");
     insta::assert_snapshot!(shop.said(), @r#"
-    start 1000
+    start 4000
     query (word "bob") Run 1 of 1
     change 1 1 [("contacts", "contact")] asked 0 told 0
     query (word "bob") Cache 1 of 1
@@ -123,19 +123,19 @@ fn what_does_not_concern_an_answer_leaves_it() {
 
 #[test]
 fn the_oldest_goes_where_there_is_no_room() {
-    let shop = Shop::new(160);
+    let shop = Shop::new(3100);
     for line in ["anna", "bob", "anna", "wang", "anna", "bob"] {
         shop.find(line);
     }
     insta::assert_snapshot!(shop.said(), @r#"
-    start 160
+    start 3100
     query (word "anna") Run 1 of 1
     query (word "bob") Run 2 of 1
     query (word "anna") Cache 1 of 1
-    drop 2 Budget 75
+    drop 2 Budget 1540
     query (word "wang") Run 3 of 0
     query (word "anna") Cache 1 of 1
-    drop 3 Budget 68
+    drop 3 Budget 1540
     query (word "bob") Run 4 of 1
     "#);
 }

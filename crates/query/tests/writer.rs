@@ -2,10 +2,12 @@
 
 use crate::book::Book;
 use crate::calendar::one_component;
+use crate::elsewhere;
 use crate::random;
-use larder_store::{Change, Expect, Family, Handle, Kind, Operation};
+use larder_store::{Change, Expect, Family, Handle, Kind, Operation, Options, Store};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 pub(crate) const COLLECTIONS: [&str; 4] = ["contacts", "work", "calendar", "other"];
 
@@ -21,6 +23,13 @@ pub(crate) enum Deed {
     Drop(usize),
     Create(usize),
     Rebuild,
+    /// Another program, whose system has other zones, opens the store, and is gone.
+    Visit,
+    /// A step of making the indexes anew that another program left to be made.
+    Step(usize),
+    /// What is there is put aside, and what was put aside before is put back.
+    Backup,
+    Restore,
 }
 
 /// A book with two collections of contacts and two calendars.
@@ -70,14 +79,7 @@ pub(crate) fn write(book: &mut Book, deed: &Deed) {
                 let _whatever = book.store.undo(last.id, 0);
             }
         }
-        Deed::Purge(n) => {
-            let handles = handles(book);
-            if let Some(handle) = handles.get(n % handles.len().max(1)) {
-                let mut operation = Operation::new("purge", "", 0);
-                // Somebody who reads may be in the way of its end.
-                let _purged = book.store.purge(&mut operation, &[*handle]);
-            }
-        }
+        Deed::Purge(n) => purge(book, *n),
         Deed::Rename(from, to) => {
             let [from, to] = [from, to].map(|n| COLLECTIONS[n % 4].to_string());
             one(book, Change::RenameCollection(from, to));
@@ -88,6 +90,25 @@ pub(crate) fn write(book: &mut Book, deed: &Deed) {
             one(book, Change::CreateCollection(COLLECTIONS[n % 4].into(), kind));
         }
         Deed::Rebuild => drop(book.store.rebuild().unwrap()),
+        Deed::Visit => {
+            let options = Options { zones: elsewhere::zones(), ..Options::default() };
+            drop(Store::open(book.store.directory().path(), &options).unwrap());
+        }
+        Deed::Step(items) => drop(book.store.refresh_step(*items).unwrap()),
+        Deed::Backup => drop(book.store.backup(&book.aside()).unwrap()),
+        Deed::Restore if book.aside().exists() => {
+            let aside = book.aside();
+            book.store.restore(&aside).unwrap();
+        }
+        Deed::Restore => {}
+    }
+}
+
+pub(crate) fn purge(book: &mut Book, n: usize) {
+    let handles = handles(book);
+    if let Some(handle) = handles.get(n % handles.len().max(1)) {
+        // Somebody who reads may be in the way of its end.
+        let _purged = book.store.purge(&mut Operation::new("purge", "", 0), &[*handle]);
     }
 }
 
@@ -114,5 +135,9 @@ pub(crate) fn deed() -> impl Strategy<Value = Deed> {
         1 => (0..4usize).prop_map(Deed::Drop),
         1 => (0..4usize).prop_map(Deed::Create),
         1 => Just(Deed::Rebuild),
+        1 => Just(Deed::Visit),
+        2 => select(&[1, 2, 5, 100][..]).prop_map(Deed::Step),
+        1 => Just(Deed::Backup),
+        1 => Just(Deed::Restore),
     ]
 }

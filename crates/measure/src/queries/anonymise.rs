@@ -64,7 +64,7 @@ const ASKED: &[&str] = &["view", "answer", "scanned", "tested", "returned", "us"
 const WORDS: &[(&str, &[&str])] = &[
     ("event", &["start", "query", "open", "told", "fresh", "close", "change", "drop", "end"]),
     ("from", &["run", "cache", "shared"]),
-    ("why", &["stale", "budget", "closed", "expired", "collections", "zones"]),
+    ("why", &["stale", "budget", "expired", "collections", "zones"]),
     ("kind", KINDS),
     ("source", &["local"]),
 ];

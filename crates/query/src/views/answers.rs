@@ -4,16 +4,17 @@
 //! one that was used longest ago goes first. It is apart from the news (`hub`), which only say that an answer is stale.
 
 use super::SOURCE;
-use super::hub::{Asked, MOST, State, bytes_of, micros, place};
+use super::hub::{Asked, Kept, State, micros, place};
+use super::news::{Gathered, Rows};
 use super::question::Question;
-use super::slot::{Rows, Slot, What};
+use super::slot::Slot;
 use super::version::{Version, became};
-use super::view::{Gone, ViewOptions};
+use super::view::ViewOptions;
 use crate::error::Error;
 use crate::log::{Anew, Answered, Drop as Why, Event, From};
 use crate::matcher::Matcher;
 use crate::run::find;
-use larder_store::{Seq, Then, Told};
+use larder_store::{PackedRows, Seq, Then, Told};
 use larder_time::civil::Instant;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -104,10 +105,10 @@ impl State {
             return Ok(number);
         }
         let reading = question.read(now)?;
-        let (matcher, question) = (Matcher::new(&reading.find.query), Arc::new(question));
+        let (matcher, question) = (Matcher::new(&reading.query), Arc::new(question));
         let collection = place(&self.names, &question);
         let number = self.free.pop().unwrap_or(self.asked.len() as u32);
-        self.concern.add(number, &reading.find.query, collection);
+        self.concern.add(number, &reading.query, collection);
         self.boundaries.extend(reading.until.map(|at| (at, number)));
         self.numbers.insert(Arc::clone(&question), number);
         let (views, busy, kept, answer) = (Vec::new(), true, None, 0);
@@ -127,7 +128,7 @@ impl State {
         else {
             return;
         };
-        self.concern.remove(number, &asked.reading.find.query, asked.collection);
+        self.concern.remove(number, &asked.reading.query, asked.collection);
         if let Some(at) = asked.reading.until {
             self.boundaries.remove(&(at, number));
         }
@@ -144,10 +145,10 @@ impl State {
         let began = Timer::now();
         self.look()?;
         if let Some(asked) = self.of(number)
-            && let Some((rows, _)) = &asked.kept
+            && let Some(kept) = &asked.kept
         {
             let from = if asked.views.is_empty() { From::Cache } else { From::Shared };
-            let (rows, number_of, bytes) = (Arc::clone(rows), asked.answer, asked.bytes());
+            let (rows, number_of, bytes) = (kept.rows.rows().into(), asked.answer, kept.bytes);
             self.use_of(number);
             let us = micros(began);
             return Ok(Found { rows, from, number: number_of, scanned: 0, tested: 0, us, bytes });
@@ -156,16 +157,14 @@ impl State {
             let Some(asked) = state.of(number) else {
                 return Err(larder_store::Error::Expired.into());
             };
-            find(&state.reader, &asked.reading.find)
+            find(&state.reader, &asked.find())
         })?;
         let rows: Arc<[i64]> = answer.rows().into();
         let (scanned, tested) = (answer.explain.visited, answer.explain.tested);
         self.last_answer += 1;
         let (answer, us) = (self.last_answer, micros(began));
-        let asked = self.must(number)?;
-        asked.answer = answer;
-        let bytes = bytes_of(&rows, &asked.question);
-        self.keep(number, &rows);
+        self.must(number)?.answer = answer;
+        let bytes = self.keep(number, &rows);
         Ok(Found { rows, from: From::Run, number: answer, scanned, tested, us, bytes })
     }
 
@@ -194,25 +193,17 @@ impl State {
     pub(super) fn missed(&mut self, number: u32, since: Seq) -> Result<Option<Rows>, Error> {
         self.still(|state| {
             let Some(asked) = state.of(number) else { return Ok(None) };
-            let mut rows = Rows { seq: state.seq, ..Rows::default() };
-            let mut added = Vec::new();
-            let told = state.reader.changed(since, MOST, &state.names, &mut |changed| {
+            let mut rows = Gathered::default();
+            let most = state.limits.changes;
+            let told = state.reader.changed(since, most, &state.names, &mut |changed| {
                 let version = |then: &Option<Then>| {
                     then.as_ref()
                         .is_some_and(|then| Version::new(&state.reader, then).answers(asked))
                 };
                 let (answered, answers) = (version(&changed.was), version(&changed.is));
-                for what in became(asked, &changed, answered, answers) {
-                    match (what, &changed.was, &changed.is) {
-                        (What::Removed, Some(was), _) => rows.removed.push(Gone::of(&was.head)),
-                        (What::Added, _, Some(is)) => added.push(is.head.row),
-                        (What::Modified, _, Some(is)) => rows.modified.push(is.head.row),
-                        _ => {}
-                    }
-                }
+                rows.add(became(asked, &changed, answered, answers), &changed);
             })?;
-            rows.added = added.into();
-            Ok((told == Told::All).then_some(rows))
+            Ok((told == Told::All).then(|| rows.rows(state.seq)))
         })
     }
 
@@ -242,7 +233,7 @@ impl State {
 
     fn log_answer(&self, number: u32, client: &str, view: Option<u64>, found: &Found) {
         let (Some(log), Some(asked)) = (&self.log, self.of(number)) else { return };
-        let query = asked.reading.find.query.to_string();
+        let query = asked.reading.query.to_string();
         let answer = Answered {
             client,
             query: &query,
@@ -263,16 +254,20 @@ impl State {
         });
     }
 
-    /// Keeps an answer, where there is room for it, and drops the oldest for it.
-    fn keep(&mut self, number: u32, rows: &Arc<[i64]>) {
-        let last_use = self.last_use + 1;
-        let budget = self.budget;
-        let Ok(asked) = self.must(number) else { return };
-        let bytes = bytes_of(rows, &asked.question);
-        if bytes > budget {
-            return;
+    /// Keeps an answer, where there is room for it, and drops the oldest for it. Returns what it holds, or would, where anybody wants to
+    /// know.
+    fn keep(&mut self, number: u32, rows: &[i64]) -> usize {
+        let (budget, last_use) = (self.budget, self.last_use + 1);
+        if budget == 0 && self.log.is_none() {
+            return 0;
         }
-        asked.kept = Some((Arc::clone(rows), last_use));
+        let Ok(asked) = self.must(number) else { return 0 };
+        let rows = PackedRows::new(rows);
+        let bytes = asked.bytes_with(&rows);
+        if bytes > budget {
+            return bytes;
+        }
+        asked.kept = Some(Kept { rows, bytes, used: last_use });
         self.held += bytes;
         self.last_use = last_use;
         self.used.insert(last_use, number);
@@ -281,6 +276,7 @@ impl State {
         {
             self.give_up(oldest, Why::Budget);
         }
+        bytes
     }
 
     /// Notes that a kept answer was used.
@@ -289,9 +285,9 @@ impl State {
         let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_deref_mut) else {
             return;
         };
-        if let Some((_, used)) = &mut asked.kept {
-            self.used.remove(used);
-            *used = last_use;
+        if let Some(kept) = &mut asked.kept {
+            self.used.remove(&kept.used);
+            kept.used = last_use;
             self.used.insert(last_use, number);
             self.last_use = last_use;
         }
@@ -302,8 +298,7 @@ impl State {
         let Some(asked) = self.asked.get_mut(number as usize).and_then(Option::as_deref_mut) else {
             return;
         };
-        let bytes = asked.bytes();
-        let Some((_, used)) = asked.kept.take() else { return };
+        let Some(Kept { bytes, used, .. }) = asked.kept.take() else { return };
         let answer = asked.answer;
         self.held -= bytes;
         self.used.remove(&used);

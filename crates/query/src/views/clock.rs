@@ -4,8 +4,8 @@
 //! its views are told the difference of the two answers.
 
 use super::hub::{Asked, State};
+use super::news::{News, Rows};
 use super::question::Reading;
-use super::slot::{News, Rows};
 use super::version::occurrences;
 use super::view::Gone;
 use crate::error::Error;
@@ -63,7 +63,7 @@ impl State {
             // It could be read once; whatever it says now, nobody is told.
             Err(_) => Reading { until: Some(now.plus(DAY)), ..asked.reading.clone() },
         };
-        let same = reading.find.query == asked.reading.find.query;
+        let same = reading.query == asked.reading.query;
         let rows = match same {
             true => None,
             false => Some(self.still(|state| state.moved(number, &reading))?),
@@ -76,10 +76,10 @@ impl State {
         }
         self.boundaries.extend(reading.until.map(|at| (at, number)));
         let collection = asked.collection;
-        self.concern.remove(number, &asked.reading.find.query, collection);
-        self.concern.add(number, &reading.find.query, collection);
+        self.concern.remove(number, &asked.reading.query, collection);
+        self.concern.add(number, &reading.query, collection);
         if !same {
-            asked.matcher = Matcher::new(&reading.find.query);
+            asked.matcher = Matcher::new(&reading.query);
         }
         asked.reading = reading;
         if !same {
@@ -96,12 +96,12 @@ impl State {
 
     /// What the clock has changed in an answer.
     fn moved(&self, number: u32, to: &Reading) -> Result<Rows, Error> {
-        let mut moved = Rows { seq: self.seq, ..Rows::default() };
+        let mut moved = Rows { seq: self.seq, by_clock: true, ..Rows::default() };
         let Some(asked) = self.of(number).filter(|asked| !asked.views.is_empty()) else {
             return Ok(moved);
         };
-        let answered: HashSet<i64> = self.rows(&asked.reading.find)?.into_iter().collect();
-        let answers = self.rows(&to.find)?;
+        let answered: HashSet<i64> = self.rows(&asked.find())?.into_iter().collect();
+        let answers = self.rows(&asked.question.find(&to.query))?;
         moved.added = answers.iter().copied().filter(|row| !answered.contains(row)).collect();
         let answers: HashSet<i64> = answers.into_iter().collect();
         let mut gone: Vec<i64> = answered.difference(&answers).copied().collect();

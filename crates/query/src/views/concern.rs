@@ -9,25 +9,31 @@ use crate::compare::{Needle, phone_digits, pieces};
 use crate::matcher::{any_fields, looked_at, word_fields};
 use crate::query::{Op, Query, Subject, Test};
 use crate::time::TimeTest;
-use larder_format::field::{CALENDAR_FIELDS, FIELDS, Field, Kind as FieldKind};
+use larder_format::field::{CALENDAR_FIELDS, Field, Kind as FieldKind};
 use larder_format::fold::{fold, words};
 use larder_store::{Family, Kind, What, Window};
+use rustc_hash::FxHashMap;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hash};
 use std::ops::Bound;
+use std::slice;
 
 /// The number of a question.
 pub(super) type Asked = u32;
 /// More ways than this to one question cost more than to ask it.
 const WAYS: usize = 64;
 
-/// What an item has of which a question may be filed under.
+/// What an item has, and had, of which a question may be filed under.
 pub(super) trait Has {
+    /// The collection that it is in, and its kind.
+    fn place(&self) -> (i64, Kind);
     /// Gives the values of a field.
     fn each(&self, field: &'static Field, each: &mut dyn FnMut(&str));
     /// The UIDs by which it goes.
-    fn uids(&self) -> [Option<String>; 2];
-    /// From when to when a window may meet it.
-    fn span(&self, what: What) -> Option<(i64, i64)>;
+    fn uids(&self) -> [Option<&str>; 4];
+    /// From when to when windows may meet it.
+    fn spans(&self, what: What) -> [Option<(i64, i64)>; 2];
 }
 
 /// Something that an item must have to answer a question.
@@ -80,28 +86,109 @@ pub(super) struct Concern {
 /// Questions that are put to one place.
 #[derive(Debug, Default)]
 struct Filed {
-    uids: HashMap<String, Vec<Asked>>,
-    values: HashMap<u16, HashMap<String, Vec<Asked>>>,
-    beginnings: HashMap<u16, BTreeMap<String, Vec<Asked>>>,
-    letters: HashMap<[char; 3], Vec<Asked>>,
-    words: HashMap<String, Vec<Asked>>,
-    /// Whose letters and words are looked at, for how many questions.
-    lettered: HashMap<u16, (&'static Field, usize)>,
+    uids: HashMap<String, Askers>,
+    fields: BTreeMap<u16, OfField>,
+    letters: Letters,
+    words: FxHashMap<String, Askers>,
     occurrences: Windows,
     alarms: Windows,
     /// Those that are asked each time.
     rest: Vec<Asked>,
 }
 
+/// Questions by three letters in a row. An item has hundreds of these, and nobody asks for most of them.
+#[derive(Debug, Default)]
+struct Letters {
+    /// A bit for each that is, or was, asked for, and for others that fall on the same: what has none needs no look at more memory.
+    asked: Vec<u64>,
+    of: FxHashMap<u64, Askers>,
+}
+
+/// Questions about the values of one field.
+#[derive(Debug)]
+struct OfField {
+    field: &'static Field,
+    /// Whose field it is.
+    family: Family,
+    values: HashMap<String, Askers>,
+    beginnings: BTreeMap<String, Askers>,
+    /// For so many questions its letters and words are looked at.
+    lettered: usize,
+}
+
+/// Who is filed under one thing: mostly one question.
+#[derive(Debug)]
+enum Askers {
+    One(Asked),
+    Many(Vec<Asked>),
+}
+
+impl Askers {
+    fn all(&self) -> &[Asked] {
+        match self {
+            Askers::One(one) => slice::from_ref(one),
+            Askers::Many(many) => many,
+        }
+    }
+
+    fn add(&mut self, asked: Asked) {
+        match self {
+            Askers::One(one) => *self = Askers::Many(vec![*one, asked]),
+            Askers::Many(many) => many.push(asked),
+        }
+    }
+
+    /// False: nobody is left.
+    fn remove(&mut self, asked: Asked) -> bool {
+        match self {
+            Askers::One(one) => *one != asked,
+            Askers::Many(many) => {
+                if let Some(at) = many.iter().position(|other| *other == asked) {
+                    many.swap_remove(at);
+                }
+                !many.is_empty()
+            }
+        }
+    }
+}
+
+fn put<K: Hash + Eq, S: BuildHasher>(map: &mut HashMap<K, Askers, S>, key: K, asked: Asked) {
+    map.entry(key).and_modify(|of| of.add(asked)).or_insert(Askers::One(asked));
+}
+
+fn take<K, Q, S>(map: &mut HashMap<K, Askers, S>, key: &Q, asked: Asked)
+where
+    K: Hash + Eq + Borrow<Q>,
+    Q: Hash + Eq + ?Sized,
+    S: BuildHasher,
+{
+    if map.get_mut(key).is_some_and(|of| !of.remove(asked)) {
+        map.remove(key);
+    }
+}
+
+fn extend<K, Q, S>(found: &mut Vec<Asked>, map: &HashMap<K, Askers, S>, key: &Q)
+where
+    K: Hash + Eq + Borrow<Q>,
+    Q: Hash + Eq + ?Sized,
+    S: BuildHasher,
+{
+    if let Some(of) = map.get(key) {
+        found.extend_from_slice(of.all());
+    }
+}
+
 impl Concern {
-    /// Files a question of a family, which is put to this collection.
+    /// Files a question, which is put to this collection.
     pub(super) fn add(&mut self, asked: Asked, query: &Query, collection: Option<i64>) {
         self.file(query, collection, &mut |filed, way| filed.add(way, asked));
     }
 
     pub(super) fn remove(&mut self, asked: Asked, query: &Query, collection: Option<i64>) {
-        self.file(query, collection, &mut |filed, way| filed.remove(way, asked));
-        self.places.retain(|_, filed| !filed.is_empty());
+        let place = self.file(query, collection, &mut |filed, way| filed.remove(way, asked));
+        if self.places.get(&place).is_some_and(Filed::is_empty) {
+            self.places.remove(&place);
+        }
     }
 
     /// Gives where a question is filed, and under what; `None`: it is asked each time.
@@ -110,37 +197,20 @@ impl Concern {
         query: &Query,
         collection: Option<i64>,
         each: &mut dyn FnMut(&mut Filed, Option<&Way>),
-    ) {
+    ) -> Place {
         let kind = kind_of(query);
-        let filed = self.places.entry((collection, kind)).or_default();
-        // Its items may be of either family, unless it says which.
-        let families: &[Family] = match kind.map(Kind::family) {
-            Some(Family::Contacts) => &[Family::Contacts],
-            Some(Family::Calendar) => &[Family::Calendar],
-            _ => &[Family::Contacts, Family::Calendar],
-        };
-        let mut ways: Vec<Way> = Vec::new();
-        for family in families {
-            match narrow(query, *family) {
-                Narrow::Nothing => {}
-                Narrow::All => return each(filed, None),
-                Narrow::Ways(more) => {
-                    for way in more {
-                        if !ways.contains(&way) {
-                            ways.push(way);
-                        }
-                    }
-                }
-            }
+        let place = (collection, kind);
+        let filed = self.places.entry(place).or_default();
+        match ways(query, kind) {
+            Some(ways) => ways.iter().for_each(|way| each(filed, Some(way))),
+            None => each(filed, None),
         }
-        match ways.len() {
-            ..=WAYS => ways.iter().for_each(|way| each(filed, Some(way))),
-            _ => each(filed, None),
-        }
+        place
     }
 
-    /// Adds the questions to which an item of this collection and kind may matter.
-    pub(super) fn find(&self, item: &dyn Has, collection: i64, kind: Kind, found: &mut Vec<Asked>) {
+    /// Adds the questions to which an item that has this may matter.
+    pub(super) fn find(&self, item: &dyn Has, found: &mut Vec<Asked>) {
+        let (collection, kind) = item.place();
         for place in [
             (None, None),
             (Some(collection), None),
@@ -154,25 +224,50 @@ impl Concern {
     }
 }
 
+/// Under what a question is filed; `None`: there is nothing without which no item answers it.
+fn ways(query: &Query, kind: Option<Kind>) -> Option<Vec<Way>> {
+    // Its items may be of either family, unless it says which.
+    let families: &[Family] = match kind.map(Kind::family) {
+        Some(Family::Contacts) => &[Family::Contacts],
+        Some(Family::Calendar) => &[Family::Calendar],
+        _ => &[Family::Contacts, Family::Calendar],
+    };
+    let mut ways: Vec<Way> = Vec::new();
+    for family in families {
+        match narrow(query, *family) {
+            Narrow::Nothing => {}
+            Narrow::All => return None,
+            Narrow::Ways(more) => {
+                for way in more {
+                    if !ways.contains(&way) {
+                        ways.push(way);
+                    }
+                }
+            }
+        }
+    }
+    (ways.len() <= WAYS).then_some(ways)
+}
+
 impl Filed {
     fn add(&mut self, way: Option<&Way>, asked: Asked) {
         match way {
             None => self.rest.push(asked),
-            Some(Way::Uid(uid)) => self.uids.entry(uid.clone()).or_default().push(asked),
+            Some(Way::Uid(uid)) => put(&mut self.uids, uid.clone(), asked),
             Some(Way::Value(field, text)) => {
-                let values = self.values.entry(field.id).or_default();
-                values.entry(text.clone()).or_default().push(asked);
+                put(&mut self.field(field).values, text.clone(), asked);
             }
             Some(Way::Beginning(field, text)) => {
-                let values = self.beginnings.entry(field.id).or_default();
-                values.entry(text.clone()).or_default().push(asked);
+                let beginnings = &mut self.field(field).beginnings;
+                let of = beginnings.entry(text.clone());
+                of.and_modify(|of| of.add(asked)).or_insert(Askers::One(asked));
             }
             Some(Way::Letters(fields, three)) => {
-                self.letters.entry(*three).or_default().push(asked);
+                self.letters.add(*three, asked);
                 self.look_at(fields);
             }
             Some(Way::Word(fields, start)) => {
-                self.words.entry(start.clone()).or_default().push(asked);
+                put(&mut self.words, start.clone(), asked);
                 self.look_at(fields);
             }
             Some(Way::Window(What::Occurrences, from, to)) => {
@@ -183,28 +278,19 @@ impl Filed {
     }
 
     fn remove(&mut self, way: Option<&Way>, asked: Asked) {
-        fn take<K: std::hash::Hash + Eq>(map: &mut HashMap<K, Vec<Asked>>, key: &K, asked: Asked) {
-            if let Some(all) = map.get_mut(key) {
-                all.retain(|other| *other != asked);
-                if all.is_empty() {
-                    map.remove(key);
-                }
-            }
-        }
         match way {
             None => self.rest.retain(|other| *other != asked),
             Some(Way::Uid(uid)) => take(&mut self.uids, uid, asked),
             Some(Way::Value(field, text)) => {
-                if let Some(values) = self.values.get_mut(&field.id) {
-                    take(values, text, asked);
-                    if values.is_empty() {
-                        self.values.remove(&field.id);
-                    }
-                }
+                self.of_field(field, |of| take(&mut of.values, text, asked));
             }
-            Some(Way::Beginning(field, text)) => self.remove_beginning(field.id, text, asked),
+            Some(Way::Beginning(field, text)) => self.of_field(field, |of| {
+                if of.beginnings.get_mut(text).is_some_and(|of| !of.remove(asked)) {
+                    of.beginnings.remove(text);
+                }
+            }),
             Some(Way::Letters(fields, three)) => {
-                take(&mut self.letters, three, asked);
+                self.letters.remove(*three, asked);
                 self.look_away(fields);
             }
             Some(Way::Word(fields, start)) => {
@@ -218,40 +304,39 @@ impl Filed {
         }
     }
 
+    fn field(&mut self, field: &'static Field) -> &mut OfField {
+        self.fields.entry(field.id).or_insert_with(|| {
+            let of_calendars = CALENDAR_FIELDS.iter().any(|of| of.id == field.id);
+            let family = if of_calendars { Family::Calendar } else { Family::Contacts };
+            let (values, beginnings) = (HashMap::new(), BTreeMap::new());
+            OfField { field, family, values, beginnings, lettered: 0 }
+        })
+    }
+
     fn look_at(&mut self, fields: &[&'static Field]) {
         for field in fields {
-            self.lettered.entry(field.id).or_insert((field, 0)).1 += 1;
+            self.field(field).lettered += 1;
         }
     }
 
     fn look_away(&mut self, fields: &[&'static Field]) {
         for field in fields {
-            if let Some((_, users)) = self.lettered.get_mut(&field.id) {
-                *users = users.saturating_sub(1);
-            }
+            self.of_field(field, |of| of.lettered = of.lettered.saturating_sub(1));
         }
-        self.lettered.retain(|_, (_, users)| *users > 0);
     }
 
-    fn remove_beginning(&mut self, field: u16, text: &str, asked: Asked) {
-        let Some(values) = self.beginnings.get_mut(&field) else { return };
-        if let Some(all) = values.get_mut(text) {
-            all.retain(|other| *other != asked);
-            if all.is_empty() {
-                values.remove(text);
-            }
-        }
-        if values.is_empty() {
-            self.beginnings.remove(&field);
+    /// Takes something from a field, which goes when nobody asks for it any more.
+    fn of_field(&mut self, field: &Field, change: impl FnOnce(&mut OfField)) {
+        let Some(of) = self.fields.get_mut(&field.id) else { return };
+        change(of);
+        if of.values.is_empty() && of.beginnings.is_empty() && of.lettered == 0 {
+            self.fields.remove(&field.id);
         }
     }
 
     fn is_empty(&self) -> bool {
         self.uids.is_empty()
-            && self.values.is_empty()
-            && self.beginnings.is_empty()
-            && self.letters.is_empty()
-            && self.words.is_empty()
+            && self.fields.is_empty()
             && self.occurrences.is_empty()
             && self.alarms.is_empty()
             && self.rest.is_empty()
@@ -261,59 +346,92 @@ impl Filed {
         found.extend_from_slice(&self.rest);
         if !self.uids.is_empty() {
             let known = item.uids().into_iter().flatten();
-            found.extend(known.filter_map(|uid| self.uids.get(&uid)).flatten());
-        }
-        for (id, values) in &self.values {
-            let Some(field) = field_of(*id, family) else { continue };
-            item.each(field, &mut |value| {
-                found.extend(values.get(&*fold(value)).into_iter().flatten());
-            });
-        }
-        for (id, beginnings) in &self.beginnings {
-            let Some(field) = field_of(*id, family) else { continue };
-            item.each(field, &mut |value| find_beginnings(beginnings, &fold(value), found));
-        }
-        for (id, (field, _)) in &self.lettered {
-            if field_of(*id, family).is_none() {
-                continue;
-            }
-            item.each(field, &mut |value| {
-                let folded = fold(value);
-                if !self.letters.is_empty() {
-                    each_three(&folded, &mut |three| {
-                        found.extend(self.letters.get(&three).into_iter().flatten());
-                    });
-                }
-                if !self.words.is_empty() {
-                    find_words(&self.words, &folded, found);
-                }
-            });
+            known.for_each(|uid| extend(found, &self.uids, uid));
         }
         for (windows, what) in
             [(&self.occurrences, What::Occurrences), (&self.alarms, What::Alarms)]
         {
-            if !windows.is_empty()
-                && let Some((from, to)) = item.span(what)
-            {
-                windows.find(from, to, found);
+            if !windows.is_empty() {
+                let spans = item.spans(what).into_iter().flatten();
+                spans.for_each(|(from, to)| windows.find(from, to, found));
+            }
+        }
+        for of in self.fields.values().filter(|of| of.family == family) {
+            item.each(of.field, &mut |value| self.find_by(of, &fold(value), found));
+        }
+    }
+
+    fn find_by(&self, of: &OfField, folded: &str, found: &mut Vec<Asked>) {
+        if !of.values.is_empty() {
+            extend(found, &of.values, folded);
+        }
+        if !of.beginnings.is_empty() {
+            find_beginnings(&of.beginnings, folded, found);
+        }
+        if of.lettered > 0 {
+            self.letters.find(folded, found);
+            if !self.words.is_empty() {
+                find_words(&self.words, folded, found);
             }
         }
     }
 }
 
-fn find_beginnings(
-    beginnings: &BTreeMap<String, Vec<Asked>>,
-    folded: &str,
-    found: &mut Vec<Asked>,
-) {
+impl Letters {
+    /// 4 KiB of bits, which stay in the nearest memory.
+    const WORDS: usize = 512;
+
+    /// Three letters in a number.
+    fn in_a_row(three: [char; 3]) -> u64 {
+        three.into_iter().fold(0, |row, c| row << 21 | u64::from(u32::from(c)))
+    }
+
+    /// The word that has its bit, and the bit.
+    fn bit(row: u64) -> (usize, u64) {
+        let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49;
+        (mixed as usize / 64 % Letters::WORDS, 1 << (mixed % 64))
+    }
+
+    fn add(&mut self, three: [char; 3], asked: Asked) {
+        let row = Letters::in_a_row(three);
+        self.asked.resize(Letters::WORDS, 0);
+        let (word, bit) = Letters::bit(row);
+        if let Some(word) = self.asked.get_mut(word) {
+            *word |= bit;
+        }
+        put(&mut self.of, row, asked);
+    }
+
+    fn remove(&mut self, three: [char; 3], asked: Asked) {
+        take(&mut self.of, &Letters::in_a_row(three), asked);
+        if self.of.is_empty() {
+            *self = Letters::default();
+        }
+    }
+
+    fn find(&self, folded: &str, found: &mut Vec<Asked>) {
+        if self.of.is_empty() {
+            return;
+        }
+        each_three(folded, &mut |three| {
+            let row = Letters::in_a_row(three);
+            let (word, bit) = Letters::bit(row);
+            if self.asked.get(word).is_some_and(|word| word & bit != 0) {
+                extend(found, &self.of, &row);
+            }
+        });
+    }
+}
+
+fn find_beginnings(beginnings: &BTreeMap<String, Askers>, folded: &str, found: &mut Vec<Asked>) {
     // From the longest that may be there to shorter ones; each look-up tells how far to go back.
     let mut longest = folded;
-    while let Some((known, asked)) =
+    while let Some((known, of)) =
         beginnings.range::<str, _>((Bound::Unbounded, Bound::Included(longest))).next_back()
     {
         let common = known.bytes().zip(longest.bytes()).take_while(|(a, b)| a == b).count();
         if common == known.len() {
-            found.extend(asked);
+            found.extend_from_slice(of.all());
         }
         // What is a beginning of both is no longer than what they have in common.
         let shorter = if common == known.len() { common.saturating_sub(1) } else { common };
@@ -326,19 +444,12 @@ fn find_beginnings(
 }
 
 /// Short beginnings of each word: a letter, and two.
-fn find_words(starts: &HashMap<String, Vec<Asked>>, folded: &str, found: &mut Vec<Asked>) {
+fn find_words(starts: &FxHashMap<String, Askers>, folded: &str, found: &mut Vec<Asked>) {
     for word in words(folded) {
         for (at, c) in word.char_indices().take(2) {
-            let start = word.get(..at + c.len_utf8()).unwrap_or(word);
-            found.extend(starts.get(start).into_iter().flatten());
+            extend(found, starts, word.get(..at + c.len_utf8()).unwrap_or(word));
         }
     }
-}
-
-/// The field of this number, if items of the family can have it.
-fn field_of(id: u16, family: Family) -> Option<&'static Field> {
-    let fields = if family == Family::Calendar { CALENDAR_FIELDS } else { FIELDS };
-    fields.iter().find(|field| field.id == id)
 }
 
 /// Each three letters in a row.

@@ -4,22 +4,21 @@
 //! `clock`, what a view does with what it is told in `view`; who waits for the bell, in `watch`.
 
 use super::concern::Concern;
+use super::news::{Gathering, News};
 use super::question::{Question, Reading, depends_on_time};
-use super::slot::{News, Slot, What};
-use super::version::{Version, became};
+use super::slot::Slot;
+use super::version::{Both, Version, became};
+use super::{Limits, ViewsOptions};
 use crate::error::Error;
-use crate::log::{Anew, Drop as Why, Event, Sink};
+use crate::log::{Anew, Drop as Why, Event, Sink, bytes_of};
 use crate::matcher::Matcher;
-use larder_store::{Changed, IndexSet, Moment, Reader, Seq, Standing, Told, Window};
+use crate::run::Find;
+use larder_store::{IndexSet, Moment, PackedRows, Reader, Seq, Standing, Told, Window};
 use larder_time::civil::Instant;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant as Timer;
 
-/// Changes of more items than this are not told: the answer is given anew, which is less to read.
-pub(super) const MOST: usize = 50_000;
-/// What is kept of an answer beside its rows, in bytes.
-const KEPT: usize = 64;
 /// What a panic elsewhere has left is as good as it was: each step leaves things whole.
 pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
@@ -35,19 +34,34 @@ pub(super) struct Asked {
     pub(super) views: Vec<Arc<Slot>>,
     /// It is being answered, and stays.
     pub(super) busy: bool,
-    /// The rows of the answer, where it is kept, and when it was last used.
-    pub(super) kept: Option<(Arc<[i64]>, u64)>,
+    /// The answer, where it is kept.
+    pub(super) kept: Option<Kept>,
     /// The number of that answer.
     pub(super) answer: u64,
 }
 
+/// An answer that is kept.
+pub(super) struct Kept {
+    pub(super) rows: PackedRows,
+    /// What it holds in memory with its question.
+    pub(super) bytes: usize,
+    /// When it was last used.
+    pub(super) used: u64,
+}
+
 impl Asked {
-    pub(super) fn bytes(&self) -> usize {
-        self.kept.as_ref().map_or(0, |(rows, _)| bytes_of(rows, &self.question))
+    /// What it holds in memory where this answer is kept.
+    pub(super) fn bytes_with(&self, rows: &PackedRows) -> usize {
+        bytes_of(rows, self.question.text().len(), &self.reading.query)
+    }
+
+    /// What is asked of the store.
+    pub(super) fn find(&self) -> Find {
+        self.question.find(&self.reading.query)
     }
 
     pub(super) fn is_in_time(&self) -> bool {
-        depends_on_time(&self.reading.find.query)
+        depends_on_time(&self.reading.query)
     }
 
     pub(super) fn is_asked_of(&self, collection: i64) -> bool {
@@ -55,14 +69,11 @@ impl Asked {
     }
 }
 
-pub(super) fn bytes_of(rows: &[i64], question: &Question) -> usize {
-    size_of_val(rows) + question.text().len() + KEPT
-}
-
 /// The state of all views.
 pub(super) struct State {
     pub(super) reader: Reader,
     pub(super) log: Option<Arc<dyn Sink>>,
+    pub(super) limits: Limits,
     /// What the reader saw when it was last looked.
     pub(super) moment: Option<Moment>,
     /// What time it was when questions were last read.
@@ -90,14 +101,11 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(
-        reader: Reader,
-        budget: usize,
-        log: Option<Arc<dyn Sink>>,
-    ) -> Result<State, Error> {
+    pub(super) fn new(reader: Reader, options: &ViewsOptions) -> Result<State, Error> {
         let mut state = State {
             reader,
-            log,
+            log: options.log.clone(),
+            limits: options.limits,
             moment: None,
             now: Instant::MIN,
             seq: 0,
@@ -113,7 +121,7 @@ impl State {
             open: 0,
             last_view: 0,
             last_answer: 0,
-            budget,
+            budget: options.cache,
             held: 0,
             used: BTreeMap::new(),
             last_use: 0,
@@ -170,7 +178,7 @@ impl State {
     /// Reads what happened since it was last looked, and puts it where it is waited for.
     pub(super) fn look(&mut self) -> Result<Seq, Error> {
         let began = Timer::now();
-        let mut found = Changes::default();
+        let mut found = Changes::new(self.limits);
         let anew = self.changes(&mut found)?;
         let Some(anew) = anew else { return Ok(self.seq) };
         let told = self.tell(found.news, self.seq - found.batches);
@@ -236,6 +244,7 @@ impl State {
             }
         }
         drop(snapshot);
+        self.reader.follow();
         found.batches = standing.seq - self.seq;
         (self.moment, self.seq, self.epoch) = (Some(moment), standing.seq, epoch);
         (self.timed, self.standing) = (timed, standing);
@@ -284,7 +293,7 @@ impl State {
             };
             let now = place(&self.names, &asked.question);
             if now != asked.collection {
-                let (query, number) = (&asked.reading.find.query, number as u32);
+                let (query, number) = (&asked.reading.query, number as u32);
                 self.concern.remove(number, query, asked.collection);
                 self.concern.add(number, query, now);
                 asked.collection = now;
@@ -295,30 +304,36 @@ impl State {
     /// Reads what changed, and finds whom it concerns.
     fn read(&self, names: &[(i64, Arc<str>)], found: &mut Changes) -> Result<Told, Error> {
         let (mut concerned, mut asked_at_all) = (Vec::new(), HashSet::new());
-        let told = self.reader.changed(self.seq, MOST, names, &mut |changed| {
+        let logged = self.log.is_some();
+        let told = self.reader.changed(self.seq, self.limits.changes, names, &mut |changed| {
             found.items += 1;
-            for then in changed.was.iter().chain(&changed.is) {
-                found.of.insert((then.collection, then.head.kind));
+            if logged {
+                let versions = changed.was.iter().chain(&changed.is);
+                found.of.extend(versions.map(|then| (then.collection, then.head.kind)));
             }
             let changed = Arc::new(changed);
             let was = changed.was.as_ref().map(|was| Version::new(&self.reader, was));
             let is = changed.is.as_ref().map(|is| Version::new(&self.reader, is));
             concerned.clear();
-            for version in was.iter().chain(&is) {
-                let then = version.then;
-                self.concern.find(version, then.collection, then.head.kind, &mut concerned);
+            match was.as_ref().zip(is.as_ref()).and_then(|(was, is)| Both::of(was, is)) {
+                Some(both) => self.concern.find(&both, &mut concerned),
+                None => {
+                    let versions = was.iter().chain(&is);
+                    versions.for_each(|version| self.concern.find(version, &mut concerned));
+                }
             }
             concerned.sort_unstable();
             concerned.dedup();
             for &number in &concerned {
                 let Some(asked) = self.of(number) else { continue };
-                asked_at_all.insert(number);
+                if logged {
+                    asked_at_all.insert(number);
+                }
                 let answered = was.as_ref().is_some_and(|was| was.answers(asked));
                 let answers = is.as_ref().is_some_and(|is| is.answers(asked));
                 let became = became(asked, &changed, answered, answers);
-                let news = became.iter().map(|what| (*what, Arc::clone(&changed)));
                 if !became.is_empty() {
-                    found.news.entry(number).or_default().extend(news);
+                    found.news.add(number, became, &changed);
                 }
             }
         })?;
@@ -331,14 +346,8 @@ impl State {
 
     /// Puts news into the queues of those who wait for them, and gives up kept answers that they concern. Returns how many views
     /// were told.
-    fn tell(&mut self, news: HashMap<u32, Vec<(What, Arc<Changed>)>>, before: Seq) -> usize {
-        let mut told = 0;
-        for (number, mut items) in news {
-            // Kinds of news are not mixed; of the same kind they stay in order.
-            items.sort_by_key(|(what, _)| *what as u8);
-            told += self.put(number, &News::Items(self.seq, items), before);
-        }
-        told
+    fn tell(&mut self, news: Gathering, before: Seq) -> usize {
+        news.news(self.seq).map(|(number, news)| self.put(number, &news, before)).sum()
     }
 
     pub(super) fn put(&mut self, number: u32, news: &News, before: Seq) -> usize {
@@ -353,7 +362,7 @@ impl State {
             self.give_up(number, Why::Stale);
         }
         for view in &views {
-            view.put(news, before);
+            view.put(news, before, self.limits);
             if self.log.is_some() {
                 let (client, view) = (&*view.client, view.number);
                 let us = micros(began);
@@ -398,13 +407,19 @@ impl State {
 }
 
 /// What was found at a look.
-#[derive(Default)]
 struct Changes {
     batches: i64,
     items: usize,
     asked: usize,
     of: HashSet<(i64, larder_store::Kind)>,
-    news: HashMap<u32, Vec<(What, Arc<Changed>)>>,
+    news: Gathering,
+}
+
+impl Changes {
+    fn new(limits: Limits) -> Changes {
+        let news = Gathering::new(limits.bytes);
+        Changes { batches: 0, items: 0, asked: 0, of: HashSet::new(), news }
+    }
 }
 
 /// The collection that a question is put to.

@@ -36,7 +36,7 @@ pub struct Question {
 /// What a question says at a moment.
 #[derive(Debug, Clone)]
 pub(super) struct Reading {
-    pub(super) find: Find,
+    pub(super) query: Query,
     /// The window whose occurrences are wanted.
     pub(super) window: Option<Window>,
     /// From this instant on it may say something else.
@@ -125,13 +125,13 @@ impl Question {
             false => None,
         };
         let window = window_of(&query).filter(|_| self.occurrences).cloned();
-        let find = Find {
-            query,
-            collection: self.collection.as_deref().map(str::to_string),
-            sort: self.sort,
-            ..Find::default()
-        };
-        Ok(Reading { find, window, until })
+        Ok(Reading { query, window, until })
+    }
+
+    /// The question as it is asked of the store, when it says this.
+    pub(super) fn find(&self, query: &Query) -> Find {
+        let (query, collection) = (query.clone(), self.collection.as_deref().map(str::to_string));
+        Find { query, collection, sort: self.sort, ..Find::default() }
     }
 
     fn query_at(&self, now: Instant) -> Result<Query, Error> {

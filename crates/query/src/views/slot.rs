@@ -3,69 +3,15 @@
 //! It is what the hub and the view have of each other: the one puts news here, the other takes them (`view`). What the
 //! news are is found in `hub`.
 
+use super::Limits;
 use super::hub::lock;
-use super::view::{Gone, ViewOptions};
+use super::news::News;
+use super::view::ViewOptions;
 use crate::log::Anew;
-use larder_store::{Changed, Seq};
+use larder_store::Seq;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex};
-
-/// So many items may wait for a client; with more it lags.
-const WAITING: usize = 1024;
-
-/// What became of an item for a view, in the order in which it is told: what went and came back is there in the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
-    Removed,
-    Added,
-    Modified,
-}
-
-/// News of a view, before it is told.
-#[derive(Debug, Clone)]
-pub(super) enum News {
-    /// What batches changed, as it was then.
-    Items(Seq, Vec<(What, Arc<Changed>)>),
-    /// Items that are read when they are told.
-    Rows(Arc<Rows>),
-}
-
-/// Rows of items that are added, and modified, and what is removed.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Rows {
-    pub(super) seq: Seq,
-    pub(super) added: Arc<[i64]>,
-    pub(super) modified: Vec<i64>,
-    pub(super) removed: Vec<Gone>,
-}
-
-impl News {
-    pub(super) fn len(&self) -> usize {
-        match self {
-            News::Items(_, items) => items.len(),
-            News::Rows(rows) => rows.added.len() + rows.modified.len() + rows.removed.len(),
-        }
-    }
-
-    pub(super) fn seq(&self) -> Seq {
-        match self {
-            News::Items(seq, _) => *seq,
-            News::Rows(rows) => rows.seq,
-        }
-    }
-
-    /// How many are added, modified and removed.
-    pub(super) fn counts(&self) -> [usize; 3] {
-        match self {
-            News::Items(_, items) => {
-                let count = |what| items.iter().filter(|(of, _)| *of == what).count();
-                [count(What::Added), count(What::Modified), count(What::Removed)]
-            }
-            News::Rows(rows) => [rows.added.len(), rows.modified.len(), rows.removed.len()],
-        }
-    }
-}
 
 /// What of a view others see: where its news are put.
 pub(super) struct Slot {
@@ -80,6 +26,7 @@ pub(super) struct Slot {
 pub(super) struct Waiting {
     pub(super) news: VecDeque<News>,
     pub(super) items: usize,
+    pub(super) bytes: usize,
     pub(super) state: Standing,
     /// Told up to this batch.
     pub(super) told: Seq,
@@ -109,17 +56,18 @@ impl Slot {
     }
 
     /// Puts news into the queue, or forgets them where there is no room. `before`: the last batch that is not among them.
-    pub(super) fn put(&self, news: &News, before: Seq) {
+    pub(super) fn put(&self, news: &News, before: Seq, limits: Limits) {
         let mut waiting = lock(&self.waiting);
         waiting.keep_up(before);
         let keeps = waiting.state == Standing::Keeping && !waiting.paused;
-        if keeps && waiting.items + news.len() <= WAITING {
-            waiting.items += news.len();
+        let (items, bytes) = (waiting.items + news.len(), waiting.bytes + news.bytes());
+        if keeps && items <= limits.items && bytes <= limits.bytes {
+            (waiting.items, waiting.bytes) = (items, bytes);
             waiting.news.push_back(news.clone());
             return;
         }
         // What comes to the same is read from the store; but what the clock has changed is not in its log.
-        let of_clock = |news: &News| matches!(news, News::Rows(_));
+        let of_clock = |news: &News| matches!(news, News::Rows(rows) if rows.by_clock);
         let by_log = !of_clock(news) && !waiting.news.iter().any(of_clock);
         waiting.state = match waiting.state {
             Standing::Lost(why) => Standing::Lost(why),
@@ -165,7 +113,15 @@ impl Waiting {
     }
 
     pub(super) fn forget(&mut self) {
-        (self.news, self.items) = (VecDeque::new(), 0);
+        (self.news, self.items, self.bytes) = (VecDeque::new(), 0, 0);
+    }
+
+    /// The next news, which are told from now on.
+    pub(super) fn take(&mut self) -> Option<News> {
+        let news = self.news.pop_front()?;
+        (self.items, self.bytes) = (self.items - news.len(), self.bytes - news.bytes());
+        self.told = news.seq();
+        Some(news)
     }
 
     pub(super) fn is_ready(&self) -> bool {

@@ -4,7 +4,7 @@
 
 use super::concern::Has;
 use super::hub::Asked;
-use super::slot::What as Became;
+use super::news::What as Became;
 use crate::item::{Item, Parsed, Values, When};
 use crate::time::Stamp;
 use larder_format::field::Field;
@@ -23,13 +23,21 @@ pub(super) struct Version<'a> {
     reader: &'a Reader,
     pub(super) then: &'a Then,
     parsed: OnceCell<Item<'a>>,
+    /// The UID that it names.
+    named: OnceCell<Option<String>>,
     /// Values of fields that were asked for, as several questions look at the same ones.
     values: RefCell<Vec<(u16, Option<Vec<String>>)>>,
 }
 
 impl<'a> Version<'a> {
     pub(super) fn new(reader: &'a Reader, then: &'a Then) -> Version<'a> {
-        Version { reader, then, parsed: OnceCell::new(), values: RefCell::default() }
+        Version {
+            reader,
+            then,
+            parsed: OnceCell::new(),
+            named: OnceCell::new(),
+            values: RefCell::default(),
+        }
     }
 
     fn item(&self) -> &Item<'a> {
@@ -98,6 +106,10 @@ impl Values for Version<'_> {
 }
 
 impl Has for Version<'_> {
+    fn place(&self) -> (i64, Kind) {
+        (self.then.collection, self.then.head.kind)
+    }
+
     fn each(&self, field: &'static Field, each: &mut dyn FnMut(&str)) {
         self.any(field, &mut |value| {
             each(value);
@@ -105,12 +117,73 @@ impl Has for Version<'_> {
         });
     }
 
-    fn uids(&self) -> [Option<String>; 2] {
-        [Some(self.then.head.uid.clone()), self.uid()]
+    fn uids(&self) -> [Option<&str>; 4] {
+        let (kept, named) = (&*self.then.head.uid, self.named.get_or_init(|| self.uid()));
+        [Some(kept), named.as_deref().filter(|named| *named != kept), None, None]
     }
 
-    fn span(&self, what: What) -> Option<(i64, i64)> {
-        self.then.times.as_ref()?.hull(what)
+    fn spans(&self, what: What) -> [Option<(i64, i64)>; 2] {
+        [self.then.times.as_ref().and_then(|times| times.hull(what)), None]
+    }
+}
+
+/// An item as it was and as it is, in the same place: what is the same in both is looked at once.
+pub(super) struct Both<'v, 'a> {
+    was: &'v Version<'a>,
+    is: &'v Version<'a>,
+    /// Values that it has now, and had not before, of fields that were asked for.
+    new: RefCell<Vec<(u16, Vec<String>)>>,
+}
+
+impl<'v, 'a> Both<'v, 'a> {
+    /// `None`: these are not in the same place.
+    pub(super) fn of(was: &'v Version<'a>, is: &'v Version<'a>) -> Option<Both<'v, 'a>> {
+        (was.place() == is.place()).then(|| Both { was, is, new: RefCell::default() })
+    }
+
+    fn find_new(&self, field: &Field) -> Vec<String> {
+        let mut new = Vec::new();
+        self.is.item().any(field, &mut |value| {
+            if self.was.any(field, &mut |known| known == value) != Some(true) {
+                new.push(value.to_string());
+            }
+            false
+        });
+        new
+    }
+}
+
+impl Has for Both<'_, '_> {
+    fn place(&self) -> (i64, Kind) {
+        self.is.place()
+    }
+
+    fn each(&self, field: &'static Field, each: &mut dyn FnMut(&str)) {
+        self.was.each(field, each);
+        let mut new = self.new.borrow_mut();
+        let known = new.iter().position(|(id, _)| *id == field.id);
+        if known.is_none() {
+            new.push((field.id, self.find_new(field)));
+        }
+        let values = known.map_or_else(|| new.last(), |at| new.get(at));
+        values.into_iter().flat_map(|(_, values)| values).for_each(|value| each(value));
+    }
+
+    fn uids(&self) -> [Option<&str>; 4] {
+        let [kept, named, ..] = self.was.uids();
+        let [kept_now, named_now, ..] = self.is.uids();
+        let other = |uid: &Option<&str>| *uid != kept && *uid != named;
+        [
+            kept,
+            named,
+            kept_now.filter(|uid| other(&Some(uid))),
+            named_now.filter(|uid| other(&Some(uid))),
+        ]
+    }
+
+    fn spans(&self, what: What) -> [Option<(i64, i64)>; 2] {
+        let ([was, _], [is, _]) = (self.was.spans(what), self.is.spans(what));
+        [was, is.filter(|_| is != was)]
     }
 }
 

@@ -7,8 +7,9 @@
 use super::Views;
 use super::answers::Opened;
 use super::hub::{State, lock};
+use super::news::{News, Rows, What};
 use super::question::Question;
-use super::slot::{News, Rows, Slot, Standing, What};
+use super::slot::{Slot, Standing};
 use crate::error::Error;
 use crate::item::Parsed;
 use crate::log::Anew;
@@ -259,9 +260,7 @@ impl View {
             if waiting.paused {
                 return Ok(false);
             }
-            if let Some(news) = waiting.news.pop_front() {
-                waiting.items -= news.len();
-                waiting.told = news.seq();
+            if let Some(news) = waiting.take() {
                 self.telling = Some(Box::new(match news {
                     News::Items(seq, items) => Telling::Items { seq, items, at: 0 },
                     News::Rows(rows) => Telling::Rows { rows, at: 0 },
@@ -286,7 +285,7 @@ impl View {
     /// Reads what all that was missed comes to.
     fn catch_up(&mut self, from: Seq) -> Result<(), Error> {
         let views = self.views.clone();
-        let mut state = views.state()?;
+        let mut state = views.state();
         state.look()?;
         let missed = state.missed(self.asked, from)?;
         // The looks at the store may have found that more was lost than the log tells.
@@ -311,7 +310,7 @@ impl View {
 
     fn begin_anew(&mut self, why: Anew) -> Result<(), Error> {
         let views = self.views.clone();
-        let mut state = views.state()?;
+        let mut state = views.state();
         state.look()?;
         let rows = state.anew(self.asked, &self.slot, why)?;
         self.keeps_up(rows.seq);
@@ -361,7 +360,7 @@ impl View {
     fn told(&self, items: &[(What, Arc<Changed>)]) -> Result<Vec<Told>, Error> {
         let is = items.iter().filter_map(|(_, changed)| changed.is.as_ref());
         if matches!(self.interest, Interest::Fields(_)) || self.question.wants_occurrences() {
-            let state = self.views.state()?;
+            let state = self.views.state();
             return Ok(is.map(|is| self.told_of(&state, is)).collect());
         }
         Ok(is.map(|is| self.plain(&is.head, &is.bytes)).collect())
@@ -429,7 +428,7 @@ impl View {
         if matches!(self.interest, Interest::Rows) && !occurrences {
             return Ok(rows.iter().map(|row| Told { row: *row, ..Told::default() }).collect());
         }
-        let state = self.views.state()?;
+        let state = self.views.state();
         let mut told = Vec::with_capacity(rows.len());
         if matches!(self.interest, Interest::Bytes) && !occurrences && state.is_at(seq)? {
             state.reader().sources(rows, &mut |row, bytes| {

@@ -2,12 +2,11 @@
 //!
 //! It knows no view. It is apart because it is the only thing here that waits.
 
+use super::Shared;
 use super::hub::lock;
-use super::{Shared, Views};
 use larder_store::Bell;
 use std::mem;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -31,15 +30,14 @@ struct Called {
 
 /// The thread, from the first view on.
 pub(super) struct Watch {
-    dir: PathBuf,
-    shared: Weak<Shared>,
+    shared: Arc<Shared>,
     call: Arc<Call>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Watch {
-    pub(super) fn new(dir: PathBuf, shared: Weak<Shared>) -> Watch {
-        Watch { dir, shared, call: Arc::default(), thread: Mutex::new(None) }
+    pub(super) fn new(shared: Arc<Shared>) -> Watch {
+        Watch { shared, call: Arc::default(), thread: Mutex::new(None) }
     }
 
     /// A view was opened.
@@ -53,14 +51,12 @@ impl Watch {
         self.call.heard.notify_one();
         let mut thread = lock(&self.thread);
         if thread.is_none() {
-            let (dir, shared, call) =
-                (self.dir.clone(), Weak::clone(&self.shared), Arc::clone(&self.call));
-            let started =
-                std::thread::Builder::new().name("larder-views".into()).spawn(move || {
-                    wait(&dir, &shared, &call);
-                });
-            // Without it there are no news but those that are asked for.
+            let (shared, call) = (Arc::clone(&self.shared), Arc::clone(&self.call));
+            let named = std::thread::Builder::new().name("larder-views".into());
+            let started = named.spawn(move || wait(&shared, &call));
+            // Without it there are no news but those that are asked for; the next view tries again.
             *thread = started.ok();
+            lock(&self.call.state).awake = thread.is_some();
         }
     }
 }
@@ -97,42 +93,37 @@ impl Call {
     }
 }
 
-fn wait(dir: &Path, shared: &Weak<Shared>, call: &Arc<Call>) {
+fn wait(shared: &Shared, call: &Arc<Call>) {
     let hear = || {
         let call = Arc::clone(call);
         let rung = move || {
             lock(&call.state).rung = true;
             call.heard.notify_one();
         };
-        Bell::hear(dir, rung).ok()
+        Bell::hear(&shared.dir, rung).ok()
     };
     let mut bell = hear();
     let mut patience = Some(Duration::ZERO);
     while let Some(rung) = call.wait(patience) {
-        let Some(shared) = shared.upgrade() else { return };
-        let views = Views(shared);
-        let seen = views.seen();
+        let seen = shared.seen();
         // Who asks a view is told what is wrong; the next look may be better.
-        let looked = views.catch_up();
+        let looked = shared.catch_up();
         // News that nobody rang for may be those of a bell that was put in the place of this one.
-        if bell.is_none() || (!rung && views.seen() != seen) {
+        if bell.is_none() || (!rung && shared.seen() != seen) {
             bell = hear();
         }
-        if let Some(log) = &views.0.options.log {
-            log.rest();
-        }
-        views.rest();
+        shared.rest();
         // Together: whoever opens a view in between finds it asleep, and wakes it.
         let mut called = lock(&call.state);
-        patience = views.patience().map(|time| if looked.is_err() { TICK } else { time });
+        patience = shared.patience().map(|time| if looked.is_err() { TICK } else { time });
         called.awake = patience.is_some();
     }
 }
 
-impl Views {
+impl Shared {
     /// For how long there is nothing to do unless the bell rings; `None`: no view is open.
     fn patience(&self) -> Option<Duration> {
-        let state = lock(&self.0.state);
+        let state = lock(&self.state);
         if state.open == 0 {
             return None;
         }

@@ -13,7 +13,7 @@ use crate::deriver::{Derivers, SortKeys};
 use crate::error::{Error, Result, at};
 use crate::handle::Handle;
 use crate::identity::{Finder, Standing};
-use crate::items::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::store::{Meta, Store};
 use crate::summary::Summary;
 use crate::transaction::Transaction;

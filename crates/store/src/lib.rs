@@ -18,7 +18,7 @@
 //! | `kept` | values beside an item's row, for lists |
 //! | `contact` | what is derived from a contact's bytes, for the indexes |
 //! | `derived` | fingerprints of derived data; filling, rebuilding, digesting it |
-//! | `reader`, `items`, `changes`, `news` | reading, items by every way to them, which changed since a cursor, and what they were |
+//! | `reader`, `snapshot`, `items`, `changes`, `news` | reading, what is held still meanwhile, items by every way to them, which changed since a cursor, and what they were |
 //! | `history`, `undo` | operations and former versions; putting back what one changed |
 //! | `purge`, `check`, `backup` | erasing for good, verifying, copying |
 
@@ -50,6 +50,7 @@ mod purge;
 mod reader;
 mod schema;
 mod series;
+mod snapshot;
 mod span;
 mod store;
 mod summary;
@@ -72,12 +73,13 @@ pub use crate::frame::{Frame, Zone};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRow, Version};
 pub use crate::index::term::WORD_LETTERS;
-pub use crate::items::{Candidate, Found, ItemHead, Moment, Order, Snapshot};
+pub use crate::items::{Candidate, Found, ItemHead, Order};
 pub use crate::kept::{Kept, can_keep};
 pub use crate::news::{Changed, Standing, Then, Told};
 pub use crate::packed_rows::PackedRows;
 pub use crate::purge::Purged;
 pub use crate::reader::{Collection, Reader, Row, Said, Value};
+pub use crate::snapshot::{Moment, Snapshot};
 pub use crate::span::{Searched, What, Window};
 pub use crate::store::{Options, Store};
 pub use crate::summary::{IndexKind, Summary, SummaryError};

@@ -3,10 +3,10 @@
 use crate::deriver::Deriver;
 use crate::directory::Directory;
 use crate::error::{Error, Result, at};
-use crate::items::Snapshot;
 use crate::lock::{Locks, WriteLock};
 use crate::reader::Reader;
 use crate::schema::{self, Standing};
+use crate::snapshot::Snapshot;
 use crate::summary::Summary;
 use crate::transaction::Transaction;
 use crate::{Family, Seq, derived, identity, series};

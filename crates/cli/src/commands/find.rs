@@ -1,3 +1,4 @@
+use super::asked::Asked;
 use super::item::{self, Column};
 use super::{duplicates, expand};
 use crate::args::Format;
@@ -6,11 +7,10 @@ use crate::failure::{Code, Failure, Kind};
 use crate::output::{FAINT, Out, STRONG, count, plain};
 use crate::table::{padded, styled};
 use anstyle::Style;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use larder_format::field::{CALENDAR_FIELDS, Field, field, nearest, nearest_in};
 use larder_query::when::When;
 use larder_query::{About, Answer, Brief, Partial, Query, Sort, TimeTest};
-use larder_store::{Family, ItemHead, Kind as ItemKind, Reader, What};
+use larder_store::{Family, ItemHead, Reader, What};
 use larder_time::phrase;
 use larder_time::zone::Zone;
 use serde_json::json;
@@ -46,17 +46,8 @@ use serde_json::json;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = super::fields::manual())]
 pub(crate) struct Find {
-    /// What to look for; several words all have to match
-    query: Vec<String>,
-    /// Only in this collection
-    #[arg(long = "in", value_name = "NAME")]
-    collection: Option<String>,
-    /// Only items of this kind
-    #[arg(long, value_name = "KIND", value_parser = kinds())]
-    kind: Option<ItemKind>,
-    /// QUERY is an S-expression of evolution-data-server: (contains "full_name" "anna")
-    #[arg(long)]
-    sexp: bool,
+    #[command(flatten)]
+    asked: Asked,
     /// Sort by a field, -FIELD backwards [default: file_as, and start for what is in calendars; `--sort
     /// none` leaves the order in which they came]
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
@@ -131,9 +122,9 @@ impl Find {
     /// What may help where nothing was found.
     fn advise(&self, context: &Context) {
         context.note("nothing was found");
-        let words = self.query.join(" ");
+        let words = self.asked.text();
         let has_digits = words.contains(|c: char| c.is_ascii_digit());
-        if self.sexp || words.is_empty() || words.contains(':') {
+        if self.asked.sexp || words.is_empty() || words.contains(':') {
             return;
         }
         if has_digits && context.settings.region.is_none() {
@@ -146,11 +137,7 @@ impl Find {
     }
 
     fn to_find(&self, context: &Context) -> Result<larder_query::Find, Failure> {
-        let text = self.query.join(" ");
-        let query = match self.sexp {
-            true => Query::parse_sexp_with(&text, &context.settings)?,
-            false => Query::parse_with(&text, &context.settings)?,
-        };
+        let query = self.asked.query(&context.settings)?;
         let sort = match self.sort.as_deref() {
             Some("none") if self.from.is_some() => {
                 return Err(Failure::new(Kind::Usage, "--sort none leaves no order to start in")
@@ -162,7 +149,7 @@ impl Find {
         };
         Ok(larder_query::Find {
             query: self.narrowed(query, context)?,
-            collection: self.collection.clone(),
+            collection: self.asked.collection.clone(),
             sort,
             from: self.from.clone(),
             limit: self.limit,
@@ -176,7 +163,7 @@ impl Find {
         if query != Query::All {
             all.push(query);
         }
-        all.extend(self.kind.map(Query::Kind));
+        all.extend(self.asked.kind.map(Query::Kind));
         if let Some(text) = &self.alarms {
             let asker = &context.settings.asker;
             let phrase = phrase::Window::parse(text, asker.local.civil(asker.now), &asker.language)
@@ -211,15 +198,6 @@ impl Find {
 pub(super) fn usual_sort(reader: &Reader, find: &larder_query::Find) -> Result<Sort, Failure> {
     let about = larder_query::about(reader, find)?;
     Ok(Sort::parse(if about == About::Calendar { "start" } else { "file_as" })?)
-}
-
-/// Reads a kind of items.
-pub(super) fn kinds() -> impl TypedValueParser<Value = ItemKind> {
-    const KINDS: [ItemKind; 4] =
-        [ItemKind::Contact, ItemKind::Event, ItemKind::Task, ItemKind::Memo];
-    let kind = |name: String| KINDS.into_iter().find(|kind| kind.name() == name);
-    PossibleValuesParser::new(KINDS.map(ItemKind::name))
-        .map(move |name| kind(name).unwrap_or(ItemKind::Other))
 }
 
 pub(super) fn counted(context: &mut Context, number: u64) -> Result<(), Failure> {

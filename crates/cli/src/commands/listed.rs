@@ -192,7 +192,7 @@ impl List {
             find.sort = Some(usual_sort(reader, &find)?);
         }
         let answer = larder_query::find(reader, &find)?;
-        let noun = match (self.how.kind, larder_query::about(reader, &find)?) {
+        let noun = match (self.how.asked.kind, larder_query::about(reader, &find)?) {
             (Some(kind), _) => kind.name(),
             (None, About::Contacts) => "contact",
             (None, _) => "item",

@@ -2,6 +2,7 @@
 
 mod add;
 mod agenda;
+mod asked;
 mod backup;
 mod browse;
 mod check;

@@ -1,5 +1,6 @@
+use super::asked::Asked;
 use super::expand::no_window;
-use super::find::{columns_named, kinds};
+use super::find::columns_named;
 use super::item::Column;
 use super::listed::List;
 use super::told::Lines;
@@ -7,9 +8,8 @@ use crate::args::Format;
 use crate::context::Context;
 use crate::failure::{Code, Failure};
 use crate::output::Out;
-use larder_query::views::{Form, Interest, Question, Tell, View, ViewOptions, Views, ViewsOptions};
+use larder_query::views::{Interest, Question, Tell, View, ViewOptions, Views, ViewsOptions};
 use larder_query::{Find, Query, Settings, Sort, window_of};
-use larder_store::Kind as ItemKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -34,17 +34,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Watch {
-    /// What to look for; several words all have to match
-    query: Vec<String>,
-    /// Only in this collection
-    #[arg(long = "in", value_name = "NAME")]
-    collection: Option<String>,
-    /// Only items of this kind
-    #[arg(long, value_name = "KIND", value_parser = kinds())]
-    kind: Option<ItemKind>,
-    /// QUERY is an S-expression of evolution-data-server: (contains "full_name" "anna")
-    #[arg(long)]
-    sexp: bool,
+    #[command(flatten)]
+    asked: Asked,
     /// Sort by a field, -FIELD backwards: the list, and what is there at the beginning
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
@@ -64,10 +55,7 @@ pub(crate) struct Watch {
 
 /// What is asked, and how it is to be told.
 pub(super) struct How {
-    form: Form,
-    text: String,
-    collection: Option<String>,
-    pub(super) kind: Option<ItemKind>,
+    pub(super) asked: Asked,
     pub(super) sort: Option<Sort>,
     pub(super) columns: Option<Vec<Column>>,
     pub(super) expand: bool,
@@ -76,27 +64,18 @@ pub(super) struct How {
 impl How {
     /// What is asked, as it is understood now.
     pub(super) fn find(&self, settings: &Settings) -> Result<Find, Failure> {
-        let query = match self.form {
-            Form::Line => Query::parse_with(&self.text, settings)?,
-            Form::Sexp => Query::parse_sexp_with(&self.text, settings)?,
-        };
-        let query = match (self.kind, query) {
+        let query = self.asked.query(settings)?;
+        let query = match (self.asked.kind, query) {
             (None, query) => query,
             (Some(kind), Query::All) => Query::Kind(kind),
             (Some(kind), query) => Query::And(vec![query, Query::Kind(kind)]),
         };
-        let (collection, sort) = (self.collection.clone(), self.sort);
+        let (collection, sort) = (self.asked.collection.clone(), self.sort);
         Ok(Find { query, collection, sort, ..Find::default() })
     }
 
     fn question(&self, settings: &Settings) -> Question {
-        let mut question = Question::new(self.form, &self.text, Arc::new(settings.clone()));
-        if let Some(name) = &self.collection {
-            question = question.within(name);
-        }
-        if let Some(kind) = self.kind {
-            question = question.of_kind(kind);
-        }
+        let mut question = self.asked.question(settings);
         if let Some(sort) = self.sort {
             question = question.sorted(sort);
         }
@@ -139,10 +118,7 @@ impl Watch {
 
     fn how(&self, context: &Context, is_list: bool) -> Result<How, Failure> {
         let how = How {
-            form: if self.sexp { Form::Sexp } else { Form::Line },
-            text: self.query.join(" "),
-            collection: self.collection.clone(),
-            kind: self.kind,
+            asked: self.asked.clone(),
             sort: self
                 .sort
                 .as_deref()

@@ -1,27 +1,26 @@
 //! Calendars under random operations: after each the store is sound, which means that what it holds of time is what its items
 //! give, and an undo brings back bytes, recurrence ids and frames.
 
-use crate::book::{Book, NOW, made};
+use crate::book::{Book, NOW};
 use larder_format::contact::derived_uid;
 use larder_store::{
-    Change, Changed, Expect, Family, Frame, Handle, IndexSet, Kind, Operation, Options, Put,
-    Reader, Store, Then, Told, What, Window, Zone,
+    Change, Changed, Expect, Family, Frame, Handle, Kind, Operation, Put, Reader, Store, Then,
+    Told, What, Window, Zone,
 };
 use larder_time::civil::Instant;
 use larder_time::value::Stamp;
-use larder_time::zone::{self, Zones};
+use larder_time::zone;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 const CALENDARS: [&str; 3] = ["home", "work", "old"];
 
 /// A component of these lines, the first of which says what it is.
-fn component(lines: &str) -> Vec<u8> {
+pub(crate) fn component(lines: &str) -> Vec<u8> {
     let mut lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     let name = lines.next().unwrap_or_default();
     let lines: String = lines.map(|line| format!("{line}\r\n")).collect();
@@ -29,7 +28,7 @@ fn component(lines: &str) -> Vec<u8> {
 }
 
 /// A zone that no system has, so many minutes east of Greenwich.
-fn zone(tzid: &str, east: i32) -> Arc<Zone> {
+pub(crate) fn zone(tzid: &str, east: i32) -> Arc<Zone> {
     let (hours, minutes) = (east / 60, east % 60);
     let bytes = component(&format!(
         "VTIMEZONE\nTZID:{tzid}\nBEGIN:STANDARD\nDTSTART:19700101T000000\nTZOFFSETFROM:+{hours:02}{minutes:02}
@@ -39,7 +38,7 @@ fn zone(tzid: &str, east: i32) -> Arc<Zone> {
 }
 
 /// What calendars say around their items: nothing, one zone, that zone and another, the first otherwise, and version 1.
-fn frame(n: usize) -> Frame {
+pub(crate) fn frame(n: usize) -> Frame {
     let zones = match n {
         0 => vec![],
         1 => vec![zone("Own", 345)],
@@ -49,7 +48,13 @@ fn frame(n: usize) -> Frame {
     Frame { version_1: n == 4, zones }
 }
 
-fn put(store: &Store, collection: &str, bytes: &[u8], frame: &Frame, expect: Expect) -> Change {
+pub(crate) fn put(
+    store: &Store,
+    collection: &str,
+    bytes: &[u8],
+    frame: &Frame,
+    expect: Expect,
+) -> Change {
     let deriver = store.deriver_for(collection, Family::Calendar).unwrap();
     let (prepared, ..) = deriver.component(bytes.to_vec(), frame).expect("a component");
     let named = prepared.uid().map(str::to_string);
@@ -348,7 +353,7 @@ proptest! {
 }
 
 impl Book {
-    fn put_component(
+    pub(crate) fn put_component(
         &mut self,
         collection: &str,
         lines: &str,
@@ -364,7 +369,7 @@ fn instant(text: &str) -> Instant {
 }
 
 /// When each item first begins in the years that matter here, by its UID.
-fn starts(reader: &Reader) -> BTreeMap<String, String> {
+pub(crate) fn starts(reader: &Reader) -> BTreeMap<String, String> {
     let (from, to) = (instant("20200101"), instant("20300101"));
     let window = Window { from, to, local: zone::Zone::UTC, what: What::Occurrences };
     let mut starts = BTreeMap::new();
@@ -384,51 +389,6 @@ fn starts(reader: &Reader) -> BTreeMap<String, String> {
         }
     }
     starts
-}
-
-/// Definitions are kept once, for all calendars, and no longer than an item, or a former version of one, needs them.
-#[test]
-fn zones_live_as_long_as_their_users() {
-    let mut book = Book::new();
-    let lines = |uid: &str| format!("VEVENT\nUID:{uid}\nDTSTART;TZID=Own:20260305T120000");
-    let of = |outcome| crate::book::handle_of(&outcome);
-    let a = of(book.put_component("home", &lines("a"), &frame(2)));
-    let b = of(book.put_component("work", &lines("b"), &frame(1)));
-    // What an item does not name is not kept.
-    let counted = |book: &Book| {
-        ["zone", "frame"].map(|table| book.count(&format!("SELECT count(*) FROM {table}")))
-    };
-    assert_eq!(counted(&book), [1, 1]);
-    let c = of(book.put_component("old", &lines("c"), &frame(3)));
-    assert_eq!(counted(&book), [2, 2]);
-    let starts = starts(&book.reader());
-    assert_eq!([&*starts["a"], &starts["b"]], ["20260305T061500Z"; 2]);
-    assert_eq!(&*starts["c"], "20260305T103000Z");
-    for handle in [a, b] {
-        book.remove(handle);
-        assert_eq!(counted(&book), [2, 2], "the former version needs it");
-    }
-    let purge = |book: &mut Book, handle| {
-        let mut operation = Operation::new("purge", "", NOW);
-        book.store.purge(&mut operation, &[handle]).unwrap();
-    };
-    purge(&mut book, a);
-    assert_eq!(counted(&book), [2, 2]);
-    purge(&mut book, b);
-    assert_eq!(counted(&book), [1, 1]);
-    book.remove(c);
-    // 90 days later nothing is kept of what was removed.
-    let later = NOW + 100 * crate::book::DAY;
-    let change = put(
-        &book.store,
-        "home",
-        &component("VEVENT\nUID:d\nSUMMARY:x"),
-        &frame(0),
-        Expect::Anything,
-    );
-    book.apply_at(later, vec![change]);
-    assert_eq!(counted(&book), [0, 0]);
-    assert_eq!(book.store.check().unwrap().faults, []);
 }
 
 /// Copies that a restore left are purged as well: they lose the item's frame with it.
@@ -485,63 +445,6 @@ fn odd_times_are_named() {
     check("VJOURNAL\nSUMMARY:a", "");
 }
 
-/// An event whose zone is the system's, defined otherwise, its own, or not known at all: its instant, and what is said.
-#[test]
-fn what_zones_mean() {
-    let book = Book::new();
-    let check = |tzid: &str, zones: Vec<Arc<Zone>>, expect: &str, said: &str| {
-        let bytes = component(&format!("VEVENT\nUID:a\nDTSTART;TZID={tzid}:20260705T120000"));
-        let frame = Frame { version_1: false, zones };
-        let (_, problems, notes) = book.store.deriver().component(bytes.clone(), &frame).unwrap();
-        assert_eq!(problems, [], "{tzid}");
-        let notes: Vec<String> =
-            notes.iter().map(|(line, what)| format!("{line}: {what}")).collect();
-        assert_eq!(notes.join("; "), said, "{tzid}");
-        let mut book = Book::new();
-        let change = put(&book.store, "home", &bytes, &frame, Expect::Anything);
-        book.apply(vec![change]);
-        assert_eq!(starts(&book.reader())["a"], expect, "{tzid}");
-    };
-    let unknown = |tzid: &str| {
-        format!("3: the time zone {tzid:?} is not known, so its times are those of whoever asks")
-    };
-    check("Europe/Berlin", vec![], "20260705T100000Z", "");
-    check("europe/berlin", vec![], "20260705T100000Z", "");
-    check("/softwarestudio.org/Olson_20011030_5/Europe/Berlin", vec![], "20260705T100000Z", "");
-    check("W. Europe Standard Time", vec![], "20260705T100000Z", "");
-    check("Own", vec![zone("Own", 345)], "20260705T061500Z", "");
-    check("Nowhere", vec![], "20260705T120000Z", &unknown("Nowhere"));
-    check("Own", vec![zone("Other", 60)], "20260705T120000Z", &unknown("Own"));
-    // The name is known, and wins; the file says something else of that day.
-    let said =
-        "3: the file defines \"Europe/Berlin\" otherwise; the system's Europe/Berlin is used";
-    check("Europe/Berlin", vec![zone("Europe/Berlin", 60)], "20260705T100000Z", said);
-    // One that changes more often than anybody can follow is followed so far.
-    let hostile = "BEGIN:VTIMEZONE\r\nTZID:Own\r\nBEGIN:STANDARD\r\nDTSTART:20000101T000000\r\nTZOFFSETFROM:+0100\r\n\
-                   TZOFFSETTO:+0200\r\nRRULE:FREQ=SECONDLY;BYHOUR=0;COUNT=5000000\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n";
-    let hostile = Arc::new(Zone::new(hostile.as_bytes()).unwrap());
-    let said = "3: the definition of \"Own\" has more changes than can be followed";
-    check("Own", vec![hostile], "20260705T100000Z", said);
-}
-
-/// The same bytes in another frame are at another time, and undo knows.
-#[test]
-fn a_zone_that_is_defined_otherwise() {
-    let mut book = Book::new();
-    let lines = "VEVENT\nUID:a\nDTSTART;TZID=Own:20260305T120000";
-    book.put_component("home", lines, &frame(1));
-    let unchanged = book.put_component("home", lines, &frame(1));
-    assert!(matches!(unchanged, larder_store::Outcome::Unchanged(_)), "{unchanged:?}");
-    let change = put(&book.store, "home", &component(lines), &frame(3), Expect::Anything);
-    let (id, applied) = book.apply(vec![change]);
-    assert!(matches!(applied.outcomes[0], larder_store::Outcome::Updated(_)), "{applied:?}");
-    assert_eq!(starts(&book.reader())["a"], "20260305T103000Z");
-    assert_eq!(book.store.check().unwrap().faults, []);
-    assert_eq!(book.store.undo(id, NOW).unwrap().items, 1);
-    assert_eq!(starts(&book.reader())["a"], "20260305T061500Z");
-    assert_eq!(book.store.check().unwrap().faults, []);
-}
-
 /// A changed occurrence is known by the time that it stands for, as that is written, whatever the zone is called or does; a moment
 /// of UTC and a day are written in other forms, and are known by those.
 #[test]
@@ -572,90 +475,4 @@ fn ways_to_write_one_occurrence() {
     let names: Vec<String> = contents(&book.reader()).into_keys().map(|key| key.2).collect();
     assert_eq!(names, ["", "20260305", "20260305T110000Z", "20260305T120000"]);
     assert_eq!(book.store.check_rebuild().unwrap().faults, []);
-}
-
-/// A zone of the system as a file: so many hours east of Greenwich from 1970 on.
-fn write_zone(dir: &Path, name: &str, east: i32) {
-    let mut file = Vec::new();
-    for version in [b'2', b'2'] {
-        file.extend(b"TZif");
-        file.push(version);
-        file.extend([0; 15]);
-        for count in [0u32, 0, 0, 0, 1, 4] {
-            file.extend(count.to_be_bytes());
-        }
-        file.extend((east * 3600).to_be_bytes());
-        file.extend([0, 0]);
-        file.extend(b"TST\0");
-    }
-    file.extend(format!("\nTST-{east}\n").as_bytes());
-    std::fs::create_dir_all(dir.join(name).parent().unwrap()).unwrap();
-    std::fs::write(dir.join(name), file).unwrap();
-}
-
-/// Zones that there are in a made-up system: two, the second one as far east as is said.
-fn system(dir: &Path, version: &str, second: i32) -> Arc<Zones> {
-    let dir = dir.join(version);
-    write_zone(&dir, "Test/First", 1);
-    write_zone(&dir, "Test/Second", second);
-    let database = jiff::tz::TimeZoneDatabase::from_dir(&dir).unwrap();
-    Arc::new(Zones::with_version(database, version.to_string()))
-}
-
-/// When a zone of the system changes, the items in it are derived anew, and no others.
-#[test]
-fn another_version_of_the_zones() {
-    let dir = tempfile::tempdir().unwrap();
-    let options =
-        |version: &str, second| Options { zones: system(dir.path(), version, second), ..made() };
-    let mut book = Book::with(&options("a", 2));
-    for n in 0..10 {
-        let zone = if n < 3 { "Test/Second" } else { "Test/First" };
-        let lines =
-            format!("VEVENT\nUID:u{n}\nDTSTART;TZID={zone}:20260305T120000\nRRULE:FREQ=DAILY");
-        book.put_component("home", &lines, &frame(0));
-    }
-    book.put_component("home", "VEVENT\nUID:utc\nDTSTART:20260305T120000Z", &frame(0));
-    let starts_of = |book: &Book| starts(&book.reader());
-    assert_eq!(starts_of(&book)["u0"], "20260305T100000Z");
-    assert_eq!(starts_of(&book)["u9"], "20260305T110000Z");
-    let data = |book: &Book| {
-        let mut rows = BTreeMap::new();
-        let sql =
-            "SELECT i.uid, t.rowid, t.data, t.clock FROM idx_time t JOIN item i ON i.id = t.item";
-        book.reader()
-            .rows(sql, &[], &mut |row| {
-                rows.insert(row.text(0), (row.blob(2).map(<[u8]>::to_vec), row.integer(3)));
-                true
-            })
-            .unwrap();
-        rows
-    };
-    let before = data(&book);
-
-    // A reader with other zones does not use what these filled, and is right all the same.
-    let other = options("b", 5);
-    let reader = Reader::open_with(&book.dir(), Arc::clone(&other.zones)).unwrap();
-    assert!(!reader.usable(IndexSet::Time).unwrap());
-    assert_eq!(starts(&reader)["u0"], "20260305T070000Z");
-
-    let book = book.reopened(&other);
-    assert!(book.reader().usable(IndexSet::Time).unwrap());
-    assert_eq!(starts_of(&book)["u0"], "20260305T070000Z");
-    assert_eq!(starts_of(&book)["u9"], "20260305T110000Z");
-    assert_eq!(book.store.check().unwrap().faults, []);
-    let after = data(&book);
-    let changed: Vec<&String> = before.keys().filter(|uid| before[*uid] != after[*uid]).collect();
-    assert_eq!(changed, ["u0", "u1", "u2"]);
-
-    // Who was interrupted goes on from there.
-    let half =
-        "UPDATE meta SET value = 'rebuilding ' || (SELECT id FROM item WHERE uid = 'u1') || ' c'
-                WHERE key = 'zones'";
-    rusqlite::Connection::open(book.data()).unwrap().execute(half, []).unwrap();
-    let book = book.reopened(&options("c", 7));
-    assert!(book.reader().usable(IndexSet::Time).unwrap());
-    let (before, after) = (after, data(&book));
-    let changed: Vec<&String> = before.keys().filter(|uid| before[*uid] != after[*uid]).collect();
-    assert_eq!(changed, ["u2"]);
 }

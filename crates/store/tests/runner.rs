@@ -21,6 +21,7 @@ mod retention;
 mod summary;
 mod undo;
 mod versions;
+mod zones;
 
 #[test]
 fn no_file_of_tests_is_forgotten() {

@@ -164,7 +164,7 @@ impl<'a> Answered<'a> {
         Answered {
             client,
             query: &explain.query,
-            kind: kind_of(&find.query),
+            kind: find.query.kind(),
             collection: find.collection.as_deref(),
             source: "local",
             from: From::Run,
@@ -175,15 +175,6 @@ impl<'a> Answered<'a> {
             us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
             bytes: bytes_of(&PackedRows::new(&answer.rows()), explain.query.len(), &find.query),
         }
-    }
-}
-
-/// The one kind of items that a question is put to.
-fn kind_of(query: &Query) -> Option<Kind> {
-    match query {
-        Query::Kind(kind) => Some(*kind),
-        Query::And(all) => all.iter().find_map(kind_of),
-        _ => None,
     }
 }
 

@@ -32,8 +32,8 @@ const CERTAIN: usize = 6;
 pub enum Plan {
     /// Nothing can match.
     Nothing,
-    /// Every item has to be tested.
-    Scan,
+    /// Every item has to be tested, or every one of this kind.
+    Scan(Option<larder_store::Kind>),
     /// The index names the candidates.
     Index {
         /// What to look up.
@@ -51,7 +51,7 @@ impl Plan {
     pub fn of(query: &Query, summary: &Summary) -> Plan {
         match candidates(query, summary) {
             Narrow::Nothing => Plan::Nothing,
-            Narrow::All => Plan::Scan,
+            Narrow::All => Plan::Scan(query.kind()),
             Narrow::To(Candidates { lookup, exact, words, .. }) => {
                 Plan::Index { lookup, exact, words }
             }
@@ -63,7 +63,9 @@ impl Plan {
     pub fn words(&self) -> String {
         match self {
             Plan::Nothing => "nothing can match".into(),
-            Plan::Scan => "scan: test every item".into(),
+            Plan::Scan(kind) => {
+                format!("scan: test every {}", kind.map_or("item", larder_store::Kind::name))
+            }
             Plan::Index { words, .. } => format!("index: {words}"),
         }
     }

@@ -138,6 +138,15 @@ impl Query {
         Query::Uids(uids)
     }
 
+    /// The one kind that all answers are of.
+    pub(crate) fn kind(&self) -> Option<larder_store::Kind> {
+        match self {
+            Query::Kind(kind) => Some(*kind),
+            Query::And(all) => all.iter().find_map(Query::kind),
+            _ => None,
+        }
+    }
+
     /// Any of these. Those that ask for a UID are brought together into a set if they are many, so that they
     /// are looked up at once.
     pub(crate) fn any(any: Vec<Query>) -> Query {

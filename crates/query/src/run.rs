@@ -219,11 +219,11 @@ fn by_plan(
         let found = match &plan {
             Plan::Index { lookup, .. } => reader.look_up(lookup, &collections)?,
             Plan::Nothing => Some(Found::default()),
-            Plan::Scan => None,
+            Plan::Scan(_) => None,
         };
         let only = if alone { None } else { Some(collections.as_slice()) };
         let Some(found) = found else {
-            answer.explain.plan.push(Plan::Scan.words());
+            answer.explain.plan.push(Plan::Scan(find.query.kind()).words());
             scanned.get_or_insert_with(Vec::new).extend(collections);
             continue;
         };
@@ -507,7 +507,8 @@ pub(crate) fn position(
     Ok(Some((if order.backwards { total.saturating_sub(before) } else { before }, total)))
 }
 
-/// Visits every item, or those `only` of these collections, a page a transaction.
+/// Visits every item, or those `only` of these collections, a page a transaction; of the kind that the question is put to, as the others need
+/// no test.
 fn scan(
     reader: &Reader,
     only: Option<&[i64]>,
@@ -519,9 +520,13 @@ fn scan(
         Some([one]) => Some(*one),
         _ => answer.collection,
     };
+    let kind = answer.query.kind().filter(|_| !answer.matcher.is_anew());
     let (mut last, mut before) = (0, 0);
     while let Some(one) = alone.filter(|_| !hits.are_enough()) {
-        let page = reader.rows_of(one, last, PAGE)?;
+        let page = match kind {
+            Some(kind) => reader.rows_of_kind(one, kind, last, PAGE)?,
+            None => reader.rows_of(one, last, PAGE)?,
+        };
         let Some(end) = page.last() else { return Ok(()) };
         last = *end;
         answer.explain.visited += page.len() as u64;
@@ -529,8 +534,14 @@ fn scan(
     }
     while alone.is_none() && !hits.are_enough() {
         let mut page = Vec::with_capacity(PAGE);
-        let sql = "SELECT id, collection FROM item WHERE id > ? ORDER BY id LIMIT ?";
-        let args = [Value::Integer(last), Value::Integer(PAGE as i64)];
+        let mut args = vec![Value::Integer(last), Value::Integer(PAGE as i64)];
+        let sql = match kind {
+            Some(kind) => {
+                args.push(Value::Integer(kind as i64));
+                "SELECT id, collection FROM item WHERE id > ?1 AND kind = ?3 ORDER BY id LIMIT ?2"
+            }
+            None => "SELECT id, collection FROM item WHERE id > ?1 ORDER BY id LIMIT ?2",
+        };
         answer.explain.visited += reader.rows(sql, &args, &mut |row| {
             last = row.integer(0);
             if answer.in_collection(row.integer(1)) && is_in(only, row.integer(1)) {

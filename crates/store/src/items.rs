@@ -335,6 +335,24 @@ impl Reader {
         run().map_err(at(&self.path))
     }
 
+    /// The same of its items of one kind; of the others nothing but that is read.
+    pub fn rows_of_kind(
+        &self,
+        collection: i64,
+        kind: Kind,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<i64>> {
+        let run = || -> rusqlite::Result<Vec<i64>> {
+            let sql = "SELECT id FROM item INDEXED BY item_collection
+                       WHERE collection = ?1 AND id > ?2 AND kind = ?4 ORDER BY id LIMIT ?3";
+            let mut select = self.conn.prepare_cached(sql)?;
+            let args = (collection, after, limit as i64, kind as i64);
+            select.query_map(args, |row| row.get(0))?.collect()
+        };
+        run().map_err(at(&self.path))
+    }
+
     /// Gives the items in these rows with the values that are kept of them to `each`, in the order of `rows` and without
     /// those that are gone, until it answers false; no value where none is kept, or what is kept is not of this program's
     /// making. All within one read transaction: `each` must not wait for anybody.

@@ -198,7 +198,7 @@ impl Concern {
         collection: Option<i64>,
         each: &mut dyn FnMut(&mut Filed, Option<&Way>),
     ) -> Place {
-        let kind = kind_of(query);
+        let kind = query.kind();
         let place = (collection, kind);
         let filed = self.places.entry(place).or_default();
         match ways(query, kind) {
@@ -459,15 +459,6 @@ fn each_three(text: &str, each: &mut dyn FnMut([char; 3])) {
     for c in chars {
         each([a, b, c]);
         (a, b) = (b, c);
-    }
-}
-
-/// The kind that all answers to a question are of.
-fn kind_of(query: &Query) -> Option<Kind> {
-    match query {
-        Query::Kind(kind) => Some(*kind),
-        Query::And(all) => all.iter().find_map(kind_of),
-        _ => None,
     }
 }
 

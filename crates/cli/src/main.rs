@@ -17,6 +17,7 @@ mod output;
 mod progress;
 mod query_log;
 mod screen;
+mod size;
 mod table;
 mod when;
 

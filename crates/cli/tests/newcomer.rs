@@ -86,12 +86,12 @@ fn mistyped() {
     For more information, try '--help'.
     ");
     assert_snapshot!(check(&["import", "book.vcf", "--max-item", "big"]), @r"
-    error: invalid value 'big' for '--max-item <SIZE>': a size is a number, or one with K, M or G
+    error: invalid value 'big' for '--max-item <SIZE>': a size is written like 1 MB, 384 KiB or 32M
 
     For more information, try '--help'.
     ");
     assert_snapshot!(check(&["import", "book.vcf", "--max-item", "99999999999G"]), @r"
-    error: invalid value '99999999999G' for '--max-item <SIZE>': a size is from 1 byte up
+    error: invalid value '99999999999G' for '--max-item <SIZE>': nothing is as large as that
 
     For more information, try '--help'.
     ");

@@ -35,19 +35,11 @@ pub(crate) struct Browse {
           value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Keep answers in so many bytes; 0: keep none
-    #[arg(long, value_name = "BYTES", value_parser = budget)]
-    cache: Option<usize>,
+    #[arg(long, value_name = "BYTES", value_parser = crate::size::parse)]
+    cache: Option<u64>,
     /// Write a page with charts to this file, too
     #[arg(long, value_name = "PAGE")]
     html: Option<PathBuf>,
-}
-
-/// A size, or none at all.
-fn budget(text: &str) -> Result<usize, String> {
-    if text == "0" {
-        return Ok(0);
-    }
-    usize::try_from(super::import::bytes(text)?).map_err(|_| "so much is no memory".to_string())
 }
 
 impl Browse {
@@ -63,7 +55,9 @@ impl Browse {
         let clock = Arc::clone(&now);
         let options = ViewsOptions {
             zones: Arc::clone(&asker.zones),
-            cache: self.cache.unwrap_or(context.cache),
+            cache: self
+                .cache
+                .map_or(context.cache, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
             log: context.log.clone(),
             clock: Arc::new(move || Instant::clamped(clock.load(Ordering::Relaxed))),
             ..ViewsOptions::default()

@@ -32,7 +32,7 @@ pub(crate) struct Import {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BATCH as u64))]
     batch: Option<u64>,
     /// The largest item that is taken, in bytes (K, M and G are understood)
-    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = crate::size::parse_some)]
     max_item: u64,
 }
 
@@ -243,22 +243,6 @@ fn taken_json(summary: &Summary) -> Vec<serde_json::Value> {
         })
     });
     taken.collect()
-}
-
-/// Reads `32M`, `500K`, `1G` or a plain number of bytes.
-pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    let (digits, factor) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1 << 10),
-        Some((at, 'm' | 'M')) => (&text[..at], 1 << 20),
-        Some((at, 'g' | 'G')) => (&text[..at], 1 << 30),
-        _ => (text, 1),
-    };
-    let number: u64 =
-        digits.parse().map_err(|_| "a size is a number, or one with K, M or G".to_string())?;
-    match number.checked_mul(factor) {
-        Some(0) | None => Err("a size is from 1 byte up".into()),
-        Some(bytes) => Ok(bytes),
-    }
 }
 
 const _: () = assert!(MAX_ITEM == 32 << 20, "the help says 32M");

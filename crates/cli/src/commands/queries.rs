@@ -29,7 +29,7 @@ pub(crate) struct Queries {
     #[arg(long, value_name = "PAGE")]
     html: Option<PathBuf>,
     /// Try the cache with this budget, too: `300K`, `2M`
-    #[arg(long, value_name = "BYTES", value_parser = super::import::bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = crate::size::parse_some)]
     budget: Option<u64>,
     /// Write the log again with tokens for texts and names, so that it can be given away; tells nothing else
     #[arg(long, value_name = "OUT", conflicts_with_all = ["other", "html", "budget"])]

@@ -172,13 +172,8 @@ impl Has for Both<'_, '_> {
     fn uids(&self) -> [Option<&str>; 4] {
         let [kept, named, ..] = self.was.uids();
         let [kept_now, named_now, ..] = self.is.uids();
-        let other = |uid: &Option<&str>| *uid != kept && *uid != named;
-        [
-            kept,
-            named,
-            kept_now.filter(|uid| other(&Some(uid))),
-            named_now.filter(|uid| other(&Some(uid))),
-        ]
+        let is_new = |uid: &&str| kept != Some(*uid) && named != Some(*uid);
+        [kept, named, kept_now.filter(is_new), named_now.filter(is_new)]
     }
 
     fn spans(&self, what: What) -> [Option<(i64, i64)>; 2] {

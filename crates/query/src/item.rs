@@ -108,15 +108,17 @@ impl<'a> Item<'a> {
     pub fn first(&self, field: &Field) -> Option<String> {
         self.parsed.first(field)
     }
+
+    /// The values of a field that are searched.
+    pub(crate) fn searched(&self, field: &Field) -> Vec<String> {
+        // What is only kept is not searched.
+        if self.head.kind == Kind::Other { Vec::new() } else { self.parsed.values(field) }
+    }
 }
 
 impl Values for Item<'_> {
     fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
-        // What is only kept is not searched.
-        if self.head.kind == Kind::Other {
-            return None;
-        }
-        let values = self.parsed.values(field);
+        let values = self.searched(field);
         (!values.is_empty()).then(|| values.iter().any(|value| pass(value)))
     }
 

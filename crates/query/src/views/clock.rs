@@ -89,7 +89,7 @@ impl State {
             self.give_up(number, Why::Stale);
         }
         if let Some(rows) = rows.filter(|rows| !is_empty(rows)) {
-            self.put(number, &News::Rows(Arc::new(rows)), self.seq);
+            self.put(number, News::Rows(Arc::new(rows)), self.seq);
         }
         Ok(())
     }

@@ -16,7 +16,6 @@ use rustc_hash::FxHashMap;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash};
-use std::ops::Bound;
 use std::slice;
 
 /// The number of a question.
@@ -111,9 +110,17 @@ struct OfField {
     /// Whose field it is.
     family: Family,
     values: HashMap<String, Askers>,
-    beginnings: BTreeMap<String, Askers>,
+    beginnings: Beginnings,
     /// For so many questions its letters and words are looked at.
     lettered: usize,
+}
+
+/// Questions by the beginning of a value, and how long those are, each for so many questions: there are few lengths, and a value is
+/// looked up by its beginning of each.
+#[derive(Debug, Default)]
+struct Beginnings {
+    lengths: BTreeMap<usize, usize>,
+    of: FxHashMap<String, Askers>,
 }
 
 /// Who is filed under one thing: mostly one question.
@@ -257,11 +264,7 @@ impl Filed {
             Some(Way::Value(field, text)) => {
                 put(&mut self.field(field).values, text.clone(), asked);
             }
-            Some(Way::Beginning(field, text)) => {
-                let beginnings = &mut self.field(field).beginnings;
-                let of = beginnings.entry(text.clone());
-                of.and_modify(|of| of.add(asked)).or_insert(Askers::One(asked));
-            }
+            Some(Way::Beginning(field, text)) => self.field(field).beginnings.add(text, asked),
             Some(Way::Letters(fields, three)) => {
                 self.letters.add(*three, asked);
                 self.look_at(fields);
@@ -284,11 +287,9 @@ impl Filed {
             Some(Way::Value(field, text)) => {
                 self.of_field(field, |of| take(&mut of.values, text, asked));
             }
-            Some(Way::Beginning(field, text)) => self.of_field(field, |of| {
-                if of.beginnings.get_mut(text).is_some_and(|of| !of.remove(asked)) {
-                    of.beginnings.remove(text);
-                }
-            }),
+            Some(Way::Beginning(field, text)) => {
+                self.of_field(field, |of| of.beginnings.remove(text, asked));
+            }
             Some(Way::Letters(fields, three)) => {
                 self.letters.remove(*three, asked);
                 self.look_away(fields);
@@ -308,7 +309,7 @@ impl Filed {
         self.fields.entry(field.id).or_insert_with(|| {
             let of_calendars = CALENDAR_FIELDS.iter().any(|of| of.id == field.id);
             let family = if of_calendars { Family::Calendar } else { Family::Contacts };
-            let (values, beginnings) = (HashMap::new(), BTreeMap::new());
+            let (values, beginnings) = (HashMap::new(), Beginnings::default());
             OfField { field, family, values, beginnings, lettered: 0 }
         })
     }
@@ -329,7 +330,7 @@ impl Filed {
     fn of_field(&mut self, field: &Field, change: impl FnOnce(&mut OfField)) {
         let Some(of) = self.fields.get_mut(&field.id) else { return };
         change(of);
-        if of.values.is_empty() && of.beginnings.is_empty() && of.lettered == 0 {
+        if of.values.is_empty() && of.beginnings.of.is_empty() && of.lettered == 0 {
             self.fields.remove(&field.id);
         }
     }
@@ -365,9 +366,7 @@ impl Filed {
         if !of.values.is_empty() {
             extend(found, &of.values, folded);
         }
-        if !of.beginnings.is_empty() {
-            find_beginnings(&of.beginnings, folded, found);
-        }
+        of.beginnings.find(folded, found);
         if of.lettered > 0 {
             self.letters.find(folded, found);
             if !self.words.is_empty() {
@@ -423,23 +422,28 @@ impl Letters {
     }
 }
 
-fn find_beginnings(beginnings: &BTreeMap<String, Askers>, folded: &str, found: &mut Vec<Asked>) {
-    // From the longest that may be there to shorter ones; each look-up tells how far to go back.
-    let mut longest = folded;
-    while let Some((known, of)) =
-        beginnings.range::<str, _>((Bound::Unbounded, Bound::Included(longest))).next_back()
-    {
-        let common = known.bytes().zip(longest.bytes()).take_while(|(a, b)| a == b).count();
-        if common == known.len() {
-            found.extend_from_slice(of.all());
+impl Beginnings {
+    fn add(&mut self, text: &str, asked: Asked) {
+        *self.lengths.entry(text.len()).or_default() += 1;
+        put(&mut self.of, text.to_string(), asked);
+    }
+
+    fn remove(&mut self, text: &str, asked: Asked) {
+        if let Some(number) = self.lengths.get_mut(&text.len()) {
+            *number -= 1;
+            if *number == 0 {
+                self.lengths.remove(&text.len());
+            }
         }
-        // What is a beginning of both is no longer than what they have in common.
-        let shorter = if common == known.len() { common.saturating_sub(1) } else { common };
-        let shorter = (0..=shorter).rev().find(|at| longest.is_char_boundary(*at)).unwrap_or(0);
-        if shorter == 0 {
-            break;
+        take(&mut self.of, text, asked);
+    }
+
+    fn find(&self, folded: &str, found: &mut Vec<Asked>) {
+        for (length, _) in self.lengths.range(..=folded.len()) {
+            if let Some(begun) = folded.get(..*length) {
+                extend(found, &self.of, begun);
+            }
         }
-        longest = longest.get(..shorter).unwrap_or_default();
     }
 }
 

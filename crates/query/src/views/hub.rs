@@ -347,31 +347,35 @@ impl State {
     /// Puts news into the queues of those who wait for them, and gives up kept answers that they concern. Returns how many views
     /// were told.
     fn tell(&mut self, news: Gathering, before: Seq) -> usize {
-        news.news(self.seq).map(|(number, news)| self.put(number, &news, before)).sum()
+        news.news(self.seq).map(|(number, news)| self.put(number, news, before)).sum()
     }
 
-    pub(super) fn put(&mut self, number: u32, news: &News, before: Seq) -> usize {
-        let seq = self.seq;
-        let began = Timer::now();
-        let [added, modified, removed] = news.counts();
+    pub(super) fn put(&mut self, number: u32, news: News, before: Seq) -> usize {
+        let began = self.log.is_some().then(Timer::now);
+        let counts = news.counts();
         let Some(asked) = self.asked.get(number as usize).and_then(Option::as_deref) else {
             return 0;
         };
         let views = asked.views.clone();
+        let [added, _, removed] = counts;
         if added + removed > 0 || asked.question.sort().is_some() {
             self.give_up(number, Why::Stale);
         }
-        for view in &views {
-            view.put(news, before, self.limits);
-            if self.log.is_some() {
-                let (client, view) = (&*view.client, view.number);
-                let us = micros(began);
-                self.note(&Event::Told { client, view, seq, added, modified, removed, us });
-            }
+        if let Some((last, others)) = views.split_last() {
+            others.iter().for_each(|view| view.put(news.clone(), before, self.limits));
+            last.put(news, before, self.limits);
+        }
+        if let Some(began) = began {
+            views.iter().for_each(|view| self.note_told(view, counts, began));
         }
         let told = views.len();
         self.woken.extend(views);
         told
+    }
+
+    fn note_told(&self, view: &Slot, [added, modified, removed]: [usize; 3], began: Timer) {
+        let (client, view, seq, us) = (&*view.client, view.number, self.seq, micros(began));
+        self.note(&Event::Told { client, view, seq, added, modified, removed, us });
     }
 
     /// Has a question's views begin anew.

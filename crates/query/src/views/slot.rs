@@ -56,19 +56,19 @@ impl Slot {
     }
 
     /// Puts news into the queue, or forgets them where there is no room. `before`: the last batch that is not among them.
-    pub(super) fn put(&self, news: &News, before: Seq, limits: Limits) {
+    pub(super) fn put(&self, news: News, before: Seq, limits: Limits) {
         let mut waiting = lock(&self.waiting);
         waiting.keep_up(before);
         let keeps = waiting.state == Standing::Keeping && !waiting.paused;
         let (items, bytes) = (waiting.items + news.len(), waiting.bytes + news.bytes());
         if keeps && items <= limits.items && bytes <= limits.bytes {
             (waiting.items, waiting.bytes) = (items, bytes);
-            waiting.news.push_back(news.clone());
+            waiting.news.push_back(news);
             return;
         }
         // What comes to the same is read from the store; but what the clock has changed is not in its log.
         let of_clock = |news: &News| matches!(news, News::Rows(rows) if rows.by_clock);
-        let by_log = !of_clock(news) && !waiting.news.iter().any(of_clock);
+        let by_log = !of_clock(&news) && !waiting.news.iter().any(of_clock);
         waiting.state = match waiting.state {
             Standing::Lost(why) => Standing::Lost(why),
             _ if by_log => Standing::Lagging,

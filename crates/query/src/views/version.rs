@@ -26,7 +26,7 @@ pub(super) struct Version<'a> {
     /// The UID that it names.
     named: OnceCell<Option<String>>,
     /// Values of fields that were asked for, as several questions look at the same ones.
-    values: RefCell<Vec<(u16, Option<Vec<String>>)>>,
+    values: RefCell<Vec<(u16, Vec<String>)>>,
 }
 
 impl<'a> Version<'a> {
@@ -63,18 +63,13 @@ fn item<'a>(reader: &'a Reader, then: &'a Then) -> Item<'a> {
 /// What needs no look into its bytes is answered without.
 impl Values for Version<'_> {
     fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
-        let any = |values: &Option<Vec<String>>, pass: &mut dyn FnMut(&str) -> bool| {
-            values.as_ref().map(|values| values.iter().any(|value| pass(value)))
+        let any = |values: &[String], pass: &mut dyn FnMut(&str) -> bool| {
+            (!values.is_empty()).then(|| values.iter().any(|value| pass(value)))
         };
         if let Some((_, values)) = self.values.borrow().iter().find(|(id, _)| *id == field.id) {
             return any(values, pass);
         }
-        let mut values = Vec::new();
-        let found = self.item().any(field, &mut |value| {
-            values.push(value.to_string());
-            false
-        });
-        let values = found.map(|_| values);
+        let values = self.item().searched(field);
         let passes = any(&values, pass);
         self.values.borrow_mut().push((field.id, values));
         passes
@@ -142,13 +137,8 @@ impl<'v, 'a> Both<'v, 'a> {
     }
 
     fn find_new(&self, field: &Field) -> Vec<String> {
-        let mut new = Vec::new();
-        self.is.item().any(field, &mut |value| {
-            if self.was.any(field, &mut |known| known == value) != Some(true) {
-                new.push(value.to_string());
-            }
-            false
-        });
+        let mut new = self.is.item().searched(field);
+        new.retain(|value| self.was.any(field, &mut |known| known == value) != Some(true));
         new
     }
 }

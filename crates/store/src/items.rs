@@ -1,7 +1,7 @@
 //! Reading items: one by its UID, those in given rows, those that the index names, those that follow in an order.
 //!
 //! These are the ways that a keystroke waits for, so each is as few steps into SQLite as it can be, and what stays as
-//! it is while nobody writes is [remembered](crate::snapshot). Everything else that a reader can tell is in `reader`.
+//! it is while nobody writes is remembered (`snapshot`). Everything else that a reader can tell is in `reader`.
 
 use crate::collection::Known;
 use crate::derived::IndexSet;
@@ -385,7 +385,7 @@ impl Reader {
     }
 
     /// What the index names of these collections, and perhaps of others; without any, of all. `None`: it is not whole, or not of this program's making; scan. What it names
-    /// holds in the same [`Snapshot`] only.
+    /// holds in the same [`Snapshot`](crate::Snapshot) only.
     pub fn look_up(&self, lookup: &Lookup, collections: &[i64]) -> Result<Option<Found>> {
         let run = || -> rusqlite::Result<Option<Found>> {
             let _snapshot = self.hold()?;

@@ -71,6 +71,7 @@ browse "$(sed -n 's/^pub const CACHE: usize = \(.*\);/\1/p' crates/query/src/vie
 cat "$work/held" >>"$figures"
 opened() { grep "^$1" "$work/held" | at /dev/stdin "$2"; }
 goal "$open_views open views, bytes each" $((($(opened open $open_views) - $(opened open 0)) * 1024 / open_views)) 2048
+told "  all closed: above before, kB in all" $(($(opened again 0) - $(opened open 0)))
 goal "closed, and as many opened again: above the first time" $(($(opened again $open_views) - $(opened open $open_views))) 256
 "$views" toggle "$LARDER_DIR" 1000 >"$work/toggle"
 cat "$work/toggle" >>"$figures"

@@ -174,7 +174,14 @@ pub(crate) fn commits(path: &Path, number: usize, rounds: usize) -> Outcome<()> 
                 catch_up(&none, &mut unasked)?;
             }
             let Concerned { views, told: spent, .. } = one;
-            spent.on(|| views.iter_mut().map(told).sum())?;
+            let mut heard = 0;
+            spent.on(|| {
+                heard = views.iter_mut().map(told).sum::<Outcome<usize>>()?;
+                Ok(heard)
+            })?;
+            if heard != one.planted.concerned {
+                return Err(format!("{}: {heard} are told", one.planted.name()).into());
+            }
         }
         count += 1;
     }

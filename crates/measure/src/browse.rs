@@ -169,10 +169,13 @@ impl Looking<'_> {
         Ok(())
     }
 
+    /// Opens a view on a search line, and takes its answer; of what is looked at in a calendar, with its occurrences.
     fn open(&mut self, client: &str, line: &str) -> Result<View, Error> {
         let began = Instant::now();
-        let question =
-            Question::new(Form::Line, line, Arc::clone(self.settings)).with_occurrences();
+        let mut question = Question::new(Form::Line, line, Arc::clone(self.settings));
+        if line.starts_with("when:") {
+            question = question.with_occurrences();
+        }
         let options = ViewOptions {
             client: client.into(),
             interest: Interest::Whole,

@@ -122,8 +122,8 @@ impl Matcher {
 
     /// Can what is kept of an item answer the question?
     pub(crate) fn asks_what_is_kept(&self) -> bool {
-        let can = |of: &Option<Box<OfFamily>>| of.as_ref().is_none_or(|of| of.fields.is_some());
-        !self.anew && (can(&self.contacts) || can(&self.calendar))
+        let mut families = [&self.contacts, &self.calendar].into_iter().flatten();
+        !self.anew && families.any(|of| of.fields.is_some())
     }
 
     /// The same question, put to items as they are, and not to anything that is derived from them.

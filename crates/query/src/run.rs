@@ -15,7 +15,7 @@ use crate::time::TimeTest;
 use larder_format::field::{Field, calendar_field, field, nearest};
 use larder_store::index::Place;
 use larder_store::{
-    Candidate, Family, Found, ItemHead, Kept, Order, Reader, Snapshot, Summary, Value, Window,
+    Candidate, Family, Found, ItemHead, Kept, Kind, Order, Reader, Snapshot, Summary, Window,
 };
 use std::cell::Cell;
 use std::sync::Arc;
@@ -521,39 +521,31 @@ fn scan(
         _ => answer.collection,
     };
     let kind = answer.query.kind().filter(|_| !answer.matcher.is_anew());
-    let (mut last, mut before) = (0, 0);
-    while let Some(one) = alone.filter(|_| !hits.are_enough()) {
-        let page = match kind {
-            Some(kind) => reader.rows_of_kind(one, kind, last, PAGE)?,
-            None => reader.rows_of(one, last, PAGE)?,
-        };
-        let Some(end) = page.last() else { return Ok(()) };
-        last = *end;
-        answer.explain.visited += page.len() as u64;
-        test_page(reader, page, answer, hits)?;
-    }
-    while alone.is_none() && !hits.are_enough() {
-        let mut page = Vec::with_capacity(PAGE);
-        let mut args = vec![Value::Integer(last), Value::Integer(PAGE as i64)];
-        let sql = match kind {
-            Some(kind) => {
-                args.push(Value::Integer(kind as i64));
-                "SELECT id, collection FROM item WHERE id > ?1 AND kind = ?3 ORDER BY id LIMIT ?2"
+    let mut last = 0;
+    while !hits.are_enough() {
+        let page = match (alone, kind) {
+            // The index of a collection tells its rows.
+            (Some(one), None) => {
+                let page = reader.rows_of(one, last, PAGE)?;
+                let Some(end) = page.last() else { break };
+                last = *end;
+                answer.explain.visited += page.len() as u64;
+                page
             }
-            None => "SELECT id, collection FROM item WHERE id > ?1 ORDER BY id LIMIT ?2",
-        };
-        answer.explain.visited += reader.rows(sql, &args, &mut |row| {
-            last = row.integer(0);
-            if answer.in_collection(row.integer(1)) && is_in(only, row.integer(1)) {
-                page.push(last);
+            _ => {
+                let page = reader.kinds_of(alone, last, PAGE)?;
+                let Some((end, ..)) = page.last() else { break };
+                last = *end;
+                answer.explain.visited += page.len() as u64;
+                let wanted = |(_, collection, of): &(i64, i64, Kind)| {
+                    kind.is_none_or(|kind| kind == *of)
+                        && answer.in_collection(*collection)
+                        && is_in(only, *collection)
+                };
+                page.into_iter().filter(wanted).map(|(row, ..)| row).collect()
             }
-            true
-        })?;
+        };
         test_page(reader, page, answer, hits)?;
-        if last == before {
-            break;
-        }
-        before = last;
     }
     Ok(())
 }

@@ -93,3 +93,16 @@ fn a_large_item_is_always_a_candidate() {
     assert_eq!([explain.visited, explain.tested, explain.matched], [2, 2, 1]);
     assert_eq!(explained(&reader, "note:word", None).matched, 1);
 }
+
+/// Items of other kinds are passed by unread.
+#[test]
+fn of_one_kind_no_other_is_tested() {
+    let mut book = small();
+    let component =
+        |kind: &str, uid: &str| format!("BEGIN:{kind}\r\nUID:{uid}\r\nSUMMARY:x\r\nEND:{kind}\r\n");
+    let of = [component("VEVENT", "a"), component("VEVENT", "b"), component("VTODO", "c")];
+    book.put_components("calendar", of.iter().map(String::as_str));
+    let explain = explained(&book.reader(), "is:task", None);
+    assert_eq!(explain.plan.last().unwrap(), "scan: test every task");
+    assert_eq!([explain.visited, explain.tested, explain.matched], [3, 1, 1]);
+}

@@ -2,7 +2,9 @@
 
 use crate::book::{Book, card};
 use larder_query::Settings;
-use larder_query::views::{Form, Interest, Question, Tell, View, ViewOptions, Views, ViewsOptions};
+use larder_query::views::{
+    Form, Interest, Limits, Question, Tell, View, ViewOptions, Views, ViewsOptions,
+};
 use larder_store::{Change, Expect, Handle, Kind, Operation};
 use larder_time::civil::Instant;
 use std::collections::BTreeSet;
@@ -20,6 +22,9 @@ fn at(y: &str) -> i64 {
 }
 impl Shop {
     fn new() -> Shop {
+        Shop::with(Limits::default())
+    }
+    fn with(limits: Limits) -> Shop {
         let mut book = Book::new();
         for (n, k) in [("contacts", Kind::Contact), ("calendar", Kind::Event)] {
             book.apply(vec![Change::CreateCollection(n.into(), k)]);
@@ -27,7 +32,7 @@ impl Shop {
         let now = Arc::new(AtomicI64::new(at("20260328T120000")));
         let c = Arc::clone(&now);
         let clock = Arc::new(move || Instant::clamped(c.load(Ordering::Relaxed)));
-        let options = ViewsOptions { clock, watch: false, ..ViewsOptions::default() };
+        let options = ViewsOptions { clock, watch: false, limits, ..ViewsOptions::default() };
         let views = Views::open(&book.dir(), options).unwrap();
         Shop { book, views, now }
     }
@@ -260,4 +265,52 @@ fn a_rebuild_between_two_looks() {
     s.views.catch_up().unwrap();
     listen(&mut v, &mut k);
     assert_eq!(k, s.fresh(Shop::q("when:2026-03-28")));
+}
+
+/// News of what a question said before it turned wait, and are forgotten behind the turn.
+#[test]
+fn a_turn_behind_news_that_wait() {
+    for (limits, pause) in
+        [(Limits { items: 2, ..Limits::default() }, false), (Limits::default(), true)]
+    {
+        let mut s = Shop::with(limits);
+        s.book.put_components(
+            "calendar",
+            ["BEGIN:VEVENT\r\nUID:gone\r\nDTSTART:20260328T110000Z\r\nDTEND:20260328T120030Z\r\nEND:VEVENT\r\n"],
+        );
+        let mut v = s.open(Shop::q("when:now..+2h"));
+        let mut k = BTreeSet::new();
+        listen(&mut v, &mut k);
+        assert_eq!(k.len(), 1);
+        s.remove("gone");
+        s.views.catch_up().unwrap();
+        // What went would not answer any more.
+        s.now.fetch_add(90, Ordering::Relaxed);
+        s.views.catch_up().unwrap();
+        if pause {
+            v.pause();
+        }
+        for n in 0..3 {
+            s.event(&format!("new{n}"), "20260328");
+        }
+        s.views.catch_up().unwrap();
+        v.resume();
+        listen(&mut v, &mut k);
+        let fresh = s.fresh(Shop::q("when:now..+2h"));
+        assert_eq!((k.len(), &k), (3, &fresh), "{pause}");
+    }
+}
+
+/// Two windows of one question that begin alike, the shorter one last.
+#[test]
+fn two_windows_from_one_instant() {
+    let mut s = Shop::new();
+    let text = r#"(or (occur-in-time-range? (make-time "20260301T000000Z") (make-time "20260401T000000Z"))
+                      (occur-in-time-range? (make-time "20260301T000000Z") (make-time "20260326T000000Z")))"#;
+    let mut v = s.open(Question::new(Form::Sexp, text, Arc::new(Settings::default())));
+    let mut k = BTreeSet::new();
+    s.event("a", "20260328");
+    s.views.catch_up().unwrap();
+    listen(&mut v, &mut k);
+    assert_eq!(k.len(), 1);
 }

@@ -335,20 +335,33 @@ impl Reader {
         run().map_err(at(&self.path))
     }
 
-    /// The same of its items of one kind; of the others nothing but that is read.
-    pub fn rows_of_kind(
+    /// The rows of items and their kinds, of a collection or of all, in their order: `limit` at most, behind row `after`. Nothing else of an item
+    /// is read.
+    pub fn kinds_of(
         &self,
-        collection: i64,
-        kind: Kind,
+        collection: Option<i64>,
         after: i64,
         limit: usize,
-    ) -> Result<Vec<i64>> {
-        let run = || -> rusqlite::Result<Vec<i64>> {
-            let sql = "SELECT id FROM item INDEXED BY item_collection
-                       WHERE collection = ?1 AND id > ?2 AND kind = ?4 ORDER BY id LIMIT ?3";
-            let mut select = self.conn.prepare_cached(sql)?;
-            let args = (collection, after, limit as i64, kind as i64);
-            select.query_map(args, |row| row.get(0))?.collect()
+    ) -> Result<Vec<(i64, i64, Kind)>> {
+        let run = || -> rusqlite::Result<Vec<(i64, i64, Kind)>> {
+            let each = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, Kind::of_number(row.get(2)?)));
+            match collection {
+                Some(collection) => self
+                    .conn
+                    .prepare_cached(
+                        "SELECT id, collection, kind FROM item INDEXED BY item_collection
+                         WHERE collection = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
+                    )?
+                    .query_map((collection, after, limit as i64), each)?
+                    .collect(),
+                None => self
+                    .conn
+                    .prepare_cached(
+                        "SELECT id, collection, kind FROM item WHERE id > ?1 ORDER BY id LIMIT ?2",
+                    )?
+                    .query_map((after, limit as i64), each)?
+                    .collect(),
+            }
         };
         run().map_err(at(&self.path))
     }

@@ -240,8 +240,9 @@ impl Reader {
             // Contacts are nowhere in time: three pages less.
             Kind::Event as i64
         );
-        let mut then =
-            self.conn.prepare_cached(&sql)?.query_row([row], |row| self.then(row, names))?;
+        let mut select = self.conn.prepare_cached(&sql)?;
+        let then = select.query_row([row], |row| self.then(row, names)).optional()?;
+        let mut then = then.ok_or_else(|| blob::missing(row))?;
         if then.bytes.is_empty() {
             then.bytes = blob::must(&self.conn, then.head.row)?.into();
         }

@@ -168,3 +168,17 @@ fn when_a_collection_was_changed() {
     assert_eq!(book.reader().written_at(4).unwrap(), Some(NOW + 365 * DAY));
     assert_eq!(book.reader().written_at(5).unwrap(), None);
 }
+
+/// Who follows has to be able to tell a damaged item from a store that cannot be read.
+#[test]
+fn an_item_without_its_bytes_is_damage() {
+    let mut book = Book::new();
+    book.put(&card("a", "Anna", ""));
+    let reader = book.reader();
+    let row = reader.by_uid(None, "a").unwrap()[0].row;
+    let conn = rusqlite::Connection::open(book.data()).unwrap();
+    conn.execute("DELETE FROM source WHERE item = ?1", [row]).unwrap();
+    let names = reader.collection_names().unwrap();
+    let told = reader.changed(0, 10, &names, &mut |_| {});
+    assert!(matches!(told, Err(Error::Damaged { .. })), "{told:?}");
+}

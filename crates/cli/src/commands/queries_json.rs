@@ -114,7 +114,6 @@ fn lives(it: &Lives) -> Value {
     let why = |why: &Why| match why {
         Why::Stale => "stale",
         Why::Budget => "budget",
-        Why::Closed => "closed",
         Why::Other => "other",
     };
     let mut gone: Map<String, Value> =

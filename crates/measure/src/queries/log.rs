@@ -159,8 +159,6 @@ pub enum Why {
     Stale,
     /// Others needed its room.
     Budget,
-    /// What kept it was closed.
-    Closed,
     /// Something that is not known here.
     #[serde(other)]
     Other,

@@ -586,7 +586,9 @@ impl Windows {
     }
 
     fn add(&mut self, from: i64, to: i64, asked: Asked) {
-        self.classes.entry(Windows::class(from, to)).or_default().insert((from, asked), to);
+        let class = self.classes.entry(Windows::class(from, to)).or_default();
+        // One question may have several that begin alike; the longest finds for all of them.
+        class.entry((from, asked)).and_modify(|end| *end = to.max(*end)).or_insert(to);
     }
 
     fn remove(&mut self, from: i64, to: i64, asked: Asked) {

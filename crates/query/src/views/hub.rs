@@ -245,7 +245,8 @@ impl State {
         }
         drop(snapshot);
         self.reader.follow();
-        found.batches = standing.seq - self.seq;
+        // The batches of a store that was put in the place of this one are counted from another beginning.
+        found.batches = if epoch == self.epoch { standing.seq - self.seq } else { 0 };
         (self.moment, self.seq, self.epoch) = (Some(moment), standing.seq, epoch);
         (self.timed, self.standing) = (timed, standing);
         if let Some(names) = names {

@@ -48,7 +48,11 @@ impl News {
     pub(super) fn bytes(&self) -> usize {
         match self {
             News::Items(_, items) => items.iter().map(|(_, changed)| bytes_of(changed)).sum(),
-            News::Rows(_) => self.len() * size_of::<i64>(),
+            News::Rows(rows) => {
+                let gone = |gone: &Gone| size_of::<Gone>() + gone.uid.len() + gone.recurrence.len();
+                (rows.added.len() + rows.modified.len()) * size_of::<i64>()
+                    + rows.removed.iter().map(gone).sum::<usize>()
+            }
         }
     }
 
@@ -107,6 +111,7 @@ impl Gathering {
         if Arc::strong_count(changed) == 1 {
             self.bytes += bytes_of(changed);
         }
+        self.bytes += size_of_val(became) + size_of::<Arc<Changed>>();
         let items = self.items.entry(number).or_default();
         items.extend(became.iter().map(|what| (*what, Arc::clone(changed))));
         if self.bytes > self.most {

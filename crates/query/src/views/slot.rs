@@ -5,7 +5,7 @@
 
 use super::Limits;
 use super::hub::lock;
-use super::news::News;
+use super::news::{News, Rows};
 use super::view::ViewOptions;
 use crate::log::Anew;
 use larder_store::Seq;
@@ -77,11 +77,15 @@ impl Slot {
         waiting.forget();
     }
 
-    /// The question says something else from now on. Who has missed news of what it said before cannot be told by the log.
+    /// The question says something else from now on. Who has missed news of what it said before cannot be told by the log; nor could who
+    /// has them waiting and is going to miss them, so the turn waits behind them.
     pub(super) fn turn(&self) {
         let mut waiting = lock(&self.waiting);
         if waiting.state == Standing::Lagging {
             waiting.state = Standing::Lost(Anew::Expired);
+        } else if let Some(seq) = waiting.news.back().map(News::seq) {
+            let turn = Rows { seq, by_clock: true, ..Rows::default() };
+            waiting.news.push_back(News::Rows(Arc::new(turn)));
         }
     }
 

@@ -50,14 +50,26 @@ impl Watch {
         drop(called);
         self.call.heard.notify_one();
         let mut thread = lock(&self.thread);
-        if thread.is_none() {
+        if thread.as_ref().is_none_or(JoinHandle::is_finished) {
             let (shared, call) = (Arc::clone(&self.shared), Arc::clone(&self.call));
             let named = std::thread::Builder::new().name("larder-views".into());
-            let started = named.spawn(move || wait(&shared, &call));
+            let started = named.spawn(move || {
+                let _asleep = Asleep(&call);
+                wait(&shared, &call);
+            });
             // Without it there are no news but those that are asked for; the next view tries again.
             *thread = started.ok();
             lock(&self.call.state).awake = thread.is_some();
         }
+    }
+}
+
+/// Says that nobody waits any more, however that came: what is called when there is news may panic.
+struct Asleep<'a>(&'a Call);
+
+impl Drop for Asleep<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.state).awake = false;
     }
 }
 

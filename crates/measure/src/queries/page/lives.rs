@@ -143,7 +143,6 @@ fn curves(page: &mut Page, it: &Lives) {
         ("views, until they were closed", Tone::First, it.lives.clone()),
         ("answers, until a change", Tone::Alarm, of(Why::Stale)),
         ("answers, until others needed their room", Tone::Doubt, of(Why::Budget)),
-        ("answers, until what kept them was closed", Tone::Second, of(Why::Closed)),
         ("answers, until the end", Tone::Plain, ended.clone()),
     ];
     let there: Vec<_> = all.into_iter().filter(|(.., lives)| lives.number > 0).collect();

@@ -51,7 +51,7 @@ pub(crate) struct Views {
 pub(crate) struct Bytes(pub(crate) usize);
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a size is written like this: 0, or \"1 MB\"")]
+#[serde(untagged, expecting = "a size is written like 0, or \"1 MB\"")]
 enum Number {
     Bytes(usize),
     Text(String),
@@ -92,8 +92,10 @@ impl Config {
         };
         let example = |error: &toml::de::Error| {
             // In a section: the message names the keys that there are.
-            let unknown = error.message().starts_with("unknown field");
-            let hint = if unknown { "docs/configuration.md tells what they do" } else { EXAMPLE };
+            let known = |what: &str| error.message().contains(what);
+            let in_section = known("unknown field") || known("a size is written like");
+            let hint =
+                if in_section { "docs/configuration.md tells what they do" } else { EXAMPLE };
             wrong(error.span(), error.message().to_string()).hint(hint)
         };
         let keys: BTreeMap<toml::Spanned<String>, toml::Value> =

@@ -8,6 +8,8 @@ use unicode_width::UnicodeWidthStr as _;
 /// Clears the rest of the line, and all that is below.
 const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
+/// Clears all, and begins at the top.
+pub(crate) const CLEAR: &str = "\x1b[H\x1b[J";
 
 /// What stands on the terminal.
 #[derive(Debug, Default)]

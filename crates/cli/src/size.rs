@@ -1,30 +1,31 @@
 //! Sizes as people write them, in the configuration and in options.
 
-use std::num::IntErrorKind;
-
 const WRITTEN: &str = "a size is written like 1 MB, 384 KiB or 32M";
 const TOO_LARGE: &str = "nothing is as large as that";
 
-/// Reads a number of bytes: `1000000`, `32M`, `384 KiB` (1024 bytes a KiB, as a K alone), `1 MB` (1000 a kB).
+/// Reads a number of bytes: `1000000`, `32M`, `384 KiB` (1024 bytes a KiB, as a K alone), `1.5 MB` (1000 a kB).
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
-    let digits = text.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = text.trim().get(digits.len()..).unwrap_or_default().trim_start();
-    let unit = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" | "bytes" => Some(1),
-        "k" | "kib" => Some(1 << 10),
-        "m" | "mib" => Some(1 << 20),
-        "g" | "gib" => Some(1 << 30),
-        "kb" => Some(1_000),
-        "mb" => Some(1_000_000),
-        "gb" => Some(1_000_000_000),
-        _ => None,
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" | "bytes" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        _ => return Err(WRITTEN.into()),
     };
-    let Some(unit) = unit.filter(|_| !digits.is_empty()) else { return Err(WRITTEN.into()) };
-    match digits.parse::<u64>() {
-        Ok(number) => number.checked_mul(unit).ok_or_else(|| TOO_LARGE.into()),
-        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Err(TOO_LARGE.into()),
-        Err(_) => Err(WRITTEN.into()),
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    if whole.is_empty() || part.is_empty() || part.len() > 6 || part.contains('.') {
+        return Err(WRITTEN.into());
     }
+    let tenths = 10u64.pow(part.len() as u32);
+    let part = part.parse::<u64>().map_err(|_| WRITTEN)? * unit / tenths;
+    let whole = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(unit));
+    whole.and_then(|whole| whole.checked_add(part)).ok_or_else(|| TOO_LARGE.into())
 }
 
 /// The same where none is none.
@@ -48,6 +49,11 @@ mod tests {
             ("384 KiB", Some(384 << 10)),
             ("32M", Some(32 << 20)),
             ("1g", Some(1 << 30)),
+            ("1.5 MB", Some(1_500_000)),
+            ("0.5K", Some(512)),
+            ("1.", None),
+            (".5", None),
+            ("1.2.3", None),
             (" 12 ", Some(12)),
             ("", None),
             ("MB", None),

@@ -187,6 +187,23 @@ fn a_page() {
     home.code(&["measure", "queries", "log", "--html", "no/such/folder"], 5);
 }
 
+/// By another name it is the log all the same; and what has nothing to write takes nothing away.
+#[test]
+fn a_log_is_not_written_over() {
+    let home = Home::new();
+    home.write("log", LOG);
+    home.write("nothing", "what is this?\n");
+    home.write("notes", "mine");
+    std::fs::hard_link(home.work("log"), home.work("link")).unwrap();
+    for option in ["--html", "--anonymise"] {
+        let run = home.code(&["measure", "queries", "log", option, "link"], 2);
+        assert!(run.stderr().contains("link is the log itself"), "{}", run.shown());
+        home.code(&["measure", "queries", "nothing", option, "notes"], 1);
+    }
+    assert_eq!(std::fs::read_to_string(home.work("log")).unwrap(), LOG);
+    assert_eq!(std::fs::read_to_string(home.work("notes")).unwrap(), "mine");
+}
+
 #[test]
 fn a_log_to_give_away() {
     let home = Home::new();

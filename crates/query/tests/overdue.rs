@@ -43,11 +43,11 @@ fn a_task_is_overdue_when_its_time_is_over() {
     assert_eq!(overdue("20260323T120000"), none);
     // What is left of `monthly` is due on 28 March, until that is over.
     assert_eq!(overdue("20260328T235959"), none);
-    assert_eq!(overdue("20260329T000001"), ["monthly"]);
+    assert_eq!(overdue("20260329T000000"), ["monthly"]);
     assert_eq!(overdue("20260330T175959"), ["monthly"]);
     assert_eq!(overdue("20260330T180001"), ["weekly", "monthly"]);
-    assert_eq!(overdue("20260330T230000"), ["moment", "weekly", "monthly"]);
-    assert_eq!(overdue("20260330T230001"), ["moment", "long", "weekly", "monthly"]);
+    assert_eq!(overdue("20260330T225959"), ["moment", "weekly", "monthly"]);
+    assert_eq!(overdue("20260330T230000"), ["moment", "long", "weekly", "monthly"]);
     assert_eq!(overdue("20260331T000001"), ["moment", "day", "long", "weekly", "monthly"]);
     // The changed occurrence is a task as others are.
     let all = ["moment", "day", "long", "weekly", "monthly", "monthly"];

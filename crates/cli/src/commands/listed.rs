@@ -11,7 +11,7 @@ use super::watch::How;
 use crate::context::{Context, now};
 use crate::failure::Failure;
 use crate::output::{CHANGED, FAINT, NEW, count, grouped, moment};
-use crate::screen::Screen;
+use crate::screen::{self, Screen};
 use crate::table::shorten;
 use larder_query::views::{Tell, Views};
 use larder_query::{About, Answer, Day, Entries, Find, window_of};
@@ -22,8 +22,10 @@ use std::time::{Duration, Instant as Timer};
 
 /// What is new is marked for so long.
 const MARKED: Duration = Duration::from_secs(5);
-/// So often it is looked whether it is another day.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// So often it is looked whether it is another day, or the terminal another size.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Who did not look for so long was stopped meanwhile, and something else may stand on the terminal.
+const STOPPED: Duration = Duration::from_secs(3);
 /// Occurrences that are found for a list; there is no terminal that shows more.
 const MOST: usize = 1000;
 
@@ -54,6 +56,9 @@ pub(super) struct List {
     /// What is marked has been drawn: it gives way to what changes next.
     is_drawn: bool,
     day: i64,
+    /// The size of the terminal for which it was drawn, and when that was looked at last.
+    size: (usize, usize),
+    looked: Timer,
 }
 
 impl List {
@@ -69,6 +74,8 @@ impl List {
             is_stale: false,
             is_drawn: false,
             day: 0,
+            size: (0, 0),
+            looked: Timer::now(),
         }
     }
 
@@ -100,7 +107,7 @@ impl List {
     /// For how long nothing has to be drawn unless something changes.
     pub(super) fn patience(&self) -> Duration {
         let marked = self.marked.filter(|_| !self.marks.is_empty());
-        marked.map_or(PATIENCE, |since| MARKED.saturating_sub(since.elapsed()))
+        marked.map_or(PATIENCE, |since| MARKED.saturating_sub(since.elapsed()).min(PATIENCE))
     }
 
     /// Draws what there is to see now, if it is not what stands there.
@@ -117,11 +124,13 @@ impl List {
         // By the minute, as the view reads it.
         asker.now = Instant::clamped((now() / 60_000) * 60);
         let day = asker.local.civil(asker.now).day();
+        let size = context.out.size();
+        self.look_at_terminal(context, size)?;
         if !self.is_stale && day == self.day {
             return Ok(());
         }
         (self.is_stale, self.day) = (false, day);
-        let (lines, columns) = context.out.size();
+        let (lines, columns) = size;
         let find = self.how.find(&context.settings)?;
         // The last line says how many there are.
         let room = lines.saturating_sub(1).max(2);
@@ -136,6 +145,25 @@ impl List {
             context.out.flush()?;
         }
         self.is_drawn = true;
+        Ok(())
+    }
+
+    /// What stands on a terminal that has another size now nobody knows, so it is cleared; nor what somebody else has printed while this
+    /// was stopped, so the list stands below that.
+    fn look_at_terminal(
+        &mut self,
+        context: &mut Context,
+        size: (usize, usize),
+    ) -> Result<(), Failure> {
+        let was_stopped = std::mem::replace(&mut self.looked, Timer::now()).elapsed() > STOPPED;
+        let is_other = self.size != size && self.size != (0, 0);
+        self.size = size;
+        if is_other {
+            context.out.bytes(screen::CLEAR.as_bytes())?;
+        }
+        if is_other || was_stopped {
+            (self.screen, self.is_stale) = (Screen::default(), true);
+        }
         Ok(())
     }
 
@@ -187,6 +215,13 @@ impl List {
         room: usize,
         columns: usize,
     ) -> Result<Shown, Failure> {
+        if let Some(name) = &find.collection
+            && reader.collection_rows(Some(name))?.is_empty()
+        {
+            // It may come back.
+            let number = format!("there is no collection {name:?}");
+            return Ok(Shown { lines: Vec::new(), left: Some(0), number });
+        }
         let window = window_of(&find.query).filter(|_| self.how.expand).cloned();
         if window.is_none() && find.sort.is_none() {
             find.sort = Some(usual_sort(reader, &find)?);

@@ -8,8 +8,10 @@ use larder_measure::queries::compare::{both, change};
 use larder_measure::queries::lives::Lives;
 use larder_measure::queries::log::Broken;
 use larder_measure::queries::{Report, anonymise, page, read, words};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{BufRead, BufReader, BufWriter, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Tell what a query log shows: which questions are asked and how often, how long views live, what answers
@@ -110,10 +112,18 @@ fn source(path: &Path) -> Result<Box<dyn BufRead>, Failure> {
     Ok(Box::new(BufReader::with_capacity(256 << 10, file)))
 }
 
-/// What is written must not be what is read.
+/// What is written must not be what is read, by whatever name.
 fn different(target: &Path, logs: &[&Path]) -> Result<(), Failure> {
-    let Ok(there) = target.canonicalize() else { return Ok(()) };
-    if logs.iter().any(|log| log.canonicalize().is_ok_and(|log| log == there)) {
+    let of = |file: std::io::Result<Metadata>| file.ok().map(|file| (file.dev(), file.ino()));
+    let Some(there) = of(std::fs::metadata(target)) else { return Ok(()) };
+    let is_it = |log: &&Path| match log.to_str() {
+        Some("-") => {
+            let input = std::io::stdin().as_fd().try_clone_to_owned();
+            of(input.and_then(|input| File::from(input).metadata())) == Some(there)
+        }
+        _ => of(std::fs::metadata(log)) == Some(there),
+    };
+    if logs.iter().any(is_it) {
         let what = format!("{} is the log itself", plain(&target.display().to_string()));
         return Err(Failure::new(Kind::Usage, what).hint("name another file to write to"));
     }
@@ -143,7 +153,10 @@ fn anonymised(context: &mut Context, log: &Path, out: &Path) -> Result<Code, Fai
     different(out, &[log])?;
     let mut source = source(log)?;
     let failure = |error: std::io::Error| Failure::file(out, &error);
-    let mut target = BufWriter::new(File::create(out).map_err(failure)?);
+    // It gets its name when it is whole: a log in which there is nothing to write takes nothing away.
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let target = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
+    let mut target = BufWriter::new(target.map_err(failure)?);
     let told = anonymise(&mut *source, &mut target)
         .and_then(|told| target.flush().map(|()| told))
         .map_err(failure)?;
@@ -151,6 +164,8 @@ fn anonymised(context: &mut Context, log: &Path, out: &Path) -> Result<Code, Fai
     if told.lines == 0 {
         return Err(nothing(log));
     }
+    let target = target.into_inner().map_err(|error| failure(error.into_error()))?;
+    target.persist(out).map_err(|error| failure(error.error))?;
     if context.format == Format::Json {
         context.out.json(&serde_json::json!({
             "lines": told.lines, "unknown": told.unknown, "broken": told.broken.lines, "texts": told.texts,

@@ -4,6 +4,7 @@ use crate::failure::{Code, Failure, Kind};
 use crate::interrupt;
 use crate::output::plain;
 use larder_serve::eds::{self, End, Error, Options, Stop};
+use larder_store::Directory;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -63,7 +64,14 @@ impl Serve {
             clock: context::now,
             random: context::random,
         };
-        match eds::serve(options, &stop, &mut || context.note("address books are served"))? {
+        let was_there = Directory::new(&context.dir).holds_store();
+        let mut ready = || {
+            context.note("address books are served");
+            if !was_there {
+                context.note(format!("a new store was made in {}", context.dir.display()));
+            }
+        };
+        match eds::serve(options, &stop, &mut ready)? {
             End::Replaced(name) => context.note(format!("another program took {name} over")),
             End::BusGone => context.note("the session bus has ended"),
             _ => {}

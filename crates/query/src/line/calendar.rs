@@ -79,7 +79,8 @@ impl Parser<'_> {
             "all-day" | "allday" | "all_day" => field("all_day"),
             "overdue" => {
                 let asker = &self.settings.asker;
-                let (from, to, local) = (Instant::MIN, asker.now, asker.local.clone());
+                // What is due now is overdue: a window ends before its end.
+                let (from, to, local) = (Instant::MIN, asker.now.plus(1), asker.local.clone());
                 let before = Window { from, to, local, what: What::Occurrences };
                 let not = |query| Query::Not(Box::new(query));
                 let (done, cancelled) = (field("done"), self.status("CANCELLED"));

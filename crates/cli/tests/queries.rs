@@ -66,7 +66,7 @@ fn a_log_for_people() {
     Played again with the log's own budget, 1 answer had been kept; the log has 1. A budget above the log's own gives what is said here at least.
 
     How many views does a change inform?
-    1 change of 1 item: of 2 open views in the mean 1 were tested and 1 told, in 30 µs (30 µs at worst).
+    1 change of 1 item. In the mean: views open 2, questions tested 1, views told 1, 30 µs (30 µs at worst).
       informed  changes
       1 view    1        ████████████████████████
     "#);
@@ -152,8 +152,6 @@ fn before_and_after() {
     How long do views live?
     before: 2 views were opened, 2 at once at most. 1 view was never closed: 1 leaked (the process ended in order). Those that were closed lived 6 s in the median, 6 s at most.
       clock: (occur-in-time-range? 2026-03-02 2026-03-03) (Archive, event), opened 08:00:04, leaked after 1 min; view 2 of process 7
-
-    How long do views live?
     after: 2 views were opened, 2 at once at most. 1 view was never closed: 1 leaked (the process ended in order). Those that were closed lived 6 s in the median, 6 s at most.
       clock: (occur-in-time-range? 2026-03-02 2026-03-03) (Archive, event), opened 2 Mar 2026 08:00:04, leaked after 1 min; view 2 of process 7
     "#);

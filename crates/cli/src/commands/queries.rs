@@ -415,11 +415,11 @@ impl Printer<'_> {
             ]);
         }
         self.table(["collection", "before", "after", "change", "visited per given"], rows)?;
-        for (name, report) in [(before, a), (after, b)] {
-            let text = format!("{name}: {}", words::lives(&report.lives));
-            self.heading("How long do views live?", &text)?;
-            self.never(&report.lives)?;
-        }
+        let lives = |name: &str, of: &Report| format!("{name}: {}", words::lives(&of.lives));
+        self.heading("How long do views live?", &lives(before, a))?;
+        self.never(&a.lives)?;
+        self.line(plain(&lives(after, b)))?;
+        self.never(&b.lives)?;
         Ok(())
     }
 }

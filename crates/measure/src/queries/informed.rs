@@ -12,7 +12,7 @@ pub struct Informed {
     pub changes: u64,
     /// Items that changed.
     pub items: u64,
-    /// Views that were tested.
+    /// Questions that were tested; equal ones are one.
     pub asked: u64,
     /// Views that were told.
     pub told: u64,
@@ -39,7 +39,7 @@ pub struct Changed {
     pub kind: Option<String>,
     /// How many.
     pub changes: u64,
-    /// Views that were tested.
+    /// Questions that were tested; equal ones are one.
     pub asked: u64,
     /// Views that were told.
     pub told: u64,

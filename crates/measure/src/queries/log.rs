@@ -134,7 +134,7 @@ pub struct Change {
     pub items: u64,
     /// Of which collections and kinds.
     pub of: Vec<(Option<String>, Option<String>)>,
-    /// Views that were tested.
+    /// Questions that were tested; equal ones are one.
     pub asked: u64,
     /// Views that were told.
     pub told: u64,

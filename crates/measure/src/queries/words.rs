@@ -325,7 +325,7 @@ pub fn informed(informed: &Informed) -> String {
     let mean =
         |sum: u64| Unit::Count.write((sum as f64 / informed.changes as f64 * 10.0).round() / 10.0);
     format!(
-        "{} of {}: of {} open views in the mean {} were tested and {} told, in {} ({} at worst).",
+        "{} of {}. In the mean: views open {}, questions tested {}, views told {}, {} ({} at worst).",
         count(informed.changes, "change"),
         count(informed.items, "item"),
         mean(informed.open),

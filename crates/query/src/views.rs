@@ -11,7 +11,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `question` | a question as it was written, read again as the clock moves |
-//! | `concern` | which questions a change may matter to |
+//! | `narrow` | what an answer to a question must have |
+//! | `concern` | which questions a change may matter to, filed by that |
 //! | `hub` | the news: what changed, and for whom |
 //! | `version` | an item as it was, or is, put to a question |
 //! | `answers` | answers, and those that are kept |
@@ -27,6 +28,7 @@ mod answers;
 mod clock;
 mod concern;
 mod hub;
+mod narrow;
 mod news;
 mod question;
 mod slot;

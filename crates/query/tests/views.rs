@@ -69,7 +69,8 @@ pub(crate) struct Client {
     view: View,
     following: Following,
     knows: BTreeMap<i64, Knows>,
-    /// Its first answer came after something had happened.
+    /// Its first answer came after something had happened, or items are read only when they are told: one that has gone meanwhile is told as
+    /// removed and nothing else.
     late: bool,
     paused: bool,
     seq: i64,
@@ -79,6 +80,7 @@ type Knows = (Option<Handle>, Option<Vec<u8>>, Vec<Vec<String>>, Vec<Occurring>)
 
 struct Run {
     book: Book,
+    limits: Limits,
     zones: Arc<Zones>,
     views: Views,
     now: Arc<AtomicI64>,
@@ -274,7 +276,17 @@ impl Run {
         let (clock, known) = (Arc::new(clock), Arc::clone(&zones));
         let options = ViewsOptions { zones: known, cache, clock, watch: false, limits, log: None };
         let views = Views::open(&book.dir(), options).unwrap();
-        Run { book, zones, views, now, clients: Vec::new(), asked: Vec::new(), deeds: 0, silent: 0 }
+        Run {
+            book,
+            limits,
+            zones,
+            views,
+            now,
+            clients: Vec::new(),
+            asked: Vec::new(),
+            deeds: 0,
+            silent: 0,
+        }
     }
 
     /// Somebody who knows no other zones than the views.
@@ -328,6 +340,7 @@ impl Run {
         if !client.late {
             client.listen();
         }
+        client.late |= self.limits.bytes < Limits::default().bytes;
         self.clients.push(client);
     }
 
@@ -449,8 +462,8 @@ fn cases() -> u32 {
 
 /// What is there, and so little that it never suffices.
 const LIMITS: [Limits; 4] = [
-    Limits { items: 1024, bytes: 1 << 20, changes: 50_000 },
-    Limits { items: 2, bytes: 1 << 20, changes: 50_000 },
+    Limits { items: 1024, bytes: 4 << 20, changes: 50_000 },
+    Limits { items: 2, bytes: 4 << 20, changes: 50_000 },
     Limits { items: 1024, bytes: 500, changes: 50_000 },
     Limits { items: 3, bytes: 2000, changes: 4 },
 ];

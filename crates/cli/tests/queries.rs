@@ -200,6 +200,11 @@ fn a_log_is_not_written_over() {
     }
     assert_eq!(std::fs::read_to_string(home.work("log")).unwrap(), LOG);
     assert_eq!(std::fs::read_to_string(home.work("notes")).unwrap(), "mine");
+    // Nor is what stands there replaced by a file: it may be a link, or /dev/stdout.
+    std::os::unix::fs::symlink("notes", home.work("to-notes")).unwrap();
+    home.ok(&["measure", "queries", "log", "--anonymise", "to-notes"]);
+    assert!(home.work("to-notes").is_symlink());
+    assert!(std::fs::read_to_string(home.work("notes")).unwrap().starts_with('{'));
 }
 
 #[test]

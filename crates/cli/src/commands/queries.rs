@@ -9,7 +9,7 @@ use larder_measure::queries::lives::Lives;
 use larder_measure::queries::log::Broken;
 use larder_measure::queries::{Report, anonymise, page, read, words};
 use std::fs::{File, Metadata};
-use std::io::{BufRead, BufReader, BufWriter, Write as _};
+use std::io::{BufRead, BufReader, BufWriter, Seek as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -153,19 +153,18 @@ fn anonymised(context: &mut Context, log: &Path, out: &Path) -> Result<Code, Fai
     different(out, &[log])?;
     let mut source = source(log)?;
     let failure = |error: std::io::Error| Failure::file(out, &error);
-    // It gets its name when it is whole: a log in which there is nothing to write takes nothing away.
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let target = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-    let mut target = BufWriter::new(target.map_err(failure)?);
-    let told = anonymise(&mut *source, &mut target)
-        .and_then(|told| target.flush().map(|()| told))
-        .map_err(failure)?;
+    // It is written when it is whole: a log in which there is nothing to write takes nothing away. What stands there may be a link or a
+    // pipe, so nothing is put in its place.
+    let mut whole = BufWriter::new(tempfile::tempfile().map_err(failure)?);
+    let told = anonymise(&mut *source, &mut whole).map_err(failure)?;
     left_out(context, log, &told.broken);
     if told.lines == 0 {
         return Err(nothing(log));
     }
-    let target = target.into_inner().map_err(|error| failure(error.into_error()))?;
-    target.persist(out).map_err(|error| failure(error.error))?;
+    let mut whole = whole.into_inner().map_err(|error| failure(error.into_error()))?;
+    whole.rewind().map_err(failure)?;
+    let mut target = File::create(out).map_err(failure)?;
+    std::io::copy(&mut whole, &mut target).map_err(failure)?;
     if context.format == Format::Json {
         context.out.json(&serde_json::json!({
             "lines": told.lines, "unknown": told.unknown, "broken": told.broken.lines, "texts": told.texts,

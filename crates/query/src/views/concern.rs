@@ -318,10 +318,10 @@ impl Letters {
         three.into_iter().fold(0, |row, c| row << 21 | u64::from(u32::from(c)))
     }
 
-    /// The word that has its bit, and the bit.
+    /// The word that has its bit, and the bit: the highest bits of a product with the golden ratio, in which all bits of the row have a part.
     fn bit(row: u64) -> (usize, u64) {
-        let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49;
-        (mixed as usize / 64 % Letters::WORDS, 1 << (mixed % 64))
+        let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - 6 - Letters::WORDS.ilog2());
+        (mixed as usize / 64, 1 << (mixed % 64))
     }
 
     fn add(&mut self, three: [char; 3], asked: Asked) {

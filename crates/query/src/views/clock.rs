@@ -75,19 +75,19 @@ impl State {
             self.boundaries.remove(&(at, number));
         }
         self.boundaries.extend(reading.until.map(|at| (at, number)));
-        let collection = asked.collection;
-        self.concern.remove(number, &asked.reading.query, collection);
-        self.concern.add(number, &reading.query, collection);
-        if !same {
-            asked.matcher = Matcher::new(&reading.query);
+        // What says the same is filed, and made ready, as it was.
+        if same {
+            asked.reading = reading;
+            return Ok(());
         }
+        self.concern.remove(number, &asked.reading.query, asked.collection);
+        self.concern.add(number, &reading.query, asked.collection);
+        asked.matcher = Matcher::new(&reading.query);
         asked.reading = reading;
-        if !same {
-            for view in &asked.views {
-                view.turn();
-            }
-            self.give_up(number, Why::Stale);
+        for view in &asked.views {
+            view.turn();
         }
+        self.give_up(number, Why::Stale);
         if let Some(rows) = rows.filter(|rows| !is_empty(rows)) {
             self.put(number, News::Rows(Arc::new(rows)), self.seq);
         }

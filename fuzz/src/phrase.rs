@@ -1,7 +1,7 @@
 //! Dates, windows and events as people type them.
 
+use larder_date_phrase::{Language, Moment, Sentence, Window, length};
 use larder_time::civil::Civil;
-use larder_time::phrase::{Language, Moment, Sentence, Window, length};
 
 /// The languages whose words are known.
 const LOCALES: [&str; 13] =

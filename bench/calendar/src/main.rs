@@ -12,12 +12,12 @@
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
 use jiff::tz::TimeZoneDatabase;
+use larder_date_phrase as phrase;
 use larder_query::{Answer, Asker, Find, Query, Settings, expand, find, window_of};
 use larder_store::{
     Change, Expect, Family, Frame, Operation, Options, Put, Reader, Store, What, Window,
 };
 use larder_time::civil::{Civil, Instant as Moment};
-use larder_time::phrase;
 use larder_time::zone::Zones;
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -3,10 +3,10 @@
 use crate::context::Context;
 use crate::failure::{Failure, Kind};
 use crate::ids::resolve;
+use larder_date_phrase::Moment;
 use larder_store::{Family, ItemHead, Reader};
 use larder_sync::event::{At, Done, Error, Scope, Which};
 use larder_time::civil::Instant;
-use larder_time::phrase::Moment;
 use larder_time::value::{Offset, Stamp};
 
 /// Which occurrences are meant.

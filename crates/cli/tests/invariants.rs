@@ -14,8 +14,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("larder-format", &[]),
     ("larder-time", &[]),
     ("larder-store", &["larder-format", "larder-time"]),
-    ("larder-query", &["larder-format", "larder-time", "larder-store"]),
-    ("larder-sync", &["larder-format", "larder-time", "larder-store"]),
+    ("larder-date-phrase", &["larder-time"]),
+    ("larder-query", &["larder-format", "larder-time", "larder-date-phrase", "larder-store"]),
+    ("larder-sync", &["larder-format", "larder-time", "larder-date-phrase", "larder-store"]),
     ("larder-hg", &[]),
     (
         "larder-serve",
@@ -28,6 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "larder-format",
             "larder-time",
+            "larder-date-phrase",
             "larder-store",
             "larder-query",
             "larder-sync",
@@ -178,7 +180,7 @@ fn names_say_something() {
 }
 
 #[test]
-fn format_and_time_are_pure() {
+fn format_time_and_date_phrase_are_pure() {
     let words = [
         "std::fs",
         "std::env",
@@ -192,7 +194,7 @@ fn format_and_time_are_pure() {
         "fs::read",
     ];
     for (name, folder, _) in crates() {
-        if name == "larder-format" || name == "larder-time" {
+        if ["larder-format", "larder-time", "larder-date-phrase"].contains(&name.as_str()) {
             names_none(&name, &folder, &words, "it touches no file, no environment, no clock");
         }
     }

@@ -3,9 +3,9 @@
 //! A rule that plain words do not tell is shown as it is written: a wrong word would be worse than none.
 
 use crate::when::{clock, length};
+use larder_date_phrase::Language;
 use larder_store::{Alarm, Kind, Trigger, ZoneUse};
 use larder_time::civil::{DAY, Weekday};
-use larder_time::phrase::Language;
 use larder_time::value::{Nominal, Stamp};
 use larder_time::zone::{How, Zone};
 

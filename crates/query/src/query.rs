@@ -1,9 +1,9 @@
 //! The question itself, whichever way it was written.
 
 use crate::time::TimeTest;
+use larder_date_phrase::Language;
 use larder_format::field::{Field, Kind, calendar_field};
 use larder_time::civil::Instant;
-use larder_time::phrase::Language;
 use larder_time::zone::{Zone, Zones};
 use std::fmt;
 use std::sync::Arc;

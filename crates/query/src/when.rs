@@ -4,9 +4,9 @@
 //! knows; here it is written.
 
 use crate::query::Asker;
+use larder_date_phrase::{self as phrase, Language};
 use larder_store::{Occurring, Reader, Times, What, Window};
 use larder_time::civil::{Civil, DAY, Date, Instant};
-use larder_time::phrase::{self, Language};
 use larder_time::series::{Clock, Start};
 use larder_time::zone::Zone;
 

@@ -1,10 +1,10 @@
 //! What is on, day by day, and when time is taken.
 
 use crate::book::Book;
+use larder_date_phrase as phrase;
 use larder_query::{About, Asker, Find, Query, about, agenda, busy, days, free_busy, when};
 use larder_store::{Change, Expect, Frame, Put, What, Window};
 use larder_time::civil::Instant;
-use larder_time::phrase;
 use larder_time::zone::Zones;
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 //! evolution-data-server's ModifyObjects and RemoveObjects, verified on the real service; where we do otherwise, a case says so.
 
 use crate::book::Book;
+use larder_date_phrase::Language;
 use larder_format::component::Component;
 use larder_format::field::calendar_field;
 use larder_store::{Family, Frame, ItemHead, Operation, Reader, What, Window};
@@ -10,7 +11,6 @@ use larder_sync::event::{
     At, Done, Edit, Error, Scope, Speaker, Which, change_which, definition, remove_which,
 };
 use larder_time::civil::{Civil, Instant};
-use larder_time::phrase::Language;
 use larder_time::series::Clock;
 use larder_time::value::Stamp;
 use larder_time::zone::{Zone, Zones};

@@ -20,7 +20,6 @@
 
 pub mod civil;
 mod encoding;
-pub mod phrase;
 pub mod rule;
 pub mod series;
 pub mod value;

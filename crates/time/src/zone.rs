@@ -17,7 +17,7 @@ pub use self::behaviour::{Difference, differences, same_behaviour};
 pub use self::definition::{Definition, Observance};
 pub use self::resolve::{How, Resolved, Zones};
 
-pub(crate) use self::names::{city, is_area};
+pub use self::names::{city, is_area};
 
 use self::definition::Own;
 use self::table::{System, Table};

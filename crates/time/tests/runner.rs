@@ -9,14 +9,6 @@
 
 mod civil;
 mod grid;
-mod phrase;
-mod phrase_beside;
-mod phrase_day;
-mod phrase_language;
-mod phrase_left;
-mod phrase_repeat;
-mod phrase_sentence;
-mod phrase_words;
 mod rule;
 mod rule_random;
 mod series;

@@ -7,11 +7,11 @@ use crate::failure::{Code, Failure, Kind};
 use crate::output::{FAINT, Out, STRONG, count, plain};
 use crate::table::{padded, styled};
 use anstyle::Style;
+use larder_date_phrase as phrase;
 use larder_format::field::{CALENDAR_FIELDS, Field, field, nearest, nearest_in};
 use larder_query::when::When;
 use larder_query::{About, Answer, Brief, Partial, Query, Sort, TimeTest};
 use larder_store::{Family, ItemHead, Reader, What};
-use larder_time::phrase;
 use larder_time::zone::Zone;
 use serde_json::json;
 

@@ -7,16 +7,16 @@
 //! priority:high    1 to 4; normal: 5; low: 6 to 9; or a number
 //! ```
 //!
-//! A window is what [`larder_time::phrase`] reads: `2026-03`, `today..+7d`, `"next friday"`.
+//! A window is what [`larder_date_phrase`] reads: `2026-03`, `today..+7d`, `"next friday"`.
 
 use super::Parser;
 use crate::error::SyntaxError;
 use crate::query::{Comparison, Number, Op, Query, Subject, Test};
 use crate::time::{Stamp, TimeTest};
+use larder_date_phrase as phrase;
 use larder_format::field::calendar_field;
 use larder_store::{Kind, What, Window};
 use larder_time::civil::Instant;
-use larder_time::phrase;
 
 /// What may stand behind `is:`.
 const STATES: &str =

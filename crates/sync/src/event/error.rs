@@ -1,8 +1,8 @@
 //! Why a change of an event cannot be made.
 
 use super::said::SaidError;
+use larder_date_phrase::PhraseError;
 use larder_format::problem::Problem;
-use larder_time::phrase::PhraseError;
 use larder_time::rule::RuleError;
 
 /// Why a change of an event, a task or a memo cannot be made. Nothing of it is done then.

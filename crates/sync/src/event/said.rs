@@ -5,9 +5,9 @@
 //! first has it.
 
 use super::draft::{Draft, distinct, ended, moment};
+use larder_date_phrase::{self as phrase, Language, Moment, PhraseError, Sentence};
 use larder_store::Kind;
 use larder_time::civil::{Civil, DAY, Instant};
-use larder_time::phrase::{self, Language, Moment, PhraseError, Sentence};
 use larder_time::rule::{Rule, RuleError};
 use larder_time::series::{Clock, Start};
 use larder_time::value::Nominal;

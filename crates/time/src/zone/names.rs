@@ -313,7 +313,7 @@ pub(super) fn windows(name: &str) -> Option<&'static str> {
 }
 
 /// The zone that has this city in its name: `New York`. Only those are known that stand for a country, or a large part of one.
-pub(crate) fn city(text: &str) -> Option<&'static str> {
+pub fn city(text: &str) -> Option<&'static str> {
     let named = |zone: &&'static str| {
         let city = zone.rsplit('/').next().unwrap_or_default();
         city.len() == text.len()
@@ -344,7 +344,7 @@ const CITIES: &[&str] = &[
 ];
 
 /// Does it begin as names of zones do, with the name of a continent or an ocean?
-pub(crate) fn is_area(name: &str) -> bool {
+pub fn is_area(name: &str) -> bool {
     const AREAS: [&str; 10] = [
         "Africa",
         "America",

@@ -6,7 +6,7 @@ use super::date::{Span, Unit, day_name, day_number, month_day, weekday};
 use super::length::{M, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
 use super::words::{Term, Words, folded};
-use crate::civil::{Date, Weekday, month_length};
+use larder_time::civil::{Date, Weekday, month_length};
 
 /// A repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,8 @@ use super::clock::{clock, marked};
 use super::date::{Unit, date, day_number, month_name, weekday};
 use super::length::{M, packed, unit};
 use super::near::near;
-use super::reading::{Context, Word, after, first, number, typed};
+use super::reading::{Context, Word, after, first, number, shown, typed};
 use super::words::Term;
-use crate::value::shown;
 
 /// What is looked at.
 pub(crate) struct Left<'s, 'a> {

@@ -8,7 +8,9 @@ use super::feast::feast;
 use super::length::{Amount, M, amount, one_unit, packed, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
 use super::words::{Term, Words, is_form};
-use crate::civil::{Civil, DAY, Date, LAST_DAY, Weekday, month_length, month_start, week_start};
+use larder_time::civil::{
+    Civil, DAY, Date, LAST_DAY, Weekday, month_length, month_start, week_start,
+};
 
 /// How much of the calendar a phrase names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +59,7 @@ impl Span {
             let year = number.div_euclid(12);
             match i32::try_from(year) {
                 Ok(year @ 1..=9999) => month_start(year, (number.rem_euclid(12) + 1) as u8),
-                _ if year < 1 => crate::civil::FIRST_DAY,
+                _ if year < 1 => larder_time::civil::FIRST_DAY,
                 _ => LAST_DAY + 1,
             }
         };
@@ -251,7 +253,7 @@ fn week_number(words: &[Word], context: &Context) -> Read<Span> {
     let said = first(after(words, used)).and_then(year);
     let (used, owner) = match said {
         Some(year) => (used + 1, year),
-        None => (used, crate::civil::week_of(context.base.day(), Weekday::Monday).0),
+        None => (used, larder_time::civil::week_of(context.base.day(), Weekday::Monday).0),
     };
     let Some(start) = digits::week(owner, week) else {
         return Err(PhraseError::NoSuchDay { text: typed(words, used) });

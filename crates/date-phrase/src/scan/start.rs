@@ -1,14 +1,14 @@
 //! Where something begins, in the walk of [`Scan`]: a date, a time, and a part of the day beside them.
 
 use super::{Found, Said, Scan, Taken};
-use crate::civil::Weekday;
-use crate::phrase::PhraseError;
-use crate::phrase::clock::{self, Clock};
-use crate::phrase::date::{Unit, date, next_of_month, weekday};
-use crate::phrase::feast::feast;
-use crate::phrase::reading::{Word, after, first, number, typed};
-use crate::phrase::repeat::repeat;
-use crate::phrase::words::Term;
+use crate::PhraseError;
+use crate::clock::{self, Clock};
+use crate::date::{Unit, date, next_of_month, weekday};
+use crate::feast::feast;
+use crate::reading::{Word, after, first, number, typed};
+use crate::repeat::repeat;
+use crate::words::Term;
+use larder_time::civil::Weekday;
 
 impl<'w, 'a> Scan<'w, 'a> {
     /// A date or a time, with "from" before it or without.

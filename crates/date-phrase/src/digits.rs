@@ -4,7 +4,7 @@ use super::PhraseError;
 use super::clock::{colons, compact};
 use super::date::{Span, Unit, next_date};
 use super::reading::{Context, Read, Word, after, first, number, typed};
-use crate::civil::{Date, Weekday, month_length, week_one, weeks_in};
+use larder_time::civil::{Date, Weekday, month_length, week_one, weeks_in};
 
 /// A year of four digits.
 pub(crate) fn year(text: &str) -> Option<i32> {

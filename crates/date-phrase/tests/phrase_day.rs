@@ -3,7 +3,7 @@
 use crate::phrase::{civil, now, shown};
 use crate::phrase_left::refused;
 use crate::phrase_sentence::sentences;
-use larder_time::phrase::{Language, Moment};
+use larder_date_phrase::{Language, Moment};
 
 /// Where no time is said, a part of the day is one.
 #[test]

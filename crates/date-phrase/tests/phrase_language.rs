@@ -1,7 +1,7 @@
 //! Languages, by the names of locales.
 
+use larder_date_phrase::Language;
 use larder_time::civil::{Date, Weekday};
-use larder_time::phrase::Language;
 
 #[test]
 fn order_and_week() {

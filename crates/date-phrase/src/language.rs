@@ -3,7 +3,7 @@
 //! Made from the name of a locale, which the caller has read from wherever it is; nothing is asked of the system.
 
 use super::words::{ALL, Words, form};
-use crate::civil::{Date, Weekday};
+use larder_time::civil::{Date, Weekday};
 
 /// The language dates are read and printed in. English is understood besides.
 #[derive(Debug, Clone, Copy)]

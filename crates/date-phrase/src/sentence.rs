@@ -11,8 +11,8 @@ use super::length::Amount;
 use super::reading::{Context, Word, typed};
 use super::scan::{Found, Said, Scan};
 use super::words::Term;
-use crate::civil::{Civil, DAY};
-use crate::value::Nominal;
+use larder_time::civil::{Civil, DAY};
+use larder_time::value::Nominal;
 use std::ops::Range;
 
 /// How long something takes of which only the time is said.

@@ -3,11 +3,10 @@
 use super::clock::clock;
 use super::date::{Span, Unit, present, when};
 use super::language::Language;
-use super::reading::{Context, Word, after, unknown};
+use super::reading::{Context, Word, after, shown, unknown};
 use super::words::Term;
 use super::{Expected, PhraseError};
-use crate::civil::{Civil, DAY};
-use crate::value::shown;
+use larder_time::civil::{Civil, DAY};
 
 /// More words than this are no date, however long they are looked at.
 const WORDS: usize = 40;
@@ -211,7 +210,7 @@ fn ended(
         && span.from < start.from
         && is_time(words, &later)
     {
-        last = Some(Span { from: span.from.plus(crate::civil::DAY), ..span });
+        last = Some(Span { from: span.from.plus(larder_time::civil::DAY), ..span });
     }
     let last = last.ok_or_else(|| {
         let typed: Vec<&str> = words.iter().map(|word| word.text).collect();

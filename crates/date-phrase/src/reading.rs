@@ -7,7 +7,7 @@
 use super::language::Language;
 use super::words::{Term, folded, is_form};
 use super::{Expected, PhraseError};
-use crate::civil::Civil;
+use larder_time::civil::Civil;
 
 /// What a reader says: nothing, so many words and what they mean, or that they mean what cannot be.
 pub(crate) type Read<T> = Result<Option<(usize, T)>, PhraseError>;
@@ -122,13 +122,18 @@ pub(crate) fn number(text: &str, digits: usize) -> Option<i64> {
     if plain { text.parse().ok() } else { None }
 }
 
+/// The first hundred characters of a text, for messages.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
 /// The words as they were typed, for messages.
 pub(crate) fn typed(words: &[Word], used: usize) -> String {
     let texts: Vec<&str> = words.iter().take(used).map(|word| word.text).collect();
-    crate::value::shown(&texts.join(" "))
+    shown(&texts.join(" "))
 }
 
 /// A text that is not understood.
 pub(crate) fn unknown(text: &str, expected: Expected) -> PhraseError {
-    PhraseError::NotUnderstood { text: crate::value::shown(text), expected }
+    PhraseError::NotUnderstood { text: shown(text), expected }
 }

@@ -4,8 +4,8 @@ use super::language::Language;
 use super::reading::{Context, Word, after, first, number, unknown};
 use super::words::Term;
 use super::{Expected, PhraseError};
-use crate::civil::{Civil, DAY, Date, month_length};
-use crate::value::Nominal;
+use larder_time::civil::{Civil, DAY, Date, month_length};
+use larder_time::value::Nominal;
 
 /// How long something takes, or how far away it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,8 +1,8 @@
 //! Events in one sentence, as they are typed on Wednesday, 4 March 2026, at 10:00.
 
 use crate::phrase::{civil, locales, moments_of_saying, now, pieces, shown};
+use larder_date_phrase::{Language, Sentence, Window};
 use larder_time::civil::Civil;
-use larder_time::phrase::{Language, Sentence, Window};
 use proptest::prelude::*;
 
 /// Everything that was understood: `summary | start .. end | ...`.

@@ -3,7 +3,7 @@
 use super::PhraseError;
 use super::reading::{Context, Read, Word, after, first, number, typed};
 use super::words::{Term, folded, form, is_form};
-use crate::civil::DAY;
+use larder_time::civil::DAY;
 
 /// A time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

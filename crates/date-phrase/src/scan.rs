@@ -11,8 +11,8 @@ use super::length::{Amount, M, amount, one_unit};
 use super::reading::{Context, Word, after, first, number, typed};
 use super::repeat::{self, Repeat, repeat};
 use super::words::{Term, is_form};
-use crate::value::Nominal;
-use crate::zone::city;
+use larder_time::value::Nominal;
+use larder_time::zone::city;
 use std::ops::Range;
 
 mod start;
@@ -332,7 +332,8 @@ impl<'w, 'a> Scan<'w, 'a> {
             return Ok(None);
         };
         let written = rest.first().map_or("", |word| word.text.trim_end_matches([',', ';', '.']));
-        if matches!(written, "UTC" | "GMT") || (text.contains('/') && crate::zone::is_area(written))
+        if matches!(written, "UTC" | "GMT")
+            || (text.contains('/') && larder_time::zone::is_area(written))
         {
             self.found.zone = Some(written.to_owned());
             return Ok(Some(1));

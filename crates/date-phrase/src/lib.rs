@@ -29,7 +29,7 @@
 //! is an error that says what to write; so is a word of time that nothing is made of. A date without a year is the next such
 //! date, today included.
 //!
-//! Apart from [`value`](crate::value), which reads what programs write.
+//! Apart from [`larder_time::value`], which reads what programs write.
 
 mod clock;
 mod date;

@@ -1,7 +1,7 @@
 //! Windows and moments, as they are typed on Wednesday, 4 March 2026, at 10:00.
 
+use larder_date_phrase::{Language, Moment, PhraseError, Window, length, range};
 use larder_time::civil::{Civil, DAY, Date};
-use larder_time::phrase::{Language, Moment, PhraseError, Window, length, range};
 use proptest::prelude::*;
 
 pub(crate) fn civil(year: i32, month: u8, day: u8, hour: i64, minute: i64) -> Civil {

@@ -2,7 +2,7 @@
 
 use crate::phrase::{civil, now, shown};
 use crate::phrase_sentence::sentences;
-use larder_time::phrase::{Language, Moment};
+use larder_date_phrase::{Language, Moment};
 
 /// Hours and the like that are times only because of what stands beside them.
 #[test]

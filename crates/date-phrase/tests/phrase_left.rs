@@ -2,7 +2,7 @@
 
 use crate::phrase::{now, shown};
 use crate::phrase_sentence::sentences;
-use larder_time::phrase::{Language, Moment, length};
+use larder_date_phrase::{Language, Moment, length};
 
 /// Sentences with the words that are refused.
 #[track_caller]

@@ -12,33 +12,35 @@
 
 mod format;
 mod phrase;
-mod question;
-mod stored;
+mod query;
+mod stored_formats;
 mod time;
 
-pub use crate::format::{component, contact, decode, fold, join, lines, split};
-pub use crate::phrase::phrase;
-pub use crate::question::{address, line, sexp};
-pub use crate::stored::stored;
-pub use crate::time::{rule, series};
+pub use crate::format::{
+    check_component, check_contact, check_decode, check_fold, check_join, check_lines, check_split,
+};
+pub use crate::phrase::check_phrase;
+pub use crate::query::{check_address, check_search_line, check_sexp};
+pub use crate::stored_formats::check_stored_formats;
+pub use crate::time::{check_rule, check_series};
 
 /// A target: given any bytes, it returns, or panics because a promise is broken.
-pub type Target = fn(&[u8]);
+pub type FuzzTarget = fn(&[u8]);
 
 /// All targets, by the names of their programs.
-pub const TARGETS: &[(&str, Target)] = &[
-    ("lines", lines),
-    ("split", split),
-    ("contact", contact),
-    ("component", component),
-    ("decode", decode),
-    ("fold", fold),
-    ("line", line),
-    ("sexp", sexp),
-    ("address", address),
-    ("join", join),
-    ("stored", stored),
-    ("rule", rule),
-    ("series", series),
-    ("phrase", phrase),
+pub const TARGETS: &[(&str, FuzzTarget)] = &[
+    ("lines", check_lines),
+    ("split", check_split),
+    ("contact", check_contact),
+    ("component", check_component),
+    ("decode", check_decode),
+    ("fold", check_fold),
+    ("line", check_search_line),
+    ("sexp", check_sexp),
+    ("address", check_address),
+    ("join", check_join),
+    ("stored_formats", check_stored_formats),
+    ("rule", check_rule),
+    ("series", check_series),
+    ("phrase", check_phrase),
 ];

@@ -121,11 +121,11 @@ fn taken(dir: &Path, file: &[u8], path: &str) -> u64 {
     for collection in reader.collections().unwrap() {
         let mut after = i64::MIN;
         loop {
-            let page = reader.page(&collection, after, 100).unwrap();
+            let page = reader.items_after_row(&collection, after, 100).unwrap();
             let Some(last) = page.last() else { break };
             after = last.row;
             for head in &page {
-                let bytes = reader.source(head.row).unwrap().unwrap();
+                let bytes = reader.source_bytes(head.row).unwrap().unwrap();
                 assert!(!bytes.is_empty(), "{path}: {}", head.uid);
                 assert!(
                     contains(file, &bytes),

@@ -157,7 +157,7 @@ fn batches(home: &Home) -> Vec<u64> {
     let mut batches = Vec::new();
     let sql = "SELECT count(*) FROM item GROUP BY seq ORDER BY seq";
     reader
-        .rows(sql, &[], &mut |row| {
+        .for_each_sql_row(sql, &[], &mut |row| {
             batches.push(row.integer(0).unsigned_abs());
             true
         })

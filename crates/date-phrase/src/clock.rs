@@ -3,7 +3,7 @@
 use super::PhraseError;
 use super::reading::{Context, Read, Word, after, first, number, typed};
 use super::words::{Term, folded, form, is_form};
-use larder_time::civil::DAY;
+use larder_time::civil::DAY_SECONDS;
 
 /// A time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub(crate) fn compound<'t>(text: &'t str, context: &Context) -> Option<(&'t str,
 impl Clock {
     /// So many minutes later.
     fn moved(self, minutes: i64) -> Clock {
-        Clock { second: (self.second + minutes * 60).rem_euclid(DAY), ..self }
+        Clock { second: (self.second + minutes * 60).rem_euclid(DAY_SECONDS), ..self }
     }
 
     /// It could be before or after noon.
@@ -117,7 +117,7 @@ impl Clock {
             (Some(Part::Noon), 1..4)
             | (Some(Part::Afternoon), 1..12)
             | (Some(Part::Evening | Part::Night), 4..12) => {
-                Ok(Clock { second: self.second + DAY / 2, noon: Noon::Said, ..self })
+                Ok(Clock { second: self.second + DAY_SECONDS / 2, noon: Noon::Said, ..self })
             }
             (Some(Part::Morning), 1..12)
             | (Some(Part::Noon), 4..)
@@ -329,7 +329,7 @@ pub(crate) fn ends(words: &[Word], context: &Context) -> bool {
 /// A time of day without anything before it.
 fn plain(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
     let text = first(words)?;
-    for (term, second) in [(Term::Noon, DAY / 2), (Term::Midnight, 0)] {
+    for (term, second) in [(Term::Noon, DAY_SECONDS / 2), (Term::Midnight, 0)] {
         if let Some(used) = context.term(words, term) {
             return Some((used, Clock { second, exact: false, noon: Noon::Said }));
         }
@@ -379,7 +379,7 @@ fn before(hour: i64, to: Clock, written: &str) -> Option<Clock> {
         return (hour <= 24).then(|| whole(hour));
     }
     let base = (1..=12).contains(&hour).then_some(hour % 12 * 3600)?;
-    let later = base + DAY / 2;
+    let later = base + DAY_SECONDS / 2;
     let second = if later < to.second { later } else { base };
     Some(Clock { second, exact: false, noon: Noon::Said })
 }
@@ -461,7 +461,7 @@ fn whole(hour: i64) -> Clock {
 /// A time that a clock shows, or 24:00.
 fn valid(hour: i64, minute: i64, second: i64, exact: bool) -> Option<Clock> {
     let sum = hour * 3600 + minute * 60 + second;
-    (minute < 60 && second < 60 && sum <= DAY).then_some(Clock {
+    (minute < 60 && second < 60 && sum <= DAY_SECONDS).then_some(Clock {
         second: sum,
         exact,
         noon: Noon::Clock,

@@ -9,7 +9,8 @@ use super::length::{Amount, M, amount, one_unit, packed, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
 use super::words::{Term, Words, is_form};
 use larder_time::civil::{
-    Civil, DAY, Date, LAST_DAY, Weekday, month_length, month_start, week_start,
+    CivilTime, DAY_SECONDS, Date, LAST_DAY_NUMBER, Weekday, days_in_month, first_day_of_month,
+    first_day_of_week,
 };
 
 /// How much of the calendar a phrase names.
@@ -24,8 +25,8 @@ pub(crate) enum Unit {
 /// What a phrase names: from its beginning to its end, which is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
-    pub(crate) from: Civil,
-    pub(crate) to: Civil,
+    pub(crate) from: CivilTime,
+    pub(crate) to: CivilTime,
     pub(crate) unit: Unit,
     /// It is another one on another day.
     pub(crate) relative: bool,
@@ -39,8 +40,8 @@ pub(crate) struct Span {
 impl Span {
     /// From a day to another, which is exclusive.
     pub(crate) fn days(first: i64, end: i64, unit: Unit) -> Span {
-        let to = if end > LAST_DAY { Civil::MAX } else { Civil::midnight(end) };
-        let from = Civil::midnight(first);
+        let to = if end > LAST_DAY_NUMBER { CivilTime::MAX } else { CivilTime::midnight(end) };
+        let from = CivilTime::midnight(first);
         Span { from, to: to.max(from), unit, relative: false, weekly: false, weak: false }
     }
 
@@ -48,8 +49,8 @@ impl Span {
         Span::days(day, day + 1, Unit::Day)
     }
 
-    pub(crate) fn moment(from: Civil, exact: bool) -> Span {
-        let to = from.plus(if exact { 1 } else { 60 });
+    pub(crate) fn moment(from: CivilTime, exact: bool) -> Span {
+        let to = from.saturating_add(if exact { 1 } else { 60 });
         Span { from, to, unit: Unit::Moment, relative: false, weekly: false, weak: false }
     }
 
@@ -58,9 +59,9 @@ impl Span {
         let start = |number: i64| {
             let year = number.div_euclid(12);
             match i32::try_from(year) {
-                Ok(year @ 1..=9999) => month_start(year, (number.rem_euclid(12) + 1) as u8),
-                _ if year < 1 => larder_time::civil::FIRST_DAY,
-                _ => LAST_DAY + 1,
+                Ok(year @ 1..=9999) => first_day_of_month(year, (number.rem_euclid(12) + 1) as u8),
+                _ if year < 1 => larder_time::civil::FIRST_DAY_NUMBER,
+                _ => LAST_DAY_NUMBER + 1,
             }
         };
         let number = year * 12 + month - 1;
@@ -82,7 +83,7 @@ impl Span {
 
     /// The moment of its first day that a clock says.
     pub(crate) fn at(self, clock: Clock) -> Span {
-        let from = Civil::midnight(self.from.day()).plus(clock.second);
+        let from = CivilTime::midnight(self.from.day_number()).saturating_add(clock.second);
         Span { weekly: self.weekly, relative: self.relative, ..Span::moment(from, clock.exact) }
     }
 
@@ -90,11 +91,11 @@ impl Span {
     pub(crate) fn in_night(self, clock: Clock, context: &Context) -> Span {
         const MORNING: i64 = 6 * 3600;
         let now = context.now;
-        let ours = self.from.day() == now.day() && now.second_of_day() < MORNING;
+        let ours = self.from.day_number() == now.day_number() && now.second_of_day() < MORNING;
         if clock.second >= MORNING || (ours && clock.second >= now.second_of_day()) {
             return self.at(clock);
         }
-        self.at(Clock { second: clock.second + DAY, ..clock })
+        self.at(Clock { second: clock.second + DAY_SECONDS, ..clock })
     }
 }
 
@@ -124,7 +125,7 @@ pub(crate) fn when(words: &[Word], context: &Context) -> Read<Span> {
     let Some((used, clock)) = clock(words, context)? else { return Ok(None) };
     let (more, day) = match date(after(words, used), context)? {
         Some((more, date)) if date.unit == Unit::Day => (more, date),
-        _ => (0, Span::day(context.base.day()).counted(context)),
+        _ => (0, Span::day(context.base.day_number()).counted(context)),
     };
     Ok(Some((used + more, day.at(clock))))
 }
@@ -201,7 +202,7 @@ fn named(words: &[Word], context: &Context) -> Read<Span> {
     // "morgen" is one word of "i morgen", and "manana" of "pasado manana": the longest is meant.
     let found = DAYS.iter().filter_map(|(term, away)| Some((context.term(words, *term)?, *away)));
     let longest = found.max_by_key(|(used, _)| *used);
-    Ok(longest.map(|(used, away)| (used, Span::day(context.now.day() + away).relative())))
+    Ok(longest.map(|(used, away)| (used, Span::day(context.now.day_number() + away).relative())))
 }
 
 /// `+2w`, `-3d`, `+90min`, and "in 2 weeks".
@@ -225,7 +226,7 @@ fn distance(words: &[Word], context: &Context) -> Read<Span> {
     Ok(found.map(|(used, from, amount)| {
         let there = amount.after(from);
         let days = amount.is_days();
-        let span = if days { Span::day(there.day()) } else { Span::moment(there, false) };
+        let span = if days { Span::day(there.day_number()) } else { Span::moment(there, false) };
         (used, if signed.is_some() { span.counted(context) } else { span.relative() })
     }))
 }
@@ -253,7 +254,10 @@ fn week_number(words: &[Word], context: &Context) -> Read<Span> {
     let said = first(after(words, used)).and_then(year);
     let (used, owner) = match said {
         Some(year) => (used + 1, year),
-        None => (used, larder_time::civil::week_of(context.base.day(), Weekday::Monday).0),
+        None => (
+            used,
+            larder_time::civil::week_year_and_number(context.base.day_number(), Weekday::Monday).0,
+        ),
     };
     let Some(start) = digits::week(owner, week) else {
         return Err(PhraseError::NoSuchDay { text: typed(words, used) });
@@ -305,9 +309,9 @@ fn adjacent(words: &[Word], context: &Context) -> Read<Span> {
 
 /// The weekday, month or unit beside now.
 fn beside(words: &[Word], side: Side, context: &Context) -> Option<(usize, Span)> {
-    let today = context.now.day();
+    let today = context.now.day_number();
     if let Some((used, name)) = weekday(words, context) {
-        let ahead = (i64::from(name.day.number()) - (today + 3)).rem_euclid(7);
+        let ahead = (i64::from(name.day.number_from_monday()) - (today + 3)).rem_euclid(7);
         let day = today
             + match side {
                 Side::This => ahead,
@@ -342,7 +346,7 @@ fn stretch(words: &[Word], side: Side, context: &Context) -> Option<(usize, Span
             Side::This => 0,
             Side::Next => 7,
         };
-        let monday = week_start(context.now.day(), Weekday::Monday) + away;
+        let monday = first_day_of_week(context.now.day_number(), Weekday::Monday) + away;
         return Some((used, Span::days(monday + 5, monday + 7, Unit::Longer)));
     }
     let (used, unit) = unit(words, context, M::Months)?;
@@ -367,7 +371,9 @@ fn one(unit: Term, side: Side, context: &Context) -> Option<Span> {
     let (year, month) = (i64::from(year), i64::from(month));
     Some(match unit {
         Term::Week => {
-            let first = week_start(context.now.day(), context.language.first_weekday()) + 7 * away;
+            let first =
+                first_day_of_week(context.now.day_number(), context.language.first_weekday())
+                    + 7 * away;
             Span::days(first, first + 7, Unit::Longer)
         }
         Term::Month => Span::months(year, month + away, 1),
@@ -378,8 +384,8 @@ fn one(unit: Term, side: Side, context: &Context) -> Option<Span> {
 
 /// The next so many days and the like, which begin or end with today.
 fn several(unit: Term, count: i64, side: Side, context: &Context) -> Option<Span> {
-    let today = context.now.day();
-    let midnight = Civil::midnight(today);
+    let today = context.now.day_number();
+    let midnight = CivilTime::midnight(today);
     let months = match unit {
         Term::Month => count,
         Term::Year => count * 12,
@@ -393,9 +399,9 @@ fn several(unit: Term, count: i64, side: Side, context: &Context) -> Option<Span
     };
     let amount = Amount { months, days, seconds: 0 };
     match side {
-        Side::Next => Some(Span::days(today, amount.after(midnight).day(), Unit::Longer)),
+        Side::Next => Some(Span::days(today, amount.after(midnight).day_number(), Unit::Longer)),
         Side::Last => {
-            let first = amount.back().after(midnight).day() + 1;
+            let first = amount.back().after(midnight).day_number() + 1;
             Some(Span::days(first, today + 1, Unit::Longer))
         }
         Side::This => None,
@@ -461,7 +467,7 @@ fn weekday_and_date(words: &[Word], context: &Context) -> Read<Span> {
             continue;
         };
         let used = used + skipped + more;
-        let is = Weekday::of_day(span.from.day());
+        let is = Weekday::from_day_number(span.from.day_number());
         if is != name.day {
             let is = context.language.date(span.from.date());
             return Err(PhraseError::Weekday { text: typed(words, used), is });
@@ -475,8 +481,8 @@ fn weekday_and_date(words: &[Word], context: &Context) -> Read<Span> {
 fn weekday_alone(words: &[Word], context: &Context) -> Read<Span> {
     let named = day_name(words, context).filter(|(_, name)| !name.repeated);
     let Some((used, name)) = named else { return Ok(None) };
-    let from = context.base.day();
-    let ahead = (i64::from(name.day.number()) - (from + 3)).rem_euclid(7);
+    let from = context.base.day_number();
+    let ahead = (i64::from(name.day.number_from_monday()) - (from + 3)).rem_euclid(7);
     let span = Span { weekly: true, weak: name.short, ..Span::day(from + ahead).counted(context) };
     Ok(Some((used, span)))
 }
@@ -491,7 +497,7 @@ fn last_day(words: &[Word], context: &Context) -> Read<Span> {
     let found = found.or_else(|| month(words, context)).or_else(|| present(words, context));
     let found = found.filter(|(_, span)| span.unit == Unit::Longer);
     Ok(found.map(|(more, span)| {
-        let last = Span::day(span.to.plus(-1).day());
+        let last = Span::day(span.to.saturating_add(-1).day_number());
         (used + the + more, Span { relative: span.relative, ..last })
     }))
 }
@@ -553,12 +559,12 @@ pub(crate) fn month_day(words: &[Word], context: &Context) -> Read<Span> {
 }
 
 /// The next day of this name, the day of `base` included: 29 February may be years away.
-pub(crate) fn next_date(month: u8, day: i64, base: Civil) -> Option<i64> {
+pub(crate) fn next_date(month: u8, day: i64, base: CivilTime) -> Option<i64> {
     let first = base.date().year;
     let day = u8::try_from(day).ok()?;
     let dates = (first..first + 9).filter_map(|year| Date::new(year, month, day));
     let mut days = dates.map(Date::day_number);
-    let next = days.find(|day| *day >= base.day());
+    let next = days.find(|day| *day >= base.day_number());
     // In the last years of the calendar there may be no next one.
     next.or_else(|| Date::new(first, month, day).map(Date::day_number))
 }
@@ -577,7 +583,7 @@ fn month(words: &[Word], context: &Context) -> Option<(usize, Span)> {
 }
 
 /// The day of a month's number in the month of a day or the next that has one: "the 15th".
-pub(crate) fn next_of_month(day: i64, base: Civil) -> Option<i64> {
+pub(crate) fn next_of_month(day: i64, base: CivilTime) -> Option<i64> {
     let Date { year, month, .. } = base.date();
     let start = i64::from(year) * 12 + i64::from(month) - 1;
     let months = (start..start + 3).map(|number| {
@@ -585,7 +591,7 @@ pub(crate) fn next_of_month(day: i64, base: Civil) -> Option<i64> {
         (year, (number.rem_euclid(12) + 1) as u8)
     });
     let fits =
-        months.filter(|(year, month)| (1..=i64::from(month_length(*year, *month))).contains(&day));
-    let mut days = fits.map(|(year, month)| month_start(year, month) + day - 1);
-    days.find(|day| *day * DAY >= Civil::midnight(base.day()).seconds())
+        months.filter(|(year, month)| (1..=i64::from(days_in_month(*year, *month))).contains(&day));
+    let mut days = fits.map(|(year, month)| first_day_of_month(year, month) + day - 1);
+    days.find(|day| *day * DAY_SECONDS >= CivilTime::midnight(base.day_number()).seconds())
 }

@@ -4,7 +4,7 @@ use super::PhraseError;
 use super::clock::{colons, compact};
 use super::date::{Span, Unit, next_date};
 use super::reading::{Context, Read, Word, after, first, number, typed};
-use larder_time::civil::{Date, Weekday, month_length, week_one, weeks_in};
+use larder_time::civil::{Date, Weekday, days_in_month, first_day_of_week_one, weeks_in_year};
 
 /// A year of four digits.
 pub(crate) fn year(text: &str) -> Option<i32> {
@@ -14,8 +14,10 @@ pub(crate) fn year(text: &str) -> Option<i32> {
 
 /// The first day of a week of ISO 8601.
 pub(crate) fn week(year: i32, number: i64) -> Option<i64> {
-    let weeks = i64::from(weeks_in(year, Weekday::Monday));
-    (1..=weeks).contains(&number).then(|| week_one(year, Weekday::Monday) + 7 * (number - 1))
+    let weeks = i64::from(weeks_in_year(year, Weekday::Monday));
+    (1..=weeks)
+        .contains(&number)
+        .then(|| first_day_of_week_one(year, Weekday::Monday) + 7 * (number - 1))
 }
 
 /// What a text in digits names, before it is known whether there is such a day.
@@ -178,7 +180,7 @@ fn month_first(words: &[Word], context: &Context) -> bool {
 fn ordered(first: i64, second: i64, month_first: bool, year: i32) -> Option<(u8, u8)> {
     let (day, month) = if month_first { (second, first) } else { (first, second) };
     let (day, month) = (u8::try_from(day).ok()?, u8::try_from(month).ok()?);
-    let exists = (1..=12).contains(&month) && (1..=month_length(year, month)).contains(&day);
+    let exists = (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
     exists.then_some((day, month))
 }
 

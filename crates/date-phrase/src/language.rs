@@ -119,7 +119,7 @@ impl Language {
     /// A date with its weekday: `Fri 6 Mar 2026`, `Fr 6. März 2026`.
     #[must_use]
     pub fn date(&self, date: Date) -> String {
-        let weekday = self.weekday_short(Weekday::of_day(date.day_number()));
+        let weekday = self.weekday_short(Weekday::from_day_number(date.day_number()));
         let dot = if self.words.dotted { "." } else { "" };
         format!("{weekday} {}{dot} {} {}", date.day, self.month_short(date.month), date.year)
     }
@@ -136,7 +136,7 @@ impl Language {
     }
 
     fn weekday(&self, day: Weekday, short: bool) -> &'static str {
-        let name = self.words.weekdays.get(usize::from(day.number()));
+        let name = self.words.weekdays.get(usize::from(day.number_from_monday()));
         name.map_or("", |name| form(name, short))
     }
 

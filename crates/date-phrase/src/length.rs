@@ -4,8 +4,8 @@ use super::language::Language;
 use super::reading::{Context, Word, after, first, number, unknown};
 use super::words::Term;
 use super::{Expected, PhraseError};
-use larder_time::civil::{Civil, DAY, Date, month_length};
-use larder_time::value::Nominal;
+use larder_time::civil::{CivilTime, DAY_SECONDS, Date, days_in_month};
+use larder_time::value::IcalDuration;
 
 /// How long something takes, or how far away it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,9 +60,9 @@ impl Amount {
 
     /// That much after a clock time: the same day of a later month or its last, the same time of a later day. The
     /// first or last clock time there is where it would lie outside.
-    pub(crate) fn after(self, civil: Civil) -> Civil {
+    pub(crate) fn after(self, civil: CivilTime) -> CivilTime {
         let day = months_after(civil.date(), self.months).saturating_add(self.days);
-        Civil::clamped(day * DAY + civil.second_of_day() + self.seconds)
+        CivilTime::from_seconds_clamped(day * DAY_SECONDS + civil.second_of_day() + self.seconds)
     }
 }
 
@@ -71,7 +71,7 @@ fn months_after(date: Date, months: i64) -> i64 {
     let count = i64::from(date.year) * 12 + i64::from(date.month) - 1 + months;
     let (year, month) = (count.div_euclid(12).clamp(1, 9999), count.rem_euclid(12) + 1);
     let (year, month) = (year as i32, month as u8);
-    let day = date.day.min(month_length(year, month));
+    let day = date.day.min(days_in_month(year, month));
     Date { year, month, day }.day_number()
 }
 
@@ -79,15 +79,15 @@ fn months_after(date: Date, months: i64) -> i64 {
 ///
 /// # Errors
 /// When it is none, or not all of it.
-pub fn length(text: &str, language: &Language) -> Result<Nominal, PhraseError> {
-    let context = Context::new(Civil::MIN, *language);
+pub fn length(text: &str, language: &Language) -> Result<IcalDuration, PhraseError> {
+    let context = Context::new(CivilTime::MIN, *language);
     let words = Word::all(text);
     match amount(&words, &context, M::Minutes) {
         Some((used, Amount { months: 0, days, seconds })) if used == words.len() => {
-            Ok(Nominal { days, seconds })
+            Ok(IcalDuration { days, seconds })
         }
         // Nothing of any unit.
-        None if text.trim() == "0" => Ok(Nominal { days: 0, seconds: 0 }),
+        None if text.trim() == "0" => Ok(IcalDuration { days: 0, seconds: 0 }),
         _ => Err(unknown(text, Expected::Length)),
     }
 }

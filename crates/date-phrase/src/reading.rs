@@ -7,7 +7,7 @@
 use super::language::Language;
 use super::words::{Term, folded, is_form};
 use super::{Expected, PhraseError};
-use larder_time::civil::Civil;
+use larder_time::civil::CivilTime;
 
 /// What a reader says: nothing, so many words and what they mean, or that they mean what cannot be.
 pub(crate) type Read<T> = Result<Option<(usize, T)>, PhraseError>;
@@ -47,18 +47,18 @@ impl<'a> Word<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context {
     /// The moment it is said at.
-    pub(crate) now: Civil,
+    pub(crate) now: CivilTime,
     /// From when on "the next such date" is looked for: now, or the beginning of a range for its end.
-    pub(crate) base: Civil,
+    pub(crate) base: CivilTime,
     /// What `+2w` counts from.
-    pub(crate) offset: Civil,
+    pub(crate) offset: CivilTime,
     /// Base and offset do not depend on now.
     pub(crate) fixed: bool,
     pub(crate) language: Language,
 }
 
 impl Context {
-    pub(crate) fn new(now: Civil, language: Language) -> Context {
+    pub(crate) fn new(now: CivilTime, language: Language) -> Context {
         Context { now, base: now, offset: now, fixed: false, language }
     }
 

@@ -6,7 +6,7 @@ use super::date::{Span, Unit, day_name, day_number, month_day, weekday};
 use super::length::{M, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
 use super::words::{Term, Words, folded};
-use larder_time::civil::{Date, Weekday, month_length};
+use larder_time::civil::{Date, Weekday, days_in_month};
 
 /// A repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,14 +86,14 @@ impl Repeat {
 
     /// Is it a day on which it can happen?
     fn fits(&self, day: i64) -> bool {
-        let Date { year, month, day: number } = Date::of_day(day);
+        let Date { year, month, day: number } = Date::from_day_number(day);
         let number = i64::from(number);
-        let end = i64::from(month_length(year, month));
+        let end = i64::from(days_in_month(year, month));
         self.month_day.is_none_or(|said| said == number || (said < 0 && number == end))
             && self
                 .nth
                 .is_none_or(|nth| if nth < 0 { number + 7 > end } else { (number + 6) / 7 == nth })
-            && (self.days == 0 || self.has(Weekday::of_day(day)))
+            && (self.days == 0 || self.has(Weekday::from_day_number(day)))
     }
 
     fn has(&self, day: Weekday) -> bool {
@@ -102,7 +102,7 @@ impl Repeat {
 }
 
 fn bit(day: Weekday) -> u8 {
-    1 << day.number()
+    1 << day.number_from_monday()
 }
 
 /// "daily" and its kin alone.
@@ -398,7 +398,7 @@ pub(crate) fn spoken_range(words: &[Word], context: &Context) -> Option<(usize, 
 
 /// All days from one weekday to another, as bits.
 fn days_between(from: Weekday, to: Weekday) -> u8 {
-    let (from, to) = (from.number(), to.number());
+    let (from, to) = (from.number_from_monday(), to.number_from_monday());
     let last = if to < from { to + 7 } else { to };
     (from..=last).fold(0, |days, day| days | 1 << (day % 7))
 }

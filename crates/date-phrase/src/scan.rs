@@ -11,8 +11,8 @@ use super::length::{Amount, M, amount, one_unit};
 use super::reading::{Context, Word, after, first, number, typed};
 use super::repeat::{self, Repeat, repeat};
 use super::words::{Term, is_form};
-use larder_time::value::Nominal;
-use larder_time::zone::city;
+use larder_time::value::IcalDuration;
+use larder_time::zone::zone_of_city;
 use std::ops::Range;
 
 mod start;
@@ -44,7 +44,7 @@ pub(crate) struct Found<'a> {
     pub(crate) night: bool,
     /// The zone that a time is of.
     pub(crate) zone: Option<String>,
-    pub(crate) alarms: Vec<Nominal>,
+    pub(crate) alarms: Vec<IcalDuration>,
     pub(crate) categories: Vec<String>,
     pub(crate) priority: Option<u8>,
     /// Something is said to be due.
@@ -333,7 +333,7 @@ impl<'w, 'a> Scan<'w, 'a> {
         };
         let written = rest.first().map_or("", |word| word.text.trim_end_matches([',', ';', '.']));
         if matches!(written, "UTC" | "GMT")
-            || (text.contains('/') && larder_time::zone::is_area(written))
+            || (text.contains('/') && larder_time::zone::has_area_prefix(written))
         {
             self.found.zone = Some(written.to_owned());
             return Ok(Some(1));
@@ -342,7 +342,7 @@ impl<'w, 'a> Scan<'w, 'a> {
         let Some((used, zone)) = (1..=3).rev().find_map(|used| {
             let name = texts(used).collect::<Vec<_>>().join(" ");
             let capital = name.starts_with(char::is_uppercase) && used <= rest.len();
-            Some((used, city(name.trim_end_matches([',', ';'])).filter(|_| capital)?))
+            Some((used, zone_of_city(name.trim_end_matches([',', ';'])).filter(|_| capital)?))
         }) else {
             return Ok(None);
         };
@@ -372,7 +372,7 @@ impl<'w, 'a> Scan<'w, 'a> {
         }
         let used = used + more;
         let before = self.context.term(after(rest, used), Term::Before).unwrap_or(0);
-        self.found.alarms.push(Nominal { days: amount.days, seconds: amount.seconds });
+        self.found.alarms.push(IcalDuration { days: amount.days, seconds: amount.seconds });
         Ok(Some(used + before))
     }
 

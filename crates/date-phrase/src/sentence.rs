@@ -11,8 +11,8 @@ use super::length::Amount;
 use super::reading::{Context, Word, typed};
 use super::scan::{Found, Said, Scan};
 use super::words::Term;
-use larder_time::civil::{Civil, DAY};
-use larder_time::value::Nominal;
+use larder_time::civil::{CivilTime, DAY_SECONDS};
+use larder_time::value::IcalDuration;
 use std::ops::Range;
 
 /// How long something takes of which only the time is said.
@@ -24,22 +24,22 @@ pub struct Sentence {
     /// The words that are no phrase, in their order.
     pub summary: String,
     /// When it begins; midnight of a date.
-    pub start: Option<Civil>,
+    pub start: Option<CivilTime>,
     /// Whole days: start and end are midnights.
     pub date: bool,
     /// When it ends, exclusive: there when a start is, and not before it. Without a start, until when.
-    pub end: Option<Civil>,
+    pub end: Option<CivilTime>,
     /// It was said when it ends.
     pub ended: bool,
     /// How long it takes, if that was said ("for 1h") and not when it ends.
-    pub length: Option<Nominal>,
+    pub length: Option<IcalDuration>,
     /// "at PLACE", at the end of the sentence.
     pub location: Option<String>,
     /// The text of its recurrence rule, without UNTIL: `FREQ=WEEKLY;BYDAY=MO`, `FREQ=DAILY;COUNT=10`.
     pub rule: Option<String>,
     /// Until when it recurs, inclusive: the last second of it, or a date's midnight. What UNTIL has to be depends
     /// on the zone of the start, which is not known here.
-    pub until: Option<Civil>,
+    pub until: Option<CivilTime>,
     /// The zone that its times are said to be of: `Europe/Berlin`.
     pub zone: Option<String>,
     /// `#category`, without the sign.
@@ -47,7 +47,7 @@ pub struct Sentence {
     /// `!high` is 1, `!medium` 5, `!low` 9; `!1` to `!9`.
     pub priority: Option<u8>,
     /// "alarm 15min": how long before the start.
-    pub alarms: Vec<Nominal>,
+    pub alarms: Vec<IcalDuration>,
     /// It is said to be due: "Tax return due friday" is a task.
     pub due: bool,
 }
@@ -59,7 +59,7 @@ impl Sentence {
     ///
     /// # Errors
     /// When a date is not in the calendar, a time can mean two things, or phrases contradict each other.
-    pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Sentence, PhraseError> {
+    pub fn parse(text: &str, now: CivilTime, language: &Language) -> Result<Sentence, PhraseError> {
         let context = Context::new(now, *language);
         let words = split(text);
         let Scan { mut taken, found, part, .. } = Scan::of(&words, context)?;
@@ -199,7 +199,7 @@ fn location(words: &[Word], taken: &mut [bool], context: &Context) -> Option<Str
 /// Where it begins.
 #[derive(Debug, Clone, Copy)]
 struct Start {
-    at: Civil,
+    at: CivilTime,
     date: bool,
 }
 
@@ -215,7 +215,7 @@ fn start(found: &Found, context: &Context) -> Result<Option<Start>, PhraseError>
             return Err(PhraseError::Contradiction { one, other });
         }
     }
-    let today = Span::day(context.now.day());
+    let today = Span::day(context.now.day_number());
     let timed = found.time.as_ref().map(|said| said.what);
     let span = match (fixed, timed) {
         (Some(date), Some(clock)) if found.night => date.in_night(clock, context),
@@ -233,22 +233,27 @@ fn start(found: &Found, context: &Context) -> Result<Option<Start>, PhraseError>
 
 /// The first moment that is meant: one that is not past where only a time or a weekday is said, and one that the
 /// repetition has.
-fn next(span: Span, fixed: bool, found: &Found, context: &Context) -> Civil {
-    let past = |civil: Civil| span.unit == Unit::Moment && civil < context.now;
-    let moved = |civil: Civil, day: i64| Civil::midnight(day).plus(civil.second_of_day());
+fn next(span: Span, fixed: bool, found: &Found, context: &Context) -> CivilTime {
+    let past = |civil: CivilTime| span.unit == Unit::Moment && civil < context.now;
+    let moved =
+        |civil: CivilTime, day: i64| CivilTime::midnight(day).saturating_add(civil.second_of_day());
     let Some(repeat) = &found.repeat else {
         let step = match fixed {
             true if span.weekly => 7,
             true => 0,
             false => 1,
         };
-        return if past(span.from) { span.from.plus(step * DAY) } else { span.from };
+        return if past(span.from) {
+            span.from.saturating_add(step * DAY_SECONDS)
+        } else {
+            span.from
+        };
     };
-    let first = moved(span.from, repeat.first_day(span.from.day()));
+    let first = moved(span.from, repeat.first_day(span.from.day_number()));
     if fixed || !past(first) {
         return first;
     }
-    moved(first, repeat.first_day(first.day() + 1))
+    moved(first, repeat.first_day(first.day_number() + 1))
 }
 
 /// Where it ends, and how long it takes if that was said.
@@ -256,7 +261,7 @@ fn end(
     found: &Found,
     start: Option<Start>,
     context: &Context,
-) -> Result<(Option<Civil>, Option<Nominal>), PhraseError> {
+) -> Result<(Option<CivilTime>, Option<IcalDuration>), PhraseError> {
     let amount = found.amounts.iter().find(|said| !is_repeated(said, found));
     let ends = found.end_date.as_ref().filter(|_| found.repeat.is_none());
     let typed_end = found.end_time.as_ref().map(|said| said.text.clone());
@@ -268,11 +273,13 @@ fn end(
         let end = match (ends, &found.end_time) {
             (Some(words), None) => date::end(words, context)?.map(|(_, span)| behind(span)),
             (Some(words), Some(said)) => date::end(words, context)?.map(|(_, span)| {
-                Civil::midnight(behind(span).plus(-1).day()).plus(said.what.second)
+                CivilTime::midnight(behind(span).saturating_add(-1).day_number())
+                    .saturating_add(said.what.second)
             }),
             (None, Some(said)) => {
-                let end = Civil::midnight(context.now.day()).plus(said.what.second);
-                Some(if end < context.now { end.plus(DAY) } else { end })
+                let end =
+                    CivilTime::midnight(context.now.day_number()).saturating_add(said.what.second);
+                Some(if end < context.now { end.saturating_add(DAY_SECONDS) } else { end })
             }
             (None, None) => None,
         };
@@ -286,14 +293,17 @@ fn end(
         if start.date {
             return Err(PhraseError::NoStart { text: said.text.clone() });
         }
-        let day = ended_day(ends, start, context)?.unwrap_or(start.at.day());
-        let end = Civil::midnight(day).plus(said.what.second);
-        return Ok((Some(if end <= start.at { end.plus(DAY) } else { end }), None));
+        let day = ended_day(ends, start, context)?.unwrap_or(start.at.day_number());
+        let end = CivilTime::midnight(day).saturating_add(said.what.second);
+        return Ok((
+            Some(if end <= start.at { end.saturating_add(DAY_SECONDS) } else { end }),
+            None,
+        ));
     }
     if let Some(words) = ends {
         return Ok((Some(behind(ended(words, start, context)?)), None));
     }
-    Ok((Some(start.at.plus(if start.date { DAY } else { HOUR })), None))
+    Ok((Some(start.at.saturating_add(if start.date { DAY_SECONDS } else { HOUR })), None))
 }
 
 /// The day of an end whose time was said apart from it.
@@ -303,7 +313,7 @@ fn ended_day(
     context: &Context,
 ) -> Result<Option<i64>, PhraseError> {
     let Some(words) = ends else { return Ok(None) };
-    Ok(Some(behind(ended(words, start, context)?).plus(-1).day()))
+    Ok(Some(behind(ended(words, start, context)?).saturating_add(-1).day_number()))
 }
 
 /// The end that words say of something that begins there.
@@ -324,12 +334,12 @@ fn ended(words: &[Word], start: Start, context: &Context) -> Result<Span, Phrase
 }
 
 /// Behind a day, at a moment.
-fn behind(span: Span) -> Civil {
+fn behind(span: Span) -> CivilTime {
     if span.unit == Unit::Moment { span.from } else { span.to }
 }
 
 /// The end of what takes so long.
-fn lasting(said: &Said<Amount>, start: Start) -> Result<(Civil, Nominal), PhraseError> {
+fn lasting(said: &Said<Amount>, start: Start) -> Result<(CivilTime, IcalDuration), PhraseError> {
     if start.date && !said.what.is_days() {
         return Err(PhraseError::NoStart { text: said.text.clone() });
     }
@@ -337,17 +347,17 @@ fn lasting(said: &Said<Amount>, start: Start) -> Result<(Civil, Nominal), Phrase
     let end = said.what.after(start.at);
     // A day that takes no time is a day.
     Ok(if start.date && length.days == 0 {
-        (end.plus(DAY), Nominal { days: 1, seconds: 0 })
+        (end.saturating_add(DAY_SECONDS), IcalDuration { days: 1, seconds: 0 })
     } else {
         (end, length)
     })
 }
 
 /// As days and seconds; months have as many days as they have from there on.
-fn nominal(amount: Amount, from: Civil) -> Nominal {
+fn nominal(amount: Amount, from: CivilTime) -> IcalDuration {
     let Amount { days, seconds, .. } = amount;
     let months = Amount { days: 0, seconds: 0, ..amount }.after(from);
-    Nominal { days: days + months.day() - from.day(), seconds }
+    IcalDuration { days: days + months.day_number() - from.day_number(), seconds }
 }
 
 /// "every monday for 10 weeks": longer than from one time to the next, so it is how long it is repeated.
@@ -369,14 +379,16 @@ fn until(
     found: &Found,
     start: Option<Start>,
     context: &Context,
-) -> Result<Option<Civil>, PhraseError> {
+) -> Result<Option<CivilTime>, PhraseError> {
     let (Some(_), Some(start)) = (&found.repeat, start) else { return Ok(None) };
     let last = match (&found.end_date, found.amounts.iter().find(|said| is_repeated(said, found))) {
         (Some(words), None) => {
             let span = ended(words, Start { date: false, ..start }, context)?;
-            if span.unit == Unit::Moment { span.from } else { span.to.plus(-1) }
+            if span.unit == Unit::Moment { span.from } else { span.to.saturating_add(-1) }
         }
-        (None, Some(said)) => said.what.after(Civil::midnight(start.at.day())).plus(-1),
+        (None, Some(said)) => {
+            said.what.after(CivilTime::midnight(start.at.day_number())).saturating_add(-1)
+        }
         (Some(words), Some(said)) => {
             let (one, other) = (said.text.clone(), typed(words, words.len()));
             return Err(PhraseError::Contradiction { one, other });
@@ -393,5 +405,5 @@ fn until(
         let (one, other) = (count.text.clone(), other.unwrap_or_default());
         return Err(PhraseError::Contradiction { one, other });
     }
-    Ok(Some(if start.date { Civil::midnight(last.day()) } else { last }))
+    Ok(Some(if start.date { CivilTime::midnight(last.day_number()) } else { last }))
 }

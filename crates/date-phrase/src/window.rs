@@ -6,7 +6,7 @@ use super::language::Language;
 use super::reading::{Context, Word, after, shown, unknown};
 use super::words::Term;
 use super::{Expected, PhraseError};
-use larder_time::civil::{Civil, DAY};
+use larder_time::civil::{CivilTime, DAY_SECONDS};
 
 /// More words than this are no date, however long they are looked at.
 const WORDS: usize = 40;
@@ -15,9 +15,9 @@ const WORDS: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// Its beginning.
-    pub from: Civil,
-    /// Its end, exclusive and never before its beginning; [`Civil::MAX`] if it is open.
-    pub to: Civil,
+    pub from: CivilTime,
+    /// Its end, exclusive and never before its beginning; [`CivilTime::MAX`] if it is open.
+    pub to: CivilTime,
     /// It depends on when it is said.
     pub relative: bool,
 }
@@ -26,7 +26,7 @@ pub struct Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// The point; midnight of a day.
-    pub at: Civil,
+    pub at: CivilTime,
     /// It is a day without a time.
     pub date: bool,
     /// It depends on when it is said.
@@ -45,7 +45,7 @@ impl Window {
     ///
     /// # Errors
     /// When it is none of them, is not in the calendar, or ends before it begins.
-    pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Window, PhraseError> {
+    pub fn parse(text: &str, now: CivilTime, language: &Language) -> Result<Window, PhraseError> {
         let context = Context::new(now, *language);
         if let Some((from, to)) = divided(text) {
             return between(text, from.trim(), to.trim(), &context);
@@ -72,7 +72,7 @@ impl Moment {
     ///
     /// # Errors
     /// When it is neither, is longer than a day, or is not in the calendar.
-    pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Moment, PhraseError> {
+    pub fn parse(text: &str, now: CivilTime, language: &Language) -> Result<Moment, PhraseError> {
         let context = Context::new(now, *language);
         let span = whole(&Word::all(text), &context)?;
         let span = span.ok_or_else(|| wrong(text, Expected::Moment))?;
@@ -91,24 +91,29 @@ impl Moment {
     /// As [`Moment::parse`].
     pub fn end_of(
         text: &str,
-        start: Civil,
-        now: Civil,
+        start: CivilTime,
+        now: CivilTime,
         language: &Language,
     ) -> Result<Moment, PhraseError> {
         let moment = Moment::parse(text, now, language)?;
         if moment.clock {
             let on = |day: i64| {
-                Civil::midnight(day)
-                    .plus(moment.at.seconds() - Civil::midnight(now.day()).seconds())
+                CivilTime::midnight(day).saturating_add(
+                    moment.at.seconds() - CivilTime::midnight(now.day_number()).seconds(),
+                )
             };
-            let (same, next) = (on(start.day()), on(start.day() + 1));
-            let night = same < start && next.seconds() - start.seconds() <= DAY / 2;
+            let (same, next) = (on(start.day_number()), on(start.day_number() + 1));
+            let night = same < start && next.seconds() - start.seconds() <= DAY_SECONDS / 2;
             return Ok(Moment { at: if night { next } else { same }, ..moment });
         }
         let context = Context::new(now, *language);
         let weekly = whole(&Word::all(text), &context)?.is_some_and(|span| span.weekly);
-        let weeks = (start.day() - moment.at.day() + 6).div_euclid(7).max(0);
-        Ok(if weekly { Moment { at: moment.at.plus(weeks * 7 * DAY), ..moment } } else { moment })
+        let weeks = (start.day_number() - moment.at.day_number() + 6).div_euclid(7).max(0);
+        Ok(if weekly {
+            Moment { at: moment.at.saturating_add(weeks * 7 * DAY_SECONDS), ..moment }
+        } else {
+            moment
+        })
     }
 }
 
@@ -119,7 +124,7 @@ impl Moment {
 pub fn range(
     from: &str,
     to: Option<&str>,
-    now: Civil,
+    now: CivilTime,
     language: &Language,
 ) -> Result<Window, PhraseError> {
     let Some(to) = to else { return Window::parse(from, now, language) };
@@ -138,9 +143,12 @@ fn divided(text: &str) -> Option<(&str, &str)> {
 }
 
 /// What a distance alone means as a window: from now to there, with the day that ends it.
-fn stretched(span: Span, now: Civil) -> Span {
-    let here =
-        if span.unit == Unit::Moment { Span::moment(now, false) } else { Span::day(now.day()) };
+fn stretched(span: Span, now: CivilTime) -> Span {
+    let here = if span.unit == Unit::Moment {
+        Span::moment(now, false)
+    } else {
+        Span::day(now.day_number())
+    };
     let moment = span.unit == Unit::Moment;
     let end = |last: Span| if moment { last.from } else { last.to };
     match span.from < here.from {
@@ -177,13 +185,13 @@ fn between(text: &str, from: &str, to: &str, context: &Context) -> Result<Window
     let words = Word::all(to);
     if from.is_empty() {
         let to = whole(&words, context)?.ok_or_else(|| wrong(to, Expected::Window))?;
-        return Ok(Window { from: Civil::MIN, to: end(to), relative: to.relative });
+        return Ok(Window { from: CivilTime::MIN, to: end(to), relative: to.relative });
     }
     let begins = Word::all(from);
     let start = whole(&begins, context)?;
     let start = start.ok_or_else(|| wrong(from, Expected::Window))?;
     if to.is_empty() {
-        return Ok(Window { to: Civil::MAX, ..Window::of(start) });
+        return Ok(Window { to: CivilTime::MAX, ..Window::of(start) });
     }
     ended(text, &begins, start, &words, context)
 }
@@ -210,7 +218,8 @@ fn ended(
         && span.from < start.from
         && is_time(words, &later)
     {
-        last = Some(Span { from: span.from.plus(larder_time::civil::DAY), ..span });
+        last =
+            Some(Span { from: span.from.saturating_add(larder_time::civil::DAY_SECONDS), ..span });
     }
     let last = last.ok_or_else(|| {
         let typed: Vec<&str> = words.iter().map(|word| word.text).collect();
@@ -231,7 +240,7 @@ pub(crate) fn is_time(words: &[Word], context: &Context) -> bool {
 }
 
 /// Where a range ends whose last part is this: behind a day, at a moment.
-fn end(last: Span) -> Civil {
+fn end(last: Span) -> CivilTime {
     if last.unit == Unit::Moment { last.from } else { last.to }
 }
 

@@ -9,9 +9,9 @@
 //! It is no part of what Larder does for a person: nothing here is on the way from bytes to answers.
 //! It is apart so that the crates on that way carry no code that exists only to watch them.
 
-pub mod browse;
+pub mod calendar_workload;
 pub mod chart;
 pub mod generate;
-pub mod page;
-pub mod queries;
-pub mod run;
+pub mod html_page;
+pub mod process_cost;
+pub mod query_log;

@@ -3,7 +3,7 @@
 //! The components are taken apart by a few lines here and not by Larder's own parser, which is what they are to
 //! measure.
 
-use larder_measure::generate::{calendar, zones};
+use larder_measure::generate::{write_calendar, write_zone_definitions};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,13 +13,13 @@ const MANY: u64 = 20_000;
 
 fn text(n: u64, seed: u64, events: bool) -> String {
     let mut bytes = Vec::new();
-    calendar(n, seed, events, &mut bytes).unwrap();
+    write_calendar(n, seed, events, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
 fn copies(n: u64, events: bool) -> String {
     let mut bytes = Vec::new();
-    zones(n, 1, events, &mut bytes).unwrap();
+    write_zone_definitions(n, 1, events, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -265,7 +265,7 @@ impl io::Write for Full {
 #[test]
 fn an_error_of_the_writer_is_handed_on() {
     for room in [0, 100_000] {
-        let error = calendar(1_000, 1, false, &mut Full(room)).unwrap_err();
+        let error = write_calendar(1_000, 1, false, &mut Full(room)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }

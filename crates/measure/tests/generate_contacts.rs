@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::io;
 
-use larder_measure::generate::contacts;
+use larder_measure::generate::write_contacts;
 use proptest::prelude::*;
 
 /// Enough that a share of 2 % is within a few tenths of its mark.
@@ -14,7 +14,7 @@ const MANY: u64 = 20_000;
 
 fn book(n: u64, seed: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    contacts(n, seed, &mut bytes).unwrap();
+    write_contacts(n, seed, &mut bytes).unwrap();
     bytes
 }
 
@@ -307,7 +307,7 @@ impl io::Write for Full {
 #[test]
 fn an_error_of_the_writer_is_handed_on() {
     for room in [0, 100_000] {
-        let error = contacts(1_000, 1, &mut Full(room)).unwrap_err();
+        let error = write_contacts(1_000, 1, &mut Full(room)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }

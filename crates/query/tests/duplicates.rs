@@ -2,24 +2,27 @@
 
 use crate::book::{Book, ask, card};
 use larder_format::contact::Contact;
-use larder_format::field::field;
-use larder_format::fold::{fold, words};
-use larder_format::phone::{Match, Number};
-use larder_query::{Find, Group, Query, Settings, duplicates};
+use larder_format::field::find_contact_field;
+use larder_format::fold::{fold, split_words};
+use larder_format::phone::{ParsedPhoneNumber, PhoneMatch};
+use larder_query::{DuplicateGroup, Query, QueryContext, SearchRequest, find_duplicates};
 use larder_store::Reader;
 use proptest::prelude::*;
 
-fn settings(region: &str) -> Settings {
-    Settings { region: (!region.is_empty()).then(|| region.to_string()), ..Settings::default() }
+fn settings(region: &str) -> QueryContext {
+    QueryContext {
+        region: (!region.is_empty()).then(|| region.to_string()),
+        ..QueryContext::default()
+    }
 }
 
-fn groups(reader: &Reader, asked: &Find, region: &str) -> Vec<Group> {
-    duplicates(reader, asked, &settings(region)).unwrap()
+fn groups(reader: &Reader, asked: &SearchRequest, region: &str) -> Vec<DuplicateGroup> {
+    find_duplicates(reader, asked, &settings(region)).unwrap()
 }
 
 /// The cards of each group by their places in the book, and the fields that they have in common.
-fn shown(groups: &[Group]) -> Vec<String> {
-    let shown = |group: &Group| {
+fn shown(groups: &[DuplicateGroup]) -> Vec<String> {
+    let shown = |group: &DuplicateGroup| {
         let rows: Vec<String> = group.rows.iter().map(ToString::to_string).collect();
         let mut fields: Vec<&str> = group.reasons.iter().map(|reason| reason.field).collect();
         fields.dedup();
@@ -143,8 +146,12 @@ fn questions_and_collections() {
     let reader = book.reader();
     let check = |line: &str, collection: Option<&str>, limit: Option<usize>, expect: &[&str]| {
         let query = Query::parse(line).unwrap();
-        let asked =
-            Find { query, collection: collection.map(str::to_string), limit, ..Find::default() };
+        let asked = SearchRequest {
+            query,
+            collection: collection.map(str::to_string),
+            limit,
+            ..SearchRequest::default()
+        };
         assert_eq!(shown(&groups(&reader, &asked, "")), expect, "{line}");
     };
     check("", None, None, &["1 3: full_name", "2 4: full_name", "5 6: full_name"]);
@@ -153,8 +160,8 @@ fn questions_and_collections() {
     check("nobody", None, None, &[]);
     check("", Some("work"), None, &["5 6: full_name"]);
     check("anna", Some("work"), None, &[]);
-    let asked = Find { collection: Some("none".into()), ..ask(Query::All) };
-    assert!(duplicates(&reader, &asked, &settings("")).is_err());
+    let asked = SearchRequest { collection: Some("none".into()), ..ask(Query::All) };
+    assert!(find_duplicates(&reader, &asked, &settings("")).is_err());
 }
 
 /// Two cards have one number where `eqphone_national` says so, whatever the region.
@@ -197,16 +204,18 @@ fn numbers_are_compared_by_their_plans() {
     }
     let reader = book.reader();
     for region in ["AT", "US", "RU", ""] {
-        let read =
-            |text: &str| Number::parse(text, Some(region).filter(|region| !region.is_empty()));
+        let read = |text: &str| {
+            ParsedPhoneNumber::parse(text, Some(region).filter(|region| !region.is_empty()))
+        };
         for (at, a) in numbers.iter().enumerate() {
             for (other, b) in numbers.iter().enumerate().skip(at + 1) {
                 let same = read(a.trim_start_matches("tel:"))
                     .zip(read(b.trim_start_matches("tel:")))
                     .is_some_and(|(a, b)| {
-                        a.compare(&b) >= Match::National && a.national.len() >= 6
+                        a.compare(&b) >= PhoneMatch::National && a.national.len() >= 6
                     });
-                let asked = Find { collection: Some(format!("{at} {other}")), ..ask(Query::All) };
+                let asked =
+                    SearchRequest { collection: Some(format!("{at} {other}")), ..ask(Query::All) };
                 let found = !groups(&reader, &asked, region).is_empty();
                 // Without a region no number with letters is read; here what is behind it is an extension.
                 let letters = [a, b].iter().any(|text| text.contains(char::is_alphabetic));
@@ -219,24 +228,29 @@ fn numbers_are_compared_by_their_plans() {
 
 /// Have these two cards a value in common, of the fields that count?
 fn have_in_common(a: &Contact<'_>, b: &Contact<'_>) -> bool {
-    let values = |card: &Contact<'_>, name: &str| card.values(field(name).unwrap());
+    let values = |card: &Contact<'_>, name: &str| card.values(find_contact_field(name).unwrap());
     let folded = |card: &Contact<'_>| -> Vec<String> {
         let mut all: Vec<String> =
             values(card, "email").iter().map(|email| fold(email).into_owned()).collect();
         for name in values(card, "full_name") {
             let folded = fold(&name).into_owned();
-            let mut sorted: Vec<&str> = words(&folded).collect();
+            let mut sorted: Vec<&str> = split_words(&folded).collect();
             sorted.sort_unstable();
             all.push(sorted.join(" "));
         }
         all
     };
-    let numbers = |card: &Contact<'_>| -> Vec<Number> {
-        values(card, "phone").iter().filter_map(|phone| Number::parse(phone, Some("AT"))).collect()
+    let numbers = |card: &Contact<'_>| -> Vec<ParsedPhoneNumber> {
+        values(card, "phone")
+            .iter()
+            .filter_map(|phone| ParsedPhoneNumber::parse(phone, Some("AT")))
+            .collect()
     };
     let (in_a, in_b) = (folded(a), folded(b));
     in_a.iter().any(|value| in_b.contains(value))
-        || numbers(a).iter().any(|a| numbers(b).iter().any(|b| a.compare(b) >= Match::National))
+        || numbers(a)
+            .iter()
+            .any(|a| numbers(b).iter().any(|b| a.compare(b) >= PhoneMatch::National))
 }
 
 proptest! {
@@ -257,7 +271,7 @@ proptest! {
         let mut seen = Vec::new();
         for group in &groups {
             prop_assert!(group.rows.len() > 1 && !group.reasons.is_empty());
-            let bytes: Vec<Vec<u8>> = group.rows.iter().map(|row| reader.source(*row).unwrap().unwrap()).collect();
+            let bytes: Vec<Vec<u8>> = group.rows.iter().map(|row| reader.source_bytes(*row).unwrap().unwrap()).collect();
             let cards: Vec<Contact<'_>> = bytes.iter().map(|bytes| Contact::parse(bytes)).collect();
             for (at, card) in cards.iter().enumerate() {
                 let mut others = cards.iter().enumerate().filter(|(other, _)| *other != at);

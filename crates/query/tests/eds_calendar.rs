@@ -5,10 +5,10 @@
 
 use crate::book::{Book, ask, uids};
 use crate::calendar::component;
-use larder_query::{Query, Settings};
+use larder_query::{Query, QueryContext};
 use larder_time::civil::Instant;
-use larder_time::value::Stamp;
-use larder_time::zone::Zones;
+use larder_time::value::IcalDateTime;
+use larder_time::zone::ZoneDatabase;
 use std::fmt::Write as _;
 
 fn book() -> Book {
@@ -36,15 +36,15 @@ const ALL: &[&str] =
     &["meet", "day", "float", "zero", "week", "week", "birthday", "task", "done", "memo"];
 
 /// In Berlin, in the afternoon of 30 March 2026.
-fn settings() -> Settings {
-    let mut settings = Settings::default();
-    settings.asker.local = Zones::bundled().get("Europe/Berlin").unwrap();
-    settings.asker.now = instant("20260330T120000");
+fn settings() -> QueryContext {
+    let mut settings = QueryContext::default();
+    settings.user_locale.zone = ZoneDatabase::open_bundled().get("Europe/Berlin").unwrap();
+    settings.user_locale.now = instant("20260330T120000");
     settings
 }
 
 fn instant(text: &str) -> Instant {
-    Instant::clamped(Stamp::parse(text).unwrap().civil.seconds())
+    Instant::from_seconds_clamped(IcalDateTime::parse(text).unwrap().civil.seconds())
 }
 
 /// The text with its `[A B]` written out.
@@ -71,7 +71,7 @@ fn check(rows: &[(&str, &[&str])]) {
         let query = Query::parse_sexp_with(&whole(text), &settings());
         let asked = ask(query.unwrap_or_else(|error| panic!("{text}: {error}")));
         let (found, walked) =
-            (uids(&reader, &asked), larder_query::walk(&reader, &asked).unwrap().len());
+            (uids(&reader, &asked), larder_query::full_scan(&reader, &asked).unwrap().len());
         if found != *expect || walked != found.len() {
             writeln!(wrong, "{text} finds {found:?}, not {expect:?}, and {walked}").unwrap();
         }

@@ -3,8 +3,8 @@
 //! the row says so: «differs».
 
 use crate::book::{Book, ask, card, uids};
-use larder_format::field::eds_field;
-use larder_query::{Query, Settings};
+use larder_format::field::find_eds_field;
+use larder_query::{Query, QueryContext};
 use std::fmt::Write as _;
 
 fn book() -> Book {
@@ -25,13 +25,13 @@ const ALL: &[&str] = &["anna", "jurgen", "Us", "de"];
 fn check(region: &str, rows: &[(&str, &[&str])]) {
     let book = book();
     let reader = book.reader();
-    let settings = Settings { region: Some(region.to_string()), ..Settings::default() };
+    let settings = QueryContext { region: Some(region.to_string()), ..QueryContext::default() };
     let mut wrong = String::new();
     for (text, expect) in rows {
         let query = Query::parse_sexp_with(text, &settings);
         let asked = ask(query.unwrap_or_else(|error| panic!("{text}: {error}")));
         let (found, walked) =
-            (uids(&reader, &asked), larder_query::walk(&reader, &asked).unwrap().len());
+            (uids(&reader, &asked), larder_query::full_scan(&reader, &asked).unwrap().len());
         if found != *expect || walked != found.len() {
             writeln!(wrong, "{text} finds {found:?}, not {expect:?}, and {walked}").unwrap();
         }
@@ -339,11 +339,11 @@ fn every_field_has_a_meaning() {
         ["home", "work"].map(|place| (1..=3).map(move |nth| format!("im_{service}_{place}_{nth}")))
     });
     for name in fields.split_whitespace().map(str::to_string).chain(places.flatten()) {
-        assert!(eds_field(&name).is_some(), "{name}");
+        assert!(find_eds_field(&name).is_some(), "{name}");
     }
     for name in
         ["Full_Name", "fn", "FN", "mail", "im_aim_home_4", "im_aim_other_1", "im_none_home_1", ""]
     {
-        assert!(eds_field(name).is_none(), "{name}");
+        assert!(find_eds_field(name).is_none(), "{name}");
     }
 }

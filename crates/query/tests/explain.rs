@@ -1,12 +1,12 @@
 //! What `--explain` says.
 
 use crate::book::{Book, Stale, ask, card, small};
-use larder_query::{Explain, Find, Query, Sort, find};
+use larder_query::{Explanation, Query, SearchRequest, SortSpec, find};
 use larder_store::Reader;
 
-fn explained(reader: &Reader, line: &str, sort: Option<&str>) -> Explain {
-    let sort = sort.map(|sort| Sort::parse(sort).unwrap());
-    let asked = Find { sort, ..ask(Query::parse(line).unwrap()) };
+fn explained(reader: &Reader, line: &str, sort: Option<&str>) -> Explanation {
+    let sort = sort.map(|sort| SortSpec::parse(sort).unwrap());
+    let asked = SearchRequest { sort, ..ask(Query::parse(line).unwrap()) };
     find(reader, &asked).unwrap().explain
 }
 

@@ -1,7 +1,7 @@
 //! Words and scripts: what people type, and whom it finds. One card a row.
 
 use crate::book::{Book, ask, card, uids};
-use larder_query::{Query, Settings};
+use larder_query::{Query, QueryContext};
 
 /// The rows whose line finds another answer than it says, told all at once.
 fn check(cards: &[&str], region: Option<&str>, lines: &[(&str, &[&str])]) {
@@ -18,7 +18,7 @@ fn check(cards: &[&str], region: Option<&str>, lines: &[(&str, &[&str])]) {
         .collect();
     let book = Book::of(cards.iter().map(String::as_str));
     let reader = book.reader();
-    let settings = Settings { region: region.map(str::to_string), ..Settings::default() };
+    let settings = QueryContext { region: region.map(str::to_string), ..QueryContext::default() };
     let mut wrong = Vec::new();
     for (line, expect) in lines {
         let found = uids(&reader, &ask(Query::parse_with(line, &settings).unwrap()));

@@ -1,7 +1,7 @@
 //! The registry of sources: what there is, made, changed and removed, by clients and by others.
 
 use crate::bus::{BOOKS, Bus, EDS, FACTORY, MANAGER, SOURCES, shown};
-use larder_store::{Change, Kind, Operation};
+use larder_store::{BatchChange, Kind, Operation};
 use std::collections::BTreeMap;
 use zbus::{OwnedObjectPath, OwnedVariant};
 
@@ -73,16 +73,16 @@ fn collections_of_others_are_sources() {
     let mut apply = |change| {
         store.apply(&mut Operation::new("collections", "", 0), vec![change]).unwrap();
     };
-    apply(Change::CreateCollection("Work \\ life".into(), Kind::Contact));
-    apply(Change::CreateCollection("Calendar".into(), Kind::Event));
+    apply(BatchChange::CreateCollection("Work \\ life".into(), Kind::Contact));
+    apply(BatchChange::CreateCollection("Calendar".into(), Kind::Event));
     let there = objects(&client);
     assert_eq!(there.len(), 19);
     assert!(there.contains_key("Work \\ life"), "{there:?}");
     client.open("Work \\ life");
-    apply(Change::RemoveCollection("Work \\ life".into()));
+    apply(BatchChange::RemoveCollection("Work \\ life".into()));
     assert_eq!(objects(&client).len(), 18);
     // The one that is always there is a collection of its own name.
-    apply(Change::CreateCollection("contacts".into(), Kind::Contact));
+    apply(BatchChange::CreateCollection("contacts".into(), Kind::Contact));
     assert_eq!(objects(&client).len(), 18);
     client.open("system-address-book");
 }

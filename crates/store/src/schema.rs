@@ -55,19 +55,19 @@
 //!   they were like then.
 //! * `idx_span`: when items are, and when their alarms ring, to be searched by a window, see `span`.
 
-use crate::directory::Directory;
-use crate::error::{Error, Result, at};
+use crate::data_directory::DataDirectory;
+use crate::error::{Error, Result, sqlite_error_at};
 use rusqlite::Connection;
 use std::path::Path;
 
 /// `Lrdr`: how a file says that it is ours.
 pub(crate) const APPLICATION_ID: i64 = 0x4c72_6472;
 /// The newest major version known here.
-pub(crate) const MAJOR: i64 = 1;
+pub(crate) const SCHEMA_MAJOR: i64 = 1;
 /// The newest minor version known here.
-pub(crate) const MINOR: i64 = 5;
+pub(crate) const SCHEMA_MINOR: i64 = 5;
 
-const TRUTH: &str = "
+const ITEM_TABLES_SQL: &str = "
 CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE collection(
   id INTEGER PRIMARY KEY,
@@ -133,7 +133,7 @@ CREATE TABLE collection_former(
 ";
 
 /// What 1.1 brought: the tables of the inverted index, and the ways to an item.
-const INDEX: &str = "
+const INDEX_TABLES_SQL: &str = "
 CREATE INDEX item_collection ON item(collection);
 CREATE TABLE collided(
   collection INTEGER NOT NULL, uid TEXT NOT NULL, item INTEGER NOT NULL UNIQUE, PRIMARY KEY(collection, uid)
@@ -158,7 +158,7 @@ CREATE TABLE idx_fence(
 ";
 
 /// What 1.2 brought: a summary for each collection, and what it was before; kept values.
-const SUMMARIES: &str = "
+const INDEX_CONFIG_SQL: &str = "
 ALTER TABLE collection ADD COLUMN summary TEXT NOT NULL DEFAULT '';
 ALTER TABLE collection_former ADD COLUMN summary TEXT NOT NULL DEFAULT '';
 ALTER TABLE item ADD COLUMN kept BLOB;
@@ -166,7 +166,7 @@ CREATE INDEX item_beside ON item(id) WHERE derived_uid = 2;
 ";
 
 /// What 1.4 brought: calendars.
-const CALENDARS: &str = "
+const CALENDAR_TABLES_SQL: &str = "
 ALTER TABLE collection ADD COLUMN head BLOB;
 ALTER TABLE collection_former ADD COLUMN head BLOB;
 ALTER TABLE item ADD COLUMN frame INTEGER;
@@ -184,7 +184,7 @@ CREATE TABLE idx_clock(
 ";
 
 /// What 1.5 brought: who follows what happens has to know what items were in time, and that of a series follows from several.
-const RETIMED: &str = "
+const SCHEDULE_HISTORY_SQL: &str = "
 ALTER TABLE former ADD COLUMN item INTEGER;
 ALTER TABLE former ADD COLUMN time BLOB;
 CREATE TABLE retimed(
@@ -193,7 +193,7 @@ CREATE TABLE retimed(
 ";
 
 /// When items are.
-const SPANS: &str = "
+const INTERVAL_INDEX_SQL: &str = "
 CREATE TABLE idx_span(
   place INTEGER, start INTEGER, end INTEGER, item INTEGER, series BLOB,
   PRIMARY KEY(place, start, end, item)
@@ -212,11 +212,15 @@ pub(crate) struct Migration {
 
 /// All steps, oldest first.
 pub(crate) const MIGRATIONS: &[Migration] = &[
-    Migration { from: (1, 0), to: (1, 1), sql: &[FROM_1_0, INDEX] },
-    Migration { from: (1, 1), to: (1, 2), sql: &[SUMMARIES] },
-    Migration { from: (1, 2), to: (1, 4), sql: &[FROM_1_2, CALENDARS, SPANS] },
-    Migration { from: (1, 3), to: (1, 4), sql: &[FROM_1_3, SPANS] },
-    Migration { from: (1, 4), to: (1, 5), sql: &[RETIMED] },
+    Migration { from: (1, 0), to: (1, 1), sql: &[FROM_1_0, INDEX_TABLES_SQL] },
+    Migration { from: (1, 1), to: (1, 2), sql: &[INDEX_CONFIG_SQL] },
+    Migration {
+        from: (1, 2),
+        to: (1, 4),
+        sql: &[FROM_1_2, CALENDAR_TABLES_SQL, INTERVAL_INDEX_SQL],
+    },
+    Migration { from: (1, 3), to: (1, 4), sql: &[FROM_1_3, INTERVAL_INDEX_SQL] },
+    Migration { from: (1, 4), to: (1, 5), sql: &[SCHEDULE_HISTORY_SQL] },
 ];
 
 /// What is derived is derived anew.
@@ -249,7 +253,7 @@ DELETE FROM meta WHERE key LIKE 'idx:%';
 
 /// What a file's header says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum SchemaState {
     /// Nothing is in it yet.
     Empty,
     /// Of the version known here.
@@ -261,44 +265,46 @@ pub(crate) enum Standing {
 }
 
 /// Looks at the header; refuses what is not ours and what is too new.
-pub(crate) fn standing(conn: &Connection, path: &Path) -> Result<Standing> {
+pub(crate) fn read_schema_state(conn: &Connection, path: &Path) -> Result<SchemaState> {
     let header = || -> rusqlite::Result<(i64, i64)> {
         let number = |of: &str| conn.prepare_cached(of)?.query_row([], |row| row.get(0));
         Ok((number("PRAGMA application_id")?, number("PRAGMA user_version")?))
     };
-    let (id, version) = header().map_err(at(path))?;
+    let (id, version) = header().map_err(sqlite_error_at(path))?;
     let is_empty =
         || conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
     let (major, minor) = (version / 1000, version % 1000);
     match (id, version) {
-        (0, 0) if is_empty().map_err(at(path))? => Ok(Standing::Empty),
-        (APPLICATION_ID, _) if (major, minor) == (MAJOR, MINOR) => Ok(Standing::Current),
-        (APPLICATION_ID, _) if major > MAJOR => {
-            let known = format!("{MAJOR}.{MINOR}");
-            Err(Error::TooNew { path: path.to_path_buf(), major, minor, known })
+        (0, 0) if is_empty().map_err(sqlite_error_at(path))? => Ok(SchemaState::Empty),
+        (APPLICATION_ID, _) if (major, minor) == (SCHEMA_MAJOR, SCHEMA_MINOR) => {
+            Ok(SchemaState::Current)
         }
-        (APPLICATION_ID, _) if (major, minor) > (MAJOR, MINOR) => {
-            Ok(Standing::NewerMinor(major, minor))
+        (APPLICATION_ID, _) if major > SCHEMA_MAJOR => {
+            let known = format!("{SCHEMA_MAJOR}.{SCHEMA_MINOR}");
+            Err(Error::SchemaTooNew { path: path.to_path_buf(), major, minor, known })
         }
-        (APPLICATION_ID, _) => Ok(Standing::Older(major, minor)),
+        (APPLICATION_ID, _) if (major, minor) > (SCHEMA_MAJOR, SCHEMA_MINOR) => {
+            Ok(SchemaState::NewerMinor(major, minor))
+        }
+        (APPLICATION_ID, _) => Ok(SchemaState::Older(major, minor)),
         _ => Err(Error::NotAStore { path: path.to_path_buf(), found: id }),
     }
 }
 
 /// Makes the tables in an empty file.
-pub(crate) fn create(conn: &Connection, locale: &str) -> rusqlite::Result<()> {
-    conn.execute_batch(TRUTH)?;
-    conn.execute_batch(INDEX)?;
-    conn.execute_batch(SUMMARIES)?;
-    conn.execute_batch(CALENDARS)?;
-    conn.execute_batch(SPANS)?;
-    conn.execute_batch(RETIMED)?;
+pub(crate) fn create_tables(conn: &Connection, locale: &str) -> rusqlite::Result<()> {
+    conn.execute_batch(ITEM_TABLES_SQL)?;
+    conn.execute_batch(INDEX_TABLES_SQL)?;
+    conn.execute_batch(INDEX_CONFIG_SQL)?;
+    conn.execute_batch(CALENDAR_TABLES_SQL)?;
+    conn.execute_batch(INTERVAL_INDEX_SQL)?;
+    conn.execute_batch(SCHEDULE_HISTORY_SQL)?;
     for (key, value) in [("seq", 0), ("items", 0), ("oldest", 1), ("former_bytes", 0)] {
         conn.execute("INSERT INTO meta VALUES(?1, ?2)", (key, value))?;
     }
     conn.execute("INSERT INTO meta VALUES('locale', ?1)", [locale])?;
     conn.execute("INSERT INTO meta VALUES('epoch', lower(hex(randomblob(8))))", [])?;
-    set_version(conn, (MAJOR, MINOR))
+    set_version(conn, (SCHEMA_MAJOR, SCHEMA_MINOR))
 }
 
 fn set_version(conn: &Connection, (major, minor): (i64, i64)) -> rusqlite::Result<()> {
@@ -310,35 +316,35 @@ fn set_version(conn: &Connection, (major, minor): (i64, i64)) -> rusqlite::Resul
 /// changed, and no copy made, where the steps do not lead there.
 pub(crate) fn migrate(
     conn: &mut Connection,
-    directory: &Directory,
+    directory: &DataDirectory,
     from: (i64, i64),
     steps: &[Migration],
 ) -> Result<()> {
-    let path = directory.data();
+    let path = directory.database_path();
     let mut version = from;
     let mut way = Vec::new();
     while let Some(step) = steps.iter().find(|step| step.from == version) {
         way.extend(step.sql);
         version = step.to;
     }
-    if version != (MAJOR, MINOR) {
+    if version != (SCHEMA_MAJOR, SCHEMA_MINOR) {
         let what = format!("no way is known from schema {}.{}", from.0, from.1);
         return Err(Error::Damaged { path, what });
     }
-    let copy = directory.copy_before(&format!("migration-{}.{}", from.0, from.1));
-    crate::backup::copy(conn, &path, &copy)?;
-    let tx = conn.transaction().map_err(at(&path))?;
+    let copy = directory.unused_copy_path(&format!("migration-{}.{}", from.0, from.1));
+    crate::backup::copy_atomically(conn, &path, &copy)?;
+    let tx = conn.transaction().map_err(sqlite_error_at(&path))?;
     for sql in way {
-        tx.execute_batch(sql).map_err(at(&path))?;
+        tx.execute_batch(sql).map_err(sqlite_error_at(&path))?;
     }
-    set_version(&tx, version).map_err(at(&path))?;
-    tx.commit().map_err(at(&path))
+    set_version(&tx, version).map_err(sqlite_error_at(&path))?;
+    tx.commit().map_err(sqlite_error_at(&path))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Options, Store};
+    use crate::{Store, StoreOptions};
     use std::path::PathBuf;
 
     /// Two made-up steps that lead here from versions that never were.
@@ -348,24 +354,28 @@ mod tests {
             to: (0, 2),
             sql: &["CREATE TABLE made(a)", "INSERT INTO made VALUES(7)"],
         },
-        Migration { from: (0, 2), to: (MAJOR, MINOR), sql: &["UPDATE made SET a = a + 1"] },
+        Migration {
+            from: (0, 2),
+            to: (SCHEMA_MAJOR, SCHEMA_MINOR),
+            sql: &["UPDATE made SET a = a + 1"],
+        },
     ];
 
     /// Looks at what came of a migration, at the file, and at the copies beside it.
-    type Look<'a> = &'a dyn Fn(Result<()>, &Connection, &[PathBuf]);
+    type MigrationCheck<'a> = &'a dyn Fn(Result<()>, &Connection, &[PathBuf]);
 
     /// Migrates a file of version 0.1 by these steps.
-    fn check(steps: &[Migration], expect: Look<'_>) {
+    fn check(steps: &[Migration], expect: MigrationCheck<'_>) {
         let scratch = tempfile::tempdir().expect("a scratch directory");
         let dir = scratch.path().join("data");
-        let options = Options { create: true, ..Options::default() };
+        let options = StoreOptions { create: true, ..StoreOptions::default() };
         drop(Store::open(&dir, &options).expect("a store"));
-        let directory = Directory::new(&dir);
-        let mut conn = Connection::open(directory.data()).expect("its file");
+        let directory = DataDirectory::new(&dir);
+        let mut conn = Connection::open(directory.database_path()).expect("its file");
         set_version(&conn, (0, 1)).expect("an older version");
-        assert_eq!(standing(&conn, &dir).expect("a header"), Standing::Older(0, 1));
+        assert_eq!(read_schema_state(&conn, &dir).expect("a header"), SchemaState::Older(0, 1));
         let result = migrate(&mut conn, &directory, (0, 1), steps);
-        expect(result, &conn, &directory.copies().expect("a directory"));
+        expect(result, &conn, &directory.list_copies().expect("a directory"));
     }
 
     fn version(conn: &Connection) -> i64 {
@@ -376,7 +386,7 @@ mod tests {
     fn steps_lead_here_and_leave_a_copy() {
         check(STEPS, &|result, conn, copies| {
             result.expect("a way");
-            assert_eq!(version(conn), MAJOR * 1000 + MINOR);
+            assert_eq!(version(conn), SCHEMA_MAJOR * 1000 + SCHEMA_MINOR);
             let made: i64 =
                 conn.query_row("SELECT a FROM made", [], |row| row.get(0)).expect("a row");
             assert_eq!(made, 8);
@@ -401,8 +411,11 @@ mod tests {
 
     #[test]
     fn a_step_that_fails_changes_nothing() {
-        let broken =
-            Migration { from: (0, 2), to: (MAJOR, MINOR), sql: &["UPDATE nothing SET a = 1"] };
+        let broken = Migration {
+            from: (0, 2),
+            to: (SCHEMA_MAJOR, SCHEMA_MINOR),
+            sql: &["UPDATE nothing SET a = 1"],
+        };
         let first = Migration { from: (0, 1), to: (0, 2), sql: STEPS[0].sql };
         check(&[first, broken], &|result, conn, copies| {
             assert!(matches!(result, Err(Error::Sqlite { .. })), "{result:?}");

@@ -44,13 +44,13 @@ fn check(there: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3])
     assert_eq!(shown(&book), expect, "{components:?}");
     let summary = &told.summary;
     assert_eq!([summary.cancelled, summary.unchanged, summary.rejected], counts, "{told:?}");
-    assert_eq!(summary.added + summary.updated + summary.beside, 0, "{told:?}");
+    assert_eq!(summary.added + summary.updated + summary.duplicate_uids, 0, "{told:?}");
     assert_eq!(summary.collections.len(), usize::from(counts[0] + counts[1] > 0));
     // The same message again says nothing new.
     let again = take(&mut book, &text).summary;
-    assert!(!again.changed(), "{again:?}");
+    assert!(!again.has_changes(), "{again:?}");
     assert_eq!(again.rejected, counts[2], "{again:?}");
-    assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+    assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
     if let Some(operation) = summary.operation {
         let before = calendar(there);
         book.store.undo(operation, 2_000).unwrap();
@@ -135,7 +135,7 @@ fn nothing_that_is_there() {
         assert_eq!((told.summary.added, told.summary.cancelled), (added, 0), "{told:?}");
         assert!(bytes(&book).iter().any(|item| item.contains(components[0])), "{components:?}");
         let again = take(&mut book, &text).summary;
-        assert!(!again.changed() && again.items() == added, "{again:?}");
+        assert!(!again.has_changes() && again.item_count() == added, "{again:?}");
     };
     check(&[], &["SEQUENCE:2\nDTSTART:20260310T110000Z"], 1);
     check(&[DAILY], &["RECURRENCE-ID:20260420T080000Z\nSEQUENCE:2"], 1);
@@ -149,14 +149,14 @@ fn in_the_same_import() {
     let mut book = Book::new();
     let text = [message("REQUEST", &[DAILY]), message("CANCEL", &["SEQUENCE:3"])].concat();
     let told = take(&mut book, &text).summary;
-    assert_eq!((told.added, told.beside, told.cancelled), (1, 1, 0), "{told:?}");
+    assert_eq!((told.added, told.duplicate_uids, told.cancelled), (1, 1, 0), "{told:?}");
     let again = take(&mut book, &text).summary;
-    assert_eq!((again.unchanged, again.changed()), (2, false), "{again:?}");
+    assert_eq!((again.unchanged, again.has_changes()), (2, false), "{again:?}");
     // One message about all of a series, and about what was changed in it.
     let mut book = calendar(&[DAILY, MOVED]);
     let id = "RECURRENCE-ID:20260311T080000Z\nSEQUENCE:3";
     let told = take(&mut book, &message("CANCEL", &["SEQUENCE:2", id, id])).summary;
-    let counts = (told.cancelled, told.unchanged, told.added, told.beside);
+    let counts = (told.cancelled, told.unchanged, told.added, told.duplicate_uids);
     assert_eq!(counts, (2, 1, 0, 0), "{told:?}");
     let ends = ["Daily CANCELLED 2", "Moved CANCELLED 3"];
     assert!(shown(&book).iter().zip(ends).all(|(item, end)| item.ends_with(end)));
@@ -191,12 +191,16 @@ fn a_message_finds_its_calendar() {
     let mut book = Book::new();
     let both = [coloured.as_str(), &unnamed].concat();
     let told = book.take(&both, &anywhere).summary;
-    assert_eq!((told.beside, &told.collections[..]), (1, &["Club".to_string()][..]), "{told:?}");
+    assert_eq!(
+        (told.duplicate_uids, &told.collections[..]),
+        (1, &["Club".to_string()][..]),
+        "{told:?}"
+    );
     let again = book.take(&both, &anywhere).summary;
-    assert!(!again.changed(), "{again:?}");
+    assert!(!again.has_changes(), "{again:?}");
     // A second message of an import follows the first.
     let mut book = Book::new();
     let both = [message("REQUEST", &[LUNCH]), message("REQUEST", &[&newer])].concat();
     let told = book.take(both, &anywhere).summary;
-    assert_eq!((told.added, told.beside, told.collections.len()), (1, 1, 1), "{told:?}");
+    assert_eq!((told.added, told.duplicate_uids, told.collections.len()), (1, 1, 1), "{told:?}");
 }

@@ -19,8 +19,8 @@
 //! ```
 
 pub mod civil;
-mod encoding;
 pub mod rule;
 pub mod series;
 pub mod value;
+mod varint;
 pub mod zone;

@@ -111,7 +111,7 @@ impl<'w, 'a> Scan<'w, 'a> {
         let day = day.and_then(|day| next_of_month(day, self.context.base));
         let named = self.words.get(at - 1..at).and_then(|words| weekday(words, &self.context));
         let (Some((_, name)), Some(day)) = (named, day) else { return Ok(Some((used, clock))) };
-        match dated || Weekday::of_day(day) == name.day {
+        match dated || Weekday::from_day_number(day) == name.day {
             true => Err(PhraseError::LeftOver { text: typed(self.rest(at - 1), 2) }),
             false => Ok(Some((used, clock))),
         }

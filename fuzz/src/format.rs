@@ -16,7 +16,8 @@ use std::sync::LazyLock;
 /// White space between lines and items.
 const BLANK_BYTES: &[u8] = b" \t\r\n";
 
-/// Content lines and properties: the lines are the bytes, but for blank lines; a property keeps its line.
+/// Content lines and properties: the lines are the bytes, but for blank lines; a property keeps its
+/// line.
 pub fn check_lines(data: &[u8]) {
     let mut rest = data;
     let mut number = 0;
@@ -50,8 +51,8 @@ enum SplitOutput {
     StrayBytes { line: u64, bytes: Vec<u8>, why: SkipReason },
 }
 
-/// Two cards joined: a card again, of the same UID, with the e-mail addresses of both, that can be added to. The first
-/// byte says where the second card begins.
+/// Two cards joined: a card again, of the same UID, with the e-mail addresses of both, that can be
+/// added to. The first byte says where the second card begins.
 pub fn check_join(data: &[u8]) {
     let [cut, cards @ ..] = data else { return };
     let (base, other) = cards.split_at(cards.len() * usize::from(*cut) / 255);
@@ -71,8 +72,9 @@ pub fn check_join(data: &[u8]) {
     }
 }
 
-/// The splitter: the same pieces whatever the chunks, which together are the bytes, but for white space
-/// between them. The first byte says how long the chunks are, the second how long an item may be.
+/// The splitter: the same pieces whatever the chunks, which together are the bytes, but for white
+/// space between them. The first byte says how long the chunks are, the second how long an item may
+/// be.
 pub fn check_split(data: &[u8]) {
     let [chunk, limit, stream @ ..] = data else { return };
     let limit = match limit {

@@ -1,12 +1,12 @@
 //! Fuzz targets, one for each parser: what has to hold for any bytes at all.
 //!
-//! A target is a function from bytes to nothing that panics where a promise is broken. That a parser does
-//! not panic itself is the least of them; most targets also take the result apart or write it out
-//! again, because a wrong answer is as bad as none.
+//! A target is a function from bytes to nothing that panics where a promise is broken. That a
+//! parser does not panic itself is the least of them; most targets also take the result apart or
+//! write it out again, because a wrong answer is as bad as none.
 //!
-//! They are no unit tests: what a parser makes of a given input is written in the tests of its crate. They
-//! are apart from these because `run.sh` builds them with coverage instrumentation, and because the programs
-//! in `src/bin` link libFuzzer, which wants a C++ compiler.
+//! They are no unit tests: what a parser makes of a given input is written in the tests of its
+//! crate. They are apart from these because `run.sh` builds them with coverage instrumentation, and
+//! because the programs in `src/bin` link libFuzzer, which wants a C++ compiler.
 
 #![allow(clippy::missing_panics_doc, reason = "to panic is how a target speaks")]
 

@@ -10,8 +10,8 @@ const LOCALES: [&str; 13] =
 /// Nobody types more, and a word is compared with hundreds.
 const MAX_TEXT_CHARS: usize = 500;
 
-/// The first byte chooses the language, the second the moment: what is understood ends after it begins, and is the same at
-/// any moment if it says so.
+/// The first byte chooses the language, the second the moment: what is understood ends after it
+/// begins, and is the same at any moment if it says so.
 pub fn check_phrase(data: &[u8]) {
     let [locale, moment, text @ ..] = data else { return };
     let locale = LOCALES.get(usize::from(*locale) % LOCALES.len()).copied().unwrap_or_default();

@@ -12,7 +12,8 @@ pub fn check_search_line(data: &[u8]) {
     }
 }
 
-/// The S-expressions of evolution-data-server: what parses, parses again from what it is written as.
+/// The S-expressions of evolution-data-server: what parses, parses again from what it is written
+/// as.
 pub fn check_sexp(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match Query::parse_sexp(&text) {

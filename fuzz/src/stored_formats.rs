@@ -3,7 +3,8 @@
 use larder_format::field::CONTACT_FIELDS;
 use larder_store::{IndexConfig, StoredFields};
 
-/// A row of kept values: none is longer than the row. As text, a summary: what is read is read again as it is written.
+/// A row of kept values: none is longer than the row. As text, a summary: what is read is read
+/// again as it is written.
 pub fn check_stored_formats(data: &[u8]) {
     if let Some(kept) = StoredFields::from_bytes(data) {
         for field in CONTACT_FIELDS {

@@ -6,8 +6,9 @@ use larder_time::series::{OverrideMode, Series, ZoneReference};
 use larder_time::value::{IcalDateTime, IcalDuration, Period, UtcOffset};
 use larder_time::zone::Zone;
 
-/// Values and rules: what was read comes back from its text; a rule that is entered anywhere gives what one gives that is
-/// walked, its masks hold what it gives, and its last occurrence is the last. The first line is the start, the rest the rule.
+/// Values and rules: what was read comes back from its text; a rule that is entered anywhere gives
+/// what one gives that is walked, its masks hold what it gives, and its last occurrence is the
+/// last. The first line is the start, the rest the rule.
 pub fn check_rule(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (first, rest) = text.split_once('\n').unwrap_or(("", &text));
@@ -66,7 +67,8 @@ fn check_occurrences(rule: &Rule, start: CivilTime) {
     }
 }
 
-/// A compiled series of any bytes that are one: it comes back as the same bytes, and a window holds what is in it.
+/// A compiled series of any bytes that are one: it comes back as the same bytes, and a window holds
+/// what is in it.
 pub fn check_series(data: &[u8]) {
     let [kind, bytes @ ..] = data else { return };
     let clock = || if kind % 2 == 0 { ZoneReference::Utc } else { ZoneReference::Floating };

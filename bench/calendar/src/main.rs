@@ -1,13 +1,15 @@
 //! What the calendar benchmark asks of Larder, besides shell.
 //!
-//! * `ask STORE QUERIES SECONDS`: puts the questions of `larder measure generate queries` to a store, in place, through
-//!   `larder-query`, and changes single items. Reading a question and planning are timed, too.
+//! * `ask STORE QUERIES SECONDS`: puts the questions of `larder measure generate queries` to a
+//!   store, in place, through `larder-query`, and changes single items. Reading a question and
+//!   planning are timed, too.
 //! * `row STORE QUERIES SECONDS ROW`: one row of these alone, to be profiled.
-//! * `memory STORE QUERIES`: what a process takes that has the store open and has answered all of them.
+//! * `memory STORE QUERIES`: what a process takes that has the store open and has answered all of
+//!   them.
 //!
-//! A line each: row, wall (median), 0, processor (mean), hits (mean), repetitions, p99, with tabs between; microseconds. Lines that begin with
-//! `#` say how many rows were visited, series tested and items returned by the questions of a kind, all together.
-//! It is no part of Larder.
+//! A line each: row, wall (median), 0, processor (mean), hits (mean), repetitions, p99, with tabs
+//! between; microseconds. Lines that begin with `#` say how many rows were visited, series tested
+//! and items returned by the questions of a kind, all together. It is no part of Larder.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
@@ -296,7 +298,8 @@ fn time_row<T>(
     Ok(())
 }
 
-/// Single changes, each an operation of its own; beside each an append of as many bytes, made durable.
+/// Single changes, each an operation of its own; beside each an append of as many bytes, made
+/// durable.
 fn time_changes(path: &Path) -> Result<()> {
     let reader = Reader::open_with_zones(path, system_zones()?)?;
     let collection = reader.collections()?.into_iter().next().ok_or("no collection")?;

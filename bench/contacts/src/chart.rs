@@ -1,5 +1,5 @@
-//! Charts: a figure against the number of contacts, both logarithmic, with a line for each of those compared; what more
-//! indexes cost; and one page with all of them.
+//! Charts: a figure against the number of contacts, both logarithmic, with a line for each of those
+//! compared; what more indexes cost; and one page with all of them.
 
 use crate::Result;
 use crate::index_cost;
@@ -9,7 +9,8 @@ use crate::table::{
 };
 use std::path::Path;
 
-/// Who is compared, and what is said of them where they are asked, and where their memory is counted.
+/// Who is compared, and what is said of them where they are asked, and where their memory is
+/// counted.
 const COMPARED_PROGRAMS: [(&str, &str, &str); 4] = [
     ("larder", "Larder", "Larder"),
     ("eds", "EDS, through D-Bus", "EDS: service + client"),
@@ -33,7 +34,8 @@ const PAGE_HEAD: &str = "<!doctype html><meta charset=\"utf-8\"><title>Contacts<
     body{font-family:sans-serif;margin:1em;background:#fff;color:#222}svg{margin:2px;width:600px;max-width:100%;height:auto}\
     @media(prefers-color-scheme:dark){body{background:#16181c;color:#e8e8e8}}</style>\n";
 
-/// Writes a file for each chart, and `index.html` with all of them, those that another script has left there too.
+/// Writes a file for each chart, and `index.html` with all of them, those that another script has
+/// left there too.
 pub(crate) fn write_charts(figures: &FigureTable, dir: &Path) -> Result<()> {
     std::fs::create_dir_all(dir)?;
     let mut page = PAGE_HEAD.to_string();

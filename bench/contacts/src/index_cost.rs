@@ -1,5 +1,5 @@
-//! Saving against the number of indexes: the same cards into collections with no index, and with one kind more each,
-//! up to the default. What each step adds is what the index costs.
+//! Saving against the number of indexes: the same cards into collections with no index, and with
+//! one kind more each, up to the default. What each step adds is what the index costs.
 
 use crate::Result;
 use crate::chart::AddChartFn;
@@ -9,8 +9,8 @@ use larder_query::Field;
 use larder_store::{FieldIndex, IndexConfig};
 use std::fmt::Write as _;
 
-/// What is indexed, for the table and for the chart. Those with the same number in `bench/eds/book_ask.c` are the
-/// predecessor's; it has no index of substrings.
+/// What is indexed, for the table and for the chart. Those with the same number in
+/// `bench/eds/book_ask.c` are the predecessor's; it has no index of substrings.
 const INDEX_STEPS: [(&str, &str); 8] = [
     ("nothing", "nothing"),
     ("full_name, exact and prefix", "name"),
@@ -76,7 +76,8 @@ fn measured_contact_count(figures: &FigureTable) -> Option<u64> {
     figures.keys().filter(|(_, _, row)| row == "index-0").map(|(_, n, _)| *n).max()
 }
 
-/// The rows of the table: what is indexed, then Larder's shares with what they add to the row before, then EDS's.
+/// The rows of the table: what is indexed, then Larder's shares with what they add to the row
+/// before, then EDS's.
 fn table_rows(figures: &FigureTable) -> Option<(u64, Vec<[String; 11]>)> {
     let n = measured_contact_count(figures)?;
     let (mut rows, mut before) = (Vec::new(), None);

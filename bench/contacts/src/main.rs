@@ -1,21 +1,27 @@
 //! What the contact benchmarks are made with, besides shell.
 //!
-//! * `needles CARDS`: picks what to ask for from the cards, by a seed. A line each: the row of the table it
-//!   belongs to, the most hits wanted (0: all), the bare text, and the S-expression, with tabs between.
+//! * `needles CARDS`: picks what to ask for from the cards, by a seed. A line each: the row of the
+//!   table it belongs to, the most hits wanted (0: all), the bare text, and the S-expression, with
+//!   tabs between.
 //! * `larder STORE NEEDLES SECONDS N`: puts them to a store, in place, through `larder-query`.
 //! * `single STORE CARDS NUMBER N`: saves so many cards, each as an operation of its own.
-//! * `floor FILE NEEDLES SECONDS N`: the same questions by bare SQL to the rows that `larder-floor same` wrote.
-//! * `memory STORE`: what a process takes that has the store open, has asked it and holds all its cards.
-//! * `summaries`: which indexes are tried, from none to the default, as `larder collections create` reads them.
-//! * `table FIGURES N`: the figures of one size beside each other; ends with 1 where a goal is missed.
+//! * `floor FILE NEEDLES SECONDS N`: the same questions by bare SQL to the rows that `larder-floor
+//!   same` wrote.
+//! * `memory STORE`: what a process takes that has the store open, has asked it and holds all its
+//!   cards.
+//! * `summaries`: which indexes are tried, from none to the default, as `larder collections create`
+//!   reads them.
+//! * `table FIGURES N`: the figures of one size beside each other; ends with 1 where a goal is
+//!   missed.
 //! * `indexes FIGURES`: what saving takes with more and more indexes.
 //! * `chart FIGURES DIR`: the figures of all sizes, as SVG, and as one page of HTML.
-//! * `page FIGURES FILE`: puts tables of the figures into a page of Markdown, where it has marks for them.
+//! * `page FIGURES FILE`: puts tables of the figures into a page of Markdown, where it has marks
+//!   for them.
 //!
-//! Figures are lines: who, how many contacts, row, repetitions, median and 99th percentile of the wall time,
-//! mean processor time (nanoseconds), mean number of hits. Rows of bytes have them in the place of the median.
-//! Lines that begin with `#` say on what machine a script was run, after its name.
-//! It is no part of Larder.
+//! Figures are lines: who, how many contacts, row, repetitions, median and 99th percentile of the
+//! wall time, mean processor time (nanoseconds), mean number of hits. Rows of bytes have them in
+//! the place of the median. Lines that begin with `#` say on what machine a script was run, after
+//! its name. It is no part of Larder.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 

@@ -1,5 +1,6 @@
-//! The tables of a page of Markdown: each stands between `<!-- NAME -->` and `<!-- /NAME -->`, and is put there anew where
-//! the figures have something for it. What is around them is written by hand.
+//! The tables of a page of Markdown: each stands between `<!-- NAME -->` and `<!-- /NAME -->`, and
+//! is put there anew where the figures have something for it. What is around them is written by
+//! hand.
 
 use crate::Result;
 use crate::index_cost;

@@ -198,8 +198,8 @@ pub(crate) fn print_needles(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Beginnings that about [`LARGE_PREFIX_HITS`] contacts have, where possible in their full name alone: Larder looks into the other
-/// names, too, and evolution-data-server does not.
+/// Beginnings that about [`LARGE_PREFIX_HITS`] contacts have, where possible in their full name
+/// alone: Larder looks into the other names, too, and evolution-data-server does not.
 fn shared_prefixes(cards: &[Vec<u8>]) -> Vec<String> {
     let mut known: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for card in cards {

@@ -1,5 +1,6 @@
-//! The same questions, by bare SQL to the rows that `larder-floor same` wrote: no parsing, no test of what was
-//! found. What is folded, and the text of the MATCH, are made outside the measured time.
+//! The same questions, by bare SQL to the rows that `larder-floor same` wrote: no parsing, no test
+//! of what was found. What is folded, and the text of the MATCH, are made outside the measured
+//! time.
 
 use crate::Result;
 use crate::larder::NeedleGroups as _;
@@ -14,7 +15,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
 const PROGRAM_NAME: &str = "floor";
-/// As in `larder-floor`: added to a field's number for values from their ends, and for the ends of numbers.
+/// As in `larder-floor`: added to a field's number for values from their ends, and for the ends of
+/// numbers.
 const SUFFIX_FIELD_OFFSET: i64 = 1000;
 const PHONE_FIELD_OFFSET: i64 = 2000;
 /// After every text.

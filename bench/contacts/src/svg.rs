@@ -1,7 +1,8 @@
 //! Drawing: lines over a logarithmic or a plain axis, as SVG.
 //!
-//! It knows nothing of contacts. Each of those compared has its colour, its mark and its dashes, so that nobody has to
-//! tell colours apart; and the picture brings its own ground, which follows the reader's choice of light or dark.
+//! It knows nothing of contacts. Each of those compared has its colour, its mark and its dashes, so
+//! that nobody has to tell colours apart; and the picture brings its own ground, which follows the
+//! reader's choice of light or dark.
 
 use std::fmt::{Error, Write as _};
 
@@ -64,7 +65,8 @@ impl BenchAxis {
     }
 }
 
-/// 1, 2 and 5 times powers of ten, from the last one before the least value to the first one behind the greatest.
+/// 1, 2 and 5 times powers of ten, from the last one before the least value to the first one behind
+/// the greatest.
 fn nice_steps(least: f64, greatest: f64) -> Vec<f64> {
     let first = least.log10().floor() as i32;
     let all: Vec<f64> = (first..first + 20)

@@ -15,8 +15,8 @@ pub(crate) struct RowFigure {
 /// By who, how many contacts, row.
 pub(crate) type FigureTable = HashMap<(String, u64, String), RowFigure>;
 
-/// A row, what it is called, and its goal in microseconds, 0 where there is none; for `save-batch` and
-/// `delete-all` that is a contact's share.
+/// A row, what it is called, and its goal in microseconds, 0 where there is none; for `save-batch`
+/// and `delete-all` that is a contact's share.
 type TableRow = (&'static str, &'static str, f64);
 
 /// The rows in their order.
@@ -74,7 +74,8 @@ pub(crate) const TABLE_ROWS: &[TableRow] = &[
     ("delete-all", "delete all, per contact", 40.0),
 ];
 
-/// The goals are for this many contacts; at [`LARGE_CONTACTS`] indexed queries may take twice as long.
+/// The goals are for this many contacts; at [`LARGE_CONTACTS`] indexed queries may take twice as
+/// long.
 pub(crate) const GOAL_CONTACTS: u64 = 12_800;
 pub(crate) const LARGE_CONTACTS: u64 = 102_400;
 /// Below this, what a process takes to start is most of what it takes.
@@ -123,7 +124,8 @@ pub(crate) fn goal_micros(row: &str, goal: f64, n: u64) -> f64 {
     }
 }
 
-/// What is held against the goal: of saving the larger one of wall and processor time, of a process the latter.
+/// What is held against the goal: of saving the larger one of wall and processor time, of a process
+/// the latter.
 pub(crate) fn measured_nanos(row: &str, figure: &RowFigure) -> f64 {
     match row {
         "save-batch" => figure.median.max(figure.cpu),

@@ -8,8 +8,8 @@ const MAX_REPETITIONS: usize = 20_000;
 /// Fewest, however long they take.
 const MIN_REPETITIONS: usize = 5;
 
-/// Times `work` over the needles in turn, for so many seconds; prints a line of figures. It gives the number of
-/// hits: none is an error.
+/// Times `work` over the needles in turn, for so many seconds; prints a line of figures. It gives
+/// the number of hits: none is an error.
 pub(crate) fn time_row<T>(
     who: &str,
     n: &str,

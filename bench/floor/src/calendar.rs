@@ -1,14 +1,17 @@
-//! The floor of the calendar benchmark: the least that bare SQLite takes to keep events and to find them by time and UID.
+//! The floor of the calendar benchmark: the least that bare SQLite takes to keep events and to find
+//! them by time and UID.
 //!
-//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` keeps the components of FILE in DIR, each as an item row, its
-//! bytes and its span from first start to last end, by length class; series without an end in a table of their own, with
-//! the months they fall in. Then it asks the windows and UIDs of QUERIES (see `larder measure generate queries`), and
-//! changes single items, each change beside an append to a file with `fdatasync` of as many bytes. Lines as those of
-//! `bench/eds/calendar_ask.c`: row, wall, 0, processor, hits, repetitions, p99, with tabs between; microseconds.
+//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` keeps the components of FILE in DIR, each
+//! as an item row, its bytes and its span from first start to last end, by length class; series
+//! without an end in a table of their own, with the months they fall in. Then it asks the windows
+//! and UIDs of QUERIES (see `larder measure generate queries`), and changes single items, each
+//! change beside an append to a file with `fdatasync` of as many bytes. Lines as those of
+//! `bench/eds/calendar_ask.c`: row, wall, 0, processor, hits, repetitions, p99, with tabs between;
+//! microseconds.
 //!
-//! It evaluates no rule and knows no zone: times are taken as UTC, and the end of a series is where it can be at the latest. So
-//! its hits are candidates, a few more than there are. Reading the file is not part of the time. Words and alarms are not
-//! asked, as without an index they are a walk.
+//! It evaluates no rule and knows no zone: times are taken as UTC, and the end of a series is where
+//! it can be at the latest. So its hits are candidates, a few more than there are. Reading the file
+//! is not part of the time. Words and alarms are not asked, as without an index they are a walk.
 
 use crate::{Result, cpu_time};
 use rusqlite::{Connection, Statement};
@@ -78,7 +81,8 @@ pub(crate) fn run_calendar_floor(
     }
     spent.into_total().print("import", number);
 
-    // Whoever opens it finds it as nobody else has it open: SQLite sets up the index of its write-ahead log anew.
+    // Whoever opens it finds it as nobody else has it open: SQLite sets up the index of its
+    // write-ahead log anew.
     drop(conn);
     time_opening(&path, &queries, seconds)?;
     let conn = open(&path)?;
@@ -296,8 +300,8 @@ fn insert_batch(conn: &Connection, seq: i64, batch: &[FloorComponent]) -> Result
 
 // ---- questions ------------------------------------------------------------------------------
 
-/// An arm for each class, and the series without an end: ?1 and ?2 are the window, ?3 its months, ?4 and ?5 its first day
-/// and its days.
+/// An arm for each class, and the series without an end: ?1 and ?2 are the window, ?3 its months,
+/// ?4 and ?5 its first day and its days.
 fn select_by_time_sql() -> String {
     let mut sql = String::new();
     for (class, longest) in SPAN_CLASS_LIMITS_SECONDS.iter().enumerate() {

@@ -1,20 +1,23 @@
 //! The floor of the import benchmark: the least that the same cards cost on the same disk.
 //!
-//! `larder-floor MODE BOOK DIR BATCH` reads an address book, cuts it at BEGIN and END lines without looking
-//! into the cards, and writes them into the directory DIR, behind those of an earlier run of the same mode. The line
-//! that it prints has the number of cards, and the time and processor time of the writing alone. MODE is one of
+//! `larder-floor MODE BOOK DIR BATCH` reads an address book, cuts it at BEGIN and END lines without
+//! looking into the cards, and writes them into the directory DIR, behind those of an earlier run
+//! of the same mode. The line that it prints has the number of cards, and the time and processor
+//! time of the writing alone. MODE is one of
 //!
-//! * `copy`: the bytes into one file, one `fsync`; cards are not counted. No design that keeps what it was given does less.
-//! * `plain`: for each card a row of bytes, an item row, and 18 rows of keys that are just parts of the
-//!   bytes; for each batch a log row. What any store on SQLite pays.
-//! * `same`: what Larder says of each card, as rows of B-trees and an FTS5 table of trigrams: the usual way.
-//!   Parsing is not part of the time that is printed: what is left is SQLite.
+//! * `copy`: the bytes into one file, one `fsync`; cards are not counted. No design that keeps what
+//!   it was given does less.
+//! * `plain`: for each card a row of bytes, an item row, and 18 rows of keys that are just parts of
+//!   the bytes; for each batch a log row. What any store on SQLite pays.
+//! * `same`: what Larder says of each card, as rows of B-trees and an FTS5 table of trigrams: the
+//!   usual way. Parsing is not part of the time that is printed: what is left is SQLite.
 //!
-//! Or `larder-floor calendar FILE QUERIES DIR SECONDS BATCH`, of which the head of `calendar.rs` tells.
+//! Or `larder-floor calendar FILE QUERIES DIR SECONDS BATCH`, of which the head of `calendar.rs`
+//! tells.
 //!
-//! It is no part of Larder, and the one program besides `larder-store` that names rusqlite: a floor that went
-//! through Larder's own code would be none. The settings are Larder's: WAL, `synchronous=FULL`, 8 MB of
-//! cache, a checkpoint at 4 MB, rows of a batch in key order.
+//! It is no part of Larder, and the one program besides `larder-store` that names rusqlite: a floor
+//! that went through Larder's own code would be none. The settings are Larder's: WAL,
+//! `synchronous=FULL`, 8 MB of cache, a checkpoint at 4 MB, rows of a batch in key order.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
@@ -185,7 +188,8 @@ impl CardFile {
 /// Rows that no parser is needed for.
 struct PlainTables;
 
-/// Keys of a card, as many as `spec/floor.md` counts: prefixes, reversed ones, a sort key, phones, e-mails.
+/// Keys of a card, as many as `spec/floor.md` counts: prefixes, reversed ones, a sort key, phones,
+/// e-mails.
 const KEYS_PER_CARD: usize = 18;
 
 impl CardTables for PlainTables {
@@ -243,8 +247,8 @@ struct LarderTables {
     deriver: Extractor,
 }
 
-/// What Larder's index says of a card, as rows: values from both ends, beginnings of words, ends of numbers, presence;
-/// the text for trigrams; sort keys; and what is kept beside the row.
+/// What Larder's index says of a card, as rows: values from both ends, beginnings of words, ends of
+/// numbers, presence; the text for trigrams; sort keys; and what is kept beside the row.
 struct IndexRows {
     uid: String,
     stored_fields: String,

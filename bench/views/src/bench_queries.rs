@@ -16,7 +16,8 @@ use std::sync::{Arc, OnceLock};
 
 /// The calendar begins in this year and has ten.
 const FIRST_YEAR: i64 = 2017;
-/// Of a thousand views so many are open on words of two letters: for these no index says whom a change concerns.
+/// Of a thousand views so many are open on words of two letters: for these no index says whom a
+/// change concerns.
 const SHORT_PREFIX_VIEWS_PER_THOUSAND: usize = 2;
 
 /// The zones of this system, known by their version as `larder` knows them.
@@ -88,7 +89,8 @@ pub(crate) fn month_start(number: i64) -> i64 {
     date.map_or(0, Date::day_number)
 }
 
-/// 180 months that differ: all of the calendar as they are in UTC, and half of them as they are an hour east of it.
+/// 180 months that differ: all of the calendar as they are in UTC, and half of them as they are an
+/// hour east of it.
 pub(crate) fn month_query_lines() -> Vec<String> {
     let of = |number: i64, earlier: i64| {
         let (from, to) = (month_start(number), month_start(number + 1));

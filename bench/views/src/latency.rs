@@ -22,8 +22,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// So many questions in a turn of the log.
 const QUERIES_PER_TURN: usize = 2000;
-/// In the first rounds it is checked who is told, and no time is taken: a walk over ten thousand views leaves nothing else in the near
-/// memory.
+/// In the first rounds it is checked who is told, and no time is taken: a walk over ten thousand
+/// views leaves nothing else in the near memory.
 const CHECK_ROUNDS: usize = 3;
 /// Views on words of two letters, to see what each costs.
 const TWO_LETTER_VIEWS: usize = 100;
@@ -309,7 +309,8 @@ pub(crate) fn run_writer(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How long it takes until a view is told what another process has written. With one view open, or with as many as are asked for.
+/// How long it takes until a view is told what another process has written. With one view open, or
+/// with as many as are asked for.
 pub(crate) fn measure_delivery(path: &Path, number: usize, changes: usize) -> Result<()> {
     let mut writer = WriterProcess::spawn(path)?;
     let views =
@@ -358,8 +359,9 @@ pub(crate) fn measure_delivery(path: &Path, number: usize, changes: usize) -> Re
     writer.finish()
 }
 
-/// What the log adds to a question: cheap ones, asked with it and without, in turns. In processor time: of a difference that small,
-/// nothing is left in the time of a clock where others use the machine.
+/// What the log adds to a question: cheap ones, asked with it and without, in turns. In processor
+/// time: of a difference that small, nothing is left in the time of a clock where others use the
+/// machine.
 pub(crate) fn measure_query_log(path: &Path, file: &Path, turns: usize) -> Result<()> {
     let reader = Reader::open_with_zones(path, system_zones())?;
     let collection = reader.collections()?.into_iter().find(|of| of.name == "contacts");

@@ -1,20 +1,25 @@
 //! What the benchmarks of live views do, besides shell.
 //!
-//! * `months`: prints the 180 questions, each of another month, in the form of `larder measure generate queries`.
-//! * `open STORE QUERIES TURNS`: opens a view on each question, and takes its first answer: rows, bytes.
-//! * `commits STORE VIEWS ROUNDS`: what a change costs that so many views, open in this process, are told of; and what it
-//!   costs where none is open. Where `STORE` has no planted items, they are put there.
-//! * `deliver STORE VIEWS CHANGES`: how long after a commit in another process a view is told, with so many open.
+//! * `months`: prints the 180 questions, each of another month, in the form of `larder measure
+//!   generate queries`.
+//! * `open STORE QUERIES TURNS`: opens a view on each question, and takes its first answer: rows,
+//!   bytes.
+//! * `commits STORE VIEWS ROUNDS`: what a change costs that so many views, open in this process,
+//!   are told of; and what it costs where none is open. Where `STORE` has no planted items, they
+//!   are put there.
+//! * `deliver STORE VIEWS CHANGES`: how long after a commit in another process a view is told, with
+//!   so many open.
 //! * `write STORE`: that other process: a change for each line that it reads.
 //! * `log STORE FILE TURNS`: what the query log adds to a question.
 //! * `mix STORE VIEWS`: prints so many questions, no two alike, as a desk has them open.
 //! * `held STORE QUESTIONS`: what a view on each of them takes in memory.
-//! * `browse STORE MONTHS TIMES CACHE`: a calendar opened, looked through backwards in five kinds of view, closed; so many times, with a
-//!   cache of so many bytes. What the process takes after each.
+//! * `browse STORE MONTHS TIMES CACHE`: a calendar opened, looked through backwards in five kinds
+//!   of view, closed; so many times, with a cache of so many bytes. What the process takes after
+//!   each.
 //! * `toggle STORE TIMES`: the same month opened and closed by new clients.
 //!
-//! A line each: row, wall (median), wall (least), processor (mean), hits (mean), repetitions, p99, with tabs between; microseconds. Memory
-//! is anonymous, in kB. It is no part of Larder.
+//! A line each: row, wall (median), wall (least), processor (mean), hits (mean), repetitions, p99,
+//! with tabs between; microseconds. Memory is anonymous, in kB. It is no part of Larder.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 

@@ -15,8 +15,9 @@ use std::sync::Arc;
 /// The last month that is looked at, counted from the beginning of the calendar.
 const LAST_MONTH_NUMBER: i64 = 108;
 
-/// Opens a view on each question of a file, no two alike, and tells what they take: a line for each tenth of them. Then they are
-/// closed, and opened again: what the first ones left must do for these. The questions are not kept here.
+/// Opens a view on each question of a file, no two alike, and tells what they take: a line for each
+/// tenth of them. Then they are closed, and opened again: what the first ones left must do for
+/// these. The questions are not kept here.
 pub(crate) fn measure_open_views(path: &Path, file: &str) -> Result<()> {
     let number = BufReader::new(File::open(file)?).lines().count();
     let views = Views::open(path, views_config(0))?;

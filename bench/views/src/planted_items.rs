@@ -1,5 +1,5 @@
-//! Items of which it is known how many of the open views a change of theirs concerns: each in a collection of its own, with words and
-//! at a time that nobody else asks for.
+//! Items of which it is known how many of the open views a change of theirs concerns: each in a
+//! collection of its own, with words and at a time that nobody else asks for.
 
 use crate::Result;
 use crate::bench_queries::{

@@ -5,8 +5,8 @@ use clap::{ColorChoice, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Keeps what you own - address books and calendars, for now - on your own machine, and answers any question about it at
-/// once.
+/// Keeps what you own - address books and calendars, for now - on your own machine, and answers any
+/// question about it at once.
 ///
 /// Take in your address books with `larder import FILE...`, then ask: `larder find anna`.
 #[derive(Debug, clap::Parser)]
@@ -25,10 +25,12 @@ pub(crate) struct CliArgs {
 /// Options that every subcommand takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GlobalArgs {
-    /// Where the store lies [default: $LARDER_DIR, else the configuration, else $XDG_DATA_HOME/larder]
+    /// Where the store lies [default: $LARDER_DIR, else the configuration, else
+    /// $XDG_DATA_HOME/larder]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// How answers are printed; json is one object a line, its fields are documented in docs/output.md
+    /// How answers are printed; json is one object a line, its fields are documented in
+    /// docs/output.md
     #[arg(long, value_enum, global = true, default_value_t, help_heading = "Global options")]
     pub(crate) format: OutputFormat,
     /// Print no progress, notes or warnings
@@ -65,9 +67,9 @@ impl OutputFormat {
     }
 }
 
-/// Makes the negated terms of a search line (`larder find anna -has:email`) words that clap does not take for
-/// options: `-has:email` becomes `not has:email`. The short options of `find` stay what they are. `watch`
-/// is asked in the same way.
+/// Makes the negated terms of a search line (`larder find anna -has:email`) words that clap does
+/// not take for options: `-has:email` becomes `not has:email`. The short options of `find` stay
+/// what they are. `watch` is asked in the same way.
 pub(crate) fn rewrite_negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut typed = typed.peekable();
     // The program's name, and global options with their values; then comes the subcommand.

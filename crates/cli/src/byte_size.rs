@@ -3,7 +3,8 @@
 const SYNTAX_MESSAGE: &str = "a size is written like 1 MB, 384 KiB or 32M";
 const TOO_LARGE_MESSAGE: &str = "nothing is as large as that";
 
-/// Reads a number of bytes: `1000000`, `32M`, `384 KiB` (1024 bytes a KiB, as a K alone), `1.5 MB` (1000 a kB).
+/// Reads a number of bytes: `1000000`, `32M`, `384 KiB` (1024 bytes a KiB, as a K alone), `1.5 MB`
+/// (1000 a kB).
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

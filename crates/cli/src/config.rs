@@ -1,4 +1,5 @@
-//! `config.toml`: one file, one struct; an unknown key is an error that names the nearest known one.
+//! `config.toml`: one file, one struct; an unknown key is an error that names the nearest known
+//! one.
 
 use crate::byte_size;
 use crate::failure::{CommandFailure, FailureKind};
@@ -150,7 +151,8 @@ fn has_region_form(value: &str) -> bool {
     larder_format::phone::is_region(&value.to_ascii_uppercase())
 }
 
-/// Does it look like a locale? `sv`, `de_DE.UTF-8`, `sr-Latn`, `C`; whether there is one of that name is not asked.
+/// Does it look like a locale? `sv`, `de_DE.UTF-8`, `sr-Latn`, `C`; whether there is one of that
+/// name is not asked.
 fn has_locale_form(value: &str) -> bool {
     let known = |c: char| c.is_ascii_alphanumeric() || "_-.@=".contains(c);
     let language = value.split(['_', '-', '.', '@']).next().unwrap_or_default();

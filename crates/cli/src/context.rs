@@ -169,7 +169,8 @@ impl CommandContext {
         })
     }
 
-    /// Writes the files that have the session bus start this program, for this store, into a folder that is made.
+    /// Writes the files that have the session bus start this program, for this store, into a folder
+    /// that is made.
     pub(crate) fn write_service_files(&self, dir: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
         let program = std::env::current_exe()
             .map_err(|error| CommandFailure::new(FailureKind::Source, error))?;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A flag that the first interrupt sets. Nothing that was committed is lost by the second one, either.
+/// A flag that the first interrupt sets. Nothing that was committed is lost by the second one,
+/// either.
 pub(crate) fn install_interrupt_flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
@@ -37,7 +38,8 @@ pub(crate) fn on_terminate(ask: impl Fn() + Send + 'static) {
 /// While this is set, somebody else in the foreground is meant by an interrupt: an editor.
 pub(crate) type InterruptGuard = Arc<AtomicBool>;
 
-/// Says something before an interrupt ends the program. What is given keeps the program alive while it is set.
+/// Says something before an interrupt ends the program. What is given keeps the program alive while
+/// it is set.
 pub(crate) fn print_hint_on_interrupt(what: String) -> InterruptGuard {
     let elsewhere = InterruptGuard::default();
     let ignored = Arc::clone(&elsewhere);

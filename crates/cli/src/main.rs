@@ -1,9 +1,9 @@
 //! `larder`: keeps what a person owns, and answers any question about it at once.
 //!
 //! The binary is the only place that reads the environment, the home directory, the clock and the
-//! terminal, and it holds no logic: each subcommand (`commands/`) is arguments, a call into a library
-//! crate, and printing. What was typed is `args`; what it means is `context`; what is shown is `output`;
-//! who is to blame is `failure`.
+//! terminal, and it holds no logic: each subcommand (`commands/`) is arguments, a call into a
+//! library crate, and printing. What was typed is `args`; what it means is `context`; what is shown
+//! is `output`; who is to blame is `failure`.
 
 mod args;
 mod byte_size;

@@ -1,4 +1,5 @@
-//! What a person types to name occurrences of a series: `--scope`, `--occurrence`, and `ID/RECURRENCE-ID`.
+//! What a person types to name occurrences of a series: `--scope`, `--occurrence`, and
+//! `ID/RECURRENCE-ID`.
 
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};

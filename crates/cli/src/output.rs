@@ -51,8 +51,8 @@ impl OutputStream {
         OutputStream { stream: BufWriter::with_capacity(64 << 10, io::stdout().lock()), is_styled }
     }
 
-    /// How wide a line of a list may be: the number in `COLUMNS`, else that of the terminal it is printed
-    /// on. `None` elsewhere: what a program reads is never shortened.
+    /// How wide a line of a list may be: the number in `COLUMNS`, else that of the terminal it is
+    /// printed on. `None` elsewhere: what a program reads is never shortened.
     pub(crate) fn line_width(&self) -> Option<usize> {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let terminal = || io::stdout().is_terminal().then(terminal_size).flatten();
@@ -77,14 +77,14 @@ impl OutputStream {
         if self.is_styled { text.into() } else { strip_styles(text) }
     }
 
-    /// Has the reader of the pipe that is written to left? Who writes learns of it; this is for who has nothing to write. Where that
-    /// cannot be told the answer is no.
+    /// Has the reader of the pipe that is written to left? Who writes learns of it; this is for who
+    /// has nothing to write. Where that cannot be told the answer is no.
     pub(crate) fn is_reader_gone() -> bool {
         let is_broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         let nothing = || -> io::Result<u64> {
             let mut stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-            // To write nothing is always well; but what comes out of another pipe, which the system passes on by itself, cannot be
-            // passed on to nobody, even if it is nothing.
+            // To write nothing is always well; but what comes out of another pipe, which the system
+            // passes on by itself, cannot be passed on to nobody, even if it is nothing.
             let (mut empty, end) = io::pipe()?;
             drop(end);
             match stdout.metadata()?.file_type().is_fifo() {
@@ -112,8 +112,8 @@ impl OutputStream {
     /// A JSON object on a line of its own.
     pub(crate) fn print_json(&mut self, value: &serde_json::Value) -> io::Result<()> {
         let text = value.to_string();
-        // JSON escapes the first 32 control characters only; terminals obey the others, too. They can stand
-        // nowhere but in strings.
+        // JSON escapes the first 32 control characters only; terminals obey the others, too. They
+        // can stand nowhere but in strings.
         let mut rest = text.as_str();
         while let Some(at) = rest.find(char::is_control) {
             let (before, from) = rest.split_at(at);
@@ -145,8 +145,8 @@ pub(crate) fn strip_styles(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-/// The lines and columns of the terminal. The standard library does not know them, and asking the system itself is unsafe
-/// code: `stty` asks for us.
+/// The lines and columns of the terminal. The standard library does not know them, and asking the
+/// system itself is unsafe code: `stty` asks for us.
 fn terminal_size() -> Option<(usize, usize)> {
     let terminal = std::fs::File::open("/dev/tty").ok()?;
     let mut stty = std::process::Command::new("stty");
@@ -177,8 +177,8 @@ pub(crate) fn print_message(kind: &str, text: impl Display) {
     let _unheard = writeln!(anstream::stderr(), "{style}{kind}{style:#}: {text}");
 }
 
-/// Text that may come from anywhere, on one line and without control characters, so that a card cannot
-/// write escape sequences to the terminal.
+/// Text that may come from anywhere, on one line and without control characters, so that a card
+/// cannot write escape sequences to the terminal.
 pub(crate) fn sanitize_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

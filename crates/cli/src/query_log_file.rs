@@ -1,8 +1,10 @@
-//! The file that the query log is written to: whole lines, shared by all processes, and put aside when it is large.
+//! The file that the query log is written to: whole lines, shared by all processes, and put aside
+//! when it is large.
 //!
-//! What the lines say is `larder_query::log`'s; here they only reach a file. Several processes append to it at once, and
-//! one of them puts it aside: so each takes the file's lock for a moment, and looks whether the file that it has open is still the one
-//! of that name. It is apart because only the binary opens files.
+//! What the lines say is `larder_query::log`'s; here they only reach a file. Several processes
+//! append to it at once, and one of them puts it aside: so each takes the file's lock for a moment,
+//! and looks whether the file that it has open is still the one of that name. It is apart because
+//! only the binary opens files.
 
 use crate::output::{print_message, sanitize_line};
 use larder_query::query_log::{JsonLinesLog, QueryLogSink};
@@ -120,7 +122,8 @@ mod tests {
         }
     }
 
-    /// Two that append at once: no line is lost, none is broken, and the log is put aside once, not twice.
+    /// Two that append at once: no line is lost, none is broken, and the log is put aside once, not
+    /// twice.
     #[test]
     fn two_put_it_aside_once() {
         let dir = tempfile::tempdir().unwrap();

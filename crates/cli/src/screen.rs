@@ -1,6 +1,8 @@
-//! Lines on a terminal that are drawn again in their place: no full screen, what was printed before stays above them.
+//! Lines on a terminal that are drawn again in their place: no full screen, what was printed before
+//! stays above them.
 //!
-//! It knows what stands there, and gives the bytes that put something else there. Printing them, and what they mean, are others' matters.
+//! It knows what stands there, and gives the bytes that put something else there. Printing them,
+//! and what they mean, are others' matters.
 
 use crate::output::strip_styles;
 use unicode_width::UnicodeWidthStr as _;
@@ -18,8 +20,8 @@ pub(crate) struct TerminalScreen {
 }
 
 impl TerminalScreen {
-    /// The bytes that put these lines where the last ones stand, on a terminal that has so many columns now; `None`: they stand
-    /// there.
+    /// The bytes that put these lines where the last ones stand, on a terminal that has so many
+    /// columns now; `None`: they stand there.
     pub(crate) fn redraw(&mut self, lines: Vec<String>, columns: usize) -> Option<String> {
         if lines == self.lines {
             return None;
@@ -28,14 +30,16 @@ impl TerminalScreen {
         if !self.lines.is_empty() {
             drawn.push('\r');
         }
-        // The cursor is at the end of the last line. What stands there is as wide as the terminal was then.
+        // The cursor is at the end of the last line. What stands there is as wide as the terminal
+        // was then.
         let above = self.lines.iter().map(|line| wrapped_height(line, columns)).sum::<usize>();
         if above > 1 {
             drawn.push_str(&format!("\x1b[{}A", above - 1));
         }
         for (place, line) in lines.iter().enumerate() {
             drawn.push_str(if place > 0 { "\n" } else { "" });
-            // Before the line: behind one that fills the terminal the cursor still stands on its last letter.
+            // Before the line: behind one that fills the terminal the cursor still stands on its
+            // last letter.
             drawn.push_str(CLEAR_LINE);
             drawn.push_str(line);
         }

@@ -3,8 +3,8 @@
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The column that tells rows apart, by its beginning, where nobody says which: it is shortened last. Those before it
-/// never are.
+/// The column that tells rows apart, by its beginning, where nobody says which: it is shortened
+/// last. Those before it never are.
 const NAME_COLUMN: usize = 1;
 /// So much of it is shown while another column can still give way.
 const MIN_NAME_WIDTH: usize = 12;
@@ -13,9 +13,9 @@ const MIN_COLUMN_WIDTH: usize = 6;
 /// Blanks between two columns.
 const COLUMN_GAP_WIDTH: usize = 2;
 
-/// Lays rows out in columns. `limits` are how far the columns but the last are padded; longer cells are printed
-/// whole. With a `width` the widest columns are shortened until a row fits; the first one never is, and the second,
-/// the name, is the last.
+/// Lays rows out in columns. `limits` are how far the columns but the last are padded; longer cells
+/// are printed whole. With a `width` the widest columns are shortened until a row fits; the first
+/// one never is, and the second, the name, is the last.
 pub(crate) fn format_columns<const N: usize>(
     rows: &[[String; N]],
     limits: [usize; N],

@@ -6,7 +6,8 @@ use larder_store::Kind;
 use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::zone::Zone;
 
-/// When something begins and ends, by its own clock, and by that of who asks where it shows another time; `None`: at no time.
+/// When something begins and ends, by its own clock, and by that of who asks where it shows another
+/// time; `None`: at no time.
 pub(crate) fn format_times(
     kind: Kind,
     start: Option<&CalendarDateTime>,

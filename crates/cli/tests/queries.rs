@@ -1,4 +1,5 @@
-//! `measure queries`: what a query log shows, on a terminal, as JSON, as a page, and without its texts.
+//! `measure queries`: what a query log shows, on a terminal, as JSON, as a page, and without its
+//! texts.
 
 use crate::home::Home;
 use insta::assert_snapshot;
@@ -7,7 +8,8 @@ use larder_query::query_log::JsonLinesLog;
 use larder_query::views::{QuerySyntax, ViewOptions, ViewQuery, Views, ViewsOptions};
 use std::sync::Arc;
 
-/// A short morning: a search box, a calendar that closes what it opens, a clock that does not, a slow archive.
+/// A short morning: a search box, a calendar that closes what it opens, a clock that does not, a
+/// slow archive.
 const LOG: &str = r#"{"at":1772438400000000,"pid":7,"event":"start","version":"0.6.0","budget":65536}
 {"at":1772438401000000,"pid":7,"event":"query","client":"search","query":"(contains \"any\" \"anna\")","kind":"contact","collection":null,"source":"local","from":"run","answer":1,"scanned":12,"tested":12,"returned":3,"us":140,"bytes":500}
 {"at":1772438402000000,"pid":7,"event":"query","client":"search","query":"(contains \"any\" \"anna\")","kind":"contact","collection":null,"source":"local","from":"cache","answer":1,"scanned":0,"tested":0,"returned":3,"us":4,"bytes":500}
@@ -272,8 +274,8 @@ fn what_is_no_log() {
     );
 }
 
-/// What Larder itself writes is read: views that are opened, told and closed, answers that are kept, and one view that is
-/// forgotten.
+/// What Larder itself writes is read: views that are opened, told and closed, answers that are
+/// kept, and one view that is forgotten.
 #[test]
 fn a_log_that_larder_wrote() {
     let home = Home::new();

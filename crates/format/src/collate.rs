@@ -1,8 +1,8 @@
 //! The order of names in a language: sort keys, made by ICU's collation of the locale.
 //!
-//! Keys are bytes to store and compare. They hold as long as the [fingerprint](Collator::fingerprint)
-//! does; a new version of the tables makes others. Comparing for equality is not the task: see
-//! [`fold`](crate::fold).
+//! Keys are bytes to store and compare. They hold as long as the
+//! [fingerprint](Collator::fingerprint) does; a new version of the tables makes others. Comparing
+//! for equality is not the task: see [`fold`](crate::fold).
 
 use icu_collator::options::CollatorOptions;
 use icu_collator::{CollatorBorrowed, CollatorPreferences};
@@ -11,7 +11,8 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-/// What the fingerprint asks the order of: letters of many scripts, and such as languages disagree on.
+/// What the fingerprint asks the order of: letters of many scripts, and such as languages disagree
+/// on.
 const FINGERPRINT_PROBES: &[&str] = &[
     "anna",
     "Anna",
@@ -76,9 +77,9 @@ impl std::fmt::Debug for Collator {
 }
 
 impl Collator {
-    /// The order of a locale, by its name as languages (`de-AT`) or systems (`de_AT.UTF-8@euro`) have it.
-    /// German and Finnish names are sorted as phone books do, unless the name asks for another order. A
-    /// name that nobody knows gives the root order.
+    /// The order of a locale, by its name as languages (`de-AT`) or systems (`de_AT.UTF-8@euro`)
+    /// have it. German and Finnish names are sorted as phone books do, unless the name asks for
+    /// another order. A name that nobody knows gives the root order.
     #[must_use]
     pub fn new(locale: &str) -> Collator {
         let wanted = parse_locale(locale);
@@ -125,8 +126,8 @@ impl Collator {
     }
 }
 
-/// The part of a key that says which letters a text has, whatever their case and accents. The keys of all texts that
-/// begin with these letters begin so.
+/// The part of a key that says which letters a text has, whatever their case and accents. The keys
+/// of all texts that begin with these letters begin so.
 #[must_use]
 pub fn primary_weights(key: &[u8]) -> &[u8] {
     let end = key.iter().position(|&byte| byte == LEVEL_SEPARATOR).unwrap_or(key.len());

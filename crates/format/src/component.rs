@@ -1,11 +1,11 @@
-//! A component of a calendar: an event, a task, a memo, a time zone or another, of iCalendar (RFC 5545) or
-//! vCalendar 1.0 (versit).
+//! A component of a calendar: an event, a task, a memo, a time zone or another, of iCalendar
+//! (RFC 5545) or vCalendar 1.0 (versit).
 //!
-//! As with a [`Contact`](crate::contact::Contact), reading never fails: what a person should know is a
-//! [`Problem`], and what makes it no item is its [refusal](StructuredPart::fatal_problem). Properties of the component
-//! itself are apart from those of the components inside it (alarms). Times, durations and rules are given as
-//! the text they are written as, with the parameters that say what they mean ([`TimeProperty`]): this module
-//! computes nothing.
+//! As with a [`Contact`](crate::contact::Contact), reading never fails: what a person should know
+//! is a [`Problem`], and what makes it no item is its [refusal](StructuredPart::fatal_problem).
+//! Properties of the component itself are apart from those of the components inside it (alarms).
+//! Times, durations and rules are given as the text they are written as, with the parameters that
+//! say what they mean ([`TimeProperty`]): this module computes nothing.
 //!
 //! ```
 //! use larder_format::component::{Component, Kind};
@@ -134,8 +134,8 @@ impl CalendarVersion {
     }
 }
 
-/// A property whose value is a time, a duration, a rule, or a list of those: as text, with the parameters
-/// that say how it is meant.
+/// A property whose value is a time, a duration, a rule, or a list of those: as text, with the
+/// parameters that say how it is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeProperty<'c> {
     /// The whole value, without white space around it.
@@ -167,8 +167,9 @@ impl<'c> TimeProperty<'c> {
 }
 
 impl<'a> Component<'a> {
-    /// Takes a component of iCalendar apart: the bytes of one item, as [`Splitter`](crate::splitter::Splitter)
-    /// gives them. UTF-16 is recognised and decoded first; the numbers of lines are the same.
+    /// Takes a component of iCalendar apart: the bytes of one item, as
+    /// [`Splitter`](crate::splitter::Splitter) gives them. UTF-16 is recognised and decoded first;
+    /// the numbers of lines are the same.
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Component<'a> {
         Component::parse_with_version(bytes, CalendarVersion::V2_0)
@@ -220,8 +221,8 @@ impl<'a> Component<'a> {
         self.version
     }
 
-    /// Its own properties in order: without BEGIN and END, without unknown lines, and without those of
-    /// components inside.
+    /// Its own properties in order: without BEGIN and END, without unknown lines, and without those
+    /// of components inside.
     #[must_use]
     pub fn properties(&self) -> &[Property<'a>] {
         self.properties.as_slice()
@@ -232,7 +233,8 @@ impl<'a> Component<'a> {
         self.properties.iter_named(name)
     }
 
-    /// The components inside, in order; what is inside one of them follows it, with a greater depth.
+    /// The components inside, in order; what is inside one of them follows it, with a greater
+    /// depth.
     #[must_use]
     pub fn subcomponents(&self) -> &[Subcomponent<'a>] {
         &self.subcomponents
@@ -302,8 +304,8 @@ impl<'a> Component<'a> {
         self.time_properties("RECURRENCE-ID").find(|id| !id.text.is_empty())
     }
 
-    /// Its own properties of this name, read as times: DTSTART, DTEND, DUE, DURATION, RRULE, EXDATE and the
-    /// like.
+    /// Its own properties of this name, read as times: DTSTART, DTEND, DUE, DURATION, RRULE, EXDATE
+    /// and the like.
     pub fn time_properties(&self, name: &str) -> impl Iterator<Item = TimeProperty<'_>> {
         self.properties_named(name).map(TimeProperty::from_property)
     }
@@ -338,7 +340,8 @@ impl<'a> Subcomponent<'a> {
         self.first_line
     }
 
-    /// The numbers of its lines: to that of its END, or of the line before that by which it ends without one.
+    /// The numbers of its lines: to that of its END, or of the line before that by which it ends
+    /// without one.
     #[must_use]
     pub fn line_range(&self) -> RangeInclusive<u32> {
         self.first_line..=self.last_line

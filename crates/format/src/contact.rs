@@ -1,10 +1,11 @@
 //! A contact: one vCard, of version 2.1 (versit), 3.0 (RFC 2426) or 4.0 (RFC 6350).
 //!
-//! Reading never fails. What a person should know about a card is a [`Problem`]; what makes it no contact
-//! is its [refusal](FakeContact::fatal_problem). The values of fields are read when asked for, by the rows of
-//! [`crate::field`]. Cards are never written from values: the only changes that are made to bytes here are
-//! the line that [`insert_uid`] adds, and those that [`joined`](joined()) takes over from another card. What [`convert_card`] gives is
-//! for programs that read only one version, never to be kept.
+//! Reading never fails. What a person should know about a card is a [`Problem`]; what makes it no
+//! contact is its [refusal](FakeContact::fatal_problem). The values of fields are read when asked
+//! for, by the rows of [`crate::field`]. Cards are never written from values: the only changes that
+//! are made to bytes here are the line that [`insert_uid`] adds, and those that
+//! [`joined`](joined()) takes over from another card. What [`convert_card`] gives is for programs
+//! that read only one version, never to be kept.
 
 mod card_merge;
 mod version_conversion;
@@ -55,8 +56,8 @@ impl VcardVersion {
 }
 
 impl<'a> Contact<'a> {
-    /// Takes a card apart: the bytes of one item, as [`Splitter`](crate::splitter::Splitter) gives them.
-    /// UTF-16 is recognised and decoded first; the numbers of lines are the same.
+    /// Takes a card apart: the bytes of one item, as [`Splitter`](crate::splitter::Splitter) gives
+    /// them. UTF-16 is recognised and decoded first; the numbers of lines are the same.
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Contact<'a> {
         match Endian::detect(bytes) {
@@ -85,15 +86,15 @@ impl<'a> Contact<'a> {
         }
     }
 
-    /// Its version; where the card does not say, a guess: parameters without a name are 2.1's, all else
-    /// is read as 3.0.
+    /// Its version; where the card does not say, a guess: parameters without a name are 2.1's, all
+    /// else is read as 3.0.
     #[must_use]
     pub fn version(&self) -> VcardVersion {
         self.version
     }
 
-    /// Its properties in order: without BEGIN and END, without unknown lines, and without those of a card
-    /// inside (AGENT).
+    /// Its properties in order: without BEGIN and END, without unknown lines, and without those of
+    /// a card inside (AGENT).
     #[must_use]
     pub fn properties(&self) -> &[Property<'a>] {
         self.properties.as_slice()

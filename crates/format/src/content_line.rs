@@ -1,11 +1,11 @@
 //! Content lines: the layer that vCard (RFC 6350, 3.2) and iCalendar (RFC 5545, 3.1) share.
 //!
-//! It cuts bytes into logical lines and undoes folding. It knows neither properties nor characters: folds
-//! may lie inside a character, so bytes are joined first and decoded later. Nothing here fails, and a line
-//! that is not folded is borrowed.
+//! It cuts bytes into logical lines and undoes folding. It knows neither properties nor characters:
+//! folds may lie inside a character, so bytes are joined first and decoded later. Nothing here
+//! fails, and a line that is not folded is borrowed.
 //!
-//! Line ends are taken as they come: LF, CR LF, CR CR LF. A lone CR ends a line only where a property
-//! begins behind it; anywhere else it belongs to the value.
+//! Line ends are taken as they come: LF, CR LF, CR CR LF. A lone CR ends a line only where a
+//! property begins behind it; anywhere else it belongs to the value.
 
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
@@ -65,8 +65,8 @@ impl ContentLines<'_> {
         (start, end)
     }
 
-    /// Does the next physical line go on with this text: folded by a blank, or broken softly? `quoted`
-    /// remembers whether the text is quoted-printable, once that can be told.
+    /// Does the next physical line go on with this text: folded by a blank, or broken softly?
+    /// `quoted` remembers whether the text is quoted-printable, once that can be told.
     fn detect_continuation(
         &self,
         text: &[u8],
@@ -128,7 +128,8 @@ pub(crate) fn is_blank(content: &[u8]) -> bool {
 }
 
 /// Does the part before the first colon say that the value is quoted-printable? `None`: there is no
-/// colon yet. Where there is none in many bytes, it is not, so that no line is searched again and again.
+/// colon yet. Where there is none in many bytes, it is not, so that no line is searched again and
+/// again.
 fn is_quoted_printable(text: &[u8]) -> Option<bool> {
     const NAME: &[u8] = b"QUOTED-PRINTABLE";
     let start = &text[..text.len().min(MAX_HEAD_BYTES)];
@@ -148,8 +149,9 @@ fn is_marker(rest: &[u8]) -> bool {
     begins(b"END:") || begins(b"BEGIN:")
 }
 
-/// Where the physical line around `from` ends: the end of its content, and where the next begins. With
-/// `last` false more bytes may follow; where they decide, the offset to look on from is the error.
+/// Where the physical line around `from` ends: the end of its content, and where the next begins.
+/// With `last` false more bytes may follow; where they decide, the offset to look on from is the
+/// error.
 pub(crate) fn find_line_end(
     bytes: &[u8],
     from: usize,
@@ -170,8 +172,8 @@ pub(crate) fn find_line_end(
     if last { Ok((bytes.len(), bytes.len())) } else { Err(bytes.len()) }
 }
 
-/// The length of the line end that begins with a CR, given what follows it; 0: it is none. `None`: more
-/// bytes are needed to tell.
+/// The length of the line end that begins with a CR, given what follows it; 0: it is none. `None`:
+/// more bytes are needed to tell.
 pub(crate) fn line_end_after_cr(rest: &[u8], last: bool) -> Option<usize> {
     match rest {
         [b'\n', ..] => Some(2),

@@ -1,14 +1,15 @@
 //! Transfer encodings, character sets and escapes: from the bytes of a value to its text.
 //!
-//! Each function takes what it is given as well as it can; nothing is refused but base64 that is none.
-//! Which of them apply is for [`Property`](crate::property::Property) and the readers of fields to say.
+//! Each function takes what it is given as well as it can; nothing is refused but base64 that is
+//! none. Which of them apply is for [`Property`](crate::property::Property) and the readers of
+//! fields to say.
 
 use crate::utf16::{self, Endian};
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
-/// Decodes quoted-printable (RFC 2045, 6.7). An `=` that two hex digits do not follow stands for itself;
-/// soft breaks, and a lone `=` at the end, vanish.
+/// Decodes quoted-printable (RFC 2045, 6.7). An `=` that two hex digits do not follow stands for
+/// itself; soft breaks, and a lone `=` at the end, vanish.
 #[must_use]
 pub fn decode_quoted_printable(value: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr(b'=', value) else {
@@ -42,8 +43,8 @@ fn hex_digit_value(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// Decodes base64 (RFC 4648, both alphabets). White space is skipped and padding may be missing; any
-/// other byte that does not belong there gives `None`.
+/// Decodes base64 (RFC 4648, both alphabets). White space is skipped and padding may be missing;
+/// any other byte that does not belong there gives `None`.
 #[must_use]
 pub fn decode_base64(value: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(value.len() / 4 * 3);
@@ -75,8 +76,8 @@ pub fn decode_base64(value: &[u8]) -> Option<Vec<u8>> {
     (count < 6).then_some(decoded)
 }
 
-/// Decodes text in the named character set (a label as the web has them). Without one, or with one that
-/// nobody knows, it is UTF-8, and where it is not valid as that, Windows-1252.
+/// Decodes text in the named character set (a label as the web has them). Without one, or with one
+/// that nobody knows, it is UTF-8, and where it is not valid as that, Windows-1252.
 #[must_use]
 pub fn decode_charset<'a>(value: &'a [u8], label: Option<&str>) -> Cow<'a, str> {
     let named = label.and_then(|label| encoding_rs::Encoding::for_label(label.trim().as_bytes()));
@@ -91,9 +92,9 @@ pub fn decode_charset<'a>(value: &'a [u8], label: Option<&str>) -> Cow<'a, str> 
     }
 }
 
-/// The text of a whole item in UTF-16, without its byte-order mark; `None` for any other item. It is known
-/// by its mark, or by beginning as BEGIN does in UTF-16: the rule by which items are found and read.
-/// Halves of pairs become U+FFFD.
+/// The text of a whole item in UTF-16, without its byte-order mark; `None` for any other item. It
+/// is known by its mark, or by beginning as BEGIN does in UTF-16: the rule by which items are found
+/// and read. Halves of pairs become U+FFFD.
 #[must_use]
 pub fn decode_utf16(item: &[u8]) -> Option<String> {
     Endian::detect(item).map(|order| utf16::decode(item, order))
@@ -105,8 +106,8 @@ pub fn decode_utf16_lines(lines: &[u8]) -> Option<String> {
     utf16::detect_line_endian(lines).map(|order| utf16::decode(lines, order))
 }
 
-/// Undoes the escapes of a text value (RFC 6350, 3.4): `\n`, `\,`, `\;`, `\\`, and `\:`, which older
-/// programs write. Any other backslash stands for itself.
+/// Undoes the escapes of a text value (RFC 6350, 3.4): `\n`, `\,`, `\;`, `\\`, and `\:`, which
+/// older programs write. Any other backslash stands for itself.
 #[must_use]
 pub fn unescape_text(text: &str) -> Cow<'_, str> {
     if memchr(b'\\', text.as_bytes()).is_none() {
@@ -129,8 +130,9 @@ pub fn unescape_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Splits a structured value at a separator (`;` between components, `,` between the members of a list)
-/// where it is not escaped, and undoes the escapes of each part. There is always one part at least.
+/// Splits a structured value at a separator (`;` between components, `,` between the members of a
+/// list) where it is not escaped, and undoes the escapes of each part. There is always one part at
+/// least.
 ///
 /// To read lists inside components, split raw: see [`split_raw`].
 #[must_use]

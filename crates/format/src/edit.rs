@@ -1,9 +1,9 @@
-//! Changing one thing in an item, and leaving all else as it came: other lines, their order, line ends and
-//! encoding.
+//! Changing one thing in an item, and leaving all else as it came: other lines, their order, line
+//! ends and encoding.
 //!
-//! The functions here change a [component](crate::component) itself, never what is inside it; what they
-//! add is written as [`write`](mod@crate::writer) does, with the line ends of the item. How cards are
-//! joined is for [`contact`](crate::contact); it splices with this, too.
+//! The functions here change a [component](crate::component) itself, never what is inside it; what
+//! they add is written as [`write`](mod@crate::writer) does, with the line ends of the item. How
+//! cards are joined is for [`contact`](crate::contact); it splices with this, too.
 
 use crate::component::{Component, Subcomponent};
 use crate::content_line::{content_lines, line_end_after_cr};
@@ -13,9 +13,9 @@ use crate::writer::{ComponentBuilder, ParamPairs, fold_line, format_content_line
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Gives a property one value: it takes the place of the first of this name, and there is no other then. Where
-/// there is none, it is added behind the component's last one. The value is taken as it is. `None`: these
-/// bytes are no component, or the name is none.
+/// Gives a property one value: it takes the place of the first of this name, and there is no other
+/// then. Where there is none, it is added behind the component's last one. The value is taken as it
+/// is. `None`: these bytes are no component, or the name is none.
 #[must_use]
 pub fn set_property(
     item: &[u8],
@@ -46,8 +46,9 @@ pub fn remove_property(item: &[u8], name: &str) -> Option<Vec<u8>> {
     splice(item, &edits)
 }
 
-/// Adds a property behind the component's last one, whether or not there is one of its name: a line as
-/// [`format_content_line`] makes it. `None`: these bytes are no component, or the line is no property.
+/// Adds a property behind the component's last one, whether or not there is one of its name: a line
+/// as [`format_content_line`] makes it. `None`: these bytes are no component, or the line is no
+/// property.
 #[must_use]
 pub fn append_property(item: &[u8], line: &str) -> Option<Vec<u8>> {
     let text = decode_text(item);
@@ -64,8 +65,8 @@ fn is_property_line(line: &str) -> bool {
     !line.contains(['\r', '\n']) && content_lines(line.as_bytes()).next().is_some_and(one)
 }
 
-/// Adds a component, such as an alarm, inside the component and behind what is in it. `None`: these bytes are
-/// no component.
+/// Adds a component, such as an alarm, inside the component and behind what is in it. `None`: these
+/// bytes are no component.
 #[must_use]
 pub fn append_subcomponent(item: &[u8], part: ComponentBuilder) -> Option<Vec<u8>> {
     let text = decode_text(item);
@@ -80,8 +81,8 @@ pub fn append_subcomponent(item: &[u8], part: ComponentBuilder) -> Option<Vec<u8
     splice(item, &[(at..at, parts.format_lines_at(at, &lines))])
 }
 
-/// Takes out components inside the component, such as alarms: those that are unwanted, with whatever is in them. `None`: these
-/// bytes are no component.
+/// Takes out components inside the component, such as alarms: those that are unwanted, with
+/// whatever is in them. `None`: these bytes are no component.
 #[must_use]
 pub fn remove_subcomponents(
     item: &[u8],
@@ -168,7 +169,8 @@ impl<'t> ComponentLayout<'t> {
 
     /// A further property, and where it goes.
     fn insertion(&self, line: &str) -> (Range<usize>, String) {
-        // Behind a value of quoted-printable that ends as if it went on, a line would be read as its end.
+        // Behind a value of quoted-printable that ends as if it went on, a line would be read as
+        // its end.
         let goes_on = |property: &&Property<'_>| property.value().ends_with(b"=");
         let last = self.component.properties().last().filter(|last| !goes_on(last));
         let at = last.and(self.spans.last()).map_or(self.begin_line_end, |span| span.end);
@@ -205,8 +207,8 @@ impl<'t> ComponentLayout<'t> {
         (span, text)
     }
 
-    /// What has to be added to this line end so that it still is one before what is there: a lone CR is only
-    /// before a name.
+    /// What has to be added to this line end so that it still is one before what is there: a lone
+    /// CR is only before a name.
     fn line_end_guard(&self, line_end: &str, at: usize) -> &'static str {
         let rest = self.text.get(at..).unwrap_or_default();
         if line_end == "\r" && line_end_after_cr(rest, true) != Some(1) { "\n" } else { "" }
@@ -221,7 +223,8 @@ pub(crate) fn decode_text(item: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// The item with these places of its text replaced. All other bytes stay. `None`: they do not follow each other.
+/// The item with these places of its text replaced. All other bytes stay. `None`: they do not
+/// follow each other.
 pub(crate) fn splice(item: &[u8], edits: &[(Range<usize>, String)]) -> Option<Vec<u8>> {
     let mut before = 0;
     for (range, _) in edits {

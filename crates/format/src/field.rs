@@ -1,8 +1,10 @@
-//! The fields of an item: one table for each kind, one row a field, under the names of evolution-data-server (EDS).
+//! The fields of an item: one table for each kind, one row a field, under the names of
+//! evolution-data-server (EDS).
 //!
-//! Parser, indexes, queries, help and documentation read these tables; a new field is a new row. The
-//! `source` of a row says where in an item its values are; [`crate::contact`] and [`crate::component`] read it from
-//! there. The table of contacts is here, that of calendars in a module of its own.
+//! Parser, indexes, queries, help and documentation read these tables; a new field is a new row.
+//! The `source` of a row says where in an item its values are; [`crate::contact`] and
+//! [`crate::component`] read it from there. The table of contacts is here, that of calendars in a
+//! module of its own.
 
 mod calendar;
 
@@ -23,9 +25,11 @@ pub struct Field {
     pub is_multi_valued: bool,
     /// Do words without a field's name look here, too?
     pub is_default_search: bool,
-    /// Is it worth an index of its own? Pictures and keys are not, nor are fields that lie within another.
+    /// Is it worth an index of its own? Pictures and keys are not, nor are fields that lie within
+    /// another.
     pub is_indexed: bool,
-    /// The indexed field that has every value of this one among its own: what finds there finds here.
+    /// The indexed field that has every value of this one among its own: what finds there finds
+    /// here.
     pub subset_of: Option<&'static str>,
     /// A line for the manual.
     pub help: &'static str,
@@ -139,8 +143,8 @@ impl Field {
         Field { is_indexed: false, subset_of: Some(name), ..self }
     }
 
-    /// What stored indexes depend on in this row, in words: whoever stores values of it stores a digest of
-    /// this with them. It names all but what is only shown, and the other names.
+    /// What stored indexes depend on in this row, in words: whoever stores values of it stores a
+    /// digest of this with them. It names all but what is only shown, and the other names.
     #[must_use]
     pub fn fingerprint_text(&self) -> String {
         let Field {
@@ -297,9 +301,9 @@ fn find_in_table(fields: &'static [Field], name: &str) -> Option<&'static Field>
     fields.iter().find(|field| same(field.name) || field.aliases.iter().any(|alias| same(alias)))
 }
 
-/// The field that evolution-data-server means by this name: its own names, and only as it writes them. Of
-/// the three places that it has for names at home and at work at each messenger (`im_aim_home_1`), the field is
-/// all names at that messenger.
+/// The field that evolution-data-server means by this name: its own names, and only as it writes
+/// them. Of the three places that it has for names at home and at work at each messenger
+/// (`im_aim_home_1`), the field is all names at that messenger.
 #[must_use]
 pub fn find_eds_field(name: &str) -> Option<&'static Field> {
     const EDS_ALIASES: &[&str] = &["id", "Rev", "category_list", "calurl"];

@@ -22,7 +22,8 @@ pub(crate) fn read_values(
     values.values
 }
 
-/// A text as values are given: without white space around it, with plain line feeds. `None`: nothing is left.
+/// A text as values are given: without white space around it, with plain line feeds. `None`:
+/// nothing is left.
 pub(crate) fn clean_text(text: &str) -> Option<String> {
     let text = text.trim();
     match text {
@@ -368,8 +369,8 @@ fn parse_flag(text: &str) -> &'static str {
     if is_true { "1" } else { "0" }
 }
 
-/// A date in its long form (ISO 8601, RFC 6350 4.3.1): `YYYY-MM-DD`, or `--MM-DD` without the year. A time
-/// behind it is left out. `None`: it is no such date.
+/// A date in its long form (ISO 8601, RFC 6350 4.3.1): `YYYY-MM-DD`, or `--MM-DD` without the year.
+/// A time behind it is left out. `None`: it is no such date.
 pub(crate) fn normalise_date(text: &str) -> Option<String> {
     let day = text.split(['T', 't', ' ']).next()?;
     let number = |text: &str, from: u32, to: u32| {

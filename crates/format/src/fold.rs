@@ -1,8 +1,8 @@
 //! Folding of text for comparison: what a person takes for the same letters is the same text.
 //!
 //! Case, accents, Hebrew points and Arabic vowel signs go; letters stay: が is not か, for its mark
-//! makes another letter. It is not for display and not for sorting (see [`collate`](crate::collate)).
-//! Also here: the words of folded text, and the digits of a number.
+//! makes another letter. It is not for display and not for sorting (see
+//! [`collate`](crate::collate)). Also here: the words of folded text, and the digits of a number.
 
 use icu_casemap::CaseMapper;
 use icu_normalizer::properties::CanonicalCombiningClassMap;
@@ -10,15 +10,15 @@ use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed}
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The version of the rules in this module. Whoever stores folded text stores this number with it and
-/// folds again when it changes; the Unicode version of the tables counts, too.
+/// The version of the rules in this module. Whoever stores folded text stores this number with it
+/// and folds again when it changes; the Unicode version of the tables counts, too.
 pub const FOLD_VERSION: u32 = 2;
 
-/// Folds a text: canonical decomposition, marks dropped, full case folding with all kinds of i alike,
-/// canonical composition. White space is not touched. Folding folded text changes nothing.
+/// Folds a text: canonical decomposition, marks dropped, full case folding with all kinds of i
+/// alike, canonical composition. White space is not touched. Folding folded text changes nothing.
 ///
-/// NUL, U+FFFE and U+FFFF, which are no characters of any text, are not in it: full-text indexes read them
-/// as something else, or not at all.
+/// NUL, U+FFFE and U+FFFF, which are no characters of any text, are not in it: full-text indexes
+/// read them as something else, or not at all.
 #[must_use]
 pub fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
@@ -49,9 +49,9 @@ fn fold_unicode(text: &str) -> Cow<'_, str> {
     if composed == text { Cow::Borrowed(text) } else { Cow::Owned(composed.into_owned()) }
 }
 
-/// What the Latin, Greek and Cyrillic letters are folded to, each on its own: none of these is joined with its
-/// neighbour when marks are gone. That is faster, and most names are written with them. `None`: the
-/// text has other letters.
+/// What the Latin, Greek and Cyrillic letters are folded to, each on its own: none of these is
+/// joined with its neighbour when marks are gone. That is faster, and most names are written with
+/// them. `None`: the text has other letters.
 fn fold_fast(text: &str) -> Option<String> {
     let mut folded = String::with_capacity(text.len());
     let mut rest = text;
@@ -77,8 +77,8 @@ fn fold_fast(text: &str) -> Option<String> {
     }
 }
 
-/// The letters before Armenian, but for the Cyrillic marks, each worked out when it is first seen: the two
-/// characters that it is folded to at most, and a bit that says so.
+/// The letters before Armenian, but for the Cyrillic marks, each worked out when it is first seen:
+/// the two characters that it is folded to at most, and a bit that says so.
 static FOLDED_LETTERS: [AtomicU64; 0x530] = [const { AtomicU64::new(0) }; 0x530];
 
 fn fold_letter(c: char) -> Option<(Option<char>, Option<char>)> {
@@ -116,8 +116,8 @@ fn is_dropped(c: char) -> bool {
         | '\u{6d6}'..='\u{6dc}' | '\u{6df}'..='\u{6e4}' | '\u{6e7}'..='\u{6e8}' | '\u{6ea}'..='\u{6ed}')
 }
 
-/// The i without a dot is an i, as I and İ (whose dot is dropped) are. The last two codes of the basic
-/// plane are no characters; what stands for a character that is none does for them.
+/// The i without a dot is an i, as I and İ (whose dot is dropped) are. The last two codes of the
+/// basic plane are no characters; what stands for a character that is none does for them.
 fn normalise_char(c: char) -> char {
     match c {
         'ı' => 'i',
@@ -126,9 +126,9 @@ fn normalise_char(c: char) -> char {
     }
 }
 
-/// The words of folded text: runs of letters and digits of any script, with the marks that belong to
-/// them. All else, white space and punctuation, separates: `o'brien` is two words. Scripts that put no
-/// blanks between words ([`is_cjk`]) give a word for each character.
+/// The words of folded text: runs of letters and digits of any script, with the marks that belong
+/// to them. All else, white space and punctuation, separates: `o'brien` is two words. Scripts that
+/// put no blanks between words ([`is_cjk`]) give a word for each character.
 pub fn split_words(folded: &str) -> impl Iterator<Item = &str> {
     let mut rest = folded;
     std::iter::from_fn(move || {
@@ -164,7 +164,8 @@ fn find_word_end(text: &str) -> usize {
     }
 }
 
-/// Letters, digits, what is written on them, and the joiners that Indic and Persian words have inside.
+/// Letters, digits, what is written on them, and the joiners that Indic and Persian words have
+/// inside.
 fn is_in_word(c: char) -> bool {
     c.is_alphanumeric()
         || (!c.is_ascii()

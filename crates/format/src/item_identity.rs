@@ -1,4 +1,5 @@
-//! What makes an item that item: its UID, one derived from its bytes where it has none, and sameness.
+//! What makes an item that item: its UID, one derived from its bytes where it has none, and
+//! sameness.
 //!
 //! It is the same for cards and for components of calendars.
 
@@ -49,8 +50,9 @@ fn trim_line_ends(bytes: &[u8]) -> &[u8] {
     rest
 }
 
-/// The item with this UID in a line of its own, after the VERSION of a card or else after BEGIN, with the line
-/// end that is used there. All other bytes stay as they are, and so does the encoding.
+/// The item with this UID in a line of its own, after the VERSION of a card or else after BEGIN,
+/// with the line end that is used there. All other bytes stay as they are, and so does the
+/// encoding.
 #[must_use]
 pub fn insert_uid(bytes: &[u8], uid: &str) -> Vec<u8> {
     let (at, line) = uid_insertion(&decode_text(bytes), uid);

@@ -1,10 +1,10 @@
 //! Bytes and values: the vCard formats, iCalendar, and the content lines that they share.
 //!
-//! Everything here is pure: no file, no clock, no environment. Nothing here fails on any input: what
-//! cannot be understood is kept and named. The bytes stay the truth; this crate finds items in a stream
-//! ([`splitter`]), takes one apart ([`line`](mod@line), [`property`], [`contact`], [`component`], [`vtimezone`]), says which fields there are
-//! ([`field`](mod@field)), and prepares their text for comparing ([`fold`](mod@fold), [`phone`]) and sorting
-//! ([`collate`]).
+//! Everything here is pure: no file, no clock, no environment. Nothing here fails on any input:
+//! what cannot be understood is kept and named. The bytes stay the truth; this crate finds items in
+//! a stream ([`splitter`]), takes one apart ([`line`](mod@line), [`property`], [`contact`],
+//! [`component`], [`vtimezone`]), says which fields there are ([`field`](mod@field)), and prepares
+//! their text for comparing ([`fold`](mod@fold), [`phone`]) and sorting ([`collate`]).
 //!
 //! ```
 //! use larder_format::contact::Contact;

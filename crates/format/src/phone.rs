@@ -1,11 +1,12 @@
 //! Phone numbers: is what one person wrote the number that another one wrote?
 //!
-//! `0664/123 45 67`, `+43 (664) 1234567` and `0043-664-1234567` are one number, and only the numbering plans of
-//! the countries say so. They come from Google's libphonenumber, through one crate, behind the feature
-//! `phone`; without it, only digits are compared. Nothing here formats or validates numbers.
+//! `0664/123 45 67`, `+43 (664) 1234567` and `0043-664-1234567` are one number, and only the
+//! numbering plans of the countries say so. They come from Google's libphonenumber, through one
+//! crate, behind the feature `phone`; without it, only digits are compared. Nothing here formats or
+//! validates numbers.
 //!
-//! How two numbers compare follows evolution-data-server, and so libphonenumber's `IsNumberMatch`: a country
-//! that the writer left out is unknown, even where a region helped to read the number.
+//! How two numbers compare follows evolution-data-server, and so libphonenumber's `IsNumberMatch`:
+//! a country that the writer left out is unknown, even where a region helped to read the number.
 
 #[cfg(not(feature = "phone"))]
 mod digits_only;
@@ -27,7 +28,8 @@ const NATIONAL_DIGITS: std::ops::RangeInclusive<usize> = 2..=17;
 /// Digits of what is certain to be an extension; more may be another number.
 const EXTENSION_DIGITS: std::ops::RangeInclusive<usize> = 1..=6;
 
-/// What people write before an extension, the longer ones first (of those that libphonenumber knows).
+/// What people write before an extension, the longer ones first (of those that libphonenumber
+/// knows).
 const EXTENSION_MARKS: &[&str] =
     &["extension", "extn", "ext", "xtn", "xt", "доб", "anexo", "int", "x", "#"];
 
@@ -56,9 +58,10 @@ pub enum PhoneMatch {
 }
 
 impl ParsedPhoneNumber {
-    /// Reads a number. `region`, the two letters of a country (`AT`), says how numbers are written where no
-    /// country is: which digits one dials before them (`0`, in Russia `8`), and before a country (`00`, in
-    /// America `011`). Without a region those are `0` and `00`. `None`: it is no number.
+    /// Reads a number. `region`, the two letters of a country (`AT`), says how numbers are written
+    /// where no country is: which digits one dials before them (`0`, in Russia `8`), and before a
+    /// country (`00`, in America `011`). Without a region those are `0` and `00`. `None`: it is no
+    /// number.
     #[must_use]
     pub fn parse(text: &str, region: Option<&str>) -> Option<ParsedPhoneNumber> {
         if text.len() > MAX_NUMBER_BYTES {
@@ -86,23 +89,24 @@ impl ParsedPhoneNumber {
     }
 }
 
-/// Names the numbering plans that [`ParsedPhoneNumber::parse_locale`] reads by. Whoever stores parsed numbers stores this with
-/// them, and the region, and reads them again when either changes.
+/// Names the numbering plans that [`ParsedPhoneNumber::parse_locale`] reads by. Whoever stores
+/// parsed numbers stores this with them, and the region, and reads them again when either changes.
 #[must_use]
 pub fn fingerprint() -> &'static str {
     plans::FINGERPRINT
 }
 
-/// Has it nothing in it but digits and what people write between them? It may be part of a number, then, or
-/// empty.
+/// Has it nothing in it but digits and what people write between them? It may be part of a number,
+/// then, or empty.
 #[must_use]
 pub fn is_number_like(text: &str) -> bool {
     const NUMBER_PUNCTUATION: &str = "+＋-‐‑‒–—−－()（）[].．·,/／~";
     text.chars().all(|c| c.is_numeric() || c.is_whitespace() || NUMBER_PUNCTUATION.contains(c))
 }
 
-/// The part of a text whose last digits are certain to be the last ones of the number in it: all of it, or what is
-/// before an extension. `None`: nothing is certain, since there are letters in it that may stand for digits.
+/// The part of a text whose last digits are certain to be the last ones of the number in it: all of
+/// it, or what is before an extension. `None`: nothing is certain, since there are letters in it
+/// that may stand for digits.
 #[must_use]
 pub fn find_number_part(text: &str) -> Option<&str> {
     let in_number = |c: char| {
@@ -122,10 +126,11 @@ pub fn find_number_part(text: &str) -> Option<&str> {
     (rest.is_empty() || (enough && is_extension().is_some())).then_some(number)
 }
 
-/// How many digits at the end of a [number part](find_number_part) are certain to be within the country, whatever the
-/// country; what is before them may be dialled to get there. Behind a plus that is the country, and one digit to leave it
-/// behind; where it may begin with the digits for abroad, these, any zeros and nine more; else those for a call within
-/// the country, and for its carrier.
+/// How many digits at the end of a [number part](find_number_part) are certain to be within the
+/// country, whatever the country; what is before them may be dialled to get there. Behind a plus
+/// that is the country, and one digit to leave it behind; where it may begin with the digits for
+/// abroad, these, any zeros and nine more; else those for a call within the country, and for its
+/// carrier.
 #[must_use]
 pub fn count_certain_digits(number: &str) -> usize {
     let digits = collect_digits(number);
@@ -145,8 +150,8 @@ pub fn is_region(region: &str) -> bool {
     plans::is_region(region)
 }
 
-/// Reads a number by its digits alone, with `0` before it or `00` or `+` before the country, whose code
-/// cannot be told from the rest.
+/// Reads a number by its digits alone, with `0` before it or `00` or `+` before the country, whose
+/// code cannot be told from the rest.
 fn parse_digits(text: &str) -> Option<ParsedPhoneNumber> {
     let digits = collect_digits(text);
     let national = digits.trim_start_matches('0');

@@ -53,7 +53,8 @@ pub enum ProblemKind {
     TimeInDate,
     /// Too many components inside each other; refused.
     NestedTooDeep,
-    /// A component with more properties than [`MAX_PROPERTIES`](crate::add_structured_part::MAX_PROPERTIES_PER_ITEM); refused.
+    /// A component with more properties than
+    /// [`MAX_PROPERTIES`](crate::add_structured_part::MAX_PROPERTIES_PER_ITEM); refused.
     TooManyComponentProperties,
 }
 

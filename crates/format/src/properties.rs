@@ -1,7 +1,7 @@
 //! The properties of an item, whichever format it has, and what is wrong with their lines.
 //!
-//! What properties an item needs, and which ones are its own and not those of something inside it, is for
-//! [`contact`](crate::contact) and [`component`](crate::component) to say.
+//! What properties an item needs, and which ones are its own and not those of something inside it,
+//! is for [`contact`](crate::contact) and [`component`](crate::component) to say.
 
 use crate::decoding::unescape_text;
 use crate::field_values::clean_text;
@@ -17,8 +17,8 @@ const MAX_PROBLEMS_PER_ITEM: usize = 20;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PropertyList<'a> {
     all: Vec<Property<'a>>,
-    /// Which names they may have: most fields are in few items, and are known not to be there without looking
-    /// at all properties.
+    /// Which names they may have: most fields are in few items, and are known not to be there
+    /// without looking at all properties.
     names: PropertyNameFilter,
 }
 

@@ -1,16 +1,16 @@
 //! A property: one content line taken apart (RFC 6350, 3.3; RFC 5545, 3.1; vCard 2.1).
 //!
 //! Taking apart never fails: a line that is no property keeps its text and says so
-//! ([`Property::is_property`]). Parameters and values are decoded when asked for, not before. What a value
-//! means is for the readers of fields to say.
+//! ([`Property::is_property`]). Parameters and values are decoded when asked for, not before. What
+//! a value means is for the readers of fields to say.
 
 use crate::content_line::ContentLine;
 use crate::decoding;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
-/// Of more parameters than this in one property, and of more values in one parameter, the rest is not
-/// looked at: no card needs them, and each look at a type would take as long as they are many.
+/// Of more parameters than this in one property, and of more values in one parameter, the rest is
+/// not looked at: no card needs them, and each look at a type would take as long as they are many.
 const MAX_PARAMS_PER_PROPERTY: usize = 256;
 
 /// One property of an item.
@@ -110,7 +110,8 @@ impl<'a> Property<'a> {
         &self.raw
     }
 
-    /// Is it a property at all? An unknown line has no colon, or something else than a name before it.
+    /// Is it a property at all? An unknown line has no colon, or something else than a name before
+    /// it.
     #[must_use]
     pub fn is_property(&self) -> bool {
         self.name.1 > 0
@@ -143,8 +144,8 @@ impl<'a> Property<'a> {
         std::str::from_utf8(&self.text[self.name.0..self.name.1]).unwrap_or_default()
     }
 
-    /// The bytes as they came that follow the name: parameters, value, folds and line end. `None`: they are not
-    /// UTF-8, or group and name are folded.
+    /// The bytes as they came that follow the name: parameters, value, folds and line end. `None`:
+    /// they are not UTF-8, or group and name are folded.
     pub(crate) fn text_after_name(&self) -> Option<&str> {
         let end = self.name_end();
         let start = self.raw.get(..end)?;
@@ -160,7 +161,8 @@ impl<'a> Property<'a> {
     /// Is this its name, in any case?
     #[must_use]
     pub fn has_name(&self, name: &str) -> bool {
-        // Most have another length or another first letter, which is known without a look at the rest.
+        // Most have another length or another first letter, which is known without a look at the
+        // rest.
         let own = &self.text[self.name.0..self.name.1];
         own.len() == name.len()
             && own.first().map(u8::to_ascii_lowercase)
@@ -180,8 +182,8 @@ impl<'a> Property<'a> {
         param.decode().values.into_iter().next()
     }
 
-    /// The value of a parameter that has one only, by name in any case: commas belong to it, in quotes or not
-    /// (the names that some programs give to time zones are sentences).
+    /// The value of a parameter that has one only, by name in any case: commas belong to it, in
+    /// quotes or not (the names that some programs give to time zones are sentences).
     #[must_use]
     pub fn single_param(&self, name: &str) -> Option<Cow<'_, str>> {
         self.raw_param(name).map(|param| decode_param_value(param.value))
@@ -240,9 +242,9 @@ impl<'a> Property<'a> {
         if self.is_property() { &self.text[self.head.1 + 1..] } else { &self.text }
     }
 
-    /// The value as text: transfer encoding and character set are undone, escapes are not. Bytes that are
-    /// not valid are read as Windows-1252, NUL characters are left out, and base64 that holds no text is
-    /// given as it is.
+    /// The value as text: transfer encoding and character set are undone, escapes are not. Bytes
+    /// that are not valid are read as Windows-1252, NUL characters are left out, and base64 that
+    /// holds no text is given as it is.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         let (mut encoding, mut label) = (None, None);
@@ -295,8 +297,8 @@ impl<'a> Property<'a> {
     }
 }
 
-/// May stand in a property's name. The RFCs know neither underscore nor slash; address books have both
-/// (`X-messaging/aim-All`).
+/// May stand in a property's name. The RFCs know neither underscore nor slash; address books have
+/// both (`X-messaging/aim-All`).
 fn is_name_byte(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/')
 }
@@ -405,7 +407,8 @@ fn strip_quotes(value: &[u8]) -> &[u8] {
     }
 }
 
-/// No text has NUL characters; those that are there came with a wrong character set, or with damage.
+/// No text has NUL characters; those that are there came with a wrong character set, or with
+/// damage.
 fn strip_nul(text: Cow<'_, str>) -> Cow<'_, str> {
     match memchr(0, text.as_bytes()) {
         Some(_) => Cow::Owned(text.replace('\0', "")),

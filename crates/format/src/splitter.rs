@@ -1,18 +1,19 @@
 //! From a stream of bytes to the items in it: finds where components begin and end.
 //!
-//! It does no I/O: bytes are pushed in pieces of any size, and items come out as they become whole. It
-//! looks at the first byte of each line and takes nothing apart; what an item means is for
-//! [`contact`](crate::contact) and others to say. Bytes are given as they came.
-//! Whatever the stream, no more is held than the largest item allowed and what was pushed last.
+//! It does no I/O: bytes are pushed in pieces of any size, and items come out as they become whole.
+//! It looks at the first byte of each line and takes nothing apart; what an item means is for
+//! [`contact`](crate::contact) and others to say. Bytes are given as they came. Whatever the
+//! stream, no more is held than the largest item allowed and what was pushed last.
 //!
-//! A card is one piece. A calendar (VCALENDAR) may hold a million components, so it is none: it begins, its
-//! own lines and its components come one by one, and it ends. Components without a calendar around them come
-//! out alike. All pieces together are the stream, but for blank lines before a piece, and for byte-order
-//! marks.
+//! A card is one piece. A calendar (VCALENDAR) may hold a million components, so it is none: it
+//! begins, its own lines and its components come one by one, and it ends. Components without a
+//! calendar around them come out alike. All pieces together are the stream, but for blank lines
+//! before a piece, and for byte-order marks.
 //!
-//! What is broken is closed where that is certain: a component by the next one that cannot be inside it, by
-//! the END of its calendar, or by the end of the stream; a calendar by the next calendar, by a card, or by
-//! the end of the stream. An END that nothing was begun for does not end anything.
+//! What is broken is closed where that is certain: a component by the next one that cannot be
+//! inside it, by the END of its calendar, or by the end of the stream; a calendar by the next
+//! calendar, by a card, or by the end of the stream. An END that nothing was begun for does not end
+//! anything.
 
 use crate::content_line::{self, MAX_NAME_BYTES};
 use crate::utf16::{BOM, Endian};
@@ -26,8 +27,8 @@ const RETAINED_CAPACITY_BYTES: usize = 1 << 20;
 /// A part of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamPiece<'a> {
-    /// A component that is not inside another one, or only in a calendar: the bytes from its BEGIN to the end
-    /// of its END line.
+    /// A component that is not inside another one, or only in a calendar: the bytes from its BEGIN
+    /// to the end of its END line.
     Component {
         /// Its name in upper case.
         name: &'a str,
@@ -35,8 +36,8 @@ pub enum StreamPiece<'a> {
         line: u64,
         /// All of it.
         bytes: &'a [u8],
-        /// Was there an END? Without one it goes up to the next BEGIN that it cannot hold, or to the end of
-        /// what it is in.
+        /// Was there an END? Without one it goes up to the next BEGIN that it cannot hold, or to
+        /// the end of what it is in.
         closed: bool,
     },
     /// A calendar begins: what comes before [`StreamPiece::CalendarEnds`] is in it.
@@ -46,8 +47,8 @@ pub enum StreamPiece<'a> {
         /// That line.
         bytes: &'a [u8],
     },
-    /// Lines of a calendar itself: a run of its own properties, before, between or behind its components.
-    /// Behind the BEGIN line, they can be read as a component.
+    /// Lines of a calendar itself: a run of its own properties, before, between or behind its
+    /// components. Behind the BEGIN line, they can be read as a component.
     CalendarLines {
         /// The first of them, counted from 1 in the stream.
         line: u64,
@@ -183,8 +184,8 @@ impl OpenComponent {
         self.name.is_empty()
     }
 
-    /// Can a component of this name not be inside it, so that it ends where that one begins? What has a
-    /// name that nobody knows may hold anything but its like.
+    /// Can a component of this name not be inside it, so that it ends where that one begins? What
+    /// has a name that nobody knows may hold anything but its like.
     fn is_ended_by(&self, name: &str) -> bool {
         name == self.name
             || name == VCARD
@@ -449,8 +450,8 @@ impl SplitState {
         self.is_outside_emitted = false;
     }
 
-    /// Gives out what needs no more bytes to be judged: whole lines, and of the last line all but the end,
-    /// if it is too long to be a marker.
+    /// Gives out what needs no more bytes to be judged: whole lines, and of the last line all but
+    /// the end, if it is too long to be a marker.
     fn flush(&mut self, data: &[u8], sink: &mut PieceSink<'_>) {
         let long_line = self.in_line || self.search_from - self.line_start > MAX_MARKER_BYTES;
         let end = if long_line { self.search_from } else { self.line_start };

@@ -1,7 +1,7 @@
 //! UTF-16, as some address books export it: recognising it, reading it, writing a line of it.
 //!
-//! It is apart because stored bytes stay UTF-16: what finds items and what adds a line has to count in
-//! its units.
+//! It is apart because stored bytes stay UTF-16: what finds items and what adds a line has to count
+//! in its units.
 
 use std::borrow::Cow;
 
@@ -54,8 +54,9 @@ impl Endian {
     }
 }
 
-/// The text, without a byte-order mark at its beginning. Halves of pairs become U+FFFD, one for one, and
-/// half a unit at the end is left out, so that places in the text can be counted back to bytes.
+/// The text, without a byte-order mark at its beginning. Halves of pairs become U+FFFD, one for
+/// one, and half a unit at the end is left out, so that places in the text can be counted back to
+/// bytes.
 pub(crate) fn decode(bytes: &[u8], order: Endian) -> String {
     let units = bytes.chunks_exact(2).map(|unit| order.decode_unit([unit[0], unit[1]]));
     let text = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));

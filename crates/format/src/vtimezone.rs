@@ -1,8 +1,9 @@
-//! Definitions of time zones (VTIMEZONE of RFC 5545, 3.6.5): their parts as texts, and the form in which equal
-//! ones are equal bytes.
+//! Definitions of time zones (VTIMEZONE of RFC 5545, 3.6.5): their parts as texts, and the form in
+//! which equal ones are equal bytes.
 //!
-//! What a definition means, and which zone of the system it is, takes arithmetic and tables that are not
-//! here. It is apart from [`component`](crate::component) because nobody asks a definition for fields.
+//! What a definition means, and which zone of the system it is, takes arithmetic and tables that
+//! are not here. It is apart from [`component`](crate::component) because nobody asks a definition
+//! for fields.
 
 use crate::component::{Component, ComponentKind, Subcomponent};
 use crate::content_line::content_lines;
@@ -39,8 +40,8 @@ pub struct VtimezoneObservance {
 }
 
 impl VtimezoneDefinition {
-    /// Reads a definition. `None`: it is no VTIMEZONE, or has no TZID or no observance. Which of the texts are
-    /// well formed is not looked at.
+    /// Reads a definition. `None`: it is no VTIMEZONE, or has no TZID or no observance. Which of
+    /// the texts are well formed is not looked at.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<VtimezoneDefinition> {
         VtimezoneDefinition::from_component(&Component::parse(bytes))
@@ -90,8 +91,8 @@ impl VtimezoneObservance {
     }
 }
 
-/// The definition in the form that definitions of the same text have in common: lines without folds, without
-/// blanks at their ends, blank lines and mark, each with an LF at its end.
+/// The definition in the form that definitions of the same text have in common: lines without
+/// folds, without blanks at their ends, blank lines and mark, each with an LF at its end.
 #[must_use]
 pub fn normalise_definition(bytes: &[u8]) -> Vec<u8> {
     let decoded = Endian::detect(bytes).map(|order| utf16::decode(bytes, order));

@@ -1,8 +1,8 @@
 //! Writing content lines: escaping, quoting, folding; and whole new components of calendars.
 //!
-//! What is written here is what RFC 5545 and RFC 6350 ask for. Lines of other versions, and lines that
-//! come from another card, are for [`contact`](crate::contact). Changing an item that is there is for
-//! [`edit`](crate::edit).
+//! What is written here is what RFC 5545 and RFC 6350 ask for. Lines of other versions, and lines
+//! that come from another card, are for [`contact`](crate::contact). Changing an item that is there
+//! is for [`edit`](crate::edit).
 //!
 //! ```
 //! use larder_format::write::Draft;
@@ -25,8 +25,8 @@ const LINE_END: &str = "\r\n";
 /// Names and values of parameters, none of them quoted or escaped.
 pub type ParamPairs<'p> = &'p [(&'p str, &'p str)];
 
-/// A text as a value has it (RFC 5545, 3.3.11; RFC 6350, 3.4). Line ends of any kind are one; other control
-/// characters, which no text may have, are left out.
+/// A text as a value has it (RFC 5545, 3.3.11; RFC 6350, 3.4). Line ends of any kind are one; other
+/// control characters, which no text may have, are left out.
 #[must_use]
 pub fn escape_text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -41,8 +41,8 @@ pub fn escape_text(text: &str) -> String {
     escaped
 }
 
-/// A content line, without folds and line end. The value is taken as it is: text has to be escaped before.
-/// Whatever the arguments are, it is one line, and the value is where the value is.
+/// A content line, without folds and line end. The value is taken as it is: text has to be escaped
+/// before. Whatever the arguments are, it is one line, and the value is where the value is.
 #[must_use]
 pub fn format_content_line(name: &str, params: ParamPairs<'_>, value: &str) -> String {
     let plain = |name: &str| -> String {
@@ -57,8 +57,8 @@ pub fn format_content_line(name: &str, params: ParamPairs<'_>, value: &str) -> S
     line
 }
 
-/// Folds a line, and ends it. Not where lone CRs end lines: a fold has no name that would show them to be line
-/// ends.
+/// Folds a line, and ends it. Not where lone CRs end lines: a fold has no name that would show them
+/// to be line ends.
 pub(crate) fn fold_line(line: &str, line_end: &str) -> String {
     let mut folded = String::with_capacity(line.len() + line.len() / 32 + 2);
     let mut width = 0;

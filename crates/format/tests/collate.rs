@@ -23,7 +23,8 @@ fn orders() {
     check("cs", &["cz", "da", "hz", "chata", "ia"]);
 }
 
-/// Of the key of a text, what is before accents and case is the beginning of the keys of all that begin with it.
+/// Of the key of a text, what is before accents and case is the beginning of the keys of all that
+/// begin with it.
 #[test]
 fn letters_of_keys() {
     let check = |locale: &str, beginning: &str, text: &str, expect: bool| {

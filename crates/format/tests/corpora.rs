@@ -59,8 +59,8 @@ fn no_byte_is_lost() {
     }
 }
 
-/// All components that the files have lines for, but for those that lie in others: in polls, and where a name is
-/// broken.
+/// All components that the files have lines for, but for those that lie in others: in polls, and
+/// where a name is broken.
 #[test]
 fn components_are_counted() {
     let mut counts = std::collections::BTreeMap::new();

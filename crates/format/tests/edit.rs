@@ -188,8 +188,8 @@ fn components_are_written() {
     );
 }
 
-/// Without two lone CRs in a row: one of them is a part of the value, which changes when the line behind is
-/// taken out.
+/// Without two lone CRs in a row: one of them is a part of the value, which changes when the line
+/// behind is taken out.
 fn events() -> impl Strategy<Value = String> {
     let line = prop::sample::select(vec![
         "UID:a",

@@ -263,8 +263,8 @@ fn bytes_of_the_base() {
     );
 }
 
-/// The base's lines are the first ones, each as it was but for parameters behind the name; what follows them the
-/// other card says, and makes none of it the first where the base has one.
+/// The base's lines are the first ones, each as it was but for parameters behind the name; what
+/// follows them the other card says, and makes none of it the first where the base has one.
 #[track_caller]
 fn nothing_is_made_up(base: &Contact<'_>, other: &Contact<'_>, result: &Contact<'_>) {
     let shown = || {
@@ -305,8 +305,8 @@ fn nothing_is_made_up(base: &Contact<'_>, other: &Contact<'_>, result: &Contact<
 /// Every value of the two is in what they were joined to, with its parameters, and nothing else.
 fn nothing_is_lost(base: &[u8], other: &[u8]) {
     let Some(once) = merge_cards(base, other) else {
-        // Lone CRs end lines only before a property's name, so that a soft break there has no end; and what stands
-        // before two breaks in a row is changed by any line that follows.
+        // Lone CRs end lines only before a property's name, so that a soft break there has no end;
+        // and what stands before two breaks in a row is changed by any line that follows.
         let text = String::from_utf8_lossy(base);
         assert!(!text.contains('\n') || text.contains("==\n") || text.contains("==\r"), "{text}");
         return;
@@ -481,7 +481,8 @@ proptest! {
     }
 }
 
-/// Cards of all programs joined with their neighbours, which other programs wrote in other versions.
+/// Cards of all programs joined with their neighbours, which other programs wrote in other
+/// versions.
 #[test]
 fn nothing_is_lost_of_real_cards() {
     let files = vcards("nothing_is_lost_of_real_cards");

@@ -12,8 +12,8 @@ pub(crate) struct Found {
     pub(crate) closed: bool,
 }
 
-/// Splits what comes in these chunks. Stretches are named `outside`, `too long` and `end`, the parts of calendars
-/// `begins`, `lines` and `ends`.
+/// Splits what comes in these chunks. Stretches are named `outside`, `too long` and `end`, the
+/// parts of calendars `begins`, `lines` and `ends`.
 pub(crate) fn split<'b>(chunks: impl IntoIterator<Item = &'b [u8]>, max_item: usize) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     let mut sink = |piece: StreamPiece<'_>| match piece {

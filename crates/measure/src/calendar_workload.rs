@@ -1,8 +1,10 @@
-//! A person who pages through a calendar: the load that showed the predecessor's leak, and what it does to memory.
+//! A person who pages through a calendar: the load that showed the predecessor's leak, and what it
+//! does to memory.
 //!
-//! Every view that is opened is told its answer and closed again, in the order in which a calendar's program does that. Beside it
-//! stand how many views are open and how much memory the process holds, on one time axis, so that what is not given
-//! back can be seen. It asks what `larder-query` answers and is no test of the answers.
+//! Every view that is opened is told its answer and closed again, in the order in which a
+//! calendar's program does that. Beside it stand how many views are open and how much memory the
+//! process holds, on one time axis, so that what is not given back can be seen. It asks what
+//! `larder-query` answers and is no test of the answers.
 
 mod html_report;
 mod working_day;
@@ -103,7 +105,8 @@ struct WorkloadClient<'a> {
     result: WorkloadResult,
 }
 
-/// Does what a load says, and watches. `settings`: whose days these are; `set_clock`: that of the views, if a day is to go by.
+/// Does what a load says, and watches. `settings`: whose days these are; `set_clock`: that of the
+/// views, if a day is to go by.
 ///
 /// # Errors
 /// What the store reports.
@@ -114,7 +117,8 @@ pub fn run_workload(
     set_clock: SetClockFn<'_>,
 ) -> Result<WorkloadResult, Error> {
     let began = Instant::now();
-    // What is noted must not look like memory that was not given back, so its pages are touched before.
+    // What is noted must not look like memory that was not given back, so its pages are touched
+    // before.
     let rounds = load.rounds as usize;
     let views_of_all =
         rounds * (CALENDAR_VIEWS.len() * load.months_back as usize + load.month_toggles as usize);
@@ -150,7 +154,8 @@ fn prefault<T: Clone>(like: T, count: usize) -> Vec<T> {
 }
 
 impl WorkloadClient<'_> {
-    /// Each kind of view is opened at the present, and again a month earlier: the one before closes when the next is there.
+    /// Each kind of view is opened at the present, and again a month earlier: the one before closes
+    /// when the next is there.
     fn page_back(&mut self, load: &Workload) -> Result<(), Error> {
         for (kind, line) in CALENDAR_VIEWS {
             let client = format!("browse {kind}");
@@ -175,7 +180,8 @@ impl WorkloadClient<'_> {
         Ok(())
     }
 
-    /// Opens a view on a search line, and takes its answer; of what is looked at in a calendar, with its occurrences.
+    /// Opens a view on a search line, and takes its answer; of what is looked at in a calendar,
+    /// with its occurrences.
     fn open_view(&mut self, client: &str, line: &str) -> Result<View, Error> {
         let began = Instant::now();
         let mut question = ViewQuery::new(QuerySyntax::Line, line, Arc::clone(self.settings));
@@ -256,7 +262,8 @@ impl WorkloadResult {
         self.samples.iter().map(|sample| sample.open_views).max().unwrap_or(0)
     }
 
-    /// Memory before, the most of it, after the first round, after the fifth (or the last before it), and after the last, in bytes.
+    /// Memory before, the most of it, after the first round, after the fifth (or the last before
+    /// it), and after the last, in bytes.
     #[must_use]
     pub fn memory_stages(&self) -> [u64; 5] {
         let of = |sample: Option<&MemorySample>| sample.map_or(0, |sample| sample.anonymous_bytes);

@@ -1,11 +1,14 @@
-//! Charts for people: SVG in a figure of HTML, with a title, a legend, and axes that say what they are.
+//! Charts for people: SVG in a figure of HTML, with a title, a legend, and axes that say what they
+//! are.
 //!
-//! They know nothing of what is drawn, and need nothing but the page that they stand in (see [`crate::page`]): no
-//! script, no font, no network. Each chart is drawn twice, wide and narrow, and the page shows the one that fits: a
-//! picture that is made smaller cannot be read. What is under the pointer is told by a `<title>`. Colours are
-//! classes, which the page defines for light and for dark; where a colour means something, its name is in the legend.
+//! They know nothing of what is drawn, and need nothing but the page that they stand in (see
+//! [`crate::page`]): no script, no font, no network. Each chart is drawn twice, wide and narrow,
+//! and the page shows the one that fits: a picture that is made smaller cannot be read. What is
+//! under the pointer is told by a `<title>`. Colours are classes, which the page defines for light
+//! and for dark; where a colour means something, its name is in the legend.
 //!
-//! Our own, as a chart takes a hundred lines, and the crates that draw them weigh more than this program.
+//! Our own, as a chart takes a hundred lines, and the crates that draw them weigh more than this
+//! program.
 
 mod axis;
 mod bars;
@@ -122,7 +125,8 @@ impl PlotArea {
     }
 }
 
-/// A text in a picture: where it is, how it stands to that place (`start`, `middle`, `end`), its classes.
+/// A text in a picture: where it is, how it stands to that place (`start`, `middle`, `end`), its
+/// classes.
 fn svg_text(x: f64, y: f64, anchor: &str, class: &str, text: &str) -> String {
     format!(
         "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{}</text>\n",

@@ -1,8 +1,9 @@
 //! Generators: input of a chosen size, made from a seed.
 //!
-//! Not a collection of hard cases (the samples and the corpora are that) and not a writer for cards that
-//! exist: only what is drawn here is written here, in the ways programs write it, so that it cannot lean on
-//! the parser it is there to measure. Every generator is a pure function of its arguments.
+//! Not a collection of hard cases (the samples and the corpora are that) and not a writer for cards
+//! that exist: only what is drawn here is written here, in the ways programs write it, so that it
+//! cannot lean on the parser it is there to measure. Every generator is a pure function of its
+//! arguments.
 //!
 //! # The mix of [`contacts`]
 //!
@@ -24,9 +25,9 @@
 //! | UID | all of 3.0 and 4.0, three quarters of 2.1; in the shapes that different programs give |
 //! | REV | all |
 //!
-//! A card is about 700 bytes long without its photo. Text is UTF-8. In 2.1 a value that is not plain
-//! ASCII, or too long for its line, is quoted-printable with soft line breaks; elsewhere lines are folded at
-//! 75 octets, never inside a character (RFC 6350 section 3.2).
+//! A card is about 700 bytes long without its photo. Text is UTF-8. In 2.1 a value that is not
+//! plain ASCII, or too long for its line, is quoted-printable with soft line breaks; elsewhere
+//! lines are folded at 75 octets, never inside a character (RFC 6350 section 3.2).
 //!
 //! # The mix of [`calendar()`]
 //!
@@ -47,7 +48,8 @@
 //! | extensions (`X-`) | three quarters |
 //! | UID, DTSTAMP, CREATED, LAST-MODIFIED, SEQUENCE, SUMMARY, CLASS | all |
 //!
-//! A component is about 600 bytes long, in the order and the folding of EDS, with CRLF. Subjects are in twenty languages.
+//! A component is about 600 bytes long, in the order and the folding of EDS, with CRLF. Subjects
+//! are in twenty languages.
 
 mod calendar;
 mod calendar_queries;
@@ -84,9 +86,9 @@ const FLUSH_BYTES: usize = 64 * 1024;
 
 /// Writes `n` vCards in the mix that the head of this module describes.
 ///
-/// The same `n` and `seed` give the same bytes. Contact `i` does not depend on `n`, so a smaller book is
-/// the beginning of a larger one with the same seed. Memory does not grow with `n`. Different seeds give
-/// different people, but some of them have names in common, as people do.
+/// The same `n` and `seed` give the same bytes. Contact `i` does not depend on `n`, so a smaller
+/// book is the beginning of a larger one with the same seed. Memory does not grow with `n`.
+/// Different seeds give different people, but some of them have names in common, as people do.
 ///
 /// # Errors
 /// Whatever `out` answers to a write.

@@ -1,8 +1,8 @@
 //! A page for people: one file of HTML that needs nothing else.
 //!
-//! Headings, sentences, key figures, tables and charts, readable in light and in dark, on a wide screen, on a narrow
-//! one and on paper. There is no script in it, and it asks nobody for anything. What it says comes from elsewhere;
-//! every text is escaped here.
+//! Headings, sentences, key figures, tables and charts, readable in light and in dark, on a wide
+//! screen, on a narrow one and on paper. There is no script in it, and it asks nobody for anything.
+//! What it says comes from elsewhere; every text is escaped here.
 
 use crate::chart::{Chart, XmlEscaped, render_figure};
 
@@ -71,8 +71,8 @@ impl HtmlPage {
         self.body.push_str(&render_figure(title, about, chart));
     }
 
-    /// A table, if it has rows. Where it holds what a program wrote, its rows are set as paragraphs on a narrow
-    /// screen, each cell with its name.
+    /// A table, if it has rows. Where it holds what a program wrote, its rows are set as paragraphs
+    /// on a narrow screen, each cell with its name.
     pub fn add_table(&mut self, title: &str, head: &[&str], rows: &[Vec<TableCell>]) {
         let Some(first) = rows.first() else { return };
         let long = first.iter().any(|cell| matches!(cell, TableCell::Code(_)));
@@ -136,7 +136,8 @@ impl HtmlPage {
     }
 }
 
-/// Colours that most who see colours otherwise can tell apart (Okabe and Ito), for light and for dark.
+/// Colours that most who see colours otherwise can tell apart (Okabe and Ito), for light and for
+/// dark.
 const PAGE_CSS: &str = "\
 :root{color-scheme:light dark;--ground:#fff;--text:#222;--faint:#5a5a5a;--line:#ddd;--box:#f5f6f8;\
 --c0:#0072b2;--c1:#00805c;--c2:#9a4f86;--c3:#d5430e;--c4:#b07800;--c5:#8a8a8a}

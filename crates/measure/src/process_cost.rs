@@ -1,15 +1,16 @@
 //! What a command costs: time, processor, memory, bytes written.
 //!
-//! Not a profiler, and not a benchmark of itself: it starts another program and watches it from outside, in
-//! `/proc`, so that a predecessor, a floor and Larder are measured by the same means. It is apart from the
-//! scripts in `bench/` because sampling the peak of anonymous memory is not for a shell: what `time` prints
-//! counts the pages of mapped files, too, which a store that maps nothing and caches much has little of.
+//! Not a profiler, and not a benchmark of itself: it starts another program and watches it from
+//! outside, in `/proc`, so that a predecessor, a floor and Larder are measured by the same means.
+//! It is apart from the scripts in `bench/` because sampling the peak of anonymous memory is not
+//! for a shell: what `time` prints counts the pages of mapped files, too, which a store that maps
+//! nothing and caches much has little of.
 //!
 //! # How
-//! While the command runs, `/proc/PID/status` is read at intervals of a thousandth of the time so far, 0.2 ms at
-//! least and 5 ms at most. When it has ended, and before its remains are taken away, its last counters are
-//! read: nothing of the processor time and the bytes is lost. The kernel counts processor time in
-//! hundredths of a second, so short commands want many runs.
+//! While the command runs, `/proc/PID/status` is read at intervals of a thousandth of the time so
+//! far, 0.2 ms at least and 5 ms at most. When it has ended, and before its remains are taken away,
+//! its last counters are read: nothing of the processor time and the bytes is lost. The kernel
+//! counts processor time in hundredths of a second, so short commands want many runs.
 //!
 //! Linux only; elsewhere [`run`] fails with [`io::ErrorKind::Unsupported`].
 
@@ -32,10 +33,11 @@ pub struct ProcessCost {
     pub user: Duration,
     /// Processor time in the kernel, the same way.
     pub system: Duration,
-    /// The most anonymous memory (heap, stacks; no mapped files) seen at any look, in bytes. Of the command
-    /// itself: not of its children.
+    /// The most anonymous memory (heap, stacks; no mapped files) seen at any look, in bytes. Of the
+    /// command itself: not of its children.
     pub peak_anonymous_bytes: u64,
-    /// Bytes that it caused to be written to a disk, as far as the kernel tells. Of the command itself.
+    /// Bytes that it caused to be written to a disk, as far as the kernel tells. Of the command
+    /// itself.
     pub written_bytes: Option<u64>,
     /// How it ended.
     pub status: ExitStatus,
@@ -107,8 +109,8 @@ pub(crate) fn proc_number(text: &str, name: &str) -> Option<u64> {
     behind.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// User and system time in `/proc/PID/stat`, with those of children that were waited for. The name of the
-/// program, in parentheses, may contain anything.
+/// User and system time in `/proc/PID/stat`, with those of children that were waited for. The name
+/// of the program, in parentheses, may contain anything.
 fn cpu_times(stat: &str) -> Option<(Duration, Duration)> {
     let (_, behind) = stat.rsplit_once(')')?;
     let ticks: Vec<u64> = behind
@@ -122,7 +124,8 @@ fn cpu_times(stat: &str) -> Option<(Duration, Duration)> {
     Some((time(user + users), time(system + systems)))
 }
 
-/// The least, the median (of an even number the lower one), and the most of some values; `None` of none.
+/// The least, the median (of an even number the lower one), and the most of some values; `None` of
+/// none.
 #[must_use]
 pub fn min_median_max<T: Ord + Copy>(values: impl IntoIterator<Item = T>) -> Option<[T; 3]> {
     let mut values: Vec<T> = values.into_iter().collect();

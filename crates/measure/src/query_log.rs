@@ -1,9 +1,10 @@
-//! What a query log shows: which questions are asked and how often, how long views live, what answers cost, whether
-//! the cache is worth its memory, and how many views each change informs.
+//! What a query log shows: which questions are asked and how often, how long views live, what
+//! answers cost, whether the cache is worth its memory, and how many views each change informs.
 //!
-//! Not the log's writer, which is in `larder-query`, and no measurement of its own: a log is all that is looked at. It
-//! is read once, as it comes, and what is remembered grows with the number of different questions and of views
-//! that are open at once, not with its length. Each of the modules answers one of the questions.
+//! Not the log's writer, which is in `larder-query`, and no measurement of its own: a log is all
+//! that is looked at. It is read once, as it comes, and what is remembered grows with the number of
+//! different questions and of views that are open at once, not with its length. Each of the modules
+//! answers one of the questions.
 //!
 //! A log tells of many processes; a view or an answer is known by its process and its number there.
 

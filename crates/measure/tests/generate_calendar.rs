@@ -1,7 +1,7 @@
 //! The generated calendars: what they promise to whoever measures with them.
 //!
-//! The components are taken apart by a few lines here and not by Larder's own parser, which is what they are to
-//! measure.
+//! The components are taken apart by a few lines here and not by Larder's own parser, which is what
+//! they are to measure.
 
 use larder_measure::generate::{write_calendar, write_zone_definitions};
 use proptest::prelude::*;
@@ -23,7 +23,8 @@ fn copies(n: u64, events: bool) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The components right below the calendar: their name and their unfolded lines, first and last left out.
+/// The components right below the calendar: their name and their unfolded lines, first and last
+/// left out.
 fn components(text: &str) -> Vec<(String, Vec<String>)> {
     let unfolded = text.replace("\r\n ", "");
     let mut lines = unfolded.split_terminator("\r\n").peekable();
@@ -183,8 +184,8 @@ fn series_last_about_ten_weeks() {
     }
 }
 
-/// A detached occurrence has its master before it, is said as that is, and takes the place of no other, nor of an
-/// exception.
+/// A detached occurrence has its master before it, is said as that is, and takes the place of no
+/// other, nor of an exception.
 #[test]
 fn detached_occurrences_have_their_place() {
     let items = items(&text(MANY, 5, false));

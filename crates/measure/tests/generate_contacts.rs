@@ -1,7 +1,7 @@
 //! The generated address book: what it promises to whoever measures with it.
 //!
-//! The cards are taken apart by a few lines here and not by Larder's own parser, which is what they are to
-//! measure.
+//! The cards are taken apart by a few lines here and not by Larder's own parser, which is what they
+//! are to measure.
 
 use std::collections::HashSet;
 use std::io;
@@ -54,7 +54,8 @@ fn unfolded(card: &str) -> Vec<String> {
     lines
 }
 
-/// The name of a property, without group and parameters; empty for the blank line after 2.1's base64.
+/// The name of a property, without group and parameters; empty for the blank line after 2.1's
+/// base64.
 fn property(line: &str) -> &str {
     let head = line.split([':', ';']).next().unwrap_or_default();
     head.rsplit('.').next().unwrap_or_default()

@@ -10,8 +10,9 @@ pub(crate) fn report(log: &str) -> QueryLogReport {
     read_log(&mut log.as_bytes(), None).unwrap()
 }
 
-/// A log in short: each line is a moment, a process, an event and its fields, as `name=value`, without what an answer
-/// always has. A value that is no number and does not begin with a quote, a bracket or `null` is a text.
+/// A log in short: each line is a moment, a process, an event and its fields, as `name=value`,
+/// without what an answer always has. A value that is no number and does not begin with a quote, a
+/// bracket or `null` is a text.
 pub(crate) fn log(lines: &str) -> String {
     let line = |line: &str| {
         let mut words = line.split_whitespace();

@@ -56,7 +56,8 @@ fn bytes_and_lengths() {
     assert_eq!((it.lines, it.samples.len()), (1000, 20));
 }
 
-/// The greatest numbers that there are, moments out of order and of other ages, and texts that would be markup.
+/// The greatest numbers that there are, moments out of order and of other ages, and texts that
+/// would be markup.
 #[test]
 fn what_is_out_of_all_bounds() {
     let most = u64::MAX;

@@ -10,7 +10,8 @@ fn worth(log: &str, budget: u64) -> CacheReport {
     read_log(&mut log.as_bytes(), Some(budget)).unwrap().cache
 }
 
-/// How many answers a budget of 3000 bytes gives to a log that was made without a cache; each answer has a thousand.
+/// How many answers a budget of 3000 bytes gives to a log that was made without a cache; each
+/// answer has a thousand.
 fn check(lines: &str, expect: u64) {
     let lines = format!("0 1 start budget=0\n{lines}");
     let it = worth(&log(&lines), 3000);
@@ -164,7 +165,8 @@ fn act() -> impl Strategy<Value = Act> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// A log that was made with one budget, played with another, gives what the same acts give with that one.
+    /// A log that was made with one budget, played with another, gives what the same acts give with
+    /// that one.
     #[test]
     fn a_replay_is_what_would_have_been(
         acts in prop::collection::vec(act(), 0..200),

@@ -1,4 +1,5 @@
-//! Who is it? Opens a store in place, asks, and prints names: `cargo run --example who -- DIR QUESTION`.
+//! Who is it? Opens a store in place, asks, and prints names: `cargo run --example who -- DIR
+//! QUESTION`.
 #![allow(clippy::print_stdout, reason = "that is what it does")]
 
 use larder_query::{Contact, Error, Query, Reader, SearchRequest, SortSpec, find};

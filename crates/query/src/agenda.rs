@@ -1,7 +1,8 @@
 //! What is on: occurrences with what lists show of their items, and the days on which they are.
 //!
-//! Where an answer is wanted as occurrences, [`occurrences`] gives them; [`read_agenda`] asks for all that happens in a window, and
-//! [`days`] puts that into days. Printing is the caller's matter, but the words of a time are made here.
+//! Where an answer is wanted as occurrences, [`occurrences`] gives them; [`read_agenda`] asks for
+//! all that happens in a window, and [`days`] puts that into days. Printing is the caller's matter,
+//! but the words of a time are made here.
 
 use crate::error::Error;
 use crate::execution::{SearchRequest, find};
@@ -68,7 +69,8 @@ pub struct OccurrenceList {
     pub entries: Vec<AgendaEntry>,
     /// There are more than were asked for.
     pub truncated: bool,
-    /// Rows of items of which not all occurrences could be found within bounds, or not the end of a COUNT.
+    /// Rows of items of which not all occurrences could be found within bounds, or not the end of a
+    /// COUNT.
     pub uncertain_rows: Vec<i64>,
 }
 
@@ -81,7 +83,8 @@ impl ItemSummary {
 }
 
 impl AgendaEntry {
-    /// Which occurrence of its series it is, as RECURRENCE-ID would have it; empty where it does not recur.
+    /// Which occurrence of its series it is, as RECURRENCE-ID would have it; empty where it does
+    /// not recur.
     #[must_use]
     pub fn recurrence_id(&self) -> String {
         let of = &self.occurrence.occurrence;
@@ -197,8 +200,9 @@ pub fn read_item_summaries(
     Ok(found.into_iter().map(|(row, brief)| (row, Arc::new(brief))).collect())
 }
 
-/// Rows of items of which it is not sure that they answer the question as they do, or do not: their rules cannot be followed as far
-/// as its time, or not to the end of a COUNT. What a negation left out for that is not among them.
+/// Rows of items of which it is not sure that they answer the question as they do, or do not: their
+/// rules cannot be followed as far as its time, or not to the end of a COUNT. What a negation left
+/// out for that is not among them.
 ///
 /// # Errors
 /// What the store reports.
@@ -254,7 +258,8 @@ pub fn count_occurrences(
     Ok(count)
 }
 
-/// What is on in a window: events, and tasks where they are due; the first `limit`. In all collections if none is named.
+/// What is on in a window: events, and tasks where they are due; the first `limit`. In all
+/// collections if none is named.
 ///
 /// # Errors
 /// An unknown collection, or what the store reports.
@@ -267,7 +272,8 @@ pub fn read_agenda(
     read_agenda_with(&mut |question| find(reader, question), reader, collections, window, limit)
 }
 
-/// The same, for who wants to know what is asked for it: `ask` answers, as [`find`](crate::find()) does.
+/// The same, for who wants to know what is asked for it: `ask` answers, as [`find`](crate::find())
+/// does.
 ///
 /// # Errors
 /// As [`read_agenda`].
@@ -336,7 +342,8 @@ pub struct DayEntry<'e> {
 }
 
 impl DayEntry<'_> {
-    /// Its time on this day: `09:30-10:00`, `09:30`, `all day`, `23:00-`, `-01:00`, `due 17:00`, `due`.
+    /// Its time on this day: `09:30-10:00`, `09:30`, `all day`, `23:00-`, `-01:00`, `due 17:00`,
+    /// `due`.
     #[must_use]
     pub fn time_text(&self) -> String {
         if self.entry.item.has_due {
@@ -351,8 +358,8 @@ impl DayEntry<'_> {
         }
     }
 
-    /// Which of its days it is, where there are several: `day 2 of 3`; how long it takes, where the clock is changed meanwhile, so that
-    /// its times do not say so.
+    /// Which of its days it is, where there are several: `day 2 of 3`; how long it takes, where the
+    /// clock is changed meanwhile, so that its times do not say so.
     #[must_use]
     pub fn part_text(&self) -> Option<String> {
         let when = &self.entry.local_time;

@@ -1,7 +1,7 @@
 //! Busy time: when somebody has no time, merged, as RFC 5545 (3.6.4) and RFC 4791 (7.10) have it.
 //!
-//! Events take time unless they are transparent or cancelled; what is tentative may take it. Where both overlap it is
-//! taken. Nothing else is told of an event.
+//! Events take time unless they are transparent or cancelled; what is tentative may take it. Where
+//! both overlap it is taken. Nothing else is told of an event.
 
 use crate::agenda::AgendaEntry;
 use larder_format::component::derive_uid;

@@ -1,6 +1,8 @@
-//! What matched, on its way to an answer: gathered with what it is sorted by, and put into its order at the end.
+//! What matched, on its way to an answer: gathered with what it is sorted by, and put into its
+//! order at the end.
 //!
-//! It does not know why something matched: that is found in `run`. It is apart because all ways to an answer gather alike.
+//! It does not know why something matched: that is found in `run`. It is apart because all ways to
+//! an answer gather alike.
 
 use crate::execution::{SearchRequest, SortSpec};
 use crate::result_set::Hit;

@@ -1,10 +1,11 @@
 //! A cursor over a sorted book: steps forward and back, jumps to a letter, tells where it is.
 //!
-//! It is no list of items: it stands in a [`SortBound`] and asks the index for what lies on either side. So it holds no
-//! transaction open, costs the same in a book of any size, and sees what others change. Where the index does not keep
-//! the order, or the cursor is over the answer to a question, the places of that answer are held and found anew once
-//! the store has changed; what it gives is the same. It is apart from `run` because an answer is there once, and
-//! a cursor for as long as a window is open.
+//! It is no list of items: it stands in a [`SortBound`] and asks the index for what lies on either
+//! side. So it holds no transaction open, costs the same in a book of any size, and sees what
+//! others change. Where the index does not keep the order, or the cursor is over the answer to a
+//! question, the places of that answer are held and found anew once the store has changed; what it
+//! gives is the same. It is apart from `run` because an answer is there once, and a cursor for as
+//! long as a window is open.
 
 use crate::error::Error;
 use crate::execution::{self, SearchRequest, SortSpec, find};
@@ -30,12 +31,13 @@ const FILING_LETTERS: &str = concat!(
 
 /// A place between two items of a sorted book, or of a sorted answer.
 ///
-/// It stands between items as a text cursor does between characters: [`step(3)`](Cursor::step) gives the next three
-/// and moves behind them, `step(-3)` then gives the same three, the nearest first. (A cursor of
-/// evolution-data-server stands on an item, and leaves that one out when it turns round.)
+/// It stands between items as a text cursor does between characters: [`step(3)`](Cursor::step)
+/// gives the next three and moves behind them, `step(-3)` then gives the same three, the nearest
+/// first. (A cursor of evolution-data-server stands on an item, and leaves that one out when it
+/// turns round.)
 ///
-/// What it remembers is the sort key and the row it stands at. Items that come or go before it or behind it do not
-/// move it, and each call answers for the store as it is then.
+/// What it remembers is the sort key and the row it stands at. Items that come or go before it or
+/// behind it do not move it, and each call answers for the store as it is then.
 ///
 /// ```
 /// # use larder_query::{Cursor, Error, Query, Reader, Sort};
@@ -64,8 +66,8 @@ pub struct SortedCursor {
 /// A letter under which a sorted book has items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilingLetter {
-    /// The letter, for people: capital, without accents unless they make another letter. `#`: digits and all else that
-    /// is no letter, or nothing at all.
+    /// The letter, for people: capital, without accents unless they make another letter. `#`:
+    /// digits and all else that is no letter, or nothing at all.
     pub text: String,
     /// How many items lie before the first of them.
     pub before: u64,
@@ -98,14 +100,16 @@ impl SortedCursor {
         self.bound = SortBound::start(!self.sort.descending);
     }
 
-    /// Goes before the first item that begins with a text, or that lies behind where such would. Case and accents do
-    /// not count, unless they make another letter in the order of the store's locale.
+    /// Goes before the first item that begins with a text, or that lies behind where such would.
+    /// Case and accents do not count, unless they make another letter in the order of the store's
+    /// locale.
     pub fn move_to_text(&mut self, reader: &Reader, text: &str) {
         self.bound = SortBound::from_text(reader.extractor(), text, self.sort.descending);
     }
 
-    /// Gives so many items from here on, or backwards if it is negative, in the order in which they are met, and moves
-    /// past them. Fewer are left if it gives fewer. No item is read until the answer's are.
+    /// Gives so many items from here on, or backwards if it is negative, in the order in which they
+    /// are met, and moves past them. Fewer are left if it gives fewer. No item is read until the
+    /// answer's are.
     ///
     /// # Errors
     /// An unknown collection, or what the store reports.
@@ -137,8 +141,8 @@ impl SortedCursor {
         self.position_in_results(reader, &answer)
     }
 
-    /// The letters under which there are items, in their order. It jumps from one to the next, so what it costs is the
-    /// number of letters: of a Chinese book, that of its first characters.
+    /// The letters under which there are items, in their order. It jumps from one to the next, so
+    /// what it costs is the number of letters: of a Chinese book, that of its first characters.
     ///
     /// # Errors
     /// As [`Cursor::step`].
@@ -263,8 +267,8 @@ fn list_places<'a>(
     Ok(list.as_ref().map_or(&[], |list| &list.places))
 }
 
-/// What finds out under which letter something is sorted: a sort key says which letters it begins with, and not how
-/// they are written.
+/// What finds out under which letter something is sorted: a sort key says which letters it begins
+/// with, and not how they are written.
 struct Alphabet<'a> {
     deriver: &'a Extractor,
     letters: Vec<(String, Vec<u8>)>,
@@ -277,7 +281,8 @@ impl Alphabet<'_> {
         Alphabet { deriver, letters: FILING_LETTERS.chars().map(letter).collect() }
     }
 
-    /// The letter for people, and how the keys of all that is filed under it begin, if that is known.
+    /// The letter for people, and how the keys of all that is filed under it begin, if that is
+    /// known.
     fn letter_for_key(&self, key: &[u8], value: &str) -> (String, Option<Vec<u8>>) {
         let folded = fold(value);
         let starts = [&folded, value].into_iter().flat_map(|text| {

@@ -1,6 +1,7 @@
 //! What an item says of time, in plain English: its rule, its alarms, the zones that it names.
 //!
-//! A rule that plain words do not tell is shown as it is written: a wrong word would be worse than none.
+//! A rule that plain words do not tell is shown as it is written: a wrong word would be worse than
+//! none.
 
 use crate::local_time::{describe_duration, format_clock};
 use larder_date_phrase::Language;
@@ -12,7 +13,8 @@ use larder_time::zone::{Zone, ZoneMatch};
 /// The days as rules write them, Monday first.
 const WEEKDAY_CODES: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
-/// A rule in words: `every week on Monday, until Fri 6 Mar 2026`; where that would not be simple, its text.
+/// A rule in words: `every week on Monday, until Fri 6 Mar 2026`; where that would not be simple,
+/// its text.
 #[must_use]
 pub fn describe_rule(text: &str, local: &Zone, language: &Language) -> String {
     rule_in_words(text, local, language).unwrap_or_else(|| text.to_string())
@@ -136,7 +138,8 @@ fn rule_in_words(text: &str, local: &Zone, language: &Language) -> Option<String
     Some(words)
 }
 
-/// A time as it is written, in words: `Thu 5 Mar 2026, 09:30`, by the clock of who asks where it names UTC.
+/// A time as it is written, in words: `Thu 5 Mar 2026, 09:30`, by the clock of who asks where it
+/// names UTC.
 #[must_use]
 pub fn describe_stamp(text: &str, local: &Zone, language: &Language) -> String {
     let Ok(stamp) = IcalDateTime::parse(text) else { return text.to_string() };

@@ -1,21 +1,26 @@
 //! Likely twins: cards that are perhaps of one person.
 //!
-//! Two cards are joined by a value that both have, the name shown, an e-mail address or a phone number:
+//! Two cards are joined by a value that both have, the name shown, an e-mail address or a phone
+//! number:
 //!
-//! * An address or a number joins cards whose names can be one person's: all words of the one are words of the other,
-//!   or their first letters. Where only two cards have it, their names need not agree (`Mum` and `Helga Berg`): those
-//!   groups come last.
-//! * A name of one word joins only cards that do not disagree: both have e-mail addresses, but none in common; or phone
-//!   numbers; or organisations. A name that more than five cards have is that of several people, and joins none.
+//! * An address or a number joins cards whose names can be one person's: all words of the one are
+//!   words of the other, or their first letters. Where only two cards have it, their names need not
+//!   agree (`Mum` and `Helga Berg`): those groups come last.
+//! * A name of one word joins only cards that do not disagree: both have e-mail addresses, but none
+//!   in common; or phone numbers; or organisations. A name that more than five cards have is that
+//!   of several people, and joins none.
 //! * An address or a number that more than fifty cards have joins none: it is a switchboard's.
-//! * Nothing joins two cards with different birthdays, a list and a person, or somebody and the organisation they are with.
+//! * Nothing joins two cards with different birthdays, a list and a person, or somebody and the
+//!   organisation they are with.
 //!
-//! Names are compared folded, in any order of their words; phone numbers as `eqphone_national` does, if they have six
-//! digits at least and the same extension. What is joined to one of a group belongs to the group. Work is bounded: of
-//! very many numbers with one ending the first are compared by the numbering plans, the others as they are dialled.
+//! Names are compared folded, in any order of their words; phone numbers as `eqphone_national`
+//! does, if they have six digits at least and the same extension. What is joined to one of a group
+//! belongs to the group. Work is bounded: of very many numbers with one ending the first are
+//! compared by the numbering plans, the others as they are dialled.
 //!
-//! It is apart from `run` because it asks what cards have in common, and not what one of them is. One scan keeps eight bytes a
-//! value, and what several cards seem to have is then compared by the cards themselves.
+//! It is apart from `run` because it asks what cards have in common, and not what one of them is.
+//! One scan keeps eight bytes a value, and what several cards seem to have is then compared by the
+//! cards themselves.
 
 mod phone_comparison;
 
@@ -75,8 +80,8 @@ pub struct DuplicateReason {
     pub value: String,
 }
 
-/// Groups of likely twins, those that are surest first: in the collection, with one card at least that answers the
-/// question, and as many as the limit allows.
+/// Groups of likely twins, those that are surest first: in the collection, with one card at least
+/// that answers the question, and as many as the limit allows.
 ///
 /// # Errors
 /// An unknown collection, or what the store reports.
@@ -248,7 +253,8 @@ impl MatchKeys {
     }
 }
 
-/// Are all words of one name, so many at least, in the other? A single letter is the beginning of one.
+/// Are all words of one name, so many at least, in the other? A single letter is the beginning of
+/// one.
 fn is_name_within(short: &str, long: &str, least: usize) -> bool {
     let mut left: Vec<&str> = long.split(' ').collect();
     let mut number = 0;
@@ -274,8 +280,8 @@ fn has_other_birthday(a: &str, b: &str) -> bool {
     known && if years { a != b } else { day(a) != day(b) }
 }
 
-/// How two cards are asked about: by a word that is their name, by their name, by an address or a number of these two only,
-/// or of others too.
+/// How two cards are asked about: by a word that is their name, by their name, by an address or a
+/// number of these two only, or of others too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum MatchRule {
     OneWordName,

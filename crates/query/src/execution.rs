@@ -1,7 +1,7 @@
 //! Answering: candidates, the test of each, and the order.
 //!
-//! What the index names is held against the items in one snapshot, as far as that is soon done. `answer` is what comes
-//! of it.
+//! What the index names is held against the items in one snapshot, as far as that is soon done.
+//! `answer` is what comes of it.
 
 use crate::collector::{HitCollector, is_start_field, resolve_start_bound, start_key};
 use crate::error::Error;
@@ -39,12 +39,14 @@ pub struct SearchRequest {
     pub collection: Option<String>,
     /// The order; `None`: as they came.
     pub sort: Option<SortSpec>,
-    /// Where in this order the answer begins: at the first item that begins with this text, or that lies behind where
-    /// such would, whatever its case and accents. Without an order it says nothing.
+    /// Where in this order the answer begins: at the first item that begins with this text, or that
+    /// lies behind where such would, whatever its case and accents. Without an order it says
+    /// nothing.
     pub start_text: Option<String>,
     /// At most so many.
     pub limit: Option<usize>,
-    /// Cards are read on the way to the answer, a few of them: for who is going to ask for all of them at once.
+    /// Cards are read on the way to the answer, a few of them: for who is going to ask for all of
+    /// them at once.
     pub prefetch: bool,
 }
 
@@ -150,7 +152,8 @@ fn list_all_rows(reader: &Reader, answer: &mut ResultSet, limit: usize) -> Resul
     Ok(())
 }
 
-/// What is in a window, where nothing else is asked: the index alone tells, and no item is read. Within one snapshot.
+/// What is in a window, where nothing else is asked: the index alone tells, and no item is read.
+/// Within one snapshot.
 fn collect_by_time_range(
     reader: &Reader,
     find: &SearchRequest,
@@ -207,8 +210,8 @@ struct CollectionGroup {
     collections: Vec<i64>,
 }
 
-/// Collects what answers the question, by a plan for each summary that the collections asked have. What a summary says
-/// holds for the index of the same snapshot; it ends here.
+/// Collects what answers the question, by a plan for each summary that the collections asked have.
+/// What a summary says holds for the index of the same snapshot; it ends here.
 fn collect_candidates(
     reader: &Reader,
     snapshot: ReadTransaction<'_>,
@@ -327,7 +330,8 @@ impl CandidateScan<'_, '_> {
             && is_in_collections(self.collections, candidate.collection)
     }
 
-    /// Takes a candidate, if it answers the question, and its bytes as long as there is room for them.
+    /// Takes a candidate, if it answers the question, and its bytes as long as there is room for
+    /// them.
     fn consider(&mut self, candidate: &Candidate<'_>) -> Result<(), larder_store::Error> {
         if !self.is_in_scope(candidate) {
             return Ok(());
@@ -404,7 +408,8 @@ fn verify_rest(
     Ok(())
 }
 
-/// Tests the items in these rows, by what is kept of them where that tells. What is taken is not in order then.
+/// Tests the items in these rows, by what is kept of them where that tells. What is taken is not in
+/// order then.
 fn verify_page(
     reader: &Reader,
     mut rows: Vec<i64>,
@@ -491,8 +496,8 @@ fn collect_sorted(
     let Some((before, total)) = locate_bound(reader, &order, &gap)? else { return Ok(false) };
     let Some(last) = gap.last_place_before(sort.descending) else { return Ok(true) };
     let (limit, first) = (find.limit.unwrap_or(usize::MAX), last);
-    // An item that moves in the order between two pages would be met twice, or not at all. Where somebody wrote in
-    // between it is all read again; who writes all the time waits once.
+    // An item that moves in the order between two pages would be met twice, or not at all. Where
+    // somebody wrote in between it is all read again; who writes all the time waits once.
     for attempt in 0..MAX_SORTED_READ_ATTEMPTS {
         let _snapshot =
             if attempt + 1 == MAX_SORTED_READ_ATTEMPTS { Some(reader.begin_read()?) } else { None };
@@ -536,7 +541,8 @@ pub(crate) fn index_order(
     Ok(IndexedOrder { field: sort.field.id, collections, backwards: sort.descending })
 }
 
-/// How many items lie before a gap in this order's direction, and how many there are. `None`: the index cannot say.
+/// How many items lie before a gap in this order's direction, and how many there are. `None`: the
+/// index cannot say.
 pub(crate) fn locate_bound(
     reader: &Reader,
     order: &IndexedOrder,
@@ -549,8 +555,8 @@ pub(crate) fn locate_bound(
     Ok(Some((if order.backwards { total.saturating_sub(before) } else { before }, total)))
 }
 
-/// Visits every item, or those `only` of these collections, a page a transaction; of the kind that the question is put to, as the others need
-/// no test.
+/// Visits every item, or those `only` of these collections, a page a transaction; of the kind that
+/// the question is put to, as the others need no test.
 fn scan_items(
     reader: &Reader,
     only: Option<&[i64]>,

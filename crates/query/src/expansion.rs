@@ -1,7 +1,9 @@
-//! Occurrences instead of items: when in a window what an answer has happens, or when its alarms ring.
+//! Occurrences instead of items: when in a window what an answer has happens, or when its alarms
+//! ring.
 //!
-//! The index knows of each item what it is in time, so no item is read for it. Work is bounded: of a rule that happens every
-//! second only so much is given as was asked for, and it is said that there is more.
+//! The index knows of each item what it is in time, so no item is read for it. Work is bounded: of
+//! a rule that happens every second only so much is given as was asked for, and it is said that
+//! there is more.
 
 use crate::error::Error;
 use crate::query::Query;
@@ -15,11 +17,13 @@ const ITEMS_PER_TX: usize = 1024;
 /// When the items of an answer happen in a window.
 #[derive(Debug, Clone, Default)]
 pub struct Expansion {
-    /// Rows of items, and an occurrence of each, in the order of their beginnings; of alarms in the order in which they ring.
+    /// Rows of items, and an occurrence of each, in the order of their beginnings; of alarms in the
+    /// order in which they ring.
     pub occurrences: Vec<(i64, ItemOccurrence)>,
     /// There are more than were asked for.
     pub truncated: bool,
-    /// Rows of items of which not all occurrences could be found within bounds, or not the end of a COUNT.
+    /// Rows of items of which not all occurrences could be found within bounds, or not the end of a
+    /// COUNT.
     pub uncertain_rows: Vec<i64>,
 }
 
@@ -77,7 +81,8 @@ fn apply_limit(expansion: &mut Expansion, limit: usize) {
     expansion.occurrences.truncate(limit);
 }
 
-/// The window in which a question wants something to be, where it wants one: what all of its answers have in common.
+/// The window in which a question wants something to be, where it wants one: what all of its
+/// answers have in common.
 #[must_use]
 pub fn required_time_range(query: &Query) -> Option<&TimeRange> {
     match query {

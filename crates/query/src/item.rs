@@ -1,7 +1,8 @@
-//! An item as a question sees it: its values, and what it is in time, each read when it is asked for.
+//! An item as a question sees it: its values, and what it is in time, each read when it is asked
+//! for.
 //!
-//! There are two: the item itself, taken apart ([`Item`]), and what is kept beside it ([`StoredFieldsItem`]), which is read faster and
-//! tells less. `matcher` puts questions to them.
+//! There are two: the item itself, taken apart ([`Item`]), and what is kept beside it
+//! ([`StoredFieldsItem`]), which is read faster and tells less. `matcher` puts questions to them.
 
 use crate::time_test::DateProperty;
 use larder_format::component::Component;

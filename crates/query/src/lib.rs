@@ -1,20 +1,22 @@
 //! One question for every kind of item: parsed from text, planned for the index, run in place.
 //!
 //! A [`Query`] is written in two ways that give the same value: the search line that people type
-//! ([`Query::parse`]) and the S-expressions of evolution-data-server ([`Query::parse_sexp`]). [`find`] lets
-//! the planner look up what the index can answer, and tests what is left; [`full_scan`]
-//! answers the same by testing every item. For any store and any question the two agree: the one
-//! property that this crate's tests are about. [`find_duplicates`](find_duplicates()) asks something else: which items
-//! are perhaps the same.
+//! ([`Query::parse`]) and the S-expressions of evolution-data-server ([`Query::parse_sexp`]).
+//! [`find`] lets the planner look up what the index can answer, and tests what is left;
+//! [`full_scan`] answers the same by testing every item. For any store and any question the two
+//! agree: the one property that this crate's tests are about.
+//! [`find_duplicates`](find_duplicates()) asks something else: which items are perhaps the same.
 //!
-//! A [`View`](views::View) stays open, and is told what changes in its answer; all views of a process are
-//! [`Views`](views::Views). What was asked, and what it cost, goes to a [`query_log`] if one is wanted.
+//! A [`View`](views::View) stays open, and is told what changes in its answer; all views of a
+//! process are [`Views`](views::Views). What was asked, and what it cost, goes to a [`query_log`]
+//! if one is wanted.
 //!
-//! A [`SortedCursor`] steps through a sorted book, from any letter on, without reading what lies between.
+//! A [`SortedCursor`] steps through a sorted book, from any letter on, without reading what lies
+//! between.
 //!
 //! This crate is not the store: it names no file and no SQLite, and passes through
-//! [`larder_store::Reader::look_up`]. It is apart so that any Rust program can read a store in place with it, while
-//! others write. `examples/who.rs` is such a program:
+//! [`larder_store::Reader::look_up`]. It is apart so that any Rust program can read a store in
+//! place with it, while others write. `examples/who.rs` is such a program:
 //!
 //! ```no_run
 #![doc = include_str!("../examples/who.rs")]

@@ -1,7 +1,7 @@
 //! When something is, by the clock of who asks: for programs and for people.
 //!
-//! A moment is told with the offset of that clock; a day, and what floats, without one. What an occurrence is, `larder-time`
-//! knows; here it is written.
+//! A moment is told with the offset of that clock; a day, and what floats, without one. What an
+//! occurrence is, `larder-time` knows; here it is written.
 
 use crate::query::UserLocale;
 use larder_date_phrase::{self as phrase, Language};
@@ -43,8 +43,8 @@ impl LocalTimeSpan {
         }
     }
 
-    /// From one time until another, by the clock of the first: what that clock leaves out is later. Without an end, it is a moment, or
-    /// a day.
+    /// From one time until another, by the clock of the first: what that clock leaves out is later.
+    /// Without an end, it is a moment, or a day.
     #[must_use]
     pub fn from_start_and_end(
         start: &CalendarDateTime,
@@ -80,7 +80,8 @@ impl LocalTimeSpan {
         first
     }
 
-    /// When it begins, as RFC 3339 has it: `2026-03-06T09:30:00+01:00`; a day is `2026-03-06`, and what floats has no offset.
+    /// When it begins, as RFC 3339 has it: `2026-03-06T09:30:00+01:00`; a day is `2026-03-06`, and
+    /// what floats has no offset.
     #[must_use]
     pub fn format_start(&self) -> String {
         self.format_time(self.from, self.offsets.0)

@@ -1,13 +1,14 @@
-//! What a question means for an item: the plain test of one parsed card or component. The planner's answer is right
-//! when it is this one's.
+//! What a question means for an item: the plain test of one parsed card or component. The planner's
+//! answer is right when it is this one's.
 //!
-//! A [`Matcher`] is made once a question, and then tests many items: texts are folded, patterns compiled and
-//! numbers read when it is made, and of an item only the values are decoded that the question looks at. As the fields of
-//! contacts are not those of what is in calendars, it is made ready for each. What is asked of an item is in `item`; how one
-//! value passes, in `compare`.
+//! A [`Matcher`] is made once a question, and then tests many items: texts are folded, patterns
+//! compiled and numbers read when it is made, and of an item only the values are decoded that the
+//! question looks at. As the fields of contacts are not those of what is in calendars, it is made
+//! ready for each. What is asked of an item is in `item`; how one value passes, in `compare`.
 //!
-//! The functions mean what they mean to evolution-data-server's own evaluator in memory (`e-book-backend-sexp.c`),
-//! with its SQL evaluator's folding on both sides; `tests/eds_functions.rs` lists where they differ on purpose.
+//! The functions mean what they mean to evolution-data-server's own evaluator in memory
+//! (`e-book-backend-sexp.c`), with its SQL evaluator's folding on both sides;
+//! `tests/eds_functions.rs` lists where they differ on purpose.
 
 use crate::item::{DecodedItem, ItemFields, StoredFieldsItem};
 use crate::query::{Comparison, FieldSelector, FieldTest, NumericOperand, Query};
@@ -26,7 +27,8 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::{LazyLock, OnceLock};
 
-/// A question made ready to be put to many items. Of a family no item of which answers it, nothing is kept.
+/// A question made ready to be put to many items. Of a family no item of which answers it, nothing
+/// is kept.
 #[derive(Debug, Clone)]
 pub struct Matcher {
     contacts: Option<Box<FamilyMatcher>>,
@@ -72,7 +74,8 @@ struct FieldSet {
 }
 
 impl Matcher {
-    /// Makes a question ready. A pattern that cannot be compiled, which no parser lets through, matches nothing.
+    /// Makes a question ready. A pattern that cannot be compiled, which no parser lets through,
+    /// matches nothing.
     #[must_use]
     pub fn new(query: &Query) -> Matcher {
         let of = |family| {
@@ -92,8 +95,8 @@ impl Matcher {
         }
     }
 
-    /// Does the card answer the question, kept under this UID? A question about UIDs is about those under which
-    /// items are kept, and about those that their cards name.
+    /// Does the card answer the question, kept under this UID? A question about UIDs is about those
+    /// under which items are kept, and about those that their cards name.
     #[must_use]
     pub fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
         self.contacts.as_ref().is_some_and(|of| of.predicate.matches(uid, card))
@@ -110,8 +113,8 @@ impl Matcher {
         self.for_family(head).is_some_and(|of| of.predicate.matches(&head.uid, values))
     }
 
-    /// Does what is kept of an item answer the question? `None`: it does not tell, and the item has to be asked. Where there is a
-    /// doubt, it is said.
+    /// Does what is kept of an item answer the question? `None`: it does not tell, and the item has
+    /// to be asked. Where there is a doubt, it is said.
     pub(crate) fn matches_stored_fields(
         &self,
         reader: &Reader,
@@ -342,8 +345,8 @@ impl FieldSet {
     }
 }
 
-/// What any-field looks at: no UID and no time of revision, which nobody means; pictures and keys are not
-/// indexed, and `1` is no word for a list.
+/// What any-field looks at: no UID and no time of revision, which nobody means; pictures and keys
+/// are not indexed, and `1` is no word for a list.
 pub(crate) fn any_fields(family: CollectionType) -> &'static [&'static Field] {
     let all = |fields: &'static [Field]| -> Vec<&'static Field> {
         let meant = |field: &&Field| {
@@ -374,8 +377,9 @@ pub(crate) fn word_fields(family: CollectionType) -> &'static [&'static Field] {
     }
 }
 
-/// The fields of a family that a test of this field looks at: of the full name also the parts of the name and the
-/// nicknames; and where a field of contacts is asked for that has a namesake in calendars, that one.
+/// The fields of a family that a test of this field looks at: of the full name also the parts of
+/// the name and the nicknames; and where a field of contacts is asked for that has a namesake in
+/// calendars, that one.
 pub(crate) fn fields_matched_by(
     one: &'static Field,
     family: CollectionType,
@@ -402,13 +406,15 @@ pub(crate) fn fields_matched_by(
     SINGLE_FIELDS.iter().find(|(id, _)| *id == one.id).map_or(&[], |(_, one)| one)
 }
 
-/// Has evolution-data-server a list of values here? Then a missing value is none; else it is an empty text.
+/// Has evolution-data-server a list of values here? Then a missing value is none; else it is an
+/// empty text.
 fn is_list_field(field: &Field) -> bool {
     let lists = ["full_name", "email", "phone", "address", "categories", "photo", "logo"];
     lists.contains(&field.name) || field.name.starts_with("im")
 }
 
-/// The values of a property that is no field: its components, and those of all properties of that name.
+/// The values of a property that is no field: its components, and those of all properties of that
+/// name.
 fn property_matches(name: &str, compare: &ValueMatcher, properties: &[Property<'_>]) -> bool {
     let mut of_name = properties.iter().filter(|property| property.has_name(name));
     let separator = if name.eq_ignore_ascii_case("CATEGORIES") { ',' } else { ';' };

@@ -1,8 +1,9 @@
 //! The planner: which items can answer a question at all, by the index.
 //!
-//! Candidates are always a superset of the answer. Where the plan is `exact` they are the answer; else each is
-//! tested by its own bytes (`contact`), so a plan may be coarse, and it is right as long as it leaves nothing
-//! out. What no index can narrow (a negation, a field that is not indexed) is a scan, and `--explain` says so.
+//! Candidates are always a superset of the answer. Where the plan is `exact` they are the answer;
+//! else each is tested by its own bytes (`contact`), so a plan may be coarse, and it is right as
+//! long as it leaves nothing out. What no index can narrow (a negation, a field that is not
+//! indexed) is a scan, and `--explain` says so.
 
 use crate::matcher::{any_fields, fields_matched_by, word_fields};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
@@ -24,7 +25,8 @@ const MAX_TERMS_PER_PLAN: usize = 4096;
 const MAX_UIDS_PER_PLAN: usize = 65_536;
 /// The fewest digits that a number within a country has.
 const MIN_NATIONAL_DIGITS: usize = 2;
-/// So many digits at its end are the number's own, if it has as many: in Argentina digits are dialled within it.
+/// So many digits at its end are the number's own, if it has as many: in Argentina digits are
+/// dialled within it.
 const MAX_CERTAIN_DIGITS: usize = 6;
 
 /// How a question's candidates are found.
@@ -253,7 +255,8 @@ fn combine_lookups(
     }
 }
 
-/// One test of several fields. Text is indexed together, whatever field it is of, so it is looked up once.
+/// One test of several fields. Text is indexed together, whatever field it is of, so it is looked
+/// up once.
 fn plan_fields(fields: &[&'static Field], test: &FieldTest, summary: &IndexConfig) -> CandidateSet {
     let mut known: Vec<String> = Vec::new();
     let mut is_new = |narrow: &CandidateSet| match narrow {
@@ -341,8 +344,8 @@ fn plan_field(field: &'static Field, test: &FieldTest, summary: &IndexConfig) ->
     }
 }
 
-/// Numbers that agree end alike, however they begin. The numbering plans, which take their time to load, are not
-/// asked: what of the digits is certain to be within the country will do.
+/// Numbers that agree end alike, however they begin. The numbering plans, which take their time to
+/// load, are not asked: what of the digits is certain to be within the country will do.
 fn plan_phone(field: &Field, test: &FieldTest) -> CandidateSet {
     let Some(number) = find_number_part(&test.text) else { return CandidateSet::All };
     let (digits, short) = (collect_digits(number), test.op == MatchOp::EqPhoneShort);

@@ -1,7 +1,8 @@
-//! Partial answers: a few fields of each item, from what is kept beside the items where that has them.
+//! Partial answers: a few fields of each item, from what is kept beside the items where that has
+//! them.
 //!
-//! A list shows names and numbers, not cards; so it reads no card, however large the photo in it, unless it asks for a
-//! field that is not kept. `answer` gives whole items.
+//! A list shows names and numbers, not cards; so it reads no card, however large the photo in it,
+//! unless it asks for a field that is not kept. `answer` gives whole items.
 
 use crate::error::Error;
 use crate::item::{self, ParsedSource};
@@ -62,7 +63,8 @@ impl ProjectedItem<'_> {
     }
 }
 
-/// Items with the rows of what is kept of them, these in one piece. Cards are read as many at a time as fill a page.
+/// Items with the rows of what is kept of them, these in one piece. Cards are read as many at a
+/// time as fill a page.
 #[derive(Default)]
 struct ProjectionPage {
     items: Vec<ProjectionPageItem>,
@@ -77,9 +79,9 @@ struct ProjectionPageItem {
 }
 
 impl ResultSet {
-    /// Gives each item with these fields of it to `each`, until that answers false; with no field at all, the items
-    /// alone. What was removed, or changed so that it answers the question no longer, is left out. `each` may take its
-    /// time.
+    /// Gives each item with these fields of it to `each`, until that answers false; with no field
+    /// at all, the items alone. What was removed, or changed so that it answers the question no
+    /// longer, is left out. `each` may take its time.
     ///
     /// # Errors
     /// What the store reports.

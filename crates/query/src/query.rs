@@ -14,7 +14,8 @@ const MIN_UIDS_PER_SET: usize = 16;
 /// How [`Subject::Nothing`] is written: there is no such property.
 const NO_FIELD_NAME: &str = "x-larder-no-field";
 
-/// Before the names of fields of events, tasks and memos, as a field or a property of contacts may be called the same.
+/// Before the names of fields of events, tasks and memos, as a field or a property of contacts may
+/// be called the same.
 pub(crate) const CALENDAR_FIELD_PREFIX: &str = "calendar:";
 
 /// A question about items.
@@ -29,8 +30,9 @@ pub enum Query {
     Or(Vec<Query>),
     /// Everything but this.
     Not(Box<Query>),
-    /// A free word, or a quoted phrase: looked for in names, nicknames, organisations, e-mail addresses and phone
-    /// numbers. One or two letters are the beginning of a word, anything longer is found anywhere.
+    /// A free word, or a quoted phrase: looked for in names, nicknames, organisations, e-mail
+    /// addresses and phone numbers. One or two letters are the beginning of a word, anything longer
+    /// is found anywhere.
     Word(String),
     /// What has one of these UIDs, byte by byte; made by [`Query::uids`], in order and each once.
     Uids(Vec<String>),
@@ -88,8 +90,8 @@ impl Comparison {
 /// What a question is read with, besides its text.
 #[derive(Debug, Clone, Default)]
 pub struct QueryContext {
-    /// The region (`AT`) that phone numbers are written for, where a question names none. `None`: numbers without
-    /// a country are compared by their digits.
+    /// The region (`AT`) that phone numbers are written for, where a question names none. `None`:
+    /// numbers without a country are compared by their digits.
     pub region: Option<String>,
     /// Who asks, and when.
     pub user_locale: UserLocale,
@@ -130,7 +132,8 @@ pub struct FieldTest {
     pub op: MatchOp,
     /// With what; not used by [`MatchOp::Exists`] and [`MatchOp::ExistsVcard`].
     pub text: String,
-    /// The region that phone numbers are written for; only used by [`MatchOp::EqPhone`] and its like.
+    /// The region that phone numbers are written for; only used by [`MatchOp::EqPhone`] and its
+    /// like.
     pub region: Option<String>,
 }
 
@@ -152,8 +155,8 @@ impl Query {
         }
     }
 
-    /// Any of these. Those that ask for a UID are brought together into a set if they are many, so that they
-    /// are looked up at once.
+    /// Any of these. Those that ask for a UID are brought together into a set if they are many, so
+    /// that they are looked up at once.
     pub(crate) fn from_alternatives(any: Vec<Query>) -> Query {
         if any.iter().filter(|query| query.single_uid().is_some()).count() < MIN_UIDS_PER_SET {
             return Query::Or(any);
@@ -203,23 +206,27 @@ impl FieldTest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldSelector {
-    /// A field of the table; of `full_name`, also the family name, the given name and the nicknames.
+    /// A field of the table; of `full_name`, also the family name, the given name and the
+    /// nicknames.
     Field(&'static Field),
-    /// A property of the vCard, by its name in any case: each of its components; made by [`Subject::property`].
+    /// A property of the vCard, by its name in any case: each of its components; made by
+    /// [`Subject::property`].
     Property(String),
-    /// Any indexed field (`x-evolution-any-field`); UIDs, photos, sounds and keys are never looked at.
+    /// Any indexed field (`x-evolution-any-field`); UIDs, photos, sounds and keys are never looked
+    /// at.
     Any,
     /// A name that no field has: such a test matches nothing, as in evolution-data-server.
     Nothing,
 }
 
-/// How values are compared. All but tests of a UID compare folded text: without regard to case and accents.
+/// How values are compared. All but tests of a UID compare folded text: without regard to case and
+/// accents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MatchOp {
-    /// The text is in the value; the first blank behind a word stands for anything. Of a phone number, also its
-    /// digits among the value's digits. An empty text is in every contact, unless the field is a list that has
-    /// no values.
+    /// The text is in the value; the first blank behind a word stands for anything. Of a phone
+    /// number, also its digits among the value's digits. An empty text is in every contact, unless
+    /// the field is a list that has no values.
     Contains,
     /// The value is the text.
     Is,
@@ -297,7 +304,8 @@ impl fmt::Display for FieldSelector {
 }
 
 impl fmt::Display for Query {
-    /// Writes the question as an S-expression; `word` and `uids` are ours, the rest is evolution-data-server's.
+    /// Writes the question as an S-expression; `word` and `uids` are ours, the rest is
+    /// evolution-data-server's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, name: &str, of: &[Query]| {
             write!(f, "({name}")?;

@@ -1,7 +1,9 @@
-//! The query log: what was asked, how it was answered, and what open views were told; one line of JSON for each.
+//! The query log: what was asked, how it was answered, and what open views were told; one line of
+//! JSON for each.
 //!
-//! `docs/queries.md` says what each line has. Here it is only written; no file is opened, and nothing is read: that
-//! is `larder-measure`'s. It is apart so that who wants no log pays for nothing but a look at an `Option`.
+//! `docs/queries.md` says what each line has. Here it is only written; no file is opened, and
+//! nothing is read: that is `larder-measure`'s. It is apart so that who wants no log pays for
+//! nothing but a look at an `Option`.
 
 use crate::execution::SearchRequest;
 use crate::query::Query;
@@ -131,12 +133,14 @@ pub struct AnswerRecord<'a> {
     pub bytes: usize,
 }
 
-/// What a question takes beside its text and the rows of its answer, read and made ready, in bytes: as ten thousand of them took.
+/// What a question takes beside its text and the rows of its answer, read and made ready, in bytes:
+/// as ten thousand of them took.
 const QUERY_BYTES: usize = 1536;
 /// What a compiled pattern takes beside that, as a thousand of them took.
 const PATTERN_BYTES: usize = 22 << 10;
 
-/// What an answer holds in memory where it is kept: its rows, and its question, of this length as it was written.
+/// What an answer holds in memory where it is kept: its rows, and its question, of this length as
+/// it was written.
 pub(crate) fn cached_answer_bytes(rows: &PackedRowIds, written: usize, query: &Query) -> usize {
     rows.byte_len() + written + QUERY_BYTES + count_patterns(query) * PATTERN_BYTES
 }
@@ -151,7 +155,8 @@ fn count_patterns(query: &Query) -> usize {
 }
 
 impl<'a> AnswerRecord<'a> {
-    /// Of a question that [`find`](crate::find()) has answered, the answer with this number in its process.
+    /// Of a question that [`find`](crate::find()) has answered, the answer with this number in its
+    /// process.
     #[must_use]
     pub fn from_result_set(
         client: &'a str,
@@ -199,7 +204,8 @@ struct QueryLogLine<'a> {
 const FLUSH_BYTES: usize = 16 << 10;
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A log that is written as lines. They are gathered for a moment, and only whole lines are written at once.
+/// A log that is written as lines. They are gathered for a moment, and only whole lines are written
+/// at once.
 pub struct JsonLinesLog<W: Write> {
     pid: u32,
     buffer: Mutex<QueryLogBuffer<W>>,

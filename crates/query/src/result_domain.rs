@@ -1,4 +1,5 @@
-//! What an answer is about: contacts, what is in calendars, or both. Lists differ by it, and what they are sorted by.
+//! What an answer is about: contacts, what is in calendars, or both. Lists differ by it, and what
+//! they are sorted by.
 
 use crate::error::Error;
 use crate::execution::SearchRequest;
@@ -27,7 +28,8 @@ impl From<CollectionType> for ResultDomain {
     }
 }
 
-/// What the answer to a question can be about: as the question says, else as the collections do in which it is asked.
+/// What the answer to a question can be about: as the question says, else as the collections do in
+/// which it is asked.
 ///
 /// # Errors
 /// What the store reports.

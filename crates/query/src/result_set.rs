@@ -1,8 +1,9 @@
 //! An answer: which items, in which order; and the items themselves, page by page.
 //!
-//! Bytes are fetched when they are asked for, in short read transactions. So an answer that is read slowly holds
-//! nothing up, cards with pictures do not add up in memory, and an item that was removed in between is left out. The
-//! first few are read when they are found, as that takes no second way to them. How an answer is found is in `run`.
+//! Bytes are fetched when they are asked for, in short read transactions. So an answer that is read
+//! slowly holds nothing up, cards with pictures do not add up in memory, and an item that was
+//! removed in between is left out. The first few are read when they are found, as that takes no
+//! second way to them. How an answer is found is in `run`.
 
 use crate::error::Error;
 use crate::execution;
@@ -39,7 +40,8 @@ pub struct Explanation {
     pub visited: u64,
     /// Items that were compared with the question.
     pub tested: u64,
-    /// Items that answer the question; where their order is of no matter, no more than were asked for.
+    /// Items that answer the question; where their order is of no matter, no more than were asked
+    /// for.
     pub matched: u64,
     /// Items in the answer.
     pub returned: u64,
@@ -65,8 +67,8 @@ pub struct ResultSet {
     /// When it was found, where that is all that is known of its items.
     pub(crate) found_at: Option<DataVersion>,
     pub(crate) prefetch: Prefetch,
-    /// Rows of items of which it could not be told within bounds whether they answer the question: their rules take too many
-    /// steps.
+    /// Rows of items of which it could not be told within bounds whether they answer the question:
+    /// their rules take too many steps.
     pub uncertain_rows: Vec<i64>,
     /// What finding it took.
     pub explain: Explanation,
@@ -102,7 +104,8 @@ impl Prefetch {
             || self.page.bytes.len() >= MAX_PREFETCH_BYTES
     }
 
-    /// Items come in the order of their rows. One that is too large is left to be read when it is asked for.
+    /// Items come in the order of their rows. One that is too large is left to be read when it is
+    /// asked for.
     pub(crate) fn add(&mut self, head: ItemMeta, bytes: &[u8]) {
         if !self.is_full() && bytes.len() <= MAX_PREFETCH_BYTES {
             self.page.add(head, bytes);
@@ -115,7 +118,8 @@ impl Prefetch {
     }
 }
 
-/// What was read ahead, as long as nobody has written since: what takes a reader its time gives others time to write.
+/// What was read ahead, as long as nobody has written since: what takes a reader its time gives
+/// others time to write.
 struct ValidPrefetch<'a> {
     reader: &'a Reader,
     prefetch: &'a Prefetch,
@@ -212,9 +216,9 @@ impl ResultSet {
         self.hits.iter().map(|found| found.row).collect()
     }
 
-    /// Gives each item with its bytes to `each`, until that answers false. What was removed, or changed so that it
-    /// answers the question no longer, since the answer was found is left out, but for the last hundredth of a second.
-    /// `each` may take its time.
+    /// Gives each item with its bytes to `each`, until that answers false. What was removed, or
+    /// changed so that it answers the question no longer, since the answer was found is left out,
+    /// but for the last hundredth of a second. `each` may take its time.
     ///
     /// # Errors
     /// What the store reports.
@@ -247,8 +251,8 @@ impl ResultSet {
         Ok(())
     }
 
-    /// Gives the bytes of each item to `each`, as [`Answer::each`] does, for who needs nothing else: everything is read
-    /// without a look at what the store knows of it.
+    /// Gives the bytes of each item to `each`, as [`Answer::each`] does, for who needs nothing
+    /// else: everything is read without a look at what the store knows of it.
     ///
     /// # Errors
     /// What the store reports.
@@ -325,7 +329,8 @@ impl ResultSet {
         Ok(if self.is_same_store(reader)? { Staleness::SameStore } else { Staleness::OtherStore })
     }
 
-    /// Is the store still the one in which it was found? A restored one has other items in the same rows.
+    /// Is the store still the one in which it was found? A restored one has other items in the same
+    /// rows.
     pub(crate) fn is_same_store(&self, reader: &Reader) -> Result<bool, Error> {
         Ok(reader.epoch()? == self.epoch)
     }
@@ -344,7 +349,8 @@ impl ResultSet {
 }
 
 impl ItemPage {
-    /// Reads the items in these rows, and no more of them than fill a page. Returns how many rows that were.
+    /// Reads the items in these rows, and no more of them than fill a page. Returns how many rows
+    /// that were.
     pub(crate) fn fill(&mut self, reader: &Reader, rows: &[i64]) -> Result<usize, Error> {
         self.items.clear();
         self.bytes.clear();

@@ -10,8 +10,9 @@
 //! word   = a word, or a phrase in double quotes; \" and \\ stand for themselves inside
 //! ```
 //!
-//! Terms about time, `when:today..+7d` and its like, are in `calendar`. An empty line matches everything. What can be a whole phone number, as a word or as (part of) the value of a
-//! phone field, is also compared as one, as `eqphone_national` does.
+//! Terms about time, `when:today..+7d` and its like, are in `calendar`. An empty line matches
+//! everything. What can be a whole phone number, as a word or as (part of) the value of a phone
+//! field, is also compared as one, as `eqphone_national` does.
 
 mod calendar;
 
@@ -50,8 +51,8 @@ impl Query {
     /// Reads a search line.
     ///
     /// # Errors
-    /// Names what is wrong, where, and what to do: an unclosed quote, an unknown field, a parenthesis too
-    /// few or too many, a pattern that cannot be compiled.
+    /// Names what is wrong, where, and what to do: an unclosed quote, an unknown field, a
+    /// parenthesis too few or too many, a pattern that cannot be compiled.
     pub fn parse(line: &str) -> Result<Query, SyntaxError> {
         Query::parse_with(line, &QueryContext::default())
     }
@@ -137,8 +138,8 @@ impl<'a> SearchLineParser<'a> {
         })
     }
 
-    /// Bare words that follow one another and are a whole phone number together, `0664 123 45 67`: each of
-    /// them, or that number. And how many words they are.
+    /// Bare words that follow one another and are a whole phone number together, `0664 123 45 67`:
+    /// each of them, or that number. And how many words they are.
     fn parse_number_in_words(&self) -> Option<(Query, usize)> {
         let digits = |(_, token): &'a (usize, SearchLineToken)| match token {
             SearchLineToken::Word { field: None, op: MatchOp::Contains, text, quoted: false }
@@ -161,7 +162,8 @@ impl<'a> SearchLineParser<'a> {
         matches!(query, Query::Or(_)).then_some((query, words.len()))
     }
 
-    /// A line that is one phone number, with parentheses as people write them: `+43 (0)664 123 45 67`.
+    /// A line that is one phone number, with parentheses as people write them: `+43 (0)664 123 45
+    /// 67`.
     fn parse_number_with_parentheses(&self) -> Option<Query> {
         let line = self.line.trim();
         // What is in them is one run of digits: a word, as (a b) is two.
@@ -398,8 +400,8 @@ fn read_text(line: &str, start: usize) -> Result<(String, bool, usize), SyntaxEr
         .with_hint("add a \" at the end of the phrase"))
 }
 
-/// The field's name, if the text begins with one and a colon. A URL is a word, not a field, and so is a
-/// time of day.
+/// The field's name, if the text begins with one and a colon. A URL is a word, not a field, and so
+/// is a time of day.
 fn parse_field_name(text: &str) -> Option<&str> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'))?;
     let (name, rest) = text.split_at(end);

@@ -1,9 +1,9 @@
 //! The S-expressions of evolution-data-server, as its clients send them.
 //!
-//! Names are case-sensitive, strings have C-like escapes, and text after the first expression is ignored.
-//! Unknown functions are errors; a name that no field has is that of a property of the vCard, in any case.
-//! `word` and `uids` are ours: a free word, and a set of UIDs. So is `calendar:` before the name of a field of events, tasks
-//! and memos.
+//! Names are case-sensitive, strings have C-like escapes, and text after the first expression is
+//! ignored. Unknown functions are errors; a name that no field has is that of a property of the
+//! vCard, in any case. `word` and `uids` are ours: a free word, and a set of UIDs. So is
+//! `calendar:` before the name of a field of events, tasks and memos.
 
 mod calendar;
 
@@ -13,10 +13,11 @@ use crate::value_matcher::compile_pattern;
 use larder_format::field::{find_calendar_field, find_eds_field};
 use larder_format::phone::is_region;
 
-/// How deep lists may nest: whatever a search line can nest, and each parenthesis of one may be two lists.
+/// How deep lists may nest: whatever a search line can nest, and each parenthesis of one may be two
+/// lists.
 const MAX_DEPTH: usize = 256;
-/// How many functions an expression may call, and how many UIDs it may name. Each call may be made for every
-/// contact; UIDs are looked up all at once.
+/// How many functions an expression may call, and how many UIDs it may name. Each call may be made
+/// for every contact; UIDs are looked up all at once.
 const MAX_CALLS: usize = 65_536;
 const MAX_UIDS: usize = 1 << 18;
 /// The functions of this module, for messages.
@@ -27,8 +28,8 @@ impl Query {
     /// Reads an S-expression. The empty text matches everything, and so does `#t`.
     ///
     /// # Errors
-    /// Names what is wrong, and where: a function that does not exist, a pattern that cannot be compiled, an
-    /// expression that nests too deeply or calls too much.
+    /// Names what is wrong, and where: a function that does not exist, a pattern that cannot be
+    /// compiled, an expression that nests too deeply or calls too much.
     pub fn parse_sexp(text: &str) -> Result<Query, SyntaxError> {
         Query::parse_sexp_with(text, &QueryContext::default())
     }
@@ -84,7 +85,8 @@ impl<'a> SexpParser<'a> {
             return Ok(Query::Or(Vec::new()));
         }
         if !self.rest().starts_with('(') {
-            // The outermost call may stand without its parentheses: some of evolution-data-server's own do.
+            // The outermost call may stand without its parentheses: some of evolution-data-server's
+            // own do.
             let name = self.parse_symbol();
             let mut known =
                 KNOWN_FUNCTIONS.split(", ").chain(calendar::KNOWN_FUNCTIONS.split(", "));

@@ -1,7 +1,7 @@
 //! Places between the items of an order: where a text would stand, and what lies on either side.
 //!
-//! A gap names no item and counts nothing, so it stays where it is whatever comes and goes around it. It is apart
-//! because answers begin at one (`run`) and cursors stand in one (`cursor`).
+//! A gap names no item and counts nothing, so it stays where it is whatever comes and goes around
+//! it. It is apart because answers begin at one (`run`) and cursors stand in one (`cursor`).
 
 use larder_format::collate::primary_weights;
 use larder_store::Extractor;
@@ -19,8 +19,8 @@ pub(crate) enum SortBound {
 }
 
 impl SortBound {
-    /// Before the first item that begins with a text, or else that lies behind where it would. Case and accents do not
-    /// count, except where they make another letter in this order.
+    /// Before the first item that begins with a text, or else that lies behind where it would. Case
+    /// and accents do not count, except where they make another letter in this order.
     pub(crate) fn from_text(deriver: &Extractor, text: &str, backwards: bool) -> SortBound {
         let key = deriver.sort_key(text);
         let letters = primary_weights(&key);
@@ -53,7 +53,8 @@ impl SortBound {
         SortBound::End
     }
 
-    /// What lies behind it in this direction, as [`larder_store::Reader::places`] wants it; `None`: nothing.
+    /// What lies behind it in this direction, as [`larder_store::Reader::places`] wants it; `None`:
+    /// nothing.
     pub(crate) fn last_place_before(&self, backwards: bool) -> Option<Option<SortPosition>> {
         match (self, backwards) {
             (SortBound::Start, false) | (SortBound::End, true) => Some(None),

@@ -1,7 +1,7 @@
 //! Tests of what an item is in time: windows, alarms, and the moments that its properties name.
 //!
-//! Here is what such a test says, and how it is written; [`larder_store::Times`] knows what an item is. Relative times
-//! (`today..+7d`) have become instants when a question is read.
+//! Here is what such a test says, and how it is written; [`larder_store::Times`] knows what an item
+//! is. Relative times (`today..+7d`) have become instants when a question is read.
 
 use larder_store::{TimeRange, TimeTarget};
 use larder_time::civil::Instant;
@@ -13,10 +13,11 @@ use std::fmt;
 pub enum TimeTest {
     /// It has an occurrence, or an alarm, in a window.
     InRange(TimeRange),
-    /// A property that names a moment does so from one instant up to, not including, another one. What has no zone is
-    /// read by the window's clock.
+    /// A property that names a moment does so from one instant up to, not including, another one.
+    /// What has no zone is read by the window's clock.
     DateInRange(DateProperty, TimeRange),
-    /// It is a task of which an occurrence was due before the window's end; a day is due until it is over by the window's clock.
+    /// It is a task of which an occurrence was due before the window's end; a day is due until it
+    /// is over by the window's clock.
     Overdue(TimeRange),
 }
 

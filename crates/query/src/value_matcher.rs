@@ -1,7 +1,8 @@
 //! How a value passes a test: as text, as a pattern, as a phone number, as a free word.
 //!
-//! A text is folded, a pattern compiled and a number read once, when the question is made ready. Which values of an item are
-//! looked at is found in `matcher`; this is apart because it knows texts alone.
+//! A text is folded, a pattern compiled and a number read once, when the question is made ready.
+//! Which values of an item are looked at is found in `matcher`; this is apart because it knows
+//! texts alone.
 
 use crate::query::{FieldSelector, FieldTest, MatchOp};
 use larder_format::field::{Field, FieldType};
@@ -114,8 +115,8 @@ impl ValueMatcher {
     }
 }
 
-/// A number that is looked for. It is read when a value is there to compare: the numbering plans take longer to load
-/// than a whole answer may.
+/// A number that is looked for. It is read when a value is there to compare: the numbering plans
+/// take longer to load than a whole answer may.
 #[derive(Debug, Clone)]
 pub(crate) struct PhonePattern {
     text: String,
@@ -134,9 +135,10 @@ impl PhonePattern {
 
 /// Compiles a pattern, within bounds.
 ///
-/// It is the `regex` crate's language, not all of PCRE's: no pattern of libebook's own looks around or back, and
-/// without those a match takes time linear in the text, whoever wrote the pattern. PCRE's backtracking would
-/// have to be stopped by a budget in mid-card, and a live view would then miss a contact now and then.
+/// It is the `regex` crate's language, not all of PCRE's: no pattern of libebook's own looks around
+/// or back, and without those a match takes time linear in the text, whoever wrote the pattern.
+/// PCRE's backtracking would have to be stopped by a budget in mid-card, and a live view would then
+/// miss a contact now and then.
 pub(crate) fn compile_pattern(text: &str) -> Result<Regex, String> {
     if text.len() > MAX_REGEX_BYTES {
         return Err(format!("it has more than {MAX_REGEX_BYTES} bytes"));
@@ -157,8 +159,8 @@ pub(crate) fn compile_pattern(text: &str) -> Result<Regex, String> {
     })
 }
 
-/// What a folded text has to contain, in this order: the first blank behind a word stands for anything, or for
-/// nothing; so does one at the end. Other blanks belong to the words behind them.
+/// What a folded text has to contain, in this order: the first blank behind a word stands for
+/// anything, or for nothing; so does one at the end. Other blanks belong to the words behind them.
 pub(crate) fn split_phrase(folded: &str) -> Vec<String> {
     let (mut pieces, mut piece) = (Vec::new(), String::new());
     let (mut in_word, mut after_blank) = (false, false);
@@ -180,8 +182,8 @@ pub(crate) fn split_phrase(folded: &str) -> Vec<String> {
     pieces
 }
 
-/// Are the pieces in the text, each beginning behind the beginning of the one before? They may overlap:
-/// `an nn` is in `anna`, as in evolution-data-server.
+/// Are the pieces in the text, each beginning behind the beginning of the one before? They may
+/// overlap: `an nn` is in `anna`, as in evolution-data-server.
 fn contains_in_order(text: &str, pieces: &[String], find: fn(&str, &str) -> Option<usize>) -> bool {
     let mut rest = text;
     for (nth, piece) in pieces.iter().enumerate() {
@@ -199,7 +201,8 @@ pub(crate) fn contains_parts(folded: &str, pieces: &[String]) -> bool {
     contains_in_order(folded, pieces, |text, piece| text.find(piece))
 }
 
-/// Is folding no more than making letters small? Then that can be done while comparing, without another text.
+/// Is folding no more than making letters small? Then that can be done while comparing, without
+/// another text.
 fn is_ascii_foldable(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii() && byte != 0)
 }
@@ -221,8 +224,8 @@ fn find_ascii(text: &str, piece: &str) -> Option<usize> {
 pub(crate) enum WordPattern {
     /// One or two letters: the beginning of a word.
     WordPrefix(String),
-    /// Anything else: anywhere in a value; the digits of what looks like a phone number also among a
-    /// number's digits.
+    /// Anything else: anywhere in a value; the digits of what looks like a phone number also among
+    /// a number's digits.
     Substring(String, Option<String>),
 }
 

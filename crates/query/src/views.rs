@@ -1,12 +1,14 @@
 //! Live views: questions that stay open, and the answers that they share.
 //!
-//! A [`View`] is told its answer, and from then on what every batch adds to it, changes in it and takes from it, until it is dropped.
-//! No view remembers what it was told: whether an item belonged to it is told by what the item was, which the store
-//! keeps for a while. So ten thousand views are ten thousand questions and nothing else.
+//! A [`View`] is told its answer, and from then on what every batch adds to it, changes in it and
+//! takes from it, until it is dropped. No view remembers what it was told: whether an item belonged
+//! to it is told by what the item was, which the store keeps for a while. So ten thousand views are
+//! ten thousand questions and nothing else.
 //!
-//! [`Views`] is what one process asks of one store. It is driven by the log of the store and by the clock alone: a thread waits for
-//! the bell, which whoever has written rings, looks at the store once a second while a view is open, for the sake of a
-//! writer that was killed before it rang, and sleeps where none is.
+//! [`Views`] is what one process asks of one store. It is driven by the log of the store and by the
+//! clock alone: a thread waits for the bell, which whoever has written rings, looks at the store
+//! once a second while a view is open, for the sake of a writer that was killed before it rang, and
+//! sleeps where none is.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -74,15 +76,17 @@ pub struct ViewsOptions {
     pub limits: ViewLimits,
 }
 
-/// How much may wait for clients that do not ask for it. Beyond that nothing waits: they are told what it all comes to when they ask.
+/// How much may wait for clients that do not ask for it. Beyond that nothing waits: they are told
+/// what it all comes to when they ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ViewLimits {
     /// So many items, for one client.
     pub items: usize,
-    /// So many bytes of them; and so many of what one look at the store has found. Of more than that only rows are held, and the items read
-    /// when they are told.
+    /// So many bytes of them; and so many of what one look at the store has found. Of more than
+    /// that only rows are held, and the items read when they are told.
     pub bytes: usize,
-    /// So many items whose changes one look at the store may find; with more, every answer is given anew, which is less to read.
+    /// So many items whose changes one look at the store may find; with more, every answer is given
+    /// anew, which is less to read.
     pub changes: usize,
 }
 
@@ -92,7 +96,8 @@ impl Default for ViewLimits {
     }
 }
 
-/// What answers may take in memory, unless something else is said: `docs/queries.md` tells what it is worth.
+/// What answers may take in memory, unless something else is said: `docs/queries.md` tells what it
+/// is worth.
 pub const DEFAULT_CACHE_BYTES: usize = 384 << 10;
 
 impl Default for ViewsOptions {
@@ -144,7 +149,8 @@ impl fmt::Debug for Views {
     }
 }
 
-/// The state of the views while it is held. Who has news is woken just before it is let go, and so must not ask for it.
+/// The state of the views while it is held. Who has news is woken just before it is let go, and so
+/// must not ask for it.
 struct ViewsStateGuard<'a>(MutexGuard<'a, ViewsState>);
 
 impl Views {
@@ -189,8 +195,9 @@ impl Views {
         Ok(view)
     }
 
-    /// Answers a question once, by an answer that is kept where there is one, and gives each item with its bytes to `each` until
-    /// that answers false. `each` must not ask anything of the views.
+    /// Answers a question once, by an answer that is kept where there is one, and gives each item
+    /// with its bytes to `each` until that answers false. `each` must not ask anything of the
+    /// views.
     ///
     /// # Errors
     /// As [`ViewsConfig::open_view`].
@@ -207,8 +214,9 @@ impl Views {
         Ok(rows.len())
     }
 
-    /// Brings all views up to what is committed, and to what time it is: what changed waits in them when this returns. Who has just
-    /// written calls it to have the news told at once. Returns the last batch.
+    /// Brings all views up to what is committed, and to what time it is: what changed waits in them
+    /// when this returns. Who has just written calls it to have the news told at once. Returns the
+    /// last batch.
     ///
     /// # Errors
     /// What the store reports.
@@ -224,8 +232,8 @@ impl Views {
         Ok(look(self.lock_state().reader()))
     }
 
-    /// Gives up what is held in memory to be fast, if no view is open; kept answers stay. The thread that waits does so a moment after the
-    /// last view was closed.
+    /// Gives up what is held in memory to be fast, if no view is open; kept answers stay. The
+    /// thread that waits does so a moment after the last view was closed.
     pub fn release_memory(&self) {
         self.0.shared.release_memory();
     }

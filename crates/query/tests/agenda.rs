@@ -130,7 +130,8 @@ fn what_goes_on_for_ever_is_bounded() {
     assert_eq!((found.entries.len(), found.truncated), (10, true));
 }
 
-/// What takes no time is where it begins, not where that touches the end of a day, whether it recurs or not.
+/// What takes no time is where it begins, not where that touches the end of a day, whether it
+/// recurs or not.
 #[test]
 fn what_takes_no_time_is_on_one_day() {
     for (rule, first) in

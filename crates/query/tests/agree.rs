@@ -1,5 +1,5 @@
-//! The property that everything rests on: for any book and any question, the plan's answer is that of a
-//! plain walk, with whatever indexes there are.
+//! The property that everything rests on: for any book and any question, the plan's answer is that
+//! of a plain walk, with whatever indexes there are.
 
 use crate::book::{Book, Stale, ask, card};
 use crate::random::{CALLS, WORDS, asked, one_card, summary, typed};

@@ -1,5 +1,5 @@
-//! The same property for calendars: the plan's answer is that of a plain walk, and an expansion is what the whole
-//! expansion has in the window.
+//! The same property for calendars: the plan's answer is that of a plain walk, and an expansion is
+//! what the whole expansion has in the window.
 
 use crate::book::{Book, Stale};
 use crate::calendar::{DAYS, one_component};

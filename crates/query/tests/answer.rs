@@ -144,8 +144,8 @@ fn what_changed_since_it_was_found_is_left_out() {
     assert_eq!(cards, 3 + 2);
 }
 
-/// Cards may have pictures of megabytes: an answer reads no more of them at a time than a megabyte, and so gives
-/// none that was removed just before its turn.
+/// Cards may have pictures of megabytes: an answer reads no more of them at a time than a megabyte,
+/// and so gives none that was removed just before its turn.
 #[test]
 fn an_item_is_read_when_its_turn_comes() {
     let picture = "A".repeat(1 << 20);

@@ -74,8 +74,8 @@ impl Book {
         self.store.apply(&mut Operation::new("test", "", 0), changes).unwrap();
     }
 
-    /// The same store with index sets that another program filled, as far as their fingerprints say: readers
-    /// must not use them.
+    /// The same store with index sets that another program filled, as far as their fingerprints
+    /// say: readers must not use them.
     pub(crate) fn with_stale(self, sets: &[Stale]) -> (TempDir, Reader) {
         let dir = self.dir();
         let Book { scratch, store } = self;

@@ -97,7 +97,8 @@ fn what_does_not_join() {
     check(&["EMAIL:a@x.example", "EMAIL:b@x.example"], &[]);
 }
 
-/// A switchboard's number joins only those whose names are one person's, and one that very many have joins none.
+/// A switchboard's number joins only those whose names are one person's, and one that very many
+/// have joins none.
 #[test]
 fn what_a_whole_firm_has() {
     let names = ["Anna Berg", "Otto Kern", "Ida Lind", "A. Berg", "Berg", ""];
@@ -113,8 +114,8 @@ fn what_a_whole_firm_has() {
     check(&cards.iter().map(String::as_str).collect::<Vec<_>>(), &["4 7: phone"]);
 }
 
-/// Cards with as many names, and as many numbers of one ending, as there can be: what is compared of them is bounded, and what
-/// has the same digits is found nevertheless.
+/// Cards with as many names, and as many numbers of one ending, as there can be: what is compared
+/// of them is bounded, and what has the same digits is found nevertheless.
 #[test]
 fn more_than_is_compared() {
     let lines = |card: usize| {
@@ -217,7 +218,8 @@ fn numbers_are_compared_by_their_plans() {
                 let asked =
                     SearchRequest { collection: Some(format!("{at} {other}")), ..ask(Query::All) };
                 let found = !groups(&reader, &asked, region).is_empty();
-                // Without a region no number with letters is read; here what is behind it is an extension.
+                // Without a region no number with letters is read; here what is behind it is an
+                // extension.
                 let letters = [a, b].iter().any(|text| text.contains(char::is_alphabetic));
                 let unread = letters && region.is_empty();
                 assert!(found == same || unread, "{a:?} {b:?} {region:?}: {found}");
@@ -256,7 +258,8 @@ fn have_in_common(a: &Contact<'_>, b: &Contact<'_>) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Each card of a group has a value in common with another one of it, and no card is in two groups.
+    /// Each card of a group has a value in common with another one of it, and no card is in two
+    /// groups.
     #[test]
     fn groups_hang_together(
         people in prop::collection::vec(("(Anna|Otto|A\\.|Ida) (Berg|Kern|Lind)|Anna|", "(a|b|c|d|e)@x|", "(|\\+43|0)66412345[6-9]{2}|"), 0..24)

@@ -1,5 +1,5 @@
-//! The calendar functions of evolution-data-server, each with its traps: what they mean in its evaluator
-//! (`e-cal-backend-sexp.c`). Where Larder differs on purpose, the row says so: «differs».
+//! The calendar functions of evolution-data-server, each with its traps: what they mean in its
+//! evaluator (`e-cal-backend-sexp.c`). Where Larder differs on purpose, the row says so: «differs».
 //!
 //! `[A B]` stands for two calls of `make-time`.
 
@@ -107,7 +107,8 @@ fn occur_in_time_range() {
             &["meet", "day", "birthday", "memo"],
         ),
         ("(occur-in-time-range? [20260329 20260330])", &[]),
-        // What takes no time is in a window that it is the beginning of, and in none that ends there.
+        // What takes no time is in a window that it is the beginning of, and in none that ends
+        // there.
         (
             "(occur-in-time-range? [20260330T120000Z 20260330T120001Z])",
             &["day", "zero", "birthday", "memo"],
@@ -135,7 +136,8 @@ fn occur_in_time_range() {
             "(occur-in-time-range? [20260331T033000Z 20260331T034000Z] \"America/New_York\")",
             &["day", "float", "birthday", "memo"],
         ),
-        // An exception, and a moved occurrence: not where it was; differs: there, not where it is, either.
+        // An exception, and a moved occurrence: not where it was; differs: there, not where it is,
+        // either.
         ("(occur-in-time-range? [20260309T090000Z 20260309T093000Z])", &[]),
         ("(occur-in-time-range? [20260316T090000Z 20260316T093000Z])", &[]),
         ("(occur-in-time-range? [20260401T090000Z 20260401T093000Z])", &["week"]),

@@ -1,6 +1,6 @@
-//! The address-book functions of evolution-data-server, each with its traps: what they mean in its evaluator in
-//! memory (`e-book-backend-sexp.c`), with the folding of its SQL evaluator. Where Larder differs on purpose,
-//! the row says so: «differs».
+//! The address-book functions of evolution-data-server, each with its traps: what they mean in its
+//! evaluator in memory (`e-book-backend-sexp.c`), with the folding of its SQL evaluator. Where
+//! Larder differs on purpose, the row says so: «differs».
 
 use crate::book::{Book, ask, card, uids};
 use larder_format::field::find_eds_field;
@@ -71,7 +71,8 @@ fn contains() {
             (r#"(contains "title" "")"#, ALL),
             (r#"(contains "email" "")"#, &["anna"]),
             (r#"(contains "full_name" "")"#, ALL),
-            // differs: of a phone number also the digits, as later versions of evolution-data-server do.
+            // differs: of a phone number also the digits, as later versions of
+            // evolution-data-server do.
             (r#"(contains "phone" "7655050")"#, &["jurgen", "Us", "de"]),
             (r#"(contains "phone" "765-5050")"#, &["jurgen", "Us", "de"]),
         ],
@@ -221,8 +222,8 @@ fn phone_numbers() {
             (r#"(eqphone "TEL" "+1 221.542.3789")"#, &["anna"]),
             (r#"(eqphone "x-evolution-any-field" "+1 221.542.3789")"#, &["anna"]),
             (r#"(not (eqphone "phone" "+1 221.542.3789"))"#, &["jurgen", "Us", "de"]),
-            // What is no number equals none: the meaning in memory; in SQL it is an error. Who asks is often a
-            // telephone that hands on what the network told it.
+            // What is no number equals none: the meaning in memory; in SQL it is an error. Who asks
+            // is often a telephone that hands on what the network told it.
             (r#"(eqphone "phone" "anonymous")"#, &[]),
             (r#"(eqphone_short "phone" "")"#, &[]),
             (r#"(not (eqphone "phone" "anonymous"))"#, ALL),
@@ -259,8 +260,9 @@ fn patterns() {
             (r#"(regex_normal "note" "(((((a|b)*)*)*)*)*c.*x$")"#, &[]),
         ],
     );
-    // differs: a pattern that cannot be compiled is an error; there, it matches nothing. Looking around and back
-    // is not to be had: the time of a match is bounded by the length of the text instead.
+    // differs: a pattern that cannot be compiled is an error; there, it matches nothing. Looking
+    // around and back is not to be had: the time of a match is bounded by the length of the text
+    // instead.
     for pattern in ["[a", "(a", "*", "a{2", "(?=a)", "(a)\\\\1", "(?<!b)a"] {
         let error =
             Query::parse_sexp(&format!("(regex_normal \"note\" \"{pattern}\")")).unwrap_err();
@@ -312,7 +314,8 @@ fn whole_queries() {
     }
 }
 
-/// Every field that the local book of evolution-data-server 3.46 has, and the names that only queries use.
+/// Every field that the local book of evolution-data-server 3.46 has, and the names that only
+/// queries use.
 #[test]
 fn every_field_has_a_meaning() {
     let fields = "id file_as full_name given_name family_name nickname email_1 email_2 email_3 email_4 mailer \

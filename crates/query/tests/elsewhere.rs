@@ -1,11 +1,13 @@
-//! Time zones of a made-up system, which are not those that are built in: what an update of the system's zones is to a store.
+//! Time zones of a made-up system, which are not those that are built in: what an update of the
+//! system's zones is to a store.
 
 use larder_time::zone::ZoneDatabase;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-/// The zones of another system: of those that random events name some are elsewhere, and the rest are not there.
+/// The zones of another system: of those that random events name some are elsewhere, and the rest
+/// are not there.
 pub(crate) fn zones() -> Arc<ZoneDatabase> {
     static ZONES: LazyLock<Arc<ZoneDatabase>> = LazyLock::new(|| {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Answers that are held while the store changes: by other writers, by a restore, under another reader.
+//! Answers that are held while the store changes: by other writers, by a restore, under another
+//! reader.
 
 use crate::book::{Book, ask, card};
 use larder_query::{Query, SearchRequest, SortSpec, find};

@@ -1,5 +1,5 @@
-//! Windows that the index answers without asking a series, where calendars and clocks are least regular: what it finds is what
-//! the occurrences say.
+//! Windows that the index answers without asking a series, where calendars and clocks are least
+//! regular: what it finds is what the occurrences say.
 
 use crate::book::Book;
 use crate::calendar::component;
@@ -17,7 +17,8 @@ fn zone(name: &str) -> Zone {
     ZoneDatabase::open_bundled().get(name).unwrap()
 }
 
-/// Is what the lines describe in the window? What the index says is compared with what the occurrences do.
+/// Is what the lines describe in the window? What the index says is compared with what the
+/// occurrences do.
 fn check(lines: &[&str], local: &str, from: &str, to: &str, expected: bool) {
     let all = lines
         .iter()

@@ -1,4 +1,5 @@
-//! Typing: each letter more is a question of its own, and costs one look-up more than the one before at most.
+//! Typing: each letter more is a question of its own, and costs one look-up more than the one
+//! before at most.
 
 use crate::book::{Book, ask, card};
 use larder_query::{Query, find, full_scan};
@@ -55,7 +56,8 @@ fn visited(reader: &Reader, line: &str) -> u64 {
     answer.explain.visited
 }
 
-/// All beginnings of a text but the empty one and those that end in a blank, which are the same question as before.
+/// All beginnings of a text but the empty one and those that end in a blank, which are the same
+/// question as before.
 fn beginnings(text: &str) -> impl Iterator<Item = &str> {
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     ends.map(|end| &text[..end]).filter(|text| !text.ends_with(' '))

@@ -1,5 +1,5 @@
-//! The property of live views: whatever happens, and in whatever order a client asks for its news, what it was told adds up to
-//! what a fresh question answers.
+//! The property of live views: whatever happens, and in whatever order a client asks for its news,
+//! what it was told adds up to what a fresh question answers.
 
 use crate::agree_in_time;
 use crate::book::Book;
@@ -70,8 +70,8 @@ pub(crate) struct Client {
     view: View,
     following: Following,
     knows: BTreeMap<i64, Knows>,
-    /// Its first answer came after something had happened, or items are read only when they are told: one that has gone meanwhile is told as
-    /// removed and nothing else.
+    /// Its first answer came after something had happened, or items are read only when they are
+    /// told: one that has gone meanwhile is told as removed and nothing else.
     late: bool,
     paused: bool,
     seq: i64,

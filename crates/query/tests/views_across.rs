@@ -1,5 +1,6 @@
-//! Views whose store is written by another process, with their own thread waiting for the bell: the same property as in
-//! `views`, when the writer ends, when it is killed, and when nobody hears it ring.
+//! Views whose store is written by another process, with their own thread waiting for the bell: the
+//! same property as in `views`, when the writer ends, when it is killed, and when nobody hears it
+//! ring.
 
 use crate::book::Book;
 use crate::views::{self, Client};
@@ -109,8 +110,8 @@ fn it_is_killed() {
     }
 }
 
-/// The writer rings another bell than the one that the views hear, as one that is killed rings none: the look once
-/// a second is all that there is.
+/// The writer rings another bell than the one that the views hear, as one that is killed rings
+/// none: the look once a second is all that there is.
 #[test]
 fn nobody_hears_it() {
     check(

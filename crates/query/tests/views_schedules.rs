@@ -1,4 +1,5 @@
-//! Schedules in which a view was once told something wrong, or nothing: each of them failed before it was mended.
+//! Schedules in which a view was once told something wrong, or nothing: each of them failed before
+//! it was mended.
 
 use crate::book::{Book, card};
 use larder_query::QueryContext;

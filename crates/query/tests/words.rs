@@ -131,7 +131,8 @@ fn case_and_accents_of_many_languages() {
             ("ilgaz", &["ilgaz"]),
             ("ılgaz", &["ilgaz"]),
             ("full_name:=\"ılgaz ırmak\"", &["ilgaz"]),
-            // German: ß is ss, also for `is`, where evolution-data-server in memory does not see it.
+            // German: ß is ss, also for `is`, where evolution-data-server in memory does not see
+            // it.
             ("strauss", &["strauss"]),
             ("STRAUSS", &["strauss"]),
             ("STRAUẞ", &["strauss"]),
@@ -173,8 +174,8 @@ fn case_and_accents_of_many_languages() {
     );
 }
 
-/// Each country's number, written as a card has it, is found by what people there type; and by nothing else of
-/// the table.
+/// Each country's number, written as a card has it, is found by what people there type; and by
+/// nothing else of the table.
 #[test]
 fn numbers_of_ten_countries() {
     for (region, in_card, typed, not) in [

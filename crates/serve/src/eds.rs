@@ -1,8 +1,10 @@
-//! evolution-data-server: its names on the session bus, and what its clients ask of an address book.
+//! evolution-data-server: its names on the session bus, and what its clients ask of an address
+//! book.
 //!
-//! Programs written for evolution-data-server find it by two names, the registry of sources and the factory of address books. Who
-//! owns these is it. Here is what such programs need to open a book, to add, change, remove and read contacts, and to be told of
-//! changes; docs/eds.md says what is there and what is not.
+//! Programs written for evolution-data-server find it by two names, the registry of sources and the
+//! factory of address books. Who owns these is it. Here is what such programs need to open a book,
+//! to add, change, remove and read contacts, and to be told of changes; docs/eds.md says what is
+//! there and what is not.
 //!
 //! | module | what it is about |
 //! |---|---|
@@ -49,7 +51,8 @@ const ADDRESS_BOOK_BUS_NAME: &str = "org.gnome.evolution.dataserver.AddressBook1
 const BUS_NAME: &str = "org.freedesktop.DBus";
 const BUS_PATH: &str = "/org/freedesktop/DBus";
 
-/// For so many seconds a service that the bus started waits for another client, as evolution-data-server does.
+/// For so many seconds a service that the bus started waits for another client, as
+/// evolution-data-server does.
 const IDLE_SECONDS: u64 = 10;
 
 /// `ALLOW_REPLACEMENT`, `DO_NOT_QUEUE`: a name is given up to whoever wants it.
@@ -132,7 +135,8 @@ impl StopHandle {
     }
 }
 
-/// The files that have a session bus start this program for a store when a client asks for one of the names, and what they are called.
+/// The files that have a session bus start this program for a store when a client asks for one of
+/// the names, and what they are called.
 #[must_use]
 pub fn service_files(program: &Path, store: &Path) -> Vec<(String, String)> {
     let quoted = |path: &Path| {
@@ -246,8 +250,9 @@ enum ServiceEvent {
     End(ServiceExit),
 }
 
-/// Waits for a message, for news, or for a reason to end: that it was asked for, or that it is so late. While a view has more to tell
-/// messages come first, so that nobody waits for a long answer to another one.
+/// Waits for a message, for news, or for a reason to end: that it was asked for, or that it is so
+/// late. While a view has more to tell messages come first, so that nobody waits for a long answer
+/// to another one.
 async fn next_event(
     stream: &mut MessageStream,
     stop: &StopHandle,
@@ -280,8 +285,8 @@ async fn next_event(
     .await
 }
 
-/// The names that are asked for, one after the other: of several processes that ask only the one that has the first goes on to the
-/// next, so one has all in the end.
+/// The names that are asked for, one after the other: of several processes that ask only the one
+/// that has the first goes on to the next, so one has all in the end.
 struct NameAcquisition {
     flags: u32,
     remaining: Iter<'static, &'static str>,
@@ -294,8 +299,8 @@ impl NameAcquisition {
         NameAcquisition { flags, remaining: OWNED_BUS_NAMES.iter(), requested: None }
     }
 
-    /// Asks the bus for the next name. The answer comes among the other messages, as a client may call as soon as it has the first.
-    /// False: there is no other.
+    /// Asks the bus for the next name. The answer comes among the other messages, as a client may
+    /// call as soon as it has the first. False: there is no other.
     async fn request_next(&mut self, connection: &Connection) -> Result<bool, Error> {
         let Some(name) = self.remaining.next() else { return Ok(false) };
         let call = Message::method_call(BUS_PATH, "RequestName")

@@ -1,4 +1,5 @@
-//! A bus of its own with a service on it, and clients that see every message in its order. It holds no test.
+//! A bus of its own with a service on it, and clients that see every message in its order. It holds
+//! no test.
 
 use larder_query::QueryContext;
 use larder_serve::eds::{self, EdsOptions, Error, ServiceExit, StopHandle};
@@ -194,7 +195,8 @@ impl Client {
         waited.expect("nothing comes").expect("the bus is gone").unwrap()
     }
 
-    /// Calls methods without arguments, or with texts and flags, at once and without waiting for any reply.
+    /// Calls methods without arguments, or with texts and flags, at once and without waiting for
+    /// any reply.
     pub(crate) fn post(&self, calls: &[(&str, &str, &str, Option<&[&str]>)]) {
         let message = |(path, interface, method, texts): &(&str, &str, &str, Option<&[&str]>)| {
             let interface = format!("{EDS}.{interface}");
@@ -320,7 +322,8 @@ pub(crate) fn card(uid: &str, name: &str) -> String {
     format!("BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{uid}\r\nFN:{name}\r\nEND:VCARD")
 }
 
-/// Says what was not tested on this machine, and why; where everything is required that is a failure.
+/// Says what was not tested on this machine, and why; where everything is required that is a
+/// failure.
 #[track_caller]
 pub(crate) fn left_out(name: &str, why: &str) {
     let required = std::env::var("LARDER_REQUIRE_ALL").is_ok_and(|value| value == "1");

@@ -56,7 +56,8 @@ fn it_gives_way_to_another() {
     bus.client().open("system-address-book");
 }
 
-/// The bus may start one for each name: one of them has all names in the end, and the other leaves it alone.
+/// The bus may start one for each name: one of them has all names in the end, and the other leaves
+/// it alone.
 #[test]
 fn two_that_the_bus_started() {
     let Some(bus) = Bus::new("two_that_the_bus_started") else { return };

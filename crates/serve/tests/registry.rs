@@ -62,7 +62,8 @@ fn sources_come_and_go() {
     assert!(client.get(&book, "a").is_err_and(|refused| refused.name.ends_with("UnknownObject")));
 }
 
-/// A collection that another program makes or removes is a source that comes or goes; what lies in it already is in the book.
+/// A collection that another program makes or removes is a source that comes or goes; what lies in
+/// it already is in the book.
 #[test]
 fn collections_of_others_are_sources() {
     let Some(bus) = Bus::new("collections_of_others_are_sources") else { return };

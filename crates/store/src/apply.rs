@@ -1,8 +1,8 @@
-//! The one function through which everything is written: a batch of changes, in one transaction, under
-//! one sequence number.
+//! The one function through which everything is written: a batch of changes, in one transaction,
+//! under one sequence number.
 //!
-//! What each change does to the tables is not here but in `batch` (items) and `collections`; this is apart
-//! because it is all that holds the lock and the transaction.
+//! What each change does to the tables is not here but in `batch` (items) and `collections`; this
+//! is apart because it is all that holds the lock and the transaction.
 
 mod batch_writer;
 mod collections;
@@ -37,7 +37,8 @@ struct Prefetched {
     free_handles: HashMap<usize, (i64, Handle)>,
 }
 
-/// What an item is sorted by, as long as it was last changed by this batch and its collection has this summary.
+/// What an item is sorted by, as long as it was last changed by this batch and its collection has
+/// this summary.
 struct ReplacedSortKeys {
     seq: Seq,
     index_config: Arc<IndexConfig>,
@@ -57,11 +58,12 @@ impl From<rusqlite::Error> for ApplyError {
 }
 
 impl Store {
-    /// Writes changes in one transaction, as one batch of `operation`, and returns its number; it is on
-    /// the disk when this returns. Where nothing changes, nothing is written and no number is used.
+    /// Writes changes in one transaction, as one batch of `operation`, and returns its number; it
+    /// is on the disk when this returns. Where nothing changes, nothing is written and no number is
+    /// used.
     ///
-    /// Waits for other writers in turn. At most 4,000 changes keep the lock short; items larger than a few
-    /// megabytes should come alone.
+    /// Waits for other writers in turn. At most 4,000 changes keep the lock short; items larger
+    /// than a few megabytes should come alone.
     ///
     /// # Errors
     /// With any error the whole batch is left out, and all before it is kept.
@@ -136,7 +138,8 @@ impl Store {
 
     /// Reads and parses what the changes will replace, before the lock is taken.
     fn prefetch(&self, changes: &[BatchChange]) -> rusqlite::Result<Prefetched> {
-        // One read transaction costs less than one for each change. Nothing is written in it, and it is never upgraded.
+        // One read transaction costs less than one for each change. Nothing is written in it, and
+        // it is never upgraded.
         let _snapshot = ReadTransaction::begin(&self.conn)?;
         let sql = "SELECT (SELECT value FROM meta WHERE key = 'seq'), value FROM meta WHERE key = 'epoch'";
         let (seq, epoch) =

@@ -22,9 +22,9 @@ pub struct RestoreReport {
 }
 
 impl Store {
-    /// Copies the store into one file while it is in use, verifies the copy, and gives it its name last: there
-    /// is never half a backup under that name. An older backup of that name is replaced; anything else is not.
-    /// Returns the copy's size in bytes.
+    /// Copies the store into one file while it is in use, verifies the copy, and gives it its name
+    /// last: there is never half a backup under that name. An older backup of that name is
+    /// replaced; anything else is not. Returns the copy's size in bytes.
     pub fn backup(&self, to: &Path) -> Result<u64> {
         if to.exists() {
             ensure_replaceable(to)?;
@@ -33,8 +33,8 @@ impl Store {
         Ok(fs::metadata(to).map_err(file_error_at(to))?.len())
     }
 
-    /// Puts a backup in the store's place, for all who have it open; what was there is copied aside first.
-    /// Cursors of before expire.
+    /// Puts a backup in the store's place, for all who have it open; what was there is copied aside
+    /// first. Cursors of before expire.
     pub fn restore(&mut self, from: &Path) -> Result<RestoreReport> {
         self.ensure_writable()?;
         let lock = self.lock_files.acquire()?;
@@ -69,8 +69,8 @@ impl Store {
 }
 
 impl DataDirectory {
-    /// Puts a backup in the place of a store, as [`Store::restore`] does, also where that store is damaged: its
-    /// files are then moved aside as they are.
+    /// Puts a backup in the place of a store, as [`Store::restore`] does, also where that store is
+    /// damaged: its files are then moved aside as they are.
     pub fn restore(&self, options: &StoreOptions, from: &Path) -> Result<RestoreReport> {
         let restored = Store::open(self.path(), options).and_then(|mut store| store.restore(from));
         match restored {
@@ -81,7 +81,8 @@ impl DataDirectory {
         }
     }
 
-    /// Moves a damaged store aside and puts a backup in its place. Who has it open sees that at the next opening.
+    /// Moves a damaged store aside and puts a backup in its place. Who has it open sees that at the
+    /// next opening.
     fn replace_damaged(&self, from: &Path) -> Result<RestoreReport> {
         let locks = LockFiles::open(self)?;
         let lock = locks.acquire()?;
@@ -90,8 +91,8 @@ impl DataDirectory {
         let items = staged.conn.query_row("SELECT count(*) FROM item", [], count);
         let items = items.map_err(sqlite_error_at(&staged.path))?;
         let (data, before) = (self.database_path(), self.unused_copy_path("damaged"));
-        // A second name first, so that there is a store at every moment; then its write-ahead log, which may
-        // hold what could still be saved from it and must not be read into the backup.
+        // A second name first, so that there is a store at every moment; then its write-ahead log,
+        // which may hold what could still be saved from it and must not be read into the backup.
         fs::hard_link(&data, &before).map_err(file_error_at(&data))?;
         let wal = with_suffix(&data, "-wal");
         if wal.exists() {
@@ -113,7 +114,8 @@ fn with_suffix(path: &Path, end: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Refuses a file that is no backup. One in write-ahead mode is a store in use, perhaps this very one.
+/// Refuses a file that is no backup. One in write-ahead mode is a store in use, perhaps this very
+/// one.
 fn ensure_replaceable(to: &Path) -> Result<()> {
     let old = open_connection(to, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(sqlite_error_at(to))?;
     schema::read_schema_state(&old, to)?;

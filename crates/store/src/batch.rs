@@ -13,7 +13,8 @@ use std::time::Duration;
 /// Nothing is written of it before its first batch is.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// Its number, and the store's epoch when it got that: after a restore another operation may have it.
+    /// Its number, and the store's epoch when it got that: after a restore another operation may
+    /// have it.
     pub(crate) id_in_epoch: Option<(String, OperationId)>,
     /// Its first batch.
     pub(crate) first_seq: Option<Seq>,
@@ -31,8 +32,8 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// An operation that begins `at` milliseconds after 1970 (for display; order is by batch). `detail` is
-    /// shown in the log: names of files and collections, never contents.
+    /// An operation that begins `at` milliseconds after 1970 (for display; order is by batch).
+    /// `detail` is shown in the log: names of files and collections, never contents.
     pub fn new(
         verb: impl Into<String>,
         detail: impl Into<String>,
@@ -52,23 +53,23 @@ impl Operation {
         }
     }
 
-    /// It puts each item once: other bytes under a UID that it has put already are another item, which is kept beside the
-    /// first as with [`Precondition::DuplicateInImport`], unless that one is expected by [`Expect::At`]. That an item was left as it was
-    /// is known within a batch only.
+    /// It puts each item once: other bytes under a UID that it has put already are another item,
+    /// which is kept beside the first as with [`Precondition::DuplicateInImport`], unless that one
+    /// is expected by [`Expect::At`]. That an item was left as it was is known within a batch only.
     #[must_use]
     pub fn treat_repeats_as_duplicates(self) -> Operation {
         Operation { puts_each_once: true, ..self }
     }
 
-    /// Each of its batches is written whole or not at all: where one change meets a conflict, none is made, and
-    /// what the other outcomes say did not happen.
+    /// Each of its batches is written whole or not at all: where one change meets a conflict, none
+    /// is made, and what the other outcomes say did not happen.
     #[must_use]
     pub fn all_or_nothing(self) -> Operation {
         Operation { all_or_nothing: true, ..self }
     }
 
-    /// What it expects was seen in this [epoch](crate::Reader::epoch): if a restore replaced the store since, nothing is
-    /// written, as the same numbers may be of other items.
+    /// What it expects was seen in this [epoch](crate::Reader::epoch): if a restore replaced the
+    /// store since, nothing is written, as the same numbers may be of other items.
     #[must_use]
     pub fn expect_epoch(self, epoch: Arc<str>) -> Operation {
         Operation { expected_epoch: Some(epoch), ..self }
@@ -87,16 +88,17 @@ impl Operation {
 pub enum BatchChange {
     /// An item's bytes, new or in place of former ones.
     Put(ItemPut),
-    /// Takes an item away; its bytes are kept as a former version. With `Expect::At` only if unchanged since.
+    /// Takes an item away; its bytes are kept as a former version. With `Expect::At` only if
+    /// unchanged since.
     Remove(Handle, Precondition),
-    /// Makes a collection for items of a kind. A `Put` makes the one it names, too. One of that name that was removed
-    /// comes back, with the summary it had.
+    /// Makes a collection for items of a kind. A `Put` makes the one it names, too. One of that
+    /// name that was removed comes back, with the summary it had.
     CreateCollection(String, Kind),
-    /// Has a collection indexed in this way. Where it holds items, [`crate::Store::refresh`] then derives all items
-    /// anew, in steps; until that has ended, by whomever, queries scan.
+    /// Has a collection indexed in this way. Where it holds items, [`crate::Store::refresh`] then
+    /// derives all items anew, in steps; until that has ended, by whomever, queries scan.
     SetIndexConfig(String, IndexConfig),
-    /// Has a collection say this of itself: lines like PRODID and X-WR-CALNAME of a calendar, as they came; what a client says of an
-    /// address book.
+    /// Has a collection say this of itself: lines like PRODID and X-WR-CALNAME of a calendar, as
+    /// they came; what a client says of an address book.
     SetCollectionProperties(String, Option<Vec<u8>>),
     /// Gives a collection another name; its items keep their handles.
     RenameCollection(String, String),
@@ -110,11 +112,13 @@ pub enum BatchChange {
 /// Changes that only the store makes, for purge and undo: the type has no name outside.
 #[derive(Debug, Clone)]
 pub enum InternalChange {
-    /// Takes an item and all its former versions away; [`crate::Store::purge`] then erases the bytes.
+    /// Takes an item and all its former versions away; [`crate::Store::purge`] then erases the
+    /// bytes.
     Purge(Handle),
     /// Brings back a removed collection, for undo.
     RestoreCollection(i64),
-    /// Marks an operation as undone by this one, for undo; not where an item of the same batch was in conflict.
+    /// Marks an operation as undone by this one, for undo; not where an item of the same batch was
+    /// in conflict.
     MarkUndone(OperationId),
     /// Marks an operation as no longer undone, when its undo is undone; with the same proviso.
     MarkRedone(OperationId),
@@ -140,12 +144,13 @@ pub struct ItemPut {
 pub enum Precondition {
     /// Anything: a known UID is an update.
     Any,
-    /// Anything, but this UID was met before in the same import: other bytes are another item, which is kept
-    /// under a derived UID.
+    /// Anything, but this UID was met before in the same import: other bytes are another item,
+    /// which is kept under a derived UID.
     DuplicateInImport,
     /// No item of this UID, unless it has the same bytes.
     Absent,
-    /// No item of this UID that is newer: a component of a higher SEQUENCE, or of the same and a later DTSTAMP (RFC 5546, 2.1.4).
+    /// No item of this UID that is newer: a component of a higher SEQUENCE, or of the same and a
+    /// later DTSTAMP (RFC 5546, 2.1.4).
     NotNewer,
     /// The item, last changed by this batch.
     UnchangedSince(Seq),

@@ -1,7 +1,8 @@
 //! What batches made of items: what each was, and what it is.
 //!
-//! `changes` says which items changed, for who keeps a copy of them. Who keeps none has to know of each what it was, to
-//! tell whether that mattered; this is apart as it reads former versions, and for no longer than these are kept.
+//! `changes` says which items changed, for who keeps a copy of them. Who keeps none has to know of
+//! each what it was, to tell whether that mattered; this is apart as it reads former versions, and
+//! for no longer than these are kept.
 
 use crate::error::{Result, sqlite_error_at};
 use crate::handle::Handle;
@@ -27,7 +28,8 @@ pub struct ItemChange {
 /// An item as it was, or is.
 #[derive(Debug, Clone)]
 pub struct ItemVersion {
-    /// What is known of it. Of an item that is not there any more, the row is the one that it was in.
+    /// What is known of it. Of an item that is not there any more, the row is the one that it was
+    /// in.
     pub meta: ItemMeta,
     /// The row of its collection.
     pub collection: i64,
@@ -62,7 +64,8 @@ pub enum FeedResult {
 /// Where what an item was is found.
 struct BeforeImageRef {
     handle: Handle,
-    /// Its first former version: the batch that replaced it, and its row of `former`; none for what was not there.
+    /// Its first former version: the batch that replaced it, and its row of `former`; none for what
+    /// was not there.
     previous_version: Option<(Seq, Option<i64>)>,
     /// The batch that first changed what it is in time, and not the item.
     schedule_changed_at: Option<Seq>,
@@ -108,7 +111,8 @@ impl Reader {
         crate::store::read_meta_number(&self.conn, "seq").map_err(sqlite_error_at(&self.path))
     }
 
-    /// Where the store stands, as of the snapshot in which this is called: all at once, as it is asked after each batch.
+    /// Where the store stands, as of the snapshot in which this is called: all at once, as it is
+    /// asked after each batch.
     pub fn stamp(&self) -> Result<StoreStamp> {
         let sql = "SELECT (SELECT value FROM meta WHERE key = 'seq'),
                           (SELECT max(seq) FROM collection),
@@ -129,9 +133,10 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives each item that a batch behind `after` changed to `each`, with what it was then and what it is, in the order of their
-    /// first changes; where these are more than `most`, none. In one snapshot, which may last as long as it takes to read so many.
-    /// `names`: of the collections, as [`Reader::collection_names`] gives them.
+    /// Gives each item that a batch behind `after` changed to `each`, with what it was then and
+    /// what it is, in the order of their first changes; where these are more than `most`, none. In
+    /// one snapshot, which may last as long as it takes to read so many. `names`: of the
+    /// collections, as [`Reader::collection_names`] gives them.
     pub fn for_each_change(
         &self,
         after: Seq,

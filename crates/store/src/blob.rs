@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 /// Bytes above this lie in `blob`, so that scans of `source` stay narrow.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// Where bytes lie: in the row itself, or in `blob` under this hash. Exactly one is set, unless they were
-/// purged.
+/// Where bytes lie: in the row itself, or in `blob` under this hash. Exactly one is set, unless
+/// they were purged.
 pub(crate) struct StoredBytes {
     pub(crate) bytes: Option<Vec<u8>>,
     pub(crate) blob_hash: Option<Vec<u8>>,

@@ -1,9 +1,9 @@
 //! Frames: what the calendar around an item says that the item's own bytes do not.
 //!
-//! An item of a calendar names its time zones only (`TZID=...`); what these are is defined elsewhere in its file, and so is
-//! the version of the format. Thousands of items share a frame, and many calendars a definition, so each is kept once
-//! (`schema` describes the tables). Here they are written, read and taken away again; what a definition means is for
-//! `event` to say.
+//! An item of a calendar names its time zones only (`TZID=...`); what these are is defined
+//! elsewhere in its file, and so is the version of the format. Thousands of items share a frame,
+//! and many calendars a definition, so each is kept once (`schema` describes the tables). Here they
+//! are written, read and taken away again; what a definition means is for `event` to say.
 
 use larder_format::component::Component;
 use larder_format::decoding::unescape_text;

@@ -15,7 +15,8 @@ pub struct ChangeCursor {
     epoch: String,
     /// The batch, and the place in it.
     position: (Seq, i64),
-    /// The last batch when a reading from the beginning began: only what was removed since matters to it.
+    /// The last batch when a reading from the beginning began: only what was removed since matters
+    /// to it.
     start_seq: Option<Seq>,
 }
 
@@ -69,8 +70,9 @@ impl Reader {
         self.read_cursor(&self.conn)
     }
 
-    /// The last batch behind `after` that changed anything in the collection of this row; `None`: none did. Where removals behind `after`
-    /// are no longer known, the last batch of which that holds counts, so asked from the beginning on it never goes back.
+    /// The last batch behind `after` that changed anything in the collection of this row; `None`:
+    /// none did. Where removals behind `after` are no longer known, the last batch of which that
+    /// holds counts, so asked from the beginning on it never goes back.
     pub fn last_collection_change(&self, collection: i64, after: Seq) -> Result<Option<Seq>> {
         let _snapshot = self.begin_read()?;
         let forgotten =
@@ -87,7 +89,8 @@ impl Reader {
         Ok((last > after).then_some(last))
     }
 
-    /// When the operation began that a batch belongs to, in milliseconds since 1970; `None`: there is no such batch.
+    /// When the operation began that a batch belongs to, in milliseconds since 1970; `None`: there
+    /// is no such batch.
     pub fn batch_time(&self, seq: Seq) -> Result<Option<i64>> {
         let sql =
             "SELECT o.at FROM batch b JOIN operation o ON o.id = b.operation WHERE b.seq = ?1";
@@ -107,11 +110,12 @@ impl Reader {
         Ok(ChangeCursor { position: (0, 0), start_seq: Some(now.position.0), ..now })
     }
 
-    /// The net effect of all batches after `cursor`, in the order of their last change, at most `limit`
-    /// items, and the cursor to go on from. Fewer than `limit`: that was all.
+    /// The net effect of all batches after `cursor`, in the order of their last change, at most
+    /// `limit` items, and the cursor to go on from. Fewer than `limit`: that was all.
     ///
     /// # Errors
-    /// [`Error::CursorExpired`] where removals since the cursor are no longer kept, or the store was replaced.
+    /// [`Error::CursorExpired`] where removals since the cursor are no longer kept, or the store
+    /// was replaced.
     pub fn changes_since(
         &self,
         cursor: &ChangeCursor,

@@ -144,8 +144,8 @@ impl Store {
     /// Verifies everything, and changes nothing.
     pub fn check(&self) -> Result<CheckReport> {
         let path = &self.path;
-        // On a copy: it takes long, and a reading that long would let the write-ahead log grow. Where there is no
-        // room for one, there is no room for the log, either.
+        // On a copy: it takes long, and a reading that long would let the write-ahead log grow.
+        // Where there is no room for one, there is no room for the log, either.
         let copy = match TempCopy::from_connection(&self.conn, &self.directory) {
             Err(Error::DiskFull { .. }) => None,
             Err(Error::Damaged { what, .. }) => {
@@ -179,8 +179,8 @@ impl Store {
         Ok(report)
     }
 
-    /// Drops and refills all derived tables, then verifies everything. What the tables held before is
-    /// compared with what they hold now: a difference is a fault that the rebuild has mended.
+    /// Drops and refills all derived tables, then verifies everything. What the tables held before
+    /// is compared with what they hold now: a difference is a fault that the rebuild has mended.
     pub fn rebuild_and_check(&mut self) -> Result<CheckReport> {
         let before = self.check()?;
         let rebuilt = self.rebuild()?;

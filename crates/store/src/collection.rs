@@ -1,4 +1,5 @@
-//! Collections as readers know them: what their items' handles are made from, and how they are indexed.
+//! Collections as readers know them: what their items' handles are made from, and how they are
+//! indexed.
 //!
 //! Making, renaming and removing them is a change like any other and lies in `apply`.
 
@@ -28,8 +29,9 @@ struct RowClasses {
 }
 
 impl CollectionMeta {
-    /// The classes of spans to look at, in the snapshot in which it is known: those that it has. To find out which ones takes
-    /// about as long as to look for one in vain, so who asks for the first time gets all that there can be.
+    /// The classes of spans to look at, in the snapshot in which it is known: those that it has. To
+    /// find out which ones takes about as long as to look for one in vain, so who asks for the
+    /// first time gets all that there can be.
     pub(crate) fn row_classes(
         &self,
         conn: &Connection,

@@ -1,7 +1,8 @@
 //! Hearing the bell: who waits for news is woken after each commit, of whatever process.
 //!
-//! It says that there is something to read, and nothing else: what, `changes` and `news` tell. Ringing it is a part of writing
-//! and lies in `lock`. The write-ahead log would wake too early: it is written before a commit can be seen.
+//! It says that there is something to read, and nothing else: what, `changes` and `news` tell.
+//! Ringing it is a part of writing and lies in `lock`. The write-ahead log would wake too early: it
+//! is written before a commit can be seen.
 
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result};
@@ -21,8 +22,9 @@ impl fmt::Debug for CommitWatcher {
 }
 
 impl CommitWatcher {
-    /// Calls `rung` soon after each commit to the store in `dir`, on a thread of its own. It may be called once for several, or when
-    /// nothing happened. A writer that is killed between its commit and the bell does not ring.
+    /// Calls `rung` soon after each commit to the store in `dir`, on a thread of its own. It may be
+    /// called once for several, or when nothing happened. A writer that is killed between its
+    /// commit and the bell does not ring.
     ///
     /// # Errors
     /// The system has no more watches to give.

@@ -6,8 +6,8 @@ use larder_format::field::{CONTACT_FIELDS, Field};
 use std::sync::Arc;
 
 impl Extractor {
-    /// Reads a card and derives its rows. The problems are warnings; bytes that are no contact are given
-    /// back with the problem that makes them none.
+    /// Reads a card and derives its rows. The problems are warnings; bytes that are no contact are
+    /// given back with the problem that makes them none.
     #[allow(clippy::result_large_err, reason = "the refusal gives the bytes back, unmoved")]
     pub fn parse_contact(
         &self,

@@ -63,7 +63,8 @@ impl DataDirectory {
         self.dir.join("data.db-wal")
     }
 
-    /// Fails where batches were written, and the file that should hold them is empty: somebody or something emptied it.
+    /// Fails where batches were written, and the file that should hold them is empty: somebody or
+    /// something emptied it.
     pub(crate) fn check_not_truncated(&self) -> Result<()> {
         let rung = std::fs::metadata(self.notify_path()).is_ok_and(|bell| bell.len() > 0);
         if rung {
@@ -120,7 +121,8 @@ impl DataDirectory {
         self.database_path().exists()
     }
 
-    /// Is there a store here? A directory that may not be looked into is an error, not an empty one.
+    /// Is there a store here? A directory that may not be looked into is an error, not an empty
+    /// one.
     pub(crate) fn ensure_store_exists(&self) -> Result<()> {
         let path = self.database_path();
         match path.try_exists() {
@@ -178,8 +180,8 @@ impl DataDirectory {
     }
 }
 
-/// The type of the file system that holds `dir`, by the mount table's text (proc(5), mountinfo): the
-/// last mount whose mount point is the longest beginning of `dir`.
+/// The type of the file system that holds `dir`, by the mount table's text (proc(5), mountinfo):
+/// the last mount whose mount point is the longest beginning of `dir`.
 fn file_system_type<'a>(mounts: &'a str, dir: &Path) -> Option<&'a str> {
     let mut best: Option<(usize, &str)> = None;
     for line in mounts.lines() {

@@ -131,7 +131,8 @@ pub enum Error {
         /// The operation.
         id: i64,
     },
-    /// A restore replaced the store while the operation was being undone: its number may be another one's now.
+    /// A restore replaced the store while the operation was being undone: its number may be another
+    /// one's now.
     #[error(
         "a restore replaced the store while operation {id} was being undone; look at the log and undo again"
     )]

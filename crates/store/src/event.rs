@@ -1,7 +1,9 @@
-//! What is derived from the bytes of an event, a task or a memo: whatever its fields give, and what it says of time.
+//! What is derived from the bytes of an event, a task or a memo: whatever its fields give, and what
+//! it says of time.
 //!
-//! Here the texts of `larder-format` become the values of `larder-time`, with the zones that their names and definitions
-//! mean ([`ZoneResolver`]). It is about one component at a time: what several of one UID are together is found in `series`.
+//! Here the texts of `larder-format` become the values of `larder-time`, with the zones that their
+//! names and definitions mean ([`ZoneResolver`]). It is about one component at a time: what several
+//! of one UID are together is found in `series`.
 
 mod schedule_parser;
 mod zone_resolver;
@@ -42,8 +44,9 @@ fn calendar_version(frame: &CalendarContext) -> CalendarVersion {
     if frame.is_vcalendar_1 { CalendarVersion::V1_0 } else { CalendarVersion::V2_0 }
 }
 
-/// Is the component that is there newer than one that arrives (RFC 5546, 2.1.4 and 2.1.5)? No SEQUENCE is the first one; of two of the
-/// same it is not known which is newer where one has no DTSTAMP.
+/// Is the component that is there newer than one that arrives (RFC 5546, 2.1.4 and 2.1.5)? No
+/// SEQUENCE is the first one; of two of the same it is not known which is newer where one has no
+/// DTSTAMP.
 #[must_use]
 pub fn is_newer_revision(there: &[u8], arriving: &[u8]) -> bool {
     let revision = |bytes: &[u8]| {
@@ -59,8 +62,9 @@ pub fn is_newer_revision(there: &[u8], arriving: &[u8]) -> bool {
 }
 
 impl Extractor {
-    /// Reads a component of a calendar that says `frame`, and derives what there is to derive. The problems and the notes
-    /// are warnings; bytes that are no component are given back with the problem that makes them none.
+    /// Reads a component of a calendar that says `frame`, and derives what there is to derive. The
+    /// problems and the notes are warnings; bytes that are no component are given back with the
+    /// problem that makes them none.
     #[allow(clippy::result_large_err, reason = "the refusal gives the bytes back, unmoved")]
     #[allow(clippy::type_complexity, reason = "three things, each named in the line above")]
     pub fn parse_component(
@@ -162,7 +166,8 @@ impl Extractor {
         schedule_parser::zone_uses(component, frame, &self.zone_resolver)
     }
 
-    /// The moment that a property of a component names; by the clock `local` where it names no other.
+    /// The moment that a property of a component names; by the clock `local` where it names no
+    /// other.
     #[must_use]
     pub fn resolve_instant(
         &self,

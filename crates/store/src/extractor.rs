@@ -1,8 +1,9 @@
-//! Deriving: from an item's bytes to the terms that it is found and sorted by, values to show, and what it is in time.
+//! Deriving: from an item's bytes to the terms that it is found and sorted by, values to show, and
+//! what it is in time.
 //!
-//! It needs no store and no lock, so importers do it in parallel before they write. What is particular to a kind is in
-//! `contact` and `event`. The rules here and there are part of the fingerprint: change them and the stored fingerprints
-//! must change, too.
+//! It needs no store and no lock, so importers do it in parallel before they write. What is
+//! particular to a kind is in `contact` and `event`. The rules here and there are part of the
+//! fingerprint: change them and the stored fingerprints must change, too.
 
 use crate::Kind;
 use crate::calendar_context::{self, CalendarContext};
@@ -31,8 +32,8 @@ const MAX_SORT_KEY_BYTES: usize = 1000;
 const EXTRACTION_VERSION: u32 = 6;
 /// The version of what is derived of time.
 const SCHEDULE_VERSION: u32 = 2;
-/// Texts whose folds tell one version of folding, and of the Unicode tables behind it, from another: marks,
-/// case, scripts, and letters that came late.
+/// Texts whose folds tell one version of folding, and of the Unicode tables behind it, from
+/// another: marks, case, scripts, and letters that came late.
 const FOLD_PROBES: &[&str] = &[
     "Straße ẞ Müller Łódź Nguyễn ﬁ",
     "İstanbul ı I Ǆ",
@@ -155,8 +156,8 @@ impl ItemContext {
 }
 
 impl Extractor {
-    /// A deriver whose sort keys follow the order of `locale` (`sv`, `de_DE.UTF-8`, ...), with the default summary of
-    /// contacts, and for which time zones are those that are built in.
+    /// A deriver whose sort keys follow the order of `locale` (`sv`, `de_DE.UTF-8`, ...), with the
+    /// default summary of contacts, and for which time zones are those that are built in.
     #[must_use]
     pub fn new(locale: &str) -> Extractor {
         Extractor::with_zones(locale, ZoneDatabase::open_bundled())
@@ -296,8 +297,8 @@ impl Extractor {
     }
 }
 
-/// The derivers of a store's collections, each with its summary, which is read when it is first asked for, and the frames
-/// of its items.
+/// The derivers of a store's collections, each with its summary, which is read when it is first
+/// asked for, and the frames of its items.
 pub(crate) struct ExtractorCache<'a> {
     base: &'a Extractor,
     by_collection: HashMap<i64, Extractor>,
@@ -412,8 +413,8 @@ impl<'a> ExtractorCache<'a> {
     }
 }
 
-/// A digest of the tables that rows are made by: those of folding, by what they do to [`FOLD_PROBES`], and that
-/// of the fields.
+/// A digest of the tables that rows are made by: those of folding, by what they do to
+/// [`FOLD_PROBES`], and that of the fields.
 static TABLES_DIGEST: LazyLock<String> = LazyLock::new(|| {
     let mut hasher = Sha256::new();
     for folded in FOLD_PROBES.iter().map(|probe| fold(probe)) {

@@ -1,8 +1,8 @@
 //! The short name of an item: 64 bits made from its collection, UID and recurrence id, written in
 //! thirteen letters and digits, of which any unambiguous beginning will do.
 //!
-//! A handle is never made from a row number, so it outlives a rebuilt file. It is apart from `reader`
-//! because it is pure.
+//! A handle is never made from a row number, so it outlives a rebuilt file. It is apart from
+//! `reader` because it is pure.
 
 use sha2::{Digest as _, Sha256};
 use std::fmt;

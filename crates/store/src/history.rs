@@ -1,7 +1,7 @@
 //! Operations and former versions: the log, and what is forgotten when.
 //!
-//! Nothing is put back here, that is `undo`; this is apart because every batch prunes and every reader may
-//! ask for the log.
+//! Nothing is put back here, that is `undo`; this is apart because every batch prunes and every
+//! reader may ask for the log.
 
 use crate::error::{Result, sqlite_error_at};
 use crate::handle::Handle;
@@ -58,9 +58,9 @@ pub struct Version {
     pub bytes: Option<Vec<u8>>,
 }
 
-/// Forgets what is too old or too much, and returns the bytes that are still kept. The operation `newest` is
-/// always whole; however much is kept, the one active before it is, too: it may be an import that is still
-/// running, with a small change in between.
+/// Forgets what is too old or too much, and returns the bytes that are still kept. The operation
+/// `newest` is always whole; however much is kept, the one active before it is, too: it may be an
+/// import that is still running, with a small change in between.
 pub(crate) fn prune(
     tx: &WriteTransaction<'_>,
     newest: OperationId,
@@ -95,7 +95,8 @@ pub(crate) fn prune(
 /// The last batch of which it cannot be told what items were in time before it.
 pub(crate) const SCHEDULE_HISTORY_FROM_KEY: &str = "told_since";
 
-/// What items were in time up to a batch is not known any more, or not by these rules; `None`: up to the last one.
+/// What items were in time up to a batch is not known any more, or not by these rules; `None`: up
+/// to the last one.
 pub(crate) fn set_schedule_history_start(
     conn: &Connection,
     batch: Option<Seq>,
@@ -130,8 +131,8 @@ fn previous_active_operation(
     .optional()
 }
 
-/// Is one of the active operations an undo that has not come to its end, of an operation that began before this
-/// batch? It needs all that was replaced since.
+/// Is one of the active operations an undo that has not come to its end, of an operation that began
+/// before this batch? It needs all that was replaced since.
 fn is_needed_for_undo(
     tx: &WriteTransaction<'_>,
     seq: Seq,
@@ -147,7 +148,8 @@ fn is_needed_for_undo(
     .map(|found| found.is_some())
 }
 
-/// What a store is known by until a restore replaces it: numbers of operations hold within one epoch.
+/// What a store is known by until a restore replaces it: numbers of operations hold within one
+/// epoch.
 pub(crate) fn read_epoch(conn: &Connection) -> rusqlite::Result<String> {
     conn.prepare_cached("SELECT value FROM meta WHERE key = 'epoch'")?
         .query_row([], |row| row.get(0))
@@ -199,8 +201,8 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// The operation that `undo` without a number means: the newest that is neither undone nor an undo, nor a
-    /// purge, which cannot be.
+    /// The operation that `undo` without a number means: the newest that is neither undone nor an
+    /// undo, nor a purge, which cannot be.
     pub fn last_undoable_operation(&self) -> Result<Option<OperationRecord>> {
         self.conn
             .query_row(

@@ -1,8 +1,9 @@
 //! Summaries: which fields of a collection are indexed, and how.
 //!
-//! Each collection has one. What it leaves out is found all the same, by a scan: a summary decides what a question
-//! costs and what an item costs, never what the answer is. It is only a table here; `contact` derives by it, and the
-//! planner asks it. That a field is there at all is indexed for every field that can be, whatever the summary.
+//! Each collection has one. What it leaves out is found all the same, by a scan: a summary decides
+//! what a question costs and what an item costs, never what the answer is. It is only a table here;
+//! `contact` derives by it, and the planner asks it. That a field is there at all is indexed for
+//! every field that can be, whatever the summary.
 
 use crate::CollectionType;
 use larder_format::field::{
@@ -16,13 +17,15 @@ use std::sync::{Arc, LazyLock};
 /// How a field's values are indexed. The numbers are bits, and not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldIndex {
-    /// Whole values, for equality and for beginnings: one index with two names, `exact` and `prefix`.
+    /// Whole values, for equality and for beginnings: one index with two names, `exact` and
+    /// `prefix`.
     Value = 1,
     /// Values from their end.
     Suffix = 2,
     /// The last digits of phone numbers; of fields that hold such.
     Phone = 4,
-    /// Three characters in a row wherever they are, and the beginnings of words where free words look.
+    /// Three characters in a row wherever they are, and the beginnings of words where free words
+    /// look.
     Substring = 8,
     /// The place of the first value in the alphabet.
     Sort = 16,
@@ -53,8 +56,8 @@ const CONTACT_VALUE_FIELDS: &[&str] = &[
 const CONTACT_SUFFIX_FIELDS: &[&str] =
     &["full_name", "given_name", "family_name", "nickname", "email", "phone"];
 const CONTACT_SORT_FIELDS: &[&str] = &["file_as", "full_name"];
-/// What has no index of its text. By a UID an item is found without, and nobody looks for parts of one, or of a time of
-/// revision.
+/// What has no index of its text. By a UID an item is found without, and nobody looks for parts of
+/// one, or of a time of revision.
 const CONTACT_FIELDS_WITHOUT_TEXT: &[&str] = &["uid", "rev"];
 
 /// The same of a calendar.
@@ -81,7 +84,8 @@ const fn field_number_limit(fields: &[Field]) -> usize {
     size
 }
 
-/// Which fields are indexed, and how. As text: `full_name:exact,prefix,sort phone:phone`, or `none`.
+/// Which fields are indexed, and how. As text: `full_name:exact,prefix,sort phone:phone`, or
+/// `none`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexConfig {
     collection_type: CollectionType,
@@ -231,7 +235,8 @@ impl IndexConfig {
         *self == *IndexConfig::shared_default(self.collection_type)
     }
 
-    /// Reads words like `full_name:prefix,sort`, which add up; `none` and `default` are such words, too.
+    /// Reads words like `full_name:prefix,sort`, which add up; `none` and `default` are such words,
+    /// too.
     ///
     /// # Errors
     /// A field that items of this family do not have, or an index that a field cannot have.

@@ -1,7 +1,8 @@
 //! Derived data: what a batch writes of it, rebuilding a set in steps, digesting what is there.
 //!
-//! Everything here can be made again from `source`. A set is usable when `meta` holds the fingerprint
-//! that this program would fill it with; while it is being refilled `meta` says how far that has come.
+//! Everything here can be made again from `source`. A set is usable when `meta` holds the
+//! fingerprint that this program would fill it with; while it is being refilled `meta` says how far
+//! that has come.
 
 use crate::error::{Result, sqlite_error_at};
 use crate::event::ParsedSchedule;
@@ -84,7 +85,8 @@ impl DerivedIndex {
             .map(drop)
     }
 
-    /// Nothing of it is to be used from this transaction on, and nothing that it holds is to be kept.
+    /// Nothing of it is to be used from this transaction on, and nothing that it holds is to be
+    /// kept.
     pub(crate) fn invalidate(self, conn: &Connection) -> rusqlite::Result<()> {
         self.write_state(conn, "empty")
     }
@@ -118,8 +120,9 @@ pub(crate) fn mark_complete(conn: &Connection, deriver: &Extractor) -> rusqlite:
     interval_index::write_zone_data_version(conn, deriver)
 }
 
-/// Gives up the sets that another program, or another locale, has begun to fill since this store was opened: with
-/// rows of this one's making among them they are nobody's. The next refresh fills them anew.
+/// Gives up the sets that another program, or another locale, has begun to fill since this store
+/// was opened: with rows of this one's making among them they are nobody's. The next refresh fills
+/// them anew.
 pub(crate) fn invalidate_stale(
     conn: &Connection,
     deriver: &Extractor,
@@ -142,7 +145,8 @@ pub(crate) struct IndexUpdates {
     text: SegmentBuffer,
     sort: BTreeMap<i64, SortUpdate>,
     schedules: BTreeMap<i64, ScheduleUpdate>,
-    /// The last item that each set is to know: all, unless it is being rebuilt and comes to the others later.
+    /// The last item that each set is to know: all, unless it is being rebuilt and comes to the
+    /// others later.
     last_text_item: i64,
     last_sort_item: i64,
     last_schedule_item: i64,
@@ -184,7 +188,8 @@ impl IndexUpdates {
         self.sort.contains_key(&item)
     }
 
-    /// An item of this collection has this entry from now on; `was` is what it was sorted by before the batch.
+    /// An item of this collection has this entry from now on; `was` is what it was sorted by before
+    /// the batch.
     pub(crate) fn put(&mut self, item: i64, whose: ItemLocation, was: SortKeys, entry: IndexEntry) {
         if item <= self.last_text_item {
             self.text.put(item, entry.terms);
@@ -244,8 +249,8 @@ impl IndexUpdates {
         sort.flush(tx, DerivedIndex::Sort, seq)
     }
 
-    /// What a detached occurrence says is also of its series, and the other way round, so whatever has the UID of a changed
-    /// item is looked at together, once.
+    /// What a detached occurrence says is also of its series, and the other way round, so whatever
+    /// has the UID of a changed item is looked at together, once.
     fn write_schedules(
         &mut self,
         tx: &WriteTransaction<'_>,
@@ -299,8 +304,8 @@ impl Store {
         Ok(set.is_current(&meta, &self.extractor))
     }
 
-    /// Merges what a large job left in many segments, in steps that let other writers in between, so that readers have
-    /// few to look into.
+    /// Merges what a large job left in many segments, in steps that let other writers in between,
+    /// so that readers have few to look into.
     pub fn merge_segments(&mut self) -> Result<()> {
         self.ensure_writable()?;
         loop {
@@ -320,8 +325,9 @@ impl Store {
         }
     }
 
-    /// Refills the sets that another version, locale or summary made, or that a rebuild left unfinished, in steps
-    /// that let other writers in between. Returns how many items were derived again.
+    /// Refills the sets that another version, locale or summary made, or that a rebuild left
+    /// unfinished, in steps that let other writers in between. Returns how many items were derived
+    /// again.
     pub fn refresh(&mut self) -> Result<u64> {
         let mut derived = 0;
         while let Some(more) = self.refresh_step(REBUILD_STEP_ITEMS)? {
@@ -333,8 +339,8 @@ impl Store {
         Ok(derived)
     }
 
-    /// One step of a refresh, of so many items: the lock is taken and let go. Returns how many were derived again;
-    /// `None`: all sets are whole.
+    /// One step of a refresh, of so many items: the lock is taken and let go. Returns how many were
+    /// derived again; `None`: all sets are whole.
     pub fn refresh_step(&mut self, items: usize) -> Result<Option<u64>> {
         for set in DerivedIndex::ALL {
             if !set.is_complete(&self.conn, &self.extractor).map_err(sqlite_error_at(&self.path))? {
@@ -359,8 +365,8 @@ impl Store {
         self.refresh()
     }
 
-    /// Derives the next items of a set anew. Parsing is done before the lock is taken, but for what items are in time; an
-    /// item that changed in between is derived again under it.
+    /// Derives the next items of a set anew. Parsing is done before the lock is taken, but for what
+    /// items are in time; an item that changed in between is derived again under it.
     fn rebuild_step(&mut self, set: DerivedIndex, items: usize) -> Result<u64> {
         self.ensure_writable()?;
         let path = self.path.clone();
@@ -391,8 +397,8 @@ impl Store {
                 return Ok(0);
             };
             index_page(&tx, set, &self.extractor, &page)?;
-            // What came while this waited for the lock was left to the rebuild. A few are derived under it: who writes
-            // all the time would keep the rebuild from ever ending.
+            // What came while this waited for the lock was left to the rebuild. A few are derived
+            // under it: who writes all the time would keep the rebuild from ever ending.
             let last = page.last().map_or(last, |one| one.id);
             let gap = MAX_TAIL_ITEMS.min(items);
             let mut rest = self.extract_page(set, last, gap + 1)?;
@@ -446,7 +452,8 @@ impl Store {
     }
 }
 
-/// What an item gives, as long as it was last changed by this batch and its collection has this summary.
+/// What an item gives, as long as it was last changed by this batch and its collection has this
+/// summary.
 struct ExtractedItem {
     id: i64,
     seq: Seq,
@@ -454,8 +461,8 @@ struct ExtractedItem {
     entry: IndexEntry,
 }
 
-/// Takes away what nobody can use, so that nothing of it is left behind: sets that another program has filled, or
-/// that a rebuild is yet to begin with.
+/// Takes away what nobody can use, so that nothing of it is left behind: sets that another program
+/// has filled, or that a rebuild is yet to begin with.
 pub(crate) fn clear_stale(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<()> {
     for set in DerivedIndex::ALL {
         let state = set.read_state(conn)?.unwrap_or_default();
@@ -534,7 +541,8 @@ fn terms_in_index(set: DerivedIndex, entry: IndexEntry, collection: i64) -> Item
     }
 }
 
-/// A number that does not depend on the order of rows: two tables with the same rows have the same digest.
+/// A number that does not depend on the order of rows: two tables with the same rows have the same
+/// digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TableDigest {
     /// How many rows.
@@ -576,7 +584,8 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> rusqlite::R
     Ok(digest)
 }
 
-/// Digests of what the index should hold, from the source bytes: of each set, in the order of [`IndexSet::ALL`].
+/// Digests of what the index should hold, from the source bytes: of each set, in the order of
+/// [`IndexSet::ALL`].
 pub(crate) fn expected_digests(
     conn: &Connection,
     deriver: &Extractor,

@@ -1,20 +1,23 @@
 //! The interval index: which items are in a window of time, and which alarms ring in it.
 //!
-//! `idx_span(place, start, end, item, series)` answers that, in the order of its key, so that a window reads about as many rows
-//! as it finds. `place` is the collection, times 2^14, and the class of the row, by which it is one of two things:
+//! `idx_span(place, start, end, item, series)` answers that, in the order of its key, so that a
+//! window reads about as many rows as it finds. `place` is the collection, times 2^14, and the
+//! class of the row, by which it is one of two things:
 //!
-//! * a span: whatever has an end, with its first start and its last end. Spans of one class are about as long as each other, so none
-//!   that reaches into a window begins much before it.
-//! * a slot: series without an end, or with one far away. The slot says when in the week, the month or the year an occurrence can
-//!   be, by the days of UTC, so that a birthday is not looked at in other months.
+//! * a span: whatever has an end, with its first start and its last end. Spans of one class are
+//!   about as long as each other, so none that reaches into a window begins much before it.
+//! * a slot: series without an end, or with one far away. The slot says when in the week, the month
+//!   or the year an occurrence can be, by the days of UTC, so that a birthday is not looked at in
+//!   other months.
 //!
-//! What floats is in classes and slots of its own, in the seconds and days of its own clock, and is read by the clock of whoever
-//! asks. `series` is empty for what happens once; else it is a [`SeriesSummary`], and
-//! behind that what `idx_time` has of the series, if that is short: so a window passes over a series, takes it, or asks it, without a
-//! look into another table.
+//! What floats is in classes and slots of its own, in the seconds and days of its own clock, and is
+//! read by the clock of whoever asks. `series` is empty for what happens once; else it is a
+//! [`SeriesSummary`], and behind that what `idx_time` has of the series, if that is short: so a
+//! window passes over a series, takes it, or asks it, without a look into another table.
 //!
-//! What an item is in time is found in `times`; here is how the rows look, in `hint` what they tell of a series, in `search` how they are found, in `write` how they come
-//! there, and in `zones` what becomes of them when zones change.
+//! What an item is in time is found in `times`; here is how the rows look, in `hint` what they tell
+//! of a series, in `search` how they are found, in `write` how they come there, and in `zones` what
+//! becomes of them when zones change.
 
 mod search;
 mod series_summary;
@@ -52,7 +55,8 @@ pub(crate) const ALARM_CLASS_OFFSET: i64 = 100;
 /// The slots of what floats have this much more, and those of alarms that.
 const FLOATING_BUCKET_OFFSET: i64 = 1000;
 const ALARM_BUCKET_OFFSET: i64 = 10_000;
-/// Slots, behind all classes of spans: at any time; from here on a weekday, a day of the month, a month (times 32) and its day.
+/// Slots, behind all classes of spans: at any time; from here on a weekday, a day of the month, a
+/// month (times 32) and its day.
 const ANY_BUCKET_CLASS: i64 = 1000;
 const WEEKDAY_BUCKET_CLASS: i64 = ANY_BUCKET_CLASS + 1;
 const MONTH_DAY_BUCKET_CLASS: i64 = ANY_BUCKET_CLASS + 20;
@@ -64,7 +68,8 @@ const MAX_INLINE_SCHEDULE_BYTES: usize = 160;
 /// What is looked for in a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeTarget {
-    /// Items with an occurrence in it: one that ends behind the window's beginning and begins before its end.
+    /// Items with an occurrence in it: one that ends behind the window's beginning and begins
+    /// before its end.
     Occurrences,
     /// Items with an alarm that rings in it.
     Alarms,
@@ -96,7 +101,8 @@ pub struct TimeRangeHits {
     pub series_evaluated: u64,
 }
 
-/// A row of the table. What has no hint is in every window that its span, or what it has of a slot, reaches into.
+/// A row of the table. What has no hint is in every window that its span, or what it has of a slot,
+/// reaches into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct IntervalEntry {
     class: i64,

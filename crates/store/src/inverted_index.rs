@@ -1,12 +1,13 @@
 //! The inverted index: which items have which terms.
 //!
-//! Terms are what queries ask for by equality, beginning, end or part (see `term`). Each batch writes its own
-//! terms in order, as a segment at the end of the table: unlike in a B-tree, whose pages a batch of random
-//! keys touches all over, a batch costs what its terms take. Segments are merged into larger ones as they add up
-//! (`merge`), a share with each batch, so that a reader has few of them to look into (`lookup`).
+//! Terms are what queries ask for by equality, beginning, end or part (see `term`). Each batch
+//! writes its own terms in order, as a segment at the end of the table: unlike in a B-tree, whose
+//! pages a batch of random keys touches all over, a batch costs what its terms take. Segments are
+//! merged into larger ones as they add up (`merge`), a share with each batch, so that a reader has
+//! few of them to look into (`lookup`).
 //!
-//! It is all rows of the database, in the transaction of the batch: it is there when the items are. It is
-//! not the truth, and knows nothing of what the terms mean; `contact` derives them.
+//! It is all rows of the database, in the transaction of the batch: it is there when the items are.
+//! It is not the truth, and knows nothing of what the terms mean; `contact` derives them.
 
 mod chunk;
 mod lookup;
@@ -38,8 +39,8 @@ pub(crate) fn delete_segments(conn: &Connection, set: DerivedIndex) -> rusqlite:
     Ok(())
 }
 
-/// Gives each term that the index holds of each item to `each`, if the item is one of `live`: what the newest
-/// segment that knows an item says of it. The order is of no meaning.
+/// Gives each term that the index holds of each item to `each`, if the item is one of `live`: what
+/// the newest segment that knows an item says of it. The order is of no meaning.
 pub(crate) fn for_each_posting(
     conn: &Connection,
     set: DerivedIndex,
@@ -53,7 +54,8 @@ pub(crate) fn for_each_posting(
         segment.read_postings(conn, &term::changed_items(), &mut items)?;
         newest.extend(items.iter().map(|&item| (item, segment.id)));
     }
-    // What a merge has moved is as good as where it was: the segments that it comes from know the item.
+    // What a merge has moved is as good as where it was: the segments that it comes from know the
+    // item.
     let place = |id: i64| {
         segments.iter().find(|segment| segment.id == id).and_then(|segment| segment.merged_into)
     };

@@ -1,7 +1,9 @@
-//! Reading items: one by its UID, those in given rows, those that the index names, those that follow in an order.
+//! Reading items: one by its UID, those in given rows, those that the index names, those that
+//! follow in an order.
 //!
-//! These are the ways that a keystroke waits for, so each is as few steps into SQLite as it can be, and what stays as
-//! it is while nobody writes is remembered (`snapshot`). Everything else that a reader can tell is in `reader`.
+//! These are the ways that a keystroke waits for, so each is as few steps into SQLite as it can be,
+//! and what stays as it is while nobody writes is remembered (`snapshot`). Everything else that a
+//! reader can tell is in `reader`.
 
 use crate::collection::CollectionMeta;
 use crate::error::{Result, sqlite_error_at};
@@ -29,8 +31,8 @@ pub struct ItemMeta {
     pub collection: Arc<str>,
     /// Its UID in that collection.
     pub uid: String,
-    /// Which occurrence of a series it stands for, as it is written: `20260305T120000`, with a Z where it is in UTC, without the
-    /// time where it is a day. Empty: it is a whole item.
+    /// Which occurrence of a series it stands for, as it is written: `20260305T120000`, with a Z
+    /// where it is in UTC, without the time where it is a day. Empty: it is a whole item.
     pub recurrence_id: String,
     /// True where the bytes do not name this UID themselves.
     pub derived_uid: bool,
@@ -70,7 +72,8 @@ pub struct IndexMatches {
 }
 
 impl IndexMatches {
-    /// How many items are named; those that were changed since they were indexed are still among them.
+    /// How many items are named; those that were changed since they were indexed are still among
+    /// them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.matches.len()
@@ -99,7 +102,8 @@ pub struct Candidate<'a> {
     pub exact: bool,
 }
 
-/// Where a row has the kept values, and an item's bytes, behind the columns of [`ITEM_META_COLUMNS`].
+/// Where a row has the kept values, and an item's bytes, behind the columns of
+/// [`ITEM_META_COLUMNS`].
 const STORED_FIELDS_COLUMN: usize = 9;
 const BYTES_COLUMN: usize = 10;
 
@@ -183,7 +187,8 @@ fn item_meta_in_collection(
 }
 
 impl Reader {
-    /// The segments of a set, in the snapshot of what is remembered; `None` where it is not whole, or not of this program's making.
+    /// The segments of a set, in the snapshot of what is remembered; `None` where it is not whole,
+    /// or not of this program's making.
     fn segments<'k>(
         &self,
         remembered: &'k ReaderCache,
@@ -226,7 +231,8 @@ impl Reader {
     /// The item of this UID in this collection, with its bytes: the shortest way to one item.
     pub fn get(&self, collection: &str, uid: &str) -> Result<Option<(ItemMeta, Vec<u8>)>> {
         let quick = || -> rusqlite::Result<Option<(ItemMeta, Vec<u8>)>> {
-            // A collection keeps its key, so what is remembered, however old, leads to the item or to none.
+            // A collection keeps its key, so what is remembered, however old, leads to the item or
+            // to none.
             let remembered = self.cache.borrow();
             let mut known = remembered.iter().flat_map(|known| &known.collections);
             let Some(known) = known.find(|known| *known.name == *collection) else {
@@ -278,8 +284,9 @@ impl Reader {
         Ok(found)
     }
 
-    /// Gives the items in these rows with their bytes to `each`, in the order of `rows` and without those that are
-    /// gone, until it answers false. All within one read transaction: `each` must not wait for anybody.
+    /// Gives the items in these rows with their bytes to `each`, in the order of `rows` and without
+    /// those that are gone, until it answers false. All within one read transaction: `each` must
+    /// not wait for anybody.
     pub fn for_each_item(
         &self,
         rows: &[i64],
@@ -294,8 +301,8 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives the rows and the bytes of the items in these rows to `each`, as [`Reader::items`] does, without a look at anything else of
-    /// them.
+    /// Gives the rows and the bytes of the items in these rows to `each`, as [`Reader::items`]
+    /// does, without a look at anything else of them.
     pub fn for_each_source(
         &self,
         rows: &[i64],
@@ -358,7 +365,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The rows of a collection's items, in their order: `limit` at most, behind row `after`. No item is read.
+    /// The rows of a collection's items, in their order: `limit` at most, behind row `after`. No
+    /// item is read.
     pub fn item_rows(&self, collection: i64, after: i64, limit: usize) -> Result<Vec<i64>> {
         let run = || -> rusqlite::Result<Vec<i64>> {
             let sql = "SELECT id FROM item INDEXED BY item_collection
@@ -369,8 +377,8 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// The rows of items and their kinds, of a collection or of all, in their order: `limit` at most, behind row `after`. Nothing else of an item
-    /// is read.
+    /// The rows of items and their kinds, of a collection or of all, in their order: `limit` at
+    /// most, behind row `after`. Nothing else of an item is read.
     pub fn item_rows_with_kind(
         &self,
         collection: Option<i64>,
@@ -401,9 +409,10 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives the items in these rows with the values that are kept of them to `each`, in the order of `rows` and without
-    /// those that are gone, until it answers false; no value where none is kept, or what is kept is not of this program's
-    /// making. All within one read transaction: `each` must not wait for anybody.
+    /// Gives the items in these rows with the values that are kept of them to `each`, in the order
+    /// of `rows` and without those that are gone, until it answers false; no value where none is
+    /// kept, or what is kept is not of this program's making. All within one read transaction:
+    /// `each` must not wait for anybody.
     pub fn for_each_with_stored_fields(
         &self,
         rows: &[i64],
@@ -432,8 +441,9 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// What the index names of these collections, and perhaps of others; without any, of all. `None`: it is not whole, or not of this program's making; scan. What it names
-    /// holds in the same [`Snapshot`](crate::ReadTransaction) only.
+    /// What the index names of these collections, and perhaps of others; without any, of all.
+    /// `None`: it is not whole, or not of this program's making; scan. What it names holds in the
+    /// same [`Snapshot`](crate::ReadTransaction) only.
     pub fn look_up(
         &self,
         lookup: &IndexQuery,
@@ -465,10 +475,10 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives what was found, from the item number `from` of it on, to `each`, in the order of their rows and without
-    /// those that were changed since they were indexed, until that answers false; with their bytes if these are asked
-    /// for. Within the snapshot in which they were found: `each` must not wait for anybody. Returns how many of what
-    /// was found are done.
+    /// Gives what was found, from the item number `from` of it on, to `each`, in the order of their
+    /// rows and without those that were changed since they were indexed, until that answers false;
+    /// with their bytes if these are asked for. Within the snapshot in which they were found:
+    /// `each` must not wait for anybody. Returns how many of what was found are done.
     pub fn for_each_candidate(
         &self,
         found: &IndexMatches,
@@ -520,9 +530,9 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Places in the order by a field, of all items of these collections: `limit` at most, behind `after`, or before
-    /// it if `backwards`. `None`: the order is not kept, or not of this program's making. All within one read
-    /// transaction, without reading what lies between.
+    /// Places in the order by a field, of all items of these collections: `limit` at most, behind
+    /// `after`, or before it if `backwards`. `None`: the order is not kept, or not of this
+    /// program's making. All within one read transaction, without reading what lies between.
     pub fn sort_positions(
         &self,
         order: &IndexedOrder,
@@ -558,9 +568,10 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// How many items of an order lie before a place, whether or not an item is there, and how many there are, counted
-    /// from the beginning also if it is `backwards`. Whatever lies before, it takes no longer; only of items with the
-    /// place's own key the rows are read. `None` as with [`Reader::places`].
+    /// How many items of an order lie before a place, whether or not an item is there, and how many
+    /// there are, counted from the beginning also if it is `backwards`. Whatever lies before, it
+    /// takes no longer; only of items with the place's own key the rows are read. `None` as with
+    /// [`Reader::places`].
     pub fn rank(&self, order: &IndexedOrder, place: &SortPosition) -> Result<Option<(u64, u64)>> {
         let run = || -> rusqlite::Result<Option<(u64, u64)>> {
             let _snapshot = self.begin_read_raw()?;

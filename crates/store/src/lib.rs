@@ -5,8 +5,8 @@
 //! ([`Reader`]) open the same files read-only, from any process, and never wait for a writer.
 //!
 //! This crate is not a query language (that is `larder-query`, which gets one narrow door,
-//! [`Reader::rows`]) and not a parser (`larder-format`). It is apart because it is the one place that
-//! names SQLite: schema, locks, durability, history and repair are all here.
+//! [`Reader::rows`]) and not a parser (`larder-format`). It is apart because it is the one place
+//! that names SQLite: schema, locks, durability, history and repair are all here.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -89,7 +89,8 @@ pub use crate::stored_fields::{StoredFields, is_storable};
 pub use crate::term_extraction::MIN_LONG_NUMBER_DIGITS;
 pub use crate::undo::{UndoConflict, UndoReport};
 
-/// The number of a batch: later batches have larger numbers. Order in a store is by this, never by a clock.
+/// The number of a batch: later batches have larger numbers. Order in a store is by this, never by
+/// a clock.
 pub type Seq = i64;
 
 /// What an item is. The numbers are stored and never reused.

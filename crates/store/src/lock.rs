@@ -12,8 +12,8 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// What is in the lock file while somebody writes, and afterwards. Both are of one length: to cut a file, and to let it grow
-/// again, costs the file system a step in its log each time.
+/// What is in the lock file while somebody writes, and afterwards. Both are of one length: to cut a
+/// file, and to let it grow again, costs the file system a step in its log each time.
 const WRITING_MARK: &[u8; 8] = b"writing\n";
 const IDLE_MARK: &[u8; 8] = b"at rest\n";
 
@@ -37,7 +37,8 @@ pub(crate) struct WriteLock<'a> {
 }
 
 impl WriteLock<'_> {
-    /// Takes the former owner's mark away: what it left was looked at, and nothing is wrong with it.
+    /// Takes the former owner's mark away: what it left was looked at, and nothing is wrong with
+    /// it.
     pub(crate) fn mark_clean(&self) {
         self.marked_clean.set(true);
     }
@@ -87,8 +88,8 @@ impl LockFiles {
         Ok(WriteLock { locks: self, unclean, marked_clean: Cell::new(false) })
     }
 
-    /// Writes the number of the last batch where other processes watch. A bell that cannot be rung is
-    /// no error: watchers look at the store themselves once a second.
+    /// Writes the number of the last batch where other processes watch. A bell that cannot be rung
+    /// is no error: watchers look at the store themselves once a second.
     pub(crate) fn notify_commit(&self, seq: crate::Seq) {
         let number = format!("{seq}\n");
         let length = number.len() as u64;

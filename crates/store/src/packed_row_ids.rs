@@ -1,7 +1,8 @@
-//! Rows of an answer for who keeps it: the distance from each row to the next, in as few bytes as it needs.
+//! Rows of an answer for who keeps it: the distance from each row to the next, in as few bytes as
+//! it needs.
 //!
-//! Rows of one answer mostly lie close together, so that one takes a byte or two instead of eight. It is no index: what is
-//! asked of it is all of it.
+//! Rows of one answer mostly lie close together, so that one takes a byte or two instead of eight.
+//! It is no index: what is asked of it is all of it.
 
 use crate::inverted_index::varint::{read_signed_varint, write_signed_varint};
 

@@ -1,8 +1,9 @@
 //! Erasing for good: afterwards no byte of the item is in any file of the data directory, the
 //! write-ahead log and free pages included.
 //!
-//! The rows go in one transaction, the bytes in the pages after it. In between, `rewrite` in `meta` says that
-//! the second is still owed, so that a purge that was interrupted can be finished by the next one.
+//! The rows go in one transaction, the bytes in the pages after it. In between, `rewrite` in `meta`
+//! says that the second is still owed, so that a purge that was interrupted can be finished by the
+//! next one.
 
 use crate::batch::{BatchChange, ChangeOutcome, Operation};
 use crate::calendar_context;
@@ -28,18 +29,20 @@ pub struct PurgeReport {
     pub items: u64,
     /// A purge that was interrupted before was finished by this one.
     pub completed: bool,
-    /// Copies beside the store that were damaged, and were deleted since nothing can be erased from them.
+    /// Copies beside the store that were damaged, and were deleted since nothing can be erased from
+    /// them.
     pub deleted: Vec<PathBuf>,
 }
 
 impl Store {
-    /// Takes items and all their former versions away and rewrites the files without them, the copies
-    /// that migrations and restores left included; a copy that is damaged is deleted. Cannot be undone.
-    /// Finishes an earlier purge that was interrupted, also with no handles.
+    /// Takes items and all their former versions away and rewrites the files without them, the
+    /// copies that migrations and restores left included; a copy that is damaged is deleted. Cannot
+    /// be undone. Finishes an earlier purge that was interrupted, also with no handles.
     ///
     /// # Errors
-    /// [`Error::ReaderBlocksPurge`] where a reader kept the old pages in use: the items are gone, but bytes of
-    /// them may be left until a purge is run again; [`RiceReader::is_purge_pending`] tells.
+    /// [`Error::ReaderBlocksPurge`] where a reader kept the old pages in use: the items are gone,
+    /// but bytes of them may be left until a purge is run again; [`RiceReader::is_purge_pending`]
+    /// tells.
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;
         let mut purged =
@@ -53,7 +56,8 @@ impl Store {
         for copy in &copies {
             purge_copy(copy, handles, &mut purged.deleted)?;
         }
-        // Deleted rows are overwritten at once, so that a crash before the rewrite leaves as little as can be.
+        // Deleted rows are overwritten at once, so that a crash before the rewrite leaves as little
+        // as can be.
         self.conn
             .pragma_update(None, "secure_delete", true)
             .map_err(sqlite_error_at(&self.path))?;
@@ -74,8 +78,8 @@ impl Store {
         has_pending_rewrite(&self.conn).map_err(sqlite_error_at(&self.path))
     }
 
-    /// Purges the copies that a restore made since, rewrites the file without free pages and empties the
-    /// write-ahead log.
+    /// Purges the copies that a restore made since, rewrites the file without free pages and
+    /// empties the write-ahead log.
     fn rewrite_database_file(
         &mut self,
         handles: &[Handle],
@@ -117,7 +121,8 @@ impl Reader {
         has_pending_rewrite(&self.conn).map_err(sqlite_error_at(&self.path))
     }
 
-    /// The handles of items that were purged, as far as their traces are kept, for a beginning of a handle.
+    /// The handles of items that were purged, as far as their traces are kept, for a beginning of a
+    /// handle.
     pub fn find_purged_handles(
         &self,
         prefix: crate::HandlePrefix,
@@ -132,13 +137,15 @@ fn has_pending_rewrite(conn: &Connection) -> rusqlite::Result<bool> {
     Ok(conn.prepare_cached(mark)?.query_row([], |_| Ok(())).optional()?.is_some())
 }
 
-/// Notes, in the transaction that takes an item away, that its bytes are still to be erased from the pages.
+/// Notes, in the transaction that takes an item away, that its bytes are still to be erased from
+/// the pages.
 pub(crate) fn mark_rewrite_pending(conn: &Connection, batch: Seq) -> rusqlite::Result<()> {
     conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES('rewrite', 1)")?.execute([])?;
     history::set_schedule_history_start(conn, Some(batch))
 }
 
-/// Takes away what items were in time: of a series that follows from all of its items, also from those that are purged.
+/// Takes away what items were in time: of a series that follows from all of its items, also from
+/// those that are purged.
 fn erase_schedule_history(conn: &Connection) -> rusqlite::Result<()> {
     let sql = "SELECT 1 FROM pragma_table_info('former') WHERE name = 'time'";
     // Copies may be of a version without them.
@@ -167,7 +174,8 @@ pub(crate) fn release_history_bytes(
     Ok(rows.iter().map(|(_, length)| length).sum())
 }
 
-/// Erases what is kept of an item, leaving tombstones. Returns how many versions, and how many bytes.
+/// Erases what is kept of an item, leaving tombstones. Returns how many versions, and how many
+/// bytes.
 pub(crate) fn erase_item_history(
     tx: &WriteTransaction<'_>,
     handle: Handle,
@@ -187,7 +195,8 @@ pub(crate) fn erase_item_history(
     Ok((erased, bytes))
 }
 
-/// Merges the inverted index into one segment, which says nothing of what was taken away, and rewrites all pages.
+/// Merges the inverted index into one segment, which says nothing of what was taken away, and
+/// rewrites all pages.
 fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<()> {
     let tx = WriteTransaction::begin(conn)?;
     index_maintenance::clear_stale(&tx, deriver)?;
@@ -202,8 +211,8 @@ fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<
     conn.execute_batch("VACUUM")
 }
 
-/// Erases the items from a copy, or deletes it where that cannot be done because it is damaged: a repair set
-/// it aside, and it may hold the items' bytes.
+/// Erases the items from a copy, or deletes it where that cannot be done because it is damaged: a
+/// repair set it aside, and it may hold the items' bytes.
 fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Result<()> {
     let Err(error) = erase_items_from_copy(copy, handles) else { return Ok(()) };
     let code = error.sqlite_error_code();

@@ -1,5 +1,5 @@
-//! What a reader sees: held still while it is looked at, told apart from what it sees later, and remembered as long as nobody
-//! writes.
+//! What a reader sees: held still while it is looked at, told apart from what it sees later, and
+//! remembered as long as nobody writes.
 //!
 //! It knows no items; reading those is in `items` and `reader`.
 
@@ -29,7 +29,8 @@ pub(crate) struct ReaderCache {
     pub(crate) meta: MetaTable,
     /// All collections, by row.
     pub(crate) collections: Vec<CollectionMeta>,
-    /// The segments of the sets, once they were asked for: of those that are whole and of this program's making.
+    /// The segments of the sets, once they were asked for: of those that are whole and of this
+    /// program's making.
     pub(crate) text_segments: OnceLock<Option<Vec<Segment>>>,
     pub(crate) sort_segments: OnceLock<Option<Vec<Segment>>>,
 }
@@ -54,8 +55,9 @@ pub(crate) fn read_data_version(conn: &Connection) -> rusqlite::Result<i64> {
     conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
-/// While it lives, its reader sees the store as it was when the first of its calls was made, and each call costs less.
-/// It keeps the write-ahead log from being cut back, so it must not live for longer than 200 ms, nor wait for anybody.
+/// While it lives, its reader sees the store as it was when the first of its calls was made, and
+/// each call costs less. It keeps the write-ahead log from being cut back, so it must not live for
+/// longer than 200 ms, nor wait for anybody.
 #[derive(Debug)]
 #[must_use = "it ends when it is dropped"]
 pub struct ReadTransaction<'a>(Option<&'a Connection>);
@@ -77,7 +79,8 @@ impl Drop for ReadTransaction<'_> {
 }
 
 impl Reader {
-    /// Holds still what this reader sees. Within another snapshot of the same reader it is that one.
+    /// Holds still what this reader sees. Within another snapshot of the same reader it is that
+    /// one.
     pub fn begin_read(&self) -> Result<ReadTransaction<'_>> {
         self.begin_read_raw().map_err(sqlite_error_at(&self.path))
     }
@@ -103,13 +106,15 @@ impl Reader {
         Ok(version)
     }
 
-    /// What this reader sees: equal as long as nobody writes, and never equal to what another reader sees.
+    /// What this reader sees: equal as long as nobody writes, and never equal to what another
+    /// reader sees.
     pub fn data_version(&self) -> Result<DataVersion> {
         let data = self.current_data_version().map_err(sqlite_error_at(&self.path))?;
         Ok(DataVersion { reader_id: self.reader_id, version: data })
     }
 
-    /// What the store is known by until a restore replaces it: rows, batches and operations are numbered anew then.
+    /// What the store is known by until a restore replaces it: rows, batches and operations are
+    /// numbered anew then.
     pub fn epoch(&self) -> Result<Arc<str>> {
         let run = || -> rusqlite::Result<Arc<str>> {
             let _snapshot = self.begin_read_raw()?;

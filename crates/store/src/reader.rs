@@ -1,7 +1,7 @@
 //! Reading: a read-only connection, and the narrow door through which queries pass.
 //!
-//! A reader never waits for a writer and never checkpoints. Each call is one short read transaction, so
-//! a reader that sleeps between calls holds nothing up; long answers resume by key.
+//! A reader never waits for a writer and never checkpoints. Each call is one short read
+//! transaction, so a reader that sleeps between calls holds nothing up; long answers resume by key.
 
 use crate::calendar_context::{self, CalendarContext};
 use crate::data_directory::DataDirectory;
@@ -64,7 +64,8 @@ pub struct CollectionProperties {
     pub row: i64,
     /// Its name.
     pub name: String,
-    /// The lines that it has of its own, as they came, see [`Change::SetHead`](crate::BatchChange::SetCollectionProperties).
+    /// The lines that it has of its own, as they came, see
+    /// [`Change::SetHead`](crate::BatchChange::SetCollectionProperties).
     pub properties: Option<Vec<u8>>,
 }
 
@@ -112,7 +113,8 @@ impl SqlRow<'_> {
     }
 }
 
-/// Who reads so many items at once has the file mapped, and so many bytes of it: as many as SQLite maps of any.
+/// Who reads so many items at once has the file mapped, and so many bytes of it: as many as SQLite
+/// maps of any.
 const MMAP_MIN_ITEMS: usize = 64;
 const MMAP_LIMIT_BYTES: i64 = 0x7fff_0000;
 
@@ -133,7 +135,8 @@ impl Reader {
         Reader::open_with_zones(dir, ZoneDatabase::open_bundled())
     }
 
-    /// Opens the store in `dir`, which stays as it is. Where its index of times was made with other zones, it is not used.
+    /// Opens the store in `dir`, which stays as it is. Where its index of times was made with other
+    /// zones, it is not used.
     ///
     /// # Errors
     /// [`Error::Older`] where an older version made it: who opens it for writing migrates it.
@@ -150,7 +153,8 @@ impl Reader {
                 return Err(sqlite_error_at(&path)(error));
             }
         };
-        // Where a connection is the last one, SQLite would try to empty the write-ahead log, which it may not.
+        // Where a connection is the last one, SQLite would try to empty the write-ahead log, which
+        // it may not.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
             .map_err(sqlite_error_at(&path))?;
         let known = Reader::read_initial_state(&conn, &directory)?;
@@ -166,16 +170,17 @@ impl Reader {
         })
     }
 
-    /// Is the file that this reader has open no longer the one at its place? Another was put there because it was damaged, or it was
-    /// taken away. It has to be opened again, if it is there.
+    /// Is the file that this reader has open no longer the one at its place? Another was put there
+    /// because it was damaged, or it was taken away. It has to be opened again, if it is there.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         file_id(&self.path) != self.file_id
     }
 
-    /// Maps the file where so many items are going to be read: each lies in a page of its own, and a call of the system for each
-    /// takes longer than what is done with it. To map it takes longer than to read few. Only what is in no write-ahead
-    /// log is read there, and never written; SQLite maps anew what somebody else changed.
+    /// Maps the file where so many items are going to be read: each lies in a page of its own, and
+    /// a call of the system for each takes longer than what is done with it. To map it takes longer
+    /// than to read few. Only what is in no write-ahead log is read there, and never written;
+    /// SQLite maps anew what somebody else changed.
     pub(crate) fn map_file_for_items(&self, items: usize) {
         if items >= MMAP_MIN_ITEMS && !self.mapped.replace(true) {
             // What is not mapped is read.
@@ -183,9 +188,9 @@ impl Reader {
         }
     }
 
-    /// For who looks at the store after each batch: lets go of the file where it was mapped for an answer of many items. SQLite maps it
-    /// anew with each change, and the system reads its tables of pages anew, which takes longer than to read the few pages
-    /// that such a look needs.
+    /// For who looks at the store after each batch: lets go of the file where it was mapped for an
+    /// answer of many items. SQLite maps it anew with each change, and the system reads its tables
+    /// of pages anew, which takes longer than to read the few pages that such a look needs.
     pub fn unmap_file(&self) {
         if self.mapped.replace(false) {
             // What stays mapped is read all the same.
@@ -193,11 +198,13 @@ impl Reader {
         }
     }
 
-    /// What is to be known of a store at its opening, in one transaction, which costs less than many.
+    /// What is to be known of a store at its opening, in one transaction, which costs less than
+    /// many.
     fn read_initial_state(conn: &Connection, directory: &DataDirectory) -> Result<ReaderCache> {
         let path = directory.database_path();
         let _snapshot = ReadTransaction::begin(conn).map_err(sqlite_error_at(&path))?;
-        // This begins it; the schema, which SQLite then reads for what comes next, would be a transaction of its own.
+        // This begins it; the schema, which SQLite then reads for what comes next, would be a
+        // transaction of its own.
         let version = read_data_version(conn).map_err(sqlite_error_at(&path))?;
         set_read_cache_size(conn).map_err(sqlite_error_at(&path))?;
         let standing = schema::read_schema_state(conn, &path)?;
@@ -211,15 +218,16 @@ impl Reader {
         ReaderCache::read(conn, version).map_err(sqlite_error_at(&path))
     }
 
-    /// Gives up what is held in memory for the sake of the next question, where none is expected soon.
+    /// Gives up what is held in memory for the sake of the next question, where none is expected
+    /// soon.
     pub fn release_memory(&self) {
         self.cache.replace(None);
         // What is not given up stays, as it was.
         let _kept = self.conn.execute_batch("PRAGMA shrink_memory");
     }
 
-    /// Runs one SELECT and gives each row to `each` until that answers false. Returns how many rows were
-    /// given. The read transaction ends with the call: `each` must not wait for anybody.
+    /// Runs one SELECT and gives each row to `each` until that answers false. Returns how many rows
+    /// were given. The read transaction ends with the call: `each` must not wait for anybody.
     pub fn for_each_sql_row(
         &self,
         sql: &str,
@@ -270,8 +278,8 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// The rows of all collections, with what each has an index of. For what is looked up next that holds within the
-    /// same [`Reader::snapshot`].
+    /// The rows of all collections, with what each has an index of. For what is looked up next that
+    /// holds within the same [`Reader::snapshot`].
     pub fn index_configs(&self) -> Result<Vec<(i64, Arc<IndexConfig>)>> {
         let run = || -> rusqlite::Result<Vec<(i64, Arc<IndexConfig>)>> {
             let _snapshot = self.begin_read_raw()?;
@@ -322,7 +330,8 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// What the collections of a family say of themselves, in the order in which they were made. No item is counted.
+    /// What the collections of a family say of themselves, in the order in which they were made. No
+    /// item is counted.
     pub fn list_collection_properties(
         &self,
         family: CollectionType,
@@ -380,7 +389,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// All items of one UID in the collection of an item: the master, where there is one, and then the detached occurrences.
+    /// All items of one UID in the collection of an item: the master, where there is one, and then
+    /// the detached occurrences.
     pub fn find_series_of_item(&self, head: &ItemMeta) -> Result<Vec<ItemMeta>> {
         self.find_series(&head.collection, &head.uid)
     }
@@ -410,8 +420,8 @@ impl Reader {
         Ok(self.query_item_meta(&sql, [row])?.pop())
     }
 
-    /// Items of a collection in the order in which they came, `limit` at most, after row `after`: the step
-    /// of an export.
+    /// Items of a collection in the order in which they came, `limit` at most, after row `after`:
+    /// the step of an export.
     pub fn items_after_row(
         &self,
         collection: &Collection,

@@ -1,7 +1,8 @@
 //! What an item is in time: its occurrences and its alarms, as they are kept beside it.
 //!
-//! This is all that a window asks: no bytes are read for it. How it follows from the bytes of an item is found in `event`, and from
-//! those of a whole series in `series`; how it is found by a window, in `span`; how it is packed, in `packed`.
+//! This is all that a window asks: no bytes are read for it. How it follows from the bytes of an
+//! item is found in `event`, and from those of a whole series in `series`; how it is found by a
+//! window, in `span`; how it is packed, in `packed`.
 
 mod serialization;
 
@@ -16,8 +17,8 @@ use larder_time::series::{
 use larder_time::value::IcalDuration;
 use larder_time::zone::Zone;
 
-/// A series that goes on for longer than this is looked for by the days on which it can be: the fewer these are, the sooner
-/// that is worth it.
+/// A series that goes on for longer than this is looked for by the days on which it can be: the
+/// fewer these are, the sooner that is worth it.
 const MIN_YEARLY_BUCKET_SPAN_SECONDS: i64 = 366 * DAY_SECONDS;
 const MIN_MONTHLY_BUCKET_SPAN_SECONDS: i64 = 3 * 366 * DAY_SECONDS;
 const MIN_WEEKLY_BUCKET_SPAN_SECONDS: i64 = 6 * 366 * DAY_SECONDS;
@@ -115,7 +116,8 @@ impl Schedule {
         if found == Overlap::No && !whole { Overlap::Unknown } else { found }
     }
 
-    /// How many occurrences, or alarms, are in a window; as far as they can be counted, and whether they could.
+    /// How many occurrences, or alarms, are in a window; as far as they can be counted, and whether
+    /// they could.
     #[must_use]
     pub fn count_in(&self, window: &TimeRange) -> (u64, bool) {
         let mut count = 0;
@@ -126,9 +128,10 @@ impl Schedule {
         (count, whole)
     }
 
-    /// Gives the occurrences, or the alarms, in a window to `each`, in the order of their beginnings, until it answers false.
-    /// Returns whether these were all, and no others: of a hostile rule only those are given that are found within bounds, and one
-    /// whose COUNT is beyond them is followed as if it had none.
+    /// Gives the occurrences, or the alarms, in a window to `each`, in the order of their
+    /// beginnings, until it answers false. Returns whether these were all, and no others: of a
+    /// hostile rule only those are given that are found within bounds, and one whose COUNT is
+    /// beyond them is followed as if it had none.
     pub fn for_each_in(
         &self,
         window: &TimeRange,
@@ -230,8 +233,8 @@ impl Schedule {
         true
     }
 
-    /// The earliest and the latest that an alarm of an occurrence rings, in seconds from its beginning or end; `None`: none
-    /// does.
+    /// The earliest and the latest that an alarm of an occurrence rings, in seconds from its
+    /// beginning or end; `None`: none does.
     fn alarm_offset_bounds(&self) -> Option<(i64, i64)> {
         let of = |alarm: &Alarm| match alarm.trigger {
             Trigger::Absolute(_) => None,
@@ -251,7 +254,8 @@ impl Schedule {
         Some((first, all().map(|(_, last)| last).max()?))
     }
 
-    /// When it begins first: in seconds of UTC, or of its own clock if that floats. `None`: it has no beginning.
+    /// When it begins first: in seconds of UTC, or of its own clock if that floats. `None`: it has
+    /// no beginning.
     #[must_use]
     pub fn start_seconds(&self) -> Option<i64> {
         match &self.form {
@@ -287,9 +291,8 @@ impl Schedule {
         &self.zone_names
     }
 
-    /// Its rows in the interval index.
-    /// From when to when it can be met by a window, in seconds since 1970: no window outside meets it, whoever's clock it is by.
-    /// `None`: none does.
+    /// Its rows in the interval index. From when to when it can be met by a window, in seconds
+    /// since 1970: no window outside meets it, whoever's clock it is by. `None`: none does.
     #[must_use]
     pub fn bounds(&self, what: TimeTarget) -> Option<(i64, i64)> {
         let rows = self
@@ -345,7 +348,8 @@ impl Schedule {
         } else {
             SeriesSummary::UNKNOWN
         };
-        // What takes no time is in its last second. Where lengths differ, the last one may take none.
+        // What takes no time is in its last second. Where lengths differ, the last one may take
+        // none.
         let none = !series.is_date() && series.length().max_seconds() == 0;
         let last_second = i64::from(none || !series.has_only_rules());
         let span = SeriesSpan { end: span.end.map(|end| end.saturating_add(last_second)), ..span };
@@ -445,7 +449,8 @@ impl Schedule {
         });
     }
 
-    /// When the alarms of something ring that happens once, by a clock that does not float; `None`: they are too many.
+    /// When the alarms of something ring that happens once, by a clock that does not float; `None`:
+    /// they are too many.
     fn single_alarm_times(&self, series: &Series) -> Option<Vec<i64>> {
         if self.override_row.is_some()
             || series.is_recurring()
@@ -496,7 +501,8 @@ fn summarize_series(series: &Series) -> SeriesSummary {
     }
 }
 
-/// The slots of a series that goes on for so long: days that its occurrences touch. `None`: it is not looked for by them.
+/// The slots of a series that goes on for so long: days that its occurrences touch. `None`: it is
+/// not looked for by them.
 fn recurrence_buckets(
     series: &Series,
     pattern: TimePattern,

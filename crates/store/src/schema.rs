@@ -1,59 +1,74 @@
 //! The schema of `data.db`, in prose and in SQL; its versions, and the way from one to the next.
 //!
-//! `user_version` is 1000 x major + minor. A newer minor version only adds, so an older program may read
-//! it; a newer major version is refused. Version 1.1 has the inverted index in place of tables that 1.0 had for each
-//! kind of look-up, and no index of UIDs; 1.2 has the summaries of collections; 1.4 has calendars, and no index of the batches of
-//! an operation; 1.5 has what items were in time; all that follows:
+//! `user_version` is 1000 x major + minor. A newer minor version only adds, so an older program may
+//! read it; a newer major version is refused. Version 1.1 has the inverted index in place of tables
+//! that 1.0 had for each kind of look-up, and no index of UIDs; 1.2 has the summaries of
+//! collections; 1.4 has calendars, and no index of the batches of an operation; 1.5 has what items
+//! were in time; all that follows:
 //!
 //! **What is the truth**
 //!
-//! * `meta(key, value)`: single values. `epoch`: 16 random hex digits, new after a restore. `seq`: the last
-//!   batch. `items`: the last row number given to an item, never given again. `locale`: whose sort order
-//!   the store keeps. `oldest`: the first batch whose former versions are all kept. `former_bytes`: how
-//!   much they take. `rewrite`: there after a purge until the file was rewritten without what was purged. `told_since`: the last
-//!   batch of which it cannot be told what items were in time before it, as a purge has erased that, or their index was not whole. `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
-//! * `collection`: a named set of items of one family (1: contacts, 2: a calendar). `key` is made from the first name
-//!   and stays when the name changes; handles are made from it. A removed collection stays as a row,
-//!   for undo. `seq` is its last change. `summary` says which fields are indexed and how, as `summary` writes it; empty:
-//!   as is the default. `head`: the lines that a calendar has of its own (PRODID, X-WR-CALNAME, ...), as they came.
-//! * `item`: one row an item; what exists now is its own log, by `(seq, ordinal)`: the batch that last
-//!   changed it and its place in that batch. `kind`: 1 contact, 2 event, 3 task, 4 memo, 5 another component of a calendar.
-//!   `recurrence`: which occurrence of a series it stands for: the time of RECURRENCE-ID as it is written, without its zone; empty: it is a whole. `frame`: see there. `derived_uid`: 1 where the bytes name no
-//!   UID, 2 where they name one that another item had first. `handle`: eight bytes, see `handle`; by way of it an item is found by
-//!   its UID, which is its own in its collection. `collided` has the items for which that way is barred, see `identity`.
-//! * `source`: an item's bytes as they came; above 64 KB they lie once in `blob`, by SHA-256, and `blob`
-//!   here names them. `blob.uses` counts the rows of `source` and `former` that do.
-//! * `frame(id, version, zones, uses)`: what the calendar around an item said that its own bytes do not: the version of the
-//!   format (1 or 2), and the definitions of the time zones that the item names: numbers of `zone`, in order. An item that
-//!   needs nothing of it has none. `uses` counts the rows of `item` and `former` that name it; without any it goes.
-//! * `zone(id, hash, tzid, bytes)`: a VTIMEZONE, once for all items that use it, in whatever calendar: `hash` is that of its text
-//!   after unfolding. What no frame names goes.
-//! * `operation`: what a person did: one import is one operation of many batches. `at` is in milliseconds
-//!   since 1970, for display only. `added`, `updated`, `removed`: how many items. `undoes`, `undone_by`:
-//!   other operations.
+//! * `meta(key, value)`: single values. `epoch`: 16 random hex digits, new after a restore. `seq`:
+//!   the last batch. `items`: the last row number given to an item, never given again. `locale`:
+//!   whose sort order the store keeps. `oldest`: the first batch whose former versions are all
+//!   kept. `former_bytes`: how much they take. `rewrite`: there after a purge until the file was
+//!   rewritten without what was purged. `told_since`: the last batch of which it cannot be told
+//!   what items were in time before it, as a purge has erased that, or their index was not whole.
+//!   `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
+//! * `collection`: a named set of items of one family (1: contacts, 2: a calendar). `key` is made
+//!   from the first name and stays when the name changes; handles are made from it. A removed
+//!   collection stays as a row, for undo. `seq` is its last change. `summary` says which fields are
+//!   indexed and how, as `summary` writes it; empty: as is the default. `head`: the lines that a
+//!   calendar has of its own (PRODID, X-WR-CALNAME, ...), as they came.
+//! * `item`: one row an item; what exists now is its own log, by `(seq, ordinal)`: the batch that
+//!   last changed it and its place in that batch. `kind`: 1 contact, 2 event, 3 task, 4 memo, 5
+//!   another component of a calendar. `recurrence`: which occurrence of a series it stands for: the
+//!   time of RECURRENCE-ID as it is written, without its zone; empty: it is a whole. `frame`: see
+//!   there. `derived_uid`: 1 where the bytes name no UID, 2 where they name one that another item
+//!   had first. `handle`: eight bytes, see `handle`; by way of it an item is found by its UID,
+//!   which is its own in its collection. `collided` has the items for which that way is barred, see
+//!   `identity`.
+//! * `source`: an item's bytes as they came; above 64 KB they lie once in `blob`, by SHA-256, and
+//!   `blob` here names them. `blob.uses` counts the rows of `source` and `former` that do.
+//! * `frame(id, version, zones, uses)`: what the calendar around an item said that its own bytes do
+//!   not: the version of the format (1 or 2), and the definitions of the time zones that the item
+//!   names: numbers of `zone`, in order. An item that needs nothing of it has none. `uses` counts
+//!   the rows of `item` and `former` that name it; without any it goes.
+//! * `zone(id, hash, tzid, bytes)`: a VTIMEZONE, once for all items that use it, in whatever
+//!   calendar: `hash` is that of its text after unfolding. What no frame names goes.
+//! * `operation`: what a person did: one import is one operation of many batches. `at` is in
+//!   milliseconds since 1970, for display only. `added`, `updated`, `removed`: how many items.
+//!   `undoes`, `undone_by`: other operations.
 //! * `batch(seq, operation)`: which operation a batch belongs to.
-//! * `former`: one row for each version that a batch replaced (`removed` 0) or removed (1): the bytes that
-//!   were there, and since which batch. Kept for 90 days or 64 MB, whichever is less, the newest operation
-//!   always whole, and from the latter limit also the one before it and one that is being undone. After a purge the row stays, without uid and bytes, as a tombstone.
-//!   `item`: the row that it was, or is, in; NULL: not known. `time`: what it was in time, as `idx_time.data` had it; NULL: nothing, or that is not known.
-//! * `retimed(seq, handle, time)`: what items were in time until this batch, which changed another item of their series, and not
-//!   their bytes. Kept as long as `former`.
+//! * `former`: one row for each version that a batch replaced (`removed` 0) or removed (1): the
+//!   bytes that were there, and since which batch. Kept for 90 days or 64 MB, whichever is less,
+//!   the newest operation always whole, and from the latter limit also the one before it and one
+//!   that is being undone. After a purge the row stays, without uid and bytes, as a tombstone.
+//!   `item`: the row that it was, or is, in; NULL: not known. `time`: what it was in time, as
+//!   `idx_time.data` had it; NULL: nothing, or that is not known.
+//! * `retimed(seq, handle, time)`: what items were in time until this batch, which changed another
+//!   item of their series, and not their bytes. Kept as long as `former`.
 //! * `collection_former`: the same for collections; `name` NULL: it did not exist.
 //!
-//! **What is derived from it**, and may be dropped and refilled at any time; `contact` and `event` say from what:
+//! **What is derived from it**, and may be dropped and refilled at any time; `contact` and `event`
+//! say from what:
 //!
-//! * `item.kept`: values of a few fields, as `kept` packs them. They are filled with index set 1, and to be used only
-//!   with it; NULL where they would be too long. Beside the item's row, as one step leads to both.
-//! * `idx_segment`, `idx_chunk`, `idx_fence`: the inverted index, see `index`. A segment says which items have which
-//!   terms of one `kind` (1: to find by, 2: to sort by), and holds for items that were last changed by its `max_seq` or
-//!   before; terms before `from_term` have gone on to the segment `merged_into`. Its chunks are the rows of `idx_chunk`
-//!   whose `id` is the segment's number times 2^24, plus `first_chunk` up to, not including, `end_chunk`; `idx_fence` has
-//!   the first term of each but the first. `large`: it has items that are always candidates. `net`: how many items more its sort terms
-//!   put into an order than they take out; in `idx_fence` that of the chunks before.
-//! * `idx_time(item, clock, data)`: what an item is in time, as `times` packs it. `clock`: the zones that went into it, a row of `idx_clock`;
-//!   NULL: none. `idx_clock(id, name, fingerprint)`: zones of the system by their names, definitions by their hashes, and what
-//!   they were like then.
-//! * `idx_span`: when items are, and when their alarms ring, to be searched by a window, see `span`.
+//! * `item.kept`: values of a few fields, as `kept` packs them. They are filled with index set 1,
+//!   and to be used only with it; NULL where they would be too long. Beside the item's row, as one
+//!   step leads to both.
+//! * `idx_segment`, `idx_chunk`, `idx_fence`: the inverted index, see `index`. A segment says which
+//!   items have which terms of one `kind` (1: to find by, 2: to sort by), and holds for items that
+//!   were last changed by its `max_seq` or before; terms before `from_term` have gone on to the
+//!   segment `merged_into`. Its chunks are the rows of `idx_chunk` whose `id` is the segment's
+//!   number times 2^24, plus `first_chunk` up to, not including, `end_chunk`; `idx_fence` has the
+//!   first term of each but the first. `large`: it has items that are always candidates. `net`: how
+//!   many items more its sort terms put into an order than they take out; in `idx_fence` that of
+//!   the chunks before.
+//! * `idx_time(item, clock, data)`: what an item is in time, as `times` packs it. `clock`: the
+//!   zones that went into it, a row of `idx_clock`; NULL: none. `idx_clock(id, name, fingerprint)`:
+//!   zones of the system by their names, definitions by their hashes, and what they were like then.
+//! * `idx_span`: when items are, and when their alarms ring, to be searched by a window, see
+//!   `span`.
 
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, sqlite_error_at};
@@ -183,7 +198,8 @@ CREATE TABLE idx_clock(
 ) STRICT;
 ";
 
-/// What 1.5 brought: who follows what happens has to know what items were in time, and that of a series follows from several.
+/// What 1.5 brought: who follows what happens has to know what items were in time, and that of a
+/// series follows from several.
 const SCHEDULE_HISTORY_SQL: &str = "
 ALTER TABLE former ADD COLUMN item INTEGER;
 ALTER TABLE former ADD COLUMN time BLOB;
@@ -233,8 +249,8 @@ DROP INDEX item_uid;
 DELETE FROM meta WHERE key LIKE 'idx:%';
 ";
 
-/// An operation is looked for by who undoes it, who has the time to look at all batches; who writes one has not.
-/// The first chunk of a segment has no fence any more.
+/// An operation is looked for by who undoes it, who has the time to look at all batches; who writes
+/// one has not. The first chunk of a segment has no fence any more.
 const FROM_1_2: &str = "
 DROP INDEX batch_operation;
 DELETE FROM idx_fence WHERE chunk = 0;
@@ -312,8 +328,8 @@ fn set_version(conn: &Connection, (major, minor): (i64, i64)) -> rusqlite::Resul
     conn.pragma_update(None, "user_version", major * 1000 + minor)
 }
 
-/// Takes the file from version `from` to the one known here, with a copy of it made first. Fails with nothing
-/// changed, and no copy made, where the steps do not lead there.
+/// Takes the file from version `from` to the one known here, with a copy of it made first. Fails
+/// with nothing changed, and no copy made, where the steps do not lead there.
 pub(crate) fn migrate(
     conn: &mut Connection,
     directory: &DataDirectory,

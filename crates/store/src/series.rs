@@ -1,8 +1,9 @@
 //! Series: what the items of one UID are in time, together.
 //!
-//! A detached occurrence is an item of its own, but takes a place in its series away; one that stands for all that follow
-//! (RANGE=THISANDFUTURE) even has most of its occurrences from there. So whatever of a UID changes, the others are looked at
-//! again, within the same batch. What one item says by itself is found in `event`; where it is written, in `span`.
+//! A detached occurrence is an item of its own, but takes a place in its series away; one that
+//! stands for all that follow (RANGE=THISANDFUTURE) even has most of its occurrences from there. So
+//! whatever of a UID changes, the others are looked at again, within the same batch. What one item
+//! says by itself is found in `event`; where it is written, in `span`.
 
 use crate::event::ParsedSchedule;
 use crate::extractor::{ExtractorCache, ItemRecord};
@@ -13,7 +14,8 @@ use larder_time::series::Override;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashSet;
 
-/// Of the occurrences of a series that stand for all that follow, more than this stand for themselves only.
+/// Of the occurrences of a series that stand for all that follow, more than this stand for
+/// themselves only.
 const MAX_FUTURE_OVERRIDES: usize = 64;
 
 /// Where an item belongs.
@@ -45,7 +47,8 @@ pub(crate) struct SeriesMember {
     pub(crate) is_changed: bool,
 }
 
-/// What the items of a UID are in time, of which these have changed: they, and those that depend on them.
+/// What the items of a UID are in time, of which these have changed: they, and those that depend on
+/// them.
 pub(crate) fn compute_schedules(
     conn: &Connection,
     derivers: &mut ExtractorCache<'_>,

@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 /// SQLite before this version can corrupt a WAL database (fixed in 3.51.3).
 const MIN_SQLITE_VERSION: i32 = 3_051_003;
-/// A writer checkpoints when the write-ahead log has this many pages, after it has let go of the lock: 4 MB.
+/// A writer checkpoints when the write-ahead log has this many pages, after it has let go of the
+/// lock: 4 MB.
 const CHECKPOINT_PAGES: i64 = 1 << 10;
 /// Where writers follow each other so fast that the log was never empty in between, one of them
 /// checkpoints before it lets go.
@@ -28,10 +29,12 @@ const CHECKPOINT_UNDER_LOCK_PAGES: i64 = 3 << 10;
 const READ_CACHE_KIB: i64 = -8192;
 /// Page cache of a writer: index rows of a batch fall all over their tables.
 const WRITE_CACHE_KIB: i64 = -16384;
-/// Statements that a connection keeps ready: more than there are, as reading one anew takes longer than most take to run.
+/// Statements that a connection keeps ready: more than there are, as reading one anew takes longer
+/// than most take to run.
 const STATEMENT_CACHE_CAPACITY: usize = 256;
-/// What the write-ahead log is cut back to when it begins anew, in bytes: more than single changes make of it until they are copied
-/// into the file. A commit that lets it grow waits for the file's length, too, which is a second write.
+/// What the write-ahead log is cut back to when it begins anew, in bytes: more than single changes
+/// make of it until they are copied into the file. A commit that lets it grow waits for the file's
+/// length, too, which is a second write.
 const WAL_LIMIT_BYTES: i64 = 5 << 20;
 
 /// How to open a store.
@@ -59,7 +62,8 @@ impl Default for StoreOptions {
     }
 }
 
-/// A store open for writing. Any number of processes may have one; they wait for each other in turn.
+/// A store open for writing. Any number of processes may have one; they wait for each other in
+/// turn.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) directory: DataDirectory,
@@ -71,8 +75,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in `dir`, made or migrated where that is needed, with its indexes refilled where
-    /// another version or locale filled them.
+    /// Opens the store in `dir`, made or migrated where that is needed, with its indexes refilled
+    /// where another version or locale filled them.
     pub fn open(dir: &Path, options: &StoreOptions) -> Result<Store> {
         check_sqlite_version()?;
         let directory = DataDirectory::new(dir);
@@ -122,8 +126,9 @@ impl Store {
         &self.extractor
     }
 
-    /// The same for the items of this collection, by its summary; where it is not there yet, by what one of this family begins with.
-    /// What another summary gave is derived again when it is written, so this only saves time.
+    /// The same for the items of this collection, by its summary; where it is not there yet, by
+    /// what one of this family begins with. What another summary gave is derived again when it is
+    /// written, so this only saves time.
     pub fn extractor_for_collection(
         &self,
         collection: &str,
@@ -198,8 +203,8 @@ impl Store {
         read_meta_number(&self.conn, "seq").map_err(sqlite_error_at(&self.path))
     }
 
-    /// Lets go of the lock, and copies the write-ahead log into the file where it has grown. Others may
-    /// write meanwhile.
+    /// Lets go of the lock, and copies the write-ahead log into the file where it has grown. Others
+    /// may write meanwhile.
     pub(crate) fn release_and_checkpoint(&self, lock: WriteLock<'_>) {
         let uncopied = self.wal_backlog_pages();
         if uncopied >= CHECKPOINT_UNDER_LOCK_PAGES {
@@ -236,9 +241,9 @@ impl Store {
         }
     }
 
-    /// After a writer died in mid-write: SQLite rolls its transaction back by itself; this makes sure
-    /// that nothing else is wrong before anything is written on top.
-    /// And a newer program may have migrated the store since it was opened here.
+    /// After a writer died in mid-write: SQLite rolls its transaction back by itself; this makes
+    /// sure that nothing else is wrong before anything is written on top. And a newer program may
+    /// have migrated the store since it was opened here.
     pub(crate) fn verify_before_write(&self, lock: &WriteLock<'_>) -> Result<()> {
         if let SchemaState::NewerMinor(major, minor) =
             schema::read_schema_state(&self.conn, &self.path)?
@@ -254,7 +259,8 @@ impl Store {
     }
 }
 
-/// Refuses a SQLite that can damage a store; ours is bundled, so this holds unless someone links another.
+/// Refuses a SQLite that can damage a store; ours is bundled, so this holds unless someone links
+/// another.
 pub(crate) fn check_sqlite_version() -> Result<()> {
     let found = rusqlite::version_number();
     if found < MIN_SQLITE_VERSION { Err(Error::SqliteTooOld { found }) } else { Ok(()) }
@@ -275,8 +281,9 @@ pub(crate) fn open_connection_without_cache(
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(std::time::Duration::from_secs(10))?;
     conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE_CAPACITY);
-    // Without this, a statement that could use the index of collections' names, which is a partial one, is planned
-    // anew for each value that is bound to it: SQLite hopes to see by the value whether it may.
+    // Without this, a statement that could use the index of collections' names, which is a partial
+    // one, is planned anew for each value that is bound to it: SQLite hopes to see by the value
+    // whether it may.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(conn)
 }

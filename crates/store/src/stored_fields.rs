@@ -1,16 +1,18 @@
-//! Kept values: what lists show of a contact, beside its row, so that they need no look at its card.
+//! Kept values: what lists show of a contact, beside its row, so that they need no look at its
+//! card.
 //!
-//! `item.kept` has the values of a few fields as they are written, one after the other: two bytes that say which fields
-//! are held, then for each of these how many values it has, then these. A value is its length, doubled, and its bytes;
-//! or, as most names repeat each other, where in the row the same text stands: its place, doubled and odd, and its
-//! length. All numbers are varints. This module packs and unpacks; which card has which values is the matter of `contact`.
+//! `item.kept` has the values of a few fields as they are written, one after the other: two bytes
+//! that say which fields are held, then for each of these how many values it has, then these. A
+//! value is its length, doubled, and its bytes; or, as most names repeat each other, where in the
+//! row the same text stands: its place, doubled and odd, and its length. All numbers are varints.
+//! This module packs and unpacks; which card has which values is the matter of `contact`.
 
 use crate::inverted_index::varint::{read_varint, write_varint};
 use larder_format::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field};
 use std::sync::LazyLock;
 
-/// The fields of contacts that can be kept, in the order in which they are: those that free words look at, and the revision.
-/// New ones go to the end.
+/// The fields of contacts that can be kept, in the order in which they are: those that free words
+/// look at, and the revision. New ones go to the end.
 const CONTACT_FIELD_NAMES: &[&str] = &[
     "file_as",
     "full_name",

@@ -1,7 +1,8 @@
-//! Terms of an item: what the inverted index is told of the values of its fields, whatever kind it is.
+//! Terms of an item: what the inverted index is told of the values of its fields, whatever kind it
+//! is.
 //!
-//! Which fields an item has is for `contact` and `event` to say, and what becomes of terms for `index`. It is pure, and
-//! apart because all kinds are found by the same means.
+//! Which fields an item has is for `contact` and `event` to say, and what becomes of terms for
+//! `index`. It is pure, and apart because all kinds are found by the same means.
 
 use crate::index_config::{FieldIndex, IndexConfig};
 use crate::inverted_index::{ItemTerms, term};
@@ -9,15 +10,16 @@ use larder_format::field::{Field, FieldType as FieldKind};
 use larder_format::fold::{collect_digits, fold, split_words};
 use larder_format::phone::{count_certain_digits, find_number_part};
 
-/// Numbers that are certain to have fewer digits than this within their country have another index besides.
+/// Numbers that are certain to have fewer digits than this within their country have another index
+/// besides.
 pub const MIN_LONG_NUMBER_DIGITS: usize = 5;
 /// Items with more folded text than this are always candidates instead of being indexed as text.
 const MAX_TEXT_BYTES_PER_ITEM: usize = 64 << 10;
 /// And so are items with more terms than this, words and trigrams aside.
 const MAX_TERMS_PER_ITEM: usize = 4096;
 
-/// What of a card's values goes into the index. Terms and texts are let go as soon as there are too many: a card
-/// may be one word, millions of times.
+/// What of a card's values goes into the index. Terms and texts are let go as soon as there are too
+/// many: a card may be one word, millions of times.
 #[derive(Default)]
 pub(crate) struct TermCollector {
     terms: Vec<Vec<u8>>,

@@ -1,8 +1,9 @@
 //! Finding an item by its UID, by way of its handle, which is made from it.
 //!
-//! An index of UIDs would cost every item some fifty bytes, and every import a random page, to say what the index of
-//! handles says. Only where two UIDs of a collection share the first 64 bits of their hash does the second one have a
-//! handle that cannot be made anew: those, which chance does not bring about but malice can, are in `collided`.
+//! An index of UIDs would cost every item some fifty bytes, and every import a random page, to say
+//! what the index of handles says. Only where two UIDs of a collection share the first 64 bits of
+//! their hash does the second one have a handle that cannot be made anew: those, which chance does
+//! not bring about but malice can, are in `collided`.
 
 use crate::handle::Handle;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _};
@@ -39,7 +40,8 @@ pub(crate) enum UidLookup {
 pub(crate) struct UidFinder<'c> {
     conn: &'c Connection,
     select: CachedStatement<'c>,
-    /// Is anything in `collided`? Asked when it matters first: what comes there later, the owner has put there.
+    /// Is anything in `collided`? Asked when it matters first: what comes there later, the owner
+    /// has put there.
     has_collisions: Option<bool>,
 }
 

@@ -1,7 +1,9 @@
-//! Undo: what an operation changed is put back, and what somebody changed since is shown as a conflict.
+//! Undo: what an operation changed is put back, and what somebody changed since is shown as a
+//! conflict.
 //!
-//! It writes nothing itself: each step becomes changes for `apply`. Apart from `history`, which keeps what
-//! undo needs, because the comparison of three states (before, left, now) is its own matter.
+//! It writes nothing itself: each step becomes changes for `apply`. Apart from `history`, which
+//! keeps what undo needs, because the comparison of three states (before, left, now) is its own
+//! matter.
 
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
 use crate::error::{Error, Result, sqlite_error_at};
@@ -29,8 +31,8 @@ pub struct UndoReport {
     pub operation: Option<OperationId>,
     /// Items put back or taken away again.
     pub items: u64,
-    /// Items changed since by somebody else. Where there are any, the operation is not undone: nothing of it
-    /// was put back, or, if they were changed while this ran, only part.
+    /// Items changed since by somebody else. Where there are any, the operation is not undone:
+    /// nothing of it was put back, or, if they were changed while this ran, only part.
     pub conflicts: Vec<UndoConflict>,
 }
 
@@ -73,16 +75,17 @@ struct PendingUndoBatch {
 }
 
 impl Store {
-    /// Puts everything that `id` changed back to what it was before, as a new operation that began `at`.
-    /// Refuses, and changes nothing, where something was changed since; what was changed and put back
-    /// again in the meantime is no obstacle. What somebody changes while this runs is left as it is: then part
-    /// is put back, the conflicts are returned, and the operation stays open. An undo that was interrupted,
-    /// or stopped short in this way, is completed by the next one.
+    /// Puts everything that `id` changed back to what it was before, as a new operation that began
+    /// `at`. Refuses, and changes nothing, where something was changed since; what was changed and
+    /// put back again in the meantime is no obstacle. What somebody changes while this runs is left
+    /// as it is: then part is put back, the conflicts are returned, and the operation stays open.
+    /// An undo that was interrupted, or stopped short in this way, is completed by the next one.
     ///
     /// # Errors
-    /// [`Error::HistoryPruned`] where former versions are no longer kept, [`Error::Purged`], [`Error::AlreadyUndone`],
-    /// [`Error::NoOperation`]; [`Error::CollectionChanged`] where a collection was renamed, indexed otherwise or removed since,
-    /// [`Error::CollectionExists`] where another has the name of one that has to come back.
+    /// [`Error::HistoryPruned`] where former versions are no longer kept, [`Error::Purged`],
+    /// [`Error::AlreadyUndone`], [`Error::NoOperation`]; [`Error::CollectionChanged`] where a
+    /// collection was renamed, indexed otherwise or removed since, [`Error::CollectionExists`]
+    /// where another has the name of one that has to come back.
     pub fn undo(&mut self, id: OperationId, at: i64) -> Result<UndoReport> {
         self.ensure_writable()?;
         // Before anything is read: what is read of a later epoch is refused when it is written.
@@ -133,8 +136,8 @@ impl Store {
         Ok(undo)
     }
 
-    /// Writes a batch of an undo; counts the items it put back, and notes those that somebody changed after
-    /// they were looked at.
+    /// Writes a batch of an undo; counts the items it put back, and notes those that somebody
+    /// changed after they were looked at.
     fn write_undo_batch(
         &mut self,
         operation: &mut Operation,
@@ -160,8 +163,8 @@ impl Store {
         Ok(())
     }
 
-    /// An item that could not be put back, as it is now. Even if it is again what the operation left, the
-    /// undo has to be run once more.
+    /// An item that could not be put back, as it is now. Even if it is again what the operation
+    /// left, the undo has to be run once more.
     fn find_refused_conflict(
         &self,
         id: OperationId,
@@ -267,7 +270,8 @@ impl Store {
         Ok(found == Some(id))
     }
 
-    /// Compares what an item was before the operation, what the operation left, and what is there now.
+    /// Compares what an item was before the operation, what the operation left, and what is there
+    /// now.
     fn plan_undo_step(&self, id: OperationId, handle: Handle) -> rusqlite::Result<UndoStep> {
         let (item, seq) = self.find_current_item(handle)?;
         let now = match item {
@@ -304,7 +308,8 @@ impl Store {
                 .as_ref()
                 .map(|state| (state.bytes.clone(), state.context.calendar_context.clone()))
         };
-        // What is so already, and what the operation left as it was; of what was purged nobody can say.
+        // What is so already, and what the operation left as it was; of what was purged nobody can
+        // say.
         let untouched = is(&before) == is(&left) && !erased;
         if untouched || is(&before) == is(&now) {
             return Ok(UndoStep::Skip);
@@ -395,9 +400,9 @@ impl Store {
             .collect()
     }
 
-    /// What to do to collections before the items are put back: those that the items were in, and those that
-    /// the operation renamed, indexed otherwise or removed, the newest change first. Fails where one was changed in
-    /// that respect since.
+    /// What to do to collections before the items are put back: those that the items were in, and
+    /// those that the operation renamed, indexed otherwise or removed, the newest change first.
+    /// Fails where one was changed in that respect since.
     fn plan_collections_before_items(&self, id: OperationId) -> Result<Vec<BatchChange>> {
         let mut changes = self.plan_collection_restores(id).map_err(sqlite_error_at(&self.path))?;
         for changed in self.find_collection_changes(id).map_err(sqlite_error_at(&self.path))? {
@@ -406,7 +411,8 @@ impl Store {
                 .map_err(sqlite_error_at(&self.path))?;
             let CollectionChange { collection, before: was, current: is } = changed;
             let Some(was) = was else {
-                // Empty, it may have the name that another one is to get back; else it waits for its items.
+                // Empty, it may have the name that another one is to get back; else it waits for
+                // its items.
                 if !is.removed {
                     changes.push(BatchChange::RemoveCollection(is.name));
                 }
@@ -476,7 +482,8 @@ impl Store {
         Ok(next.unwrap_or_else(|| changed.current.clone()))
     }
 
-    /// The collections that were not there before the operation: to be taken away after their items.
+    /// The collections that were not there before the operation: to be taken away after their
+    /// items.
     fn plan_collection_removals(&self, id: OperationId) -> rusqlite::Result<Vec<BatchChange>> {
         let changed = self.find_collection_changes(id)?.into_iter();
         let made = changed.filter(|changed| changed.before.is_none() && !changed.current.removed);

@@ -1,7 +1,7 @@
 //! A transaction that writes.
 //!
-//! It is apart from SQLite's binding as that reads the words of each BEGIN and COMMIT anew, which for a small change is a good part
-//! of the work.
+//! It is apart from SQLite's binding as that reads the words of each BEGIN and COMMIT anew, which
+//! for a small change is a good part of the work.
 
 use rusqlite::Connection;
 use std::ops::Deref;

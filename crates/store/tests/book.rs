@@ -200,7 +200,8 @@ impl Book {
     }
 }
 
-/// An order is what sorting the items gives, in both directions, page by page, and it knows where each place is.
+/// An order is what sorting the items gives, in both directions, page by page, and it knows where
+/// each place is.
 #[track_caller]
 fn in_order(reader: &Reader, collection: &Collection, field: &'static Field) {
     let mut expect = Vec::new();

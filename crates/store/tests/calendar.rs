@@ -1,5 +1,5 @@
-//! Calendars under random operations: after each the store is sound, which means that what it holds of time is what its items
-//! give, and an undo brings back bytes, recurrence ids and frames.
+//! Calendars under random operations: after each the store is sound, which means that what it holds
+//! of time is what its items give, and an undo brings back bytes, recurrence ids and frames.
 
 use crate::book::{Book, NOW};
 use larder_format::contact::derive_uid;
@@ -38,7 +38,8 @@ pub(crate) fn zone(tzid: &str, east: i32) -> Arc<VtimezoneText> {
     Arc::new(VtimezoneText::new(&bytes).unwrap())
 }
 
-/// What calendars say around their items: nothing, one zone, that zone and another, the first otherwise, and version 1.
+/// What calendars say around their items: nothing, one zone, that zone and another, the first
+/// otherwise, and version 1.
 pub(crate) fn frame(n: usize) -> CalendarContext {
     let zones = match n {
         0 => vec![],
@@ -464,8 +465,9 @@ fn odd_times_are_named() {
     check("VJOURNAL\nSUMMARY:a", "");
 }
 
-/// A changed occurrence is known by the time that it stands for, as that is written, whatever the zone is called or does; a moment
-/// of UTC and a day are written in other forms, and are known by those.
+/// A changed occurrence is known by the time that it stands for, as that is written, whatever the
+/// zone is called or does; a moment of UTC and a day are written in other forms, and are known by
+/// those.
 #[test]
 fn ways_to_write_one_occurrence() {
     let mut book = Book::new();

@@ -1,4 +1,5 @@
-//! Derived data: fingerprints, rebuilding in steps, writes in the middle of it, faults that are found.
+//! Derived data: fingerprints, rebuilding in steps, writes in the middle of it, faults that are
+//! found.
 
 use crate::book::{Book, card, handle_of, made, put};
 use larder_format::field::find_contact_field;
@@ -75,7 +76,8 @@ fn a_store_left_open_over_a_change_of_locale() {
     assert_eq!(sorted(&reader), ["Zebra", "Ärger", "Öl"]);
 }
 
-/// Full-text indexes read some characters as others, or not at all; what is expected of them must not differ.
+/// Full-text indexes read some characters as others, or not at all; what is expected of them must
+/// not differ.
 #[test]
 fn characters_that_are_none_are_no_fault() {
     for (name, lines) in [
@@ -134,8 +136,8 @@ fn state(conn: &Connection, set: &str) -> String {
         .unwrap()
 }
 
-/// Makes a set one of which a rebuild has come as far as item `last`, and returns what its state will be when it is
-/// whole. Items behind `last` that are there already stay in the set.
+/// Makes a set one of which a rebuild has come as far as item `last`, and returns what its state
+/// will be when it is whole. Items behind `last` that are there already stay in the set.
 fn interrupt(conn: &Connection, set: &str, last: i64) -> String {
     let whole = state(conn, set);
     set_state(conn, set, &format!("rebuilding {last} {whole}"));
@@ -194,7 +196,8 @@ fn writes_in_the_middle_of_a_rebuild() {
     assert!(!book.store.is_index_current(DerivedIndex::Text).unwrap());
     let faults = book.store.check().unwrap().faults;
     assert_eq!(faults, [Fault::Stale { set: "text" }, Fault::Stale { set: "sort" }]);
-    // On both sides of where it has come: edits, a removal, an addition, an edit that leaves the text alone.
+    // On both sides of where it has come: edits, a removal, an addition, an edit that leaves the
+    // text alone.
     for uid in ["u3", "u20"] {
         book.put(&card(uid, "Edited", "EMAIL:new@example.org\r\n"));
     }
@@ -273,7 +276,8 @@ fn bytes_that_are_no_contact_are_given_back() {
     }
 }
 
-/// A batch that commits while the last step of a rebuild waits for the lock is in the index afterwards.
+/// A batch that commits while the last step of a rebuild waits for the lock is in the index
+/// afterwards.
 #[test]
 fn batches_beside_a_rebuild_are_not_lost() {
     let mut book = Book::new();

@@ -81,7 +81,8 @@ fn what_an_operation_wrote_is_its_first_in_all_its_batches() {
     outcomes.extend(book.store.apply(&mut operation, of(&book, &e)).unwrap().outcomes);
     assert_eq!(names(&outcomes), ["added", "updated", "updated"]);
     book.sound();
-    // But what it has put stays its first where somebody else has changed that since: theirs is not overwritten.
+    // But what it has put stays its first where somebody else has changed that since: theirs is not
+    // overwritten.
     let mut operation = Operation::new("import", "a test", 0).treat_repeats_as_duplicates();
     let mut outcomes = Vec::new();
     for of_z in &[crate::book::card("z", "Frida", ""), crate::book::card("z", "Greta", "")] {

@@ -18,8 +18,9 @@ fn one(store: &Store, uid: &str) -> Vec<BatchChange> {
     vec![put(store, "contacts", &card(uid, "Name", ""), Precondition::Any)]
 }
 
-/// Counts batches, not time: a fair lock lets whoever waits in after the batch that is being written. How
-/// many more are counted depends on when the threads are let run, so one good turn of some is asked for.
+/// Counts batches, not time: a fair lock lets whoever waits in after the batch that is being
+/// written. How many more are counted depends on when the threads are let run, so one good turn of
+/// some is asked for.
 #[test]
 fn a_small_change_gets_in_while_a_big_import_runs() {
     let book = Book::new();
@@ -217,7 +218,8 @@ fn the_log_file_stays_small() {
     assert!(size <= 16 << 20, "{size} bytes");
 }
 
-/// A restore gives the numbers of operations anew: a writer that goes on after it must not write into another's.
+/// A restore gives the numbers of operations anew: a writer that goes on after it must not write
+/// into another's.
 #[test]
 fn an_operation_that_goes_on_after_a_restore_is_another() {
     let mut book = Book::new();

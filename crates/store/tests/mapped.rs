@@ -1,4 +1,5 @@
-//! A reader that has the file mapped, while others let it shrink and grow, and put another in its place.
+//! A reader that has the file mapped, while others let it shrink and grow, and put another in its
+//! place.
 
 use crate::book::{Book, card, handle_of, put};
 use larder_store::{Handle, Operation, Precondition, Reader};

@@ -30,7 +30,8 @@ enum Deed {
     Rebuild,
 }
 
-/// An item as the model knows it: the row of its collection never changes, the collection's name may.
+/// An item as the model knows it: the row of its collection never changes, the collection's name
+/// may.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Item {
     collection: usize,
@@ -169,7 +170,8 @@ impl Pair {
         self.book.apply(vec![change]);
     }
 
-    /// Notes the newest operation, with what was before it, and what it touched without changing it in the end.
+    /// Notes the newest operation, with what was before it, and what it touched without changing it
+    /// in the end.
     fn keep(&mut self, before: &(Items, Names), touched: &[Handle]) {
         let id = self.book.reader().operations(None, 1).unwrap()[0].id;
         let after = (self.model.items.clone(), self.model.names.clone());
@@ -348,8 +350,8 @@ impl Pair {
         }
     }
 
-    /// Names of collections that other operations took or changed since make an undo a matter of taste:
-    /// those are left out here.
+    /// Names of collections that other operations took or changed since make an undo a matter of
+    /// taste: those are left out here.
     fn collections_are_simple(&self, past: &Past) -> bool {
         let model = &self.model;
         let numbers = past.before.1.keys().chain(past.after.1.keys()).collect::<BTreeSet<_>>();

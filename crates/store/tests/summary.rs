@@ -1,4 +1,5 @@
-//! Summaries: their text, and collections that are indexed otherwise than the default, or otherwise than before.
+//! Summaries: their text, and collections that are indexed otherwise than the default, or otherwise
+//! than before.
 
 use crate::book::{Book, NOW, card, handle_of, made, put};
 use larder_format::field::{CONTACT_FIELDS, find_contact_field};
@@ -90,7 +91,8 @@ fn text_of_summaries() {
     }
 }
 
-/// What the default is decides what stores hold: who changes it raises the version of the rules in `contact`.
+/// What the default is decides what stores hold: who changes it raises the version of the rules in
+/// `contact`.
 #[test]
 fn the_default() {
     let text = concat!(
@@ -386,8 +388,8 @@ fn a_store_from_before_there_were_summaries() {
     }
 }
 
-/// One process has derived items for the index when another changes its mind about what is to be in it, and begins
-/// anew, so that the rebuild stands where it stood.
+/// One process has derived items for the index when another changes its mind about what is to be in
+/// it, and begins anew, so that the rebuild stands where it stood.
 #[test]
 fn another_summary_while_a_step_is_under_way() {
     let mut book = Book::new();

@@ -357,8 +357,8 @@ fn the_history_of_an_item() {
     assert!(matches!(outcome, ChangeOutcome::Added(_)));
 }
 
-/// Changes the item with the last handle as another writer would, when an undo has written the row that `when`
-/// names: after it looked for conflicts.
+/// Changes the item with the last handle as another writer would, when an undo has written the row
+/// that `when` names: after it looked for conflicts.
 fn meddle(book: &Book, when: &str) {
     let last = "(SELECT max(handle) FROM item WHERE uid LIKE 'u%')";
     let sql = format!(

@@ -139,7 +139,8 @@ fn a_version_that_comes_while_it_is_open_is_seen() {
     assert!(matches!(applied, Err(Error::ReadOnly { .. })), "{applied:?}");
 }
 
-/// 1.3 was never released, but whoever has a store of it keeps it: what it had otherwise is made anew.
+/// 1.3 was never released, but whoever has a store of it keeps it: what it had otherwise is made
+/// anew.
 #[test]
 fn a_store_of_1_3_opens() {
     let mut book = Book::new();
@@ -164,7 +165,8 @@ fn a_store_of_1_3_opens() {
     });
 }
 
-/// Files in `tests/data`, each with an import of items and, as operation 2, the removal of one; that of 1.2 has a summary, too.
+/// Files in `tests/data`, each with an import of items and, as operation 2, the removal of one;
+/// that of 1.2 has a summary, too.
 const RELEASES: &[(&str, u64)] =
     &[("store-1.0.db", 81), ("store-1.1.db", 81), ("store-1.2.db", 81), ("store-1.4.db", 16)];
 

@@ -1,5 +1,5 @@
-//! Time zones, those that calendars define and those of the system: whom they concern, how long they are kept, and what becomes
-//! of items when they change.
+//! Time zones, those that calendars define and those of the system: whom they concern, how long
+//! they are kept, and what becomes of items when they change.
 
 use crate::book::{Book, NOW, made};
 use crate::calendar::{component, frame, put, starts, zone};
@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Definitions are kept once, for all calendars, and no longer than an item, or a former version of one, needs them.
+/// Definitions are kept once, for all calendars, and no longer than an item, or a former version of
+/// one, needs them.
 #[test]
 fn zones_live_as_long_as_their_users() {
     let mut book = Book::new();
@@ -56,7 +57,8 @@ fn zones_live_as_long_as_their_users() {
     assert_eq!(book.store.check().unwrap().faults, []);
 }
 
-/// An event whose zone is the system's, defined otherwise, its own, or not known at all: its instant, and what is said.
+/// An event whose zone is the system's, defined otherwise, its own, or not known at all: its
+/// instant, and what is said.
 #[test]
 fn what_zones_mean() {
     let book = Book::new();

@@ -1,4 +1,5 @@
-//! What ends an import or an export. Bad input does not: that is named in events, and the rest is taken.
+//! What ends an import or an export. Bad input does not: that is named in events, and the rest is
+//! taken.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,7 +1,9 @@
-//! What a person does to events, tasks and memos: new ones, and changes of one occurrence, of it and all that follow, or of all.
+//! What a person does to events, tasks and memos: new ones, and changes of one occurrence, of it
+//! and all that follow, or of all.
 //!
-//! Pure functions from items as they are to items as they are to be; [`change`](crate::add()) writes them. Zones, the time and random
-//! numbers are passed in. It is apart from [`card`](crate::card), as a card has no time.
+//! Pure functions from items as they are to items as they are to be; [`change`](crate::add())
+//! writes them. Zones, the time and random numbers are passed in. It is apart from
+//! [`card`](crate::card), as a card has no time.
 
 mod cancellation;
 mod date_time_form;
@@ -95,8 +97,8 @@ pub fn remove_occurrences(
     apply_changes(store, operation, changes)
 }
 
-/// Changes occurrences, in one batch of `operation`, or does nothing. What follows goes on under the UID that is given, where it needs
-/// one.
+/// Changes occurrences, in one batch of `operation`, or does nothing. What follows goes on under
+/// the UID that is given, where it needs one.
 ///
 /// # Errors
 /// Why it cannot be done, and what the store says.
@@ -210,7 +212,8 @@ fn apply_changes(
     Ok(done)
 }
 
-/// A component as it came back from an editor, with the time of the change in it; what it says of zones is in the frame.
+/// A component as it came back from an editor, with the time of the change in it; what it says of
+/// zones is in the frame.
 pub(crate) fn stamp_edited_component(
     deriver: &Extractor,
     frame: &CalendarContext,

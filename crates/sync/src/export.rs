@@ -1,8 +1,8 @@
 //! Writing a collection out again, as its items came.
 //!
-//! It is apart from the store's reader because a file of many items asks for things that an item by itself does not:
-//! every item ends with a line end, all have one encoding, and those of a calendar have a calendar around them
-//! (`calendar`). Nothing else is changed.
+//! It is apart from the store's reader because a file of many items asks for things that an item by
+//! itself does not: every item ends with a line end, all have one encoding, and those of a calendar
+//! have a calendar around them (`calendar`). Nothing else is changed.
 
 mod calendar;
 
@@ -22,8 +22,8 @@ pub struct ExportReport {
     pub items: u64,
     /// Items that the collection counts and that could not be read: the store is damaged.
     pub unreadable: u64,
-    /// What ended the reading before its time, if anything did. What was read before is written, and `unread`
-    /// counts the rest, as far as it can be counted.
+    /// What ended the reading before its time, if anything did. What was read before is written,
+    /// and `unread` counts the rest, as far as it can be counted.
     pub error: Option<larder_store::Error>,
     /// Those of them that came as UTF-16 and were written as UTF-8: one file has one encoding.
     pub transcoded: u64,
@@ -35,9 +35,9 @@ pub struct ExportReport {
 
 /// Writes the items of a collection to `out`, in the order in which they came.
 ///
-/// No read transaction outlives a page, so a slow `out` holds no writer up. What is removed meanwhile is
-/// left out, what is added meanwhile comes at the end. Of a damaged store it is what can be read: the
-/// summary tells what is missing.
+/// No read transaction outlives a page, so a slow `out` holds no writer up. What is removed
+/// meanwhile is left out, what is added meanwhile comes at the end. Of a damaged store it is what
+/// can be read: the summary tells what is missing.
 ///
 /// # Errors
 /// [`Error::Write`] where `out` takes no more (a pipe whose reader left is `BrokenPipe` in there).
@@ -63,8 +63,8 @@ pub fn export(
     Ok(summary)
 }
 
-/// Goes through the items. Returns how many the collection counts when no more come, or when something ended the reading
-/// before its time.
+/// Goes through the items. Returns how many the collection counts when no more come, or when
+/// something ended the reading before its time.
 fn for_each_item(
     reader: &Reader,
     collection: &Collection,
@@ -72,7 +72,8 @@ fn for_each_item(
     each: &mut dyn FnMut(&mut ExportReport, &ItemMeta) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let mut after = i64::MIN;
-    // Where a page of many cannot be read, items are read one by one up to the one that is the cause.
+    // Where a page of many cannot be read, items are read one by one up to the one that is the
+    // cause.
     let mut limit = ITEMS_PER_READ;
     loop {
         match reader.items_after_row(collection, after, limit) {
@@ -103,7 +104,8 @@ fn for_each_item(
     }
 }
 
-/// The bytes of an item; `None`: it was removed meanwhile, or cannot be read, which the count at the end tells.
+/// The bytes of an item; `None`: it was removed meanwhile, or cannot be read, which the count at
+/// the end tells.
 fn read_source(reader: &Reader, row: i64, summary: &mut ExportReport) -> Option<Vec<u8>> {
     match reader.source_bytes(row) {
         Ok(bytes) => bytes,
@@ -120,7 +122,8 @@ fn count_items(
     collection: &Collection,
     after: i64,
 ) -> larder_store::Result<Option<u64>> {
-    // The count and the page are of one moment, so that what is added just now is not taken for unreadable.
+    // The count and the page are of one moment, so that what is added just now is not taken for
+    // unreadable.
     let _snapshot = reader.begin_read()?;
     if !reader.items_after_row(collection, after, 1)?.is_empty() {
         return Ok(None);

@@ -1,8 +1,9 @@
 //! Taking address books and calendars in.
 //!
-//! This half is the writer: it runs in the calling thread, gets parsed cards in the order of the input
-//! from `pipeline`, gives them to the store in batches, and says what became of each. It does not read
-//! files and does not parse. `files` finds what to read, `rejects` keeps what is not taken.
+//! This half is the writer: it runs in the calling thread, gets parsed cards in the order of the
+//! input from `pipeline`, gives them to the store in batches, and says what became of each. It does
+//! not read files and does not parse. `files` finds what to read, `rejects` keeps what is not
+//! taken.
 
 mod budget;
 pub(crate) mod calendar;
@@ -43,10 +44,11 @@ use std::time::Duration;
 pub const DEFAULT_CONTACTS_COLLECTION: &str = "contacts";
 /// Cards of the first batch, where nothing else is said.
 pub const DEFAULT_BATCH_ITEMS: usize = 1000;
-/// Other writers are kept out for this long at most: where a batch took longer, the next are smaller.
+/// Other writers are kept out for this long at most: where a batch took longer, the next are
+/// smaller.
 const TARGET_LOCK_TIME: Duration = Duration::from_millis(100);
-/// Where batches are soon written they grow to this: what they have in common, such as pages of an index in which keys lie
-/// anywhere, is written less often then.
+/// Where batches are soon written they grow to this: what they have in common, such as pages of an
+/// index in which keys lie anywhere, is written less often then.
 const MAX_ADAPTIVE_BATCH_ITEMS: usize = 2 * DEFAULT_BATCH_ITEMS;
 /// No batch is cut below this many cards: a commit costs a sync of the disk, however small.
 const MIN_ADAPTIVE_BATCH_ITEMS: usize = 100;
@@ -54,8 +56,8 @@ const MIN_ADAPTIVE_BATCH_ITEMS: usize = 100;
 pub const MAX_BATCH_ITEMS: usize = 4000;
 /// The largest card that is taken, in bytes, where nothing else is said: 32 MB.
 pub const DEFAULT_MAX_ITEM_BYTES: usize = 32 << 20;
-/// A batch with this many bytes is written, however few cards it has: what is derived from them takes several times
-/// as much memory.
+/// A batch with this many bytes is written, however few cards it has: what is derived from them
+/// takes several times as much memory.
 const MAX_BATCH_BYTES: usize = 5 << 18;
 /// How far reading goes on between two words of progress.
 const PROGRESS_INTERVAL_BYTES: u64 = 1 << 20;
@@ -68,16 +70,18 @@ const OLDER_REASON: &str = "older than the one that is there, by SEQUENCE and DT
 /// How to import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// The collection that everything goes to; it is made where there is none. `None`: cards go to [`DEFAULT_CONTACTS_COLLECTION`], what
-    /// is in a calendar to one of the calendar's name, else of the file's; a message to the one that has an item of its UID.
+    /// The collection that everything goes to; it is made where there is none. `None`: cards go to
+    /// [`DEFAULT_CONTACTS_COLLECTION`], what is in a calendar to one of the calendar's name, else
+    /// of the file's; a message to the one that has an item of its UID.
     pub into: Option<String>,
-    /// Cards of one batch, 1 to [`MAX_BATCH_ITEMS`]: each batch is one transaction. `None`: [`DEFAULT_BATCH_ITEMS`] at first, then as many
-    /// as keep other writers out for a tenth of a second.
+    /// Cards of one batch, 1 to [`MAX_BATCH_ITEMS`]: each batch is one transaction. `None`:
+    /// [`DEFAULT_BATCH_ITEMS`] at first, then as many as keep other writers out for a tenth of a
+    /// second.
     pub batch: Option<usize>,
     /// The largest card that is taken, in bytes. Twice as much memory is needed for one.
     pub max_item_bytes: usize,
-    /// Where what is not taken is kept. The file is replaced if something is rejected, and left alone
-    /// otherwise; a device or pipe is written to as it is.
+    /// Where what is not taken is kept. The file is replaced if something is rejected, and left
+    /// alone otherwise; a device or pipe is written to as it is.
     pub rejects: Option<PathBuf>,
     /// Threads that parse, 1 at least.
     pub threads: usize,
@@ -104,7 +108,8 @@ impl ImportOptions {
 
 /// Where cards come from.
 pub enum ImportInput {
-    /// A file, whatever its name, or a folder with all `.vcf`, `.vcard` and `.ics` files in and below it.
+    /// A file, whatever its name, or a folder with all `.vcf`, `.vcard` and `.ics` files in and
+    /// below it.
     Path(PathBuf),
     /// A stream, which is called "standard input" in messages.
     Stdin(Box<dyn Read + Send>),
@@ -112,14 +117,14 @@ pub enum ImportInput {
 
 /// Takes the cards of all inputs into one collection, as one operation.
 ///
-/// A card whose UID is in the collection already is an update, or nothing at all if its bytes are the
-/// same; a second card with one UID in the same import is kept beside the first. A card without a UID gets
-/// one made from its bytes. What is no card is named in `events` and, with
+/// A card whose UID is in the collection already is an update, or nothing at all if its bytes are
+/// the same; a second card with one UID in the same import is kept beside the first. A card without
+/// a UID gets one made from its bytes. What is no card is named in `events` and, with
 /// [`rejects`](ImportOptions::rejects), kept.
 ///
 /// # Errors
-/// A store or rejects file that cannot be written ends the import; the batches before it are kept. Inputs
-/// that are missing, unreadable or broken are no errors: they are in the summary.
+/// A store or rejects file that cannot be written ends the import; the batches before it are kept.
+/// Inputs that are missing, unreadable or broken are no errors: they are in the summary.
 pub fn import(
     store: &mut Store,
     inputs: Vec<ImportInput>,
@@ -173,9 +178,10 @@ pub fn import(
     Ok(summary)
 }
 
-/// Items that this import met and left as they were, by collection, UID and recurrence id, as hashes: a few million fit. What it
-/// wrote, the store knows. Two that share a hash only mean that the second
-/// card, if it is not what the store has under its UID, is kept beside that instead of replacing it.
+/// Items that this import met and left as they were, by collection, UID and recurrence id, as
+/// hashes: a few million fit. What it wrote, the store knows. Two that share a hash only mean that
+/// the second card, if it is not what the store has under its UID, is kept beside that instead of
+/// replacing it.
 #[derive(Default)]
 struct UnchangedKeys {
     hashes: HashSet<u64>,
@@ -355,7 +361,8 @@ impl ImportWriter<'_> {
                     self.warn(&notice(line, what.into()));
                 }
                 let into = self.target_collection(name);
-                // What a message says of itself is of no matter where nothing of it went, or where a calendar says it.
+                // What a message says of itself is of no matter where nothing of it went, or where
+                // a calendar says it.
                 let went =
                     !is_message || self.report.collections.iter().any(|known| **known == *into);
                 let kept = is_message && self.store.has_collection_properties(&into)?;
@@ -430,8 +437,8 @@ impl ImportWriter<'_> {
         Ok(())
     }
 
-    /// Is this an item of the last one's UID? With each batch all of a UID are looked at, so thousands of changed
-    /// occurrences are not divided into many.
+    /// Is this an item of the last one's UID? With each batch all of a UID are looked at, so
+    /// thousands of changed occurrences are not divided into many.
     fn is_uid_continued(&self, into: &Arc<str>, uid: &str) -> bool {
         let Some(BatchChange::Put(last)) = self.changes.last() else { return false };
         last.uid == uid && last.collection == *into
@@ -533,8 +540,8 @@ fn problem_line(first: u64, problem: &Problem) -> u64 {
     first + u64::from(problem.line.max(1)) - 1
 }
 
-/// What has to be in the place of an item so that it may be taken; and where that is not all the same, why it is not taken
-/// otherwise, and its bytes.
+/// What has to be in the place of an item so that it may be taken; and where that is not all the
+/// same, why it is not taken otherwise, and its bytes.
 fn choose_expectation(
     prepared: &ParsedItem,
     cut: bool,
@@ -561,7 +568,8 @@ fn choose_expectation(
     (expect, Some((reason.into(), prepared.bytes().to_vec())))
 }
 
-/// Text of the input as it may stand in a message: one line, without control characters, of bounded length.
+/// Text of the input as it may stand in a message: one line, without control characters, of bounded
+/// length.
 fn sanitise_text(text: &str, limit: usize) -> String {
     let mut shown: String = text
         .chars()

@@ -1,7 +1,9 @@
-//! What a person does to items: cards added or edited, items removed, a collection emptied and removed.
+//! What a person does to items: cards added or edited, items removed, a collection emptied and
+//! removed.
 //!
-//! Each is one operation and works in batches, so that others get in between, and expects what it was told about: an item that
-//! somebody changed meanwhile is left as it is and named in the result.
+//! Each is one operation and works in batches, so that others get in between, and expects what it
+//! was told about: an item that somebody changed meanwhile is left as it is and named in the
+//! result.
 
 use larder_store::{
     AppliedBatch, BatchChange, ChangeOutcome, Collection, Error, Handle, ItemMeta, ItemPut,
@@ -28,8 +30,8 @@ pub struct AddedItem {
     pub handle: Option<Handle>,
 }
 
-/// Adds cards to a collection, which is made if there is none of that name, and tells of each batch what
-/// became of its cards. Gives the number of cards left out.
+/// Adds cards to a collection, which is made if there is none of that name, and tells of each batch
+/// what became of its cards. Gives the number of cards left out.
 ///
 /// # Errors
 /// What the store says; the batches before it are kept. An error of `each` ends it in the same way.

@@ -1,8 +1,10 @@
-//! Cards and components of calendars that a person typed: what is to be added, and what came back from an editor.
+//! Cards and components of calendars that a person typed: what is to be added, and what came back
+//! from an editor.
 //!
-//! Pure functions from bytes to items that the store can take, or to what is wrong with them. It reads no
-//! file and writes nothing. It is apart from `import`, which takes streams of any size and whatever is in
-//! them: here a person waits, everything is in memory, and one bad line is worth a refusal.
+//! Pure functions from bytes to items that the store can take, or to what is wrong with them. It
+//! reads no file and writes nothing. It is apart from `import`, which takes streams of any size and
+//! whatever is in them: here a person waits, everything is in memory, and one bad line is worth a
+//! refusal.
 
 use crate::import::calendar::{NO_TZID_REASON, OpenCalendar};
 use larder_format::component::Component;
@@ -179,7 +181,8 @@ impl SplitText {
         }
     }
 
-    /// Reads the cards and components. One without a UID gets a random one, made of the bytes that `random` gives.
+    /// Reads the cards and components. One without a UID gets a random one, made of the bytes that
+    /// `random` gives.
     ///
     /// # Errors
     /// [`Error::Random`]
@@ -292,8 +295,8 @@ impl ParsedText {
     }
 }
 
-/// The one card in an edited text, without the blank lines around it, if it is whole and keeps the UID that
-/// the item had: the one in `before`, its bytes, else `uid`, which it is kept under.
+/// The one card in an edited text, without the blank lines around it, if it is whole and keeps the
+/// UID that the item had: the one in `before`, its bytes, else `uid`, which it is kept under.
 ///
 /// # Errors
 /// What of this is not so.
@@ -309,7 +312,8 @@ pub fn parse_edited_card(
     if problems.iter().any(|problem| problem.kind == ProblemKind::MissingCardEnd) {
         return Err(Error::MissingCardEnd);
     }
-    // An item that is kept beside another of its UID is known by a derived one, whatever its bytes say.
+    // An item that is kept beside another of its UID is known by a derived one, whatever its bytes
+    // say.
     let card = Contact::parse(before);
     let own = card.uid();
     let stays = own.as_deref().unwrap_or(uid);
@@ -320,8 +324,8 @@ pub fn parse_edited_card(
     }
 }
 
-/// The same for a component of a calendar that says `frame`: it stays the occurrence that it was, too, and gets the time of the change.
-/// What an import would remark on it comes with it.
+/// The same for a component of a calendar that says `frame`: it stays the occurrence that it was,
+/// too, and gets the time of the change. What an import would remark on it comes with it.
 ///
 /// # Errors
 /// What of this is not so.

@@ -1,8 +1,10 @@
-//! Several items that are one person, joined into the first of them: one batch, one operation, one undo.
+//! Several items that are one person, joined into the first of them: one batch, one operation, one
+//! undo.
 //!
 //! What of each card is taken over is for `larder_format` to say
-//! ([`joined`](larder_format::contact::joined())). It is apart from `change` because all of it happens or
-//! nothing: an item that somebody changed after it was looked up ends the merge before it began.
+//! ([`joined`](larder_format::contact::joined())). It is apart from `change` because all of it
+//! happens or nothing: an item that somebody changed after it was looked up ends the merge before
+//! it began.
 
 use larder_format::contact::{Problem, merge_cards};
 use larder_store::{
@@ -73,11 +75,12 @@ pub struct MergeOutcome {
 }
 
 impl ContactMerge {
-    /// Joins items as they were when they were looked up. The first one stays the item it is, with its UID and in
-    /// its collection.
+    /// Joins items as they were when they were looked up. The first one stays the item it is, with
+    /// its UID and in its collection.
     ///
     /// # Errors
-    /// Fewer than two items, one of them twice, one that is gone; a first card that cannot be added to.
+    /// Fewer than two items, one of them twice, one that is gone; a first card that cannot be added
+    /// to.
     pub fn from_items(reader: &Reader, items: &[ItemMeta]) -> Result<ContactMerge, MergeError> {
         let [base, others @ ..] = items else { return Err(MergeError::TooFew) };
         if others.is_empty() {

@@ -38,7 +38,8 @@ fn found(book: &Book, question: &str) -> usize {
     found.len()
 }
 
-/// Exports, and imports that into another collection, where the same items must be with the same frames.
+/// Exports, and imports that into another collection, where the same items must be with the same
+/// frames.
 fn goes_round(book: &mut Book) -> String {
     let exported = book.export(INTO);
     let told = book.take(&exported, &into("copy"));
@@ -98,7 +99,8 @@ fn a_zone_that_is_defined_otherwise_is_news() {
     assert!(goes_round(&mut book).contains("-0100"));
 }
 
-/// Thousands of definitions of one name are as many calendars, and items that share one share a calendar.
+/// Thousands of definitions of one name are as many calendars, and items that share one share a
+/// calendar.
 #[test]
 fn definitions_of_one_name() {
     let mut book = Book::new();
@@ -172,7 +174,8 @@ fn a_calendar_of_version_1() {
     assert_eq!(found(&book, "category:=travel"), 2);
 }
 
-/// A calendar that is a message says how it is to be taken: what is older, or only an answer, replaces nothing.
+/// A calendar that is a message says how it is to be taken: what is older, or only an answer,
+/// replaces nothing.
 #[test]
 fn messages() {
     let check = |method: &str, sequence: &str, stamp: &str, updated: bool| {

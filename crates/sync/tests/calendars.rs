@@ -1,5 +1,6 @@
-//! Every calendar file of the corpora: nothing panics, what is good is taken, what is not is named, and bytes come back
-//! as they came. And the zones of calendars: as many are kept as differ and are used.
+//! Every calendar file of the corpora: nothing panics, what is good is taken, what is not is named,
+//! and bytes come back as they came. And the zones of calendars: as many are kept as differ and are
+//! used.
 
 use crate::book::{Book, Told, options, path};
 use crate::corpora::{corpora, files, position};

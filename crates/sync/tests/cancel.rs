@@ -36,7 +36,8 @@ const LUNCH: &str =
 const DAILY: &str = "SUMMARY:Daily\nSEQUENCE:1\nDTSTAMP:20260301T000000Z\nDTSTART;TZID=Europe/Prague:20260309T090000\nDURATION:PT15M\nRRULE:FREQ=DAILY;COUNT=5";
 const MOVED: &str = "SUMMARY:Moved\nSEQUENCE:1\nRECURRENCE-ID;TZID=Europe/Prague:20260311T090000\nDTSTART;TZID=Europe/Prague:20260311T160000\nDURATION:PT15M";
 
-/// What is there, what the message says, and what is there then; how many are cancelled, unchanged and left out.
+/// What is there, what the message says, and what is there then; how many are cancelled, unchanged
+/// and left out.
 fn check(there: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3]) {
     let mut book = calendar(there);
     let text = message("CANCEL", components);
@@ -180,12 +181,14 @@ fn a_message_finds_its_calendar() {
     let exported = book.export("Club");
     assert!(String::from_utf8_lossy(&exported).contains("\nX-WR-CALNAME:Club\n"));
     assert!(book.collection(CALENDAR).is_none());
-    // What is published is a calendar of its own; where several have a UID, a message goes where its file says.
+    // What is published is a calendar of its own; where several have a UID, a message goes where
+    // its file says.
     assert_eq!(book.take(message("PUBLISH", &[LUNCH]), &anywhere).summary.added, 1);
     let told = book.take(message("REQUEST", &[&newer]), &anywhere).summary;
     assert_eq!((told.updated, &told.collections[..]), (1, &[CALENDAR.to_string()][..]), "{told:?}");
     assert_eq!(told.warnings, 1, "several calendars have this UID: {told:?}");
-    // What the same import brought counts, and a message does not speak for the calendar that is there.
+    // What the same import brought counts, and a message does not speak for the calendar that is
+    // there.
     let coloured = named.replace("X-WR", "X-COLOR:red\nX-WR");
     let unnamed = message("REQUEST", &[&newer]).replace("METHOD", "X-OTHER:1\nMETHOD");
     let mut book = Book::new();

@@ -1,4 +1,5 @@
-//! Events and tasks that are edited, by somebody in Prague on Sunday, 1 March 2026, at noon: what is written then.
+//! Events and tasks that are edited, by somebody in Prague on Sunday, 1 March 2026, at noon: what
+//! is written then.
 
 use crate::event::{act, bytes, calendar, edit};
 use larder_sync::event::{OccurrenceSelector, RecurrenceScope};

@@ -1,5 +1,6 @@
-//! Events that a person changes: one occurrence, it and all that follow, or all. The semantics are those of the modes of
-//! evolution-data-server's ModifyObjects and RemoveObjects, verified on the real service; where we do otherwise, a case says so.
+//! Events that a person changes: one occurrence, it and all that follow, or all. The semantics are
+//! those of the modes of evolution-data-server's ModifyObjects and RemoveObjects, verified on the
+//! real service; where we do otherwise, a case says so.
 
 use crate::book::Book;
 use larder_date_phrase::Language;
@@ -42,7 +43,8 @@ pub(crate) fn civil(text: &str) -> CivilTime {
     IcalDateTime::parse(text).unwrap().civil
 }
 
-/// A store with these events, and tasks where something is due, each without BEGIN, END, UID, times and whatever is not said.
+/// A store with these events, and tasks where something is due, each without BEGIN, END, UID, times
+/// and whatever is not said.
 pub(crate) fn calendar(components: &[&str]) -> Book {
     let mut book = Book::new();
     let text: String = components
@@ -168,7 +170,8 @@ pub(crate) fn which(scope: &str, at: &str) -> OccurrenceSelector {
     OccurrenceSelector { scope, occurrence: at }
 }
 
-/// What happens in 2026 after an action, or why it cannot be done; then it is undone, and all is as before.
+/// What happens in 2026 after an action, or why it cannot be done; then it is undone, and all is as
+/// before.
 fn check(components: &[&str], scope: &str, at: &str, action: &Action, expect: &[&str]) {
     let mut book = calendar(components);
     let before = bytes(&book);

@@ -1,4 +1,5 @@
-//! Series of other programs, changed in every way: nothing panics, the index is sound, and undo gives the bytes back.
+//! Series of other programs, changed in every way: nothing panics, the index is sound, and undo
+//! gives the bytes back.
 
 use crate::book::Book;
 use crate::event::{CALENDAR, bytes, heads, prague, speaking};

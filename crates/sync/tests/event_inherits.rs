@@ -1,8 +1,10 @@
-//! What a changed occurrence has of its series follows a change of that; what it says otherwise stays, and is counted.
+//! What a changed occurrence has of its series follows a change of that; what it says otherwise
+//! stays, and is counted.
 
 use crate::event::{CHANGED, DAILY, act, bytes, calendar, edit, which};
 
-/// An occurrence that was only moved has its words of the series; one with words of its own keeps those, and that is said.
+/// An occurrence that was only moved has its words of the series; one with words of its own keeps
+/// those, and that is said.
 #[test]
 fn what_a_changed_occurrence_has_of_its_series() {
     let alarm = "BEGIN:VALARM\nACTION:DISPLAY\nDESCRIPTION:A\nTRIGGER:-PT5M\nEND:VALARM";
@@ -29,7 +31,8 @@ fn what_a_changed_occurrence_has_of_its_series() {
     let half = act(&mut book, "u", which("all", ""), &edit(&[("percent", "50")]), "new").unwrap();
     assert_eq!((half.diverged_overrides, half.changed.len()), (1, 1));
     assert!(bytes(&book).iter().any(|item| item.contains("COMPLETED:20260306T100000Z")));
-    // An alarm at a moment is of the series alone, and what names an alarm is no word of the occurrence.
+    // An alarm at a moment is of the series alone, and what names an alarm is no word of the
+    // occurrence.
     let at = "BEGIN:VALARM\nACTION:DISPLAY\nTRIGGER;VALUE=DATE-TIME:20260305T080000Z\nEND:VALARM";
     let named = alarm.replace("TRIGGER", "X-MINE:1\nTRIGGER");
     let mut book = calendar(&[&format!("{DAILY}\n{alarm}\n{at}"), &format!("{moved}\n{named}")]);
@@ -43,7 +46,8 @@ fn what_a_changed_occurrence_has_of_its_series() {
     let all = bytes(&book).concat();
     let ends = ["20260305T140000", "DTEND;TZID=Europe/Prague:20260306T200000", "DURATION:PT3H"];
     assert!(ends.iter().all(|text| all.contains(text)), "{all}");
-    // What it has to itself is no matter where that is not asked for; where the series moves, it is told.
+    // What it has to itself is no matter where that is not asked for; where the series moves, it is
+    // told.
     let mut book = calendar(&[&series, &other]);
     let done = act(&mut book, "u", which("all", ""), &edit(&[("priority", "1")]), "new").unwrap();
     assert_eq!(done.diverged_overrides, 0);

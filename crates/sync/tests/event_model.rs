@@ -1,5 +1,5 @@
-//! After random changes by scope, what happens is what a plain list says that was changed by hand; the index is what a rebuilt one is;
-//! and undo gives the bytes back.
+//! After random changes by scope, what happens is what a plain list says that was changed by hand;
+//! the index is what a rebuilt one is; and undo gives the bytes back.
 
 use crate::event::{Action, act, bytes, calendar, civil, occurrences};
 use larder_sync::event::{EventEdit, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
@@ -114,7 +114,8 @@ fn by_hand(list: &mut Vec<Entry>, step: &Step, of: &Entry, name: &str) {
         if scope == RecurrenceScope::ThisAndFuture {
             one.uid = name.to_string();
         }
-        // The first of those that are meant, even if it was changed; others where they still say what their series does.
+        // The first of those that are meant, even if it was changed; others where they still say
+        // what their series does.
         let named = step.scope == RecurrenceScope::ThisAndFuture && one.planned == of.planned;
         if named || one.summary == one.series {
             one.summary = name.to_string();

@@ -1,5 +1,5 @@
-//! Calendars made to cost: each is taken or named, and what it costs to ask afterwards is bounded, by steps and rows and
-//! not by a clock.
+//! Calendars made to cost: each is taken or named, and what it costs to ask afterwards is bounded,
+//! by steps and rows and not by a clock.
 
 use crate::book::{Book, Told, options};
 use larder_query::{Query, SearchRequest, TimeTest, expand_occurrences, find};
@@ -55,7 +55,8 @@ fn ask(book: &Book, window: &TimeRange) -> Seen {
     Seen { found: answer.len(), occurrences: expansion.occurrences.len(), cut: expansion.truncated }
 }
 
-/// Rules that go on for ever, that never match, that say nothing, and that are too much for a question.
+/// Rules that go on for ever, that never match, that say nothing, and that are too much for a
+/// question.
 #[test]
 fn rules() {
     let mut wrong = Vec::new();
@@ -90,8 +91,8 @@ fn rules() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Numbers and dates of no calendar, and lists with nothing in them: the event remains, and what was not understood is
-/// named with its line.
+/// Numbers and dates of no calendar, and lists with nothing in them: the event remains, and what
+/// was not understood is named with its line.
 #[test]
 fn malformed() {
     let mut wrong = Vec::new();
@@ -192,11 +193,13 @@ fn changed_occurrences_come_together() {
     text += &event("UID:b\nDTSTART:20260301T000000Z");
     let told = book.take(calendar(&text), &options());
     assert_eq!(told.summary.added, 3002);
-    // One batch for the series, one for what comes after it, and one for what the calendar says of itself.
+    // One batch for the series, one for what comes after it, and one for what the calendar says of
+    // itself.
     assert_eq!(book.store.last_seq().unwrap(), 3);
 }
 
-/// Of three hundred that stand for all that follow, 64 are followed; the others stand for themselves.
+/// Of three hundred that stand for all that follow, 64 are followed; the others stand for
+/// themselves.
 #[test]
 fn hundreds_that_are_followed() {
     let mut book = Book::new();

@@ -2,8 +2,8 @@
 
 use crate::book::{Book, INTO, options};
 
-/// Imports `input`; `rejected` are the lines and reasons of what is not taken. A reason that begins with
-/// `~` is somebody else's wording: only the line counts.
+/// Imports `input`; `rejected` are the lines and reasons of what is not taken. A reason that begins
+/// with `~` is somebody else's wording: only the line counts.
 fn check(input: &str, added: u64, rejected: &[(u64, &str)]) {
     let mut book = Book::new();
     let told = book.take(input, &options());

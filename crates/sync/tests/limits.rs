@@ -58,8 +58,8 @@ fn odd_options_do_no_harm() {
     assert_eq!(book.take(card("c", "Cy"), &odd).summary.rejected, 1);
 }
 
-/// Imports `input`, which is longer than `bound`, while the caller sleeps at its first event: by then no
-/// more than `bound` bytes may have been read.
+/// Imports `input`, which is longer than `bound`, while the caller sleeps at its first event: by
+/// then no more than `bound` bytes may have been read.
 fn check_bound(input: impl Read + Send + 'static, rejects: bool, bound: u64) -> u64 {
     let mut book = Book::new();
     let read = Arc::new(AtomicU64::new(0));

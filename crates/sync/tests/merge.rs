@@ -142,7 +142,8 @@ fn what_cannot_be_joined() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every phone number and every address of all that were joined is in the result, and undo brings all bytes back.
+    /// Every phone number and every address of all that were joined is in the result, and undo
+    /// brings all bytes back.
     #[test]
     fn nothing_is_lost_and_undo_brings_it_back(
         people in prop::collection::vec((0..3usize, "[0-9]{6,9}", "[a-c]@[ab]", any::<bool>()), 2..6)

@@ -1,4 +1,5 @@
-//! The same input again changes nothing, and how it is cut up and how many work on it makes no difference.
+//! The same input again changes nothing, and how it is cut up and how many work on it makes no
+//! difference.
 
 use crate::book::{Book, INTO, Told, card, options};
 use larder_sync::{ImportInput, ImportOptions};

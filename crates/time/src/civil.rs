@@ -1,8 +1,9 @@
 //! Clock times and moments as whole seconds, and the calendar as arithmetic on day numbers.
 //!
-//! Nothing here knows a zone: a [`CivilTime`] is what a clock shows, an [`Instant`] is when, and only
-//! [`zone`](crate::zone) leads from one to the other. All arithmetic is on integers, within the years 1 to 9999:
-//! what would leave them is clamped where a window is meant and refused where a date is.
+//! Nothing here knows a zone: a [`CivilTime`] is what a clock shows, an [`Instant`] is when, and
+//! only [`zone`](crate::zone) leads from one to the other. All arithmetic is on integers, within
+//! the years 1 to 9999: what would leave them is clamped where a window is meant and refused where
+//! a date is.
 
 use std::fmt;
 
@@ -15,7 +16,8 @@ pub const FIRST_DAY_NUMBER: i64 = -719_162;
 /// The last day there is, 31 December 9999, as a day number.
 pub const LAST_DAY_NUMBER: i64 = 2_932_896;
 
-/// What a clock shows, as the seconds since it showed 1970-01-01T00:00:00; the zone of the clock is known elsewhere.
+/// What a clock shows, as the seconds since it showed 1970-01-01T00:00:00; the zone of the clock is
+/// known elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CivilTime(i64);
 
@@ -159,7 +161,8 @@ impl Date {
     /// The date of a day number, or the first or last there is.
     #[must_use]
     pub fn from_day_number(day: i64) -> Date {
-        // Years are counted from 1 March of the year 0, so that the leap day is the last one of a year.
+        // Years are counted from 1 March of the year 0, so that the leap day is the last one of a
+        // year.
         let day = day.clamp(FIRST_DAY_NUMBER, LAST_DAY_NUMBER) + 719_468;
         let (era, of_era) = (day / 146_097, day % 146_097);
         let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -260,8 +263,8 @@ pub const fn first_day_of_week(day: i64, first: Weekday) -> i64 {
     day - (day + 3 - first.number_from_monday() as i64).rem_euclid(7)
 }
 
-/// The first day of the first week of a year: the week that has at least four days in it, as ISO 8601 counts
-/// when weeks begin on Monday.
+/// The first day of the first week of a year: the week that has at least four days in it, as ISO
+/// 8601 counts when weeks begin on Monday.
 #[must_use]
 pub const fn first_day_of_week_one(year: i32, first: Weekday) -> i64 {
     first_day_of_week(first_day_of_year(year) + 3, first)

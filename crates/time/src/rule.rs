@@ -1,9 +1,10 @@
 //! Recurrence rules: RFC 5545 section 3.3.10, with SKIP of RFC 7529 and the rules of vCalendar 1.0.
 //!
-//! A [`Rule`] is the text taken apart: lists as bits, so that a day is tested by an `and`. What its parts mean
-//! together is in `rule/period.rs`, how occurrences are found without walking from the start in `rule/walk.rs`,
-//! where a rule ends in `rule/last.rs`. A rule knows no zone: its occurrences are clock times. It gives bare
-//! occurrences, that is, the start is only one if it matches; [`series`](crate::series) adds what an item adds.
+//! A [`Rule`] is the text taken apart: lists as bits, so that a day is tested by an `and`. What its
+//! parts mean together is in `rule/period.rs`, how occurrences are found without walking from the
+//! start in `rule/walk.rs`, where a rule ends in `rule/last.rs`. A rule knows no zone: its
+//! occurrences are clock times. It gives bare occurrences, that is, the start is only one if it
+//! matches; [`series`](crate::series) adds what an item adds.
 
 mod bounds;
 mod display;
@@ -41,8 +42,9 @@ pub enum Frequency {
 pub enum RuleEnd {
     /// With the calendar, at the end of the year 9999.
     Never,
-    /// UNTIL as written. Occurrences are compared with it as clock times; in which clock it is meant, and what
-    /// that is in the start's, the caller finds out and replaces it by [`Rule::with_until`].
+    /// UNTIL as written. Occurrences are compared with it as clock times; in which clock it is
+    /// meant, and what that is in the start's, the caller finds out and replaces it by
+    /// [`Rule::with_until`].
     Until(IcalDateTime),
     /// COUNT; [`Rule::from`] knows nothing of it, [`Rule::last`] finds the last occurrence.
     Count(u64),
@@ -151,7 +153,8 @@ impl Rule {
         Rule { end, ..self }
     }
 
-    /// The last clock time that UNTIL allows, read in the start's own clock; of a date, the end of its day.
+    /// The last clock time that UNTIL allows, read in the start's own clock; of a date, the end of
+    /// its day.
     #[must_use]
     pub fn until_bound(&self) -> Option<CivilTime> {
         match self.end {
@@ -164,7 +167,8 @@ impl Rule {
         }
     }
 
-    /// The numbered weekdays whose number is at most so large: no others can be found, and hostile rules have many.
+    /// The numbered weekdays whose number is at most so large: no others can be found, and hostile
+    /// rules have many.
     fn nth_up_to(&self, most: i16) -> &[NthWeekday] {
         let least = self.nth_weekdays.partition_point(|nth| nth.number < -most);
         let end = self.nth_weekdays.partition_point(|nth| nth.number <= most);

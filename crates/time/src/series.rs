@@ -1,13 +1,13 @@
 //! Series: what an item says about when it happens, compiled, and its occurrences in any window.
 //!
-//! A [`SeriesSpec`] is what stands in the item: start, length, rules, dates, exceptions, changed occurrences,
-//! each in the clock it was written in. A [`Series`] is what follows from it: everything in the start's clock,
-//! sorted, the ends of rules found, so that a question is a few divisions and bisections. It can be kept as
-//! bytes.
+//! A [`SeriesSpec`] is what stands in the item: start, length, rules, dates, exceptions, changed
+//! occurrences, each in the clock it was written in. A [`Series`] is what follows from it:
+//! everything in the start's clock, sorted, the ends of rules found, so that a question is a few
+//! divisions and bisections. It can be kept as bytes.
 //!
-//! An occurrence is known by its *key*: the moment it was planned for, in seconds UTC, if the start's clock
-//! stands in a zone; what the clock shows, if it floats, as all days do, for then the moment is another for
-//! each who asks.
+//! An occurrence is known by its *key*: the moment it was planned for, in seconds UTC, if the
+//! start's clock stands in a zone; what the clock shows, if it floats, as all days do, for then the
+//! moment is another for each who asks.
 
 mod bounds;
 mod compile;
@@ -136,7 +136,8 @@ impl SeriesSpec {
 /// What was found wrong with a description, and what is made of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SeriesWarning {
-    /// The last occurrence of a rule was not found within the budget: it is followed without that end.
+    /// The last occurrence of a rule was not found within the budget: it is followed without that
+    /// end.
     #[error("a rule has too many occurrences to find its last one")]
     UnknownEnd(usize),
     /// A rule gives no occurrence.
@@ -159,7 +160,8 @@ pub struct Occurrence {
     pub start_civil: CivilTime,
     /// When it has ended, as the series' clock shows it; of days, the day after the last.
     pub end_civil: CivilTime,
-    /// Of a changed occurrence, and of those after one that changes them, the caller's name of the change.
+    /// Of a changed occurrence, and of those after one that changes them, the caller's name of the
+    /// change.
     pub tag: Option<u64>,
     /// It is the changed occurrence itself.
     pub is_override: bool,
@@ -254,7 +256,8 @@ impl Series {
     }
 
     /// Its rules, the ends of which are found: [`End::Never`](crate::rule::End::Never) or
-    /// [`End::At`](crate::rule::End::At); one that still has a COUNT has more occurrences than could be counted.
+    /// [`End::At`](crate::rule::End::At); one that still has a COUNT has more occurrences than
+    /// could be counted.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules

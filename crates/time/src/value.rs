@@ -1,9 +1,9 @@
-//! The time values of RFC 5545, section 3.3, from their text and back: dates, date-times, durations, periods,
-//! offsets.
+//! The time values of RFC 5545, section 3.3, from their text and back: dates, date-times,
+//! durations, periods, offsets.
 //!
-//! As lenient as real files need and no more: the text decides whether a value is a date, the extended format
-//! of ISO 8601 is read like the basic one, and vCalendar 1.0's longer durations are durations. What is not
-//! understood is an error that names the text.
+//! As lenient as real files need and no more: the text decides whether a value is a date, the
+//! extended format of ISO 8601 is read like the basic one, and vCalendar 1.0's longer durations are
+//! durations. What is not understood is an error that names the text.
 
 use crate::civil::{CivilTime, DAY_SECONDS, Date};
 use std::fmt;
@@ -46,9 +46,9 @@ pub struct IcalDateTime {
 }
 
 impl IcalDateTime {
-    /// Reads `20260305`, `20260305T120000` and `20260305T120000Z`. Hyphens and colons of the extended format,
-    /// missing seconds, lower case and white space around it are forgiven; the second 60 is read as 59 (RFC
-    /// 5545, 3.3.12).
+    /// Reads `20260305`, `20260305T120000` and `20260305T120000Z`. Hyphens and colons of the
+    /// extended format, missing seconds, lower case and white space around it are forgiven; the
+    /// second 60 is read as 59 (RFC 5545, 3.3.12).
     ///
     /// # Errors
     /// When it is neither, or there is no such day or time.
@@ -79,7 +79,8 @@ impl IcalDateTime {
     }
 }
 
-/// Four numbers of two digits, with or without a separator after the second and third: `20260305`, `2026-03-05`.
+/// Four numbers of two digits, with or without a separator after the second and third: `20260305`,
+/// `2026-03-05`.
 fn parse_digit_pairs(text: &str, separator: char) -> Option<[u16; 4]> {
     let mut digits = [0; 8];
     let mut count = 0;
@@ -95,8 +96,8 @@ fn parse_digit_pairs(text: &str, separator: char) -> Option<[u16; 4]> {
     (count == 8).then(|| [pair(0), pair(2), pair(4), pair(6)])
 }
 
-/// `120000`, `12:00:00`, `1200`, `12000`: the seconds since midnight. None where it is no time at all,
-/// `Some(None)` where no clock shows it.
+/// `120000`, `12:00:00`, `1200`, `12000`: the seconds since midnight. None where it is no time at
+/// all, `Some(None)` where no clock shows it.
 fn parse_time_of_day(text: &str) -> Option<Option<i64>> {
     let colons = text.matches(':').count();
     let mut parts = [0; 3];
@@ -148,8 +149,8 @@ pub struct IcalDuration {
 const MAX_DURATION_DAYS: i64 = 4_000_000;
 
 impl IcalDuration {
-    /// Reads `P1W`, `-PT15M`, `+P1DT2H3M4S`, and of vCalendar 1.0 years and months, which are 365 and 30 days. Weeks
-    /// beside other parts, lower case and an empty `P` or `PT` are forgiven.
+    /// Reads `P1W`, `-PT15M`, `+P1DT2H3M4S`, and of vCalendar 1.0 years and months, which are 365
+    /// and 30 days. Weeks beside other parts, lower case and an empty `P` or `PT` are forgiven.
     ///
     /// # Errors
     /// When it is none, or longer than the calendar.

@@ -1,4 +1,5 @@
-//! Bytes of a compiled series: numbers of as many bytes as they need, and a reader that refuses what no writer wrote.
+//! Bytes of a compiled series: numbers of as many bytes as they need, and a reader that refuses
+//! what no writer wrote.
 
 /// Writes numbers, seven bits a byte, the last without the high bit.
 pub(crate) fn put_unsigned_number(bytes: &mut Vec<u8>, mut number: u64) {
@@ -14,7 +15,8 @@ pub(crate) fn put_signed_number(bytes: &mut Vec<u8>, number: i64) {
     put_unsigned_number(bytes, (number << 1 ^ number >> 63) as u64);
 }
 
-/// Reads what the above wrote; none at the end of the bytes, or where a number has more than 64 bits.
+/// Reads what the above wrote; none at the end of the bytes, or where a number has more than 64
+/// bits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VarintReader<'b> {
     remaining: &'b [u8],

@@ -1,11 +1,12 @@
 //! Zones: which moment a clock time is, and what a clock shows at a moment.
 //!
-//! A [`Zone`] is UTC, a zone of the system's data (read by jiff), or a [`Vtimezone`] that came with an item.
-//! All three answer from a table of transitions; what lies outside of a table is asked of the data itself.
-//! Which zone a name in a file means is decided in [`ZoneDatabase::tzid_resolution`].
+//! A [`Zone`] is UTC, a zone of the system's data (read by jiff), or a [`Vtimezone`] that came with
+//! an item. All three answer from a table of transitions; what lies outside of a table is asked of
+//! the data itself. Which zone a name in a file means is decided in
+//! [`ZoneDatabase::tzid_resolution`].
 //!
-//! A clock time that a change of the clock leaves out is read with the offset before the change, so it moves
-//! forward (RFC 5545, 3.3.5 and erratum 4271); one that comes twice is the first.
+//! A clock time that a change of the clock leaves out is read with the offset before the change, so
+//! it moves forward (RFC 5545, 3.3.5 and erratum 4271); one that comes twice is the first.
 
 mod definition;
 mod equivalence;
@@ -71,7 +72,8 @@ impl Zone {
         }
     }
 
-    /// Is all that it says followed? Not of a definition with more changes than any zone has, nor of rules that take too many steps.
+    /// Is all that it says followed? Not of a definition with more changes than any zone has, nor
+    /// of rules that take too many steps.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         match &self.0 {
@@ -149,7 +151,8 @@ impl Zone {
         if self.offset(at(before)) == before {
             return before;
         }
-        // Behind a change; if it is not behind it with the offset after it either, it is left out by it.
+        // Behind a change; if it is not behind it with the offset after it either, it is left out
+        // by it.
         let after = self.offset(at(before));
         if self.offset(at(after)) == after { after } else { before }
     }

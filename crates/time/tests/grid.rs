@@ -1,8 +1,9 @@
-//! Every rule of a grid of 7,796, most of them hostile, against the occurrences that a plain evaluator found for them.
+//! Every rule of a grid of 7,796, most of them hostile, against the occurrences that a plain
+//! evaluator found for them.
 //!
-//! `data/grid.tsv.gz` holds for each: start, rule (`U` stands for the UNTIL that most have), number of the
-//! first fifty occurrences, and the beginning of the SHA-1 of their list. Bare rules: the start is one only if it
-//! matches.
+//! `data/grid.tsv.gz` holds for each: start, rule (`U` stands for the UNTIL that most have), number
+//! of the first fifty occurrences, and the beginning of the SHA-1 of their list. Bare rules: the
+//! start is one only if it matches.
 
 use flate2::read::GzDecoder;
 use larder_time::civil::CivilTime;

@@ -12,7 +12,8 @@ pub(crate) fn rule(text: &str) -> Rule {
     Rule::parse(text).unwrap_or_else(|wrong| panic!("{text}: {wrong}"))
 }
 
-/// Occurrences as short as they can be told apart: dates, with hours and minutes if they are not the start's.
+/// Occurrences as short as they can be told apart: dates, with hours and minutes if they are not
+/// the start's.
 fn shown(start: CivilTime, found: impl Iterator<Item = CivilTime>) -> String {
     let one = |at: CivilTime| {
         let text = at.to_string();
@@ -25,7 +26,8 @@ fn shown(start: CivilTime, found: impl Iterator<Item = CivilTime>) -> String {
     found.map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// The first occurrences of a rule with its end found, as many as are expected; all of them if it ends.
+/// The first occurrences of a rule with its end found, as many as are expected; all of them if it
+/// ends.
 fn check(start: &str, text: &str, expected: &str) {
     let start = civil(start);
     let (expected, goes_on) = match expected.strip_suffix(" ...") {

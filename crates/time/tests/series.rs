@@ -1,4 +1,5 @@
-//! Series: a table for every row of what traps implementers, and the windows of series beside their whole.
+//! Series: a table for every row of what traps implementers, and the windows of series beside their
+//! whole.
 
 use crate::zone::{civil, utc, zone};
 use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
@@ -31,8 +32,9 @@ fn start(text: &str, of: &ZoneReference) -> CalendarDateTime {
     }
 }
 
-/// What an item says, one line each: `@clock`, `START text`, `LENGTH seconds|duration`, `RRULE`, `EXRULE`, `RDATE`,
-/// `EXDATE` and `CHANGE original [start] [+] [length]`. Changes are tagged from 1 on.
+/// What an item says, one line each: `@clock`, `START text`, `LENGTH seconds|duration`, `RRULE`,
+/// `EXRULE`, `RDATE`, `EXDATE` and `CHANGE original [start] [+] [length]`. Changes are tagged from
+/// 1 on.
 pub(crate) fn described(text: &str) -> SeriesSpec {
     let mut of = ZoneReference::Utc;
     let mut description = SeriesSpec::without_recurrence(start("19700101", &of), EventLength::ZERO);
@@ -85,7 +87,8 @@ fn compiled(text: &str) -> Series {
     Series::new(&described(text), StepBudget::default()).0
 }
 
-/// `start+length` in UTC, lengths in seconds, `#tag` of what was changed, `*` if it stands for itself.
+/// `start+length` in UTC, lengths in seconds, `#tag` of what was changed, `*` if it stands for
+/// itself.
 fn shown(one: &Occurrence) -> String {
     let start = CivilTime::from_seconds_clamped(one.start.seconds()).to_string();
     let start = start.strip_suffix("00").filter(|_| start.len() == 15).unwrap_or(&start);

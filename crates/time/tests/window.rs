@@ -1,4 +1,5 @@
-//! Series of all kinds: a window is a part of the whole, bytes are the series, and no bytes are a panic.
+//! Series of all kinds: a window is a part of the whole, bytes are the series, and no bytes are a
+//! panic.
 
 use crate::rule_random::any_rule;
 use crate::series::{clock, described};
@@ -107,7 +108,8 @@ fn any_description() -> impl Strategy<Value = SeriesSpec> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// A window is what meets it of the whole, and each occurrence is where the series says that one can be.
+    /// A window is what meets it of the whole, and each occurrence is where the series says that
+    /// one can be.
     #[test]
     fn a_window_is_a_part_of_the_whole(description in any_description(), local in prop::sample::select(vec!["UTC", "Europe/Berlin", "Pacific/Apia"]), days in 0i64..500, width in 0i64..100) {
         let (series, _) = Series::new(&description, StepBudget::new(100_000));
@@ -192,7 +194,8 @@ proptest! {
         }
     }
 
-    /// A window of which the pattern says that something begins in it has something that begins in it.
+    /// A window of which the pattern says that something begins in it has something that begins in
+    /// it.
     #[test]
     fn what_surely_begins_in_a_window_does(
         base in 0i64..2_000_000_000,

@@ -140,7 +140,8 @@ fn hostile_definitions_are_bounded() {
     assert!(own.transitions(Instant::MIN, Instant::MAX).len() < 20_000);
     let _ = own.to_instant(civil("20260101"));
     assert!(!own.is_complete());
-    // Rules that take long to say anything, for ever or at the end: all of them together have one budget.
+    // Rules that take long to say anything, for ever or at the end: all of them together have one
+    // budget.
     for rule in [
         "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30",
         "FREQ=SECONDLY;BYHOUR=0;COUNT=5000000",

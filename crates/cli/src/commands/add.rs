@@ -17,18 +17,19 @@ use std::path::{Path, PathBuf};
 
 /// Add an event, a task or a memo in words; or contacts and events from a file or standard input
 ///
-/// In words: larder add --kind event "Lunch with Anna tomorrow 12:30 for 1h at Bistro". Times, a place and how it is
-/// repeated are taken out of the sentence, the rest is the summary, and what was understood is printed. Options win
-/// over the sentence.
+/// In words: larder add --kind event "Lunch with Anna tomorrow 12:30 for 1h at Bistro". Times, a
+/// place and how it is repeated are taken out of the sentence, the rest is the summary, and what
+/// was understood is printed. Options win over the sentence.
 ///
-/// From a file: each item gets a UID if it has none. One whose UID is there already is left alone (`larder edit` changes
-/// it, `larder import` takes the file's version).
+/// From a file: each item gets a UID if it has none. One whose UID is there already is left alone
+/// (`larder edit` changes it, `larder import` takes the file's version).
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
     /// A file with vCards or a calendar (- is standard input), or what is to be added in words
     #[arg(value_name = "FILE|TEXT")]
     text: Vec<OsString>,
-    /// The collection it goes to, made if there is none of that name [default: contacts, or calendar]
+    /// The collection it goes to, made if there is none of that name [default: contacts, or
+    /// calendar]
     #[arg(long, value_name = "NAME")]
     into: Option<String>,
     #[command(flatten)]

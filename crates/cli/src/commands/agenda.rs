@@ -48,7 +48,8 @@ pub(crate) struct AgendaArgs {
     limit: usize,
 }
 
-/// So many occurrences are shown, unless more are asked for: of what happens each second there is no end.
+/// So many occurrences are shown, unless more are asked for: of what happens each second there is
+/// no end.
 pub(super) const DEFAULT_MAX_OCCURRENCES: usize = 100_000;
 
 /// A line of a day: its time, what it is, where, and in which calendar.

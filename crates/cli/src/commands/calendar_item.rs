@@ -152,7 +152,8 @@ fn zone_uses(
     Ok(reader.extractor().zone_uses(component, &frame))
 }
 
-/// The same as JSON: the name, the zone of the system that is used, if one is, and whether the file says something else.
+/// The same as JSON: the name, the zone of the system that is used, if one is, and whether the file
+/// says something else.
 pub(super) fn zone_uses_json(
     reader: &Reader,
     head: &ItemMeta,

@@ -21,7 +21,8 @@ pub(crate) struct CollectionsArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum CollectionsCommand {
-    /// List them: name, kind, number of items, whether an index was chosen (this is also done without a verb)
+    /// List them: name, kind, number of items, whether an index was chosen (this is also done
+    /// without a verb)
     List,
     /// Make an empty collection
     Create {
@@ -30,20 +31,23 @@ enum CollectionsCommand {
         /// What it holds
         #[arg(long, value_name = "KIND", default_value = "contact", value_parser = family_parser())]
         kind: CollectionType,
-        /// Which field is indexed and how, as for `collections index`; several add up [default: default]
+        /// Which field is indexed and how, as for `collections index`; several add up [default:
+        /// default]
         #[arg(long, value_name = "FIELD:KIND,..")]
         index: Vec<String>,
     },
     /// Choose which fields are indexed, and how; without --index, tell
     ///
-    /// An index makes questions fast and items larger; what has none is found all the same, by reading every card. KIND
-    /// is `exact` and `prefix` (whole values and how they begin: one index), `suffix` (how they end), `phone` (numbers,
-    /// compared as numbers), `substring` (any part; free words need it for all fields they look into), `sort` (the
-    /// alphabet). Items that are there are read and indexed again; meanwhile questions are answered, more slowly.
+    /// An index makes questions fast and items larger; what has none is found all the same, by
+    /// reading every card. KIND is `exact` and `prefix` (whole values and how they begin: one
+    /// index), `suffix` (how they end), `phone` (numbers, compared as numbers), `substring` (any
+    /// part; free words need it for all fields they look into), `sort` (the alphabet). Items that
+    /// are there are read and indexed again; meanwhile questions are answered, more slowly.
     Index {
         /// The collection's name
         name: String,
-        /// A field and how it is indexed, or `default`, or `none`; several add up, and replace what was chosen before
+        /// A field and how it is indexed, or `default`, or `none`; several add up, and replace what
+        /// was chosen before
         #[arg(long, value_name = "FIELD:KIND,..")]
         index: Vec<String>,
     },

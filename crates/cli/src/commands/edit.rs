@@ -24,10 +24,12 @@ use tempfile::TempPath;
 
 /// Change an item in your editor ($VISUAL, $EDITOR), by options, or take its new text from a file
 ///
-/// Of an event that recurs, options change one occurrence (--scope this), one and all that follow (future), or all.
+/// Of an event that recurs, options change one occurrence (--scope this), one and all that follow
+/// (future), or all.
 ///
-/// A text that is no card any more is offered again; if you give up, it is kept in a file. Nothing is lost if
-/// somebody else changed the item in the meantime: your text is kept in a file then, too.
+/// A text that is no card any more is offered again; if you give up, it is kept in a file. Nothing
+/// is lost if somebody else changed the item in the meantime: your text is kept in a file then,
+/// too.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EditArgs {
     /// Which item
@@ -45,7 +47,8 @@ pub(crate) struct EditArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Events, tasks and memos")]
 struct ChangeArgs {
-    /// A field and what it is to be, nothing to take it out: status=cancelled; may be given several times
+    /// A field and what it is to be, nothing to take it out: status=cancelled; may be given several
+    /// times
     #[arg(long = "set", value_name = "FIELD=TEXT", conflicts_with = "from")]
     fields: Vec<String>,
     /// What it is about
@@ -88,7 +91,8 @@ struct ChangeArgs {
     /// 1, the highest, to 9
     #[arg(long, value_name = "NUMBER", conflicts_with = "from")]
     priority: Option<String>,
-    /// An alarm so long before it begins, in the place of those it has; nothing: none; may be given several times
+    /// An alarm so long before it begins, in the place of those it has; nothing: none; may be given
+    /// several times
     #[arg(long = "alarm", value_name = "LENGTH", conflicts_with = "from")]
     alarms: Vec<String>,
     /// The zone of its clock
@@ -377,7 +381,8 @@ fn print_result_json(
     Ok(context.out.print_json(&json!({ "id": id, "changed": changed, "seq": seq }))?)
 }
 
-/// Lets the user edit until the text is a card, unchanged, or given up; and the file that holds the text.
+/// Lets the user edit until the text is a card, unchanged, or given up; and the file that holds the
+/// text.
 fn edit_interactively(
     context: &CommandContext,
     deriver: &Extractor,
@@ -454,8 +459,8 @@ fn unreadable_file_failure(file: &Path, error: &std::io::Error) -> CommandFailur
     .with_hint("--from FILE takes the new text from a file")
 }
 
-/// A failure after the user typed something: the editor's file stays where it is. It is not copied, since the
-/// disk may be full.
+/// A failure after the user typed something: the editor's file stays where it is. It is not copied,
+/// since the disk may be full.
 fn keep_editor_file(failure: CommandFailure, file: TempPath) -> CommandFailure {
     let path = file.to_path_buf();
     match file.keep() {

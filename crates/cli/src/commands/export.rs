@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Write a collection out again, every card byte for byte as it came
 ///
-/// FILE gets its name when it is whole. Where the store is damaged, what could be read is in FILE.partial. A
-/// device or a named pipe is written into.
+/// FILE gets its name when it is whole. Where the store is damaged, what could be read is in
+/// FILE.partial. A device or a named pipe is written into.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     /// The collection
@@ -115,7 +115,8 @@ fn export_in_place(
     Ok(larder_sync::export(reader, collection, &mut file)?)
 }
 
-/// Writes a file that gets its name when it is whole, else with an ending behind it: then that is given, too.
+/// Writes a file that gets its name when it is whole, else with an ending behind it: then that is
+/// given, too.
 fn export_and_replace(
     reader: &Reader,
     collection: &Collection,

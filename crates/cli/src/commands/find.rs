@@ -52,8 +52,8 @@ use serde_json::json;
 pub(crate) struct FindArgs {
     #[command(flatten)]
     query_args: QueryArgs,
-    /// Sort by a field, -FIELD backwards [default: file_as, and start for what is in calendars; `--sort
-    /// none` leaves the order in which they came]
+    /// Sort by a field, -FIELD backwards [default: file_as, and start for what is in calendars;
+    /// `--sort none` leaves the order in which they came]
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
     /// Start in this order at the first that begins with TEXT, or comes behind it
@@ -77,8 +77,8 @@ pub(crate) struct FindArgs {
     /// Print how the answer was found instead of the answer
     #[arg(long, conflicts_with = "count")]
     explain: bool,
-    /// List what is perhaps the same person, in groups: by e-mail address, phone number or name. With QUERY only groups
-    /// in which one is found by it
+    /// List what is perhaps the same person, in groups: by e-mail address, phone number or name.
+    /// With QUERY only groups in which one is found by it
     #[arg(long, conflicts_with_all = ["explain", "sort"])]
     duplicates: bool,
 }
@@ -210,7 +210,8 @@ impl FindArgs {
         })
     }
 
-    /// The order where none was asked for: contacts by name, what is in calendars by when it begins.
+    /// The order where none was asked for: contacts by name, what is in calendars by when it
+    /// begins.
     fn set_default_sort(
         &self,
         reader: &Reader,
@@ -298,7 +299,8 @@ pub(super) fn print_answer(
     failed.map_or(Ok(()), Err)
 }
 
-/// Rows that wait until there are enough to be laid out together: of contacts, or of what is in calendars.
+/// Rows that wait until there are enough to be laid out together: of contacts, or of what is in
+/// calendars.
 #[derive(Default)]
 struct RowBuffer {
     contacts: Vec<ContactListRow>,
@@ -327,7 +329,8 @@ impl RowBuffer {
     }
 }
 
-/// Prints what is shown by default, in columns: of contacts four fields, else when it is, and what, and where.
+/// Prints what is shown by default, in columns: of contacts four fields, else when it is, and what,
+/// and where.
 fn print_table(
     context: &mut CommandContext,
     reader: &Reader,
@@ -365,8 +368,8 @@ fn print_table(
     }
 }
 
-/// Prints the fields that were asked for; as text the handle and these, whole, with one tab before each: as many in
-/// every line, so that a program finds the third field in the fourth column.
+/// Prints the fields that were asked for; as text the handle and these, whole, with one tab before
+/// each: as many in every line, so that a program finds the third field in the fourth column.
 fn print_columns(
     context: &mut CommandContext,
     reader: &Reader,

@@ -10,7 +10,8 @@ use larder_sync::{
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Take in address books and calendars: vCard files (2.1, 3.0, 4.0), iCalendar files, folders of them, or standard input
+/// Take in address books and calendars: vCard files (2.1, 3.0, 4.0), iCalendar files, folders of
+/// them, or standard input
 ///
 /// Contacts go to the collection contacts; a calendar to one of its own name, or
 /// of its file's; a message about a meeting to the calendar that has it. What is
@@ -30,8 +31,8 @@ pub(crate) struct ImportArgs {
     /// Keep what is not taken in this file, as it came
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
-    /// Items written in one transaction, up to 4000 [default: as many as keep other writers out for a tenth
-    /// of a second]
+    /// Items written in one transaction, up to 4000 [default: as many as keep other writers out for
+    /// a tenth of a second]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BATCH_ITEMS as u64))]
     batch: Option<u64>,
     /// The largest item that is taken, in bytes (K, M and G are understood)
@@ -39,7 +40,8 @@ pub(crate) struct ImportArgs {
     max_item: u64,
 }
 
-/// Messages about single items that an import prints; what is left out is counted, and kept, all the same.
+/// Messages about single items that an import prints; what is left out is counted, and kept, all
+/// the same.
 const MAX_ITEM_MESSAGES: u64 = 1000;
 const MAX_ITEM_MESSAGES_AND_ONE: u64 = MAX_ITEM_MESSAGES + 1;
 

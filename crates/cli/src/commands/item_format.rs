@@ -210,7 +210,8 @@ pub(crate) fn item_columns_json(
     Ok(Value::Object(object))
 }
 
-/// Puts the values of a field into an object. What is in calendars has flags that are true or false.
+/// Puts the values of a field into an object. What is in calendars has flags that are true or
+/// false.
 fn insert_field(
     object: &mut Map<String, Value>,
     of: ItemKind,
@@ -378,7 +379,8 @@ pub(crate) fn print_item_page(
     Ok(())
 }
 
-/// A line of an item's page: a label, which is empty where the line belongs to the one above, and a text.
+/// A line of an item's page: a label, which is empty where the line belongs to the one above, and a
+/// text.
 pub(super) type PageRow = (&'static str, String);
 
 /// How properties begin that a merge kept of other cards.
@@ -443,7 +445,8 @@ pub(crate) fn column_cells(
     Ok(columns.iter().map(cell).collect())
 }
 
-/// Bytes for standard output, with a line end where they have none, so that two cards never share a line.
+/// Bytes for standard output, with a line end where they have none, so that two cards never share a
+/// line.
 pub(crate) fn print_raw(
     out: &mut OutputStream,
     bytes: &[u8],

@@ -14,9 +14,9 @@ use std::io;
 
 /// List what was done, newest first; with ID, what an item was before
 ///
-/// ID names an item as in `larder show`, a removed one too; the number of an operation (fewer than eight
-/// digits) shows that operation alone. Former versions are kept for 90 days or 64 MB, whichever is less.
-/// `larder log ID --format raw` prints the bytes of each version, oldest first.
+/// ID names an item as in `larder show`, a removed one too; the number of an operation (fewer than
+/// eight digits) shows that operation alone. Former versions are kept for 90 days or 64 MB,
+/// whichever is less. `larder log ID --format raw` prints the bytes of each version, oldest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
     /// The history of this item, a removed one too; or the number of an operation
@@ -27,8 +27,8 @@ pub(crate) struct LogArgs {
 }
 
 impl LogArgs {
-    /// Is it asked about an item? Handles are printed with eight letters at least, and so are no numbers of
-    /// operations.
+    /// Is it asked about an item? Handles are printed with eight letters at least, and so are no
+    /// numbers of operations.
     pub(super) fn is_about_item(&self) -> bool {
         let number = |id: &str| id.len() < 8 && id.bytes().all(|byte| byte.is_ascii_digit());
         self.id.as_deref().is_some_and(|id| !number(id))
@@ -107,8 +107,8 @@ fn operation_line(
     Ok(line.trim_end().to_string())
 }
 
-/// The detail of an operation, with a name behind each item's handle. The log itself holds no names: a purge
-/// would have to look for them there.
+/// The detail of an operation, with a name behind each item's handle. The log itself holds no
+/// names: a purge would have to look for them there.
 fn describe_detail(reader: &Reader, detail: &str) -> Result<String, CommandFailure> {
     let mut words = Vec::new();
     for word in detail.split(' ') {
@@ -209,8 +209,8 @@ fn print_version_event(
 /// Lines of a difference that are printed.
 const MAX_DIFFERENCE_LINES: usize = 200;
 
-/// The lines that are only in one of two texts: what went in red, what came in green. Long lines are cut, and
-/// so is a long list of them.
+/// The lines that are only in one of two texts: what went in red, what came in green. Long lines
+/// are cut, and so is a long list of them.
 pub(crate) fn print_difference(
     out: &mut OutputStream,
     before: &[u8],

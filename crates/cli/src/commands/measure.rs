@@ -36,8 +36,9 @@ enum MeasureCommand {
 
 /// Run a command and print what it cost: time, processor, peak of anonymous memory, bytes written
 ///
-/// Of several runs the least, the median and the most. What the command prints on standard output is thrown
-/// away unless --show is given. The exit code is the command's; a run that fails is the last one.
+/// Of several runs the least, the median and the most. What the command prints on standard output
+/// is thrown away unless --show is given. The exit code is the command's; a run that fails is the
+/// last one.
 #[derive(Debug, clap::Args)]
 struct MeasureRunArgs {
     /// How often
@@ -54,14 +55,16 @@ struct MeasureRunArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum GenerateCommand {
-    /// vCards: names of many scripts, one to three phones and e-mails, addresses, some photos, all versions
+    /// vCards: names of many scripts, one to three phones and e-mails, addresses, some photos, all
+    /// versions
     Contacts {
         /// How many
         number: u64,
         #[command(flatten)]
         target: GenerateTargetArgs,
     },
-    /// A calendar: events, a fifth of them recurring, tasks and notes, over ten years and in several time zones
+    /// A calendar: events, a fifth of them recurring, tasks and notes, over ten years and in
+    /// several time zones
     Calendar {
         /// How many
         number: u64,
@@ -81,7 +84,8 @@ enum GenerateCommand {
         #[command(flatten)]
         target: GenerateTargetArgs,
     },
-    /// Questions to a generated calendar of the same seed: kind, search line and EDS expression on each line
+    /// Questions to a generated calendar of the same seed: kind, search line and EDS expression on
+    /// each line
     Queries {
         /// How many
         number: u64,
@@ -224,7 +228,8 @@ impl MeasureRunArgs {
     }
 }
 
-/// What is printed of a run: its name for people, its key in JSON (microseconds or bytes), its value.
+/// What is printed of a run: its name for people, its key in JSON (microseconds or bytes), its
+/// value.
 type CostColumn = (&'static str, &'static str, fn(&ProcessCost) -> Option<u64>);
 
 const COST_COLUMNS: [CostColumn; 6] = [

@@ -1,4 +1,5 @@
-//! The subcommands, one file each: a struct of arguments whose comment is the manual, and one function.
+//! The subcommands, one file each: a struct of arguments whose comment is the manual, and one
+//! function.
 
 mod add;
 mod agenda;

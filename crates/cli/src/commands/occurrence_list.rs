@@ -23,7 +23,8 @@ pub(super) struct ExpandOptions {
     pub(super) columns: Option<Vec<OutputColumn>>,
 }
 
-/// What `larder find --expand` and `larder find --alarms` print: occurrences, or how many there are.
+/// What `larder find --expand` and `larder find --alarms` print: occurrences, or how many there
+/// are.
 pub(super) fn print_occurrences(
     context: &mut CommandContext,
     reader: &Reader,

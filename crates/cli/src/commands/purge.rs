@@ -9,8 +9,8 @@ use std::io::IsTerminal as _;
 
 /// Erase items for good: they, and all their former versions, are then in no file of the store
 ///
-/// This cannot be undone. Copies outside the data directory (backups, exports) are yours to delete. A removed item is
-/// named by the letters that `larder remove` or `larder log` printed.
+/// This cannot be undone. Copies outside the data directory (backups, exports) are yours to delete.
+/// A removed item is named by the letters that `larder remove` or `larder log` printed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PurgeArgs {
     /// Which items

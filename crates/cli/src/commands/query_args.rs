@@ -1,4 +1,5 @@
-//! What is asked on the command line, and where it is put: the arguments of everything that takes a QUERY.
+//! What is asked on the command line, and where it is put: the arguments of everything that takes a
+//! QUERY.
 
 use crate::failure::CommandFailure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

@@ -17,12 +17,13 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Tell what a query log shows: which questions are asked and how often, how long views live, what answers
-/// cost, whether the cache is worth its memory
+/// Tell what a query log shows: which questions are asked and how often, how long views live, what
+/// answers cost, whether the cache is worth its memory
 ///
-/// A view that was never closed is named with its client and its question. With OTHER, the log from before a
-/// change and the one from after it stand beside each other. --html writes a page with charts that needs nothing
-/// else. The format of the log, and what is told of it, are documented in docs/queries.md.
+/// A view that was never closed is named with its client and its question. With OTHER, the log from
+/// before a change and the one from after it stand beside each other. --html writes a page with
+/// charts that needs nothing else. The format of the log, and what is told of it, are documented in
+/// docs/queries.md.
 #[derive(Debug, clap::Args)]
 pub(crate) struct QueryLogArgs {
     /// The log; `-` is standard input
@@ -36,7 +37,8 @@ pub(crate) struct QueryLogArgs {
     /// Try the cache with this budget, too: `300K`, `2M`
     #[arg(long, value_name = "BYTES", value_parser = crate::byte_size::parse_nonzero_bytes)]
     budget: Option<u64>,
-    /// Write the log again with tokens for texts and names, so that it can be given away; tells nothing else
+    /// Write the log again with tokens for texts and names, so that it can be given away; tells
+    /// nothing else
     #[arg(long, value_name = "OUT", conflicts_with_all = ["other", "html", "budget"])]
     anonymise: Option<PathBuf>,
 }
@@ -169,8 +171,8 @@ fn anonymise_log(
     check_not_input(out, &[log])?;
     let mut source = open_log(log)?;
     let failure = |error: std::io::Error| CommandFailure::from_file_error(out, &error);
-    // It is written when it is whole: a log in which there is nothing to write takes nothing away. What stands there may be a link or a
-    // pipe, so nothing is put in its place.
+    // It is written when it is whole: a log in which there is nothing to write takes nothing away.
+    // What stands there may be a link or a pipe, so nothing is put in its place.
     let mut whole = BufWriter::new(tempfile::tempfile().map_err(failure)?);
     let told = anonymise(&mut *source, &mut whole).map_err(failure)?;
     print_broken_lines(context, log, &told.bad_lines);

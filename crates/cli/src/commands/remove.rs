@@ -15,8 +15,8 @@ use serde_json::json;
 
 /// Take items away; `larder undo` brings them back
 ///
-/// Of an event that recurs, one occurrence is taken away (--scope this), one and all that follow (future), or all. A changed
-/// occurrence that is named by its own ID goes alone.
+/// Of an event that recurs, one occurrence is taken away (--scope this), one and all that follow
+/// (future), or all. A changed occurrence that is named by its own ID goes alone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoveArgs {
     /// Which items

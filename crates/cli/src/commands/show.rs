@@ -8,8 +8,8 @@ use serde_json::json;
 
 /// Show items: on a page of their own, as JSON, or (--format raw) as they came
 ///
-/// ID is what `larder find` prints in front of an item, or any beginning of it that no other item has;
-/// or `uid:TEXT`; or `COLLECTION/UID`.
+/// ID is what `larder find` prints in front of an item, or any beginning of it that no other item
+/// has; or `uid:TEXT`; or `COLLECTION/UID`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// Which items

@@ -8,9 +8,9 @@ use serde_json::json;
 
 /// Put back what an operation changed
 ///
-/// Without a number it is the newest operation that is not undone yet; `larder log` lists them. An undo is
-/// an operation itself, and can be undone. Where something was changed since, nothing is undone and both
-/// versions are shown.
+/// Without a number it is the newest operation that is not undone yet; `larder log` lists them. An
+/// undo is an operation itself, and can be undone. Where something was changed since, nothing is
+/// undone and both versions are shown.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UndoArgs {
     /// The number of the operation

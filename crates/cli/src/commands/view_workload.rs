@@ -14,17 +14,20 @@ use std::time::Duration;
 
 /// Page through the calendar as its programs do, and watch the memory and the views that are open
 ///
-/// Every view that is opened is told its answer, and closed again. With --toggle the present month is opened and closed
-/// so often, each time by another client. What is asked can be looked at with --query-log and `larder measure queries`.
+/// Every view that is opened is told its answer, and closed again. With --toggle the present month
+/// is opened and closed so often, each time by another client. What is asked can be looked at with
+/// --query-log and `larder measure queries`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BrowseArgs {
-    /// Go back so many months in five kinds of views: day, week, work week, month, list; 30 if nothing else is asked for
+    /// Go back so many months in five kinds of views: day, week, work week, month, list; 30 if
+    /// nothing else is asked for
     #[arg(long, value_name = "N")]
     months: Option<u32>,
     /// Open and close the present month so often
     #[arg(long, value_name = "N", default_value_t = 0)]
     toggle: u32,
-    /// Let a working day go by: a panel, alarms each minute, a calendar each hour, names that are typed
+    /// Let a working day go by: a panel, alarms each minute, a calendar each hour, names that are
+    /// typed
     #[arg(long)]
     day: bool,
     /// Give each minute of the day so many milliseconds, for others to write meanwhile

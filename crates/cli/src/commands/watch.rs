@@ -44,7 +44,8 @@ pub(crate) struct WatchArgs {
     /// What to print of each
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     fields: Vec<String>,
-    /// Tell of each item when it happens within when:; the list on a terminal does unless --sort or --fields is given
+    /// Tell of each item when it happens within when:; the list on a terminal does unless --sort or
+    /// --fields is given
     #[arg(long, conflicts_with = "sort")]
     expand: bool,
     /// End when so many changes were told; 0: when what is there was

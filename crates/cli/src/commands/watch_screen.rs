@@ -1,7 +1,8 @@
-//! The list that `larder watch` keeps on a terminal: what there is to see of an answer, drawn again when something changes.
+//! The list that `larder watch` keeps on a terminal: what there is to see of an answer, drawn again
+//! when something changes.
 //!
-//! The view says that something changed, and which items; what the list shows is asked anew, in its order, as far as the terminal has
-//! room. So the list is right whatever it was before.
+//! The view says that something changed, and which items; what the list shows is asked anew, in its
+//! order, as far as the terminal has room. So the list is right whatever it was before.
 
 use super::agenda::{self, INDENT};
 use super::find::{
@@ -30,7 +31,8 @@ use std::time::{Duration, Instant as Timer};
 const MARK_DURATION: Duration = Duration::from_secs(5);
 /// So often it is looked whether it is another day, or the terminal another size.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Who did not look for so long was stopped meanwhile, and something else may stand on the terminal.
+/// Who did not look for so long was stopped meanwhile, and something else may stand on the
+/// terminal.
 const STOP_DETECTION_INTERVAL: Duration = Duration::from_secs(3);
 /// Occurrences that are found for a list; there is no terminal that shows more.
 const MAX_OCCURRENCES: usize = 1000;
@@ -161,8 +163,8 @@ impl WatchScreen {
         Ok(())
     }
 
-    /// What stands on a terminal that has another size now nobody knows, so it is cleared; nor what somebody else has printed while this
-    /// was stopped, so the list stands below that.
+    /// What stands on a terminal that has another size now nobody knows, so it is cleared; nor what
+    /// somebody else has printed while this was stopped, so the list stands below that.
     fn check_terminal(
         &mut self,
         context: &mut CommandContext,
@@ -287,7 +289,8 @@ impl WatchScreen {
     }
 }
 
-/// Leaves so much of these days that they and a line that says there is more have room. Returns how many entries went.
+/// Leaves so much of these days that they and a line that says there is more have room. Returns how
+/// many entries went.
 fn truncate_days(days: &mut Vec<AgendaDay<'_>>, room: usize) -> usize {
     let sizes: Vec<usize> = days.iter().map(|day| day.entries.len()).collect();
     let shown = visible_counts(&sizes, room);
@@ -298,7 +301,8 @@ fn truncate_days(days: &mut Vec<AgendaDay<'_>>, room: usize) -> usize {
     sizes.iter().sum::<usize>() - shown.iter().sum::<usize>()
 }
 
-/// How many entries are shown of days that have so many, each with a heading: all, or as many as leave room for a line.
+/// How many entries are shown of days that have so many, each with a heading: all, or as many as
+/// leave room for a line.
 fn visible_counts(sizes: &[usize], room: usize) -> Vec<usize> {
     if sizes.iter().sum::<usize>() + sizes.len() <= room {
         return sizes.to_vec();

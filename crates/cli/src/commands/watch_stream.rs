@@ -1,4 +1,5 @@
-//! What `larder watch` prints where it is no list on a terminal: a line a change, for people or for programs.
+//! What `larder watch` prints where it is no list on a terminal: a line a change, for people or for
+//! programs.
 
 use super::find::{
     calendar_item_row, contact_row_from_fields, default_contact_fields, format_rows,

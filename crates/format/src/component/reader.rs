@@ -1,7 +1,7 @@
 //! Takes the lines of a component and makes it of them.
 //!
-//! Components inside are closed by their END, or by that of one around them. It is apart so that what a component
-//! is can be read without how it is found out.
+//! Components inside are closed by their END, or by that of one around them. It is apart so that
+//! what a component is can be read without how it is found out.
 
 use super::{
     CalendarVersion, Component, ComponentKind, MAX_PROPERTIES_PER_ITEM, Problem, ProblemKind,
@@ -99,8 +99,8 @@ impl<'a> ComponentReader<'a> {
         true
     }
 
-    /// The name that a BEGIN or an END has in its first line; empty where it has none. A fold behind it belongs to
-    /// a line that was lost.
+    /// The name that a BEGIN or an END has in its first line; empty where it has none. A fold
+    /// behind it belongs to a line that was lost.
     fn read_name(&mut self, property: &Property<'a>) -> String {
         let line = property.raw().split(|byte| *byte == b'\n').next().unwrap_or_default();
         if line.len() + 1 < property.raw().len() {

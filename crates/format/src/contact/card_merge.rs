@@ -1,8 +1,8 @@
 //! Two cards joined into one, without losing a value.
 //!
-//! One card is the base: its lines stay as they are, and what the other one says besides is added before its
-//! END. Pure, and sure of itself: what was added is read again before it is given out. How a line is version_conversion
-//! in another version is for [`version_conversion`].
+//! One card is the base: its lines stay as they are, and what the other one says besides is added
+//! before its END. Pure, and sure of itself: what was added is read again before it is given out.
+//! How a line is version_conversion in another version is for [`version_conversion`].
 //!
 //! | of the other card | what becomes of it |
 //! |---|---|
@@ -52,8 +52,8 @@ const SINGLE_VALUE_PROPERTIES: &[&str] = &[
 const SINGLE_VALUE_PROPERTIES_BEFORE_V4: &[&str] =
     &["FN", "SORT-STRING", "NAME", "CLASS", "MAILER"];
 
-/// The base with all values of the other card that it does not have. `None`: the base is no whole card that
-/// could be added to.
+/// The base with all values of the other card that it does not have. `None`: the base is no whole
+/// card that could be added to.
 #[must_use]
 pub fn merge_cards(base: &[u8], other: &[u8]) -> Option<Vec<u8>> {
     let (text, other) = (decode_text(base), decode_text(other));
@@ -176,7 +176,8 @@ impl<'c, 't> CardMerge<'c, 't> {
         name.to_string()
     }
 
-    /// The base's property that says the same, and the parameters it lacks. One that lacks none goes first.
+    /// The base's property that says the same, and the parameters it lacks. One that lacks none
+    /// goes first.
     fn find_equivalent(
         &mut self,
         property: &'c Property<'t>,
@@ -215,7 +216,8 @@ impl<'c, 't> CardMerge<'c, 't> {
             .or_insert_with(|| there.is_some_and(|(_, there)| said.is_subset(there)))
     }
 
-    /// The parameters that the base's property lacks; `None`: they contradict its own, or those it gets already.
+    /// The parameters that the base's property lacks; `None`: they contradict its own, or those it
+    /// gets already.
     fn missing_params(
         &self,
         property: &Property<'_>,
@@ -452,7 +454,8 @@ impl<'c, 't> CardMerge<'c, 't> {
             .format_line(style)
     }
 
-    /// Where the base's last line ends in a soft break, an empty line keeps what is added out of it.
+    /// Where the base's last line ends in a soft break, an empty line keeps what is added out of
+    /// it.
     fn separator_before_lines(&self) -> &'static str {
         let soft = self.base.card.properties().last().is_some_and(|last| {
             let encoding = last.param("ENCODING").unwrap_or_default();

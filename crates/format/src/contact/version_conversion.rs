@@ -1,9 +1,9 @@
 //! A property as a line of another card: in that card's version, with that card's line ends.
 //!
-//! Where the versions are the same the line is copied as it came, folds and all. Else what it says is written
-//! again, by the rules of the other version: transfer encodings, character sets, escapes, parameters without
-//! names, pictures. What is read of the line afterwards is what was read of it before. Which lines are
-//! written is for [`joined`](super::joined()) to say.
+//! Where the versions are the same the line is copied as it came, folds and all. Else what it says
+//! is written again, by the rules of the other version: transfer encodings, character sets,
+//! escapes, parameters without names, pictures. What is read of the line afterwards is what was
+//! read of it before. Which lines are written is for [`joined`](super::joined()) to say.
 
 use super::{Contact, VcardVersion};
 use crate::decoding;
@@ -13,7 +13,8 @@ use crate::writer::{MAX_LINE_OCTETS, fold_line, normalise_line_ends, quote_param
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Properties whose text is neither a list nor made of components: what separates those has no meaning there.
+/// Properties whose text is neither a list nor made of components: what separates those has no
+/// meaning there.
 const PLAIN_TEXT_PROPERTIES: &[&str] = &["FN", "LABEL", "NOTE", "ROLE", "TITLE"];
 /// Properties that hold pictures, sounds and keys.
 const MEDIA_PROPERTIES: &[&str] = &["KEY", "LOGO", "PHOTO", "SOUND"];
@@ -57,8 +58,8 @@ impl PropertyWriter<'_> {
         self.group.map_or_else(|| self.name.to_string(), |group| format!("{group}.{}", self.name))
     }
 
-    /// As it came, but for group, name and line ends. `None`: that would not be read as it was, or says what
-    /// it is not to say.
+    /// As it came, but for group, name and line ends. `None`: that would not be read as it was, or
+    /// says what it is not to say.
     fn copy_line(&self, style: VcardStyle) -> Option<String> {
         let rest = self.property.text_after_name()?.trim_end_matches(['\r', '\n']);
         let lines: Vec<&str> = rest.split('\n').map(|line| line.trim_end_matches('\r')).collect();
@@ -145,8 +146,9 @@ impl PropertyWriter<'_> {
     }
 }
 
-/// A card as one of another version: every property that `keep` wants, written as that version has it, between BEGIN, VERSION and
-/// END. What is no property, and a card inside this one, is left out. It ends with a line end.
+/// A card as one of another version: every property that `keep` wants, written as that version has
+/// it, between BEGIN, VERSION and END. What is no property, and a card inside this one, is left
+/// out. It ends with a line end.
 #[must_use]
 pub fn convert_card(
     card: &Contact<'_>,
@@ -360,7 +362,8 @@ fn encode_base64(bytes: &[u8]) -> String {
     text
 }
 
-/// The parameters of a property, as a card of another version has them: without those of the encoding.
+/// The parameters of a property, as a card of another version has them: without those of the
+/// encoding.
 pub(super) fn convert_params(
     property: &Property<'_>,
     from: VcardVersion,
@@ -425,8 +428,8 @@ fn convert_value_type(value: &str, to: VcardVersion) -> Option<String> {
     }
 }
 
-/// What is to be preferred is a type before version 4.0, and a parameter since. There the type stays, too,
-/// which does no harm.
+/// What is to be preferred is a type before version 4.0, and a parameter since. There the type
+/// stays, too, which does no harm.
 fn convert_preference(params: &mut ParamValues, to: VcardVersion) {
     let is = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
     let number = params.iter().position(|(name, _)| is(name, "PREF"));
@@ -482,8 +485,8 @@ fn convert_geo(text: &str, to: VcardVersion) -> Option<String> {
     })
 }
 
-/// A text with its line feeds escaped, and with separators escaped that are not. A backslash that escapes
-/// nothing becomes one that stands for itself.
+/// A text with its line feeds escaped, and with separators escaped that are not. A backslash that
+/// escapes nothing becomes one that stands for itself.
 fn escape_value(text: &str, separators: bool) -> String {
     let text = normalise_line_ends(text);
     let mut escaped = String::with_capacity(text.len());
@@ -503,7 +506,8 @@ fn escape_value(text: &str, separators: bool) -> String {
     escaped
 }
 
-/// A text as vCard 2.1 has it: with line feeds, and with separators bare where they have no meaning.
+/// A text as vCard 2.1 has it: with line feeds, and with separators bare where they have no
+/// meaning.
 fn unescape_value(text: &str, separators: bool) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();

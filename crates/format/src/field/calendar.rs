@@ -1,7 +1,8 @@
 //! The fields of events, tasks and memos: the table for components of calendars.
 //!
-//! It is apart from that of contacts, since a name may mean something else here (`comment`, `contact`). The
-//! numbers of both are of one series. Times are given as they are written: what they mean takes more than their text.
+//! It is apart from that of contacts, since a name may mean something else here (`comment`,
+//! `contact`). The numbers of both are of one series. Times are given as they are written: what
+//! they mean takes more than their text.
 
 use super::FieldSource::{
     HasAlarm, IsAllDay, IsDone, ListProperties, Person, Position, Properties, Recurs,
@@ -49,7 +50,8 @@ pub const CALENDAR_FIELDS: &[Field] = &[
     field_row(233, "all_day", Flag, IsAllDay, "1: it is of whole days"),
 ];
 
-/// The field of components that has this name, or this other name: in any case, and with `-` for `_`.
+/// The field of components that has this name, or this other name: in any case, and with `-` for
+/// `_`.
 #[must_use]
 pub fn find_calendar_field(name: &str) -> Option<&'static Field> {
     find_in_table(CALENDAR_FIELDS, name)

@@ -5,10 +5,12 @@ use rlibphonenumber::{CountryCodeSource, PhoneNumber, PhoneNumberUtil, Region};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
-/// The version of the crate stands for that of its metadata (9.0.42); a test holds it to the lock file.
+/// The version of the crate stands for that of its metadata (9.0.42); a test holds it to the lock
+/// file.
 pub(super) const FINGERPRINT: &str = "rlibphonenumber 2.2.15, rules 1";
 
-/// Made when the first number is read, in some milliseconds; reading one then takes half a microsecond.
+/// Made when the first number is read, in some milliseconds; reading one then takes half a
+/// microsecond.
 static NUMBERING_PLANS: LazyLock<Option<PhoneNumberUtil>> =
     LazyLock::new(|| PhoneNumberUtil::new().ok());
 
@@ -44,8 +46,8 @@ fn is_international(text: &str) -> bool {
 
 fn parse_with_plans(text: &str, region: Option<Region>) -> Option<ParsedPhoneNumber> {
     let plans = NUMBERING_PLANS.as_ref()?;
-    // The crate panics where a pattern in its own metadata is wrong. Numbers come from anybody's cards, and none
-    // of them may end a program: what makes it panic is no number.
+    // The crate panics where a pattern in its own metadata is wrong. Numbers come from anybody's
+    // cards, and none of them may end a program: what makes it panic is no number.
     let parse = AssertUnwindSafe(|| plans.parse_and_keep_raw_input(text, region));
     let parsed: PhoneNumber = catch_unwind(parse).ok()?.ok()?;
     let written = matches!(

@@ -1,4 +1,5 @@
-//! What a card says, as people would read it: apart from the code that joins cards, by simpler means.
+//! What a card says, as people would read it: apart from the code that joins cards, by simpler
+//! means.
 
 use larder_format::contact::Contact;
 use larder_format::content_line::content_lines;

@@ -1,8 +1,9 @@
-//! A working day, as the programs of a desktop ask: a panel that is open all day, alarms asked for each minute, a calendar that is
-//! opened each hour, and somebody who types names.
+//! A working day, as the programs of a desktop ask: a panel that is open all day, alarms asked for
+//! each minute, a calendar that is opened each hour, and somebody who types names.
 //!
-//! The day's clock is the load's own, so that eight hours go by as fast as they are asked for. It is there to see what
-//! keeping answers is worth (`larder measure queries`); what it finds is not looked at.
+//! The day's clock is the load's own, so that eight hours go by as fast as they are asked for. It
+//! is there to see what keeping answers is worth (`larder measure queries`); what it finds is not
+//! looked at.
 
 use super::{WorkloadClient, format_day, month_start_before};
 use crate::generate::dates::DayNumber;
@@ -14,7 +15,8 @@ use std::time::Duration;
 /// Minutes of a working day, from nine o'clock.
 const WORKING_DAY_MINUTES: i64 = 8 * 60;
 const DAY_START_MINUTE: i64 = 9 * 60;
-/// So often, in minutes, the calendar is opened, somebody is looked for, and the tasks are looked at.
+/// So often, in minutes, the calendar is opened, somebody is looked for, and the tasks are looked
+/// at.
 const CALENDAR_INTERVAL_MINUTES: i64 = 60;
 const SEARCH_INTERVAL_MINUTES: i64 = 7;
 const TASKS_INTERVAL_MINUTES: i64 = 30;
@@ -24,7 +26,8 @@ const SEARCH_TEXTS: [&str; 12] = [
     "smith",
 ];
 
-/// The day's clock: sets what time it is, in seconds since 1970-01-01T00:00:00 by the clock of whoever asks.
+/// The day's clock: sets what time it is, in seconds since 1970-01-01T00:00:00 by the clock of
+/// whoever asks.
 pub type SetClockFn<'a> = &'a mut dyn FnMut(i64);
 
 impl WorkloadClient<'_> {
@@ -63,7 +66,8 @@ impl WorkloadClient<'_> {
         Ok(())
     }
 
-    /// What rings in this minute, as the predecessor's alarm daemon asks: no two questions are alike.
+    /// What rings in this minute, as the predecessor's alarm daemon asks: no two questions are
+    /// alike.
     fn query_alarms(&mut self, today: DayNumber, minute: i64) -> Result<(), Error> {
         let at = |minute: i64| {
             format!("(make-time \"{today}T{:02}{:02}00Z\")", minute / 60, minute % 60)

@@ -1,4 +1,5 @@
-//! Lifelines: who was there from when to when, a line each, in bands with a name. Lives that do not meet share a row.
+//! Lifelines: who was there from when to when, a line each, in bands with a name. Lives that do not
+//! meet share a row.
 
 use crate::chart::axis::ChartAxis;
 use crate::chart::{

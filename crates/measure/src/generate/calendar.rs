@@ -10,11 +10,11 @@ use super::person_names::Culture;
 use super::zones::{self, ZONES};
 use std::io;
 
-/// Writes one VCALENDAR of `n` components in the mix that the head of [`generate`](super) describes; with `events`, all
-/// of them are VEVENTs.
+/// Writes one VCALENDAR of `n` components in the mix that the head of [`generate`](super)
+/// describes; with `events`, all of them are VEVENTs.
 ///
-/// The same arguments give the same bytes. Component `i` does not depend on `n`, so but for its last line a smaller
-/// calendar is the beginning of a larger one. Memory does not grow with `n`.
+/// The same arguments give the same bytes. Component `i` does not depend on `n`, so but for its
+/// last line a smaller calendar is the beginning of a larger one. Memory does not grow with `n`.
 ///
 /// # Errors
 /// Whatever `out` answers to a write.
@@ -29,8 +29,9 @@ pub fn write_calendar(n: u64, seed: u64, events: bool, out: &mut dyn io::Write) 
     )
 }
 
-/// Writes one VCALENDAR with `n` definitions of time zones and little else, as a program leaves it that adds the zones again
-/// each time it saves. Of 538 of them, 318 are one and the same. With `events`, there is an event for each.
+/// Writes one VCALENDAR with `n` definitions of time zones and little else, as a program leaves it
+/// that adds the zones again each time it saves. Of 538 of them, 318 are one and the same. With
+/// `events`, there is an event for each.
 ///
 /// # Errors
 /// Whatever `out` answers to a write.

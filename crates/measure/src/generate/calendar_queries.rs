@@ -1,7 +1,8 @@
 //! Questions to a generated calendar, as calendar programs ask them in a day's work.
 //!
-//! Each is drawn once and written in the two languages that understand it, so that two programs can be asked the same.
-//! Apart from the calendars, of which it knows the years, the words and the UIDs.
+//! Each is drawn once and written in the two languages that understand it, so that two programs can
+//! be asked the same. Apart from the calendars, of which it knows the years, the words and the
+//! UIDs.
 
 use super::dates::DayNumber;
 use super::event::{POPULATION_DAYS, Population};
@@ -13,12 +14,13 @@ use std::io;
 /// Added to the seed, so that questions do not share the streams of components.
 const QUERY_SEED_OFFSET: u64 = 0x5155_4553;
 
-/// Writes `n` questions to the calendar that `calendar` makes of `of` components (not none), `seed` and
-/// `events`: on each line its kind, the search line (of kind `alarms` the window that `find --alarms` takes), and
-/// the same as an expression of evolution-data-server, separated by tabs. Days are those of UTC.
+/// Writes `n` questions to the calendar that `calendar` makes of `of` components (not none), `seed`
+/// and `events`: on each line its kind, the search line (of kind `alarms` the window that `find
+/// --alarms` takes), and the same as an expression of evolution-data-server, separated by tabs.
+/// Days are those of UTC.
 ///
-/// The kinds, in a hundred: `day` 25, `week` 20, `month` 20, `list` (thirty days from one on) 10, `alarms` (of a
-/// day) 10, `words` 10, `uid` 5. The same arguments give the same bytes.
+/// The kinds, in a hundred: `day` 25, `week` 20, `month` 20, `list` (thirty days from one on) 10,
+/// `alarms` (of a day) 10, `words` 10, `uid` 5. The same arguments give the same bytes.
 ///
 /// # Errors
 /// Whatever `out` answers to a write.

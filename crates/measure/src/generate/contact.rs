@@ -1,7 +1,8 @@
 //! One invented contact: drawn here, written elsewhere.
 //!
-//! Knows what people have (a mobile telephone, a second address at work) and nothing of vCard but which
-//! version the card will have. Apart from the writer, so that the three versions draw from one population.
+//! Knows what people have (a mobile telephone, a second address at work) and nothing of vCard but
+//! which version the card will have. Apart from the writer, so that the three versions draw from
+//! one population.
 
 use super::contact_texts;
 use super::countries::Country;
@@ -82,7 +83,8 @@ pub(super) struct FakeContact<'c> {
     pub(super) uid: Option<u128>,
     /// Year, month, day, hour, minute, second.
     pub(super) revision_time: [u64; 6],
-    /// Whether some of its properties stand in groups with a label, and where in the labels it begins.
+    /// Whether some of its properties stand in groups with a label, and where in the labels it
+    /// begins.
     pub(super) first_label_index: Option<usize>,
     /// A number for small choices of form, such as how the UID is written.
     pub(super) style_bits: u64,
@@ -220,7 +222,8 @@ fn draw_phones(place: &Country, random: &mut SplitMix64) -> Vec<FakePhone> {
         .collect()
 }
 
-/// Makes a text of a pattern: `#` is a digit, `~` one from 2 to 9, `٠` an Arabic digit, `%` a house number.
+/// Makes a text of a pattern: `#` is a digit, `~` one from 2 to 9, `٠` an Arabic digit, `%` a house
+/// number.
 pub(super) fn fill_pattern(pattern: &str, random: &mut SplitMix64) -> String {
     let mut text = String::with_capacity(pattern.len() + 4);
     let digit = |first: u8, from: u64, random: &mut SplitMix64| {

@@ -1,8 +1,9 @@
 //! Countries: how people there write a telephone number, where they live, where they work.
 //!
-//! Not an authority on numbering or addressing; the patterns are those that stand in people's address
-//! books, national and international, with the brackets, dots, slashes and extensions they use. Where a
-//! country sets numbers aside for fiction (North America, Britain, France), those are drawn.
+//! Not an authority on numbering or addressing; the patterns are those that stand in people's
+//! address books, national and international, with the brackets, dots, slashes and extensions they
+//! use. Where a country sets numbers aside for fiction (North America, Britain, France), those are
+//! drawn.
 
 /// What is drawn for a person of one country.
 pub(super) struct Country {

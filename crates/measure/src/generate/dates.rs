@@ -1,7 +1,8 @@
 //! Days of the calendar: counting, writing, and which days a repeating event falls on.
 //!
-//! Only what the generator draws: seven kinds of repetition, none of which needs a clock change to be thought
-//! about. It is no part of Larder's own rules (`larder-time`), which it is there to measure.
+//! Only what the generator draws: seven kinds of repetition, none of which needs a clock change to
+//! be thought about. It is no part of Larder's own rules (`larder-time`), which it is there to
+//! measure.
 
 use std::fmt;
 
@@ -131,7 +132,8 @@ impl RecurrencePattern {
         }
     }
 
-    /// Which one of its weekday a day is in its month, from 1; none where it is the fifth, which is the last.
+    /// Which one of its weekday a day is in its month, from 1; none where it is the fifth, which is
+    /// the last.
     pub(super) fn weekday_ordinal(day: DayNumber) -> Option<i64> {
         Some((day.to_date().2 as i64 - 1) / 7 + 1).filter(|&place| place < 5)
     }

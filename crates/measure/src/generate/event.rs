@@ -1,7 +1,8 @@
 //! One invented component of a calendar: drawn here, written elsewhere.
 //!
-//! Knows what calendars hold (meetings that repeat, one of them moved, tasks that are half done) and nothing of
-//! how it is written. A detached occurrence draws its master again, so that nothing has to be kept.
+//! Knows what calendars hold (meetings that repeat, one of them moved, tasks that are half done)
+//! and nothing of how it is written. A detached occurrence draws its master again, so that nothing
+//! has to be kept.
 
 use super::contact::{FakeEmail, draw_emails, draw_note, fill_pattern};
 use super::dates::{DayNumber, RecurrencePattern};
@@ -303,7 +304,8 @@ impl Population {
 }
 
 impl FakeComponent {
-    /// This master as its `nth` detached occurrence (from 1): each of them takes the place of another one.
+    /// This master as its `nth` detached occurrence (from 1): each of them takes the place of
+    /// another one.
     fn into_override(mut self, nth: u64, random: &mut SplitMix64) -> Option<FakeComponent> {
         let series = self.series.take()?;
         // Even places; odd ones may be exceptions.

@@ -1,6 +1,7 @@
 //! Components as iCalendar, in the manner of EDS and of others that share its library.
 //!
-//! Not a conforming serialiser: it writes only what [`Drawing::component`](super::event::Drawing) makes.
+//! Not a conforming serialiser: it writes only what [`Drawing::component`](super::event::Drawing)
+//! makes.
 
 use super::event::{
     AlarmTrigger, FakeAlarm, FakeAttendee, FakeComponent, FakeComponentType, TimeForm, WallTime,
@@ -119,7 +120,8 @@ fn to_utc(at: WallTime, clock: &TimeForm) -> WallTime {
     }
 }
 
-/// The last occurrence, as a rule has to say it: UTC where there is a zone, else as the start is said.
+/// The last occurrence, as a rule has to say it: UTC where there is a zone, else as the start is
+/// said.
 fn format_until_value(last: WallTime, clock: &TimeForm) -> String {
     match clock {
         TimeForm::Date => last.day.to_string(),

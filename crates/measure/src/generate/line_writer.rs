@@ -1,7 +1,8 @@
 //! The lines of one card: building, folding, quoting.
 //!
-//! Knows the line syntax of the three versions and nothing of what the properties mean. It is apart from
-//! the writer of contacts because other generators of content lines (RFC 5545) will want the same.
+//! Knows the line syntax of the three versions and nothing of what the properties mean. It is apart
+//! from the writer of contacts because other generators of content lines (RFC 5545) will want the
+//! same.
 
 /// Longest line in octets, without its end (RFC 6350 section 3.2; vCard 2.1 says 76).
 const MAX_LINE_BYTES: usize = 75;
@@ -88,7 +89,8 @@ impl<'b> LineWriter<'b> {
         self.line.clear();
     }
 
-    /// A whole line of vCard 2.1 with a structured value: plain if it may be, else quoted-printable.
+    /// A whole line of vCard 2.1 with a structured value: plain if it may be, else
+    /// quoted-printable.
     ///
     /// Version 2.1 has no folding that any text survives, so a long line is quoted too.
     pub(super) fn put_vcard_2_1_line(&mut self, head: &str, parts: &[&str]) {
@@ -97,7 +99,8 @@ impl<'b> LineWriter<'b> {
             if at > 0 {
                 value.push(';');
             }
-            // Only the separator of components is escaped in 2.1, and only where there are components.
+            // Only the separator of components is escaped in 2.1, and only where there are
+            // components.
             if parts.len() > 1 && part.contains(';') {
                 value.push_str(&part.replace(';', "\\;"));
             } else {

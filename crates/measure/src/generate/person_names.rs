@@ -1,14 +1,16 @@
 //! People's names, by culture: the lists, and the little that is needed to use them.
 //!
-//! Not a statistic. The lists are short, ordered roughly from common to rare, and chosen so that every
-//! script and every letter that folds or sorts in its own way comes up: ß and umlauts, ı and İ, ł, ø, å, ё,
-//! final sigma, Vietnamese tones, Arabic without vowels, Thai and Devanagari vowel signs, names without a
-//! space in them. They are apart from the rest of the words because they are the part that is tuned.
+//! Not a statistic. The lists are short, ordered roughly from common to rare, and chosen so that
+//! every script and every letter that folds or sorts in its own way comes up: ß and umlauts, ı and
+//! İ, ł, ø, å, ё, final sigma, Vietnamese tones, Arabic without vowels, Thai and Devanagari vowel
+//! signs, names without a space in them. They are apart from the rest of the words because they are
+//! the part that is tuned.
 
 use super::countries::{self, Country};
 use super::random::SplitMix64;
 
-/// A name as it is written, and its letters in ASCII, lower case, for e-mail addresses and sort keys.
+/// A name as it is written, and its letters in ASCII, lower case, for e-mail addresses and sort
+/// keys.
 pub(super) struct PersonName {
     pub(super) written: String,
     pub(super) ascii: String,
@@ -64,7 +66,8 @@ impl Culture {
 }
 
 impl PersonName {
-    /// Reads `written=ascii`, or `written` alone where that is ASCII already; `_` stands for a space.
+    /// Reads `written=ascii`, or `written` alone where that is ASCII already; `_` stands for a
+    /// space.
     fn parse(entry: &str) -> PersonName {
         let (written, ascii) = entry.split_once('=').unwrap_or((entry, entry));
         let ascii = ascii.chars().filter(char::is_ascii_alphanumeric).collect::<String>();

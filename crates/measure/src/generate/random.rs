@@ -1,9 +1,9 @@
 //! Numbers that look random and are the same everywhere.
 //!
-//! The generator is splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-//! 2014): one word of state, and any starting state is a good one, which lets every item have its own
-//! stream. It is not fit for secrets. It is our own because what it yields is part of a benchmark's
-//! definition, and must not change with a dependency.
+//! The generator is splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+//! generators", 2014): one word of state, and any starting state is a good one, which lets every
+//! item have its own stream. It is not fit for secrets. It is our own because what it yields is
+//! part of a benchmark's definition, and must not change with a dependency.
 
 /// The step of the state: 2^64 divided by the golden ratio, made odd.
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;

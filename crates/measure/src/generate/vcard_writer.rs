@@ -1,8 +1,8 @@
 //! Contacts as vCards, in the manners of the programs that write each version.
 //!
-//! Not a conforming serialiser: it writes only what [`Contact::draw`] makes, and where programs differ from
-//! the RFC (an Outlook-like `TEL;CELL;VOICE`, Apple's groups and labels, Evolution's extensions) it does
-//! as they do.
+//! Not a conforming serialiser: it writes only what [`Contact::draw`] makes, and where programs
+//! differ from the RFC (an Outlook-like `TEL;CELL;VOICE`, Apple's groups and labels, Evolution's
+//! extensions) it does as they do.
 
 use super::contact::{FakeAddress, FakeCardVersion, FakeContact, FakeEmail, FakePhone, PhoneType};
 use super::contact_texts;

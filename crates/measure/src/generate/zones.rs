@@ -1,7 +1,9 @@
-//! Time zones: the few that events are drawn in, and files that repeat the same ones hundreds of times.
+//! Time zones: the few that events are drawn in, and files that repeat the same ones hundreds of
+//! times.
 //!
-//! The definitions are written as the programs that left them wrote them: EDS and libical with their prefix,
-//! others with the bare name. Offsets are those since 2007, which is all that the drawn events need.
+//! The definitions are written as the programs that left them wrote them: EDS and libical with
+//! their prefix, others with the bare name. Offsets are those since 2007, which is all that the
+//! drawn events need.
 
 use super::dates::DayNumber;
 use super::line_writer::LineWriter;

@@ -1,10 +1,11 @@
 //! A log that can be given away: texts and names become tokens, everything else stays.
 //!
-//! The same text has the same token wherever it stands in the log, different texts have different ones, so that every
-//! figure of the log is that of the original. What stays: numbers and times, what happened, the form of a
-//! question with its functions and the names of fields, and the times that a question names. What goes:
-//! everything that a person or a program wrote, names of collections and of clients, and whatever is not known
-//! here - lines that are broken, events and fields of later versions -, as nobody can say what is in it.
+//! The same text has the same token wherever it stands in the log, different texts have different
+//! ones, so that every figure of the log is that of the original. What stays: numbers and times,
+//! what happened, the form of a question with its functions and the names of fields, and the times
+//! that a question names. What goes: everything that a person or a program wrote, names of
+//! collections and of clients, and whatever is not known here - lines that are broken, events and
+//! fields of later versions -, as nobody can say what is in it.
 
 use crate::query_log::log_reader::{BadLines, read_lines};
 use serde_json::{Map, Value};
@@ -323,7 +324,8 @@ fn unescape(text: &str) -> String {
     let (mut plain, mut escaped) = (String::new(), false);
     for c in text.chars() {
         if escaped && !matches!(c, '"' | '\\') {
-            // Two ways to write a text make two questions, which stay two: such a one is like nothing else.
+            // Two ways to write a text make two questions, which stay two: such a one is like
+            // nothing else.
             return format!("\0{text}");
         }
         escaped = c == '\\' && !escaped;
@@ -345,8 +347,8 @@ fn is_harmless_atom(word: &str) -> bool {
         || ((1..=5).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// May the first text of such a function stay? Names of fields are short words; those that programs make up begin
-/// with `x-`, and may say anything.
+/// May the first text of such a function stay? Names of fields are short words; those that programs
+/// make up begin with `x-`, and may say anything.
 fn is_harmless_argument(function: &str, text: &str) -> bool {
     let short = |of: fn(u8) -> bool| text.len() <= 40 && !text.is_empty() && text.bytes().all(of);
     match function {

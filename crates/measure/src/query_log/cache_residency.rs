@@ -141,7 +141,8 @@ impl ResidencyTracker {
             }
             (LoggedOrigin::Run, _) if asked.bytes > of.budget_bytes || of.budget_bytes == 0 => {}
             (from, kept) => {
-                // What is used and was not seen to be kept was so before, or came with a fresh answer of a view.
+                // What is used and was not seen to be kept was so before, or came with a fresh
+                // answer of a view.
                 let uses = u64::from(from != LoggedOrigin::Run);
                 let bytes = asked.bytes.min(MAX_ANSWER_BYTES);
                 let new = ResidentAnswer { number: asked.answer, bytes, cached_at: at, uses };

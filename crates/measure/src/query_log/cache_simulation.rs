@@ -1,13 +1,15 @@
 //! Is the cache worth its memory? The log is played again against other budgets.
 //!
-//! Each process has a cache of its own, and each budget is tried in all of them, while the log is read. The rules are
-//! those of the cache itself: an answer that is worked out is kept, whoever asked; what is asked while it is kept is
-//! answered from there, whether a view has it open or not; when room is needed, what was used longest ago goes first.
+//! Each process has a cache of its own, and each budget is tried in all of them, while the log is
+//! read. The rules are those of the cache itself: an answer that is worked out is kept, whoever
+//! asked; what is asked while it is kept is answered from there, whether a view has it open or not;
+//! when room is needed, what was used longest ago goes first.
 //!
-//! When an answer goes stale is told by the log as long as the log's own cache keeps it. Of an answer that only the one
-//! that is tried would keep, nobody can know: it goes at the first change of its collection and its kind, which is
-//! sooner than it would. So a budget above the log's own gives what is said here at least. When the clock makes an
-//! answer stale is told in the same way, or not at all.
+//! When an answer goes stale is told by the log as long as the log's own cache keeps it. Of an
+//! answer that only the one that is tried would keep, nobody can know: it goes at the first change
+//! of its collection and its kind, which is sooner than it would. So a budget above the log's own
+//! gives what is said here at least. When the clock makes an answer stale is told in the same way,
+//! or not at all.
 
 use crate::query_log::histogram::Histogram;
 use crate::query_log::interner::InternedQuery;

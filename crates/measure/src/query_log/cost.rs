@@ -1,6 +1,7 @@
 //! How long questions take, and how much is looked at for what is found.
 //!
-//! Of answers that were worked out alone: what is kept or shared costs what a look-up does, and is told by itself.
+//! Of answers that were worked out alone: what is kept or shared costs what a look-up does, and is
+//! told by itself.
 
 use crate::query_log::histogram::Histogram;
 use crate::query_log::interner::{InternedQuery, LogInterner, LoggedQuery};

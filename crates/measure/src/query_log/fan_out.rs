@@ -22,7 +22,8 @@ pub struct FanOutReport {
     pub us: Histogram,
     /// How many changes told so many views: least, most, number.
     pub views_notified_buckets: Vec<(u64, u64, u64)>,
-    /// By collection and kind, those that changed most often first. A change of several counts for each.
+    /// By collection and kind, those that changed most often first. A change of several counts for
+    /// each.
     pub collections: Vec<CollectionFanOut>,
     /// What views were told: items added, modified and removed.
     pub items_delivered: [u64; 3],

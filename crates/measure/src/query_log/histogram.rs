@@ -1,7 +1,7 @@
 //! How values are spread, in little room: mean and greatest exactly, quantiles to a thirty-second.
 //!
-//! Not a list of values: a log may have many millions. A value is counted in the step that it belongs to; there
-//! are 32 steps from each power of two to the next.
+//! Not a list of values: a log may have many millions. A value is counted in the step that it
+//! belongs to; there are 32 steps from each power of two to the next.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,8 @@ impl Histogram {
         self.sum as f64 / self.count.max(1) as f64
     }
 
-    /// The value below or at which this share (0 to 1) of all lies, or one that is a thirty-second greater at most.
+    /// The value below or at which this share (0 to 1) of all lies, or one that is a thirty-second
+    /// greater at most.
     #[must_use]
     pub fn quantile(&self, share: f64) -> u64 {
         let wanted = (self.count as f64 * share).ceil().max(1.0) as u64;
@@ -49,7 +50,8 @@ impl Histogram {
         self.max
     }
 
-    /// The greatest value of each step that has some, with the share of all values that are no greater.
+    /// The greatest value of each step that has some, with the share of all values that are no
+    /// greater.
     #[must_use]
     pub fn cumulative_shares(&self) -> Vec<(f64, f64)> {
         let mut below = 0;

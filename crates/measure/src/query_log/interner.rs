@@ -1,7 +1,7 @@
 //! Texts and questions by numbers.
 //!
-//! A log says the same few texts again and again; what is kept of each line is a number. Not a store of anything
-//! else: it only grows, by what is new.
+//! A log says the same few texts again and again; what is kept of each line is a number. Not a
+//! store of anything else: it only grows, by what is new.
 
 use crate::query_log::log_reader::AnswerEvent;
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! The lines of a query log, one after the other.
 //!
-//! Not what they mean together: that is for the modules beside this one. A log is read as it comes, a line at a
-//! time, and no line, however long or broken, stops the reading: what cannot be understood is named by its number.
-//! The format is documented in `docs/queries.md`.
+//! Not what they mean together: that is for the modules beside this one. A log is read as it comes,
+//! a line at a time, and no line, however long or broken, stops the reading: what cannot be
+//! understood is named by its number. The format is documented in `docs/queries.md`.
 
 use serde::Deserialize;
 use std::io::{self, BufRead};

@@ -129,7 +129,8 @@ impl ReuseAccumulator {
     pub(super) fn finish(self, names: &LogInterner, held: Timeline<ResidentBytes>) -> ReuseReport {
         let asked = |place: &usize| self.queries.get(*place).map_or(0, |(it, _)| it.total());
         let mut order: Vec<usize> = (0..self.queries.len()).collect();
-        // Of those that were asked as often, the first one first: texts say nothing, so that they can be replaced.
+        // Of those that were asked as often, the first one first: texts say nothing, so that they
+        // can be replaced.
         order.sort_by_key(|place| (std::cmp::Reverse(asked(place)), *place));
         let often = |place: &usize| {
             let (answers, us) = self.queries.get(*place).copied().unwrap_or_default();

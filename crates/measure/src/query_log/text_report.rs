@@ -1,4 +1,5 @@
-//! What a log shows, in a sentence or two for each question: the same on a terminal and on the page.
+//! What a log shows, in a sentence or two for each question: the same on a terminal and on the
+//! page.
 
 use crate::chart::{MeasureUnit, UtcOffsetFn, format_date, format_time_of_day};
 use crate::query_log::QueryLogReport;
@@ -43,7 +44,8 @@ pub fn format_budget(bytes: u64) -> String {
     }
 }
 
-/// A question for people: times as one reads them, `2026-03-02` for `(make-time "20260302T000000Z")`.
+/// A question for people: times as one reads them, `2026-03-02` for `(make-time
+/// "20260302T000000Z")`.
 #[must_use]
 pub fn format_query(query: &str) -> String {
     const MAKE_TIME_PREFIX: &str = "(make-time \"";

@@ -1,8 +1,8 @@
 //! What happened when, in so many boxes at most.
 //!
-//! How long a log is nobody knows before its end, so boxes are a millisecond wide at first, and whenever there are
-//! too many, they become wider: seconds, minutes, hours, days. Lines that come out of order, or from another
-//! century, find their place, too.
+//! How long a log is nobody knows before its end, so boxes are a millisecond wide at first, and
+//! whenever there are too many, they become wider: seconds, minutes, hours, days. Lines that come
+//! out of order, or from another century, find their place, too.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,9 @@
-//! Phone numbers of cards that are perhaps twins: by their digits as far as these tell, else by the numbering plans.
+//! Phone numbers of cards that are perhaps twins: by their digits as far as these tell, else by the
+//! numbering plans.
 //!
-//! Apart from `duplicates` because it knows nothing of cards. What `eqphone_national` means is in `larder_format::phone`;
-//! here it is found out without asking the plans wherever that can be, and within bounds.
+//! Apart from `duplicates` because it knows nothing of cards. What `eqphone_national` means is in
+//! `larder_format::phone`; here it is found out without asking the plans wherever that can be, and
+//! within bounds.
 
 use larder_format::fold::collect_digits;
 use larder_format::phone::{ParsedPhoneNumber, PhoneMatch, find_number_part};
@@ -17,8 +19,8 @@ const LOOKUP_DIGITS: usize = 7;
 const COUNTRY_CODE_DIGITS: std::ops::RangeInclusive<usize> = 1..=3;
 /// Digits that are dialled before a number within a country, besides zeros.
 const MAX_TRUNK_PREFIX_DIGITS: usize = 2;
-/// So many pairs of numbers are compared for each value that cards seem to have in common: fifty cards with one number
-/// each need a third of it. The rest is compared as it is dialled.
+/// So many pairs of numbers are compared for each value that cards seem to have in common: fifty
+/// cards with one number each need a third of it. The rest is compared as it is dialled.
 pub(super) const MAX_COMPARED_PAIRS: usize = 4096;
 /// Numbers that are kept as the numbering plans read them.
 const MAX_CACHED_NUMBERS: usize = 1024;
@@ -75,8 +77,8 @@ impl DialledNumber {
         self.is_international() || self.dialled.starts_with("00")
     }
 
-    /// The digits at its end, by which it is looked up; where it may be one of few digits behind a country's code, by
-    /// those as well.
+    /// The digits at its end, by which it is looked up; where it may be one of few digits behind a
+    /// country's code, by those as well.
     pub(super) fn lookup_suffixes(&self) -> impl Iterator<Item = &str> {
         let digits = self.digits();
         let end = |number: usize| digits.get(digits.len().checked_sub(number)?..);
@@ -85,7 +87,8 @@ impl DialledNumber {
         end(LOOKUP_DIGITS).into_iter().chain(end(MIN_DIGITS).filter(|_| few))
     }
 
-    /// Is it the other number, as `eqphone_national` has it? Where digits do not tell, the numbering plans are asked.
+    /// Is it the other number, as `eqphone_national` has it? Where digits do not tell, the
+    /// numbering plans are asked.
     fn compare_digits(&self, other: &DialledNumber) -> Option<bool> {
         if self.extension != other.extension {
             return Some(false);
@@ -119,8 +122,8 @@ impl DialledNumber {
     }
 }
 
-/// The numbering plans. They are asked only where digits do not tell, since they take more memory than all else here,
-/// and once for each number, since they take long.
+/// The numbering plans. They are asked only where digits do not tell, since they take more memory
+/// than all else here, and once for each number, since they take long.
 #[derive(Default)]
 pub(super) struct PhoneComparer<'a> {
     pub(super) region: Option<&'a str>,
@@ -151,7 +154,8 @@ impl PhoneComparer<'_> {
         read(a).is_some_and(|a| read(b).is_some_and(|b| a.compare(b) >= PhoneMatch::National))
     }
 
-    /// For each of these different values the places of those that are the same; what is no number is only itself.
+    /// For each of these different values the places of those that are the same; what is no number
+    /// is only itself.
     pub(super) fn group_equal(&mut self, values: &[Option<&DialledNumber>]) -> Vec<Vec<usize>> {
         let mut same: Vec<Vec<usize>> = (0..values.len()).map(|place| vec![place]).collect();
         let phones = || values.iter().enumerate().filter_map(|(at, it)| Some((at, (*it)?)));

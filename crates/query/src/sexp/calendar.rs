@@ -1,7 +1,9 @@
-//! The functions for events, tasks and memos (ECalBackendSexp), and the times and numbers that they take.
+//! The functions for events, tasks and memos (ECalBackendSexp), and the times and numbers that they
+//! take.
 //!
-//! Times are worked out while they are read, by the clock of who asks. What EDS's backend computes in UTC, its window for
-//! floating times among it, is in UTC here, too, unless the call names a zone.
+//! Times are worked out while they are read, by the clock of who asks. What EDS's backend computes
+//! in UTC, its window for floating times among it, is in UTC here, too, unless the call names a
+//! zone.
 
 use super::SexpParser;
 use crate::error::SyntaxError;

@@ -1,7 +1,9 @@
-//! Questions and their answers: each is worked out once for all who ask it, and kept while there is room.
+//! Questions and their answers: each is worked out once for all who ask it, and kept while there is
+//! room.
 //!
-//! An answer is the rows of its items. It is kept as long as nothing changes that it is about, within a budget; the
-//! one that was used longest ago goes first. It is apart from the news (`hub`), which only say that an answer is stale.
+//! An answer is the rows of its items. It is kept as long as nothing changes that it is about,
+//! within a budget; the one that was used longest ago goes first. It is apart from the news
+//! (`hub`), which only say that an answer is stale.
 
 use super::SOURCE_KIND;
 use super::item_version::{LazyVersion, classify_change};
@@ -233,7 +235,8 @@ impl ViewsState {
         Ok(Arc::new(PendingRows { seq: self.seq, added, ..PendingRows::default() }))
     }
 
-    /// What all that happened since a batch comes to for a question. `None`: that cannot be told any more.
+    /// What all that happened since a batch comes to for a question. `None`: that cannot be told
+    /// any more.
     pub(super) fn changes_since(
         &mut self,
         number: u32,
@@ -308,8 +311,8 @@ impl ViewsState {
         });
     }
 
-    /// Keeps an answer, where there is room for it, and drops the oldest for it. Returns what it holds, or would, where anybody wants to
-    /// know.
+    /// Keeps an answer, where there is room for it, and drops the oldest for it. Returns what it
+    /// holds, or would, where anybody wants to know.
     fn cache_answer(&mut self, number: u32, rows: &[i64]) -> usize {
         let (budget, last_use) = (self.cache_budget_bytes, self.last_use + 1);
         if budget == 0 && self.log.is_none() {

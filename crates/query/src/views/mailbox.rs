@@ -1,7 +1,8 @@
-//! Where the news of a view wait: a bounded queue, and what became of the view where there was no room.
+//! Where the news of a view wait: a bounded queue, and what became of the view where there was no
+//! room.
 //!
-//! It is what the hub and the view have of each other: the one puts news here, the other takes them (`view`). What the
-//! news are is found in `hub`.
+//! It is what the hub and the view have of each other: the one puts news here, the other takes them
+//! (`view`). What the news are is found in `hub`.
 
 use super::ViewLimits;
 use super::pending_changes::{PendingChanges, PendingRows};
@@ -55,7 +56,8 @@ impl Mailbox {
         }
     }
 
-    /// Puts news into the queue, or forgets them where there is no room. `before`: the last batch that is not among them.
+    /// Puts news into the queue, or forgets them where there is no room. `before`: the last batch
+    /// that is not among them.
     pub(super) fn enqueue(&self, news: PendingChanges, before: Seq, limits: ViewLimits) {
         let mut waiting = lock_ignoring_poison(&self.queue);
         waiting.advance_to(before);
@@ -66,7 +68,8 @@ impl Mailbox {
             waiting.pending.push_back(news);
             return;
         }
-        // What comes to the same is read from the store; but what the clock has changed is not in its log.
+        // What comes to the same is read from the store; but what the clock has changed is not in
+        // its log.
         let of_clock =
             |news: &PendingChanges| matches!(news, PendingChanges::Rows(rows) if rows.by_clock);
         let by_log = !of_clock(&news) && !waiting.pending.iter().any(of_clock);
@@ -78,8 +81,9 @@ impl Mailbox {
         waiting.clear();
     }
 
-    /// The question says something else from now on. Who has missed news of what it said before cannot be told by the log; nor could who
-    /// has them waiting and is going to miss them, so the turn waits behind them.
+    /// The question says something else from now on. Who has missed news of what it said before
+    /// cannot be told by the log; nor could who has them waiting and is going to miss them, so the
+    /// turn waits behind them.
     pub(super) fn mark_query_change(&self) {
         let mut waiting = lock_ignoring_poison(&self.queue);
         if waiting.state == DeliveryState::Lagging {

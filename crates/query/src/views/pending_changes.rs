@@ -1,14 +1,16 @@
 //! News of a view before they are told: what became of which items.
 //!
-//! They are items as they were at a batch, or, where these would be too much to be held, or are read from an answer, rows of items that
-//! are read when they are told. Where they wait is in `slot`, who finds them, `hub` and `clock`.
+//! They are items as they were at a batch, or, where these would be too much to be held, or are
+//! read from an answer, rows of items that are read when they are told. Where they wait is in
+//! `slot`, who finds them, `hub` and `clock`.
 
 use super::view::RemovedItem;
 use larder_store::{ItemChange, Seq};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What became of an item for a view, in the order in which it is told: what went and came back is there in the end.
+/// What became of an item for a view, in the order in which it is told: what went and came back is
+/// there in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ViewChangeKind {
     Removed,
@@ -93,7 +95,8 @@ fn held_bytes(changed: &ItemChange) -> usize {
     size_of::<ItemChange>() + versions.map(|then| then.bytes.len()).sum::<usize>()
 }
 
-/// What one look at the store finds for each question, while it is found: items, up to so many bytes of them, and then rows.
+/// What one look at the store finds for each question, while it is found: items, up to so many
+/// bytes of them, and then rows.
 pub(super) struct ChangeCollector {
     max_bytes: usize,
     bytes: usize,
@@ -114,7 +117,8 @@ impl ChangeCollector {
         ChangeCollector { max_bytes, bytes: 0, items: HashMap::new(), rows: HashMap::new() }
     }
 
-    /// This became of an item for the question of this number. What an item holds counts once: all who are told share it.
+    /// This became of an item for the question of this number. What an item holds counts once: all
+    /// who are told share it.
     pub(super) fn add(
         &mut self,
         number: u32,

@@ -1,7 +1,7 @@
 //! What an answer must have: by what of it a question may be filed (`concern`).
 //!
-//! Of a question alone, whatever is filed already. What is named here may be had by items that do not answer; none that answers is
-//! without it.
+//! Of a question alone, whatever is filed already. What is named here may be had by items that do
+//! not answer; none that answers is without it.
 
 use crate::matcher::{any_fields, fields_matched_by, word_fields};
 use crate::query::{FieldSelector, FieldTest, MatchOp, Query};
@@ -171,7 +171,8 @@ fn require_for_test(test: &FieldTest, family: CollectionType) -> TermRequirement
     if fields.is_empty() {
         return TermRequirement::NoItem;
     }
-    // An empty text is found where the field is missing, and the digits of a phone number among others.
+    // An empty text is found where the field is missing, and the digits of a phone number among
+    // others.
     if folded.is_empty()
         || (test.op == MatchOp::Contains && parse_phone_digits(&test.text).is_some())
     {

@@ -1,7 +1,9 @@
-//! What all views of a process share: one reader, the questions that are asked, and whom a change concerns.
+//! What all views of a process share: one reader, the questions that are asked, and whom a change
+//! concerns.
 //!
-//! Everything here happens under one lock, in short steps. How questions are answered is in `answers`, what the clock changes in
-//! `clock`, what a view does with what it is told in `view`; who waits for the bell, in `watch`.
+//! Everything here happens under one lock, in short steps. How questions are answered is in
+//! `answers`, what the clock changes in `clock`, what a view does with what it is told in `view`;
+//! who waits for the bell, in `watch`.
 
 use super::item_version::{LazyVersion, LazyVersionPair, classify_change};
 use super::mailbox::Mailbox;
@@ -214,7 +216,8 @@ impl ViewsState {
         Ok(self.seq)
     }
 
-    /// Finds what changed, and for whom; and who has to be told everything anew. `None`: nothing happened.
+    /// Finds what changed, and for whom; and who has to be told everything anew. `None`: nothing
+    /// happened.
     fn poll_changes(
         &mut self,
         found: &mut PolledChanges,
@@ -265,7 +268,8 @@ impl ViewsState {
         }
         drop(snapshot);
         self.reader.unmap_file();
-        // The batches of a store that was put in the place of this one are counted from another beginning.
+        // The batches of a store that was put in the place of this one are counted from another
+        // beginning.
         found.batches = if epoch == self.epoch { standing.seq - self.seq } else { 0 };
         (self.moment, self.seq, self.epoch) = (Some(moment), standing.seq, epoch);
         (self.has_schedules, self.store_version) = (timed, standing);
@@ -380,8 +384,8 @@ impl ViewsState {
         Ok(told)
     }
 
-    /// Puts news into the queues of those who wait for them, and gives up kept answers that they concern. Returns how many views
-    /// were told.
+    /// Puts news into the queues of those who wait for them, and gives up kept answers that they
+    /// concern. Returns how many views were told.
     fn enqueue_all(&mut self, news: ChangeCollector, before: Seq) -> usize {
         news.into_pending(self.seq).map(|(number, news)| self.enqueue(number, news, before)).sum()
     }

@@ -1,9 +1,10 @@
 //! Who has to look at a change: questions by what their answers must have.
 //!
-//! A question is filed under something without which no item answers it: a UID, a value, the beginning of one, three letters, or
-//! a window of time; of several the rarest. An item that changed has few of these, so of ten thousand questions those few are
-//! asked that may be told something. What has no such thing is asked each time. It is no index of items, and what it names is
-//! tested; it may name too many, and leaves none out.
+//! A question is filed under something without which no item answers it: a UID, a value, the
+//! beginning of one, three letters, or a window of time; of several the rarest. An item that
+//! changed has few of these, so of ten thousand questions those few are asked that may be told
+//! something. What has no such thing is asked each time. It is no index of items, and what it names
+//! is tested; it may name too many, and leaves none out.
 
 use super::required_terms::{RequiredTerm, for_each_trigram, required_terms};
 use crate::query::Query;
@@ -53,10 +54,12 @@ struct ScopeSubscriptions {
     unindexed: Vec<QueryId>,
 }
 
-/// Questions by three letters in a row. An item has hundreds of these, and nobody asks for most of them.
+/// Questions by three letters in a row. An item has hundreds of these, and nobody asks for most of
+/// them.
 #[derive(Debug, Default)]
 struct TrigramSubscriptions {
-    /// A bit for each that is, or was, asked for, and for others that fall on the same: what has none needs no look at more memory.
+    /// A bit for each that is, or was, asked for, and for others that fall on the same: what has
+    /// none needs no look at more memory.
     bloom_bits: Vec<u64>,
     queries: FxHashMap<u64, QueryIdSet>,
 }
@@ -73,8 +76,8 @@ struct FieldSubscriptions {
     text_queries: usize,
 }
 
-/// Questions by the beginning of a value, and how long those are, each for so many questions: there are few lengths, and a value is
-/// looked up by its beginning of each.
+/// Questions by the beginning of a value, and how long those are, each for so many questions: there
+/// are few lengths, and a value is looked up by its beginning of each.
 #[derive(Debug, Default)]
 struct PrefixSubscriptions {
     lengths: BTreeMap<usize, usize>,
@@ -330,7 +333,8 @@ impl TrigramSubscriptions {
         three.into_iter().fold(0, |row, c| row << 21 | u64::from(u32::from(c)))
     }
 
-    /// The word that has its bit, and the bit: the highest bits of a product with the golden ratio, in which all bits of the row have a part.
+    /// The word that has its bit, and the bit: the highest bits of a product with the golden ratio,
+    /// in which all bits of the row have a part.
     fn filter_bit(row: u64) -> (usize, u64) {
         let mixed = row.wrapping_mul(0x9e37_79b9_7f4a_7c15)
             >> (64 - 6 - TrigramSubscriptions::FILTER_WORDS.ilog2());
@@ -402,7 +406,8 @@ fn find_words(starts: &FxHashMap<String, QueryIdSet>, folded: &str, found: &mut 
     }
 }
 
-/// Windows by their length and beginning, so that those which a span reaches into lie close together.
+/// Windows by their length and beginning, so that those which a span reaches into lie close
+/// together.
 #[derive(Debug, Default)]
 struct TimeRangeSubscriptions {
     /// By the power of two that is no shorter.

@@ -1,7 +1,7 @@
 //! The clock: what it changes in answers, without a change in the store.
 //!
-//! A question with a relative time says from when on it may say something else (`question`). Then it is read again, and where it does,
-//! its views are told the difference of the two answers.
+//! A question with a relative time says from when on it may say something else (`question`). Then
+//! it is read again, and where it does, its views are told the difference of the two answers.
 
 use super::item_version::list_range_occurrences;
 use super::pending_changes::{PendingChanges, PendingRows};
@@ -41,7 +41,8 @@ impl ViewsState {
         Ok(())
     }
 
-    /// Has a question read again. One that cannot be answered is in nobody's way: its views begin anew, and meet what is wrong.
+    /// Has a question read again. One that cannot be answered is in nobody's way: its views begin
+    /// anew, and meet what is wrong.
     fn reevaluate_or_reset(&mut self, number: u32, now: Instant) -> Result<(), Error> {
         let Err(error) = self.reevaluate(number, now) else { return Ok(()) };
         let Some(asked) = self.queries.get_mut(number as usize).and_then(Option::as_deref_mut)

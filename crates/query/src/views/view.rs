@@ -1,8 +1,8 @@
 //! An open view: what its client is told, in order, and no faster than it asks.
 //!
-//! News of a batch lie in a bounded queue until they are asked for. Where the client does not keep up they are forgotten, and
-//! when it asks again it is told what all that it missed comes to, from the store: so a client that sleeps holds no memory. What the
-//! news are is found in `hub`.
+//! News of a batch lie in a bounded queue until they are asked for. Where the client does not keep
+//! up they are forgotten, and when it asks again it is told what all that it missed comes to, from
+//! the store: so a client that sleeps holds no memory. What the news are is found in `hub`.
 
 use super::Views;
 use super::answer_cache::OpenedView;
@@ -51,7 +51,8 @@ pub struct ViewOptions {
     pub initial: bool,
     /// So many items are told at once.
     pub items_per_event: usize,
-    /// Called when there is something to be told after there was nothing. It must not ask anything of the views.
+    /// Called when there is something to be told after there was nothing. It must not ask anything
+    /// of the views.
     pub wake: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
@@ -202,8 +203,8 @@ impl View {
 
     /// What there is to be told now, if there is anything. Never waits for a writer.
     ///
-    /// An item that went while an answer was on its way may be told as removed without having been told at all; one that changed
-    /// meanwhile is told as it is, and then what became of it.
+    /// An item that went while an answer was on its way may be told as removed without having been
+    /// told at all; one that changed meanwhile is told as it is, and then what became of it.
     ///
     /// # Errors
     /// What the store reports; asked again it goes on from there.
@@ -456,7 +457,8 @@ impl View {
         Ok(None)
     }
 
-    /// Reads items as they are, without those that are gone. What has changed since this batch is told again.
+    /// Reads items as they are, without those that are gone. What has changed since this batch is
+    /// told again.
     fn read_view_items(&self, rows: &[i64], seq: Seq) -> Result<Vec<ViewItem>, Error> {
         let occurrences = self.view_query.wants_occurrences();
         if matches!(self.interest, ViewInterest::Rows) && !occurrences {

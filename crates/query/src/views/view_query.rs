@@ -44,7 +44,8 @@ pub(super) struct ResolvedQuery {
 }
 
 impl ViewQuery {
-    /// A question of this text. Of the settings everything matters but the time at which it is asked.
+    /// A question of this text. Of the settings everything matters but the time at which it is
+    /// asked.
     #[must_use]
     pub fn new(syntax: QuerySyntax, text: &str, settings: Arc<QueryContext>) -> ViewQuery {
         let text = text.into();
@@ -109,7 +110,8 @@ impl ViewQuery {
         self.sort
     }
 
-    /// What it says at an instant; the present moment, where it names that, is the minute that has begun.
+    /// What it says at an instant; the present moment, where it names that, is the minute that has
+    /// begun.
     pub(super) fn resolve_at(&self, now: Instant) -> Result<ResolvedQuery, Error> {
         let minute = Instant::from_seconds_clamped(
             now.seconds().div_euclid(MINUTE_SECONDS) * MINUTE_SECONDS,

@@ -1,4 +1,5 @@
-//! The thread that waits for news: for the bell, for the clock, and while a view is open once a second.
+//! The thread that waits for news: for the bell, for the clock, and while a view is open once a
+//! second.
 //!
 //! It knows no view. It is apart because it is the only thing here that waits.
 
@@ -87,7 +88,8 @@ impl Drop for ViewsWatcher {
 }
 
 impl WatcherSignal {
-    /// Waits for the bell, for so long at most, or where no view is open until one is. Says whether it rang; `None`: it is the end.
+    /// Waits for the bell, for so long at most, or where no view is open until one is. Says whether
+    /// it rang; `None`: it is the end.
     fn wait_for_commit(&self, patience: Option<Duration>) -> Option<bool> {
         let called = lock_ignoring_poison(&self.state);
         let idle = |called: &mut WatcherFlags| !(called.notified || called.stopped);

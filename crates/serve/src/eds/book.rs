@@ -1,7 +1,7 @@
 //! An address book: a collection of contacts as clients open, read and change it.
 //!
-//! A change is one batch, all of it or nothing. When it is committed, everybody is told of the book's new revision and of what changed in
-//! their views, and then the caller gets its reply.
+//! A change is one batch, all of it or nothing. When it is committed, everybody is told of the
+//! book's new revision and of what changed in their views, and then the caller gets its reply.
 
 use super::bus::{
     MAX_ARRAY_BYTES, MethodCall, PropertyValues, build_properties_changed, replace_nul,
@@ -380,7 +380,8 @@ impl EdsService {
         Ok(question.with_collection(&book.name).with_kind(Kind::Contact))
     }
 
-    /// Looks whether clients are to be given an answer. Everything is asked by an empty text here, and not by `#t`.
+    /// Looks whether clients are to be given an answer. Everything is asked by an empty text here,
+    /// and not by `#t`.
     fn check_query(&self, text: &str) -> Result<(), CallError> {
         let invalid = || CallError::new(INVALID_QUERY, format!("Invalid Query “{text}”"));
         if text.trim_start().starts_with('#') {
@@ -407,7 +408,8 @@ impl AddressBook {
     }
 }
 
-/// Does it ask for a phone number that is none? Here that matches nothing; clients expect to be told.
+/// Does it ask for a phone number that is none? Here that matches nothing; clients expect to be
+/// told.
 fn has_invalid_phone(query: &Query) -> bool {
     match query {
         Query::And(all) | Query::Or(all) => all.iter().any(has_invalid_phone),

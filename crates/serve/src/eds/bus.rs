@@ -1,6 +1,7 @@
 //! Messages: a call taken apart, and the replies and signals that are made of answers.
 //!
-//! Nothing is sent here: what a call gives is a list of messages, which goes out in one piece and in its order.
+//! Nothing is sent here: what a call gives is a list of messages, which goes out in one piece and
+//! in its order.
 
 use super::call_error::{CallError, SIZE_LIMIT};
 use super::interface::PROPERTIES;

@@ -1,7 +1,8 @@
 //! What clients are told when a call fails: GLib's errors, as D-Bus carries them.
 //!
-//! GLib knows an error by a domain and a number; on the bus that is a name, which the client libraries take apart again. What no
-//! GLib program could have made wrong has one of D-Bus' own names.
+//! GLib knows an error by a domain and a number; on the bus that is a name, which the client
+//! libraries take apart again. What no GLib program could have made wrong has one of D-Bus' own
+//! names.
 
 use larder_query::Error as QueryError;
 use larder_store::Error as StoreError;

@@ -1,8 +1,10 @@
 //! Cards on their way to clients: of version 3.0, with UID and REV.
 //!
-//! What is stored is what came. Clients need a UID in each card, a REV that differs after every change, and one version of the
-//! format: these are put into what they are given, and never into what is kept. REV is the time of the item's last change with
-//! the number of its batch as the fraction of the second, so it is a time that programs can read, and no two changes have the same.
+//! What is stored is what came. Clients need a UID in each card, a REV that differs after every
+//! change, and one version of the format: these are put into what they are given, and never into
+//! what is kept. REV is the time of the item's last change with the number of its batch as the
+//! fraction of the second, so it is a time that programs can read, and no two changes have the
+//! same.
 
 use super::bus::replace_nul;
 use larder_format::contact::{Contact, VcardVersion, convert_card};

@@ -1,8 +1,8 @@
 //! Views: what a client keeps in sight of a book.
 //!
-//! A view belongs to the client that opened it, and ends with it. It is silent until it is started; then it gives what there is, and
-//! after each change of the book what came, changed and went of what it asks for, and the word that this was all. Its signals go to
-//! its client alone.
+//! A view belongs to the client that opened it, and ends with it. It is silent until it is started;
+//! then it gives what there is, and after each change of the book what came, changed and went of
+//! what it asks for, and the word that this was all. Its signals go to its client alone.
 
 use super::EdsOptions;
 use super::bus::{MethodCall, build_signal, replace_nul};
@@ -205,9 +205,10 @@ impl EdsService {
         Ok(())
     }
 
-    /// Tells what views of these books have to tell up to a batch, and that this was all, even where it was nothing. Other views wait,
-    /// and so do those that are still being told their answer, which comes with its own word that it is whole: nobody who writes
-    /// waits for an answer of somebody else.
+    /// Tells what views of these books have to tell up to a batch, and that this was all, even
+    /// where it was nothing. Other views wait, and so do those that are still being told their
+    /// answer, which comes with its own word that it is whole: nobody who writes waits for an
+    /// answer of somebody else.
     pub(super) fn deliver_to_books(&mut self, books: &[i64], seq: Seq) {
         let of_books = |(number, view): (&u64, &ClientView)| {
             (view.store_view.is_some()
@@ -314,7 +315,8 @@ impl ClientView {
         out: &mut Vec<Message>,
     ) -> Result<(), CallError> {
         let (member, told) = match tell {
-            // The protocol has no word for it. What the client knows comes again, and what is gone it keeps until it asks anew.
+            // The protocol has no word for it. What the client knows comes again, and what is gone
+            // it keeps until it asks anew.
             ViewEvent::Reset => return Ok(()),
             ViewEvent::Complete(_) => {
                 out.extend(self.build_view_signal(number, "Complete", &("", "")));

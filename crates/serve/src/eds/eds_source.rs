@@ -1,13 +1,15 @@
 //! Sources: what the registry says there is, each a text of groups and keys.
 //!
-//! An address book of clients is a collection of contacts. Its source is called as the collection, and the text that clients
-//! write of it is what the collection says of itself; for a collection that says nothing one is made up. Beside them are the sources
-//! that clients expect in any registry. Nothing is kept here: the list is read from the store.
+//! An address book of clients is a collection of contacts. Its source is called as the collection,
+//! and the text that clients write of it is what the collection says of itself; for a collection
+//! that says nothing one is made up. Beside them are the sources that clients expect in any
+//! registry. Nothing is kept here: the list is read from the store.
 
 use super::call_error::{CallError, KEY_FILE_NO_GROUP, KEY_FILE_PARSE};
 use larder_store::{CollectionType, IndexConfig, Reader};
 
-/// The address book that every client knows, and the collection that it is: the one where `add` and `import` put cards.
+/// The address book that every client knows, and the collection that it is: the one where `add` and
+/// `import` put cards.
 const PERSONAL_BOOK: (&str, &str) = ("system-address-book", "contacts");
 /// The group that every source has.
 const DATA_SOURCE_GROUP: &str = "Data Source";
@@ -27,8 +29,8 @@ pub(super) struct EdsSource {
     pub(super) removable: bool,
 }
 
-/// What clients expect in any registry, as groups to file others under and as what there is of each kind: UID, name, parent, the rest.
-/// Only the address book can be opened here.
+/// What clients expect in any registry, as groups to file others under and as what there is of each
+/// kind: UID, name, parent, the rest. Only the address book can be opened here.
 const BUILT_IN_SOURCES: &[(&str, &str, &str, &str)] = &[
     ("system-address-book", "Personal", "local-stub", "[Address Book]\nBackendName=local\n"),
     ("local-stub", "On This Computer", "", ""),
@@ -163,8 +165,9 @@ impl<'t> KeyFile<'t> {
 
     /// The index that it asks for besides what every collection has; `None`: nothing.
     ///
-    /// In evolution-data-server a summary names the few fields that are fast. Here nearly all are, so it can only add to them: an
-    /// order to step through, mostly. Fields that have no index of their own are found by that of what they are part of.
+    /// In evolution-data-server a summary names the few fields that are fast. Here nearly all are,
+    /// so it can only add to them: an order to step through, mostly. Fields that have no index of
+    /// their own are found by that of what they are part of.
     pub(super) fn index_config(&self) -> Option<IndexConfig> {
         let asked = self.get("Backend Summary Setup", "IndexedFields")?;
         let mut words = String::from("default");

@@ -1,7 +1,7 @@
 //! The interfaces, as tables: what each object has, the types of what goes in and comes out.
 //!
-//! A call is held against them before anything looks at it, and what introspection prints is made of them. What a method does is for
-//! the module of its object.
+//! A call is held against them before anything looks at it, and what introspection prints is made
+//! of them. What a method does is for the module of its object.
 
 use std::fmt::Write as _;
 

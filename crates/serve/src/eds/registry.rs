@@ -1,7 +1,8 @@
 //! The registry of sources: what there is to open, made, changed and removed.
 //!
-//! Its list is read from the store whenever that has changed, and what is different is told, so a collection that another program
-//! makes or removes appears and goes like one that a client asked for.
+//! Its list is read from the store whenever that has changed, and what is different is told, so a
+//! collection that another program makes or removes appears and goes like one that a client asked
+//! for.
 
 use super::bus::{MethodCall, PropertyValues, build_properties_changed, build_signal};
 use super::call_error::{

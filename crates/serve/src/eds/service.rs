@@ -1,8 +1,9 @@
 //! Which object a call is for, and who calls: the frame around registry, books and views.
 //!
-//! Each message gives a list of messages: signals first, then the reply. A client is known from its first call until the bus says that
-//! it is gone, and all that was done for it alone ends then. What others write is noticed before a call is answered, so that no
-//! answer is ahead of the signals.
+//! Each message gives a list of messages: signals first, then the reply. A client is known from its
+//! first call until the bus says that it is gone, and all that was done for it alone ends then.
+//! What others write is noticed before a call is answered, so that no answer is ahead of the
+//! signals.
 
 use super::bus::{MethodCall, PropertyValues};
 use super::call_error::CallError;
@@ -172,8 +173,8 @@ impl EdsService {
         Ok(applied)
     }
 
-    /// Tells what was just written. It is committed, so that where this fails the writer is no less successful: what is wrong is told
-    /// to whoever calls next, and the news when that is mended.
+    /// Tells what was just written. It is committed, so that where this fails the writer is no less
+    /// successful: what is wrong is told to whoever calls next, and the news when that is mended.
     pub(super) fn publish_own_write(&mut self) {
         let _noticed = self.publish_changes();
     }
@@ -325,7 +326,8 @@ impl EdsService {
                         "PropertyReadOnly",
                         format!("{name} is read only"),
                     )),
-                    // The one that may be set is the state of a connection, and there is none to lose.
+                    // The one that may be set is the state of a connection, and there is none to
+                    // lose.
                     Some((.., true)) => call.reply(&()),
                 }
             }
@@ -353,7 +355,8 @@ impl EdsService {
 
 /// Clients: they are known by the name that the bus gave them.
 impl EdsService {
-    /// From its first call on, the bus is to say when a client goes; that it is still there is asked after that, as it may have gone before.
+    /// From its first call on, the bus is to say when a client goes; that it is still there is
+    /// asked after that, as it may have gone before.
     fn register_client(&mut self, client: &str) {
         if client.is_empty() || !self.clients.insert(client.to_string()) {
             return;
@@ -423,7 +426,8 @@ fn is_above(path: &str, other: &str) -> bool {
     other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// This process, as it is called in paths: who finds another one behind the same name does not take its objects for ours.
+/// This process, as it is called in paths: who finds another one behind the same name does not take
+/// its objects for ours.
 fn process_id() -> String {
     std::process::id().to_string()
 }

@@ -1,7 +1,8 @@
 //! A batch while it is written: what putting, updating, removing and purging do to items.
 //!
-//! It takes no lock and begins no transaction (`apply` does), and leaves collections to `collections`. It is
-//! apart because these are the rules of items: what is a conflict, what becomes a former version.
+//! It takes no lock and begins no transaction (`apply` does), and leaves collections to
+//! `collections`. It is apart because these are the rules of items: what is a conflict, what
+//! becomes a former version.
 
 use super::{ApplyError, Prefetched, ReplacedSortKeys};
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
@@ -62,7 +63,8 @@ pub(super) struct BatchWriter<'a> {
     context_refs: ContextRefCounts,
     /// The handles that were given to new items.
     new_handles: HashSet<Handle>,
-    /// Of an operation that puts each item once: what came already, and was left as it was; and its batches before this one.
+    /// Of an operation that puts each item once: what came already, and was left as it was; and its
+    /// batches before this one.
     unchanged_items: HashSet<i64>,
     dedup: Option<ImportDedup>,
     finder: UidFinder<'a>,
@@ -193,7 +195,8 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Writes what was gathered, and the batch's own rows. Returns what the operation is known by from now on.
+    /// Writes what was gathered, and the batch's own rows. Returns what the operation is known by
+    /// from now on.
     pub(super) fn finish(
         mut self,
         operation: &Operation,
@@ -245,7 +248,8 @@ impl<'a> BatchWriter<'a> {
         self.ordinal
     }
 
-    /// Looks for what the change at `index` puts, without doing again what was done before the lock was taken.
+    /// Looks for what the change at `index` puts, without doing again what was done before the lock
+    /// was taken.
     fn find_existing(
         &mut self,
         index: usize,
@@ -291,8 +295,8 @@ impl<'a> BatchWriter<'a> {
             .optional()
     }
 
-    /// The sort keys that an item had before this batch. Parsed under the lock only where another writer changed
-    /// the item, or its collection's summary, after it was looked up.
+    /// The sort keys that an item had before this batch. Parsed under the lock only where another
+    /// writer changed the item, or its collection's summary, after it was looked up.
     fn sort_keys_before(
         &mut self,
         index: usize,
@@ -529,7 +533,8 @@ impl<'a> BatchWriter<'a> {
             .transpose()
     }
 
-    /// Copies what an item is into `former`. A large item's bytes get one more user instead of a copy.
+    /// Copies what an item is into `former`. A large item's bytes get one more user instead of a
+    /// copy.
     fn log_item_version(
         &mut self,
         item: &StoredItem,

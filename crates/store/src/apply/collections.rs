@@ -1,7 +1,8 @@
-//! Collections in a batch: made, renamed, indexed otherwise, removed, brought back, each with a note of what was before.
+//! Collections in a batch: made, renamed, indexed otherwise, removed, brought back, each with a
+//! note of what was before.
 //!
-//! Items are not touched here: a collection is taken away only when it is empty. Apart from `batch` because a
-//! collection has a name and a key but no bytes.
+//! Items are not touched here: a collection is taken away only when it is empty. Apart from `batch`
+//! because a collection has a name and a key but no bytes.
 
 use super::ApplyError;
 use super::batch_writer::BatchWriter;
@@ -81,8 +82,8 @@ impl BatchWriter<'_> {
         Ok(CollectionKey { id, handle_key: key })
     }
 
-    /// The key of a new collection is made from its name, so that the same books imported elsewhere have
-    /// the same handles; a counter is added where a renamed collection has that key.
+    /// The key of a new collection is made from its name, so that the same books imported elsewhere
+    /// have the same handles; a counter is added where a renamed collection has that key.
     fn unused_key(&self, name: &str) -> rusqlite::Result<Vec<u8>> {
         let mut attempt: u64 = 0;
         loop {
@@ -158,7 +159,8 @@ impl BatchWriter<'_> {
         Ok(ChangeOutcome::Done)
     }
 
-    /// Has the items of a collection indexed otherwise: the sets concerned are given up, and refilled by a refresh.
+    /// Has the items of a collection indexed otherwise: the sets concerned are given up, and
+    /// refilled by a refresh.
     pub(super) fn set_index_config(
         &mut self,
         name: &str,
@@ -187,7 +189,8 @@ impl BatchWriter<'_> {
         Ok(ChangeOutcome::Done)
     }
 
-    /// Has a calendar say something else of itself. Where there is no such collection, there is nothing to say.
+    /// Has a calendar say something else of itself. Where there is no such collection, there is
+    /// nothing to say.
     pub(super) fn set_collection_properties(
         &mut self,
         name: &str,

@@ -1,7 +1,8 @@
-//! What a component says of time, by itself: its start, its length, how it recurs, what it is an occurrence of, its alarms.
+//! What a component says of time, by itself: its start, its length, how it recurs, what it is an
+//! occurrence of, its alarms.
 //!
-//! Where RFC 5545 leaves room, or files do not keep to it, it is read as written in the comments here. What is not
-//! understood is left out and noted.
+//! Where RFC 5545 leaves room, or files do not keep to it, it is read as written in the comments
+//! here. What is not understood is left out and noted.
 
 use super::LineWarnings;
 use super::zone_resolver::{ResolvedZone, ZoneResolver};
@@ -23,7 +24,8 @@ use larder_time::zone::ZoneMatch;
 const MAX_VALUES_PER_LIST: usize = 1 << 17;
 /// Something is said of so many names of zones in one item.
 const MAX_ZONE_WARNINGS: usize = 64;
-/// More rules than this in one item are not followed: nobody writes them, and each may take long to be understood.
+/// More rules than this in one item are not followed: nobody writes them, and each may take long to
+/// be understood.
 const MAX_RULES_PER_ITEM: usize = 16;
 /// A RECURRENCE-ID that is no time is known by so many of its characters.
 const MAX_UNPARSED_CHARS: usize = 100;
@@ -49,7 +51,8 @@ pub struct ZoneUse {
     pub tzid: String,
     /// How it was understood.
     pub zone_match: ZoneMatch,
-    /// The zone of the system that is used; `None`: the definition in the file is, or there is none.
+    /// The zone of the system that is used; `None`: the definition in the file is, or there is
+    /// none.
     pub system_zone: Option<String>,
     /// The file has a definition, which says something else at the item's start.
     pub definition_differs: bool,
@@ -213,8 +216,8 @@ impl ParsedSchedule {
         }
     }
 
-    /// What it is in time as a part of this series: of all that is not changed, or of what this change made of the rest. The
-    /// names of zones are `of_series`: its clock is the master's.
+    /// What it is in time as a part of this series: of all that is not changed, or of what this
+    /// change made of the rest. The names of zones are `of_series`: its clock is the master's.
     pub(crate) fn schedule_in_series(
         &self,
         series: Series,
@@ -350,7 +353,8 @@ impl ScheduleParser<'_> {
         ScheduleSpec::Series(Box::new(description))
     }
 
-    /// A task without a time of its own (the table of RFC 4791, 9.9). Nothing else is anywhere then.
+    /// A task without a time of its own (the table of RFC 4791, 9.9). Nothing else is anywhere
+    /// then.
     fn read_spec_without_start(&mut self, kind: Kind) -> ScheduleSpec {
         if kind != Kind::Task {
             // Where it is detached, its series says when it is; one that cannot be read was told.
@@ -541,8 +545,9 @@ impl ScheduleParser<'_> {
         Some(Rdate { start: at, length })
     }
 
-    /// Which occurrence it stands for, as a time and as a name. The name is the time as it is written, without the zone: a
-    /// zone is what law makes it, and goes by many names, and a series knows which one is meant.
+    /// Which occurrence it stands for, as a time and as a name. The name is the time as it is
+    /// written, without the zone: a zone is what law makes it, and goes by many names, and a series
+    /// knows which one is meant.
     fn read_recurrence_id(&mut self) -> (Option<CalendarDateTime>, String, bool) {
         let component = self.component;
         let Some(timed) = component.recurrence_id() else { return (None, String::new(), false) };
@@ -557,7 +562,8 @@ impl ScheduleParser<'_> {
         (Some(start), name, following)
     }
 
-    /// The alarms that can ring: not those of what was cancelled or is done, nor of an action that is none.
+    /// The alarms that can ring: not those of what was cancelled or is done, nor of an action that
+    /// is none.
     fn read_alarms(&mut self) -> Vec<Alarm> {
         let component = self.component;
         let over = component.properties_named("STATUS").any(|status| {
@@ -622,7 +628,8 @@ impl ScheduleParser<'_> {
         let trigger = if timed.text.contains(['P', 'p']) {
             match IcalDuration::parse(&timed.text) {
                 Ok(offset) => match timed.related.as_deref() {
-                    // A day that a task is due begins when the day before has ended; as a time, the task takes that day, too.
+                    // A day that a task is due begins when the day before has ended; as a time, the
+                    // task takes that day, too.
                     Some(related)
                         if related.eq_ignore_ascii_case("END") && self.is_due_on_date() =>
                     {

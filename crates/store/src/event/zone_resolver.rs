@@ -1,7 +1,7 @@
 //! Which zones the names in files mean, each found once.
 //!
-//! `larder-time` decides; here is remembered what it decided, and the zones that are no zone of the system are found again by
-//! the hash of their definition.
+//! `larder-time` decides; here is remembered what it decided, and the zones that are no zone of the
+//! system are found again by the hash of their definition.
 
 use crate::calendar_context;
 use larder_format::vtimezone as text;
@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// So many names, and so many definitions, are remembered.
 const MAX_CACHED_ZONES: usize = 4096;
-/// What a definition does is compared with what the system's zones do up to the beginning of this year.
+/// What a definition does is compared with what the system's zones do up to the beginning of this
+/// year.
 const COMPARISON_END_YEAR: i64 = 2050;
 /// Names of zones that are definitions.
 const DEFINITION_NAME_PREFIX: &str = "own:";
@@ -79,8 +80,8 @@ impl ZoneResolver {
         &self.zone_database
     }
 
-    /// The zone that a name means, with the definition that its file has of it, for what happens from `first` on; `None`:
-    /// nobody knows.
+    /// The zone that a name means, with the definition that its file has of it, for what happens
+    /// from `first` on; `None`: nobody knows.
     pub(crate) fn resolve(
         &self,
         tzid: &str,
@@ -172,7 +173,8 @@ impl ZoneResolver {
         self.evaluate_definition(name, &bytes).map(|defined| defined.zone)
     }
 
-    /// What these zones, names with blanks between them, are like: another text when that has changed.
+    /// What these zones, names with blanks between them, are like: another text when that has
+    /// changed.
     pub(crate) fn fingerprint(&self, names: &str) -> Arc<str> {
         let mut known = self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(like) = known.get(names) {

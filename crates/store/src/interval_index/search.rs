@@ -1,4 +1,5 @@
-//! Finding what is in a window: which rows of the interval index can be in it, and of which of these it has to be asked.
+//! Finding what is in a window: which rows of the interval index can be in it, and of which of
+//! these it has to be asked.
 
 use super::{
     ALARM_BUCKET_OFFSET, ALARM_CLASS_OFFSET, ANY_BUCKET_CLASS, FLOATING_BUCKET_OFFSET,
@@ -19,8 +20,8 @@ use larder_time::zone::Zone;
 use rusqlite::{Connection, OptionalExtension as _, Row, Rows, Statement};
 use std::ops::{Range, RangeInclusive};
 
-/// So many slots are looked at one by one, as classes are: a question that is put once has one statement less to be made
-/// ready, and what begins behind the window is not read.
+/// So many slots are looked at one by one, as classes are: a question that is put once has one
+/// statement less to be made ready, and what begins behind the window is not read.
 const MAX_SEPARATE_BUCKET_SCANS: i64 = 2;
 /// Clocks of the world differ from UTC by less than this.
 const MAX_UTC_OFFSET_SECONDS: i64 = DAY_SECONDS;
@@ -60,7 +61,8 @@ fn buckets_between_days(first: i64, last: i64, which: DayCoverage) -> Vec<RangeI
         RecurrenceBucket::Weekday(to),
     );
     let month = MONTH_DAY_BUCKET_CLASS + 1..=MONTH_DAY_BUCKET_CLASS + 31;
-    // As many days of any month or year as have all of its dates; or so many that a shorter one may have begun anew.
+    // As many days of any month or year as have all of its dates; or so many that a shorter one may
+    // have begun anew.
     let (all_of_month, all_of_year) = match which {
         DayCoverage::Partial => (27, 364),
         DayCoverage::Whole => (30, 365),
@@ -155,10 +157,12 @@ struct IntervalSearcher<'a> {
     /// The same window for what does not float, and for what does.
     utc_range: LocalRange,
     floating_range: LocalRange,
-    /// Series that have to be asked themselves, and where in `data` they are; 0..0: they are beside the item.
+    /// Series that have to be asked themselves, and where in `data` they are; 0..0: they are beside
+    /// the item.
     pending_series: Vec<(i64, Range<usize>)>,
     pending_bytes: Vec<u8>,
-    /// The zones of those that were asked, by their names: few, which is found out sooner than they are looked up.
+    /// The zones of those that were asked, by their names: few, which is found out sooner than they
+    /// are looked up.
     zone_cache: Vec<(String, Zone)>,
 }
 
@@ -184,7 +188,8 @@ pub(crate) fn all_classes(what: TimeTarget) -> &'static [i64] {
     if what == TimeTarget::Alarms { ALARM_CLASSES } else { OCCURRENCE_CLASSES }
 }
 
-/// The classes of spans that a collection has for what is looked for: a step for each, as most are not there.
+/// The classes of spans that a collection has for what is looked for: a step for each, as most are
+/// not there.
 pub(crate) fn find_classes(
     conn: &Connection,
     collection: i64,
@@ -372,7 +377,8 @@ impl IntervalSearcher<'_> {
         }
         let (from, change) = (self.range.from.seconds(), self.floating_range.max_offset_change());
         let end = instant(end).max(start + 1);
-        // What takes so many seconds ends sooner or later than its clock says, where that changes meanwhile.
+        // What takes so many seconds ends sooner or later than its clock says, where that changes
+        // meanwhile.
         let doubtful = start < from && end - change <= from && from < end + change;
         LocalSpan {
             start,
@@ -458,8 +464,8 @@ fn read_packed_schedule(conn: &Connection, item: i64) -> rusqlite::Result<Option
 }
 
 impl Reader {
-    /// The items of these collections that are in a window. `None`: the index is not whole, or not of this program's
-    /// making; scan.
+    /// The items of these collections that are in a window. `None`: the index is not whole, or not
+    /// of this program's making; scan.
     pub fn find_in_time_range(
         &self,
         collections: &[i64],
@@ -481,8 +487,8 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives what the items in these rows are in time to `each`, in the order of `rows`, without those that are nowhere in it,
-    /// until it answers false. All within one read transaction.
+    /// Gives what the items in these rows are in time to `each`, in the order of `rows`, without
+    /// those that are nowhere in it, until it answers false. All within one read transaction.
     pub fn for_each_schedule(
         &self,
         rows: &[i64],
@@ -517,7 +523,8 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// What the item in this row is in time, by its bytes and by those of its UID, without the index.
+    /// What the item in this row is in time, by its bytes and by those of its UID, without the
+    /// index.
     pub fn recompute_schedule(&self, row: i64) -> Result<Option<Schedule>> {
         let run = || -> rusqlite::Result<Option<Schedule>> {
             let _snapshot = self.begin_read_raw()?;

@@ -1,8 +1,8 @@
-//! What a row of the interval index tells of a series, so that a window need not ask it: packed into one column, as a single
-//! event, which is most of them, has nothing of it.
+//! What a row of the interval index tells of a series, so that a window need not ask it: packed
+//! into one column, as a single event, which is most of them, has nothing of it.
 //!
-//! It says when the series is surely in a window, and when it surely is not; `search` decides with it, and asks the series in all
-//! other cases. How rows lie is found in `span`.
+//! It says when the series is surely in a window, and when it surely is not; `search` decides with
+//! it, and asks the series in all other cases. How rows lie is found in `span`.
 
 use crate::inverted_index::varint::{read_varint, write_varint};
 use larder_time::civil::DAY_SECONDS;
@@ -47,8 +47,8 @@ impl SeriesSummary {
         time_pattern: None,
     };
 
-    /// The same of a series that is in this slot alone. It passes over none of the slot's days where those that follow each other
-    /// are never as far apart as every second day is.
+    /// The same of a series that is in this slot alone. It passes over none of the slot's days
+    /// where those that follow each other are never as far apart as every second day is.
     pub(crate) fn with_bucket(self, slot: RecurrenceBucket) -> SeriesSummary {
         let shortest = match slot {
             RecurrenceBucket::MonthDay(_) => 28,

@@ -24,7 +24,8 @@ impl<'a> IntervalWriter<'a> {
         IntervalWriter { conn, extractor, zone_sets, schedules, entries }
     }
 
-    /// An item is this in time from now on; `None`: nothing. One that is new has nothing to be replaced.
+    /// An item is this in time from now on; `None`: nothing. One that is new has nothing to be
+    /// replaced.
     pub(crate) fn put(
         &mut self,
         collection: i64,

@@ -1,7 +1,8 @@
 //! What becomes of the interval index when the zones of the system change.
 //!
-//! Each item names the zones that went into what it is in time, and what they were like then. So only items of a zone that is
-//! not what it was are derived anew, in steps that let other writers in between.
+//! Each item names the zones that went into what it is in time, and what they were like then. So
+//! only items of a zone that is not what it was are derived anew, in steps that let other writers
+//! in between.
 
 use super::IntervalWriter;
 use crate::error::{Result, sqlite_error_at};
@@ -45,7 +46,8 @@ pub(crate) fn write_zone_data_version(
     .map(drop)
 }
 
-/// Rows of `idx_time` that one step looks at, at most: they are soon read, but all of them would keep others out for long.
+/// Rows of `idx_time` that one step looks at, at most: they are soon read, but all of them would
+/// keep others out for long.
 const MAX_SCANNED_ROWS_PER_TX: i64 = 50_000;
 
 /// Items that a step derives anew.
@@ -57,7 +59,8 @@ struct ZoneUpdatePage {
 }
 
 impl Store {
-    /// One step of having the items derived anew whose zones have changed. `None`: nothing is left to do.
+    /// One step of having the items derived anew whose zones have changed. `None`: nothing is left
+    /// to do.
     pub(crate) fn update_zones_step(&mut self, items: usize) -> Result<Option<u64>> {
         if self.is_index_current(DerivedIndex::Schedule)? {
             return Ok(None);
@@ -148,7 +151,8 @@ impl Store {
         if items.is_empty() {
             return Ok(());
         }
-        // Where their rows are cannot be told by zones that have changed: they are looked for everywhere.
+        // Where their rows are cannot be told by zones that have changed: they are looked for
+        // everywhere.
         let list = items.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
         for table in ["idx_span", "idx_time"] {
             tx.execute(&format!("DELETE FROM {table} WHERE item IN ({list})"), [])?;

@@ -1,12 +1,13 @@
 //! Chunks: a run of terms with the items that have them, packed to fill a page of the database.
 //!
-//! A chunk is entries in the order of their terms: how many bytes the term shares with the one before,
-//! how many follow, these; how many items, doubled, and where there are several how many bytes they take; then
-//! the items, the first as it is, each other one as the distance from the one before. All numbers are
-//! varints of seven bits a byte, the lowest first. Where there are many items their number is odd, and the distances are
-//! Rice codes, see `rice`, with a byte before them that says how many of their bits are as they are. The items of a
-//! frequent term lie in several entries, one after the other. This module packs and unpacks; it knows nothing of
-//! segments or of the database.
+//! A chunk is entries in the order of their terms: how many bytes the term shares with the one
+//! before, how many follow, these; how many items, doubled, and where there are several how many
+//! bytes they take; then the items, the first as it is, each other one as the distance from the one
+//! before. All numbers are varints of seven bits a byte, the lowest first. Where there are many
+//! items their number is odd, and the distances are Rice codes, see `rice`, with a byte before them
+//! that says how many of their bits are as they are. The items of a frequent term lie in several
+//! entries, one after the other. This module packs and unpacks; it knows nothing of segments or of
+//! the database.
 
 use super::rice;
 use super::varint::{read_varint, write_varint};
@@ -14,7 +15,8 @@ use std::mem;
 
 /// What fits into a page of 4,096 bytes beside SQLite's own bytes, so that no chunk spills.
 pub(super) const CHUNK_BYTES: usize = 4040;
-/// Items of one entry take at most about this many bytes: an entry has to fit into a chunk, with its term.
+/// Items of one entry take at most about this many bytes: an entry has to fit into a chunk, with
+/// its term.
 const MAX_POSTINGS_BYTES: usize = 3500;
 /// What the last number of an entry takes at most.
 const MAX_CODE_BYTES: usize = 16;
@@ -22,7 +24,8 @@ const MAX_CODE_BYTES: usize = 16;
 const ENTRY_OVERHEAD_BYTES: usize = 8;
 /// So many items have distances that are worth a byte more.
 const MIN_RICE_POSTINGS: usize = 8;
-/// What is left of a chunk is filled with the first items of a frequent term, if it is so many bytes.
+/// What is left of a chunk is filled with the first items of a frequent term, if it is so many
+/// bytes.
 const MIN_SPLIT_BYTES: usize = 64;
 /// Packed items of up to so many bytes are not divided between chunks.
 const MAX_UNDIVIDED_BYTES: usize = 256;
@@ -40,8 +43,9 @@ pub(super) struct ChunkBuilder {
 }
 
 impl ChunkBuilder {
-    /// Adds a term with its items, which are in their order, each once, and each of this weight. Each full chunk is
-    /// given to `full` with its first term before it, and what its items weigh behind it.
+    /// Adds a term with its items, which are in their order, each once, and each of this weight.
+    /// Each full chunk is given to `full` with its first term before it, and what its items weigh
+    /// behind it.
     pub(super) fn add<E>(
         &mut self,
         term: &[u8],
@@ -230,11 +234,11 @@ impl<'a> ChunkEntries<'a> {
         self.rest.len()
     }
 
-    /// Goes to the first entry whose term is `wanted` or behind it, and returns that. It shares its beginning with `wanted`. To
-    /// be called at a chunk's begin.
+    /// Goes to the first entry whose term is `wanted` or behind it, and returns that. It shares its
+    /// beginning with `wanted`. To be called at a chunk's begin.
     pub(super) fn seek(&mut self, wanted: &[u8]) -> Result<Option<ChunkEntry<'a>>, MalformedChunk> {
-        // What the entry before, which is less, has in common with what is wanted: what shares more than that with it is
-        // less, too, and need not be put together.
+        // What the entry before, which is less, has in common with what is wanted: what shares more
+        // than that with it is less, too, and need not be put together.
         let mut common = 0;
         while let Some(entry) = self.next()? {
             if entry.shared > common {

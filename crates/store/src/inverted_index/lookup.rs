@@ -1,7 +1,7 @@
 //! Looking terms up: which items the index names, in one read transaction.
 //!
-//! An item that was changed leaves what an older segment says of it behind. So each segment's word on an item
-//! is good only if the item was not changed after the segment; the item's own row tells.
+//! An item that was changed leaves what an older segment says of it behind. So each segment's word
+//! on an item is good only if the item was not changed after the segment; the item's own row tells.
 
 use super::segment::{self, Segment};
 use super::term;
@@ -21,7 +21,8 @@ pub enum IndexQuery {
     Prefix(Vec<u8>),
     /// Items with a term that begins so and whose rest passes a test; every such term is read.
     PrefixFilter(Vec<u8>, Box<dyn Fn(&str) -> bool>),
-    /// Items of one of these UIDs, in any collection; those whose cards perhaps name one are not sure.
+    /// Items of one of these UIDs, in any collection; those whose cards perhaps name one are not
+    /// sure.
     Uids(Vec<String>),
     /// Items with an occurrence, or an alarm, in a window.
     TimeRange(TimeRange),
@@ -77,7 +78,8 @@ impl IndexQuery {
 
 /// So many words on items may wait to be put together.
 const MAX_UNSORTED_MATCHES: usize = 65_536;
-/// A term with no more items than this is as good as any that is rarer: to look for that would take longer.
+/// A term with no more items than this is as good as any that is rarer: to look for that would take
+/// longer.
 const RARE_TERM_POSTINGS: u64 = 256;
 
 /// What the index says of an item.
@@ -91,7 +93,8 @@ pub(crate) struct IndexMatch {
     pub(crate) exact_until: Seq,
 }
 
-/// The items that are named, in the order of their rows, each once; also how many entries were read.
+/// The items that are named, in the order of their rows, each once; also how many entries were
+/// read.
 pub(crate) fn find_matches(
     conn: &Connection,
     deriver: &Extractor,
@@ -123,8 +126,8 @@ impl IndexSearcher<'_> {
         self.find_among(lookup, None)
     }
 
-    /// What is named of these items, where they are known; what is not of them may come as well. Of the frequent terms of a
-    /// narrow question only what it wants is held.
+    /// What is named of these items, where they are known; what is not of them may come as well. Of
+    /// the frequent terms of a narrow question only what it wants is held.
     fn find_among(
         &mut self,
         lookup: &IndexQuery,
@@ -145,7 +148,8 @@ impl IndexSearcher<'_> {
             IndexQuery::Uids(uids) => self.find_uids(uids),
             IndexQuery::TimeRange(window) => self.find_in_time_range(window),
             IndexQuery::All(of) => self.intersect_all(of, 0),
-            // A further term costs a look into each segment, which is about what testing an item costs.
+            // A further term costs a look into each segment, which is about what testing an item
+            // costs.
             IndexQuery::AllApprox(of) => self.intersect_all(of, self.segments.len()),
             IndexQuery::Any(of) => {
                 let (mut any, mut united) = (Vec::new(), MAX_UNSORTED_MATCHES);
@@ -162,8 +166,8 @@ impl IndexSearcher<'_> {
         }
     }
 
-    /// Under which UID an item is kept is no matter of the index, and sure. Those whose cards name a UID that another item
-    /// had first may name one of these.
+    /// Under which UID an item is kept is no matter of the index, and sure. Those whose cards name
+    /// a UID that another item had first may name one of these.
     fn find_uids(&mut self, uids: &[String]) -> rusqlite::Result<Vec<IndexMatch>> {
         let mut named = Vec::with_capacity(uids.len());
         for known in self.collections {
@@ -222,8 +226,9 @@ impl IndexSearcher<'_> {
         Ok(all)
     }
 
-    /// Which of these terms to begin with, by what the largest segment has of each: the others only take items away. What
-    /// is no term is where its caller wants it. How many items a term has stands before them, so none is read for this.
+    /// Which of these terms to begin with, by what the largest segment has of each: the others only
+    /// take items away. What is no term is where its caller wants it. How many items a term has
+    /// stands before them, so none is read for this.
     fn find_rarest(&self, of: &[IndexQuery]) -> rusqlite::Result<usize> {
         let largest =
             self.segments.iter().max_by_key(|segment| segment.chunks.end - segment.chunks.start);
@@ -249,7 +254,8 @@ impl IndexSearcher<'_> {
         Ok(rarest)
     }
 
-    /// The items of the terms from `from` on while they are `within`, of those that `pass`; only those `among` these.
+    /// The items of the terms from `from` on while they are `within`, of those that `pass`; only
+    /// those `among` these.
     fn scan_terms(
         &mut self,
         from: &[u8],

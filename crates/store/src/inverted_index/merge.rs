@@ -1,11 +1,11 @@
 //! Merging segments into larger ones, a range of terms at a time.
 //!
-//! A merge moves terms, in their order, from its inputs to a new segment: each step moves some, within the
-//! transaction of a batch, and takes the chunks that have become empty away. So no step is long, no space is
-//! needed for a second copy, and the index can be read between any two steps.
+//! A merge moves terms, in their order, from its inputs to a new segment: each step moves some,
+//! within the transaction of a batch, and takes the chunks that have become empty away. So no step
+//! is long, no space is needed for a second copy, and the index can be read between any two steps.
 //!
-//! What a segment says of an item is dropped where a newer input of the merge knows the item, too: all that
-//! holds of it is said there. What is older than the merge is left to a later one.
+//! What a segment says of an item is dropped where a newer input of the merge knows the item, too:
+//! all that holds of it is said there. What is older than the merge is left to a later one.
 
 use super::chunk::{ChunkEntries, PackedPostings, Postings};
 use super::segment::{self, Segment, SegmentWriter, malformed_chunk_error};
@@ -18,11 +18,13 @@ use std::mem;
 
 /// So many neighbours of about one size are merged into one...
 const MERGE_FACTOR: usize = 4;
-/// ...and so many of those from this many bytes on, which are a large job's: it is going to merge them in the end.
+/// ...and so many of those from this many bytes on, which are a large job's: it is going to merge
+/// them in the end.
 const LARGE_MERGE_FACTOR: usize = 64;
 const LARGE_SEGMENT_BYTES: i64 = 32 << 10;
-/// So many times larger than all newer ones is much larger. A byte is moved 5 times then before it is at rest, and there are 7 segments;
-/// it would be 8 times, and 5 segments, with 4 (reckoned for single items of 450 bytes, behind 1.3 MB).
+/// So many times larger than all newer ones is much larger. A byte is moved 5 times then before it
+/// is at rest, and there are 7 segments; it would be 8 times, and 5 segments, with 4 (reckoned for
+/// single items of 450 bytes, behind 1.3 MB).
 const SIZE_RATIO: i64 = 2;
 /// Segments up to this many bytes are of the smallest size.
 const SMALLEST_TIER_BYTES: i64 = 4096;
@@ -50,7 +52,8 @@ pub(super) fn merge_increment(
     .map(drop)
 }
 
-/// Moves up to about so many bytes towards as few segments as are worth having. False: there is nothing to do.
+/// Moves up to about so many bytes towards as few segments as are worth having. False: there is
+/// nothing to do.
 pub(crate) fn compact_step(conn: &Connection, budget: i64) -> rusqlite::Result<bool> {
     for set in DerivedIndex::ALL {
         if merge_up_to(conn, set, budget, choose_compaction)? {
@@ -108,8 +111,8 @@ impl Segment {
     }
 }
 
-/// Marks the runs that are worth merging, and returns all segments. Only neighbours are: what lies between them could be
-/// about the same items.
+/// Marks the runs that are worth merging, and returns all segments. Only neighbours are: what lies
+/// between them could be about the same items.
 fn begin_merges(
     conn: &Connection,
     set: DerivedIndex,
@@ -135,8 +138,8 @@ fn begin_merges(
     Ok(segments)
 }
 
-/// The newest ones that are of one size, or smaller, if they are enough; none that is much larger than all newer ones,
-/// which would be written again for a few items.
+/// The newest ones that are of one size, or smaller, if they are enough; none that is much larger
+/// than all newer ones, which would be written again for a few items.
 fn choose_tier(free: &[Segment]) -> Option<std::ops::Range<usize>> {
     let largest = free.iter().map(Segment::tier).max()?;
     (0..=largest).find_map(|size| {
@@ -202,7 +205,8 @@ fn merge_step(
 struct TermMerge {
     term: Vec<u8>,
     items: Vec<i64>,
-    /// They are these instead, as they were: most terms of a merge are of one input, which has the last word on their items.
+    /// They are these instead, as they were: most terms of a merge are of one input, which has the
+    /// last word on their items.
     packed: PackedPostings,
     is_packed: bool,
     /// Items that were not taken along, of this place in an order.
@@ -210,7 +214,8 @@ struct TermMerge {
 }
 
 impl TermMerge {
-    /// Takes the least term of all inputs, and its items together. Returns how many bytes were read.
+    /// Takes the least term of all inputs, and its items together. Returns how many bytes were
+    /// read.
     fn merge_next_term(
         &mut self,
         conn: &Connection,
@@ -284,8 +289,9 @@ impl TermMerge {
         self.items.truncate(kept);
     }
 
-    /// Items come into a place and go out of it in turn. For each time that one was put in and is not taken along, one
-    /// time that it was taken out goes, too; what is left is that it was there before the first of the inputs.
+    /// Items come into a place and go out of it in turn. For each time that one was put in and is
+    /// not taken along, one time that it was taken out goes, too; what is left is that it was there
+    /// before the first of the inputs.
     fn cancel_insert_remove_pairs(&mut self) {
         self.dropped_items.sort_unstable();
         let mut dropped = self.dropped_items.iter().peekable();
@@ -348,7 +354,8 @@ struct MergeInput {
     term: Vec<u8>,
     /// The term's first bytes, see [`term::beginning`].
     term_prefix: u64,
-    /// Its items, as they are packed: so many entries of these. Of a frequent term they would take eight times as much.
+    /// Its items, as they are packed: so many entries of these. Of a frequent term they would take
+    /// eight times as much.
     packed: Vec<PackedPostings>,
     entry_count: usize,
     is_ended: bool,
@@ -362,7 +369,8 @@ impl MergeInput {
             segment.read_postings(conn, &term::changed_items(), &mut touched)?;
             Ok(touched)
         };
-        // Of most, no other knows an item, as they are of items that were new: those need no list of them.
+        // Of most, no other knows an item, as they are of items that were new: those need no list
+        // of them.
         let (mut ranges, mut lists, mut listed) = (Vec::new(), Vec::new(), 0);
         for segment in &segments {
             let items = touched(segment)?;

@@ -1,9 +1,10 @@
 //! Rice codes: distances between the items of a term, in about as many bits as they are worth.
 //!
-//! A distance, less one, is cut into its lowest bits, as many as the mean has, and the rest, which is mostly 0 or 1: so many
-//! ones and a zero. A rest of [`ESCAPE_ONES`] ones has all 64 bits of the number behind it. Bits go into bytes from the lowest
-//! on. Beside varints of whole bytes they take a third less, since most terms are frequent and most distances small. (R. F.
-//! Rice, Some practical universal noiseless coding techniques, 1979.)
+//! A distance, less one, is cut into its lowest bits, as many as the mean has, and the rest, which
+//! is mostly 0 or 1: so many ones and a zero. A rest of [`ESCAPE_ONES`] ones has all 64 bits of the
+//! number behind it. Bits go into bytes from the lowest on. Beside varints of whole bytes they take
+//! a third less, since most terms are frequent and most distances small. (R. F. Rice, Some
+//! practical universal noiseless coding techniques, 1979.)
 
 /// So many ones say that the number follows as it is.
 const ESCAPE_ONES: u32 = 24;

@@ -1,7 +1,8 @@
 //! Segments: immutable runs of terms in the database, and reading them in place.
 //!
-//! `idx_segment` has a row for each, `idx_chunk` its chunks, `idx_fence` the first term of each chunk but the first. A
-//! segment is read by one step into `idx_fence` and then chunk by chunk; nothing is ever loaded whole.
+//! `idx_segment` has a row for each, `idx_chunk` its chunks, `idx_fence` the first term of each
+//! chunk but the first. A segment is read by one step into `idx_fence` and then chunk by chunk;
+//! nothing is ever loaded whole.
 
 use super::chunk::{ChunkBuilder, ChunkEntries, PackedPostings, Postings};
 use super::term;
@@ -81,8 +82,8 @@ pub(super) fn create_segment(
 }
 
 impl Segment {
-    /// Gives each entry from the term `from` on to `each`, until that answers false. A frequent term comes several
-    /// times, one after the other.
+    /// Gives each entry from the term `from` on to `each`, until that answers false. A frequent
+    /// term comes several times, one after the other.
     pub(super) fn for_each_entry(
         &self,
         conn: &Connection,
@@ -158,8 +159,8 @@ impl Segment {
         Ok(count)
     }
 
-    /// The last chunk that begins before this term, else the first of all: the term, if it is there, begins
-    /// in it or in the next one.
+    /// The last chunk that begins before this term, else the first of all: the term, if it is
+    /// there, begins in it or in the next one.
     pub(super) fn find_chunk_before(
         &self,
         conn: &Connection,
@@ -181,7 +182,8 @@ impl Segment {
         .optional()
     }
 
-    /// How many items more the sort terms from `from` to before `to` put into an order than they take out.
+    /// How many items more the sort terms from `from` to before `to` put into an order than they
+    /// take out.
     pub(super) fn rank_delta(
         &self,
         conn: &Connection,
@@ -195,8 +197,8 @@ impl Segment {
             - self.rank_delta_before(conn, from.max(&self.from_term))?)
     }
 
-    /// How many items more the sort terms before this one put into an order than they take out, from somewhere
-    /// that is the same for all terms.
+    /// How many items more the sort terms before this one put into an order than they take out,
+    /// from somewhere that is the same for all terms.
     fn rank_delta_before(&self, conn: &Connection, term: &[u8]) -> rusqlite::Result<i64> {
         let (number, mut net) = match self.find_fence(conn, term)? {
             Some(fence) => fence,
@@ -237,8 +239,8 @@ impl Segment {
         read(row.get_ref(0)?.as_blob().map_err(|_| malformed_chunk_error())?)
     }
 
-    /// Takes the chunks before `number` away for now; [`Segment::drop_merged_prefix`] or [`Segment::delete`] has to follow in the same
-    /// transaction.
+    /// Takes the chunks before `number` away for now; [`Segment::drop_merged_prefix`] or
+    /// [`Segment::delete`] has to follow in the same transaction.
     pub(super) fn delete_read_chunks(
         &mut self,
         conn: &Connection,
@@ -353,7 +355,8 @@ impl<'a> SegmentWriter<'a> {
         )
     }
 
-    /// Writes the last chunk, and what there is now into the segment's row. Returns how many bytes were added.
+    /// Writes the last chunk, and what there is now into the segment's row. Returns how many bytes
+    /// were added.
     pub(super) fn finish(mut self) -> rusqlite::Result<i64> {
         let end = &mut self.appender;
         self.chunk_builder.finish(&mut |first, chunk, net| end.append_chunk(first, chunk, net))?;

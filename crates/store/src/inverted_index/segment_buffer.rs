@@ -13,7 +13,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 pub(crate) struct ItemTerms {
     /// In order, each once, with its length in two bytes before it.
     plain_terms: Vec<u8>,
-    /// Presences, words and trigrams as numbers, see [`term::unpack`]: as they come in the text, and as often.
+    /// Presences, words and trigrams as numbers, see [`term::unpack`]: as they come in the text,
+    /// and as often.
     packed: Vec<u64>,
     /// It is always a candidate.
     pub(crate) is_oversized: bool,
@@ -120,7 +121,8 @@ impl SegmentBuffer {
         Ok(())
     }
 
-    /// What is packed is much, and little of it differs: each number gets a place, and items are dealt out to the places.
+    /// What is packed is much, and little of it differs: each number gets a place, and items are
+    /// dealt out to the places.
     fn write_packed_terms(&mut self, writer: &mut SegmentWriter<'_>) -> rusqlite::Result<()> {
         let mut places: HashMap<u64, u64, SeededHasher> = HashMap::with_hasher(SeededHasher::new());
         let mut dealing: Vec<ScatterSlot> = Vec::new();
@@ -184,7 +186,8 @@ struct ScatterSlot {
     last_item: Option<i64>,
 }
 
-/// A hash of numbers: a multiplication by a number that nobody knows, so that no cards can be made to collide.
+/// A hash of numbers: a multiplication by a number that nobody knows, so that no cards can be made
+/// to collide.
 #[derive(Clone)]
 struct SeededHasher {
     factor: u64,

@@ -1,8 +1,8 @@
-//! Orders: a collection's items by their sort keys, from any place on, in either direction; and how many lie before
-//! a place, without reading them.
+//! Orders: a collection's items by their sort keys, from any place on, in either direction; and how
+//! many lie before a place, without reading them.
 //!
-//! Each segment's sort terms are read a chunk at a time, and merged. A place's number is a sum over segments of what
-//! lies before it, where items that were taken out of the order count as one less.
+//! Each segment's sort terms are read a chunk at a time, and merged. A place's number is a sum over
+//! segments of what lies before it, where items that were taken out of the order count as one less.
 
 use super::chunk::ChunkEntries;
 use super::segment::{Segment, malformed_chunk_error};
@@ -31,8 +31,9 @@ pub(crate) struct SortIndex {
 }
 
 impl SortIndex {
-    /// Gives each place behind `after`, or before it if `backwards`, to `each`, until that answers false; with the
-    /// batch until which it holds. Places of items that were changed since come, too.
+    /// Gives each place behind `after`, or before it if `backwards`, to `each`, until that answers
+    /// false; with the batch until which it holds. Places of items that were changed since come,
+    /// too.
     pub(crate) fn scan(
         &self,
         conn: &Connection,
@@ -91,7 +92,8 @@ impl SortIndex {
         Ok((before.unsigned_abs(), total.unsigned_abs()))
     }
 
-    /// How many items more a segment puts before a place than it takes out, of those with the place's key.
+    /// How many items more a segment puts before a place than it takes out, of those with the
+    /// place's key.
     fn rank_delta_among_equals(
         &self,
         conn: &Connection,

@@ -1,8 +1,8 @@
-//! The terms that items are found by: a class, mostly a field, and text, as bytes whose order is the
-//! index's order.
+//! The terms that items are found by: a class, mostly a field, and text, as bytes whose order is
+//! the index's order.
 //!
-//! Who derives terms from an item and who looks for them must make them alike, so both make them here.
-//! Nothing is read or written.
+//! Who derives terms from an item and who looks for them must make them alike, so both make them
+//! here. Nothing is read or written.
 
 /// Values are kept to this many bytes, whole characters. What is as long may go on.
 pub const MAX_VALUE_BYTES: usize = 240;
@@ -36,7 +36,8 @@ fn text_term(class: u8, text: &str) -> Vec<u8> {
     term
 }
 
-/// What is kept of a folded value: its beginning, at most [`MAX_VALUE_BYTES`] bytes, whole characters.
+/// What is kept of a folded value: its beginning, at most [`MAX_VALUE_BYTES`] bytes, whole
+/// characters.
 #[must_use]
 pub fn truncate_value(folded: &str) -> &str {
     &folded[..folded.floor_char_boundary(MAX_VALUE_BYTES)]
@@ -73,8 +74,8 @@ pub fn word(beginning: &str) -> Vec<u8> {
     text_term(WORD_CLASS, beginning)
 }
 
-/// The last digits of a phone number of a field, the last one first: so many as are kept, at most seven. Who has
-/// fewer looks for a term that begins so.
+/// The last digits of a phone number of a field, the last one first: so many as are kept, at most
+/// seven. Who has fewer looks for a term that begins so.
 #[must_use]
 pub fn phone(field: u16, digits: &str) -> Vec<u8> {
     let ending: String = digits.chars().rev().take(MAX_PHONE_DIGITS).collect();
@@ -100,14 +101,15 @@ pub(crate) fn oversized_items() -> Vec<u8> {
     vec![OVERSIZED_CLASS]
 }
 
-/// Three characters that follow each other somewhere in an item's indexed text, none of them white space.
+/// Three characters that follow each other somewhere in an item's indexed text, none of them white
+/// space.
 #[must_use]
 pub fn trigram(three: &str) -> Vec<u8> {
     text_term(TRIGRAM_CLASS, three)
 }
 
-/// The trigrams of a text, in order, as often as they are in it. Those with white space in them would be nearly half of
-/// all, and hardly narrow what the others leave.
+/// The trigrams of a text, in order, as often as they are in it. Those with white space in them
+/// would be nearly half of all, and hardly narrow what the others leave.
 pub fn trigrams(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     let gap = char::is_whitespace;
     text.split(gap).flat_map(|run| {
@@ -198,7 +200,8 @@ pub(crate) fn packed_word(word: &str) -> u64 {
     first << BITS_PER_CHAR | second
 }
 
-/// Gives the term of each trigram of a text to `each`, in one number. They are those of [`trigrams`].
+/// Gives the term of each trigram of a text to `each`, in one number. They are those of
+/// [`trigrams`].
 pub(crate) fn for_each_packed_trigram(text: &str, each: &mut impl FnMut(u64)) {
     let (mut packed, mut length) = (0, 0);
     for c in text.chars() {

@@ -1,6 +1,6 @@
-//! How what an item is in time is packed: flags; since when, for what is open; where an override stands for its followers, whose
-//! it is; the names of the zones that went into it, the first of which is that of its clock; its alarms; and the series, as
-//! `larder-time` packs it.
+//! How what an item is in time is packed: flags; since when, for what is open; where an override
+//! stands for its followers, whose it is; the names of the zones that went into it, the first of
+//! which is that of its clock; its alarms; and the series, as `larder-time` packs it.
 
 use super::{Alarm, Schedule, ScheduleForm, Trigger};
 use crate::inverted_index::varint::{
@@ -51,7 +51,8 @@ impl Schedule {
         bytes
     }
 
-    /// Reads what was packed; `zone` knows the zone of a name. `None` where it is malformed, or its zone is not known.
+    /// Reads what was packed; `zone` knows the zone of a name. `None` where it is malformed, or its
+    /// zone is not known.
     pub(crate) fn unpack(
         data: &[u8],
         zone: &mut dyn FnMut(&str) -> Option<Zone>,

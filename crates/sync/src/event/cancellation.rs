@@ -1,7 +1,8 @@
-//! What a message by METHOD:CANCEL does to the items of its UID (RFC 5546, 3.2.5): they are marked as cancelled, and keep all else.
+//! What a message by METHOD:CANCEL does to the items of its UID (RFC 5546, 3.2.5): they are marked
+//! as cancelled, and keep all else.
 //!
-//! Nothing is written here. It is apart from [`scope`](super::scope), as it is the word of an organizer, which has a revision, and
-//! moves nothing.
+//! Nothing is written here. It is apart from [`scope`](super::scope), as it is the word of an
+//! organizer, which has a revision, and moves nothing.
 
 use super::editable_component::{ComponentSchedule, EditableComponent};
 use super::scope::create_override;
@@ -19,8 +20,9 @@ pub(crate) enum CancelOutcome {
     NotFound,
 }
 
-/// Marks what a message is about: all of a series, one occurrence, or one and all that follow. An occurrence that was not
-/// changed before becomes a detached one. What is newer than the message stays as it is.
+/// Marks what a message is about: all of a series, one occurrence, or one and all that follow. An
+/// occurrence that was not changed before becomes a detached one. What is newer than the message
+/// stays as it is.
 pub(crate) fn compute_cancellation(whole: &UidGroup<'_>, message: &ParsedItem) -> CancelOutcome {
     let frame = message.calendar_context().map(|frame| (**frame).clone()).unwrap_or_default();
     let message =

@@ -102,7 +102,8 @@ impl DateTimeForm {
         IcalDateTime { civil, is_date: self.is_date, is_utc: utc && !self.is_date }.to_string()
     }
 
-    /// The last moment of a rule, as UNTIL has to have it: a date for dates, UTC where the clock does not float.
+    /// The last moment of a rule, as UNTIL has to have it: a date for dates, UTC where the clock
+    /// does not float.
     pub(crate) fn format_until(&self, last: CivilTime) -> String {
         match self.zone() {
             Some(zone) => format_utc(zone.to_instant(last)),

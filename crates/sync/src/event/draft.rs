@@ -20,7 +20,8 @@ pub struct EventDraft {
     pub summary: String,
     /// When it begins.
     pub start: Option<CalendarDateTime>,
-    /// When it ends, exclusive; of a task, when it is due, of which a day is the day itself. In UTC where its clock cannot say it.
+    /// When it ends, exclusive; of a task, when it is due, of which a day is the day itself. In UTC
+    /// where its clock cannot say it.
     pub end: Option<CalendarDateTime>,
     /// How long it takes, where that is said instead of when it ends.
     pub length: Option<IcalDuration>,
@@ -271,8 +272,8 @@ pub(crate) fn end_after(start: &CalendarDateTime, length: IcalDuration) -> Calen
     CalendarDateTime::from_civil(CivilTime::from_seconds_clamped(key), ZoneReference::Utc)
 }
 
-/// Does a clock say when something ends that begins then? Not in an hour that it shows twice; and where it leaves out the beginning,
-/// programs do not agree about when that is.
+/// Does a clock say when something ends that begins then? Not in an hour that it shows twice; and
+/// where it leaves out the beginning, programs do not agree about when that is.
 pub(crate) fn is_end_representable(form: &DateTimeForm, start: CivilTime, end: i64) -> bool {
     form.key_to_civil(form.civil_to_key(start)) == start
         && form.civil_to_key(form.key_to_civil(end)) == end

@@ -1,6 +1,8 @@
-//! What a person wants to be otherwise in an event, a task or a memo, and how one component is changed by it.
+//! What a person wants to be otherwise in an event, a task or a memo, and how one component is
+//! changed by it.
 //!
-//! Which of the components of a series are changed, and what else moves with them, is for [`scope`](super::scope).
+//! Which of the components of a series are changed, and what else moves with them, is for
+//! [`scope`](super::scope).
 
 use super::Error;
 use super::date_time_form::DateTimeForm;
@@ -22,7 +24,8 @@ use larder_time::zone::Zone;
 /// What is to be otherwise, each as it was typed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventEdit {
-    /// When it begins. A time alone is on the day on which it is, a day alone at the time at which it is.
+    /// When it begins. A time alone is on the day on which it is, a day alone at the time at which
+    /// it is.
     pub start: Option<String>,
     /// When it ends, or is due; a day belongs to it.
     pub end: Option<String>,
@@ -43,8 +46,8 @@ pub struct EventEdit {
 }
 
 impl EventEdit {
-    /// What of it concerns an occurrence that was changed by itself: what that has of its series, and not of its own. The times are not
-    /// in it, as they hang on those of the series.
+    /// What of it concerns an occurrence that was changed by itself: what that has of its series,
+    /// and not of its own. The times are not in it, as they hang on those of the series.
     pub(super) fn restrict_to_inherited(
         &self,
         of: &EditableComponent,

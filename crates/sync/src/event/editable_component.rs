@@ -1,4 +1,5 @@
-//! One component of a series while it is being changed: its bytes, what is around it, and what it says of time.
+//! One component of a series while it is being changed: its bytes, what is around it, and what it
+//! says of time.
 
 use super::date_time_form::{DateTimeForm, format_utc};
 use super::draft::ensure_zone_defined;
@@ -107,7 +108,8 @@ impl EditableComponent {
         }
     }
 
-    /// Takes out the alarms that ring at a moment of their own. They are of the series, not of each occurrence, and ring once.
+    /// Takes out the alarms that ring at a moment of their own. They are of the series, not of each
+    /// occurrence, and ring once.
     pub(crate) fn remove_absolute_alarms(&mut self) {
         self.replace_bytes(edit::remove_subcomponents(&self.bytes, &|part| {
             part.name() == "VALARM" && is_absolute_alarm(part)
@@ -136,7 +138,8 @@ impl EditableComponent {
         }
     }
 
-    /// Do the alarms of another component ring as these do? Those that ring at a moment of their own are of the series alone.
+    /// Do the alarms of another component ring as these do? Those that ring at a moment of their
+    /// own are of the series alone.
     pub(crate) fn has_same_alarms(&self, other: &EditableComponent) -> bool {
         const ALARM_PROPERTIES: [&str; 4] = ["TRIGGER", "ACTION", "REPEAT", "DURATION"];
         let rings = |part: &EditableComponent| -> Vec<[Vec<String>; 4]> {
@@ -213,8 +216,9 @@ impl EditableComponent {
         }
     }
 
-    /// Notes that it was changed, and whether that concerns when it is. Where it has an organizer, its revision is that of their
-    /// messages, which would be older else (RFC 5546, 2.1.4), and stays.
+    /// Notes that it was changed, and whether that concerns when it is. Where it has an organizer,
+    /// its revision is that of their messages, which would be older else (RFC 5546, 2.1.4), and
+    /// stays.
     pub(crate) fn bump_revision(&mut self, now: Instant, rescheduled: bool) {
         self.set_property("LAST-MODIFIED", &[], &format_utc(now));
         if self.property_texts("ORGANIZER").iter().any(|organizer| !organizer.trim().is_empty()) {
@@ -244,8 +248,8 @@ impl EditableComponent {
 /// The parameters and the values of a line.
 type ListLine = (Vec<(&'static str, String)>, String);
 
-/// Adds values, to a line of the same parameters if there is one: each line takes a look at all of the component.
-/// Does an alarm ring at a moment of its own, and not before or after its item?
+/// Adds values, to a line of the same parameters if there is one: each line takes a look at all of
+/// the component. Does an alarm ring at a moment of its own, and not before or after its item?
 fn is_absolute_alarm(alarm: &component::Subcomponent<'_>) -> bool {
     let trigger = alarm.time_properties("TRIGGER").find(|timed| !timed.text.is_empty());
     trigger.is_some_and(|timed| !timed.text.contains(['P', 'p']))
@@ -266,7 +270,8 @@ fn append_list_line(
 }
 
 impl ComponentSchedule {
-    /// The moment that a value of a list means in this series, or what its clock shows if it floats: what it is known by.
+    /// The moment that a value of a list means in this series, or what its clock shows if it
+    /// floats: what it is known by.
     pub(crate) fn recurrence_key(&self, time: &CalendarDateTime) -> i64 {
         self.series.lenient_key(time)
     }
@@ -343,7 +348,8 @@ impl ComponentSchedule {
         all.find(|one| one.original.seconds() == key)
     }
 
-    /// The day of what is planned for a key, by this clock; without one, or where it floats, by its own.
+    /// The day of what is planned for a key, by this clock; without one, or where it floats, by its
+    /// own.
     pub(crate) fn day_of_key(&self, key: i64, by: Option<&Zone>) -> i64 {
         match by.filter(|_| self.form.zone().is_some()) {
             Some(zone) => zone.to_civil(Instant::from_seconds_clamped(key)).day_number(),

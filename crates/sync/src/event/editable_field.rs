@@ -54,7 +54,8 @@ fn find_property(name: &str) -> Result<(&'static str, EditableValueType), Error>
     Ok((property, *value))
 }
 
-/// Does a field say the same of both? What says that a task is done is set together, and therefore is the same together.
+/// Does a field say the same of both? What says that a task is done is set together, and therefore
+/// is the same together.
 pub(super) fn is_field_equal(
     name: &str,
     one: &EditableComponent,
@@ -157,7 +158,8 @@ impl EditableValueType {
     }
 }
 
-/// Keeps what says that a task is done together: STATUS, COMPLETED and PERCENT-COMPLETE. What was set counts, the status first.
+/// Keeps what says that a task is done together: STATUS, COMPLETED and PERCENT-COMPLETE. What was
+/// set counts, the status first.
 fn update_completion(part: &mut EditableComponent, changed: &[&str], now: Instant) {
     const PERCENT_COMPLETE: &str = "PERCENT-COMPLETE";
     let [status, percent] = ["STATUS", PERCENT_COMPLETE]

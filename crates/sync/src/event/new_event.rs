@@ -1,8 +1,9 @@
-//! What a person says of a new event, task or memo, in a sentence and in options, and what is understood.
+//! What a person says of a new event, task or memo, in a sentence and in options, and what is
+//! understood.
 //!
-//! Options win over the sentence. Times are read by the clock of whoever speaks, or by that of the zone that is named. What is not
-//! said to take any time takes an hour, or a day. A task that is said to be at a time is due then. What recurs begins when its rule
-//! first has it.
+//! Options win over the sentence. Times are read by the clock of whoever speaks, or by that of the
+//! zone that is named. What is not said to take any time takes an hour, or a day. A task that is
+//! said to be at a time is due then. What recurs begins when its rule first has it.
 
 use super::draft::{EventDraft, dedup_alarms, end_after, start_to_key};
 use larder_date_phrase::{self as phrase, Language, Moment, PhraseError, Sentence};
@@ -130,7 +131,8 @@ pub fn resolve_clock(
     Ok(if zone == Zone::UTC { ZoneReference::Utc } else { ZoneReference::Zone(zone) })
 }
 
-/// The zone of whoever speaks, by a name that other programs know. One that has none (a rule in TZ) is a zone that does the same.
+/// The zone of whoever speaks, by a name that other programs know. One that has none (a rule in TZ)
+/// is a zone that does the same.
 fn find_named_zone(speaker: &InputContext<'_>) -> Option<Zone> {
     let InputContext { now, local, zones, .. } = speaker;
     if zones.get(local.name()).is_some() {
@@ -358,7 +360,8 @@ pub(super) fn parse_recurrence(
     found.ok_or_else(|| failed.map_or_else(unknown, EventRequestError::Phrase))
 }
 
-/// Makes of the times of an event those of a task: it is due when it is said to be, and begins only where it takes time.
+/// Makes of the times of an event those of a task: it is due when it is said to be, and begins only
+/// where it takes time.
 fn convert_to_due(draft: &mut EventDraft, lasts: bool) {
     // A day that it is due is the day itself.
     if let Some(end) = draft.end.as_mut().filter(|end| end.is_date) {

@@ -1,8 +1,9 @@
 //! Changes by scope: one occurrence, it and all that follow, or all.
 //!
-//! Here is what becomes of the items of a UID; what a person wants of an occurrence is [`EventEdit`]. They mean what the modes of
-//! evolution-data-server mean: *this* makes a detached occurrence, or takes one out by EXDATE; *future* shortens the rule, and what
-//! follows goes on under a UID of its own; *all* changes the master, and what hangs on its times moves along.
+//! Here is what becomes of the items of a UID; what a person wants of an occurrence is
+//! [`EventEdit`]. They mean what the modes of evolution-data-server mean: *this* makes a detached
+//! occurrence, or takes one out by EXDATE; *future* shortens the rule, and what follows goes on
+//! under a UID of its own; *all* changes the master, and what hangs on its times moves along.
 
 use super::Error;
 use super::edit::{EditContext, EventEdit, NewTime};
@@ -28,7 +29,8 @@ pub enum RecurrenceScope {
 /// Occurrences that are compared to see whether a divided series is what it was.
 const MAX_COMPARED_OCCURRENCES: usize = 256;
 
-/// What has to be written to take occurrences away. The key is of the occurrence that is meant, by [`UidGroup::find_occurrence`].
+/// What has to be written to take occurrences away. The key is of the occurrence that is meant, by
+/// [`UidGroup::find_occurrence`].
 ///
 /// # Errors
 /// Why it cannot be done.
@@ -102,7 +104,8 @@ pub fn compute_edit(
     })
 }
 
-/// What is meant: without a word of it all of what happens once, and of one occurrence that was named, it alone.
+/// What is meant: without a word of it all of what happens once, and of one occurrence that was
+/// named, it alone.
 fn resolve_scope(
     whole: &UidGroup<'_>,
     scope: Option<RecurrenceScope>,
@@ -261,7 +264,8 @@ pub(super) fn until_key(plan: &ComponentSchedule, rule: &Rule) -> Option<i64> {
     }
 }
 
-/// Does the occurrence match the rule, and how many of its own are before it? The start takes one, whether it matches or not.
+/// Does the occurrence match the rule, and how many of its own are before it? The start takes one,
+/// whether it matches or not.
 fn count_occurrences_before(
     plan: &ComponentSchedule,
     rule: &Rule,
@@ -319,7 +323,8 @@ fn edit_one_occurrence(
     Ok(series.into_components())
 }
 
-/// The occurrence as a component of its own: the master's properties, or those of the one that changed all that follow.
+/// The occurrence as a component of its own: the master's properties, or those of the one that
+/// changed all that follow.
 pub(super) fn create_override(whole: &UidGroup<'_>, key: i64) -> Result<EditableComponent, Error> {
     let (Some(master), Some(plan)) = (&whole.master, &whole.schedule) else {
         return Err(Error::NoTime);
@@ -383,7 +388,8 @@ fn split_series(
     Ok((parts, rest.apply_edit(Some(seen), Some(seen), asked)?))
 }
 
-/// An occurrence and what follows it, under another UID, and how much later they are on the clock than they were planned.
+/// An occurrence and what follows it, under another UID, and how much later they are on the clock
+/// than they were planned.
 fn build_following_series(
     whole: &UidGroup<'_>,
     key: i64,
@@ -424,7 +430,8 @@ fn build_following_series(
     }
 }
 
-/// A series with this change of all of it for its master: where that is later on the clock, all that hangs on its times is.
+/// A series with this change of all of it for its master: where that is later on the clock, all
+/// that hangs on its times is.
 fn promote_override_to_master(
     planned: &EditableComponent,
     mut detached: Vec<OverrideComponent>,
@@ -483,8 +490,8 @@ fn verify_split(
 }
 
 impl EditedSeries {
-    /// All of it changed, as somebody wants it who sees this occurrence; where that was changed itself, and is no exception, it is changed
-    /// by its own time, too.
+    /// All of it changed, as somebody wants it who sees this occurrence; where that was changed
+    /// itself, and is no exception, it is changed by its own time, too.
     fn apply_edit(
         mut self,
         key: Option<i64>,

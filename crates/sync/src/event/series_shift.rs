@@ -1,7 +1,8 @@
-//! What hangs on a series, when that is changed: its rules, its EXDATE and RDATE, and its changed occurrences.
+//! What hangs on a series, when that is changed: its rules, its EXDATE and RDATE, and its changed
+//! occurrences.
 //!
-//! What is meant by a change, and of what it consists, is for [`scope`](super::scope). This is apart as it is the same for all that follow
-//! and for all.
+//! What is meant by a change, and of what it consists, is for [`scope`](super::scope). This is
+//! apart as it is the same for all that follow and for all.
 
 use super::Error;
 use super::date_time_form::DateTimeForm;
@@ -98,8 +99,8 @@ pub(super) fn shift_date_lists(
 }
 
 impl OverrideComponent {
-    /// Changes what a changed occurrence has of its series: `before` and `plan` are that before, `lasts` says how long it takes now.
-    /// False: it keeps something of its own.
+    /// Changes what a changed occurrence has of its series: `before` and `plan` are that before,
+    /// `lasts` says how long it takes now. False: it keeps something of its own.
     pub(super) fn apply_series_edit(
         &mut self,
         before: &EditableComponent,
@@ -125,8 +126,8 @@ impl OverrideComponent {
         Ok(whole)
     }
 
-    /// A changed occurrence of a series that was moved. Where it was at the time it was planned for, or leads all that follow it, it is
-    /// moved as well. False: it was moved by itself.
+    /// A changed occurrence of a series that was moved. Where it was at the time it was planned
+    /// for, or leads all that follow it, it is moved as well. False: it was moved by itself.
     pub(super) fn shift_with_series(
         &mut self,
         plan: &ComponentSchedule,

@@ -1,4 +1,5 @@
-//! All items of one UID: a master and its detached occurrences, and which of their occurrences is meant.
+//! All items of one UID: a master and its detached occurrences, and which of their occurrences is
+//! meant.
 
 use super::Error;
 use super::date_time_form::DateTimeForm;
@@ -142,7 +143,8 @@ impl<'d> UidGroup<'d> {
         }
     }
 
-    /// The occurrence that is meant: one that is planned, or was changed, for that time, else one that was moved there.
+    /// The occurrence that is meant: one that is planned, or was changed, for that time, else one
+    /// that was moved there.
     ///
     /// # Errors
     /// There is none, or there are several.

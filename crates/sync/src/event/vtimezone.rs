@@ -1,7 +1,8 @@
 //! Definitions of time zones for new items: what a zone of the system does, as a VTIMEZONE says it.
 //!
-//! A zone that changes its clock by the same rule year after year is defined by that rule, from the first year in which it
-//! did, so that all items of that zone have one definition. What is irregular is listed for the years around.
+//! A zone that changes its clock by the same rule year after year is defined by that rule, from the
+//! first year in which it did, so that all items of that zone have one definition. What is
+//! irregular is listed for the years around.
 
 use larder_format::writer::{ComponentBuilder, escape_text};
 use larder_store::VtimezoneText as Defined;
@@ -14,11 +15,13 @@ use larder_time::zone::Zone;
 /// Years that are looked at: zones are of one mind about what comes later.
 const FIRST_YEAR: i32 = 1970;
 const LAST_YEAR: i32 = 2037;
-/// Of an irregular zone, the changes of the decade are listed, and of so many years from its beginning.
+/// Of an irregular zone, the changes of the decade are listed, and of so many years from its
+/// beginning.
 const LISTED_YEARS: i32 = 16;
 const WEEKDAY_NAMES: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
-/// The definition of a zone for something that begins in a year; `None`: it is UTC, which needs none.
+/// The definition of a zone for something that begins in a year; `None`: it is UTC, which needs
+/// none.
 #[must_use]
 pub fn build_vtimezone(zone: &Zone, year: i32) -> Option<Defined> {
     if *zone == Zone::UTC {

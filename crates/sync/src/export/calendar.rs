@@ -1,8 +1,10 @@
-//! The calendar around items that are written out: its own lines, each time zone once, and as many calendars as there must be.
+//! The calendar around items that are written out: its own lines, each time zone once, and as many
+//! calendars as there must be.
 //!
-//! Mostly that is one. Items that mean different things by one name of a zone, or are of another version, cannot be in one
-//! calendar; nor can what names a zone that nobody knows be where that name is defined. And an item that was never closed goes on until its calendar ends, so it gets one to itself. It is apart as
-//! address books need none of it.
+//! Mostly that is one. Items that mean different things by one name of a zone, or are of another
+//! version, cannot be in one calendar; nor can what names a zone that nobody knows be where that
+//! name is defined. And an item that was never closed goes on until its calendar ends, so it gets
+//! one to itself. It is apart as address books need none of it.
 
 use super::{ExportReport, detect_line_end, for_each_item, read_source, write_bytes, write_text};
 use crate::error::Error;
@@ -82,7 +84,8 @@ pub(super) fn export_calendar(
 #[derive(Default)]
 struct DeferredItems {
     unclosed: Vec<UnclosedItem>,
-    /// Rows of items, by their frames, that name a zone which nobody knows, and which their calendar would define.
+    /// Rows of items, by their frames, that name a zone which nobody knows, and which their
+    /// calendar would define.
     floating: BTreeMap<Option<i64>, Vec<i64>>,
     /// The frame that was looked at last.
     last_context: Option<(Option<i64>, Arc<CalendarContext>)>,
@@ -96,7 +99,8 @@ struct UnclosedItem {
     is_bare: bool,
 }
 
-/// Writes a calendar that is not the first one. Returns how many of its items were removed meanwhile.
+/// Writes a calendar that is not the first one. Returns how many of its items were removed
+/// meanwhile.
 fn write_further_calendar(
     reader: &Reader,
     heads: &CalendarHeaders,
@@ -215,7 +219,8 @@ fn detect_zone_gain(
     Ok(uses.iter().any(|zone| zone.zone_match == ZoneMatch::Floating && is_new(&zone.tzid)))
 }
 
-/// Does an item of a calendar end with its bytes, or only with its calendar? `None`: it goes on behind the end of that.
+/// Does an item of a calendar end with its bytes, or only with its calendar? `None`: it goes on
+/// behind the end of that.
 fn detect_end(bytes: &[u8]) -> Option<bool> {
     let text = decode_utf16(bytes).map(String::into_bytes);
     let bytes = text.as_deref().unwrap_or(bytes);
@@ -310,7 +315,8 @@ impl CalendarHeaders {
     }
 }
 
-/// Frames that go together into one calendar: of one version, and with no two definitions of one name.
+/// Frames that go together into one calendar: of one version, and with no two definitions of one
+/// name.
 #[derive(Default)]
 struct OutputCalendar {
     context: CalendarContext,
@@ -342,8 +348,8 @@ impl OutputCalendars {
         }
     }
 
-    /// Finds a calendar for a frame, from one of this number on. Thousands may have definitions of one name, so it is looked for
-    /// only where there is likely to be room.
+    /// Finds a calendar for a frame, from one of this number on. Thousands may have definitions of
+    /// one name, so it is looked for only where there is likely to be room.
     fn assign_context(
         &mut self,
         reader: &Reader,

@@ -1,7 +1,7 @@
 //! How much may be in memory between the thread that reads and the one that writes.
 //!
-//! It counts; it holds nothing itself. It is apart because it is the only place where the reading thread
-//! waits for the writing one, and so the only place where the two could wait for each other.
+//! It counts; it holds nothing itself. It is apart because it is the only place where the reading
+//! thread waits for the writing one, and so the only place where the two could wait for each other.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -1,8 +1,9 @@
-//! The calendar around the components of a file: what it says of itself, and the time zones that it defines.
+//! The calendar around the components of a file: what it says of itself, and the time zones that it
+//! defines.
 //!
-//! It is gathered while a file is read, so a component knows what was said before it; what is said behind it is known where
-//! the file was looked through [`ahead`](super::ahead). Components without a calendar around them belong to one that says
-//! nothing.
+//! It is gathered while a file is read, so a component knows what was said before it; what is said
+//! behind it is known where the file was looked through [`ahead`](super::ahead). Components without
+//! a calendar around them belong to one that says nothing.
 
 use larder_format::component::{CalendarVersion, Component};
 use larder_format::decoding::{decode_utf16_lines, unescape_text};
@@ -120,7 +121,8 @@ impl OpenCalendar {
         rest
     }
 
-    /// A time zone is defined. The first definition of a name is the one that counts. False: it has no name, so nothing can use it.
+    /// A time zone is defined. The first definition of a name is the one that counts. False: it has
+    /// no name, so nothing can use it.
     pub(crate) fn add_zone(&mut self, bytes: &[u8]) -> bool {
         let Some(zone) = VtimezoneText::new(bytes) else { return false };
         self.zone_count += 1;

@@ -1,7 +1,8 @@
-//! Messages that call something off: they mark what is in the store, where any other item of a file takes its place.
+//! Messages that call something off: they mark what is in the store, where any other item of a file
+//! takes its place.
 //!
-//! What becomes of the items of a UID is for [`event`](crate::event). It is apart as it is the one thing of an import that
-//! depends on what was stored before.
+//! What becomes of the items of a UID is for [`event`](crate::event). It is apart as it is the one
+//! thing of an import that depends on what was stored before.
 
 use super::{ImportWriter, OLDER_REASON, Provenance};
 use crate::error::Error;
@@ -26,8 +27,9 @@ impl CancelledUids {
 }
 
 impl ImportWriter<'_> {
-    /// Marks what a message by METHOD:CANCEL calls off. Gives it back where that was not there before this import: then it is
-    /// taken as it is, so that the same files always give the same items.
+    /// Marks what a message by METHOD:CANCEL calls off. Gives it back where that was not there
+    /// before this import: then it is taken as it is, so that the same files always give the same
+    /// items.
     pub(super) fn handle_cancellation(
         &mut self,
         place: Provenance,

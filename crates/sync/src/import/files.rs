@@ -1,7 +1,7 @@
 //! Finding the files to import.
 //!
-//! It reads no content. It is apart so that what counts as an address book on disk, and in which order
-//! they come, can be read in one place.
+//! It reads no content. It is apart so that what counts as an address book on disk, and in which
+//! order they come, can be read in one place.
 
 use super::{ImportDiagnostic, ImportInput};
 use std::collections::HashSet;
@@ -70,7 +70,8 @@ pub(super) struct InputFiles {
     pub(super) unreadable: Vec<ImportDiagnostic>,
     /// Folders that hold nothing to import.
     pub(super) empty_folders: Vec<ImportDiagnostic>,
-    /// Folders that were walked, by their real names, so that a symbolic link cannot lead in circles.
+    /// Folders that were walked, by their real names, so that a symbolic link cannot lead in
+    /// circles.
     visited_folders: HashSet<PathBuf>,
 }
 
@@ -127,8 +128,8 @@ impl InputFiles {
             .push(ImportDiagnostic::for_file(path.display().to_string(), io_reason(error)));
     }
 
-    /// The address books and calendars in a folder and below it, by name. Hidden ones are left out: they belong to
-    /// programs, and hold half-written copies as often as not.
+    /// The address books and calendars in a folder and below it, by name. Hidden ones are left out:
+    /// they belong to programs, and hold half-written copies as often as not.
     fn add_folder(&mut self, path: &Path) {
         let names = match fs::canonicalize(path).and_then(|real| self.list_folder(path, real)) {
             Ok(names) => names,

@@ -1,16 +1,17 @@
-//! From files to parsed cards: one thread reads and splits, several parse, and the caller gets what they
-//! found in the order in which it lies in the input, whoever was done first.
+//! From files to parsed cards: one thread reads and splits, several parse, and the caller gets what
+//! they found in the order in which it lies in the input, whoever was done first.
 //!
 //! Nothing is written here, and nothing decided about a card. It is apart so that all that concerns
 //! threads is in one place:
 //!
 //! * pieces travel in parcels, each with a channel of its own for its answer; the caller holds the
 //!   receiving ends in order, so order needs no sorting;
-//! * the reading thread waits for nothing but the input and the [`MemoryBudget`], the parsing ones for nothing
-//!   but work, the caller for nothing but the next answer: no two can wait for each other;
-//! * dropping the [`ImportPipeline`] closes the budget and the channels, and with that ends every thread. They
-//!   are waited for, unless one may be stuck in reading a terminal or a pipe: that one ends with the
-//!   process, and touches nothing until then.
+//! * the reading thread waits for nothing but the input and the [`MemoryBudget`], the parsing ones
+//!   for nothing but work, the caller for nothing but the next answer: no two can wait for each
+//!   other;
+//! * dropping the [`ImportPipeline`] closes the budget and the channels, and with that ends every
+//!   thread. They are waited for, unless one may be stuck in reading a terminal or a pipe: that one
+//!   ends with the process, and touches nothing until then.
 
 use super::budget::MemoryBudget;
 use super::calendar::{
@@ -37,14 +38,14 @@ const JOB_BYTES: usize = 64 << 10;
 const MAX_IN_FLIGHT_BYTES: usize = 8 << 20;
 /// What a piece costs beside its bytes.
 const PIECE_OVERHEAD_BYTES: usize = 256;
-/// Index rows take some four times the bytes they are made from; but text beyond this is not indexed, and
-/// photos, which make cards large, have no rows.
+/// Index rows take some four times the bytes they are made from; but text beyond this is not
+/// indexed, and photos, which make cards large, have no rows.
 const MAX_INDEXED_BYTES: usize = 64 << 10;
 /// How often a caller that waits for a slow input gets to look around.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// An item after parsing: ready for the store, with what there is to say about it, by line; or its bytes and why it is
-/// none.
+/// An item after parsing: ready for the store, with what there is to say about it, by line; or its
+/// bytes and why it is none.
 pub(super) type ItemParseResult = Result<(ParsedItem, Vec<ItemWarning>), (Vec<u8>, Problem)>;
 
 /// What there is to say about a line of an item.
@@ -421,7 +422,8 @@ impl InputReader {
             }
             StreamPiece::Skipped { line, bytes, why, first } => {
                 let between = !matches!(why, SkipReason::TooLarge);
-                // A file of nothing but text and stray ENDs is one stretch, however many lines it has.
+                // A file of nothing but text and stray ENDs is one stretch, however many lines it
+                // has.
                 let first = first && !(between && self.in_stretch);
                 self.in_stretch = between;
                 self.add_skipped(line, first.then(|| self.skip_reason(&why)), bytes);

@@ -1,9 +1,10 @@
 //! Looking through a file before it is read: what its calendars say behind their components.
 //!
-//! A calendar may define a time zone, or say its name, behind what needs it (RFC 5545, 3.6, asks for no order), and a million
-//! components cannot wait in memory for that. So a file of calendars is read twice, the first time for nothing but that, and
-//! a calendar that says all before its first component, as nearly all do, is not remembered. A stream passes only once. It is
-//! apart because it takes no item in.
+//! A calendar may define a time zone, or say its name, behind what needs it (RFC 5545, 3.6, asks
+//! for no order), and a million components cannot wait in memory for that. So a file of calendars
+//! is read twice, the first time for nothing but that, and a calendar that says all before its
+//! first component, as nearly all do, is not remembered. A stream passes only once. It is apart
+//! because it takes no item in.
 
 use super::calendar::OpenCalendar;
 use larder_format::splitter::{Splitter, StreamPiece};
@@ -11,7 +12,8 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// So much is remembered of a file, in bytes: of more such calendars no more is known than of those in a stream.
+/// So much is remembered of a file, in bytes: of more such calendars no more is known than of those
+/// in a stream.
 const PRESCAN_LIMIT_BYTES: usize = 32 << 20;
 
 /// The calendars of a file that say something behind a component, by their numbers.

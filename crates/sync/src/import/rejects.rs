@@ -1,9 +1,10 @@
-//! The file that keeps what an import did not take, so that a person can mend it and import it again.
+//! The file that keeps what an import did not take, so that a person can mend it and import it
+//! again.
 //!
-//! It holds the bytes as they came, stretch after stretch, with a line feed only where a stretch does not
-//! end its last line. It is written beside its target under a hidden name and takes the target's place at
-//! the end, if there is anything in it: a file of an earlier import is left alone by one that rejects
-//! nothing, and is replaced by one that does.
+//! It holds the bytes as they came, stretch after stretch, with a line feed only where a stretch
+//! does not end its last line. It is written beside its target under a hidden name and takes the
+//! target's place at the end, if there is anything in it: a file of an earlier import is left alone
+//! by one that rejects nothing, and is replaced by one that does.
 
 use crate::error::Error;
 use std::fs::{self, File, OpenOptions};
@@ -25,8 +26,8 @@ pub(super) struct RejectsFile {
 }
 
 impl RejectsFile {
-    /// Makes the hidden file, so that a folder that cannot be written to is known before anything is
-    /// imported.
+    /// Makes the hidden file, so that a folder that cannot be written to is known before anything
+    /// is imported.
     pub(super) fn create(path: &Path) -> Result<RejectsFile, Error> {
         // A symbolic link stays one: what it points to is replaced.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -84,7 +85,8 @@ impl RejectsFile {
 impl Drop for RejectsFile {
     fn drop(&mut self) {
         if let Some(hidden) = &self.hidden {
-            // Nothing can be done about a file that will not go away; it is hidden and named after us.
+            // Nothing can be done about a file that will not go away; it is hidden and named after
+            // us.
             drop(fs::remove_file(hidden));
         }
     }

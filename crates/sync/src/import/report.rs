@@ -7,8 +7,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What there is to say while an import runs. Events come from the calling thread, in the order of the
-/// input, but for second cards with one UID, which are known only after their batch is written.
+/// What there is to say while an import runs. Events come from the calling thread, in the order of
+/// the input, but for second cards with one UID, which are known only after their batch is written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ImportEvent<'a> {
@@ -68,7 +68,8 @@ pub struct ImportReport {
     pub cancelled: u64,
     /// Items that were there already with the same bytes, or were marked already.
     pub unchanged: u64,
-    /// New items that had the UID of another in this import, and are kept beside it under one of their own.
+    /// New items that had the UID of another in this import, and are kept beside it under one of
+    /// their own.
     pub duplicate_uids: u64,
     /// Stretches of the input that were not taken.
     pub rejected: u64,

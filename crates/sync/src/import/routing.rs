@@ -1,4 +1,5 @@
-//! Where an item goes: to the collection that was named, else to that of its calendar, or of what a message is about.
+//! Where an item goes: to the collection that was named, else to that of its calendar, or of what a
+//! message is about.
 //!
 //! It is apart from the writing of batches, as nothing of a batch matters to it.
 
@@ -12,8 +13,8 @@ use std::sync::Arc;
 const MAX_MESSAGE_UIDS: usize = 10_000;
 
 impl ImportWriter<'_> {
-    /// The collection of an item. What a message is about is looked for in all calendars, if that message names none: it goes to the
-    /// one that has its UID.
+    /// The collection of an item. What a message is about is looked for in all calendars, if that
+    /// message names none: it goes to the one that has its UID.
     pub(super) fn choose_collection(
         &mut self,
         around: Option<&EnclosingCalendar>,

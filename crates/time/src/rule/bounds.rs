@@ -1,7 +1,8 @@
-//! What can be said of a rule's occurrences without finding them: enough for an index to pass over the rule.
+//! What can be said of a rule's occurrences without finding them: enough for an index to pass over
+//! the rule.
 //!
-//! All of it may promise too little, never too much: a month that is not in the mask has no occurrence, a gap is
-//! never longer than said.
+//! All of it may promise too little, never too much: a month that is not in the mask has no
+//! occurrence, a gap is never longer than said.
 
 use super::last_occurrence::constant_period_size;
 use super::period_set::{NthScope, RuleParts};

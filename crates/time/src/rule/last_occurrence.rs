@@ -1,4 +1,5 @@
-//! Where a rule ends: COUNT and UNTIL as the last occurrence, found once and kept, so that no question counts.
+//! Where a rule ends: COUNT and UNTIL as the last occurrence, found once and kept, so that no
+//! question counts.
 
 use super::period_set::{NthScope, RuleParts};
 use super::{Frequency, Rule, StepBudget};
@@ -18,8 +19,8 @@ pub enum LastOccurrence {
 }
 
 impl Rule {
-    /// The last of the rule's own occurrences. Where the number of a period's is always the same, a COUNT is one
-    /// division; else periods are counted, at most as many as the budget has.
+    /// The last of the rule's own occurrences. Where the number of a period's is always the same, a
+    /// COUNT is one division; else periods are counted, at most as many as the budget has.
     #[must_use]
     pub fn last_occurrence(&self, start: CivilTime, budget: StepBudget) -> LastOccurrence {
         let by_count = match self.count() {
@@ -43,8 +44,8 @@ impl Rule {
         }
     }
 
-    /// The same rule with its end found: one that never was ends before its start. None when the budget did not
-    /// suffice.
+    /// The same rule with its end found: one that never was ends before its start. None when the
+    /// budget did not suffice.
     #[must_use]
     pub fn with_resolved_end(self, start: CivilTime, budget: StepBudget) -> Option<Rule> {
         match self.last_occurrence(start, budget) {
@@ -79,7 +80,8 @@ impl Rule {
         last.map_or(LastOccurrence::NoOccurrence, LastOccurrence::At)
     }
 
-    /// The last occurrence at or before a bound: looked for in a stretch before it that grows until it holds one.
+    /// The last occurrence at or before a bound: looked for in a stretch before it that grows until
+    /// it holds one.
     fn last_by_until(
         &self,
         bound: CivilTime,
@@ -148,8 +150,8 @@ pub(super) fn constant_period_size(parts: &RuleParts<'_>) -> Option<u64> {
     }
 }
 
-/// How many days every month has of those that the rule asks for, if that never differs: days that every month
-/// has, counted from one end.
+/// How many days every month has of those that the rule asks for, if that never differs: days that
+/// every month has, counted from one end.
 fn constant_days_per_month(parts: &RuleParts<'_>) -> Option<u64> {
     const DAYS_OF_EVERY_MONTH_MASK: u32 = (1 << 29) - 1;
     let (ahead, back) = (parts.month_days, parts.rule.month_days_from_end);

@@ -1,7 +1,9 @@
-//! What evolution-data-server, which expands rules with libical 3, makes of a rule otherwise than RFC 5545 says.
+//! What evolution-data-server, which expands rules with libical 3, makes of a rule otherwise than
+//! RFC 5545 says.
 //!
-//! Whoever brings a calendar from there may find occurrences that were not shown before, and is told why. The classes
-//! are those that a comparison of seven engines found; libical itself is not asked.
+//! Whoever brings a calendar from there may find occurrences that were not shown before, and is
+//! told why. The classes are those that a comparison of seven engines found; libical itself is not
+//! asked.
 
 use super::{Frequency, Rule};
 use std::fmt;
@@ -17,7 +19,8 @@ pub enum LibicalDifference {
     RuleRejected,
     /// Days counted from the end of the month find nothing there when they limit days.
     NegativeMonthDaysIgnored,
-    /// No month has that many of a weekday, so nothing is found; engines differ in what they do then.
+    /// No month has that many of a weekday, so nothing is found; engines differ in what they do
+    /// then.
     NoSuchOrdinal,
     /// Weeks without a weekday are other weeks there.
     WeekNumbersDiffer,

@@ -1,18 +1,21 @@
 //! The occurrences of a rule from any clock time on, found by going to the period that holds it.
 //!
-//! Years, months, weeks and days are numbered, so the first period at or after a clock time that the interval
-//! allows is one division away. HOURLY and below have steps instead, which are looked at only where a day and a
-//! time of day pass: a limit that fails leads at once to the next day, hour or minute that can pass, and from
-//! there to the next step. What that costs is counted in [`RuleOccurrences::spent_steps`], and bounded by a [`StepBudget`].
+//! Years, months, weeks and days are numbered, so the first period at or after a clock time that
+//! the interval allows is one division away. HOURLY and below have steps instead, which are looked
+//! at only where a day and a time of day pass: a limit that fails leads at once to the next day,
+//! hour or minute that can pass, and from there to the next step. What that costs is counted in
+//! [`RuleOccurrences::spent_steps`], and bounded by a [`StepBudget`].
 
 use super::period_set::{DaySearch, PeriodSet, RuleParts};
 use super::{Frequency, Rule, SkipMode};
 use crate::civil::{CivilTime, DAY_SECONDS, LAST_DAY_NUMBER};
 
-/// The Gregorian calendar repeats after so many days, weekdays included: what has not happened by then, never will.
+/// The Gregorian calendar repeats after so many days, weekdays included: what has not happened by
+/// then, never will.
 const GREGORIAN_CYCLE_DAYS: i64 = 146_097;
 
-/// How many steps an answer may take: periods looked at and occurrences given. It is used up by what it is given to.
+/// How many steps an answer may take: periods looked at and occurrences given. It is used up by
+/// what it is given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepBudget {
     remaining: u64,
@@ -77,8 +80,8 @@ enum PeriodUnit {
 }
 
 impl Rule {
-    /// The occurrences at or after `at` of this rule when it starts at `start`, which is one only if it
-    /// matches. The end of the rule counts, but for COUNT.
+    /// The occurrences at or after `at` of this rule when it starts at `start`, which is one only
+    /// if it matches. The end of the rule counts, but for COUNT.
     #[must_use]
     pub fn occurrences_from(&self, start: CivilTime, at: CivilTime) -> RuleOccurrences<'_> {
         RuleOccurrences::new(self, start, at)
@@ -130,7 +133,8 @@ impl<'r> RuleOccurrences<'r> {
         RuleOccurrences { budget, initial_steps: budget.remaining(), ..self }
     }
 
-    /// The same without what comes after a clock time: whoever asks no further pays for no search behind it.
+    /// The same without what comes after a clock time: whoever asks no further pays for no search
+    /// behind it.
     #[must_use]
     pub fn with_last(self, last: CivilTime) -> Self {
         RuleOccurrences { last: self.last.min(last), ..self }
@@ -292,7 +296,8 @@ impl<'r> RuleOccurrences<'r> {
         named.filter(|position| !twice(position)).count() as u64
     }
 
-    /// Passes over whole sets of at most so many occurrences together, without giving them; what is left.
+    /// Passes over whole sets of at most so many occurrences together, without giving them; what is
+    /// left.
     pub(super) fn skip_whole_sets(&mut self, mut count: u64) -> u64 {
         if self.parts.rule.skip == SkipMode::Forward || count == 0 {
             return count;
@@ -320,8 +325,8 @@ impl<'r> RuleOccurrences<'r> {
         count
     }
 
-    /// The occurrence that has `before` others before it, when each period has `each`; none when the calendar ends
-    /// before that.
+    /// The occurrence that has `before` others before it, when each period has `each`; none when
+    /// the calendar ends before that.
     pub(super) fn nth_by_constant_size(&mut self, each: u64, before: u64) -> Option<CivilTime> {
         let earlier = self.set_of_unit(self.origin)?.count_before(self.floor);
         let place = before.checked_add(earlier)?;

@@ -54,8 +54,9 @@ const PART_NAMES: [&str; 16] = [
 ];
 
 impl Rule {
-    /// Reads a rule. Case, white space, the order of parts, a trailing semicolon and lists without members are
-    /// forgiven; SKIP without RSCALE is passed over, as one who knows RFC 5545 only would do.
+    /// Reads a rule. Case, white space, the order of parts, a trailing semicolon and lists without
+    /// members are forgiven; SKIP without RSCALE is passed over, as one who knows RFC 5545 only
+    /// would do.
     ///
     /// # Errors
     /// When it is no rule, or one of another calendar.

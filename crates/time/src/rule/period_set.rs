@@ -1,9 +1,9 @@
 //! What the parts of a rule mean together: the set of occurrences of one of its periods.
 //!
-//! The set of a period is days times times of day, both as bits, so it is made without a list, counted by
-//! counting bits, and its nth member is the nth bit. A day is in it when it passes every part of the rule;
-//! whether RFC 5545 says that a part expands or limits makes no difference, as a part that expands only leaves
-//! more days to pass.
+//! The set of a period is days times times of day, both as bits, so it is made without a list,
+//! counted by counting bits, and its nth member is the nth bit. A day is in it when it passes every
+//! part of the rule; whether RFC 5545 says that a part expands or limits makes no difference, as a
+//! part that expands only leaves more days to pass.
 
 use super::{Frequency, Rule, SkipMode};
 use crate::civil::{
@@ -162,7 +162,8 @@ pub(super) enum NthScope {
     Year,
 }
 
-/// The days of a year that pass BYYEARDAY and BYWEEKNO, and the numbered weekdays of the year; made once a year.
+/// The days of a year that pass BYYEARDAY and BYWEEKNO, and the numbered weekdays of the year; made
+/// once a year.
 #[derive(Debug, Clone, Default)]
 struct YearDays {
     year: i32,
@@ -260,7 +261,8 @@ impl<'r> RuleParts<'r> {
         }
     }
 
-    /// The first day of a period, for frequencies of a day and more; far behind the last for periods that are.
+    /// The first day of a period, for frequencies of a day and more; far behind the last for
+    /// periods that are.
     pub(super) fn first_day(&self, period: i64) -> i64 {
         let year = |period: i64| i32::try_from(period).unwrap_or(i32::MAX / 2);
         match self.rule.frequency {
@@ -372,8 +374,8 @@ impl<'r> RuleParts<'r> {
         }
     }
 
-    /// The days of a month that pass all parts: bit 0 is the first. With SKIP=FORWARD, the bit behind the last
-    /// stands for the first day of the next month.
+    /// The days of a month that pass all parts: bit 0 is the first. With SKIP=FORWARD, the bit
+    /// behind the last stands for the first day of the next month.
     fn month_bits(&mut self, year: i32, month: u8) -> u32 {
         if !self.has_month(month) {
             return 0;
@@ -492,8 +494,8 @@ fn nth_weekday_place(number: i16, weekday: Weekday, first: i64, length: i64) -> 
     (0..length).contains(&place).then_some(place)
 }
 
-/// Times of day that the rule names, or the start fills in; for HOURLY and below, what is finer than a step is
-/// filled in, and the rest is whatever the rule limits.
+/// Times of day that the rule names, or the start fills in; for HOURLY and below, what is finer
+/// than a step is filled in, and the rest is whatever the rule limits.
 fn resolve_times(rule: &Rule, start: CivilTime) -> TimeOfDaySet {
     let second = start.second_of_day();
     let filled = |set: u64, step: bool, own: i64| match set {

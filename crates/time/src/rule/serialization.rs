@@ -1,4 +1,5 @@
-//! A rule as bytes: which parts there are, then the parts. Reading checks everything that [`Rule`] takes for granted.
+//! A rule as bytes: which parts there are, then the parts. Reading checks everything that [`Rule`]
+//! takes for granted.
 
 use super::{Frequency, NthWeekday, Rule, RuleEnd, SkipMode};
 use crate::civil::{CivilTime, Weekday};

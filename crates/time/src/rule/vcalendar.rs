@@ -1,7 +1,8 @@
-//! The rules of vCalendar 1.0: `D1 #5`, `W2 MO WE 19991231`, `MP1 1+ MO #0`, `MD1 1 LD`, `YM1 6`, `YD1 100`.
+//! The rules of vCalendar 1.0: `D1 #5`, `W2 MO WE 19991231`, `MP1 1+ MO #0`, `MD1 1 LD`, `YM1 6`,
+//! `YD1 100`.
 //!
-//! They become rules of RFC 5545 of the same meaning. Rules within rules (`YM1 6 MP1 ...`) are not supported: nobody
-//! wrote them.
+//! They become rules of RFC 5545 of the same meaning. Rules within rules (`YM1 6 MP1 ...`) are not
+//! supported: nobody wrote them.
 
 use super::parse::{RuleError, parse_weekday};
 use super::{Frequency, NthWeekday, Rule, RuleEnd};

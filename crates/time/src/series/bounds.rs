@@ -1,5 +1,5 @@
-//! What is asked of a series beside its occurrences: from when to when it goes, and what else an index needs to
-//! pass over it.
+//! What is asked of a series beside its occurrences: from when to when it goes, and what else an
+//! index needs to pass over it.
 
 use super::{CalendarDateTime, OverrideStart, Series, ZoneReference};
 use crate::civil::{DAY_SECONDS, Instant};
@@ -7,11 +7,12 @@ use crate::rule::{Rule, RuleEnd};
 use crate::value::EventLength;
 use crate::zone::Zone;
 
-/// From when to when a series goes. It holds every occurrence that is not changed on its own, perhaps a little more.
+/// From when to when a series goes. It holds every occurrence that is not changed on its own,
+/// perhaps a little more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesSpan {
-    /// The seconds are of UTC; else of a clock that floats, as if it never changed: where it does, what takes so many seconds
-    /// ends sooner or later by it.
+    /// The seconds are of UTC; else of a clock that floats, as if it never changed: where it does,
+    /// what takes so many seconds ends sooner or later by it.
     pub is_utc: bool,
     /// When the first begins.
     pub first: i64,
@@ -48,7 +49,8 @@ impl Series {
                 (None, _) => None,
             };
         }
-        // What is moved on the clock, and what happens several times a day, may be out of order where that changes.
+        // What is moved on the clock, and what happens several times a day, may be out of order
+        // where that changes.
         let change = if self.future_overrides.is_empty() && self.has_ordered_instants() {
             0
         } else {
@@ -87,8 +89,8 @@ impl Series {
         Some(SeriesSpan { is_utc: fixed, first, end: Some(end) })
     }
 
-    /// The key of what a RECURRENCE-ID says: seconds UTC, or of the clock if it floats, by which occurrences of
-    /// this series can be told apart however they are written.
+    /// The key of what a RECURRENCE-ID says: seconds UTC, or of the clock if it floats, by which
+    /// occurrences of this series can be told apart however they are written.
     #[must_use]
     pub fn recurrence_id_key(&self, original: &CalendarDateTime) -> i64 {
         self.resolve_recurrence_id(original)
@@ -116,7 +118,8 @@ impl Series {
             && self.future_overrides.is_empty()
     }
 
-    /// Does it happen by rules alone, none of which a change has shifted? Occurrences may be excluded, or be elsewhere.
+    /// Does it happen by rules alone, none of which a change has shifted? Occurrences may be
+    /// excluded, or be elsewhere.
     #[must_use]
     pub fn has_only_rules(&self) -> bool {
         self.rdates.is_empty() && self.future_overrides.is_empty()
@@ -130,8 +133,8 @@ impl Series {
         }
     }
 
-    /// Are there occurrences at the two ends of its span, the one that begins with it and the one that ends with it? It
-    /// may be that there are although this says no.
+    /// Are there occurrences at the two ends of its span, the one that begins with it and the one
+    /// that ends with it? It may be that there are although this says no.
     #[must_use]
     pub fn has_occurrences_at_span_ends(&self) -> (bool, bool) {
         let ordered = self.has_ordered_instants() || self.max_offset_change_seconds() == 0;
@@ -152,8 +155,8 @@ impl Series {
         (takes_place(self.civil_key(self.start)), last)
     }
 
-    /// Behind this second, of UTC or of a clock that floats, none is missing of those that its rule plans, nor would one that is
-    /// still go on; none where nothing simple can be said.
+    /// Behind this second, of UTC or of a clock that floats, none is missing of those that its rule
+    /// plans, nor would one that is still go on; none where nothing simple can be said.
     #[must_use]
     pub fn complete_after(&self) -> Option<i64> {
         self.only_rule().filter(|_| self.exrules.is_empty())?;
@@ -168,8 +171,8 @@ impl Series {
         Some(last.map_or(i64::MIN, |last| last.saturating_add(goes_on)))
     }
 
-    /// An upper bound of the seconds from one occurrence to the next that its rule plans, by its own clock and while the series goes
-    /// on; none where nothing simple can be said.
+    /// An upper bound of the seconds from one occurrence to the next that its rule plans, by its
+    /// own clock and while the series goes on; none where nothing simple can be said.
     #[must_use]
     pub fn max_gap_seconds(&self) -> Option<i64> {
         self.only_rule()?.max_gap_seconds(self.start)

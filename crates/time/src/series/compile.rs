@@ -37,7 +37,8 @@ impl Series {
         (series.with_overrides(&description.overrides), troubles)
     }
 
-    /// The same with these changes to it, besides those that it has. Where its rules end is known already.
+    /// The same with these changes to it, besides those that it has. Where its rules end is known
+    /// already.
     #[must_use]
     pub fn with_overrides(mut self, overrides: &[Override]) -> Series {
         overrides.iter().for_each(|change| self.add_override(change));
@@ -48,7 +49,8 @@ impl Series {
         self
     }
 
-    /// Rules with their ends found. The start takes one of COUNT, whether the rule matches it or not.
+    /// Rules with their ends found. The start takes one of COUNT, whether the rule matches it or
+    /// not.
     fn resolve_rule_ends(
         &self,
         rules: &[Rule],
@@ -109,8 +111,8 @@ impl Series {
         }
     }
 
-    /// A date-time as a key. A clock that floats and one that does not have nothing in common, so what is
-    /// written counts.
+    /// A date-time as a key. A clock that floats and one that does not have nothing in common, so
+    /// what is written counts.
     fn exact_key(&self, start: &CalendarDateTime) -> i64 {
         match start.zone() {
             Some(zone) if self.has_instant_keys() => zone.to_instant(start.civil).seconds(),
@@ -118,8 +120,8 @@ impl Series {
         }
     }
 
-    /// The key of a date or date-time in a series that may be of the other kind: a day has the start's time, a
-    /// time its day.
+    /// The key of a date or date-time in a series that may be of the other kind: a day has the
+    /// start's time, a time its day.
     #[must_use]
     pub fn lenient_key(&self, start: &CalendarDateTime) -> i64 {
         match (start.is_date, self.is_date) {
@@ -222,8 +224,8 @@ fn decrement_count(rule: Rule, start: CivilTime) -> Rule {
     }
 }
 
-/// The last clock time whose moment is not after one: where the clock shows a time twice and the moment is in
-/// the second pass, all of the first pass is before it.
+/// The last clock time whose moment is not after one: where the clock shows a time twice and the
+/// moment is in the second pass, all of the first pass is before it.
 fn last_civil_until(zone: &Zone, until: CivilTime) -> CivilTime {
     let until = Instant::from_seconds_clamped(until.seconds());
     let shown = zone.to_civil(until);

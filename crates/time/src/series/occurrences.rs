@@ -1,8 +1,8 @@
 //! The occurrences of a series in a window of time.
 //!
-//! What is planned is found on the clock, widened by a day for what zones do; then it is decided what became of
-//! it, and only the moments decide whether it is in the window. A long window is answered in slices, so that
-//! its first occurrence does not wait for its last.
+//! What is planned is found on the clock, widened by a day for what zones do; then it is decided
+//! what became of it, and only the moments decide whether it is in the window. A long window is
+//! answered in slices, so that its first occurrence does not wait for its last.
 
 use super::{
     CompiledOverride, FutureOverride, Occurrence, OverrideStart, PlannedOccurrence, Series,
@@ -41,15 +41,16 @@ pub struct SeriesOccurrences<'s> {
     is_uncertain: bool,
 }
 
-/// A slice of a window is about a year; one of a series that may happen every second begins with an hour.
+/// A slice of a window is about a year; one of a series that may happen every second begins with an
+/// hour.
 const SLICE_SECONDS: i64 = 400 * DAY_SECONDS;
 const FIRST_SLICE_SECONDS: i64 = 3600;
 /// A slice that has fewer than these is followed by a longer one.
 const MIN_SLICE_OCCURRENCES: usize = 64;
 
 impl Series {
-    /// The occurrences that meet `[from, to)`: that begin before its end and end after its beginning, or begin
-    /// in it. Days and clocks that float are read in `local`.
+    /// The occurrences that meet `[from, to)`: that begin before its end and end after its
+    /// beginning, or begin in it. Days and clocks that float are read in `local`.
     #[must_use]
     pub fn occurrences<'s>(
         &'s self,
@@ -79,7 +80,8 @@ impl Series {
         }
     }
 
-    /// What is planned in a stretch of the clock, its ends included, and not excluded: sorted by key, each once.
+    /// What is planned in a stretch of the clock, its ends included, and not excluded: sorted by
+    /// key, each once.
     pub(super) fn planned_occurrences(
         &self,
         from: CivilTime,
@@ -182,8 +184,8 @@ impl SeriesOccurrences<'_> {
         self.is_exhausted
     }
 
-    /// Are these its occurrences, all of them and no others? Not if the budget ended before the window did, nor if
-    /// something was given of a rule with a COUNT that could not be counted.
+    /// Are these its occurrences, all of them and no others? Not if the budget ended before the
+    /// window did, nor if something was given of a rule with a COUNT that could not be counted.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         !self.is_exhausted && !self.is_uncertain
@@ -218,8 +220,8 @@ impl SeriesOccurrences<'_> {
         self.ready = found.into_iter();
     }
 
-    /// What the clock shows at a moment; a day further where it changes about then, as what is shown may not be
-    /// in order there.
+    /// What the clock shows at a moment; a day further where it changes about then, as what is
+    /// shown may not be in order there.
     fn widen_to_civil(&self, moment: Instant, direction: i64) -> CivilTime {
         let shown = self.zone.to_civil(moment);
         let steady = self.zone.offset(moment.saturating_add(-DAY_SECONDS))

@@ -1,8 +1,9 @@
-//! A compiled series as bytes, to be kept beside an item: what it is made of, in numbers of as few bytes as
-//! they need, lists as differences. The clock's zone is a number that the keeper of the bytes gives and
-//! understands.
+//! A compiled series as bytes, to be kept beside an item: what it is made of, in numbers of as few
+//! bytes as they need, lists as differences. The clock's zone is a number that the keeper of the
+//! bytes gives and understands.
 //!
-//! Reading refuses whatever no writer wrote, so a series that was read is as sound as one that was compiled.
+//! Reading refuses whatever no writer wrote, so a series that was read is as sound as one that was
+//! compiled.
 
 use super::{
     CompiledOverride, FutureOverride, OverrideStart, PlannedOccurrence, Series, ZoneReference,
@@ -87,8 +88,8 @@ impl Series {
         }
     }
 
-    /// The series of bytes; `resolve` knows the clock of a number. None where the bytes are no series, or
-    /// the clock is of another kind than it was.
+    /// The series of bytes; `resolve` knows the clock of a number. None where the bytes are no
+    /// series, or the clock is of another kind than it was.
     #[must_use]
     pub fn from_bytes(
         bytes: &[u8],

@@ -1,9 +1,9 @@
-//! When in the week, and on which days of the year, something can be: two masks, by which a window passes over a series, or
-//! takes it, without finding its occurrences.
+//! When in the week, and on which days of the year, something can be: two masks, by which a window
+//! passes over a series, or takes it, without finding its occurrences.
 //!
-//! A mask may name times at which nothing is, never leave one out at which something is. What meets a window shares a moment with
-//! it, so the masks of both have that moment in common. This is apart from `question` because it says nothing of a series but
-//! for a comparison.
+//! A mask may name times at which nothing is, never leave one out at which something is. What meets
+//! a window shares a moment with it, so the masks of both have that moment in common. This is apart
+//! from `question` because it says nothing of a series but for a comparison.
 
 use super::{Series, ZoneReference};
 use crate::civil::{DAY_SECONDS, Date, FIRST_DAY_NUMBER, LAST_DAY_NUMBER};
@@ -28,8 +28,8 @@ const SHORTEST_MONTH_DAYS: u32 = 28;
 pub struct TimePattern {
     /// Parts of the week, of three hours each: bit 0 begins on Monday at midnight.
     pub week_mask: u64,
-    /// Days of a month, bit 0 is the first; behind these 31, the months, bit 31 is January. Something is on one of these days of
-    /// one of these months.
+    /// Days of a month, bit 0 is the first; behind these 31, the months, bit 31 is January.
+    /// Something is on one of these days of one of these months.
     pub year_mask: u64,
 }
 
@@ -56,7 +56,8 @@ impl TimePattern {
             ZoneReference::Zone(zone) => zone.offset_bounds(),
             ZoneReference::Utc | ZoneReference::Floating => (0, 0),
         };
-        // From the beginning of a day by its own clock: the first and the last second that something on it can take.
+        // From the beginning of a day by its own clock: the first and the last second that
+        // something on it can take.
         let first = times.0 - i64::from(high);
         let last = times.1 + length.max(1) - 1 - i64::from(low);
         // DTSTART counts, whether the rule matches it or not.
@@ -113,11 +114,12 @@ impl TimePattern {
         (self.year_mask >> MONTH_DAY_BITS & ALL_MONTHS_MASK) as u16
     }
 
-    /// Does something surely begin in the window from one second up to another one, that begins before it and goes on behind it, and
-    /// of which one follows another after at most `gap` seconds?
+    /// Does something surely begin in the window from one second up to another one, that begins
+    /// before it and goes on behind it, and of which one follows another after at most `gap`
+    /// seconds?
     ///
-    /// The last that begins before the window begins at one of the times of this pattern: if these lie well before the window, the
-    /// next need not wait for the whole of the gap.
+    /// The last that begins before the window begins at one of the times of this pattern: if these
+    /// lie well before the window, the next need not wait for the whole of the gap.
     #[must_use]
     pub fn has_start_in(self, gap: i64, from: i64, to: i64) -> bool {
         let (turned, parts) = self.rotate_week(from, to);
@@ -126,12 +128,13 @@ impl TimePattern {
             || parts > 0 && gap <= parts.saturating_add(rest.into()).saturating_mul(PART_SECONDS)
     }
 
-    /// Are all times in the window, up to not including its end, at which something can be on one of its days? Then it has what
-    /// happens on each of these days in each week.
+    /// Are all times in the window, up to not including its end, at which something can be on one
+    /// of its days? Then it has what happens on each of these days in each week.
     #[must_use]
     pub fn has_whole_day_in(self, from: i64, to: i64) -> bool {
         let (turned, parts) = self.rotate_week(from, to);
-        // In a week and more there may be a time twice, and what happens then at another one where the clock has changed.
+        // In a week and more there may be a time twice, and what happens then at another one where
+        // the clock has changed.
         if parts >= PARTS_PER_WEEK {
             return false;
         }
@@ -146,7 +149,8 @@ impl TimePattern {
         inside != 0
     }
 
-    /// The parts of the week in the order in which they come from the first that is all in the window, which is bit 0; and how many are.
+    /// The parts of the week in the order in which they come from the first that is all in the
+    /// window, which is bit 0; and how many are.
     fn rotate_week(self, from: i64, to: i64) -> (u64, i64) {
         let part = |second: i64| {
             second.saturating_add(EPOCH_SECONDS_AFTER_MONDAY).div_euclid(PART_SECONDS)
@@ -190,7 +194,8 @@ fn parts_between(first: i64, last: i64) -> u64 {
     (first..=last).fold(0, |set, part| set | 1 << part.rem_euclid(PARTS_PER_WEEK))
 }
 
-/// The parts of the week in which something is that is on these weekdays, within these seconds from the day's beginning.
+/// The parts of the week in which something is that is on these weekdays, within these seconds from
+/// the day's beginning.
 fn week_mask(weekdays: u64, first: i64, last: i64) -> u64 {
     (0..7).filter(|day| weekdays >> day & 1 == 1).fold(0, |set, day| {
         set | parts_between(

@@ -35,13 +35,14 @@ const TABLE_END_SECONDS: i64 = first_day_of_year(2200) * DAY_SECONDS;
 
 /// How many changes a definition may have: thirty times those of the liveliest zone there is.
 const MAX_TRANSITIONS: usize = 8_192;
-/// How many rules without an end, and how many steps each may take to tell its last change before a moment.
+/// How many rules without an end, and how many steps each may take to tell its last change before a
+/// moment.
 const MAX_OPEN_RULES: usize = 16;
 const OPEN_RULE_BUDGET: StepBudget = StepBudget::new(500);
 
 impl Vtimezone {
-    /// One text for all definitions of the same rules: the sorted set of what the observances say, without
-    /// names, order, comments, INTERVAL=1 and WKST.
+    /// One text for all definitions of the same rules: the sorted set of what the observances say,
+    /// without names, order, comments, INTERVAL=1 and WKST.
     #[must_use]
     pub fn canonical_text(&self) -> String {
         let mut lines: Vec<String> =

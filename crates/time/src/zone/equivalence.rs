@@ -1,4 +1,5 @@
-//! Whether two zones are the same as far as anyone can tell: the same offset at every moment of a stretch of time.
+//! Whether two zones are the same as far as anyone can tell: the same offset at every moment of a
+//! stretch of time.
 
 use super::Zone;
 use crate::civil::Instant;

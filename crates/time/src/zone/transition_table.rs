@@ -1,4 +1,5 @@
-//! Transitions in order, for answers by bisection; and the system's zones, of which those of our time are tabled.
+//! Transitions in order, for answers by bisection; and the system's zones, of which those of our
+//! time are tabled.
 
 use crate::civil::{CivilTime, DAY_SECONDS, Instant, first_day_of_year};
 use jiff::Timestamp;
@@ -19,9 +20,9 @@ pub(super) struct TransitionTable {
 #[derive(Debug, Clone, Copy)]
 struct Transition {
     at: Instant,
-    /// The first clock time that is read with the offset after the change. Where the clock goes forward, it is what
-    /// it shows right after, where it goes back, what it shows right before: what is left out is before, as is
-    /// the first of what comes twice.
+    /// The first clock time that is read with the offset after the change. Where the clock goes
+    /// forward, it is what it shows right after, where it goes back, what it shows right before:
+    /// what is left out is before, as is the first of what comes twice.
     first_civil_seconds: i64,
     offset: i32,
 }
@@ -115,7 +116,8 @@ impl SystemZone {
         })
     }
 
-    /// The lowest and the highest offset: what is known of the past, and of the future until the same comes every year.
+    /// The lowest and the highest offset: what is known of the past, and of the future until the
+    /// same comes every year.
     pub(super) fn offset_bounds(&self) -> (i32, i32) {
         *self.offsets.get_or_init(|| {
             let to = Instant::from_seconds_clamped(first_day_of_year(2150) * DAY_SECONDS);

@@ -1,7 +1,8 @@
-//! Which zone a TZID means: by its name where a name is known, by what its definition does, by the definition itself.
+//! Which zone a TZID means: by its name where a name is known, by what its definition does, by the
+//! definition itself.
 //!
-//! Never by a guess. A name that is known wins over a definition that says otherwise, because rules change by
-//! law and files do not; [`differences`](super::offset_differences) tells where.
+//! Never by a guess. A name that is known wins over a definition that says otherwise, because rules
+//! change by law and files do not; [`differences`](super::offset_differences) tells where.
 
 use super::equivalence::has_same_offsets;
 use super::zone_names::{WINDOWS_ZONES, zone_of_display_name, zone_of_windows_name};
@@ -121,8 +122,8 @@ impl ZoneDatabase {
         zone
     }
 
-    /// The zone that a TZID means for items whose occurrences lie in `[from, until)`, with what the file
-    /// defines it to be, and that definition's X-LIC-LOCATION.
+    /// The zone that a TZID means for items whose occurrences lie in `[from, until)`, with what the
+    /// file defines it to be, and that definition's X-LIC-LOCATION.
     #[must_use]
     pub fn resolve(
         &self,
@@ -185,8 +186,8 @@ impl ZoneDatabase {
         })
     }
 
-    /// A zone of the system that does what a definition does: the one that X-LIC-LOCATION names, one that
-    /// stands for a whole country in the table of Windows names, any other.
+    /// A zone of the system that does what a definition does: the one that X-LIC-LOCATION names,
+    /// one that stands for a whole country in the table of Windows names, any other.
     #[must_use]
     pub fn find_equivalent(
         &self,
@@ -212,8 +213,9 @@ impl ZoneDatabase {
         })
     }
 
-    /// A text that changes when the system's data does: a hash of what its liveliest zones do. It is a hint, as
-    /// a change of a quiet zone does not show in it; [`ZoneDatabase::fingerprint`] is exact, for one zone.
+    /// A text that changes when the system's data does: a hash of what its liveliest zones do. It
+    /// is a hint, as a change of a quiet zone does not show in it; [`ZoneDatabase::fingerprint`] is
+    /// exact, for one zone.
     #[must_use]
     pub fn data_version(&self) -> &str {
         self.data_version.get_or_init(|| {

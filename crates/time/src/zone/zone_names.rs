@@ -1,7 +1,7 @@
 //! Names of zones that are not the tz database's: those of Windows, and the places Outlook shows.
 //!
-//! The zone of a Windows name is the one that CLDR gives it for no territory in particular (`001`). Outlook has
-//! shown several texts for a name over the years.
+//! The zone of a Windows name is the one that CLDR gives it for no territory in particular (`001`).
+//! Outlook has shown several texts for a name over the years.
 
 /// Windows names without their ` Standard Time`, in the order of the alphabet.
 pub(super) const WINDOWS_ZONES: &[(&str, &str)] = &[
@@ -312,7 +312,8 @@ pub(super) fn zone_of_windows_name(name: &str) -> Option<&'static str> {
     .then_some(found.1)
 }
 
-/// The zone that has this city in its name: `New York`. Only those are known that stand for a country, or a large part of one.
+/// The zone that has this city in its name: `New York`. Only those are known that stand for a
+/// country, or a large part of one.
 pub fn zone_of_city(text: &str) -> Option<&'static str> {
     let named = |zone: &&'static str| {
         let city = zone.rsplit('/').next().unwrap_or_default();

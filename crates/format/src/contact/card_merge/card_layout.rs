@@ -1,7 +1,7 @@
 //! A card taken apart for joining: where its lines are, and what each of them says, in one form.
 //!
-//! What two writings of one value have in common is decided here and nowhere else. It is apart from the joining
-//! since it looks at one card only.
+//! What two writings of one value have in common is decided here and nowhere else. It is apart from
+//! the joining since it looks at one card only.
 
 use super::super::version_conversion::{BinaryValue, POSITION_PARAMS, VcardStyle};
 use super::super::{Contact, Problem, ProblemKind};

@@ -120,8 +120,8 @@ fn add_lifeline_chart(page: &mut HtmlPage, it: &LifetimeReport, clock: UtcOffset
     page.add_chart("The lives of views", &about, &chart);
 }
 
-/// Lives by their clients, those that leave most open first. Where there are too many clients the others come last,
-/// together.
+/// Lives by their clients, those that leave most open first. Where there are too many clients the
+/// others come last, together.
 fn group_by_client<'a>(
     it: &'a LifetimeReport,
     shown: impl Iterator<Item = &'a ViewLifetime>,

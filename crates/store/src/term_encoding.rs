@@ -1,25 +1,33 @@
-//! The terms that items are found by: a class, mostly a field, and text, as bytes whose order is
-//! the index's order.
+//! The encoding of terms: a class, for most classes a field, and text, as bytes.
 //!
-//! Who derives terms from an item and who looks for them must make them alike, so both make them
-//! here. Nothing is read or written.
+//! Extraction and the query planner must encode a term alike, so both do it here. The encoding is
+//! pure. `larder-index` sees terms as opaque bytes and reserves the first bytes 0x04, 0x08 and
+//! 0xff.
+//!
+//! | first byte | term |
+//! |---|---|
+//! | 1 | field, beginning of a folded value |
+//! | 2 | field, beginning of a reversed folded value |
+//! | 3 | field, last digits of a phone number, reversed |
+//! | 5 | field: the item has a value of it |
+//! | 6 | beginning of a word |
+//! | 7 | trigram |
+//!
+//! Classes 5 to 7 are short and many, and have a packed form: a number that compares as the term
+//! does.
 
-/// Values are kept to this many bytes, whole characters. What is as long may go on.
+/// A value is truncated to this many bytes, at a character. A term of full length may be truncated.
 pub const MAX_VALUE_BYTES: usize = 240;
-/// So many of a phone number's last digits are kept.
+/// The number of trailing digits of a phone number in a term.
 const MAX_PHONE_DIGITS: usize = 7;
 
 const VALUE_CLASS: u8 = 1;
 const SUFFIX_CLASS: u8 = 2;
 const PHONE_CLASS: u8 = 3;
-const OVERSIZED_CLASS: u8 = 4;
-/// The last classes of their set: what is packed in a number is written behind all other terms.
+/// The packed classes are greater than all others: packed terms are written behind plain ones.
 const PRESENCE_CLASS: u8 = 5;
 const WORD_CLASS: u8 = 6;
 const TRIGRAM_CLASS: u8 = 7;
-const SORT_CLASS: u8 = 8;
-/// The items that a segment knows, and those that were removed while it was current.
-const CHANGED_ITEMS_CLASS: u8 = 0xff;
 
 fn field_term(class: u8, field: u16, text: &str) -> Vec<u8> {
     let mut term = Vec::with_capacity(3 + text.len());
@@ -36,172 +44,106 @@ fn text_term(class: u8, text: &str) -> Vec<u8> {
     term
 }
 
-/// What is kept of a folded value: its beginning, at most [`MAX_VALUE_BYTES`] bytes, whole
-/// characters.
+/// Returns the part of a folded value that a term holds: its beginning, at most [`MAX_VALUE_BYTES`]
+/// bytes, whole characters.
 #[must_use]
 pub fn truncate_value(folded: &str) -> &str {
     &folded[..folded.floor_char_boundary(MAX_VALUE_BYTES)]
 }
 
-/// Is the text shorter than whatever is left of a value that was cut?
+/// Returns whether the text is shorter than any truncated value.
 #[must_use]
 pub fn is_untruncated(folded: &str) -> bool {
     folded.len() + char::MAX.len_utf8() <= MAX_VALUE_BYTES
 }
 
-/// A folded value of a field, as far as it is [kept].
+/// Returns the term of a folded value of a field (see [`truncate_value`]).
 #[must_use]
 pub fn value(field: u16, folded: &str) -> Vec<u8> {
     field_term(VALUE_CLASS, field, truncate_value(folded))
 }
 
-/// The field is there, whatever its value.
+/// Returns the term of the presence of a field.
 #[must_use]
 pub fn presence(field: u16) -> Vec<u8> {
     field_term(PRESENCE_CLASS, field, "")
 }
 
-/// A folded value of a field from its end to its beginning, as far as it is [kept].
+/// Returns the term of a reversed folded value of a field (see [`truncate_value`]).
 #[must_use]
 pub fn suffix(field: u16, folded: &str) -> Vec<u8> {
     let reversed: String = folded.chars().rev().collect();
     field_term(SUFFIX_CLASS, field, truncate_value(&reversed))
 }
 
-/// The beginning of a word.
+/// Returns the term of the beginning of a word.
 #[must_use]
 pub fn word(beginning: &str) -> Vec<u8> {
     text_term(WORD_CLASS, beginning)
 }
 
-/// The last digits of a phone number of a field, the last one first: so many as are kept, at most
-/// seven. Who has fewer looks for a term that begins so.
+/// Returns the term of the last seven digits of a phone number of a field, in reverse. A number
+/// with fewer digits is a prefix of the terms of the numbers that end with it.
 #[must_use]
 pub fn phone(field: u16, digits: &str) -> Vec<u8> {
     let ending: String = digits.chars().rev().take(MAX_PHONE_DIGITS).collect();
     field_term(PHONE_CLASS, field, &ending)
 }
 
-/// The last digits, as [`phone`] has them, of a number that is perhaps a short one.
+/// Returns the term of a number that is perhaps a short one, with the digits of [`phone`].
 #[must_use]
 pub fn short_phone(field: u16, digits: &str) -> Vec<u8> {
     let ending: String = digits.chars().rev().take(MAX_PHONE_DIGITS).collect();
     field_term(PHONE_CLASS, field, &format!("!{ending}"))
 }
 
-/// A phone number of a field with more to it than digits: an extension, or letters.
+/// Returns the term of the phone numbers of a field that have an extension or letters.
 #[must_use]
 pub fn odd_phone(field: u16) -> Vec<u8> {
     field_term(PHONE_CLASS, field, "?")
 }
 
-/// Items of which too much text would have to be indexed: always candidates.
-#[must_use]
-pub(crate) fn oversized_items() -> Vec<u8> {
-    vec![OVERSIZED_CLASS]
-}
-
-/// Three characters that follow each other somewhere in an item's indexed text, none of them white
-/// space.
+/// Returns the term of three consecutive characters, none of them white space.
 #[must_use]
 pub fn trigram(three: &str) -> Vec<u8> {
     text_term(TRIGRAM_CLASS, three)
 }
 
-/// The trigrams of a text, in order, as often as they are in it. Those with white space in them
-/// would be nearly half of all, and hardly narrow what the others leave.
+/// Returns the trigrams of a text in order, with repetitions. Trigrams with white space would be
+/// nearly half of all, and hardly exclude an item that the others do not.
 pub fn trigrams(text: &str) -> impl DoubleEndedIterator<Item = &str> {
-    let gap = char::is_whitespace;
-    text.split(gap).flat_map(|run| {
+    text.split(char::is_whitespace).flat_map(|run| {
         let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
         let last = starts.len().saturating_sub(3);
         (0..last).map(move |first| &run[starts[first]..starts[first + 3]])
     })
 }
 
-/// Does a sort term put items into an order, or take out those that were in it before?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SortOp {
-    Insert = 1,
-    Remove = 2,
-}
-
-/// Before the key of a sort term: its class, its field and its collection.
-const SORT_PREFIX_BYTES: usize = 1 + 2 + 4;
-/// Behind it: an end that keeps longer keys behind shorter ones, and the sign.
-const SORT_SUFFIX_BYTES: usize = 2;
-
-/// The order of a collection's items by a field: what all its sort terms begin with.
-pub(crate) fn sort_prefix(field: u16, collection: i64) -> Vec<u8> {
-    let mut term = vec![SORT_CLASS];
-    term.extend(field.to_be_bytes());
-    // Collections are numbered from 1.
-    term.extend(u32::try_from(collection).unwrap_or(u32::MAX).to_be_bytes());
-    term
-}
-
-/// The place of an item in an order.
-pub(crate) fn sort_term(field: u16, collection: i64, key: &[u8], sign: SortOp) -> Vec<u8> {
-    let mut term = sort_prefix(field, collection);
-    // Keys hold no zeros; where one did, items would only lie beside where they belong.
-    term.extend(key.iter().map(|&byte| byte.max(1)));
-    term.extend([0, sign as u8]);
-    term
-}
-
-/// The key of a sort term; `None`: it is of another class.
-pub(super) fn sort_key(term: &[u8]) -> Option<&[u8]> {
-    let end = term.len().checked_sub(SORT_SUFFIX_BYTES)?;
-    (term.first() == Some(&SORT_CLASS)).then(|| term.get(SORT_PREFIX_BYTES..end)).flatten()
-}
-
-/// 1 where a sort term puts items into an order, -1 where it takes them out; 0 for all other terms.
-pub(super) fn sort_sign(term: &[u8]) -> i64 {
-    match (term.first(), term.last()) {
-        (Some(&SORT_CLASS), Some(&last)) if last == SortOp::Insert as u8 => 1,
-        (Some(&SORT_CLASS), _) => -1,
-        _ => 0,
-    }
-}
-
-/// The first eight bytes of a term as a number that is in the terms' order, as far as it tells.
-pub(super) fn prefix_number(term: &[u8]) -> u64 {
-    let mut first = [0; 8];
-    let length = term.len().min(8);
-    first[..length].copy_from_slice(&term[..length]);
-    u64::from_be_bytes(first)
-}
-
-pub(super) fn changed_items() -> Vec<u8> {
-    vec![CHANGED_ITEMS_CLASS]
-}
-
-/// So many characters of a word's beginning are kept: longer ones are found by their trigrams.
+/// The number of characters of a word in a term: longer beginnings are found by their trigrams.
 pub const WORD_PREFIX_CHARS: usize = 2;
-/// What a character takes in a number.
+/// The bits of a character in a packed term.
 const BITS_PER_CHAR: u32 = 21;
-/// The number is that of a trigram, not of a word.
+/// Marks a trigram; a word has no such bit.
 const TRIGRAM_FLAG: u64 = 1 << (3 * BITS_PER_CHAR);
 
-/// The presence of a field in one number. Numbers are in the order of their terms.
+/// Returns the packed form of [`presence`].
 pub(crate) fn packed_presence(field: u16) -> u64 {
     field.into()
 }
 
-/// Is it the presence of a field, and not a word or a trigram?
+/// Returns whether the packed term is the presence of a field.
 pub(crate) fn is_presence(packed: u64) -> bool {
     packed < 1 << BITS_PER_CHAR
 }
 
-/// The term of a word's beginning in one number.
+/// Returns the packed form of [`word`].
 pub(crate) fn packed_word(word: &str) -> u64 {
     let mut letters = word.chars().map(|c| u64::from(u32::from(c)));
     let (first, second) = (letters.next().unwrap_or(0), letters.next().unwrap_or(0));
     first << BITS_PER_CHAR | second
 }
 
-/// Gives the term of each trigram of a text to `each`, in one number. They are those of
-/// [`trigrams`].
+/// Passes the packed form of each of the [`trigrams`] of a text to `each`.
 pub(crate) fn for_each_packed_trigram(text: &str, each: &mut impl FnMut(u64)) {
     let (mut packed, mut length) = (0, 0);
     for c in text.chars() {
@@ -217,8 +159,8 @@ pub(crate) fn for_each_packed_trigram(text: &str, each: &mut impl FnMut(u64)) {
     }
 }
 
-/// The term of a number. No text that is indexed holds a NUL, which stands for no character.
-pub(super) fn unpack_term(packed: u64, term: &mut Vec<u8>) {
+/// Writes the term of a packed form. Indexed text holds no NUL, which stands for no character.
+pub(crate) fn unpack_term(packed: u64, term: &mut Vec<u8>) {
     term.clear();
     if is_presence(packed) {
         term.push(PRESENCE_CLASS);
@@ -241,7 +183,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_number_is_its_term(text in "[a-zé王 \\n-]{0,12}") {
+        fn packed_terms_equal_plain_terms_and_keep_their_order(text in "[a-zé王 \\n-]{0,12}") {
             let mut numbers = Vec::new();
             for_each_packed_trigram(&text, &mut |number| numbers.push(number));
             let mut term = Vec::new();

@@ -1,52 +1,60 @@
-//! Chunks: a run of terms with the items that have them, packed to fill a page of the database.
+//! Chunks: runs of terms with their posting lists, packed to fill one page.
 //!
-//! A chunk is entries in the order of their terms: how many bytes the term shares with the one
-//! before, how many follow, these; how many items, doubled, and where there are several how many
-//! bytes they take; then the items, the first as it is, each other one as the distance from the one
-//! before. All numbers are varints of seven bits a byte, the lowest first. Where there are many
-//! items their number is odd, and the distances are Rice codes, see `rice`, with a byte before them
-//! that says how many of their bits are as they are. The items of a frequent term lie in several
-//! entries, one after the other. This module packs and unpacks; it knows nothing of segments or of
-//! the database.
+//! A chunk is a sequence of entries in the order of their terms. An entry is:
+//!
+//! | part | encoding |
+//! |---|---|
+//! | bytes that the term shares with the term before it | varint |
+//! | bytes of the term that follow, and these bytes | varint, bytes |
+//! | number of postings, doubled; odd if the gaps are Rice codes | varint |
+//! | bytes of the postings; absent for a single posting in a varint | varint |
+//! | the first item | varint |
+//! | the gaps to each next item | varints, or Rice codes (see `rice`) |
+//!
+//! A posting list of at least [`MIN_RICE_POSTINGS`] items uses Rice codes. A list that does not fit
+//! into one entry is divided into several, one after the other. A reader that wants the number of
+//! postings, or the next term, skips the postings by their length, so more can be put behind the
+//! items of an entry (positions, say) without a cost for those who skip it.
+//!
+//! The module packs and unpacks; it knows neither segments nor pages.
 
-use super::rice;
-use super::varint::{read_varint, write_varint};
+use crate::rice;
+use crate::varint::{read_varint, write_varint};
 use std::mem;
 
-/// What fits into a page of 4,096 bytes beside SQLite's own bytes, so that no chunk spills.
-pub(super) const CHUNK_BYTES: usize = 4040;
-/// Items of one entry take at most about this many bytes: an entry has to fit into a chunk, with
-/// its term.
+/// Upper bound of a chunk: a page of 4,096 bytes less the bytes that a B-tree page needs itself, so
+/// that no chunk spills onto an overflow page.
+pub(crate) const CHUNK_BYTES: usize = 4040;
+/// Upper bound of the postings of one entry: an entry and its term have to fit into a chunk.
 const MAX_POSTINGS_BYTES: usize = 3500;
-/// What the last number of an entry takes at most.
-const MAX_CODE_BYTES: usize = 16;
-/// Four varints of two bytes at most: terms and postings are shorter than a chunk.
+/// Upper bound of one gap in bytes.
+const MAX_GAP_BYTES: usize = 16;
+/// Four varints of at most two bytes: terms and postings are shorter than a chunk.
 const ENTRY_OVERHEAD_BYTES: usize = 8;
-/// So many items have distances that are worth a byte more.
+/// From this many postings on, Rice codes are worth the byte of their parameter.
 const MIN_RICE_POSTINGS: usize = 8;
-/// What is left of a chunk is filled with the first items of a frequent term, if it is so many
-/// bytes.
+/// The rest of a chunk is filled with the first items of a long posting list if it has at least
+/// this many bytes.
 const MIN_SPLIT_BYTES: usize = 64;
-/// Packed items of up to so many bytes are not divided between chunks.
+/// Packed postings of at most this many bytes are never divided between chunks.
 const MAX_UNDIVIDED_BYTES: usize = 256;
 
-/// Fills chunks: terms in, in their order, and full chunks out.
+/// Builds chunks from terms, which are added in ascending order.
 #[derive(Default)]
-pub(super) struct ChunkBuilder {
+pub(crate) struct ChunkBuilder {
     chunk: Vec<u8>,
     /// The first and the last term in the chunk.
     first_term: Vec<u8>,
     last_term: Vec<u8>,
     postings: Vec<u8>,
-    /// What the entries in the chunk weigh.
+    /// The sum of the weights of the postings in the chunk (see [`crate::Fence::rank_delta`]).
     rank_delta: i64,
 }
 
 impl ChunkBuilder {
-    /// Adds a term with its items, which are in their order, each once, and each of this weight.
-    /// Each full chunk is given to `full` with its first term before it, and what its items weigh
-    /// behind it.
-    pub(super) fn add<E>(
+    /// Adds a term with its items, which are ascending and distinct; each posting has this weight.
+    /// Passes each full chunk to `full`: its first term, its bytes, and the sum of its weights.
+    pub(crate) fn add<E>(
         &mut self,
         term: &[u8],
         items: &[i64],
@@ -60,7 +68,7 @@ impl ChunkBuilder {
             postings.clear();
             write_varint(&mut postings, first.unsigned_abs());
             let room = CHUNK_BYTES.saturating_sub(
-                self.chunk.len() + ENTRY_OVERHEAD_BYTES + term.len() + MAX_CODE_BYTES,
+                self.chunk.len() + ENTRY_OVERHEAD_BYTES + term.len() + MAX_GAP_BYTES,
             );
             let most = if room < MIN_SPLIT_BYTES {
                 MAX_POSTINGS_BYTES
@@ -93,8 +101,8 @@ impl ChunkBuilder {
         Ok(())
     }
 
-    /// Adds a term with items that are packed already, as they are; they are all that the term has.
-    pub(super) fn add_packed<E>(
+    /// Adds a term whose whole posting list is packed already.
+    pub(crate) fn add_packed<E>(
         &mut self,
         term: &[u8],
         items: &PackedPostings,
@@ -138,8 +146,8 @@ impl ChunkBuilder {
         Ok(())
     }
 
-    /// Gives out the chunk that is not full yet.
-    pub(super) fn finish<E>(
+    /// Passes the last, partly filled chunk to `full`.
+    pub(crate) fn finish<E>(
         &mut self,
         full: &mut impl FnMut(&[u8], &[u8], i64) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -151,54 +159,55 @@ impl ChunkBuilder {
     }
 }
 
-/// The items of a term, kept as they are packed.
+/// An owned posting list in packed form.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PackedPostings {
+pub(crate) struct PackedPostings {
     bytes: Vec<u8>,
     count: u64,
     is_rice: bool,
 }
 
 impl PackedPostings {
-    /// Keeps these instead.
-    pub(super) fn set(&mut self, postings: &Postings<'_>) {
+    /// Replaces the contents.
+    pub(crate) fn set(&mut self, postings: &Postings<'_>) {
         self.bytes.clear();
         self.bytes.extend_from_slice(postings.packed);
         (self.count, self.is_rice) = (postings.count, postings.is_rice);
     }
 
-    /// How many they are; a chunk holds no more than a few thousand.
-    pub(super) fn count(&self) -> usize {
+    /// Returns the number of postings, bounded by the most that a chunk can hold.
+    pub(crate) fn count(&self) -> usize {
         usize::try_from(self.count).map_or(CHUNK_BYTES * 8, |count| count.min(CHUNK_BYTES * 8))
     }
 
-    /// Are they so few that a chunk with them is as full as with items that can be divided?
-    pub(super) fn is_small(&self) -> bool {
+    /// Returns whether the list is so short that leaving it undivided does not leave chunks partly
+    /// empty.
+    pub(crate) fn is_small(&self) -> bool {
         self.bytes.len() <= MAX_UNDIVIDED_BYTES
     }
 
-    /// Unpacks them, as [`Postings::unpack`] does.
-    pub(super) fn unpack(&self, items: &mut Vec<i64>) -> Option<()> {
+    /// Appends the items to `items`, as [`Postings::unpack`] does.
+    pub(crate) fn unpack(&self, items: &mut Vec<i64>) -> Option<()> {
         let (count, is_rice) = (self.count, self.is_rice);
         Postings { count, is_rice, packed: &self.bytes }.unpack(items)
     }
 }
 
-/// An entry without its term.
+/// The posting list of one entry, in place.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Postings<'a> {
-    /// How many items.
-    pub(super) count: u64,
+pub(crate) struct Postings<'a> {
+    /// The number of postings.
+    pub(crate) count: u64,
     is_rice: bool,
     packed: &'a [u8],
 }
 
 impl Postings<'_> {
-    /// Unpacks the items behind what is in `items`. `None`: the entry is malformed.
-    pub(super) fn unpack(&self, items: &mut Vec<i64>) -> Option<()> {
+    /// Appends the items to `items`; `None` if the entry is malformed.
+    pub(crate) fn unpack(&self, items: &mut Vec<i64>) -> Option<()> {
         let (mut packed, mut item) = (self.packed, 0_u64);
-        let mut push = |distance| {
-            item = item.checked_add(distance)?;
+        let mut push = |gap| {
+            item = item.checked_add(gap)?;
             items.push(i64::try_from(item).ok()?);
             Some(())
         };
@@ -211,40 +220,41 @@ impl Postings<'_> {
     }
 }
 
-/// Steps over a chunk's entries.
-pub(super) struct ChunkEntries<'a> {
+/// A cursor over the entries of a chunk.
+pub(crate) struct ChunkEntries<'a> {
     rest: &'a [u8],
 }
 
-/// One step: the shared length, what follows of the term, and the items.
+/// An entry: the bytes shared with the term before, the rest of the term, and the postings.
 #[derive(Clone, Copy)]
-pub(super) struct ChunkEntry<'a> {
-    pub(super) shared: usize,
-    pub(super) suffix: &'a [u8],
-    pub(super) postings: Postings<'a>,
+pub(crate) struct ChunkEntry<'a> {
+    pub(crate) shared: usize,
+    pub(crate) suffix: &'a [u8],
+    pub(crate) postings: Postings<'a>,
 }
 
 impl<'a> ChunkEntries<'a> {
-    pub(super) fn new(chunk: &'a [u8]) -> ChunkEntries<'a> {
+    pub(crate) fn new(chunk: &'a [u8]) -> ChunkEntries<'a> {
         ChunkEntries { rest: chunk }
     }
 
-    /// How many bytes are left: where the next entry begins, from the end.
-    pub(super) fn remaining_bytes(&self) -> usize {
+    /// Returns the number of bytes behind the cursor.
+    pub(crate) fn remaining_bytes(&self) -> usize {
         self.rest.len()
     }
 
-    /// Goes to the first entry whose term is `wanted` or behind it, and returns that. It shares its
-    /// beginning with `wanted`. To be called at a chunk's begin.
-    pub(super) fn seek(&mut self, wanted: &[u8]) -> Result<Option<ChunkEntry<'a>>, MalformedChunk> {
-        // What the entry before, which is less, has in common with what is wanted: what shares more
-        // than that with it is less, too, and need not be put together.
+    /// Advances past the first entry whose term is at least `target`, and returns it. The `shared`
+    /// bytes of that entry are shared with `target`. Must be called at the beginning of a chunk.
+    pub(crate) fn seek(&mut self, target: &[u8]) -> Result<Option<ChunkEntry<'a>>, MalformedChunk> {
+        // The number of bytes that the term before, which is less than the target, has in common
+        // with it. A term that shares more than these with the term before is less, too, and need
+        // not be assembled.
         let mut common = 0;
         while let Some(entry) = self.next()? {
             if entry.shared > common {
                 continue;
             }
-            let rest = wanted.get(entry.shared..).ok_or(MalformedChunk)?;
+            let rest = target.get(entry.shared..).ok_or(MalformedChunk)?;
             if entry.suffix >= rest {
                 return Ok(Some(entry));
             }
@@ -254,8 +264,9 @@ impl<'a> ChunkEntries<'a> {
         Ok(None)
     }
 
-    /// Is the next entry one more of this term, that of the one before?
-    pub(super) fn has_more_of_term(&self, term: &[u8]) -> bool {
+    /// Returns whether the next entry continues the posting list of `term`, the term before it.
+    #[inline]
+    pub(crate) fn has_more_of_term(&self, term: &[u8]) -> bool {
         let mut rest = self.rest;
         let Some((shared, length)) = read_varint(&mut rest).zip(read_varint(&mut rest)) else {
             return false;
@@ -264,8 +275,9 @@ impl<'a> ChunkEntries<'a> {
             && rest.get(..length as usize) == term.get(shared as usize..)
     }
 
-    /// The next entry. `Err`: the chunk is malformed.
-    pub(super) fn next(&mut self) -> Result<Option<ChunkEntry<'a>>, MalformedChunk> {
+    /// Returns the next entry.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<ChunkEntry<'a>>, MalformedChunk> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -291,9 +303,9 @@ impl<'a> ChunkEntries<'a> {
     }
 }
 
-/// A chunk is not what this module packs.
+/// The error of bytes that are no chunk, or of a chunk that is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MalformedChunk;
+pub struct MalformedChunk;
 
 #[cfg(test)]
 mod tests {
@@ -319,7 +331,7 @@ mod tests {
             assert!(chunk.len() <= CHUNK_BYTES);
             let (mut entries, mut term) = (ChunkEntries::new(chunk), Vec::new());
             let mut is_first = true;
-            while let Some(entry) = entries.next().expect("what was packed") {
+            while let Some(entry) = entries.next().expect("a chunk of the builder") {
                 term.truncate(entry.shared);
                 term.extend_from_slice(entry.suffix);
                 assert!(!is_first || &term == first);
@@ -328,18 +340,18 @@ mod tests {
                     found.push((term.clone(), Vec::new()));
                 }
                 let (_, items) = found.last_mut().expect("a term was pushed");
-                entry.postings.unpack(items).expect("what was packed");
+                entry.postings.unpack(items).expect("a chunk of the builder");
             }
         }
         found
     }
 
     #[test]
-    fn what_is_packed_is_unpacked() {
+    fn packed_chunks_are_unpacked() {
         let mut terms: Vec<(Vec<u8>, Vec<i64>)> = (0..3000_i64)
             .map(|n| (format!("term {n:05}").into_bytes(), (n..n + n % 7 + 1).collect()))
             .collect();
-        // A term of more items than a chunk holds, far from each other.
+        // A posting list that is longer than a chunk, with large gaps.
         terms.push((b"z".to_vec(), (0..40_000).map(|n| n * 1000).collect()));
         terms.push((vec![b'z'; 123], vec![i64::MAX]));
         let chunks = packed(&terms);
@@ -349,22 +361,22 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn seeking_is_reading_to_it(
+        fn seek_finds_the_first_term_not_below_the_target(
             terms in proptest::collection::btree_set("[ab]{0,6}", 1..60),
-            wanted in "[abc]{0,6}",
+            target in "[abc]{0,6}",
         ) {
             let terms: Vec<_> = terms.into_iter().map(|term| (term.into_bytes(), vec![1])).collect();
             let chunks = packed(&terms);
-            let expect = terms.iter().find(|(term, _)| term.as_slice() >= wanted.as_bytes());
-            let found = ChunkEntries::new(&chunks[0].1).seek(wanted.as_bytes()).expect("what was packed");
+            let expect = terms.iter().find(|(term, _)| term.as_slice() >= target.as_bytes());
+            let found = ChunkEntries::new(&chunks[0].1).seek(target.as_bytes()).expect("a chunk of the builder");
             let found = found.map(|entry| {
-                [&wanted.as_bytes()[..entry.shared], entry.suffix].concat()
+                [&target.as_bytes()[..entry.shared], entry.suffix].concat()
             });
             assert_eq!(found.as_ref(), expect.map(|(term, _)| term));
         }
 
         #[test]
-        fn no_bytes_are_a_panic(bytes in proptest::collection::vec(0_u8.., 0..200)) {
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(0_u8.., 0..200)) {
             let mut entries = ChunkEntries::new(&bytes);
             let mut items = Vec::new();
             while let Ok(Some(entry)) = entries.next() {

@@ -1,16 +1,15 @@
-//! What a row of the interval index tells of a series, so that a window need not ask it: packed
-//! into one column, as a single event, which is most of them, has nothing of it.
+//! Series summaries: a few facts about a series that decide most time ranges without it.
 //!
-//! It says when the series is surely in a window, and when it surely is not; `search` decides with
-//! it, and asks the series in all other cases. How rows lie is found in `span`.
+//! A summary tells when the series certainly has an occurrence in a time range, and when it
+//! certainly has none; in all other cases the series itself is evaluated (see `interval_search`).
+//! It is packed into one column of the interval index, which is NULL for a single event. Apart from
+//! `larder-index`, whose tests on time patterns would need `larder-time`.
 
-use crate::inverted_index::varint::{read_varint, write_varint};
-use larder_time::civil::DAY_SECONDS;
+use larder_index::varint::{read_varint, write_varint};
+use larder_time::civil::{DAY_SECONDS, Weekday};
 use larder_time::series::TimePattern;
 
-use super::RecurrenceBucket;
-
-/// Flags of a packed hint.
+/// Flags of a packed summary.
 const FIRST_FLAG: u64 = 1;
 const LAST_FLAG: u64 = 2;
 const EACH_DAY_FLAG: u64 = 4;
@@ -19,25 +18,35 @@ const GAP_FLAG: u64 = 16;
 const EACH_WEEK_FLAG: u64 = 32;
 const COMPLETE_AFTER_FLAG: u64 = 64;
 
-/// What is known of a series beside its beginning and its end.
+/// The days on which occurrences of a long series can lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum RecurrenceBucket {
+    Any,
+    Weekday(Weekday),
+    MonthDay(u8),
+    /// A month and a day of it; day 0 is any day of the month.
+    YearDay(u8, u8),
+}
+
+/// Facts about a series other than its beginning and its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SeriesSummary {
-    /// The most seconds from one occurrence to the next, by its own clock if that floats.
+    /// The greatest distance from one start to the next; on its own clock if that floats.
     pub(crate) max_gap_seconds: Option<i64>,
-    /// There is one at its beginning, and one at its end.
+    /// Whether an occurrence begins at the beginning of the interval, and one ends at its end.
     pub(crate) has_occurrences_at_ends: (bool, bool),
-    /// Behind this second none is missing: what is said of the gap, and of days, holds there only.
+    /// No occurrence is missing after this second: the gap and the two flags below hold only there.
     pub(crate) complete_after: i64,
-    /// There is one on each day of its slot.
+    /// Each day of the bucket has an occurrence.
     pub(crate) is_on_each_bucket_day: bool,
-    /// There is one on each of its weekdays in each week.
+    /// Each of the weekdays of the series has an occurrence in each week.
     pub(crate) is_gapless_weekly: bool,
-    /// When in the week and the year it can be.
+    /// The times of the week and days of the year at which an occurrence can lie.
     pub(crate) time_pattern: Option<TimePattern>,
 }
 
 impl SeriesSummary {
-    /// Nothing is known.
+    /// The summary that decides nothing.
     pub(crate) const UNKNOWN: SeriesSummary = SeriesSummary {
         max_gap_seconds: None,
         has_occurrences_at_ends: (false, false),
@@ -47,25 +56,25 @@ impl SeriesSummary {
         time_pattern: None,
     };
 
-    /// The same of a series that is in this slot alone. It passes over none of the slot's days
-    /// where those that follow each other are never as far apart as every second day is.
-    pub(crate) fn with_bucket(self, slot: RecurrenceBucket) -> SeriesSummary {
-        let shortest = match slot {
+    /// Returns the summary of a series that lies in this bucket alone. The series leaves out no day
+    /// of the bucket if consecutive occurrences are less than two such days apart.
+    pub(crate) fn with_bucket(self, bucket: RecurrenceBucket) -> SeriesSummary {
+        let min_days = match bucket {
             RecurrenceBucket::MonthDay(_) => 28,
             RecurrenceBucket::YearDay(_, 1..) => 365,
             RecurrenceBucket::Any
             | RecurrenceBucket::Weekday(_)
             | RecurrenceBucket::YearDay(_, 0) => return self,
         };
-        // The clock may change in between.
-        let each_day =
-            self.max_gap_seconds.is_some_and(|gap| gap < 2 * shortest * DAY_SECONDS - DAY_SECONDS);
-        SeriesSummary { is_on_each_bucket_day: each_day, ..self }
+        // The offset from UTC may change in between.
+        let limit = 2 * min_days * DAY_SECONDS - DAY_SECONDS;
+        let is_on_each_bucket_day = self.max_gap_seconds.is_some_and(|gap| gap < limit);
+        SeriesSummary { is_on_each_bucket_day, ..self }
     }
 
-    /// As it stands in its column, before what is kept of the series itself.
+    /// Packs the summary. In the column, the packed schedule may follow.
     pub(crate) fn pack(&self) -> Vec<u8> {
-        let flag = |set: bool, flag: u64| if set { flag } else { 0 };
+        let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
         let flags = flag(self.has_occurrences_at_ends.0, FIRST_FLAG)
             | flag(self.has_occurrences_at_ends.1, LAST_FLAG)
             | flag(self.is_on_each_bucket_day, EACH_DAY_FLAG)
@@ -88,14 +97,14 @@ impl SeriesSummary {
         bytes
     }
 
-    /// Reads it, and leaves what is kept of the series; `None` where it is malformed.
+    /// Unpacks a summary and leaves the packed schedule; `None` if the bytes are malformed.
     pub(crate) fn unpack(bytes: &mut &[u8]) -> Option<SeriesSummary> {
         let flags = read_varint(bytes)?;
         let gap = match flags & GAP_FLAG {
             0 => None,
             _ => Some(i64::try_from(read_varint(bytes)?).ok()?),
         };
-        let whole_behind = match flags & COMPLETE_AFTER_FLAG {
+        let complete_after = match flags & COMPLETE_AFTER_FLAG {
             0 => i64::MIN,
             _ => read_u64(bytes)? as i64,
         };
@@ -107,7 +116,7 @@ impl SeriesSummary {
         Some(SeriesSummary {
             max_gap_seconds: gap,
             has_occurrences_at_ends: ends,
-            complete_after: whole_behind,
+            complete_after,
             is_on_each_bucket_day: flags & EACH_DAY_FLAG != 0,
             is_gapless_weekly: flags & EACH_WEEK_FLAG != 0,
             time_pattern: pattern,

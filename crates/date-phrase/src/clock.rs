@@ -1,8 +1,9 @@
 //! Times of day: `12:30`, `3pm`, `15h30`, `15 Uhr`, `noon`, and two of them in one word, `12:30-13:30`.
 
 use super::PhraseError;
+use super::folding::{fold, is_form};
 use super::reading::{Context, Read, Word, after, first, number, typed};
-use super::words::{Term, folded, form, is_form};
+use super::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::DAY;
 
 /// A time of day.
@@ -63,12 +64,12 @@ impl Part {
     }
 }
 
-const PARTS: [(Term, Part); 5] = [
-    (Term::Morning, Part::Morning),
-    (Term::Midday, Part::Noon),
-    (Term::Afternoon, Part::Afternoon),
-    (Term::Evening, Part::Evening),
-    (Term::Night, Part::Night),
+const PARTS: [(WordMeaning, Part); 5] = [
+    (WordMeaning::Morning, Part::Morning),
+    (WordMeaning::Midday, Part::Noon),
+    (WordMeaning::Afternoon, Part::Afternoon),
+    (WordMeaning::Evening, Part::Evening),
+    (WordMeaning::Night, Part::Night),
 ];
 
 /// "in the evening", "tonight", and that of "Samstagabend".
@@ -82,12 +83,14 @@ pub(crate) fn part(words: &[Word], context: &Context) -> Option<(usize, Part)> {
 /// is the word for tomorrow then.
 pub(crate) fn compound<'t>(text: &'t str, context: &Context) -> Option<(&'t str, Part)> {
     let own = context.language.own();
-    let named = |day: &str| own.weekdays.iter().any(|forms| is_form(form(forms, false), day));
-    let morrow = [(Term::Tomorrow, Part::Morning)];
-    let terms = PARTS.iter().chain(morrow.iter().filter(|_| own.code == "de"));
-    let mut forms = terms.flat_map(|(term, part)| own.forms(*term).map(move |form| (form, *part)));
+    let named = |day: &str| {
+        WordMeaning::WEEKDAYS.iter().any(|name| is_form(own.printed_name(*name, false), day))
+    };
+    let terms = PARTS.iter().chain(&[(WordMeaning::MorningSuffix, Part::Morning)]);
+    let mut forms =
+        terms.flat_map(|(term, part)| own.forms(*term).iter().map(move |form| (form, *part)));
     forms.find_map(|(ending, part)| {
-        let day = text.strip_suffix(folded(ending).as_str())?;
+        let day = text.strip_suffix(fold(ending).as_str())?;
         named(day).then_some((day, part))
     })
 }
@@ -149,7 +152,7 @@ pub(crate) fn open(words: &[Word], context: &Context) -> Option<(usize, Clock)> 
     if let Some(found) = plain(words, context) {
         return Some(found);
     }
-    let at = context.term(words, Term::At);
+    let at = context.term(words, WordMeaning::AtTime);
     let rest = after(words, at.unwrap_or(0));
     if let Some((used, clock)) = quarters(rest, context) {
         return Some((at.unwrap_or(0) + used, clock));
@@ -170,7 +173,7 @@ pub(crate) fn open(words: &[Word], context: &Context) -> Option<(usize, Clock)> 
     if let Some(clock) = marked(&format!("{text}h"))
         && first(next) == Some("h")
         && !rest.first()?.stop
-        && context.term(words, Term::At).is_some()
+        && context.term(words, WordMeaning::AtTime).is_some()
     {
         return Some((at + 2, clock));
     }
@@ -183,14 +186,15 @@ pub(crate) fn open(words: &[Word], context: &Context) -> Option<(usize, Clock)> 
     if !parted && !ends(next, context) {
         return None;
     }
-    let english = is_english(context) && (at == 0 || context.own_term(words, Term::At).is_some());
+    let english =
+        is_english(context) && (at == 0 || context.own_term(words, WordMeaning::AtTime).is_some());
     Some((at + 1, hour_of(hour, english)))
 }
 
 /// The hour of "14" where a phrase ends, and of "um 14" wherever it stands, where such a word goes before no street.
 pub(crate) fn hour_alone(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
-    let street = matches!(context.language.own().code, "en" | "fr" | "pt");
-    let at = context.own_term(words, Term::At).filter(|_| !street).unwrap_or(0);
+    let street = context.language.own().has_property(LanguageProperty::NumberAfterAtIsStreet);
+    let at = context.own_term(words, WordMeaning::AtTime).filter(|_| !street).unwrap_or(0);
     let rest = after(words, at);
     let hour = number(first(rest)?, 2).filter(|hour| *hour < 24)?;
     let ended = at > 0 || rest.first()?.stop || ends(after(rest, 1), context);
@@ -199,18 +203,21 @@ pub(crate) fn hour_alone(words: &[Word], context: &Context) -> Option<(usize, Cl
 
 /// "half past eight", "halb neun", "viertel nach drei".
 fn quarters(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
-    const QUARTERS: [(Term, i64); 5] = [
-        (Term::HalfPast, 30),
-        (Term::HalfTo, -30),
-        (Term::QuarterPast, 15),
-        (Term::QuarterTo, -15),
-        (Term::ThreeQuartersTo, -45),
+    const QUARTERS: [(WordMeaning, i64); 5] = [
+        (WordMeaning::HalfPast, 30),
+        (WordMeaning::HalfTo, -30),
+        (WordMeaning::QuarterPast, 15),
+        (WordMeaning::QuarterTo, -15),
+        (WordMeaning::ThreeQuartersTo, -45),
     ];
     let (used, minutes) =
         QUARTERS.iter().find_map(|(term, away)| Some((context.term(words, *term)?, *away)))?;
     let rest = after(words, used);
     let text = first(rest)?;
-    let one = || (text == "eins" || context.term(rest, Term::One) == Some(1)).then_some(1);
+    let one = || {
+        let one = [WordMeaning::HourOne, WordMeaning::One];
+        one.iter().any(|term| context.term(rest, *term) == Some(1)).then_some(1)
+    };
     let named = context.count(rest).map(|(_, hour)| hour).or_else(one);
     // "half past 3pm"
     if let Some(clock) = marked(text).filter(|clock| clock.noon == Noon::Said) {
@@ -220,10 +227,10 @@ fn quarters(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
     let behind = after(rest, 1);
     // "half past three pm"
     let half = first(behind).and_then(half_of_day);
-    if let Some(half) = half.filter(|_| context.own_term(behind, Term::On).is_none()) {
+    if let Some(half) = half.filter(|_| context.own_term(behind, WordMeaning::OnDate).is_none()) {
         return Some((used + 2, halved(&hour.to_string(), half)?.moved(minutes)));
     }
-    let more = context.term(behind, Term::Clock).unwrap_or(0);
+    let more = context.term(behind, WordMeaning::OClock).unwrap_or(0);
     let ended = more > 0
         || rest.first().is_some_and(|word| word.stop)
         || ends(behind, context)
@@ -240,7 +247,7 @@ fn hour_of(hour: i64, english: bool) -> Clock {
 
 /// Do people count to twelve twice a day?
 fn is_english(context: &Context) -> bool {
-    context.language.own().code == "en"
+    context.language.own().has_property(LanguageProperty::TwelveHourClock)
 }
 
 /// Two hours with nothing that says that they are, `14-15`, "10 to 11".
@@ -250,7 +257,7 @@ pub(crate) fn two_hours(words: &[Word], context: &Context) -> Option<(usize, i64
     if let Some((from, to)) = text.split_once(['-', '–', '—']) {
         return Some((1, hour(from)?, hour(to)?));
     }
-    let to = 1 + context.term(after(words, 1), Term::To)?;
+    let to = 1 + context.term(after(words, 1), WordMeaning::To)?;
     Some((1 + to, hour(text)?, first(after(words, to)).and_then(hour)?))
 }
 
@@ -289,7 +296,7 @@ pub(crate) fn beside(text: &str, context: &Context) -> Option<Clock> {
 /// Has it the shape of a time, and is none? `25:00`, `13pm`, `12:30-12:75`.
 pub(crate) fn is_broken(text: &str) -> bool {
     let shaped = |text: &str| {
-        let bare = ENDINGS.iter().find_map(|(ending, _)| text.strip_suffix(ending));
+        let bare = strip_half(text).map(|(bare, _)| bare);
         let mut parts = bare.unwrap_or(text).split(':');
         let hour = parts.next().is_some_and(|hour| number(hour, 2).is_some());
         let (mut rest, mut others) = (0, true);
@@ -305,22 +312,22 @@ pub(crate) fn is_broken(text: &str) -> bool {
 
 /// Does a phrase end here? What follows is nothing, a mark, or begins with a small word.
 pub(crate) fn ends(words: &[Word], context: &Context) -> bool {
-    const FOLLOW: &[Term] = &[
-        Term::On,
-        Term::For,
-        Term::In,
-        Term::With,
-        Term::Until,
-        Term::To,
-        Term::Every,
-        Term::Place,
-        Term::From,
-        Term::Today,
-        Term::Tomorrow,
-        Term::Daily,
-        Term::Weekly,
-        Term::Next,
-        Term::Alarm,
+    const FOLLOW: &[WordMeaning] = &[
+        WordMeaning::OnDate,
+        WordMeaning::For,
+        WordMeaning::WithinPrefix,
+        WordMeaning::With,
+        WordMeaning::Until,
+        WordMeaning::To,
+        WordMeaning::Every,
+        WordMeaning::AtPlace,
+        WordMeaning::From,
+        WordMeaning::Today,
+        WordMeaning::Tomorrow,
+        WordMeaning::Daily,
+        WordMeaning::Weekly,
+        WordMeaning::Next,
+        WordMeaning::Alarm,
     ];
     let Some(text) = first(words) else { return words.is_empty() };
     text.starts_with(['#', '!']) || FOLLOW.iter().any(|term| context.term(words, *term).is_some())
@@ -329,7 +336,7 @@ pub(crate) fn ends(words: &[Word], context: &Context) -> bool {
 /// A time of day without anything before it.
 fn plain(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
     let text = first(words)?;
-    for (term, second) in [(Term::Noon, DAY / 2), (Term::Midnight, 0)] {
+    for (term, second) in [(WordMeaning::Noon, DAY / 2), (WordMeaning::Midnight, 0)] {
         if let Some(used) = context.term(words, term) {
             return Some((used, Clock { second, exact: false, noon: Noon::Said }));
         }
@@ -341,12 +348,12 @@ fn plain(words: &[Word], context: &Context) -> Option<(usize, Clock)> {
     let alone = !words.first()?.stop;
     // "um 3 am Freitag": where "am" means "on", it does not mean the morning.
     if alone
-        && context.own_term(rest, Term::On).is_none()
+        && context.own_term(rest, WordMeaning::OnDate).is_none()
         && let Some(half) = first(rest).and_then(half_of_day)
     {
         return Some((2, halved(text, half)?));
     }
-    if alone && let Some(used) = context.term(rest, Term::Clock) {
+    if alone && let Some(used) = context.term(rest, WordMeaning::OClock) {
         let english = is_english(context);
         let hour = number(text, 2).filter(|hour| *hour <= 24).map(|hour| hour_of(hour, english));
         let clock = hour.or_else(|| colons(text)).or_else(|| dotted(text))?;
@@ -390,26 +397,29 @@ pub(crate) fn marked(text: &str) -> Option<Clock> {
         return Some(clock);
     }
     let text = text.strip_suffix('.').unwrap_or(text);
-    for (ending, half) in ENDINGS {
-        if let Some(bare) = text.strip_suffix(ending) {
-            return halved(bare, *half);
-        }
+    if let Some((bare, half)) = strip_half(text) {
+        return halved(bare, half);
     }
     let (hour, minute) = text.split_once('h')?;
     let minute = if minute.is_empty() { 0 } else { two_digits(minute)? };
     valid(number(hour, 2)?, minute, 0, false)
 }
 
-const ENDINGS: &[(&str, Half)] = &[
-    ("am", Half::Morning),
-    ("pm", Half::Afternoon),
-    ("a.m", Half::Morning),
-    ("p.m", Half::Afternoon),
-];
+/// A text without "am" or "pm" at its end, and which of them it is.
+fn strip_half(text: &str) -> Option<(&str, Half)> {
+    let halves = [(WordMeaning::Am, Half::Morning), (WordMeaning::Pm, Half::Afternoon)].into_iter();
+    halves
+        .flat_map(|(term, half)| Vocabulary::common().forms(term).iter().map(move |e| (e, half)))
+        .find_map(|(ending, half)| Some((text.strip_suffix(ending)?, half)))
+}
+
+pub(crate) fn is_half_of_day(text: &str) -> bool {
+    half_of_day(text).is_some()
+}
 
 fn half_of_day(text: &str) -> Option<Half> {
     let text = text.strip_suffix('.').unwrap_or(text);
-    ENDINGS.iter().find(|(ending, _)| *ending == text).map(|(_, half)| *half)
+    strip_half(text).filter(|(bare, _)| bare.is_empty()).map(|(_, half)| half)
 }
 
 /// `3` or `3:30`, and the half of the day.

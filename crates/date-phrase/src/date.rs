@@ -5,9 +5,10 @@ use super::PhraseError;
 use super::clock::{Clock, Part, clock, compound, ends, open, part, part_behind};
 use super::digits::{self, year};
 use super::feast::feast;
+use super::folding::is_form;
 use super::length::{Amount, M, amount, one_unit, packed, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
-use super::words::{Term, Words, is_form};
+use super::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::{
     Civil, DAY, Date, LAST_DAY, Weekday, month_length, month_start, week_start,
 };
@@ -142,8 +143,8 @@ pub(crate) fn date(words: &[Word], context: &Context) -> Read<Span> {
     if let Some(found) = bare(words, context)?.or_else(|| feast(words, context)) {
         return Ok(Some(found));
     }
-    let Some(on) = context.term(words, Term::On) else {
-        let the = context.term(words, Term::The);
+    let Some(on) = context.term(words, WordMeaning::OnDate) else {
+        let the = context.term(words, WordMeaning::The);
         let found = the.and_then(|the| Some((the, day_alone(after(words, the), context)?)));
         return Ok(found.map(|(the, (used, span))| (the + used, span)));
     };
@@ -193,11 +194,15 @@ fn bare(words: &[Word], context: &Context) -> Read<Span> {
 
 /// "today" and its neighbours, and "now".
 fn named(words: &[Word], context: &Context) -> Read<Span> {
-    if let Some(used) = context.term(words, Term::Now) {
+    if let Some(used) = context.term(words, WordMeaning::Now) {
         return Ok(Some((used, Span::moment(context.now, true).relative())));
     }
-    const DAYS: [(Term, i64); 4] =
-        [(Term::Overmorrow, 2), (Term::Today, 0), (Term::Tomorrow, 1), (Term::Yesterday, -1)];
+    const DAYS: [(WordMeaning, i64); 4] = [
+        (WordMeaning::DayAfterTomorrow, 2),
+        (WordMeaning::Today, 0),
+        (WordMeaning::Tomorrow, 1),
+        (WordMeaning::Yesterday, -1),
+    ];
     // "morgen" is one word of "i morgen", and "manana" of "pasado manana": the longest is meant.
     let found = DAYS.iter().filter_map(|(term, away)| Some((context.term(words, *term)?, *away)));
     let longest = found.max_by_key(|(used, _)| *used);
@@ -215,7 +220,7 @@ fn distance(words: &[Word], context: &Context) -> Read<Span> {
         None if ago(words, context).is_some() => {
             ago(words, context).map(|(used, amount)| (used, context.now, amount.back()))
         }
-        None => context.term(words, Term::In).and_then(|used| {
+        None => context.term(words, WordMeaning::WithinPrefix).and_then(|used| {
             let rest = after(words, used);
             let found = amount(rest, context, M::Minutes);
             let (more, amount) = found.or_else(|| one_unit(rest, context))?;
@@ -232,21 +237,22 @@ fn distance(words: &[Word], context: &Context) -> Read<Span> {
 
 /// "2 weeks ago", "vor 3 Tagen".
 fn ago(words: &[Word], context: &Context) -> Option<(usize, Amount)> {
-    if let Some(before) = context.term(words, Term::Since) {
+    if let Some(before) = context.term(words, WordMeaning::AgoPrefix) {
         let (used, amount) = amount(after(words, before), context, M::Minutes)?;
         return Some((before + used, amount));
     }
     let (used, amount) = amount(words, context, M::Minutes)?;
-    Some((used + context.term(after(words, used), Term::Ago)?, amount))
+    Some((used + context.term(after(words, used), WordMeaning::Ago)?, amount))
 }
 
 /// `W12`, "week 12", "KW 12 2026": weeks of ISO 8601.
 fn week_number(words: &[Word], context: &Context) -> Read<Span> {
     let Some(text) = first(words) else { return Ok(None) };
-    let packed = text.strip_prefix("kw").or_else(|| text.strip_prefix('w'));
+    let mut prefixes = Vocabulary::common().forms(WordMeaning::WeekPrefix).iter();
+    let packed = prefixes.find_map(|prefix| text.strip_prefix(prefix));
     let packed = packed.and_then(|rest| number(rest, 2)).map(|week| (1, week));
     let spoken = || {
-        let used = context.term(words, Term::WeekNumber)?;
+        let used = context.term(words, WordMeaning::WeekNumber)?;
         Some((used + 1, number(first(after(words, used))?, 2)?))
     };
     let Some((used, week)) = packed.or_else(spoken) else { return Ok(None) };
@@ -278,8 +284,11 @@ enum Side {
 
 /// "next friday", "last month", "this week", "next 3 days"; in some languages with the word behind it.
 fn adjacent(words: &[Word], context: &Context) -> Read<Span> {
-    const SIDES: [(Term, Side); 3] =
-        [(Term::This, Side::This), (Term::Next, Side::Next), (Term::Last, Side::Last)];
+    const SIDES: [(WordMeaning, Side); 3] = [
+        (WordMeaning::This, Side::This),
+        (WordMeaning::Next, Side::Next),
+        (WordMeaning::Last, Side::Last),
+    ];
     for (term, side) in SIDES {
         let Some(used) = context.term(words, term) else { continue };
         let found = beside(after(words, used), side, context);
@@ -287,11 +296,13 @@ fn adjacent(words: &[Word], context: &Context) -> Read<Span> {
             return Ok(Some((used + more, span.relative())));
         }
     }
-    if !context.language.own().trailing || words.first().is_none_or(|word| word.stop) {
+    if !context.language.own().has_property(LanguageProperty::AdjectiveAfterNoun)
+        || words.first().is_none_or(|word| word.stop)
+    {
         return Ok(None);
     }
-    let article = words.len() - context.skip(words, Term::On).len();
-    for start in [0, article.max(usize::from(first(words) == Some("la")))] {
+    let article = words.len() - context.skip(words, WordMeaning::OnDate).len();
+    for start in [0, article.max(context.own_term(words, WordMeaning::UnitArticle).unwrap_or(0))] {
         for (term, side) in SIDES {
             let rest = after(words, start);
             let Some(used) = context.own_term(after(rest, 1), term) else { continue };
@@ -336,7 +347,7 @@ fn beside(words: &[Word], side: Side, context: &Context) -> Option<(usize, Span)
 
 /// "week", "weekend", "month", "year".
 fn stretch(words: &[Word], side: Side, context: &Context) -> Option<(usize, Span)> {
-    if let Some(used) = context.term(words, Term::Weekend) {
+    if let Some(used) = context.term(words, WordMeaning::Weekend) {
         let away = match side {
             Side::Last => -7,
             Side::This => 0,
@@ -357,7 +368,7 @@ pub(crate) fn present(words: &[Word], context: &Context) -> Option<(usize, Span)
 }
 
 /// This, the next or the last week, month or year.
-fn one(unit: Term, side: Side, context: &Context) -> Option<Span> {
+fn one(unit: WordMeaning, side: Side, context: &Context) -> Option<Span> {
     let away = match side {
         Side::Last => -1,
         Side::This => 0,
@@ -366,29 +377,29 @@ fn one(unit: Term, side: Side, context: &Context) -> Option<Span> {
     let Date { year, month, .. } = context.now.date();
     let (year, month) = (i64::from(year), i64::from(month));
     Some(match unit {
-        Term::Week => {
+        WordMeaning::Week => {
             let first = week_start(context.now.day(), context.language.first_weekday()) + 7 * away;
             Span::days(first, first + 7, Unit::Longer)
         }
-        Term::Month => Span::months(year, month + away, 1),
-        Term::Year => Span::months(year + away, 1, 12),
+        WordMeaning::Month => Span::months(year, month + away, 1),
+        WordMeaning::Year => Span::months(year + away, 1, 12),
         _ => return None,
     })
 }
 
 /// The next so many days and the like, which begin or end with today.
-fn several(unit: Term, count: i64, side: Side, context: &Context) -> Option<Span> {
+fn several(unit: WordMeaning, count: i64, side: Side, context: &Context) -> Option<Span> {
     let today = context.now.day();
     let midnight = Civil::midnight(today);
     let months = match unit {
-        Term::Month => count,
-        Term::Year => count * 12,
+        WordMeaning::Month => count,
+        WordMeaning::Year => count * 12,
         _ => 0,
     };
     let days = match unit {
-        Term::Day => count,
-        Term::Week => count * 7,
-        Term::Month | Term::Year => 0,
+        WordMeaning::Day => count,
+        WordMeaning::Week => count * 7,
+        WordMeaning::Month | WordMeaning::Year => 0,
         _ => return None,
     };
     let amount = Amount { months, days, seconds: 0 };
@@ -415,19 +426,24 @@ pub(crate) struct DayName {
 pub(crate) fn weekday(words: &[Word], context: &Context) -> Option<(usize, DayName)> {
     let text = first(words)?;
     for table in context.language.tables() {
-        for (day, forms) in Weekday::ALL.into_iter().zip(table.weekdays) {
-            let long = super::words::form(forms, false);
-            let alone = table.repeated.and_then(|ending| text.strip_suffix(ending));
+        for (day, name) in Weekday::ALL.into_iter().zip(WordMeaning::WEEKDAYS) {
+            let long = table.printed_name(name, false);
+            let alone = plural_ending(table).and_then(|ending| text.strip_suffix(ending));
             if alone.is_some_and(|alone| is_form(long, alone)) {
                 return Some((1, DayName { day, short: true, repeated: true }));
             }
-            if let Some(form) = forms.split('|').find(|form| is_form(form, text)) {
-                let short = form.chars().count() < 5 && form != long;
+            if let Some(form) = table.forms(name).iter().find(|form| is_form(form, text)) {
+                let short = form.chars().count() < 5 && *form != long;
                 return Some((1, DayName { day, short, repeated: false }));
             }
         }
     }
     None
+}
+
+/// The ending of "mondays".
+fn plural_ending(table: &Vocabulary) -> Option<&'static str> {
+    table.forms(WordMeaning::WeekdayPlural).first().copied()
 }
 
 /// The name of a weekday, or that of "Samstagabend" and "samstagabends".
@@ -436,7 +452,7 @@ pub(crate) fn day_name(words: &[Word], context: &Context) -> Option<(usize, DayN
         let text = first(words)?;
         let (day, _) = compound(text, context)?;
         let (_, name) = weekday(&[Word::new(day)], context)?;
-        let ending = context.language.own().repeated;
+        let ending = plural_ending(context.language.own());
         let repeated = ending.is_some_and(|ending| text.ends_with(ending));
         Some((1, DayName { repeated, ..name }))
     })
@@ -451,7 +467,7 @@ fn weekday_and_date(words: &[Word], context: &Context) -> Read<Span> {
     }
     let rest = after(words, used);
     let skipped = |term| rest.len() - context.skip(rest, term).len();
-    let (on, the) = (skipped(Term::On), skipped(Term::The));
+    let (on, the) = (skipped(WordMeaning::OnDate), skipped(WordMeaning::The));
     let read =
         |(skipped, reader): (usize, Reader)| (skipped, reader(after(rest, skipped), context));
     let dates = [on, the].into_iter().flat_map(|skipped| READERS.map(|reader| (skipped, reader)));
@@ -483,9 +499,9 @@ fn weekday_alone(words: &[Word], context: &Context) -> Read<Span> {
 
 /// "the end of june", "the end of the year": the last day of it.
 fn last_day(words: &[Word], context: &Context) -> Read<Span> {
-    let Some(used) = context.term(words, Term::EndOf) else { return Ok(None) };
+    let Some(used) = context.term(words, WordMeaning::EndOf) else { return Ok(None) };
     let rest = after(words, used);
-    let the = rest.len() - context.skip(rest, Term::The).len();
+    let the = rest.len() - context.skip(rest, WordMeaning::The).len();
     let words = after(rest, the);
     let found = adjacent(words, context)?;
     let found = found.or_else(|| month(words, context)).or_else(|| present(words, context));
@@ -502,15 +518,15 @@ pub(crate) fn month_name(words: &[Word], context: &Context) -> Option<(usize, u8
     context.language.tables().find_map(|table| Some((1, month_in(table, text)?)))
 }
 
-fn month_in(table: &Words, text: &str) -> Option<u8> {
-    let named = |forms: &&str| forms.split('|').any(|form| is_form(form, text));
-    table.months.iter().position(named).map(|place| place as u8 + 1)
+fn month_in(table: &Vocabulary, text: &str) -> Option<u8> {
+    let named = |name: &WordMeaning| table.forms(*name).iter().any(|form| is_form(form, text));
+    WordMeaning::MONTHS.iter().position(named).map(|place| place as u8 + 1)
 }
 
 /// The number of a day: `5`, `5.`, `5th`, `1er`.
 pub(crate) fn day_number(text: &str) -> Option<i64> {
-    const ENDINGS: [&str; 9] = ["st", "nd", "rd", "th", "er", "º", "°", "ª", "."];
-    let bare = ENDINGS.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text);
+    let mut endings = Vocabulary::common().forms(WordMeaning::OrdinalSuffix).iter();
+    let bare = endings.find_map(|ending| text.strip_suffix(ending)).unwrap_or(text);
     number(bare, 2)
 }
 
@@ -529,18 +545,22 @@ pub(crate) fn month_day(words: &[Word], context: &Context) -> Read<Span> {
     }
     let found = match day_number(text) {
         Some(day) => {
-            let rest = context.skip(after(words, 1), Term::Of);
+            let rest = context.skip(after(words, 1), WordMeaning::Of);
             month_name(rest, context)
                 .map(|(more, month)| (words.len() - rest.len() + more, day, month))
         }
         // Only English says the month first; elsewhere a short name is as often another word, as "pro 5" in Czech.
-        None => month_in(Words::ENGLISH, text).and_then(|month| {
-            let day = day_number(first(after(words, 1))?)?;
-            Some((2, day, month))
-        }),
+        None => {
+            let before = |table: &&Vocabulary| table.has_property(LanguageProperty::MonthBeforeDay);
+            let mut tables = context.language.tables().filter(before);
+            tables.find_map(|table| month_in(table, text)).and_then(|month| {
+                let day = day_number(first(after(words, 1))?)?;
+                Some((2, day, month))
+            })
+        }
     };
     let Some((used, day, month)) = found else { return Ok(None) };
-    let behind = context.skip(after(words, used), Term::Of);
+    let behind = context.skip(after(words, used), WordMeaning::Of);
     if let Some(year) = first(behind).and_then(year) {
         let used = words.len() - behind.len() + 1;
         let date = Date::new(year, month, day as u8);
@@ -566,7 +586,7 @@ pub(crate) fn next_date(month: u8, day: i64, base: Civil) -> Option<i64> {
 /// "march", the next, the present one included; "march 2027".
 fn month(words: &[Word], context: &Context) -> Option<(usize, Span)> {
     let (used, month) = month_name(words, context)?;
-    let behind = context.skip(after(words, used), Term::Of);
+    let behind = context.skip(after(words, used), WordMeaning::Of);
     if let Some(year) = first(behind).and_then(year) {
         let used = words.len() - behind.len() + 1;
         return Some((used, Span::months(i64::from(year), i64::from(month), 1)));

@@ -7,16 +7,16 @@
 use super::clock::{clock, ends, part, two_clocks};
 use super::date::{Span, next_date};
 use super::reading::{Context, Word, after};
-use super::words::Term;
+use super::vocabulary::WordMeaning;
 
 /// The next one, the present day included.
 pub(crate) fn feast(words: &[Word], context: &Context) -> Option<(usize, Span)> {
-    const FEASTS: [(Term, u8, i64); 5] = [
-        (Term::ChristmasEve, 12, 24),
-        (Term::Christmas, 12, 25),
-        (Term::SecondChristmas, 12, 26),
-        (Term::NewYearsEve, 12, 31),
-        (Term::NewYear, 1, 1),
+    const FEASTS: [(WordMeaning, u8, i64); 5] = [
+        (WordMeaning::ChristmasEve, 12, 24),
+        (WordMeaning::Christmas, 12, 25),
+        (WordMeaning::DayAfterChristmas, 12, 26),
+        (WordMeaning::NewYearsEve, 12, 31),
+        (WordMeaning::NewYearsDay, 1, 1),
     ];
     let found = FEASTS.iter().filter_map(|feast| Some((context.term(words, feast.0)?, feast)));
     // "christmas eve" begins with "christmas".

@@ -2,37 +2,27 @@
 //!
 //! Made from the name of a locale, which the caller has read from wherever it is; nothing is asked of the system.
 
-use super::words::{ALL, Words, form};
+use super::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::{Date, Weekday};
 
 /// The language dates are read and printed in. English is understood besides.
 #[derive(Debug, Clone, Copy)]
 pub struct Language {
-    words: &'static Words,
+    words: &'static Vocabulary,
     month_first: bool,
     year_first: bool,
     week: Weekday,
 }
 
-/// Where English writes the month before the day (CLDR; POSIX for no place at all).
-const MONTH_FIRST: &[&str] =
-    &["", "US", "AS", "BI", "CA", "GU", "MH", "MP", "PH", "PR", "UM", "VI"];
+/// Conventions of countries and languages.
+const REGIONS: &str = include_str!("../vocabularies/regions.txt");
 
-/// Languages that write year, month and day in this order, and so the month before the day.
-const YEAR_FIRST: &[&str] =
-    &["af", "eo", "eu", "hu", "ja", "ko", "lt", "mn", "se", "si", "yue", "zh"];
-
-/// Where weeks begin on Sunday (CLDR).
-const SUNDAY: &[&str] = &[
-    "", "AG", "AS", "BD", "BR", "BS", "BT", "BW", "BZ", "CA", "CO", "DM", "DO", "ET", "GT", "GU",
-    "HK", "HN", "ID", "IL", "IN", "JM", "JP", "KE", "KH", "KR", "LA", "MH", "MM", "MO", "MT", "MX",
-    "MZ", "NI", "NP", "PA", "PE", "PH", "PK", "PR", "PY", "SA", "SG", "SV", "TH", "TT", "TW", "UM",
-    "US", "VE", "VI", "WS", "YE", "ZA", "ZW",
-];
-
-/// Where weeks begin on Saturday (CLDR).
-const SATURDAY: &[&str] =
-    &["AF", "BH", "DJ", "DZ", "EG", "IQ", "IR", "JO", "KW", "LY", "OM", "QA", "SD", "SY"];
+/// Returns whether a convention lists the code of a country or language.
+fn is_listed(convention: &str, code: &str) -> bool {
+    let mut lines = REGIONS.lines().filter_map(|line| line.split_once(':'));
+    let list = lines.find(|(name, _)| *name == convention).map_or("", |(_, list)| list);
+    list.split_whitespace().any(|known| known == code)
+}
 
 impl Default for Language {
     fn default() -> Language {
@@ -55,21 +45,18 @@ impl Language {
             "" | "c" | "posix" => "en",
             code => code,
         };
-        let known = ALL.into_iter().find(|words| words.code == code);
-        let listed = |list: &[&str]| list.contains(&place.as_str());
+        let place = if place.is_empty() { "-" } else { &place };
         let week = match code {
-            // A language alone is its largest place; of English and Portuguese those begin the week on Sunday.
-            _ if place.is_empty() && !matches!(code, "en" | "pt" | "he" | "ja" | "ko") => {
-                Weekday::Monday
-            }
-            _ if place.is_empty() || listed(SUNDAY) => Weekday::Sunday,
-            _ if listed(SATURDAY) => Weekday::Saturday,
+            // A language alone has the convention of its largest country.
+            _ if place == "-" && !is_listed("sunday-language", code) => Weekday::Monday,
+            _ if is_listed("sunday", place) => Weekday::Sunday,
+            _ if is_listed("saturday", place) => Weekday::Saturday,
             _ => Weekday::Monday,
         };
-        let year_first = YEAR_FIRST.contains(&code);
+        let year_first = is_listed("year-month-day", code);
         Language {
-            words: known.unwrap_or(Words::ENGLISH),
-            month_first: (code == "en" && listed(MONTH_FIRST)) || year_first,
+            words: Vocabulary::for_language(code).unwrap_or_else(Vocabulary::english),
+            month_first: (code == "en" && is_listed("month-before-day", place)) || year_first,
             year_first,
             week,
         }
@@ -120,38 +107,63 @@ impl Language {
     #[must_use]
     pub fn date(&self, date: Date) -> String {
         let weekday = self.weekday_short(Weekday::of_day(date.day_number()));
-        let dot = if self.words.dotted { "." } else { "" };
+        let dot = if self.words.has_property(LanguageProperty::DotAfterDay) { "." } else { "" };
         format!("{weekday} {}{dot} {} {}", date.day, self.month_short(date.month), date.year)
     }
 
     /// Its words, and then the English ones.
-    pub(crate) fn tables(&self) -> impl Iterator<Item = &'static Words> {
-        let english = (self.words.code != "en").then_some(Words::ENGLISH);
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &'static Vocabulary> {
+        let english = (self.words.code() != "en").then_some(Vocabulary::english());
         std::iter::once(self.words).chain(english)
     }
 
     /// Its own words.
-    pub(crate) fn own(&self) -> &'static Words {
+    pub(crate) fn own(&self) -> &'static Vocabulary {
         self.words
     }
 
     fn weekday(&self, day: Weekday, short: bool) -> &'static str {
-        let name = self.words.weekdays.get(usize::from(day.number()));
-        name.map_or("", |name| form(name, short))
+        let name = WordMeaning::WEEKDAYS.get(usize::from(day.number()));
+        name.map_or("", |name| self.words.printed_name(*name, short))
     }
 
     fn month(&self, month: u8, short: bool) -> &'static str {
-        let name = usize::from(month).checked_sub(1).and_then(|place| self.words.months.get(place));
-        name.map_or("", |name| form(name, short))
+        let place = usize::from(month).checked_sub(1);
+        let name = place.and_then(|place| WordMeaning::MONTHS.get(place));
+        name.map_or("", |name| self.words.printed_name(*name, short))
     }
 }
 
 /// Two are the same if they read and print alike.
 impl PartialEq for Language {
     fn eq(&self, other: &Language) -> bool {
-        (self.words.code, self.month_first, self.week)
-            == (other.words.code, other.month_first, other.week)
+        (self.words.code(), self.month_first, self.week)
+            == (other.words.code(), other.month_first, other.week)
     }
 }
 
 impl Eq for Language {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_are_well_formed() {
+        let names = ["month-before-day", "year-month-day", "sunday", "saturday", "sunday-language"];
+        let lines = REGIONS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
+        assert_eq!(lines.iter().map(|(name, _)| *name).collect::<Vec<_>>(), names);
+        for (name, codes) in lines {
+            let is_language = matches!(name, "year-month-day" | "sunday-language");
+            for code in codes.split_whitespace().filter(|code| *code != "-") {
+                let letters = code.chars().all(|c| match is_language {
+                    true => c.is_ascii_lowercase(),
+                    false => c.is_ascii_uppercase(),
+                });
+                let length = if is_language { 2..=3 } else { 2..=2 };
+                assert!(letters && length.contains(&code.len()), "{name}: {code}");
+            }
+        }
+    }
+}

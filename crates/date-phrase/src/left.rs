@@ -4,12 +4,12 @@
 //! understood, and a short one ("sun", "mar") only beside a number or a small word that goes before dates.
 
 use super::PhraseError;
-use super::clock::{clock, marked};
+use super::clock::{clock, is_half_of_day, marked};
 use super::date::{Unit, date, day_number, month_name, weekday};
 use super::length::{M, packed, unit};
 use super::near::near;
 use super::reading::{Context, Word, after, first, number, shown, typed};
-use super::words::Term;
+use super::vocabulary::{Vocabulary, WordMeaning};
 
 /// What is looked at.
 pub(crate) struct Left<'s, 'a> {
@@ -24,14 +24,6 @@ pub(crate) struct Left<'s, 'a> {
     pub(crate) repeated: bool,
     pub(crate) context: Context,
 }
-
-/// Letters of zones, of which most are several zones' or only half a year's.
-const ZONES: &[&str] = &[
-    "ACDT", "ACST", "AEDT", "AEST", "AKDT", "AKST", "AST", "ADT", "AWST", "BRT", "BST", "CAT",
-    "CDT", "CEST", "CET", "CST", "EAT", "EDT", "EEST", "EET", "EST", "ET", "HKT", "HST", "IST",
-    "JST", "KST", "MDT", "MESZ", "MEZ", "MSK", "MST", "MT", "NZDT", "NZST", "PDT", "PST", "PT",
-    "SAST", "SGT", "WAT", "WEST", "WET",
-];
 
 impl Left<'_, '_> {
     /// # Errors
@@ -88,7 +80,7 @@ impl Left<'_, '_> {
     }
 
     /// Is the word before one of these?
-    fn follows(&self, at: usize, terms: &[Term]) -> bool {
+    fn follows(&self, at: usize, terms: &[WordMeaning]) -> bool {
         let Some(before) = at.checked_sub(1).filter(|at| self.is_open(*at)) else { return false };
         let words = self.words.get(before..at).unwrap_or_default();
         terms.iter().any(|term| self.context.term(words, *term) == Some(1))
@@ -111,12 +103,16 @@ impl Left<'_, '_> {
 
     /// "every quarter", "each week"; "every man" only where something is known of a time.
     fn every(&self, at: usize) -> Option<usize> {
-        // These mean "all" and "what" as well.
-        const OFTEN_ELSE: &[&str] = &["alle", "co", "todo", "toda"];
         let run = self.run(at);
-        let used = self.context.term(run, Term::Every)?;
+        let used = self.context.term(run, WordMeaning::Every)?;
         let behind = after(run, used);
-        let terms = [Term::Other, Term::Weekend, Term::Workday, Term::Morning, Term::Evening];
+        let terms = [
+            WordMeaning::Other,
+            WordMeaning::Weekend,
+            WordMeaning::Workday,
+            WordMeaning::Morning,
+            WordMeaning::Evening,
+        ];
         let unit = unit(behind, &self.context, M::Months).filter(|_| first(behind) != Some("d"));
         let named = unit.is_some()
             || weekday(behind, &self.context).is_some()
@@ -124,7 +120,7 @@ impl Left<'_, '_> {
             || self.context.count(behind).is_some()
             || first(behind).is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()))
             || terms.iter().any(|term| self.context.term(behind, *term).is_some());
-        let plain = first(run).is_some_and(|text| !OFTEN_ELSE.contains(&text));
+        let plain = self.context.term(run, WordMeaning::EveryOrAll).is_none();
         (named || (self.timed && plain)).then_some(used + usize::from(!behind.is_empty()))
     }
 
@@ -140,14 +136,20 @@ impl Left<'_, '_> {
             return (sure || close).then_some(1);
         }
         let ordinal = day_number(text).filter(|day| number(text, 2).is_none() && *day <= 31);
-        let led = self.follows(at, &[Term::On, Term::Until, Term::And]);
+        let led = self.follows(at, &[WordMeaning::OnDate, WordMeaning::Until, WordMeaning::And]);
         ordinal.filter(|_| close || (self.repeated && led)).map(|_| 1)
     }
 
     /// The name of a weekday or of a month.
     fn name(&self, at: usize) -> Option<usize> {
-        const BEFORE: &[Term] =
-            &[Term::On, Term::In, Term::Place, Term::Until, Term::Every, Term::Next];
+        const BEFORE: &[WordMeaning] = &[
+            WordMeaning::OnDate,
+            WordMeaning::WithinPrefix,
+            WordMeaning::AtPlace,
+            WordMeaning::Until,
+            WordMeaning::Every,
+            WordMeaning::Next,
+        ];
         let one = self.words.get(at..=at)?;
         let is_name = |words: &[Word<'_>]| {
             weekday(words, &self.context).is_some() || month_name(words, &self.context).is_some()
@@ -157,9 +159,9 @@ impl Left<'_, '_> {
             (Some(short), _) => short,
             (None, Some(_)) => {
                 let capital = one.first()?.text.starts_with(char::is_uppercase);
-                let (text, may) = (first(one)?, ["may", "mai", "maj", "mei"]);
-                let letters = text.chars().count();
-                (letters < 4 && !(may.contains(&text) && capital)) || (!capital && letters < 6)
+                let letters = first(one)?.chars().count();
+                let may = self.context.term(one, WordMeaning::ShortMonth).is_some();
+                (letters < 4 && !(may && capital)) || (!capital && letters < 6)
             }
             (None, None) => return None,
         };
@@ -168,12 +170,13 @@ impl Left<'_, '_> {
         let counted =
             next.any(|words| first(words).and_then(day_number).is_some() || is_name(words));
         // "tue and thu"
-        let behind = self.context.skip(after(self.words, at + 1), Term::And);
+        let behind = self.context.skip(after(self.words, at + 1), WordMeaning::And);
         let joined = self.timed && day.is_some() && weekday(behind, &self.context).is_some();
         let long = !short && self.timed;
         let full = !short || first(one)?.chars().count() > 3;
         let month = day.is_none() && full && self.timed && self.is_beside(at, 1);
-        let led = self.follows(at, BEFORE) || (full && self.follows(at, &[Term::Of, Term::To]));
+        let led = self.follows(at, BEFORE)
+            || (full && self.follows(at, &[WordMeaning::Of, WordMeaning::To]));
         (long || month || counted || joined || (led && (full || self.timed))).then_some(1)
     }
 
@@ -210,9 +213,9 @@ impl Left<'_, '_> {
         if packed(text, &self.context, M::Months).is_some_and(|amount| amount.seconds != 0) {
             return Some(1);
         }
-        let one = self.context.term(run, Term::One).unwrap_or(0);
+        let one = self.context.term(run, WordMeaning::One).unwrap_or(0);
         let (used, unit) = unit(after(run, one), &self.context, M::Months)?;
-        let long = matches!(unit, Term::Week | Term::Month | Term::Year);
+        let long = matches!(unit, WordMeaning::Week | WordMeaning::Month | WordMeaning::Year);
         let used = one + used;
         let word = first(after(run, one)).is_some_and(|unit| unit.len() > 1);
         let close = self.is_beside(at, used);
@@ -221,13 +224,10 @@ impl Left<'_, '_> {
 
     /// "until the project is done" behind a time, or where something recurs: it would not end.
     fn until(&self, at: usize) -> Option<usize> {
-        // Other words for it mean "to" or "by" as well.
-        const SURE: &[&str] = &["until", "bis", "hasta", "jusqu'a", "jusqu'au", "tot"];
         let run = self.run(at);
-        let used = self.context.term(run, Term::Until).filter(|used| *used < run.len())?;
-        let english = self.context.language.own().code == "en";
-        let sure = first(run)
-            .is_some_and(|text| SURE.contains(&text) || (english && text.starts_with("til")));
+        let used = self.context.term(run, WordMeaning::Until).filter(|used| *used < run.len())?;
+        let sure = self.context.term(run, WordMeaning::CertainUntil).is_some()
+            || self.context.own_term(run, WordMeaning::CertainUntilOwn).is_some();
         let behind = at.checked_sub(1).is_some_and(|at| self.is_said(at));
         (sure && (self.repeated || (self.timed && behind))).then_some(used + 1)
     }
@@ -235,21 +235,20 @@ impl Left<'_, '_> {
     /// "do prázdnin" behind a date, a time or a repetition. The Czech word means "to" a place as well, which a capital
     /// letter tells, but for feasts: "každou sobotu do Prahy".
     fn until_or_to(&self, at: usize) -> Option<usize> {
-        const FEASTS: &[&str] =
-            &["velikonoc", "velikonocnich", "mikulase", "tri", "hromnic", "dusicek", "martina"];
         let run = self.run(at);
         let behind = at.checked_sub(1).is_some_and(|at| self.is_said(at));
-        let word = run.get(1).filter(|_| first(run) == Some("do") && behind)?;
-        let czech = self.context.language.own().code == "cs";
-        let feast = FEASTS.contains(&word.folded.as_str());
+        let until = self.context.own_term(run, WordMeaning::UntilOrTo).filter(|_| behind)?;
+        let word = run.get(until)?;
+        let feast =
+            self.context.own_term(after(run, until), WordMeaning::HolidayAfterUntil).is_some();
         let small = self.repeated && !word.text.starts_with(char::is_uppercase);
-        (czech && (feast || small)).then_some(2)
+        (feast || small).then_some(until + 1)
     }
 
     /// "easter" beside a time, where no other date is said, and "easter monday".
     fn movable(&self, at: usize) -> Option<usize> {
         let words = after(self.words, at);
-        let used = self.context.term(words, Term::Movable)?;
+        let used = self.context.term(words, WordMeaning::MovableHoliday)?;
         let weekday = (at..at + used).any(|at| self.is_said(at));
         let close = self.timed && !self.dated && self.is_beside(at, used);
         (weekday || close).then_some(used)
@@ -261,36 +260,40 @@ impl Left<'_, '_> {
             return None;
         }
         let run = self.run(at);
-        let on = run.len() - self.context.skip(run, Term::On).len();
-        let used = on + self.context.term(after(run, on), Term::Weekend)?;
+        let on = run.len() - self.context.skip(run, WordMeaning::OnDate).len();
+        let used = on + self.context.term(after(run, on), WordMeaning::Weekend)?;
         (used > 1 || self.is_beside(at, used)).then_some(used)
     }
 
     /// "before friday": not on it.
     fn before(&self, at: usize) -> Option<usize> {
-        const BEFORE: &[&str] = &["before", "vor", "pred", "avant"];
-        let word = first(self.run(at)).filter(|_| self.is_said(at + 1))?;
-        BEFORE.contains(&word).then_some(2)
+        let used = self.context.term(self.run(at), WordMeaning::BeforeDate)?;
+        self.is_said(at + used).then_some(used + 1)
     }
 
     /// "except", where something recurs; "between 8 and 10"; "v půl deváté"; "first" before a weekday.
     fn small(&self, at: usize) -> Option<usize> {
-        const PLACES: [Term; 5] =
-            [Term::First, Term::Second, Term::Third, Term::Fourth, Term::Last];
-        const QUARTERS: [Term; 5] = [
-            Term::HalfPast,
-            Term::HalfTo,
-            Term::QuarterPast,
-            Term::QuarterTo,
-            Term::ThreeQuartersTo,
+        const PLACES: [WordMeaning; 5] = [
+            WordMeaning::First,
+            WordMeaning::Second,
+            WordMeaning::Third,
+            WordMeaning::Fourth,
+            WordMeaning::Last,
+        ];
+        const QUARTERS: [WordMeaning; 5] = [
+            WordMeaning::HalfPast,
+            WordMeaning::HalfTo,
+            WordMeaning::QuarterPast,
+            WordMeaning::QuarterTo,
+            WordMeaning::ThreeQuartersTo,
         ];
         let run = self.run(at);
         let term = |term| self.context.term(run, term);
-        let any = |terms: &[Term]| terms.iter().find_map(|of| term(*of));
-        if let Some(used) = term(Term::Except).filter(|_| self.repeated) {
+        let any = |terms: &[WordMeaning]| terms.iter().find_map(|of| term(*of));
+        if let Some(used) = term(WordMeaning::Except).filter(|_| self.repeated) {
             return Some(used);
         }
-        if let Some(used) = term(Term::Between).filter(|_| self.timed)
+        if let Some(used) = term(WordMeaning::Between).filter(|_| self.timed)
             && first(after(run, used))?.starts_with(|c: char| c.is_ascii_digit())
         {
             return Some(used + 1);
@@ -308,20 +311,19 @@ impl Left<'_, '_> {
         let before = at.checked_sub(1).filter(|at| self.is_said(*at))?;
         let words = self.words.get(before..at).unwrap_or_default();
         let clocked = first(words).is_some_and(|text| {
-            let half = ["am", "pm", "a.m", "p.m"].contains(&text.trim_end_matches('.'));
-            half || marked(text).is_some() || number(text, 2).is_some()
-        }) || self.context.term(words, Term::Clock).is_some()
-            || self.context.term(words, Term::Noon).is_some();
+            is_half_of_day(text) || marked(text).is_some() || number(text, 2).is_some()
+        }) || self.context.term(words, WordMeaning::OClock).is_some()
+            || self.context.term(words, WordMeaning::Noon).is_some();
         let run = self.run(at);
         let word = run.first().filter(|_| clocked)?;
         let letters = word.text.trim_end_matches([',', ';', '.']);
-        if ZONES.contains(&letters) {
+        if Vocabulary::common().forms(WordMeaning::ZoneAbbreviation).contains(&letters) {
             return Some(1);
         }
         let capital = |word: &&Word<'_>| word.text.starts_with(char::is_uppercase);
         let named = run.iter().take(3).take_while(capital).count();
         let end = (1..=named)
-            .find(|used| self.context.term(after(run, *used), Term::TimeOf).is_some())?;
+            .find(|used| self.context.term(after(run, *used), WordMeaning::LocalTime).is_some())?;
         Some(end + 1)
     }
 }

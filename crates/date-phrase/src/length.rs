@@ -2,7 +2,7 @@
 
 use super::language::Language;
 use super::reading::{Context, Word, after, first, number, unknown};
-use super::words::Term;
+use super::vocabulary::WordMeaning;
 use super::{Expected, PhraseError};
 use larder_time::civil::{Civil, DAY, Date, month_length};
 use larder_time::value::Nominal;
@@ -28,15 +28,15 @@ pub(crate) enum M {
 const DIGITS: usize = 6;
 
 impl Amount {
-    pub(crate) fn of(unit: Term, count: i64) -> Option<Amount> {
+    pub(crate) fn of(unit: WordMeaning, count: i64) -> Option<Amount> {
         let zero = Amount::default();
         Some(match unit {
-            Term::Minute => Amount { seconds: count * 60, ..zero },
-            Term::Hour => Amount { seconds: count * 3600, ..zero },
-            Term::Day => Amount { days: count, ..zero },
-            Term::Week => Amount { days: count * 7, ..zero },
-            Term::Month => Amount { months: count, ..zero },
-            Term::Year => Amount { months: count * 12, ..zero },
+            WordMeaning::Minute => Amount { seconds: count * 60, ..zero },
+            WordMeaning::Hour => Amount { seconds: count * 3600, ..zero },
+            WordMeaning::Day => Amount { days: count, ..zero },
+            WordMeaning::Week => Amount { days: count * 7, ..zero },
+            WordMeaning::Month => Amount { months: count, ..zero },
+            WordMeaning::Year => Amount { months: count * 12, ..zero },
             _ => return None,
         })
     }
@@ -99,9 +99,9 @@ pub(crate) fn amount(words: &[Word], context: &Context, m: M) -> Option<(usize, 
         && !before.stop
     {
         let rest = after(words, used);
-        let joined = context.skip(rest, Term::And);
+        let joined = context.skip(rest, WordMeaning::And);
         if let Some(half) = and_half(rest, sum, context) {
-            return Some((used + half, sum.and(Amount::of(Term::Minute, 30)?)));
+            return Some((used + half, sum.and(Amount::of(WordMeaning::Minute, 30)?)));
         }
         let Some((more, amount)) = part(joined, context, m) else { break };
         used += rest.len() - joined.len() + more;
@@ -112,7 +112,7 @@ pub(crate) fn amount(words: &[Word], context: &Context, m: M) -> Option<(usize, 
 
 /// "an hour AND A HALF": how many words that are.
 fn and_half(words: &[Word], so_far: Amount, context: &Context) -> Option<usize> {
-    let used = context.term(words, Term::AndHalf)?;
+    let used = context.term(words, WordMeaning::AndAHalf)?;
     let hours = so_far.months == 0 && so_far.days == 0 && so_far.seconds % 3600 == 0;
     // "and a half hour" says its unit again.
     let more = unit(after(words, used), context, M::Minutes).is_some();
@@ -129,18 +129,18 @@ fn part(words: &[Word], context: &Context, m: M) -> Option<(usize, Amount)> {
         let (used, unit) = unit(after(words, 1), context, m)?;
         return Some((1 + used, scaled(text, unit)?));
     }
-    for (term, minutes) in [(Term::Half, 30), (Term::OneAndHalf, 90)] {
+    for (term, minutes) in [(WordMeaning::Half, 30), (WordMeaning::OneAndAHalf, 90)] {
         if let Some(used) = context.term(words, term)
-            && let Some((more, Term::Hour)) = unit(after(words, used), context, m)
+            && let Some((more, WordMeaning::Hour)) = unit(after(words, used), context, m)
         {
-            return Some((used + more, Amount::of(Term::Minute, minutes)?));
+            return Some((used + more, Amount::of(WordMeaning::Minute, minutes)?));
         }
     }
     if let Some((used, count)) = context.count(words) {
         let (more, unit) = unit(after(words, used), context, m)?;
         return Some((used + more, Amount::of(unit, count)?));
     }
-    let used = context.term(words, Term::One)?;
+    let used = context.term(words, WordMeaning::One)?;
     let (more, unit) = unit(after(words, used), context, m)?;
     // "a d" is not said.
     first(after(words, used)).filter(|unit| unit.len() > 1)?;
@@ -149,18 +149,14 @@ fn part(words: &[Word], context: &Context, m: M) -> Option<(usize, Amount)> {
 
 /// "za týden", "na hodinu": where there are no articles, a unit alone is one of them.
 pub(crate) fn one_unit(words: &[Word], context: &Context) -> Option<(usize, Amount)> {
-    const ONE: &[&str] = &[
-        "minutu", "hodinu", "den", "tyden", "mesic", "rok", "minute", "godzine", "dzien",
-        "tydzien", "miesiac",
-    ];
-    let bare = matches!(context.language.own().code, "cs" | "pl");
-    let text = first(words).filter(|text| bare && ONE.contains(text))?;
+    context.own_term(words, WordMeaning::UnitAlone)?;
+    let text = first(words)?;
     let (_, unit) = unit(&[Word::new(text)], context, M::Minutes)?;
     let amount = Amount::of(unit, 1)?;
     let behind = after(words, 1);
     let half =
         and_half(behind, amount, context).filter(|_| words.first().is_some_and(|word| !word.stop));
-    let minutes = half.and_then(|_| Amount::of(Term::Minute, 30)).unwrap_or_default();
+    let minutes = half.and_then(|_| Amount::of(WordMeaning::Minute, 30)).unwrap_or_default();
     Some((1 + half.unwrap_or(0), amount.and(minutes)))
 }
 
@@ -171,8 +167,8 @@ pub(crate) fn packed(text: &str, context: &Context, m: M) -> Option<Amount> {
         let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ','));
         let Some(end) = end else {
             let minutes =
-                number(rest, 2).filter(|count| last == Some(Term::Hour) && *count < 60)?;
-            return Some(sum.and(Amount::of(Term::Minute, minutes)?));
+                number(rest, 2).filter(|count| last == Some(WordMeaning::Hour) && *count < 60)?;
+            return Some(sum.and(Amount::of(WordMeaning::Minute, minutes)?));
         };
         let (count, behind) = rest.split_at(end);
         let end = behind.find(|c: char| c.is_ascii_digit()).unwrap_or(behind.len());
@@ -185,23 +181,29 @@ pub(crate) fn packed(text: &str, context: &Context, m: M) -> Option<Amount> {
 }
 
 /// A number of units, which may be a half of an hour: `1.5`, `1,5`.
-fn scaled(text: &str, unit: Term) -> Option<Amount> {
+fn scaled(text: &str, unit: WordMeaning) -> Option<Amount> {
     if let Some(count) = number(text, DIGITS) {
         return Amount::of(unit, count);
     }
     let (whole, tenths) = text.split_once(['.', ','])?;
     let (whole, tenths) = (number(whole, 3)?, number(tenths, 2).map(|n| (n, tenths.len()))?);
     let hundredths = if tenths.1 == 1 { tenths.0 * 10 } else { tenths.0 };
-    (unit == Term::Hour)
+    (unit == WordMeaning::Hour)
         .then(|| Amount { seconds: whole * 3600 + hundredths * 36, ..Amount::default() })
 }
 
 /// The name of a unit.
-pub(crate) fn unit(words: &[Word], context: &Context, m: M) -> Option<(usize, Term)> {
-    const UNITS: [Term; 6] =
-        [Term::Minute, Term::Hour, Term::Day, Term::Week, Term::Month, Term::Year];
+pub(crate) fn unit(words: &[Word], context: &Context, m: M) -> Option<(usize, WordMeaning)> {
+    const UNITS: [WordMeaning; 6] = [
+        WordMeaning::Minute,
+        WordMeaning::Hour,
+        WordMeaning::Day,
+        WordMeaning::Week,
+        WordMeaning::Month,
+        WordMeaning::Year,
+    ];
     if first(words)? == "m" {
-        return Some((1, if m == M::Minutes { Term::Minute } else { Term::Month }));
+        return Some((1, if m == M::Minutes { WordMeaning::Minute } else { WordMeaning::Month }));
     }
     let own = UNITS.iter().find_map(|unit| Some((context.own_term(words, *unit)?, *unit)));
     own.or_else(|| UNITS.iter().find_map(|unit| Some((context.term(words, *unit)?, *unit))))

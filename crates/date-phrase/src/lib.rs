@@ -35,6 +35,7 @@ mod clock;
 mod date;
 mod digits;
 mod feast;
+mod folding;
 mod language;
 mod left;
 mod length;
@@ -43,8 +44,8 @@ mod reading;
 mod repeat;
 mod scan;
 mod sentence;
+mod vocabulary;
 mod window;
-mod words;
 
 pub use self::language::Language;
 pub use self::length::length;

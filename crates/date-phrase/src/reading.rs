@@ -4,8 +4,9 @@
 //! and as what; it changes nothing. `date`, `clock`, `length` and
 //! `repeat` are made of readers.
 
+use super::folding::{fold, is_form};
 use super::language::Language;
-use super::words::{Term, folded, is_form};
+use super::vocabulary::WordMeaning;
 use super::{Expected, PhraseError};
 use larder_time::civil::Civil;
 
@@ -30,7 +31,7 @@ impl<'a> Word<'a> {
         let bare = text.trim_end_matches([',', ';', ':', '!', '?']);
         let bare = if bare.is_empty() { text } else { bare };
         let stop = bare.len() < text.len();
-        Word { text, folded: folded(bare), quoted: false, stop }
+        Word { text, folded: fold(bare), quoted: false, stop }
     }
 
     pub(crate) fn quoted(text: &'a str) -> Word<'a> {
@@ -63,28 +64,28 @@ impl Context {
     }
 
     /// How many words at the beginning have this meaning, in the language or in English.
-    pub(crate) fn term(&self, words: &[Word], term: Term) -> Option<usize> {
+    pub(crate) fn term(&self, words: &[Word], term: WordMeaning) -> Option<usize> {
         let forms = self.language.tables().flat_map(|table| table.forms(term));
         forms.filter_map(|form| phrase(words, form)).max()
     }
 
     /// As [`Context::term`], in the language alone.
-    pub(crate) fn own_term(&self, words: &[Word], term: Term) -> Option<usize> {
-        self.language.own().forms(term).filter_map(|form| phrase(words, form)).max()
+    pub(crate) fn own_term(&self, words: &[Word], term: WordMeaning) -> Option<usize> {
+        self.language.own().forms(term).iter().filter_map(|form| phrase(words, form)).max()
     }
 
     /// A number in a word, "two" to "twelve".
     pub(crate) fn count(&self, words: &[Word]) -> Option<(usize, i64)> {
         let text = first(words)?;
         self.language.tables().find_map(|table| {
-            let mut names = table.forms(Term::Numbers);
-            let named = |name: &str| name.split('/').any(|form| is_form(form, text));
+            let mut names = table.forms(WordMeaning::Numbers).iter();
+            let named = |name: &&str| name.split('/').any(|form| is_form(form, text));
             names.position(named).map(|place| (1, place as i64 + 2))
         })
     }
 
     /// As many words as have this meaning, which may be none.
-    pub(crate) fn skip<'w, 'a>(&self, words: &'w [Word<'a>], term: Term) -> &'w [Word<'a>] {
+    pub(crate) fn skip<'w, 'a>(&self, words: &'w [Word<'a>], term: WordMeaning) -> &'w [Word<'a>] {
         after(words, self.term(words, term).unwrap_or(0))
     }
 }

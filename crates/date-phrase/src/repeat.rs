@@ -3,9 +3,10 @@
 use super::PhraseError;
 use super::clock::{ends, open, part, two_clocks};
 use super::date::{Span, Unit, day_name, day_number, month_day, weekday};
+use super::folding::is_form;
 use super::length::{M, unit};
 use super::reading::{Context, Read, Word, after, first, number, typed};
-use super::words::{Term, Words, folded};
+use super::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::{Date, Weekday, month_length};
 
 /// A repetition.
@@ -107,13 +108,13 @@ fn bit(day: Weekday) -> u8 {
 
 /// "daily" and its kin alone.
 pub(crate) fn adverb(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
-    const ALONE: [(Term, Frequency, i64); 6] = [
-        (Term::Daily, Frequency::Daily, 1),
-        (Term::Weekly, Frequency::Weekly, 1),
-        (Term::Biweekly, Frequency::Weekly, 2),
-        (Term::Monthly, Frequency::Monthly, 1),
-        (Term::Quarterly, Frequency::Monthly, 3),
-        (Term::Yearly, Frequency::Yearly, 1),
+    const ALONE: [(WordMeaning, Frequency, i64); 6] = [
+        (WordMeaning::Daily, Frequency::Daily, 1),
+        (WordMeaning::Weekly, Frequency::Weekly, 1),
+        (WordMeaning::Biweekly, Frequency::Weekly, 2),
+        (WordMeaning::Monthly, Frequency::Monthly, 1),
+        (WordMeaning::Quarterly, Frequency::Monthly, 3),
+        (WordMeaning::Yearly, Frequency::Yearly, 1),
     ];
     ALONE.iter().find_map(|(term, frequency, interval)| {
         Some((context.term(words, *term)?, Repeat::of(*frequency, *interval)))
@@ -122,7 +123,7 @@ pub(crate) fn adverb(words: &[Word], context: &Context) -> Option<(usize, Repeat
 
 /// What is said behind "daily" or "every 2 weeks": "on weekdays", "on friday", "on the 15th".
 fn detailed(words: &[Word], plain: Repeat, context: &Context) -> (usize, Repeat) {
-    let on = words.len() - context.skip(words, Term::On).len();
+    let on = words.len() - context.skip(words, WordMeaning::OnDate).len();
     let rest = after(words, on);
     let interval = plain.interval;
     let found = match plain.frequency {
@@ -137,7 +138,7 @@ fn detailed(words: &[Word], plain: Repeat, context: &Context) -> (usize, Repeat)
             })
             .map(|(more, days)| (more, Repeat { days, ..plain.clone() })),
         Frequency::Daily if interval == 1 => weekday_range(rest, context)
-            .or_else(|| Some((context.term(rest, Term::Workday)?, WORKDAYS)))
+            .or_else(|| Some((context.term(rest, WordMeaning::Workday)?, WORKDAYS)))
             .map(|(more, days)| (more, Repeat::weekly(1, days))),
         _ => None,
     };
@@ -150,10 +151,10 @@ pub(crate) fn without(
     repeat: &Repeat,
     context: &Context,
 ) -> Option<(usize, Repeat)> {
-    let except = context.term(words, Term::Except)?;
-    let on = words.len() - context.skip(after(words, except), Term::On).len();
+    let except = context.term(words, WordMeaning::Except)?;
+    let on = words.len() - context.skip(after(words, except), WordMeaning::OnDate).len();
     let rest = after(words, on);
-    let weekend = || Some((context.term(rest, Term::Weekend)?, WEEKEND));
+    let weekend = || Some((context.term(rest, WordMeaning::Weekend)?, WEEKEND));
     let (used, out) = weekdays(rest, context).or_else(weekend)?;
     let weekly = repeat.nth.is_none() && repeat.interval == 1;
     let days = match repeat.frequency {
@@ -174,7 +175,7 @@ pub(crate) fn repeat(words: &[Word], context: &Context) -> Read<Repeat> {
     if let Some(found) = day_of_each(words, context) {
         return Ok(Some(found));
     }
-    let every = context.term(words, Term::Every);
+    let every = context.term(words, WordMeaning::Every);
     let rest = after(words, every.unwrap_or(0));
     if let Some((used, repeat)) = nth_weekday(rest, every.is_some(), context)? {
         return Ok(Some((every.unwrap_or(0) + used, repeat)));
@@ -192,22 +193,22 @@ pub(crate) fn repeat(words: &[Word], context: &Context) -> Read<Repeat> {
     let found = found.map(|(used, repeat)| (skipped + used, repeat));
     let found = found.or_else(|| {
         let (used, repeat) = day_of_month(rest)?;
-        Some((used + context.term(after(rest, used), Term::OfMonth).unwrap_or(0), repeat))
+        Some((used + context.term(after(rest, used), WordMeaning::OfMonth).unwrap_or(0), repeat))
     });
     Ok(found.map(|(used, repeat)| (every + used, repeat)))
 }
 
 /// "every first monday", "second tuesday of the month". "every second tuesday" could be every other one.
 fn nth_weekday(words: &[Word], every: bool, context: &Context) -> Read<Repeat> {
-    let on = words.len() - context.skip(words, Term::On).len();
+    let on = words.len() - context.skip(words, WordMeaning::OnDate).len();
     let found = [0, on].into_iter().find_map(|on| {
         let (used, repeat) = nth_day(after(words, on), context)?;
         Some((on + used, repeat))
     });
     let Some((used, repeat)) = found else { return Ok(None) };
-    let of_month = context.term(after(words, used), Term::OfMonth);
+    let of_month = context.term(after(words, used), WordMeaning::OfMonth);
     // "jeden zweiten Montag" is every other one, and what "second" means is asked.
-    if of_month.is_none() && (!every || context.term(words, Term::Other).is_some()) {
+    if of_month.is_none() && (!every || context.term(words, WordMeaning::Other).is_some()) {
         return Ok(None);
     }
     if of_month.is_none() && repeat.nth == Some(2) {
@@ -218,18 +219,18 @@ fn nth_weekday(words: &[Word], every: bool, context: &Context) -> Read<Repeat> {
 
 /// "first monday", of a month.
 fn nth_day(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
-    const PLACES: [(Term, i64); 5] = [
-        (Term::First, 1),
-        (Term::Second, 2),
-        (Term::Third, 3),
-        (Term::Fourth, 4),
-        (Term::Last, -1),
+    const PLACES: [(WordMeaning, i64); 5] = [
+        (WordMeaning::First, 1),
+        (WordMeaning::Second, 2),
+        (WordMeaning::Third, 3),
+        (WordMeaning::Fourth, 4),
+        (WordMeaning::Last, -1),
     ];
     let (used, nth) =
         PLACES.iter().find_map(|(term, nth)| Some((context.term(words, *term)?, *nth)))?;
     let rest = after(words, used);
     if nth == -1
-        && let Some(more) = context.term(rest, Term::Day)
+        && let Some(more) = context.term(rest, WordMeaning::Day)
     {
         let repeat = Repeat { month_day: Some(-1), ..Repeat::of(Frequency::Monthly, 1) };
         return Some((used + more, repeat));
@@ -248,20 +249,20 @@ fn place_in_month(words: &[Word], on: bool, context: &Context) -> Option<(usize,
 
 /// "on the 1st of every month".
 fn day_of_each(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
-    let on = words.len() - context.skip(words, Term::On).len();
+    let on = words.len() - context.skip(words, WordMeaning::OnDate).len();
     let rest = after(words, on);
     let (used, repeat) = day_of_month(rest).or_else(|| first_of_each(rest, context))?;
-    let more = context.term(after(rest, used), Term::OfMonth)?;
+    let more = context.term(after(rest, used), WordMeaning::OfMonth)?;
     Some((on + used + more, repeat))
 }
 
 /// "first", where "of every month" follows, or "of the month" and nothing else: a title may have "first of the month report".
 fn first_of_each(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
-    let used = context.term(words, Term::First)?;
+    let used = context.term(words, WordMeaning::First)?;
     let of = after(words, used);
-    let behind = context.skip(of, Term::OfMonth);
+    let behind = context.skip(of, WordMeaning::OfMonth);
     let mut month = (0..of.len() - behind.len()).map(|at| after(of, at));
-    let each = month.any(|words| context.term(words, Term::Every).is_some());
+    let each = month.any(|words| context.term(words, WordMeaning::Every).is_some());
     let sure = each || ends(behind, context) || open(behind, context).is_some();
     let repeat = Repeat { month_day: Some(1), ..Repeat::of(Frequency::Monthly, 1) };
     sure.then_some((used, repeat))
@@ -269,7 +270,7 @@ fn first_of_each(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
 
 /// "mondays", "mondays and thursdays", "fridays every two weeks"; which in English may be the words of a title.
 fn repeated(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
-    let on = words.len() - context.skip(words, Term::On).len();
+    let on = words.len() - context.skip(words, WordMeaning::OnDate).len();
     day_name(after(words, on), context).filter(|(_, name)| name.repeated)?;
     let (used, days) = weekdays(after(words, on), context)?;
     let used = on + used;
@@ -279,7 +280,9 @@ fn repeated(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
     }
     // "montags" means every Monday wherever it stands, "mondays" before a time or where the phrase ends.
     let own = context.language.own();
-    let sure = on > 0 || (own.code != "en" && own.repeated.is_some());
+    let sure = on > 0
+        || !(own.has_property(LanguageProperty::WeekdayPluralNeedsTime)
+            || own.forms(WordMeaning::WeekdayPlural).is_empty());
     let english = || open(rest, context).is_some() || two_clocks(rest, context).is_some();
     (sure || english()).then(|| (used, Repeat::weekly(1, days)))
 }
@@ -290,7 +293,7 @@ fn each_weeks(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
     if let Some(found) = adverb(words, context) {
         return Some(found).filter(|(_, repeat)| weekly(repeat));
     }
-    let every = context.term(words, Term::Every)?;
+    let every = context.term(words, WordMeaning::Every)?;
     let (skipped, count) = interval(after(words, every), context);
     let (used, repeat) = stepped(after(words, every + skipped), count, context)?;
     weekly(&repeat).then_some((every + skipped + used, repeat))
@@ -298,7 +301,7 @@ fn each_weeks(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
 
 /// How many of what is repeated: "10 times", "for 10 times", `x10`. "3 times a day" is something else.
 pub(crate) fn times(words: &[Word], context: &Context) -> Option<(usize, i64)> {
-    let before = context.term(words, Term::For).unwrap_or(0);
+    let before = context.term(words, WordMeaning::For).unwrap_or(0);
     let rest = after(words, before);
     let text = first(rest)?;
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -306,23 +309,24 @@ pub(crate) fn times(words: &[Word], context: &Context) -> Option<(usize, i64)> {
     let (used, count) = match text.strip_prefix(['x', '×']) {
         Some(count) => (1, number(count, 4)?),
         None if behind.is_empty() => {
-            (1 + context.term(after(rest, 1), Term::Times)?, number(count, 4)?)
+            (1 + context.term(after(rest, 1), WordMeaning::Times)?, number(count, 4)?)
         }
         None => {
             let _packed =
-                context.term(&[Word::new(behind.trim_start_matches('-'))], Term::Times)?;
+                context.term(&[Word::new(behind.trim_start_matches('-'))], WordMeaning::Times)?;
             (1, number(count, 4)?)
         }
     };
     let behind = after(rest, used);
-    let each = context.term(behind, Term::One).or_else(|| context.term(behind, Term::Every));
+    let each =
+        context.term(behind, WordMeaning::One).or_else(|| context.term(behind, WordMeaning::Every));
     let rate = each.is_some_and(|used| unit(after(behind, used), context, M::Months).is_some());
     (count > 0 && !rate).then_some((before + used, count))
 }
 
 /// "other", "2", "2nd".
 fn interval(words: &[Word], context: &Context) -> (usize, i64) {
-    if let Some(used) = context.term(words, Term::Other) {
+    if let Some(used) = context.term(words, WordMeaning::Other) {
         return (used, 2);
     }
     match first(words).and_then(|text| number(text, 3)) {
@@ -336,23 +340,24 @@ fn stepped(words: &[Word], interval: i64, context: &Context) -> Option<(usize, R
     if let Some((used, days)) = weekdays(words, context) {
         return Some((used, Repeat::weekly(interval, days)));
     }
-    if let Some(used) = context.term(words, Term::Workday) {
+    if let Some(used) = context.term(words, WordMeaning::Workday) {
         return Some((used, Repeat::weekly(1, WORKDAYS)));
     }
-    if let Some(used) = context.term(words, Term::Weekend) {
+    if let Some(used) = context.term(words, WordMeaning::Weekend) {
         return Some((used, Repeat::weekly(interval, WEEKEND)));
     }
     if let Some((used, _)) = part(words, context) {
         return Some((used, Repeat::of(Frequency::Daily, interval)));
     }
-    let quarter = context.term(words, Term::Quarter).map(|used| (used, Term::Quarter));
+    let quarter =
+        context.term(words, WordMeaning::Quarter).map(|used| (used, WordMeaning::Quarter));
     let (used, unit) = quarter.or_else(|| unit(words, context, M::Months))?;
     let (frequency, interval) = match unit {
-        Term::Day => (Frequency::Daily, interval),
-        Term::Week => (Frequency::Weekly, interval),
-        Term::Month => (Frequency::Monthly, interval),
-        Term::Quarter => (Frequency::Monthly, 3 * interval),
-        Term::Year => (Frequency::Yearly, interval),
+        WordMeaning::Day => (Frequency::Daily, interval),
+        WordMeaning::Week => (Frequency::Weekly, interval),
+        WordMeaning::Month => (Frequency::Monthly, interval),
+        WordMeaning::Quarter => (Frequency::Monthly, 3 * interval),
+        WordMeaning::Year => (Frequency::Yearly, interval),
         _ => return None,
     };
     let (more, repeat) = detailed(after(words, used), Repeat::of(frequency, interval), context);
@@ -361,8 +366,8 @@ fn stepped(words: &[Word], interval: i64, context: &Context) -> Option<(usize, R
 
 /// `monday-friday`, in one word, and "weekdays", as a repetition.
 pub(crate) fn from_to(words: &[Word], context: &Context) -> Option<(usize, Repeat)> {
-    let on = words.len() - context.skip(words, Term::On).len();
-    let workdays = || Some((on + context.term(after(words, on), Term::Workday)?, WORKDAYS));
+    let on = words.len() - context.skip(words, WordMeaning::OnDate).len();
+    let workdays = || Some((on + context.term(after(words, on), WordMeaning::Workday)?, WORKDAYS));
     let found = weekday_range(words, context).or_else(workdays);
     found.map(|(used, days)| (used, Repeat::weekly(1, days)))
 }
@@ -376,8 +381,8 @@ fn weekday_range(words: &[Word], context: &Context) -> Option<(usize, u8)> {
 fn weekday_in_range(text: &str, context: &Context) -> Option<Weekday> {
     let named = weekday(&[Word::new(text)], context).map(|(_, name)| name.day);
     let letters = || {
-        let mut names = Words::ENGLISH.weekdays.iter().filter(|_| text.len() == 2);
-        names.position(|name| folded(name).starts_with(text))
+        let names = Vocabulary::english().forms(WordMeaning::WeekdayInRange);
+        names.iter().position(|name| is_form(name, text))
     };
     named.or_else(|| Weekday::ALL.get(letters()?).copied())
 }
@@ -385,14 +390,14 @@ fn weekday_in_range(text: &str, context: &Context) -> Option<Weekday> {
 /// "monday to friday", with "from" before it or without, and whether it can hardly be from one moment to another: words
 /// for "to" may mean "until" as well.
 pub(crate) fn spoken_range(words: &[Word], context: &Context) -> Option<(usize, Repeat, bool)> {
-    let from = context.term(words, Term::From);
+    let from = context.term(words, WordMeaning::From);
     let words = after(words, from.unwrap_or(0));
     let (used, first) = weekday(words, context).filter(|(_, name)| !name.repeated)?;
     let rest = after(words, used);
-    let to = context.term(rest, Term::To)?;
+    let to = context.term(rest, WordMeaning::To)?;
     let (more, last) = weekday(after(rest, to), context).filter(|(_, name)| !name.repeated)?;
     let days = days_between(first.day, last.day);
-    let sure = from.is_none() && context.term(rest, Term::Until).is_none();
+    let sure = from.is_none() && context.term(rest, WordMeaning::Until).is_none();
     Some((from.unwrap_or(0) + used + to + more, Repeat::weekly(1, days), sure))
 }
 
@@ -411,8 +416,8 @@ fn weekdays(words: &[Word], context: &Context) -> Option<(usize, u8)> {
     let (mut used, name) = day_name(words, context)?;
     // Until a friday it may be repeated, too.
     let rest = after(words, used);
-    if let Some(to) = context.term(rest, Term::To)
-        && context.term(rest, Term::Until).is_none()
+    if let Some(to) = context.term(rest, WordMeaning::To)
+        && context.term(rest, WordMeaning::Until).is_none()
         && let Some((more, last)) = weekday(after(rest, to), context)
     {
         return Some((used + to + more, days_between(name.day, last.day)));
@@ -420,7 +425,7 @@ fn weekdays(words: &[Word], context: &Context) -> Option<(usize, u8)> {
     let (mut days, shorts) = (bit(name.day), name.short);
     loop {
         let rest = after(words, used);
-        let joined = context.skip(rest, Term::And);
+        let joined = context.skip(rest, WordMeaning::And);
         let listed = words.get(used - 1).is_some_and(|word| word.stop);
         let Some((more, name)) = day_name(joined, context) else { break };
         // "mon wed fri", but not "monday sun cream".

@@ -7,10 +7,11 @@ use super::PhraseError;
 use super::clock::{self, Clock, Part, clock, two_clocks};
 use super::date::{Span, Unit, date, day_number, month_name, when};
 use super::digits::has_offset;
+use super::folding::{fold, is_form};
 use super::length::{Amount, M, amount, one_unit};
 use super::reading::{Context, Word, after, first, number, typed};
 use super::repeat::{self, Repeat, repeat};
-use super::words::{Term, is_form};
+use super::vocabulary::{Vocabulary, WordMeaning};
 use larder_time::value::Nominal;
 use larder_time::zone::city;
 use std::ops::Range;
@@ -212,10 +213,14 @@ impl<'w, 'a> Scan<'w, 'a> {
             return Ok(Some(1));
         }
         let Some(name) = word.folded.strip_prefix('!') else { return Ok(None) };
-        const LEVELS: [(Term, u8); 3] = [(Term::High, 1), (Term::Medium, 5), (Term::Low, 9)];
+        const LEVELS: [(WordMeaning, u8); 3] = [
+            (WordMeaning::HighPriority, 1),
+            (WordMeaning::MediumPriority, 5),
+            (WordMeaning::LowPriority, 9),
+        ];
         let tables = || self.context.language.tables();
         let named = LEVELS.iter().find(|(term, _)| {
-            tables().any(|table| table.forms(*term).any(|form| is_form(form, name)))
+            tables().any(|table| table.forms(*term).iter().any(|form| is_form(form, name)))
         });
         let digit = number(name, 1).filter(|level| *level > 0).map(|level| level as u8);
         let level = named.map(|(_, level)| *level).or(digit);
@@ -228,7 +233,9 @@ impl<'w, 'a> Scan<'w, 'a> {
 
     /// "due friday", "due by 17:00", "due every month": the word goes with what it stands before.
     fn due(&mut self, at: usize) -> Taken {
-        let Some(used) = self.context.term(self.rest(at), Term::Due) else { return Ok(None) };
+        let Some(used) = self.context.term(self.rest(at), WordMeaning::Due) else {
+            return Ok(None);
+        };
         let readers = [Self::repetition, Self::ending, Self::start];
         for reader in readers {
             if let Some(more) = reader(self, at + used)? {
@@ -286,12 +293,13 @@ impl<'w, 'a> Scan<'w, 'a> {
 
     /// Are there two times of day, one to begin and one to end at?
     fn is_two_times(&self, words: &[Word<'a>]) -> bool {
-        let skipped = self.context.term(words, Term::From);
-        let skipped = skipped.or_else(|| self.context.term(words, Term::At)).unwrap_or(0);
+        let skipped = self.context.term(words, WordMeaning::From);
+        let skipped =
+            skipped.or_else(|| self.context.term(words, WordMeaning::AtTime)).unwrap_or(0);
         let words = after(words, skipped);
         let spoken = || {
             let (used, _) = clock::open(words, &self.context)?;
-            let to = self.context.term(after(words, used), Term::To)?;
+            let to = self.context.term(after(words, used), WordMeaning::To)?;
             let rest = after(words, used + to);
             first(rest).filter(|text| number(text, 2).is_some() || self.is_clock(rest))
         };
@@ -332,7 +340,7 @@ impl<'w, 'a> Scan<'w, 'a> {
             return Ok(None);
         };
         let written = rest.first().map_or("", |word| word.text.trim_end_matches([',', ';', '.']));
-        if matches!(written, "UTC" | "GMT")
+        if Vocabulary::common().forms(WordMeaning::Utc).contains(&written)
             || (text.contains('/') && larder_time::zone::is_area(written))
         {
             self.found.zone = Some(written.to_owned());
@@ -347,7 +355,7 @@ impl<'w, 'a> Scan<'w, 'a> {
             return Ok(None);
         };
         let behind = after(rest, used);
-        let time = self.context.term(behind, Term::TimeOf);
+        let time = self.context.term(behind, WordMeaning::LocalTime);
         if time.is_some() || clock::ends(behind, &self.context) {
             self.found.zone = Some(zone.to_owned());
         }
@@ -355,7 +363,9 @@ impl<'w, 'a> Scan<'w, 'a> {
     }
 
     fn all_day(&mut self, at: usize) -> Taken {
-        let Some(used) = self.context.term(self.rest(at), Term::AllDay) else { return Ok(None) };
+        let Some(used) = self.context.term(self.rest(at), WordMeaning::AllDay) else {
+            return Ok(None);
+        };
         self.found.all_day = Some(Said { what: (), text: typed(self.rest(at), used) });
         Ok(Some(used))
     }
@@ -363,7 +373,7 @@ impl<'w, 'a> Scan<'w, 'a> {
     /// "alarm 15min"
     fn alarm(&mut self, at: usize) -> Taken {
         let rest = self.rest(at);
-        let Some(used) = self.context.term(rest, Term::Alarm) else { return Ok(None) };
+        let Some(used) = self.context.term(rest, WordMeaning::Alarm) else { return Ok(None) };
         let Some((more, amount)) = amount(after(rest, used), &self.context, M::Minutes) else {
             return Ok(None);
         };
@@ -371,7 +381,7 @@ impl<'w, 'a> Scan<'w, 'a> {
             return Ok(None);
         }
         let used = used + more;
-        let before = self.context.term(after(rest, used), Term::Before).unwrap_or(0);
+        let before = self.context.term(after(rest, used), WordMeaning::BeforeStart).unwrap_or(0);
         self.found.alarms.push(Nominal { days: amount.days, seconds: amount.seconds });
         Ok(Some(used + before))
     }
@@ -379,7 +389,7 @@ impl<'w, 'a> Scan<'w, 'a> {
     /// "for 1h": once, and a second time where one of them may be how long it is repeated.
     fn length(&mut self, at: usize) -> Taken {
         let rest = self.rest(at);
-        let Some(used) = self.context.term(rest, Term::For) else { return Ok(None) };
+        let Some(used) = self.context.term(rest, WordMeaning::For) else { return Ok(None) };
         let clock = first(after(rest, used)).and_then(super::clock::colons);
         let read = match clock {
             Some(clock) => Some((1, Amount { seconds: clock.second, ..Amount::default() })),
@@ -403,8 +413,8 @@ impl<'w, 'a> Scan<'w, 'a> {
     /// "until friday", and behind a date or time "to 13:30".
     fn ending(&mut self, at: usize) -> Taken {
         let rest = self.rest(at);
-        let until = self.context.term(rest, Term::Until);
-        let to = self.context.term(rest, Term::To).filter(|_| self.behind == at);
+        let until = self.context.term(rest, WordMeaning::Until);
+        let to = self.context.term(rest, WordMeaning::To).filter(|_| self.behind == at);
         let Some(used) = until.max(to) else { return Ok(None) };
         let sure = until.is_some() || self.found.time.is_some();
         let Some(more) = self.end_words(after(rest, used), sure)? else { return Ok(None) };
@@ -457,8 +467,8 @@ impl<'w, 'a> Scan<'w, 'a> {
             return Ok(None);
         }
         let rest = self.rest(at);
-        let from = self.context.term(rest, Term::From);
-        let from = from.or_else(|| self.context.term(rest, Term::At)).unwrap_or(0);
+        let from = self.context.term(rest, WordMeaning::From);
+        let from = from.or_else(|| self.context.term(rest, WordMeaning::AtTime)).unwrap_or(0);
         let words = after(rest, from);
         let found = two_clocks(words, &self.context).or_else(|| self.two_hours(words));
         let found = match found {
@@ -504,7 +514,7 @@ impl<'w, 'a> Scan<'w, 'a> {
     /// "9 to 5pm", as if it were one word.
     fn two_hours(&self, words: &[Word<'a>]) -> Option<(usize, Clock, Clock)> {
         let hour = first(words).filter(|text| number(text, 2).is_some())?;
-        let to = 1 + self.context.term(after(words, 1), Term::To)?;
+        let to = 1 + self.context.term(after(words, 1), WordMeaning::To)?;
         // A time and what may belong to it.
         let mut joined: Vec<Word> = after(words, to).iter().take(3).cloned().collect();
         let last = joined.first_mut().filter(|word| !word.quoted)?;
@@ -537,10 +547,10 @@ impl<'w, 'a> Scan<'w, 'a> {
 
     /// "from 3 to 10 august", "3. bis 10. August".
     fn two_days(&self, rest: &[Word<'a>]) -> Option<(Sides<'a>, Sides<'a>, usize)> {
-        let from = self.context.term(rest, Term::From).unwrap_or(0);
+        let from = self.context.term(rest, WordMeaning::From).unwrap_or(0);
         let day = |at: usize| rest.get(at).filter(|word| day_number(&word.folded).is_some());
         let first = day(from)?;
-        let to = from + 1 + self.context.term(after(rest, from + 1), Term::To)?;
+        let to = from + 1 + self.context.term(after(rest, from + 1), WordMeaning::To)?;
         let named = after(rest, to + 1);
         let (day, (month, _)) = (day(to)?, month_name(named, &self.context)?);
         let year = named.get(month).filter(|word| super::digits::year(&word.folded).is_some());
@@ -590,7 +600,8 @@ impl<'w, 'a> Scan<'w, 'a> {
 
 /// `+05:30`, `UTC+2`: behind a time and a blank.
 fn is_offset(text: &str) -> bool {
-    let named = text.strip_prefix("utc").or_else(|| text.strip_prefix("gmt"));
+    let utc = Vocabulary::common().forms(WordMeaning::Utc).iter();
+    let named = utc.map(|name| fold(name)).find_map(|name| text.strip_prefix(name.as_str()));
     let Some(digits) = named.unwrap_or(text).strip_prefix(['+', '-', '−']) else { return false };
     let plain = number(digits, 4).is_some_and(|_| named.is_some() || digits.len() == 4);
     clock::colons(digits).is_some() || plain

@@ -10,7 +10,7 @@ use super::left::Left;
 use super::length::Amount;
 use super::reading::{Context, Word, typed};
 use super::scan::{Found, Said, Scan};
-use super::words::Term;
+use super::vocabulary::WordMeaning;
 use larder_time::civil::{Civil, DAY};
 use larder_time::value::Nominal;
 use std::ops::Range;
@@ -178,7 +178,7 @@ fn location(words: &[Word], taken: &mut [bool], context: &Context) -> Option<Str
     let free = taken.iter().take(end).rev().take_while(|taken| !**taken).count();
     let open = words.get(..end)?;
     let (at, used) = (end - free..end).rev().find_map(|at| {
-        let used = context.term(open.get(at..)?, Term::Place)?;
+        let used = context.term(open.get(at..)?, WordMeaning::AtPlace)?;
         let name = |word: &Word| {
             word.quoted || word.text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit())
         };

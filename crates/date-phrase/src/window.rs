@@ -4,7 +4,7 @@ use super::clock::clock;
 use super::date::{Span, Unit, present, when};
 use super::language::Language;
 use super::reading::{Context, Word, after, shown, unknown};
-use super::words::Term;
+use super::vocabulary::WordMeaning;
 use super::{Expected, PhraseError};
 use larder_time::civil::{Civil, DAY};
 
@@ -161,9 +161,9 @@ fn whole(words: &[Word], context: &Context) -> Result<Option<Span>, PhraseError>
 
 /// A range whose sides are divided by a word: "monday to friday".
 fn in_words(text: &str, words: &[Word], context: &Context) -> Option<Result<Window, PhraseError>> {
-    let rest = context.skip(words, Term::From);
+    let rest = context.skip(words, WordMeaning::From);
     for at in 0..rest.len().min(WORDS) {
-        for term in [Term::To, Term::Until] {
+        for term in [WordMeaning::To, WordMeaning::Until] {
             let Some(used) = context.term(after(rest, at), term) else { continue };
             let (before, behind) = (rest.get(..at)?, after(rest, at + used));
             let Ok(Some(from)) = whole(before, context) else { continue };

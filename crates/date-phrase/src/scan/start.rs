@@ -7,14 +7,14 @@ use crate::date::{Unit, date, next_of_month, weekday};
 use crate::feast::feast;
 use crate::reading::{Word, after, first, number, typed};
 use crate::repeat::repeat;
-use crate::words::Term;
+use crate::vocabulary::{LanguageProperty, WordMeaning};
 use larder_time::civil::Weekday;
 
 impl<'w, 'a> Scan<'w, 'a> {
     /// A date or a time, with "from" before it or without.
     pub(super) fn start(&mut self, at: usize) -> Taken {
         let rest = self.rest(at);
-        let from = self.context.term(rest, Term::From).unwrap_or(0);
+        let from = self.context.term(rest, WordMeaning::From).unwrap_or(0);
         let words = after(rest, from);
         // "4pm" in "at 4pm" is found from "at" on, and a date from "on" on.
         let used = match self.start_date(words, at)? {
@@ -106,7 +106,7 @@ impl<'w, 'a> Scan<'w, 'a> {
         }
         let Some((used, clock)) = clock::hour_alone(rest, &self.context) else { return Ok(None) };
         // "friday 13" may be the 13th, and "mardi 14" is.
-        let dated = self.context.language.own().trailing;
+        let dated = self.context.language.own().has_property(LanguageProperty::AdjectiveAfterNoun);
         let day = number(first(rest).unwrap_or_default(), 2);
         let day = day.and_then(|day| next_of_month(day, self.context.base));
         let named = self.words.get(at - 1..at).and_then(|words| weekday(words, &self.context));
@@ -142,7 +142,8 @@ impl<'w, 'a> Scan<'w, 'a> {
 
     /// Does the name of a day, or of a part of it, stand before this word?
     fn follows_day(&self, at: usize) -> bool {
-        const NAMES: [Term; 3] = [Term::Today, Term::Tomorrow, Term::Overmorrow];
+        const NAMES: [WordMeaning; 3] =
+            [WordMeaning::Today, WordMeaning::Tomorrow, WordMeaning::DayAfterTomorrow];
         if at.checked_sub(1).and_then(|at| self.words.get(at)).is_none_or(|word| word.stop) {
             return false;
         }

@@ -8,10 +8,10 @@ use larder_time::civil::{Date, Weekday};
 /// The language dates are read and printed in. English is understood besides.
 #[derive(Debug, Clone, Copy)]
 pub struct Language {
-    words: &'static Vocabulary,
+    vocabulary: &'static Vocabulary,
     month_first: bool,
     year_first: bool,
-    week: Weekday,
+    first_weekday: Weekday,
 }
 
 /// Conventions of countries and languages.
@@ -46,7 +46,7 @@ impl Language {
             code => code,
         };
         let place = if place.is_empty() { "-" } else { &place };
-        let week = match code {
+        let first_weekday = match code {
             // A language alone has the convention of its largest country.
             _ if place == "-" && !is_listed("sunday-language", code) => Weekday::Monday,
             _ if is_listed("sunday", place) => Weekday::Sunday,
@@ -55,10 +55,10 @@ impl Language {
         };
         let year_first = is_listed("year-month-day", code);
         Language {
-            words: Vocabulary::for_language(code).unwrap_or_else(Vocabulary::english),
+            vocabulary: Vocabulary::for_language(code).unwrap_or_else(Vocabulary::english),
             month_first: (code == "en" && is_listed("month-before-day", place)) || year_first,
             year_first,
-            week,
+            first_weekday,
         }
     }
 
@@ -69,76 +69,77 @@ impl Language {
     }
 
     /// Is `3.5.` the fifth of March? English writes no dots, so a date with them has the order of those who do.
-    pub(crate) fn month_first_in_dots(&self) -> bool {
+    pub(crate) fn is_month_first_with_dots(&self) -> bool {
         self.year_first
     }
 
     /// The day weeks begin on. Weeks with numbers are those of ISO 8601, which begin on Monday everywhere.
     #[must_use]
     pub fn first_weekday(&self) -> Weekday {
-        self.week
+        self.first_weekday
     }
 
     /// `Friday`
     #[must_use]
     pub fn weekday_long(&self, day: Weekday) -> &'static str {
-        self.weekday(day, false)
+        self.weekday_name(day, false)
     }
 
     /// `Fri`
     #[must_use]
     pub fn weekday_short(&self, day: Weekday) -> &'static str {
-        self.weekday(day, true)
+        self.weekday_name(day, true)
     }
 
     /// `March`, of 1 to 12, as it stands after a day: `5. března`. Nothing for another number.
     #[must_use]
     pub fn month_long(&self, month: u8) -> &'static str {
-        self.month(month, false)
+        self.month_name(month, false)
     }
 
     /// `Mar`, of 1 to 12.
     #[must_use]
     pub fn month_short(&self, month: u8) -> &'static str {
-        self.month(month, true)
+        self.month_name(month, true)
     }
 
     /// A date with its weekday: `Fri 6 Mar 2026`, `Fr 6. März 2026`.
     #[must_use]
     pub fn date(&self, date: Date) -> String {
         let weekday = self.weekday_short(Weekday::of_day(date.day_number()));
-        let dot = if self.words.has_property(LanguageProperty::DotAfterDay) { "." } else { "" };
+        let dot =
+            if self.vocabulary.has_property(LanguageProperty::DotAfterDay) { "." } else { "" };
         format!("{weekday} {}{dot} {} {}", date.day, self.month_short(date.month), date.year)
     }
 
     /// Its words, and then the English ones.
-    pub(crate) fn tables(&self) -> impl Iterator<Item = &'static Vocabulary> {
-        let english = (self.words.code() != "en").then_some(Vocabulary::english());
-        std::iter::once(self.words).chain(english)
+    pub(crate) fn vocabularies(&self) -> impl Iterator<Item = &'static Vocabulary> {
+        let english = (self.vocabulary.code() != "en").then_some(Vocabulary::english());
+        std::iter::once(self.vocabulary).chain(english)
     }
 
     /// Its own words.
-    pub(crate) fn own(&self) -> &'static Vocabulary {
-        self.words
+    pub(crate) fn vocabulary(&self) -> &'static Vocabulary {
+        self.vocabulary
     }
 
-    fn weekday(&self, day: Weekday, short: bool) -> &'static str {
+    fn weekday_name(&self, day: Weekday, short: bool) -> &'static str {
         let name = WordMeaning::WEEKDAYS.get(usize::from(day.number()));
-        name.map_or("", |name| self.words.printed_name(*name, short))
+        name.map_or("", |name| self.vocabulary.printed_name(*name, short))
     }
 
-    fn month(&self, month: u8, short: bool) -> &'static str {
+    fn month_name(&self, month: u8, short: bool) -> &'static str {
         let place = usize::from(month).checked_sub(1);
         let name = place.and_then(|place| WordMeaning::MONTHS.get(place));
-        name.map_or("", |name| self.words.printed_name(*name, short))
+        name.map_or("", |name| self.vocabulary.printed_name(*name, short))
     }
 }
 
 /// Two are the same if they read and print alike.
 impl PartialEq for Language {
     fn eq(&self, other: &Language) -> bool {
-        (self.words.code(), self.month_first, self.week)
-            == (other.words.code(), other.month_first, other.week)
+        (self.vocabulary.code(), self.month_first, self.first_weekday)
+            == (other.vocabulary.code(), other.month_first, other.first_weekday)
     }
 }
 

@@ -31,26 +31,26 @@
 //!
 //! Apart from [`larder_time::value`], which reads what programs write.
 
-mod clock;
 mod date;
-mod digits;
-mod feast;
+mod date_range;
+mod duration;
 mod folding;
+mod holidays;
 mod language;
-mod left;
-mod length;
-mod near;
-mod reading;
-mod repeat;
-mod scan;
+mod misspelling;
+mod numeric_date;
+mod parse_sentence;
+mod repetition;
 mod sentence;
+mod time_of_day;
+mod tokens;
+mod unconsumed;
 mod vocabulary;
-mod window;
 
+pub use self::date_range::{Moment, Window, range};
+pub use self::duration::length;
 pub use self::language::Language;
-pub use self::length::length;
 pub use self::sentence::Sentence;
-pub use self::window::{Moment, Window, range};
 
 use std::fmt;
 
@@ -62,7 +62,7 @@ pub enum PhraseError {
     #[error("no {expected}")]
     Empty {
         /// What would be understood.
-        expected: Expected,
+        expected: ExpectedPhrase,
     },
     /// The words mean nothing.
     #[error("{text:?} is no {expected}")]
@@ -70,7 +70,7 @@ pub enum PhraseError {
         /// The text.
         text: String,
         /// What would be understood.
-        expected: Expected,
+        expected: ExpectedPhrase,
     },
     /// 30 February, week 60.
     #[error("{text:?} is not in the calendar")]
@@ -91,7 +91,7 @@ pub enum PhraseError {
     },
     /// A weekday and a date that is another one.
     #[error("{text:?} contradicts itself: that is {is}")]
-    Weekday {
+    WeekdayMismatch {
         /// The text.
         text: String,
         /// The date with its weekday.
@@ -99,7 +99,7 @@ pub enum PhraseError {
     },
     /// It ends before it begins.
     #[error("{text:?} ends before it begins")]
-    Backwards {
+    EndBeforeStart {
         /// The text.
         text: String,
     },
@@ -112,10 +112,10 @@ pub enum PhraseError {
     /// "at 3" is before noon or after it.
     #[error(
         "{text:?} is before noon or after: write {}am, {}pm or {hour:02}:{minute:02}",
-        twelve(*hour, *minute),
-        twelve(*hour, *minute)
+        twelve_hour_text(*hour, *minute),
+        twelve_hour_text(*hour, *minute)
     )]
-    HalfOfDay {
+    AmbiguousHour {
         /// The text.
         text: String,
         /// The hour, 0 to 12.
@@ -125,7 +125,7 @@ pub enum PhraseError {
     },
     /// `25:00`
     #[error("{text:?} is no time of day: write 14:30 or 2:30pm, or put it in quotes")]
-    NoSuchTime {
+    InvalidTime {
         /// The text.
         text: String,
     },
@@ -134,13 +134,13 @@ pub enum PhraseError {
         "{text:?} says when, and is not understood here: say it in another way, or put it in quotes to keep it in \
          the title"
     )]
-    LeftOver {
+    Unconsumed {
         /// The words.
         text: String,
     },
     /// "wednsday" beside a time.
     #[error("{text:?} may be {meant}: write that, or put it in quotes to keep it in the title")]
-    Misspelt {
+    Misspelled {
         /// The word.
         text: String,
         /// The name that is near.
@@ -159,7 +159,7 @@ pub enum PhraseError {
         "{text:?} is one in each month or every other one: write \"{text} of the month\", or \"every 2 weeks\" and \
          the day"
     )]
-    SecondOrOther {
+    AmbiguousSecond {
         /// The words.
         text: String,
     },
@@ -167,7 +167,7 @@ pub enum PhraseError {
     #[error(
         "{text:?} is not the name of one zone: write Europe/Berlin or Berlin time, or put it in quotes"
     )]
-    ZoneLetters {
+    ZoneAbbreviation {
         /// The letters.
         text: String,
     },
@@ -188,34 +188,34 @@ pub enum PhraseError {
 }
 
 /// As a clock of twelve hours shows it: `3`, `12:45`.
-fn twelve(hour: u8, minute: u8) -> String {
+fn twelve_hour_text(hour: u8, minute: u8) -> String {
     let hour = if hour == 0 { 12 } else { hour };
     if minute == 0 { hour.to_string() } else { format!("{hour}:{minute:02}") }
 }
 
 /// What would be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedPhrase {
     /// A window.
-    Window,
+    DateRange,
     /// A point in time.
-    Moment,
+    PointInTime,
     /// A length.
-    Length,
+    Duration,
 }
 
 /// What it is called, and examples.
-impl fmt::Display for Expected {
+impl fmt::Display for ExpectedPhrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Expected::Window => {
+            ExpectedPhrase::DateRange => {
                 "window of time: write today, next friday, this week, 2026-03, 2026-W12, 5 march, +2w or \
                  today..+7d"
             }
-            Expected::Moment => {
+            ExpectedPhrase::PointInTime => {
                 "date or time: write today, next friday, 2026-03-05, 5 march 14:00, 12:30 or +2w"
             }
-            Expected::Length => "length: write 1h30, 90min or 2 days",
+            ExpectedPhrase::Duration => "length: write 1h30, 90min or 2 days",
         })
     }
 }

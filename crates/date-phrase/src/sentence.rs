@@ -1,22 +1,22 @@
 //! An event in one sentence: "Lunch with Anna tomorrow 12:30 for 1h at Bistro".
 //!
-//! [`scan`](super::scan) finds the phrases; here is what they mean together, and what is left of the words.
+//! [`scan`](super::parse_sentence) finds the phrases; here is what they mean together, and what is left of the words.
 
 use super::PhraseError;
-use super::clock::{colons, compact};
-use super::date::{self, Span, Unit};
+use super::date::{self, CalendarSpan, SpanUnit};
+use super::duration::PhraseDuration;
 use super::language::Language;
-use super::left::Left;
-use super::length::Amount;
-use super::reading::{Context, Word, typed};
-use super::scan::{Found, Said, Scan};
+use super::parse_sentence::{Matched, SentenceParts, SentenceWalk};
+use super::time_of_day::{parse_colon_time, parse_compact_time};
+use super::tokens::{PhraseContext, PhraseToken, source_text};
+use super::unconsumed::UnconsumedWords;
 use super::vocabulary::WordMeaning;
 use larder_time::civil::{Civil, DAY};
 use larder_time::value::Nominal;
 use std::ops::Range;
 
 /// How long something takes of which only the time is said.
-const HOUR: i64 = 3600;
+const DEFAULT_EVENT_SECONDS: i64 = 3600;
 
 /// What a sentence says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,72 +60,87 @@ impl Sentence {
     /// # Errors
     /// When a date is not in the calendar, a time can mean two things, or phrases contradict each other.
     pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Sentence, PhraseError> {
-        let context = Context::new(now, *language);
-        let words = split(text);
-        let Scan { mut taken, found, part, .. } = Scan::of(&words, context)?;
-        left(&words, &taken, part, &found, context)?;
-        let location = location(&words, &mut taken, &context);
-        let start = start(&found, &context)?;
-        let (end, length) = end(&found, start, &context)?;
-        let until = until(&found, start, &context)?;
-        let dated = found.end_date.is_some()
+        let context = PhraseContext::new(now, *language);
+        let words = split_sentence(text);
+        let SentenceWalk { consumed: mut taken, parts: found, part_of_day: part, .. } =
+            SentenceWalk::parse(&words, context)?;
+        check_unconsumed(&words, &taken, part, &found, context)?;
+        let location = take_location(&words, &mut taken, &context);
+        let start = resolve_start(&found, &context)?;
+        let (end, length) = resolve_end(&found, start, &context)?;
+        let until = resolve_until(&found, start, &context)?;
+        let dated = found.end_tokens.is_some()
             && found.end_time.is_none()
             && end.is_some_and(|end| end.second_of_day() == 0);
         Ok(Sentence {
-            summary: summary(&words, &taken),
+            summary: join_summary(&words, &taken),
             start: start.map(|start| start.at),
             date: start.map_or(dated, |start| start.date),
             end,
-            ended: found.end_time.is_some() || (found.end_date.is_some() && found.repeat.is_none()),
+            ended: found.end_time.is_some()
+                || (found.end_tokens.is_some() && found.repetition.is_none()),
             length,
             location,
-            rule: rule(&found),
+            rule: rule_text(&found),
             until,
             zone: found.zone,
             categories: found.categories,
             priority: found.priority,
             alarms: found.alarms,
-            due: found.due,
+            due: found.is_due,
         })
     }
 }
 
 /// Refuses words of time that nothing was made of.
-fn left(
-    words: &[Word],
+fn check_unconsumed(
+    words: &[PhraseToken],
     taken: &[bool],
     part: Range<usize>,
-    found: &Found,
-    context: Context,
+    found: &SentenceParts,
+    context: PhraseContext,
 ) -> Result<(), PhraseError> {
-    let ended = found.end_date.is_some() || found.end_time.is_some();
+    let ended = found.end_tokens.is_some() || found.end_time.is_some();
     let begun = found.date.is_some() || found.time.is_some() || found.all_day.is_some();
-    let (repeated, timed) = (found.repeat.is_some(), begun || ended || found.repeat.is_some());
+    let (repeated, timed) =
+        (found.repetition.is_some(), begun || ended || found.repetition.is_some());
     // "Dinner tonight" keeps its part of the day.
     let mut kept = taken.to_vec();
     for taken in kept.iter_mut().take(part.end).skip(part.start) {
         *taken = true;
     }
-    let dated = found.date.is_some() || found.end_date.is_some() || repeated;
-    Left { words, taken: &kept, timed, dated, repeated, context }.check()
+    let dated = found.date.is_some() || found.end_tokens.is_some() || repeated;
+    UnconsumedWords {
+        words,
+        consumed: &kept,
+        has_when: timed,
+        has_date: dated,
+        has_repetition: repeated,
+        context,
+    }
+    .check()
 }
 
 /// The words of a sentence, those in quotes as one.
-fn split(text: &str) -> Vec<Word<'_>> {
+fn split_sentence(text: &str) -> Vec<PhraseToken<'_>> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let (word, behind) = match quoted(rest) {
-            Some((inner, behind)) => (Word::quoted(inner.trim()), behind),
+        let (word, behind) = match split_quoted(rest) {
+            Some((inner, behind)) => (PhraseToken::new_quoted(inner.trim()), behind),
             None => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
                 let (word, behind) = rest.split_at(end);
-                (Word::new(word), behind)
+                (PhraseToken::new(word), behind)
             }
         };
         // `10:00Z` is a time of UTC.
-        match word.text.strip_suffix(['Z', 'z']).filter(|text| !word.quoted && is_time(text)) {
-            Some(time) => words.extend([Word::new(time), Word::new("UTC")]),
+        match word
+            .text
+            .strip_suffix(['Z', 'z'])
+            .filter(|text| !word.is_quoted && is_time_text(text))
+        {
+            Some(time) => words.extend([PhraseToken::new(time), PhraseToken::new("UTC")]),
             None => words.push(word),
         }
         rest = behind.trim_start();
@@ -134,14 +149,15 @@ fn split(text: &str) -> Vec<Word<'_>> {
 }
 
 /// Does it end with digits of a time?
-fn is_time(text: &str) -> bool {
+fn is_time_text(text: &str) -> bool {
     let time = text.rsplit(['T', 't']).next().unwrap_or(text);
-    colons(time).is_some() || (time.len() < text.len() && compact(time).is_some())
+    parse_colon_time(time).is_some()
+        || (time.len() < text.len() && parse_compact_time(time).is_some())
 }
 
 /// What a text has in quotes at its beginning, and what follows. The quote that ends it ends a word, too; a comma behind
 /// it says nothing any more.
-fn quoted(text: &str) -> Option<(&str, &str)> {
+fn split_quoted(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('"')?;
     inner.match_indices('"').find_map(|(at, _)| {
         let behind = inner.get(at + 1..)?.trim_start_matches([',', ';']);
@@ -151,13 +167,13 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
 }
 
 /// What is left of the words; a comma before what was taken out goes with it.
-fn summary(words: &[Word], taken: &[bool]) -> String {
+fn join_summary(words: &[PhraseToken], taken: &[bool]) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for (at, word) in words.iter().enumerate() {
         if taken.get(at) == Some(&true) {
             continue;
         }
-        let alone = word.quoted || taken.get(at + 1) != Some(&true);
+        let alone = word.is_quoted || taken.get(at + 1) != Some(&true);
         let text = if alone { word.text } else { word.text.trim_end_matches([',', ';']) };
         if !text.is_empty() {
             parts.push(text);
@@ -168,8 +184,12 @@ fn summary(words: &[Word], taken: &[bool]) -> String {
 
 /// "at PLACE": from the last such word to the end, if nothing but marks, or behind a name phrases, was taken out behind
 /// it and something is left before it. "Lunch at Bistro tomorrow" has a place, and "Look at photos tomorrow" none.
-fn location(words: &[Word], taken: &mut [bool], context: &Context) -> Option<String> {
-    let is_mark = |word: &Word| word.text.starts_with(['#', '!']);
+fn take_location(
+    words: &[PhraseToken],
+    taken: &mut [bool],
+    context: &PhraseContext,
+) -> Option<String> {
+    let is_mark = |word: &PhraseToken| word.text.starts_with(['#', '!']);
     let behind = |all: bool| {
         let words = words.iter().zip(&*taken).rev();
         words.take_while(|(word, taken)| **taken && (all || is_mark(word))).count()
@@ -178,9 +198,10 @@ fn location(words: &[Word], taken: &mut [bool], context: &Context) -> Option<Str
     let free = taken.iter().take(end).rev().take_while(|taken| !**taken).count();
     let open = words.get(..end)?;
     let (at, used) = (end - free..end).rev().find_map(|at| {
-        let used = context.term(open.get(at..)?, WordMeaning::AtPlace)?;
-        let name = |word: &Word| {
-            word.quoted || word.text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit())
+        let used = context.match_meaning(open.get(at..)?, WordMeaning::AtPlace)?;
+        let name = |word: &PhraseToken| {
+            word.is_quoted
+                || word.text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit())
         };
         let named = end + marks == words.len() || open.get(at + used).is_some_and(name);
         (at > 0 && at + used < end && named).then_some((at, used))
@@ -198,47 +219,55 @@ fn location(words: &[Word], taken: &mut [bool], context: &Context) -> Option<Str
 
 /// Where it begins.
 #[derive(Debug, Clone, Copy)]
-struct Start {
+struct SentenceStart {
     at: Civil,
     date: bool,
 }
 
-fn start(found: &Found, context: &Context) -> Result<Option<Start>, PhraseError> {
-    let said = found.date.as_ref().map(|said| said.what);
-    let repeated = found.repeat.as_ref().and_then(|repeat| repeat.start);
+fn resolve_start(
+    found: &SentenceParts,
+    context: &PhraseContext,
+) -> Result<Option<SentenceStart>, PhraseError> {
+    let said = found.date.as_ref().map(|said| said.value);
+    let repeated = found.repetition.as_ref().and_then(|repeat| repeat.start);
     let fixed = said.or(repeated);
     if let Some(all_day) = &found.all_day {
-        let moment = found.date.as_ref().filter(|said| said.what.unit == Unit::Moment);
+        let moment = found.date.as_ref().filter(|said| said.value.unit == SpanUnit::Instant);
         let other = found.time.as_ref().map(|said| &said.text).or(moment.map(|said| &said.text));
         if let Some(other) = other {
             let (one, other) = (all_day.text.clone(), other.clone());
             return Err(PhraseError::Contradiction { one, other });
         }
     }
-    let today = Span::day(context.now.day());
-    let timed = found.time.as_ref().map(|said| said.what);
+    let today = CalendarSpan::from_day(context.now.day());
+    let timed = found.time.as_ref().map(|said| said.value);
     let span = match (fixed, timed) {
-        (Some(date), Some(clock)) if found.night => date.in_night(clock, context),
-        (Some(date), Some(clock)) => date.at(clock),
+        (Some(date), Some(clock)) if found.is_night => date.at_night_time(clock, context),
+        (Some(date), Some(clock)) => date.at_time(clock),
         (Some(date), None) => date,
-        (None, Some(clock)) => today.at(clock),
-        (None, None) if found.repeat.is_some() || found.all_day.is_some() => today,
+        (None, Some(clock)) => today.at_time(clock),
+        (None, None) if found.repetition.is_some() || found.all_day.is_some() => today,
         (None, None) => return Ok(None),
     };
-    Ok(Some(Start {
-        at: next(span, fixed.is_some(), found, context),
-        date: span.unit == Unit::Day,
+    Ok(Some(SentenceStart {
+        at: first_start(span, fixed.is_some(), found, context),
+        date: span.unit == SpanUnit::Day,
     }))
 }
 
 /// The first moment that is meant: one that is not past where only a time or a weekday is said, and one that the
 /// repetition has.
-fn next(span: Span, fixed: bool, found: &Found, context: &Context) -> Civil {
-    let past = |civil: Civil| span.unit == Unit::Moment && civil < context.now;
+fn first_start(
+    span: CalendarSpan,
+    fixed: bool,
+    found: &SentenceParts,
+    context: &PhraseContext,
+) -> Civil {
+    let past = |civil: Civil| span.unit == SpanUnit::Instant && civil < context.now;
     let moved = |civil: Civil, day: i64| Civil::midnight(day).plus(civil.second_of_day());
-    let Some(repeat) = &found.repeat else {
+    let Some(repeat) = &found.repetition else {
         let step = match fixed {
-            true if span.weekly => 7,
+            true if span.is_weekly => 7,
             true => 0,
             false => 1,
         };
@@ -252,89 +281,98 @@ fn next(span: Span, fixed: bool, found: &Found, context: &Context) -> Civil {
 }
 
 /// Where it ends, and how long it takes if that was said.
-fn end(
-    found: &Found,
-    start: Option<Start>,
-    context: &Context,
+fn resolve_end(
+    found: &SentenceParts,
+    start: Option<SentenceStart>,
+    context: &PhraseContext,
 ) -> Result<(Option<Civil>, Option<Nominal>), PhraseError> {
-    let amount = found.amounts.iter().find(|said| !is_repeated(said, found));
-    let ends = found.end_date.as_ref().filter(|_| found.repeat.is_none());
+    let amount = found.durations.iter().find(|said| !is_repetition_length(said, found));
+    let ends = found.end_tokens.as_ref().filter(|_| found.repetition.is_none());
     let typed_end = found.end_time.as_ref().map(|said| said.text.clone());
-    let typed_end = typed_end.or_else(|| ends.map(|words| typed(words, words.len())));
+    let typed_end = typed_end.or_else(|| ends.map(|words| source_text(words, words.len())));
     if let (Some(amount), Some(other)) = (amount, typed_end) {
         return Err(PhraseError::Contradiction { one: amount.text.clone(), other });
     }
     let Some(start) = start else {
         let end = match (ends, &found.end_time) {
-            (Some(words), None) => date::end(words, context)?.map(|(_, span)| behind(span)),
-            (Some(words), Some(said)) => date::end(words, context)?.map(|(_, span)| {
-                Civil::midnight(behind(span).plus(-1).day()).plus(said.what.second)
+            (Some(words), None) => {
+                date::match_end(words, context)?.map(|(_, span)| exclusive_end(span))
+            }
+            (Some(words), Some(said)) => date::match_end(words, context)?.map(|(_, span)| {
+                Civil::midnight(exclusive_end(span).plus(-1).day()).plus(said.value.second)
             }),
             (None, Some(said)) => {
-                let end = Civil::midnight(context.now.day()).plus(said.what.second);
+                let end = Civil::midnight(context.now.day()).plus(said.value.second);
                 Some(if end < context.now { end.plus(DAY) } else { end })
             }
             (None, None) => None,
         };
-        return Ok((end, amount.map(|said| nominal(said.what, context.now))));
+        return Ok((end, amount.map(|said| to_days_and_seconds(said.value, context.now))));
     };
     if let Some(said) = amount {
-        let (end, length) = lasting(said, start)?;
+        let (end, length) = end_after(said, start)?;
         return Ok((Some(end), Some(length)));
     }
     if let Some(said) = &found.end_time {
         if start.date {
             return Err(PhraseError::NoStart { text: said.text.clone() });
         }
-        let day = ended_day(ends, start, context)?.unwrap_or(start.at.day());
-        let end = Civil::midnight(day).plus(said.what.second);
+        let day = resolve_end_day(ends, start, context)?.unwrap_or(start.at.day());
+        let end = Civil::midnight(day).plus(said.value.second);
         return Ok((Some(if end <= start.at { end.plus(DAY) } else { end }), None));
     }
     if let Some(words) = ends {
-        return Ok((Some(behind(ended(words, start, context)?)), None));
+        return Ok((Some(exclusive_end(resolve_end_tokens(words, start, context)?)), None));
     }
-    Ok((Some(start.at.plus(if start.date { DAY } else { HOUR })), None))
+    Ok((Some(start.at.plus(if start.date { DAY } else { DEFAULT_EVENT_SECONDS })), None))
 }
 
 /// The day of an end whose time was said apart from it.
-fn ended_day(
-    ends: Option<&Vec<Word>>,
-    start: Start,
-    context: &Context,
+fn resolve_end_day(
+    ends: Option<&Vec<PhraseToken>>,
+    start: SentenceStart,
+    context: &PhraseContext,
 ) -> Result<Option<i64>, PhraseError> {
     let Some(words) = ends else { return Ok(None) };
-    Ok(Some(behind(ended(words, start, context)?).plus(-1).day()))
+    Ok(Some(exclusive_end(resolve_end_tokens(words, start, context)?).plus(-1).day()))
 }
 
 /// The end that words say of something that begins there.
-fn ended(words: &[Word], start: Start, context: &Context) -> Result<Span, PhraseError> {
-    let later = Context { base: start.at, offset: start.at, ..*context };
-    let text = || typed(words, words.len());
+fn resolve_end_tokens(
+    words: &[PhraseToken],
+    start: SentenceStart,
+    context: &PhraseContext,
+) -> Result<CalendarSpan, PhraseError> {
+    let later = PhraseContext { base: start.at, offset: start.at, ..*context };
+    let text = || source_text(words, words.len());
     // It was read before, from another day on.
-    let Some((_, span)) = date::end(words, &later)? else {
-        return Err(PhraseError::Backwards { text: text() });
+    let Some((_, span)) = date::match_end(words, &later)? else {
+        return Err(PhraseError::EndBeforeStart { text: text() });
     };
-    if start.date && span.unit == Unit::Moment {
+    if start.date && span.unit == SpanUnit::Instant {
         return Err(PhraseError::NoStart { text: text() });
     }
-    if behind(span) <= start.at {
-        return Err(PhraseError::Backwards { text: text() });
+    if exclusive_end(span) <= start.at {
+        return Err(PhraseError::EndBeforeStart { text: text() });
     }
     Ok(span)
 }
 
 /// Behind a day, at a moment.
-fn behind(span: Span) -> Civil {
-    if span.unit == Unit::Moment { span.from } else { span.to }
+fn exclusive_end(span: CalendarSpan) -> Civil {
+    if span.unit == SpanUnit::Instant { span.from } else { span.to }
 }
 
 /// The end of what takes so long.
-fn lasting(said: &Said<Amount>, start: Start) -> Result<(Civil, Nominal), PhraseError> {
-    if start.date && !said.what.is_days() {
+fn end_after(
+    said: &Matched<PhraseDuration>,
+    start: SentenceStart,
+) -> Result<(Civil, Nominal), PhraseError> {
+    if start.date && !said.value.is_whole_days() {
         return Err(PhraseError::NoStart { text: said.text.clone() });
     }
-    let length = nominal(said.what, start.at);
-    let end = said.what.after(start.at);
+    let length = to_days_and_seconds(said.value, start.at);
+    let end = said.value.add_to(start.at);
     // A day that takes no time is a day.
     Ok(if start.date && length.days == 0 {
         (end.plus(DAY), Nominal { days: 1, seconds: 0 })
@@ -344,51 +382,55 @@ fn lasting(said: &Said<Amount>, start: Start) -> Result<(Civil, Nominal), Phrase
 }
 
 /// As days and seconds; months have as many days as they have from there on.
-fn nominal(amount: Amount, from: Civil) -> Nominal {
-    let Amount { days, seconds, .. } = amount;
-    let months = Amount { days: 0, seconds: 0, ..amount }.after(from);
+fn to_days_and_seconds(amount: PhraseDuration, from: Civil) -> Nominal {
+    let PhraseDuration { days, seconds, .. } = amount;
+    let months = PhraseDuration { days: 0, seconds: 0, ..amount }.add_to(from);
     Nominal { days: days + months.day() - from.day(), seconds }
 }
 
 /// "every monday for 10 weeks": longer than from one time to the next, so it is how long it is repeated.
-fn is_repeated(said: &Said<Amount>, found: &Found) -> bool {
-    let days = said.what.days + said.what.months * 31;
-    said.what.is_days() && found.repeat.as_ref().is_some_and(|repeat| days > repeat.period())
+fn is_repetition_length(said: &Matched<PhraseDuration>, found: &SentenceParts) -> bool {
+    let days = said.value.days + said.value.months * 31;
+    said.value.is_whole_days()
+        && found.repetition.as_ref().is_some_and(|repeat| days > repeat.period_days())
 }
 
-fn rule(found: &Found) -> Option<String> {
-    let rule = found.repeat.as_ref()?.rule();
+fn rule_text(found: &SentenceParts) -> Option<String> {
+    let rule = found.repetition.as_ref()?.rule_text();
     Some(match &found.count {
-        Some(count) => format!("{rule};COUNT={}", count.what),
+        Some(count) => format!("{rule};COUNT={}", count.value),
         None => rule,
     })
 }
 
 /// Until when it is repeated.
-fn until(
-    found: &Found,
-    start: Option<Start>,
-    context: &Context,
+fn resolve_until(
+    found: &SentenceParts,
+    start: Option<SentenceStart>,
+    context: &PhraseContext,
 ) -> Result<Option<Civil>, PhraseError> {
-    let (Some(_), Some(start)) = (&found.repeat, start) else { return Ok(None) };
-    let last = match (&found.end_date, found.amounts.iter().find(|said| is_repeated(said, found))) {
+    let (Some(_), Some(start)) = (&found.repetition, start) else { return Ok(None) };
+    let last = match (
+        &found.end_tokens,
+        found.durations.iter().find(|said| is_repetition_length(said, found)),
+    ) {
         (Some(words), None) => {
-            let span = ended(words, Start { date: false, ..start }, context)?;
-            if span.unit == Unit::Moment { span.from } else { span.to.plus(-1) }
+            let span = resolve_end_tokens(words, SentenceStart { date: false, ..start }, context)?;
+            if span.unit == SpanUnit::Instant { span.from } else { span.to.plus(-1) }
         }
-        (None, Some(said)) => said.what.after(Civil::midnight(start.at.day())).plus(-1),
+        (None, Some(said)) => said.value.add_to(Civil::midnight(start.at.day())).plus(-1),
         (Some(words), Some(said)) => {
-            let (one, other) = (said.text.clone(), typed(words, words.len()));
+            let (one, other) = (said.text.clone(), source_text(words, words.len()));
             return Err(PhraseError::Contradiction { one, other });
         }
         (None, None) => return Ok(None),
     };
     if let Some(count) = &found.count {
-        let ended = found.end_date.as_ref().map(|words| typed(words, words.len()));
+        let ended = found.end_tokens.as_ref().map(|words| source_text(words, words.len()));
         let other = ended.or(found
-            .amounts
+            .durations
             .iter()
-            .find(|said| is_repeated(said, found))
+            .find(|said| is_repetition_length(said, found))
             .map(|said| said.text.clone()));
         let (one, other) = (count.text.clone(), other.unwrap_or_default());
         return Err(PhraseError::Contradiction { one, other });

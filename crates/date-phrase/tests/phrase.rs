@@ -377,7 +377,7 @@ fn two_arguments() {
     ] {
         assert_eq!(read(from, to).as_deref(), Ok(expect), "{from} {to:?}");
     }
-    let backwards = PhraseError::Backwards { text: "2026-04-15..2026-03-01".to_owned() };
+    let backwards = PhraseError::EndBeforeStart { text: "2026-04-15..2026-03-01".to_owned() };
     assert_eq!(read("2026-04-15", Some("2026-03-01")), Err(backwards));
 }
 

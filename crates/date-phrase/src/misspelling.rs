@@ -7,8 +7,8 @@ use super::language::Language;
 use super::vocabulary::WordMeaning;
 
 /// The name of a day that a word probably means, and is not.
-pub(crate) fn near(word: &str, language: &Language) -> Option<&'static str> {
-    let own = language.own();
+pub(crate) fn find_misspelling(word: &str, language: &Language) -> Option<&'static str> {
+    let own = language.vocabulary();
     if own.forms(WordMeaning::NotMisspelled).contains(&word) {
         return None;
     }

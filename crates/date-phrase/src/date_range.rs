@@ -1,0 +1,266 @@
+//! Windows and moments from a phrase that is nothing else.
+
+use super::date::{CalendarSpan, SpanUnit, match_date_and_time, match_present_unit};
+use super::language::Language;
+use super::time_of_day::match_time;
+use super::tokens::{PhraseContext, PhraseToken, excerpt, not_understood, skip_tokens};
+use super::vocabulary::WordMeaning;
+use super::{ExpectedPhrase, PhraseError};
+use larder_time::civil::{Civil, DAY};
+
+/// More words than this are no date, however long they are looked at.
+const MAX_TOKENS: usize = 40;
+
+/// A stretch of clock time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Its beginning.
+    pub from: Civil,
+    /// Its end, exclusive and never before its beginning; [`Civil::MAX`] if it is open.
+    pub to: Civil,
+    /// It depends on when it is said.
+    pub relative: bool,
+}
+
+/// A point in time, or a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// The point; midnight of a day.
+    pub at: Civil,
+    /// It is a day without a time.
+    pub date: bool,
+    /// It depends on when it is said.
+    pub relative: bool,
+    /// It is a time of day alone, of today.
+    pub clock: bool,
+}
+
+impl Window {
+    /// Reads a date, a stretch of the calendar, a moment (which lasts a minute), or a range of two of them, of which one may
+    /// be missing: `2026-W12`, `next month`, `today..+7d`, `2026-03-01..`, `monday to friday`.
+    ///
+    /// The day, week or month that ends a range belongs to it; a moment that ends one does not. What has no year or date at
+    /// the end of a range is the next after its beginning: `friday..monday`, `22:00..02:00`. Distances (`+2w`) count from
+    /// now, or at the end of a range from its beginning, unless that is one, too: `friday..+2w`.
+    ///
+    /// # Errors
+    /// When it is none of them, is not in the calendar, or ends before it begins.
+    pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Window, PhraseError> {
+        let context = PhraseContext::new(now, *language);
+        if let Some((from, to)) = split_at_dots(text) {
+            return range_between(text, from.trim(), to.trim(), &context);
+        }
+        let words = PhraseToken::tokenize(text);
+        match match_whole_text(&words, &context) {
+            Ok(Some(span)) => Ok(Window::from_span(if is_distance(&words) {
+                span_from_now(span, now)
+            } else {
+                span
+            })),
+            failed => match parse_worded_range(text, &words, &context) {
+                Some(window) => window,
+                None => Err(failed
+                    .err()
+                    .unwrap_or_else(|| phrase_error(text, ExpectedPhrase::DateRange))),
+            },
+        }
+    }
+
+    fn from_span(span: CalendarSpan) -> Window {
+        Window { from: span.from, to: span.to, relative: span.is_relative }
+    }
+}
+
+impl Moment {
+    /// Reads a day or a point in time: `tomorrow 12:30`, `5 march`, `+90min`, `2026-03-05`.
+    ///
+    /// # Errors
+    /// When it is neither, is longer than a day, or is not in the calendar.
+    pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Moment, PhraseError> {
+        let context = PhraseContext::new(now, *language);
+        let span = match_whole_text(&PhraseToken::tokenize(text), &context)?;
+        let span = span.ok_or_else(|| phrase_error(text, ExpectedPhrase::PointInTime))?;
+        if span.unit == SpanUnit::Longer {
+            return Err(PhraseError::NotOneDay { text: excerpt(text) });
+        }
+        let clock = matches!(match_time(&PhraseToken::tokenize(text), &context), Ok(Some((used, _))) if used == text.split_whitespace().count());
+        let (at, relative) = (span.from, span.is_relative);
+        Ok(Moment { at, date: span.unit == SpanUnit::Day, relative, clock })
+    }
+
+    /// Reads when something ends that begins at `start`: a time alone is on the day of the start, or in the night that follows; a
+    /// weekday alone is the first that is not before it. Everything else counts from now, and may be before the start.
+    ///
+    /// # Errors
+    /// As [`Moment::parse`].
+    pub fn end_of(
+        text: &str,
+        start: Civil,
+        now: Civil,
+        language: &Language,
+    ) -> Result<Moment, PhraseError> {
+        let moment = Moment::parse(text, now, language)?;
+        if moment.clock {
+            let on = |day: i64| {
+                Civil::midnight(day)
+                    .plus(moment.at.seconds() - Civil::midnight(now.day()).seconds())
+            };
+            let (same, next) = (on(start.day()), on(start.day() + 1));
+            let night = same < start && next.seconds() - start.seconds() <= DAY / 2;
+            return Ok(Moment { at: if night { next } else { same }, ..moment });
+        }
+        let context = PhraseContext::new(now, *language);
+        let weekly = match_whole_text(&PhraseToken::tokenize(text), &context)?
+            .is_some_and(|span| span.is_weekly);
+        let weeks = (start.day() - moment.at.day() + 6).div_euclid(7).max(0);
+        Ok(if weekly { Moment { at: moment.at.plus(weeks * 7 * DAY), ..moment } } else { moment })
+    }
+}
+
+/// The window of two phrases, as two arguments give them; without the second one, of the first.
+///
+/// # Errors
+/// As [`Window::parse`].
+pub fn range(
+    from: &str,
+    to: Option<&str>,
+    now: Civil,
+    language: &Language,
+) -> Result<Window, PhraseError> {
+    let Some(to) = to else { return Window::parse(from, now, language) };
+    let text = format!("{from}..{to}");
+    let context = PhraseContext::new(now, *language);
+    // `agenda today.. friday` has its dots already.
+    let from = from.trim().trim_end_matches("..");
+    range_between(&text, from, to.trim().trim_start_matches(".."), &context)
+}
+
+/// The two sides of `..`, of which the first may end with a dot of its own: `5.3...9.3.`
+fn split_at_dots(text: &str) -> Option<(&str, &str)> {
+    let at = text.find("..")?;
+    let at = if text.get(at..)?.starts_with("...") { at + 1 } else { at };
+    Some((text.get(..at)?, text.get(at + 2..)?))
+}
+
+/// What a distance alone means as a window: from now to there, with the day that ends it.
+fn span_from_now(span: CalendarSpan, now: Civil) -> CalendarSpan {
+    let here = if span.unit == SpanUnit::Instant {
+        CalendarSpan::from_instant(now, false)
+    } else {
+        CalendarSpan::from_day(now.day())
+    };
+    let moment = span.unit == SpanUnit::Instant;
+    let end = |last: CalendarSpan| if moment { last.from } else { last.to };
+    match span.from < here.from {
+        true => CalendarSpan { to: end(here), ..span },
+        false => CalendarSpan { from: here.from, to: end(span), ..span },
+    }
+}
+
+/// A text that is a phrase as a whole.
+fn match_whole_text(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> Result<Option<CalendarSpan>, PhraseError> {
+    if words.len() > MAX_TOKENS {
+        return Ok(None);
+    }
+    let all = |found: Option<(usize, CalendarSpan)>| found.filter(|(used, _)| *used == words.len());
+    let found = all(match_date_and_time(words, context)?)
+        .or_else(|| all(match_present_unit(words, context)));
+    Ok(found.map(|(_, span)| span))
+}
+
+/// A range whose sides are divided by a word: "monday to friday".
+fn parse_worded_range(
+    text: &str,
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> Option<Result<Window, PhraseError>> {
+    let rest = context.skip_meaning(words, WordMeaning::From);
+    for at in 0..rest.len().min(MAX_TOKENS) {
+        for term in [WordMeaning::To, WordMeaning::Until] {
+            let Some(used) = context.match_meaning(skip_tokens(rest, at), term) else { continue };
+            let (before, behind) = (rest.get(..at)?, skip_tokens(rest, at + used));
+            let Ok(Some(from)) = match_whole_text(before, context) else { continue };
+            return Some(close_range(text, before, from, behind, context));
+        }
+    }
+    None
+}
+
+fn range_between(
+    text: &str,
+    from: &str,
+    to: &str,
+    context: &PhraseContext,
+) -> Result<Window, PhraseError> {
+    let words = PhraseToken::tokenize(to);
+    if from.is_empty() {
+        let to = match_whole_text(&words, context)?
+            .ok_or_else(|| phrase_error(to, ExpectedPhrase::DateRange))?;
+        return Ok(Window { from: Civil::MIN, to: exclusive_end(to), relative: to.is_relative });
+    }
+    let begins = PhraseToken::tokenize(from);
+    let start = match_whole_text(&begins, context)?;
+    let start = start.ok_or_else(|| phrase_error(from, ExpectedPhrase::DateRange))?;
+    if to.is_empty() {
+        return Ok(Window { to: Civil::MAX, ..Window::from_span(start) });
+    }
+    close_range(text, &begins, start, &words, context)
+}
+
+/// Is it a distance: `+2w`?
+fn is_distance(words: &[PhraseToken]) -> bool {
+    words.first().is_some_and(|word| word.text.starts_with(['+', '-', '−']))
+}
+
+/// The window from a beginning, in these words, to what the others say.
+fn close_range(
+    text: &str,
+    begins: &[PhraseToken],
+    start: CalendarSpan,
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> Result<Window, PhraseError> {
+    // From a week ago until a week from now: both count from now.
+    let offset = if is_distance(begins) { context.offset } else { start.from };
+    let later =
+        PhraseContext { base: start.from, offset, is_fixed: !start.is_relative, ..*context };
+    let mut last = match_whole_text(words, &later)?;
+    if let Some(span) = last
+        && span.unit == SpanUnit::Instant
+        && span.from < start.from
+        && is_time_only(words, &later)
+    {
+        last = Some(CalendarSpan { from: span.from.plus(larder_time::civil::DAY), ..span });
+    }
+    let last = last.ok_or_else(|| {
+        let typed: Vec<&str> = words.iter().map(|word| word.text).collect();
+        phrase_error(&typed.join(" "), ExpectedPhrase::DateRange)
+    })?;
+    let (from, to) = (start.from, exclusive_end(last));
+    // The day before ends where it begins.
+    if to < from || (to == from && last.unit != SpanUnit::Instant) {
+        return Err(PhraseError::EndBeforeStart { text: excerpt(text) });
+    }
+    Ok(Window { from, to, relative: start.is_relative || last.is_relative })
+}
+
+/// Do the words say a time of day and no date?
+pub(crate) fn is_time_only(words: &[PhraseToken], context: &PhraseContext) -> bool {
+    let read = super::time_of_day::match_time(words, context);
+    matches!(read, Ok(Some((used, _))) if used == words.len())
+}
+
+/// Where a range ends whose last part is this: behind a day, at a moment.
+fn exclusive_end(last: CalendarSpan) -> Civil {
+    if last.unit == SpanUnit::Instant { last.from } else { last.to }
+}
+
+fn phrase_error(text: &str, expected: ExpectedPhrase) -> PhraseError {
+    match text.trim() {
+        "" => PhraseError::Empty { expected },
+        text => not_understood(text, expected),
+    }
+}

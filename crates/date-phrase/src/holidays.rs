@@ -1,0 +1,37 @@
+//! Days that have a name, and the same date in each year: "christmas".
+//!
+//! Few, as most are on other dates in other places. Titles have them as often, so they are weak, and read where a
+//! phrase ends behind them alone: "until christmas", but not "until christmas party". Where no other date is said, one
+//! beside a time is the date.
+
+use super::date::{CalendarSpan, next_yearly_date};
+use super::time_of_day::{is_phrase_end, match_part_of_day, match_time, match_time_range};
+use super::tokens::{PhraseContext, PhraseToken, skip_tokens};
+use super::vocabulary::WordMeaning;
+
+/// The next one, the present day included.
+pub(crate) fn match_holiday(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> Option<(usize, CalendarSpan)> {
+    const FIXED_HOLIDAYS: [(WordMeaning, u8, i64); 5] = [
+        (WordMeaning::ChristmasEve, 12, 24),
+        (WordMeaning::Christmas, 12, 25),
+        (WordMeaning::DayAfterChristmas, 12, 26),
+        (WordMeaning::NewYearsEve, 12, 31),
+        (WordMeaning::NewYearsDay, 1, 1),
+    ];
+    let found = FIXED_HOLIDAYS
+        .iter()
+        .filter_map(|feast| Some((context.match_meaning(words, feast.0)?, feast)));
+    // "christmas eve" begins with "christmas".
+    let (used, (_, month, day)) = found.max_by_key(|(used, _)| *used)?;
+    let behind = skip_tokens(words, used);
+    let ended = words.get(used - 1).is_some_and(|word| word.has_stop)
+        || is_phrase_end(behind, context)
+        || match_part_of_day(behind, context).is_some()
+        || match_time_range(behind, context).is_some()
+        || matches!(match_time(behind, context), Ok(Some(_)));
+    let day = next_yearly_date(*month, *day, context.base).filter(|_| ended)?;
+    Some((used, CalendarSpan::from_day(day).relative_unless_fixed(context).into_weak()))
+}

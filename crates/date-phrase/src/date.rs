@@ -1,128 +1,24 @@
 //! Dates and stretches of the calendar, from words: named, weekdays, months, distances from now. What is written in
 //! digits alone is in `digits`.
 
-use super::PhraseError;
-use super::duration::{
+use crate::calendar_names::{
+    find_month, match_month_name, match_weekday, match_weekday_or_compound, parse_day_number,
+};
+use crate::calendar_span::{CalendarSpan, SpanUnit, next_day_of_month, next_yearly_date};
+use crate::context::{ParseResult, PhraseContext};
+use crate::duration::{
     MLetter, PhraseDuration, match_duration, match_unit, match_unit_alone, parse_packed_duration,
 };
-use super::folding::is_form;
-use super::holidays::match_holiday;
-use super::numeric_date::{self, parse_year};
-use super::time_of_day::{
-    PartOfDay, TimeOfDay, is_phrase_end, match_part_of_day, match_time, match_time_or_ambiguous,
-    match_trailing_part_of_day, split_weekday_and_part,
+use crate::error::PhraseError;
+use crate::holidays::match_holiday;
+use crate::numeric_date::{iso_week_start, match_iso_date, match_numeric_date, parse_year};
+use crate::time_of_day::{
+    PartOfDay, is_phrase_end, match_part_of_day, match_time, match_time_or_ambiguous,
+    match_trailing_part_of_day,
 };
-use super::tokens::{
-    ParseResult, PhraseContext, PhraseToken, first_word, parse_number, skip_tokens, source_text,
-};
-use super::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
-use larder_time::civil::{
-    Civil, DAY, Date, LAST_DAY, Weekday, month_length, month_start, week_start,
-};
-
-/// How much of the calendar a phrase names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SpanUnit {
-    Instant,
-    Day,
-    /// A week, a month, a year, some days.
-    Longer,
-}
-
-/// What a phrase names: from its beginning to its end, which is exclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CalendarSpan {
-    pub(crate) from: Civil,
-    pub(crate) to: Civil,
-    pub(crate) unit: SpanUnit,
-    /// It is another one on another day.
-    pub(crate) is_relative: bool,
-    /// A weekday, of which there is another one a week later.
-    pub(crate) is_weekly: bool,
-    /// A word or number that means something else as often, as "sun" and `3/5`: among other words it needs a
-    /// neighbour that makes it a date.
-    pub(crate) is_weak: bool,
-}
-
-impl CalendarSpan {
-    /// From a day to another, which is exclusive.
-    pub(crate) fn from_days(first: i64, end: i64, unit: SpanUnit) -> CalendarSpan {
-        let to = if end > LAST_DAY { Civil::MAX } else { Civil::midnight(end) };
-        let from = Civil::midnight(first);
-        CalendarSpan {
-            from,
-            to: to.max(from),
-            unit,
-            is_relative: false,
-            is_weekly: false,
-            is_weak: false,
-        }
-    }
-
-    pub(crate) fn from_day(day: i64) -> CalendarSpan {
-        CalendarSpan::from_days(day, day + 1, SpanUnit::Day)
-    }
-
-    pub(crate) fn from_instant(from: Civil, exact: bool) -> CalendarSpan {
-        let to = from.plus(if exact { 1 } else { 60 });
-        CalendarSpan {
-            from,
-            to,
-            unit: SpanUnit::Instant,
-            is_relative: false,
-            is_weekly: false,
-            is_weak: false,
-        }
-    }
-
-    /// A month, of any number: 12 is December of the year, 13 is January of the next.
-    pub(crate) fn from_months(year: i64, month: i64, count: i64) -> CalendarSpan {
-        let start = |number: i64| {
-            let year = number.div_euclid(12);
-            match i32::try_from(year) {
-                Ok(year @ 1..=9999) => month_start(year, (number.rem_euclid(12) + 1) as u8),
-                _ if year < 1 => larder_time::civil::FIRST_DAY,
-                _ => LAST_DAY + 1,
-            }
-        };
-        let number = year * 12 + month - 1;
-        CalendarSpan::from_days(start(number), start(number + count), SpanUnit::Longer)
-    }
-
-    pub(crate) fn into_relative(self) -> CalendarSpan {
-        CalendarSpan { is_relative: true, ..self }
-    }
-
-    /// Counted from the base of a context.
-    pub(crate) fn relative_unless_fixed(self, context: &PhraseContext) -> CalendarSpan {
-        CalendarSpan { is_relative: !context.is_fixed, ..self }
-    }
-
-    pub(crate) fn into_weak(self) -> CalendarSpan {
-        CalendarSpan { is_weak: true, ..self }
-    }
-
-    /// The moment of its first day that a clock says.
-    pub(crate) fn at_time(self, clock: TimeOfDay) -> CalendarSpan {
-        let from = Civil::midnight(self.from.day()).plus(clock.second);
-        CalendarSpan {
-            is_weekly: self.is_weekly,
-            is_relative: self.is_relative,
-            ..CalendarSpan::from_instant(from, clock.has_seconds)
-        }
-    }
-
-    /// The same of the night that begins on it: "tonight 1:00" is on the next day, unless that night is now.
-    pub(crate) fn at_night_time(self, clock: TimeOfDay, context: &PhraseContext) -> CalendarSpan {
-        const NIGHT_END_SECONDS: i64 = 6 * 3600;
-        let now = context.now;
-        let ours = self.from.day() == now.day() && now.second_of_day() < NIGHT_END_SECONDS;
-        if clock.second >= NIGHT_END_SECONDS || (ours && clock.second >= now.second_of_day()) {
-            return self.at_time(clock);
-        }
-        self.at_time(TimeOfDay { second: clock.second + DAY, ..clock })
-    }
-}
+use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
+use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
+use larder_time::civil::{Civil, Date, Weekday, week_of, week_start};
 
 /// A date and a time, in either order, or one of them.
 pub(crate) fn match_date_and_time(
@@ -137,16 +33,16 @@ pub(crate) fn match_date_and_time(
         let inside = (0..used).find_map(|from| match_part_of_day(words.get(from..used)?, context));
         let named =
             match_part_of_day(skip_tokens(words, used), context).map_or(0, |(named, _)| named);
-        let said =
+        let matched =
             match_part_of_day(skip_tokens(words, used), context).or(inside).map(|(_, part)| part);
-        let night = said.is_some_and(PartOfDay::is_night);
+        let night = matched.is_some_and(PartOfDay::is_night);
         for skipped in [named, 0] {
             let rest = skip_tokens(words, used + skipped);
             let Some((more, clock)) = match_time_or_ambiguous(rest, context) else { continue };
-            let behind = match_trailing_part_of_day(skip_tokens(rest, more), context);
-            let said = behind.map(|(_, part)| part).or(said);
-            let clock = clock.resolve_am_pm(said, &source_text(rest, more))?;
-            let more = more + behind.map_or(0, |(more, _)| more);
+            let following = match_trailing_part_of_day(skip_tokens(rest, more), context);
+            let matched = following.map(|(_, part)| part).or(matched);
+            let clock = clock.resolve_am_pm(matched, &source_text(rest, more))?;
+            let more = more + following.map_or(0, |(more, _)| more);
             let at = if night { date.at_night_time(clock, context) } else { date.at_time(clock) };
             return Ok(Some((used + skipped + more, at)));
         }
@@ -199,9 +95,9 @@ fn match_day_alone(
     words: &[PhraseToken],
     context: &PhraseContext,
 ) -> Option<(usize, CalendarSpan)> {
-    let behind = skip_tokens(words, 1);
+    let following = skip_tokens(words, 1);
     let ended =
-        is_phrase_end(behind, context) || matches!(match_time(behind, context), Ok(Some(_)));
+        is_phrase_end(following, context) || matches!(match_time(following, context), Ok(Some(_)));
     match_ordinal_day(words, context).filter(|_| ended)
 }
 
@@ -223,8 +119,8 @@ type DateMatcher = fn(&[PhraseToken], &PhraseContext) -> ParseResult<CalendarSpa
 
 fn match_bare_date(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
     const MATCHERS: [DateMatcher; 10] = [
-        numeric_date::match_iso_date,
-        numeric_date::match_numeric_date,
+        match_iso_date,
+        match_numeric_date,
         match_named_day,
         match_distance,
         match_week_number,
@@ -255,8 +151,9 @@ fn match_named_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResul
         (WordMeaning::Yesterday, -1),
     ];
     // "morgen" is one word of "i morgen", and "manana" of "pasado manana": the longest is meant.
-    let found =
-        DAYS.iter().filter_map(|(term, away)| Some((context.match_meaning(words, *term)?, *away)));
+    let found = DAYS
+        .iter()
+        .filter_map(|(meaning, away)| Some((context.match_meaning(words, *meaning)?, *away)));
     let longest = found.max_by_key(|(used, _)| *used);
     Ok(longest.map(|(used, away)| {
         (used, CalendarSpan::from_day(context.now.day() + away).into_relative())
@@ -321,18 +218,18 @@ fn match_week_number(words: &[PhraseToken], context: &PhraseContext) -> ParseRes
         Some((used + 1, parse_number(first_word(skip_tokens(words, used))?, 2)?))
     };
     let Some((used, week)) = packed.or_else(spoken) else { return Ok(None) };
-    let said = first_word(skip_tokens(words, used)).and_then(parse_year);
-    let (used, owner) = match said {
+    let matched = first_word(skip_tokens(words, used)).and_then(parse_year);
+    let (used, owner) = match matched {
         Some(year) => (used + 1, year),
-        None => (used, larder_time::civil::week_of(context.base.day(), Weekday::Monday).0),
+        None => (used, week_of(context.base.day(), Weekday::Monday).0),
     };
-    let Some(start) = numeric_date::iso_week_start(owner, week) else {
+    let Some(start) = iso_week_start(owner, week) else {
         return Err(PhraseError::NoSuchDay { text: source_text(words, used) });
     };
     let mut span = CalendarSpan::from_days(start, start + 7, SpanUnit::Longer);
-    if said.is_none() {
+    if matched.is_none() {
         let past = span.to <= context.base;
-        let next = numeric_date::iso_week_start(owner + 1, week).filter(|_| past);
+        let next = iso_week_start(owner + 1, week).filter(|_| past);
         span = next
             .map_or(span, |start| CalendarSpan::from_days(start, start + 7, SpanUnit::Longer))
             .relative_unless_fixed(context);
@@ -355,8 +252,8 @@ fn match_adjacent(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
         (WordMeaning::Next, RelativePosition::Next),
         (WordMeaning::Last, RelativePosition::Last),
     ];
-    for (term, side) in POSITIONS {
-        let Some(used) = context.match_meaning(words, term) else { continue };
+    for (meaning, side) in POSITIONS {
+        let Some(used) = context.match_meaning(words, meaning) else { continue };
         let found = match_adjacent_unit(skip_tokens(words, used), side, context);
         if let Some((more, span)) = found {
             return Ok(Some((used + more, span.into_relative())));
@@ -371,9 +268,9 @@ fn match_adjacent(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
     for start in
         [0, article.max(context.match_own_meaning(words, WordMeaning::UnitArticle).unwrap_or(0))]
     {
-        for (term, side) in POSITIONS {
+        for (meaning, side) in POSITIONS {
             let rest = skip_tokens(words, start);
-            let Some(used) = context.match_own_meaning(skip_tokens(rest, 1), term) else {
+            let Some(used) = context.match_own_meaning(skip_tokens(rest, 1), meaning) else {
                 continue;
             };
             if let Some((1, span)) = match_adjacent_unit(rest, side, context) {
@@ -508,70 +405,18 @@ fn counted_span(
     }
 }
 
-/// The name of a weekday.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WeekdayName {
-    pub(crate) day: Weekday,
-    /// Not its long name.
-    pub(crate) is_short: bool,
-    /// As "mondays".
-    pub(crate) is_plural: bool,
-}
-
-pub(crate) fn match_weekday(
-    words: &[PhraseToken],
-    context: &PhraseContext,
-) -> Option<(usize, WeekdayName)> {
-    let text = first_word(words)?;
-    for table in context.language.vocabularies() {
-        for (day, name) in Weekday::ALL.into_iter().zip(WordMeaning::WEEKDAYS) {
-            let long = table.printed_name(name, false);
-            let alone = weekday_plural_ending(table).and_then(|ending| text.strip_suffix(ending));
-            if alone.is_some_and(|alone| is_form(long, alone)) {
-                return Some((1, WeekdayName { day, is_short: true, is_plural: true }));
-            }
-            if let Some(form) = table.forms(name).iter().find(|form| is_form(form, text)) {
-                let short = form.chars().count() < 5 && *form != long;
-                return Some((1, WeekdayName { day, is_short: short, is_plural: false }));
-            }
-        }
-    }
-    None
-}
-
-/// The ending of "mondays".
-fn weekday_plural_ending(table: &Vocabulary) -> Option<&'static str> {
-    table.forms(WordMeaning::WeekdayPlural).first().copied()
-}
-
-/// The name of a weekday, or that of "Samstagabend" and "samstagabends".
-pub(crate) fn match_weekday_or_compound(
-    words: &[PhraseToken],
-    context: &PhraseContext,
-) -> Option<(usize, WeekdayName)> {
-    match_weekday(words, context).or_else(|| {
-        let text = first_word(words)?;
-        let (day, _) = split_weekday_and_part(text, context)?;
-        let (_, name) = match_weekday(&[PhraseToken::new(day)], context)?;
-        let ending = weekday_plural_ending(context.language.vocabulary());
-        let repeated = ending.is_some_and(|ending| text.ends_with(ending));
-        Some((1, WeekdayName { is_plural: repeated, ..name }))
-    })
-}
-
 /// "fri 6 march", which has to be one.
 fn match_weekday_and_date(
     words: &[PhraseToken],
     context: &PhraseContext,
 ) -> ParseResult<CalendarSpan> {
-    const MATCHERS: [DateMatcher; 3] =
-        [numeric_date::match_iso_date, numeric_date::match_numeric_date, match_month_and_day];
+    const MATCHERS: [DateMatcher; 3] = [match_iso_date, match_numeric_date, match_month_and_day];
     let Some((used, name)) = match_weekday(words, context) else { return Ok(None) };
     if name.is_plural {
         return Ok(None);
     }
     let rest = skip_tokens(words, used);
-    let skipped = |term| rest.len() - context.skip_meaning(rest, term).len();
+    let skipped = |meaning| rest.len() - context.skip_meaning(rest, meaning).len();
     let (on, the) = (skipped(WordMeaning::OnDate), skipped(WordMeaning::The));
     let read = |(skipped, reader): (usize, DateMatcher)| {
         (skipped, reader(skip_tokens(rest, skipped), context))
@@ -627,27 +472,6 @@ fn match_last_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
     }))
 }
 
-/// The name of a month: 1 to 12.
-pub(crate) fn match_month_name(
-    words: &[PhraseToken],
-    context: &PhraseContext,
-) -> Option<(usize, u8)> {
-    let text = first_word(words)?;
-    context.language.vocabularies().find_map(|table| Some((1, find_month(table, text)?)))
-}
-
-fn find_month(table: &Vocabulary, text: &str) -> Option<u8> {
-    let named = |name: &WordMeaning| table.forms(*name).iter().any(|form| is_form(form, text));
-    WordMeaning::MONTHS.iter().position(named).map(|place| place as u8 + 1)
-}
-
-/// The number of a day: `5`, `5.`, `5th`, `1er`.
-pub(crate) fn parse_day_number(text: &str) -> Option<i64> {
-    let mut endings = Vocabulary::common().forms(WordMeaning::OrdinalSuffix).iter();
-    let bare = endings.find_map(|ending| text.strip_suffix(ending)).unwrap_or(text);
-    parse_number(bare, 2)
-}
-
 /// "5 march", "5 march 2027", "march 5", "5th of march", "5 de marzo de 2027".
 pub(crate) fn match_month_and_day(
     words: &[PhraseToken],
@@ -672,18 +496,20 @@ pub(crate) fn match_month_and_day(
         }
         // Only English says the month first; elsewhere a short name is as often another word, as "pro 5" in Czech.
         None => {
-            let before = |table: &&Vocabulary| table.has_property(LanguageProperty::MonthBeforeDay);
+            let before = |vocabulary: &&Vocabulary| {
+                vocabulary.has_property(LanguageProperty::MonthBeforeDay)
+            };
             let mut tables = context.language.vocabularies().filter(before);
-            tables.find_map(|table| find_month(table, text)).and_then(|month| {
+            tables.find_map(|vocabulary| find_month(vocabulary, text)).and_then(|month| {
                 let day = parse_day_number(first_word(skip_tokens(words, 1))?)?;
                 Some((2, day, month))
             })
         }
     };
     let Some((used, day, month)) = found else { return Ok(None) };
-    let behind = context.skip_meaning(skip_tokens(words, used), WordMeaning::Of);
-    if let Some(year) = first_word(behind).and_then(parse_year) {
-        let used = words.len() - behind.len() + 1;
+    let following = context.skip_meaning(skip_tokens(words, used), WordMeaning::Of);
+    if let Some(year) = first_word(following).and_then(parse_year) {
+        let used = words.len() - following.len() + 1;
         let date = Date::new(year, month, day as u8);
         let date = date.ok_or_else(|| PhraseError::NoSuchDay { text: source_text(words, used) })?;
         return Ok(Some((used, CalendarSpan::from_day(date.day_number()))));
@@ -693,23 +519,12 @@ pub(crate) fn match_month_and_day(
     Ok(Some((used, CalendarSpan::from_day(day).relative_unless_fixed(context))))
 }
 
-/// The next day of this name, the day of `base` included: 29 February may be years away.
-pub(crate) fn next_yearly_date(month: u8, day: i64, base: Civil) -> Option<i64> {
-    let first = base.date().year;
-    let day = u8::try_from(day).ok()?;
-    let dates = (first..first + 9).filter_map(|year| Date::new(year, month, day));
-    let mut days = dates.map(Date::day_number);
-    let next = days.find(|day| *day >= base.day());
-    // In the last years of the calendar there may be no next one.
-    next.or_else(|| Date::new(first, month, day).map(Date::day_number))
-}
-
 /// "march", the next, the present one included; "march 2027".
 fn match_month(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize, CalendarSpan)> {
     let (used, month) = match_month_name(words, context)?;
-    let behind = context.skip_meaning(skip_tokens(words, used), WordMeaning::Of);
-    if let Some(year) = first_word(behind).and_then(parse_year) {
-        let used = words.len() - behind.len() + 1;
+    let following = context.skip_meaning(skip_tokens(words, used), WordMeaning::Of);
+    if let Some(year) = first_word(following).and_then(parse_year) {
+        let used = words.len() - following.len() + 1;
         return Some((used, CalendarSpan::from_months(i64::from(year), i64::from(month), 1)));
     }
     let Date { year, month: current, .. } = context.base.date();
@@ -718,18 +533,4 @@ fn match_month(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize,
         used,
         CalendarSpan::from_months(year, i64::from(month), 1).relative_unless_fixed(context),
     ))
-}
-
-/// The day of a month's number in the month of a day or the next that has one: "the 15th".
-pub(crate) fn next_day_of_month(day: i64, base: Civil) -> Option<i64> {
-    let Date { year, month, .. } = base.date();
-    let start = i64::from(year) * 12 + i64::from(month) - 1;
-    let months = (start..start + 3).map(|number| {
-        let year = (number.div_euclid(12) as i32).min(9999);
-        (year, (number.rem_euclid(12) + 1) as u8)
-    });
-    let fits =
-        months.filter(|(year, month)| (1..=i64::from(month_length(*year, *month))).contains(&day));
-    let mut days = fits.map(|(year, month)| month_start(year, month) + day - 1);
-    days.find(|day| *day * DAY >= Civil::midnight(base.day()).seconds())
 }

@@ -1,11 +1,13 @@
 //! Windows and moments from a phrase that is nothing else.
 
-use super::date::{CalendarSpan, SpanUnit, match_date_and_time, match_present_unit};
-use super::language::Language;
-use super::time_of_day::match_time;
-use super::tokens::{PhraseContext, PhraseToken, excerpt, not_understood, skip_tokens};
-use super::vocabulary::WordMeaning;
-use super::{ExpectedPhrase, PhraseError};
+use crate::calendar_span::{CalendarSpan, SpanUnit};
+use crate::context::PhraseContext;
+use crate::date::{match_date_and_time, match_present_unit};
+use crate::error::{ExpectedPhrase, PhraseError, excerpt, not_understood};
+use crate::language::Language;
+use crate::time_of_day::match_time;
+use crate::tokens::{PhraseToken, skip_tokens};
+use crate::vocabulary::WordMeaning;
 use larder_time::civil::{Civil, DAY};
 
 /// More words than this are no date, however long they are looked at.
@@ -179,11 +181,13 @@ fn parse_worded_range(
 ) -> Option<Result<Window, PhraseError>> {
     let rest = context.skip_meaning(words, WordMeaning::From);
     for at in 0..rest.len().min(MAX_TOKENS) {
-        for term in [WordMeaning::To, WordMeaning::Until] {
-            let Some(used) = context.match_meaning(skip_tokens(rest, at), term) else { continue };
-            let (before, behind) = (rest.get(..at)?, skip_tokens(rest, at + used));
+        for meaning in [WordMeaning::To, WordMeaning::Until] {
+            let Some(used) = context.match_meaning(skip_tokens(rest, at), meaning) else {
+                continue;
+            };
+            let (before, following) = (rest.get(..at)?, skip_tokens(rest, at + used));
             let Ok(Some(from)) = match_whole_text(before, context) else { continue };
-            return Some(close_range(text, before, from, behind, context));
+            return Some(close_range(text, before, from, following, context));
         }
     }
     None
@@ -233,7 +237,7 @@ fn close_range(
         && span.from < start.from
         && is_time_only(words, &later)
     {
-        last = Some(CalendarSpan { from: span.from.plus(larder_time::civil::DAY), ..span });
+        last = Some(CalendarSpan { from: span.from.plus(DAY), ..span });
     }
     let last = last.ok_or_else(|| {
         let typed: Vec<&str> = words.iter().map(|word| word.text).collect();
@@ -249,7 +253,7 @@ fn close_range(
 
 /// Do the words say a time of day and no date?
 pub(crate) fn is_time_only(words: &[PhraseToken], context: &PhraseContext) -> bool {
-    let read = super::time_of_day::match_time(words, context);
+    let read = match_time(words, context);
     matches!(read, Ok(Some((used, _))) if used == words.len())
 }
 

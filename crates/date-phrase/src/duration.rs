@@ -1,11 +1,10 @@
 //! Lengths: `1h`, `90min`, `1h30`, `2 days`, `an hour`, `half an hour`, `1.5h`.
 
-use super::language::Language;
-use super::tokens::{
-    PhraseContext, PhraseToken, first_word, not_understood, parse_number, skip_tokens,
-};
-use super::vocabulary::WordMeaning;
-use super::{ExpectedPhrase, PhraseError};
+use crate::context::PhraseContext;
+use crate::error::{ExpectedPhrase, PhraseError, not_understood};
+use crate::language::Language;
+use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens};
+use crate::vocabulary::WordMeaning;
 use larder_time::civil::{Civil, DAY, Date, month_length};
 use larder_time::value::Nominal;
 
@@ -146,8 +145,8 @@ fn match_duration_part(
         let (used, unit) = match_unit(skip_tokens(words, 1), context, m)?;
         return Some((1 + used, parse_scaled_amount(text, unit)?));
     }
-    for (term, minutes) in [(WordMeaning::Half, 30), (WordMeaning::OneAndAHalf, 90)] {
-        if let Some(used) = context.match_meaning(words, term)
+    for (meaning, minutes) in [(WordMeaning::Half, 30), (WordMeaning::OneAndAHalf, 90)] {
+        if let Some(used) = context.match_meaning(words, meaning)
             && let Some((more, WordMeaning::Hour)) =
                 match_unit(skip_tokens(words, used), context, m)
         {
@@ -174,8 +173,8 @@ pub(crate) fn match_unit_alone(
     let text = first_word(words)?;
     let (_, unit) = match_unit(&[PhraseToken::new(text)], context, MLetter::Minutes)?;
     let amount = PhraseDuration::from_unit(unit, 1)?;
-    let behind = skip_tokens(words, 1);
-    let half = match_and_a_half(behind, amount, context)
+    let following = skip_tokens(words, 1);
+    let half = match_and_a_half(following, amount, context)
         .filter(|_| words.first().is_some_and(|word| !word.has_stop));
     let minutes =
         half.and_then(|_| PhraseDuration::from_unit(WordMeaning::Minute, 30)).unwrap_or_default();
@@ -196,12 +195,12 @@ pub(crate) fn parse_packed_duration(
                 .filter(|count| last == Some(WordMeaning::Hour) && *count < 60)?;
             return Some(sum.plus(PhraseDuration::from_unit(WordMeaning::Minute, minutes)?));
         };
-        let (count, behind) = rest.split_at(end);
-        let end = behind.find(|c: char| c.is_ascii_digit()).unwrap_or(behind.len());
-        let (name, behind) = behind.split_at(end);
+        let (count, following) = rest.split_at(end);
+        let end = following.find(|c: char| c.is_ascii_digit()).unwrap_or(following.len());
+        let (name, following) = following.split_at(end);
         let (_, unit) = match_unit(&[PhraseToken::new(name)], context, m)?;
         sum = sum.plus(parse_scaled_amount(count, unit)?);
-        (rest, last) = (behind, Some(unit));
+        (rest, last) = (following, Some(unit));
     }
     last.map(|_| sum)
 }

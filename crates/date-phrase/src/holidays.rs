@@ -4,10 +4,11 @@
 //! phrase ends behind them alone: "until christmas", but not "until christmas party". Where no other date is said, one
 //! beside a time is the date.
 
-use super::date::{CalendarSpan, next_yearly_date};
-use super::time_of_day::{is_phrase_end, match_part_of_day, match_time, match_time_range};
-use super::tokens::{PhraseContext, PhraseToken, skip_tokens};
-use super::vocabulary::WordMeaning;
+use crate::calendar_span::{CalendarSpan, next_yearly_date};
+use crate::context::PhraseContext;
+use crate::time_of_day::{is_phrase_end, match_part_of_day, match_time, match_time_range};
+use crate::tokens::{PhraseToken, skip_tokens};
+use crate::vocabulary::WordMeaning;
 
 /// The next one, the present day included.
 pub(crate) fn match_holiday(
@@ -26,12 +27,12 @@ pub(crate) fn match_holiday(
         .filter_map(|feast| Some((context.match_meaning(words, feast.0)?, feast)));
     // "christmas eve" begins with "christmas".
     let (used, (_, month, day)) = found.max_by_key(|(used, _)| *used)?;
-    let behind = skip_tokens(words, used);
+    let following = skip_tokens(words, used);
     let ended = words.get(used - 1).is_some_and(|word| word.has_stop)
-        || is_phrase_end(behind, context)
-        || match_part_of_day(behind, context).is_some()
-        || match_time_range(behind, context).is_some()
-        || matches!(match_time(behind, context), Ok(Some(_)));
+        || is_phrase_end(following, context)
+        || match_part_of_day(following, context).is_some()
+        || match_time_range(following, context).is_some()
+        || matches!(match_time(following, context), Ok(Some(_)));
     let day = next_yearly_date(*month, *day, context.base).filter(|_| ended)?;
     Some((used, CalendarSpan::from_day(day).relative_unless_fixed(context).into_weak()))
 }

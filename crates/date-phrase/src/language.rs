@@ -2,7 +2,7 @@
 //!
 //! Made from the name of a locale, which the caller has read from wherever it is; nothing is asked of the system.
 
-use super::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
+use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::{Date, Weekday};
 
 /// The language dates are read and printed in. English is understood besides.

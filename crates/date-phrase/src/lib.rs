@@ -31,9 +31,13 @@
 //!
 //! Apart from [`larder_time::value`], which reads what programs write.
 
+mod calendar_names;
+mod calendar_span;
+mod context;
 mod date;
 mod date_range;
 mod duration;
+mod error;
 mod folding;
 mod holidays;
 mod language;
@@ -42,6 +46,9 @@ mod numeric_date;
 mod parse_sentence;
 mod repetition;
 mod sentence;
+mod sentence_end;
+mod sentence_start;
+mod sentence_walk;
 mod time_of_day;
 mod tokens;
 mod unconsumed;
@@ -49,173 +56,6 @@ mod vocabulary;
 
 pub use self::date_range::{Moment, Window, range};
 pub use self::duration::length;
+pub use self::error::{ExpectedPhrase, PhraseError};
 pub use self::language::Language;
 pub use self::sentence::Sentence;
-
-use std::fmt;
-
-/// Why a phrase is not understood.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PhraseError {
-    /// Nothing was said.
-    #[error("no {expected}")]
-    Empty {
-        /// What would be understood.
-        expected: ExpectedPhrase,
-    },
-    /// The words mean nothing.
-    #[error("{text:?} is no {expected}")]
-    NotUnderstood {
-        /// The text.
-        text: String,
-        /// What would be understood.
-        expected: ExpectedPhrase,
-    },
-    /// 30 February, week 60.
-    #[error("{text:?} is not in the calendar")]
-    NoSuchDay {
-        /// The text.
-        text: String,
-    },
-    /// `13/5/2026` where the month stands first.
-    #[error(
-        "{text:?} is no date where the {} comes first: write 2026-03-05",
-        if *month_first { "month" } else { "day" }
-    )]
-    NumericDate {
-        /// The text.
-        text: String,
-        /// The order of the language.
-        month_first: bool,
-    },
-    /// A weekday and a date that is another one.
-    #[error("{text:?} contradicts itself: that is {is}")]
-    WeekdayMismatch {
-        /// The text.
-        text: String,
-        /// The date with its weekday.
-        is: String,
-    },
-    /// It ends before it begins.
-    #[error("{text:?} ends before it begins")]
-    EndBeforeStart {
-        /// The text.
-        text: String,
-    },
-    /// A week or a month where a day is wanted.
-    #[error("{text:?} is more than a day: say which one, as 2026-03-05 or next friday")]
-    NotOneDay {
-        /// The text.
-        text: String,
-    },
-    /// "at 3" is before noon or after it.
-    #[error(
-        "{text:?} is before noon or after: write {}am, {}pm or {hour:02}:{minute:02}",
-        twelve_hour_text(*hour, *minute),
-        twelve_hour_text(*hour, *minute)
-    )]
-    AmbiguousHour {
-        /// The text.
-        text: String,
-        /// The hour, 0 to 12.
-        hour: u8,
-        /// The minute.
-        minute: u8,
-    },
-    /// `25:00`
-    #[error("{text:?} is no time of day: write 14:30 or 2:30pm, or put it in quotes")]
-    InvalidTime {
-        /// The text.
-        text: String,
-    },
-    /// Words of time of which nothing could be made beside the rest.
-    #[error(
-        "{text:?} says when, and is not understood here: say it in another way, or put it in quotes to keep it in \
-         the title"
-    )]
-    Unconsumed {
-        /// The words.
-        text: String,
-    },
-    /// "wednsday" beside a time.
-    #[error("{text:?} may be {meant}: write that, or put it in quotes to keep it in the title")]
-    Misspelled {
-        /// The word.
-        text: String,
-        /// The name that is near.
-        meant: &'static str,
-    },
-    /// `10:00+05:30`
-    #[error(
-        "{text:?} has an offset: write the time alone and name a zone, as 10:00 Europe/Berlin or 10:00 UTC"
-    )]
-    Offset {
-        /// The text.
-        text: String,
-    },
-    /// "every 2nd tuesday"
-    #[error(
-        "{text:?} is one in each month or every other one: write \"{text} of the month\", or \"every 2 weeks\" and \
-         the day"
-    )]
-    AmbiguousSecond {
-        /// The words.
-        text: String,
-    },
-    /// `EST`
-    #[error(
-        "{text:?} is not the name of one zone: write Europe/Berlin or Berlin time, or put it in quotes"
-    )]
-    ZoneAbbreviation {
-        /// The letters.
-        text: String,
-    },
-    /// Hours without a time they begin at.
-    #[error("{text:?} needs a time at which it begins, as 12:30")]
-    NoStart {
-        /// The text.
-        text: String,
-    },
-    /// Two phrases that exclude each other.
-    #[error("{one:?} and {other:?} contradict each other: leave one out, or put it in quotes")]
-    Contradiction {
-        /// The one.
-        one: String,
-        /// The other.
-        other: String,
-    },
-}
-
-/// As a clock of twelve hours shows it: `3`, `12:45`.
-fn twelve_hour_text(hour: u8, minute: u8) -> String {
-    let hour = if hour == 0 { 12 } else { hour };
-    if minute == 0 { hour.to_string() } else { format!("{hour}:{minute:02}") }
-}
-
-/// What would be understood.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExpectedPhrase {
-    /// A window.
-    DateRange,
-    /// A point in time.
-    PointInTime,
-    /// A length.
-    Duration,
-}
-
-/// What it is called, and examples.
-impl fmt::Display for ExpectedPhrase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ExpectedPhrase::DateRange => {
-                "window of time: write today, next friday, this week, 2026-03, 2026-W12, 5 march, +2w or \
-                 today..+7d"
-            }
-            ExpectedPhrase::PointInTime => {
-                "date or time: write today, next friday, 2026-03-05, 5 march 14:00, 12:30 or +2w"
-            }
-            ExpectedPhrase::Duration => "length: write 1h30, 90min or 2 days",
-        })
-    }
-}

@@ -2,9 +2,9 @@
 //!
 //! Few names, and in two languages alone: elsewhere too many ordinary words are as near.
 
-use super::folding::fold;
-use super::language::Language;
-use super::vocabulary::WordMeaning;
+use crate::folding::fold;
+use crate::language::Language;
+use crate::vocabulary::WordMeaning;
 
 /// The name of a day that a word probably means, and is not.
 pub(crate) fn find_misspelling(word: &str, language: &Language) -> Option<&'static str> {

@@ -1,11 +1,10 @@
 //! Dates written in digits: ISO 8601 in every language, and the numeric forms of each in its own order.
 
-use super::PhraseError;
-use super::date::{CalendarSpan, SpanUnit, next_yearly_date};
-use super::time_of_day::{parse_colon_time, parse_compact_time};
-use super::tokens::{
-    ParseResult, PhraseContext, PhraseToken, first_word, parse_number, skip_tokens, source_text,
-};
+use crate::calendar_span::{CalendarSpan, SpanUnit, next_yearly_date};
+use crate::context::{ParseResult, PhraseContext};
+use crate::error::PhraseError;
+use crate::time_of_day::{parse_colon_time, parse_compact_time};
+use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use larder_time::civil::{Date, Weekday, month_length, week_one, weeks_in};
 
 /// A year of four digits.
@@ -141,12 +140,13 @@ pub(crate) fn match_numeric_date(
             // Two digits are a year of this century; who means something else writes four.
             let short =
                 parse_number(third, 2).filter(|_| third.len() == 2).map(|year| 2000 + year as i32);
-            let Some(said) = parse_year(third).or(short) else { return Ok(None) };
+            let Some(matched) = parse_year(third).or(short) else { return Ok(None) };
             let month_first = is_month_first(words, context);
-            if short.is_some() && order_day_and_month(first, second, month_first, said).is_none() {
+            if short.is_some() && order_day_and_month(first, second, month_first, matched).is_none()
+            {
                 return Ok(None);
             }
-            resolve_numeric_date(words, 1, (first, second, Some(said)), context, true)
+            resolve_numeric_date(words, 1, (first, second, Some(matched)), context, true)
         }
         [first, second] if closed || separator == '/' => {
             let Some((first, second)) = parse_number(first, 2).zip(parse_number(second, 2)) else {
@@ -204,13 +204,13 @@ fn resolve_numeric_date(
     used: usize,
     (first, second, year): (i64, i64, Option<i32>),
     context: &PhraseContext,
-    sure: bool,
+    is_certain: bool,
 ) -> ParseResult<CalendarSpan> {
     // Without a year any year will do, and 2000 had a 29 February.
     let month_first = is_month_first(words, context);
     let Some((day, month)) = order_day_and_month(first, second, month_first, year.unwrap_or(2000))
     else {
-        if !sure && words.len() > used {
+        if !is_certain && words.len() > used {
             return Ok(None);
         }
         let text = source_text(words, used);

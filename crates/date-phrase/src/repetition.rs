@@ -1,19 +1,17 @@
 //! How often something happens: "every monday", "every 2 weeks", "daily", as the text of a rule of RFC 5545.
 
-use super::PhraseError;
-use super::date::{
-    CalendarSpan, SpanUnit, match_month_and_day, match_weekday, match_weekday_or_compound,
-    parse_day_number,
-};
-use super::duration::{MLetter, match_unit};
-use super::folding::is_form;
-use super::time_of_day::{
+use crate::calendar_names::{match_weekday, match_weekday_or_compound, parse_day_number};
+use crate::calendar_span::{CalendarSpan, SpanUnit};
+use crate::context::{ParseResult, PhraseContext};
+use crate::date::match_month_and_day;
+use crate::duration::{MLetter, match_unit};
+use crate::error::PhraseError;
+use crate::folding::is_form;
+use crate::time_of_day::{
     is_phrase_end, match_part_of_day, match_time_or_ambiguous, match_time_range,
 };
-use super::tokens::{
-    ParseResult, PhraseContext, PhraseToken, first_word, parse_number, skip_tokens, source_text,
-};
-use super::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
+use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
+use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::{Date, Weekday, month_length};
 
 /// A repetition.
@@ -97,7 +95,7 @@ impl RepeatPhrase {
         let Date { year, month, day: number } = Date::of_day(day);
         let number = i64::from(number);
         let end = i64::from(month_length(year, month));
-        self.month_day.is_none_or(|said| said == number || (said < 0 && number == end))
+        self.month_day.is_none_or(|matched| matched == number || (matched < 0 && number == end))
             && self
                 .nth
                 .is_none_or(|nth| if nth < 0 { number + 7 > end } else { (number + 6) / 7 == nth })
@@ -126,8 +124,8 @@ pub(crate) fn match_adverb(
         (WordMeaning::Quarterly, RepeatFrequency::Monthly, 3),
         (WordMeaning::Yearly, RepeatFrequency::Yearly, 1),
     ];
-    ADVERBS.iter().find_map(|(term, frequency, interval)| {
-        Some((context.match_meaning(words, *term)?, RepeatPhrase::new(*frequency, *interval)))
+    ADVERBS.iter().find_map(|(meaning, frequency, interval)| {
+        Some((context.match_meaning(words, *meaning)?, RepeatPhrase::new(*frequency, *interval)))
     })
 }
 
@@ -147,11 +145,11 @@ fn match_details(
         RepeatFrequency::Weekly => match_weekdays(rest, context)
             .filter(|(more, _)| {
                 let short = match_weekday(rest, context).is_some_and(|(_, name)| name.is_short);
-                let behind = skip_tokens(rest, *more);
+                let following = skip_tokens(rest, *more);
                 on > 0
                     || !short
-                    || is_phrase_end(behind, context)
-                    || match_time_or_ambiguous(behind, context).is_some()
+                    || is_phrase_end(following, context)
+                    || match_time_or_ambiguous(following, context).is_some()
             })
             .map(|(more, days)| (more, RepeatPhrase { days, ..plain.clone() })),
         RepeatFrequency::Daily if interval == 1 => match_weekday_range(rest, context)
@@ -263,7 +261,7 @@ fn match_nth_weekday(
     ];
     let (used, nth) = ORDINALS
         .iter()
-        .find_map(|(term, nth)| Some((context.match_meaning(words, *term)?, *nth)))?;
+        .find_map(|(meaning, nth)| Some((context.match_meaning(words, *meaning)?, *nth)))?;
     let rest = skip_tokens(words, used);
     if nth == -1
         && let Some(more) = context.match_meaning(rest, WordMeaning::Day)
@@ -314,15 +312,15 @@ fn match_first_of_month(
 ) -> Option<(usize, RepeatPhrase)> {
     let used = context.match_meaning(words, WordMeaning::First)?;
     let of = skip_tokens(words, used);
-    let behind = context.skip_meaning(of, WordMeaning::OfMonth);
-    let mut month = (0..of.len() - behind.len()).map(|at| skip_tokens(of, at));
+    let following = context.skip_meaning(of, WordMeaning::OfMonth);
+    let mut month = (0..of.len() - following.len()).map(|at| skip_tokens(of, at));
     let each = month.any(|words| context.match_meaning(words, WordMeaning::Every).is_some());
-    let sure = each
-        || is_phrase_end(behind, context)
-        || match_time_or_ambiguous(behind, context).is_some();
+    let is_certain = each
+        || is_phrase_end(following, context)
+        || match_time_or_ambiguous(following, context).is_some();
     let repeat =
         RepeatPhrase { month_day: Some(1), ..RepeatPhrase::new(RepeatFrequency::Monthly, 1) };
-    sure.then_some((used, repeat))
+    is_certain.then_some((used, repeat))
 }
 
 /// "mondays", "mondays and thursdays", "fridays every two weeks"; which in English may be the words of a title.
@@ -341,14 +339,14 @@ fn match_plural_weekdays(
     }
     // "montags" means every Monday wherever it stands, "mondays" before a time or where the phrase ends.
     let own = context.language.vocabulary();
-    let sure = on > 0
+    let is_certain = on > 0
         || !(own.has_property(LanguageProperty::WeekdayPluralNeedsTime)
             || own.forms(WordMeaning::WeekdayPlural).is_empty());
     let english = || {
         match_time_or_ambiguous(rest, context).is_some()
             || match_time_range(rest, context).is_some()
     };
-    (sure || english()).then(|| (used, RepeatPhrase::new_weekly(1, days)))
+    (is_certain || english()).then(|| (used, RepeatPhrase::new_weekly(1, days)))
 }
 
 /// "every two weeks", "biweekly", without days.
@@ -373,27 +371,27 @@ pub(crate) fn match_count(words: &[PhraseToken], context: &PhraseContext) -> Opt
     let rest = skip_tokens(words, before);
     let text = first_word(rest)?;
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (count, behind) = text.split_at(digits);
+    let (count, following) = text.split_at(digits);
     let (used, count) = match text.strip_prefix(['x', '×']) {
         Some(count) => (1, parse_number(count, 4)?),
-        None if behind.is_empty() => (
+        None if following.is_empty() => (
             1 + context.match_meaning(skip_tokens(rest, 1), WordMeaning::Times)?,
             parse_number(count, 4)?,
         ),
         None => {
             let _packed = context.match_meaning(
-                &[PhraseToken::new(behind.trim_start_matches('-'))],
+                &[PhraseToken::new(following.trim_start_matches('-'))],
                 WordMeaning::Times,
             )?;
             (1, parse_number(count, 4)?)
         }
     };
-    let behind = skip_tokens(rest, used);
+    let following = skip_tokens(rest, used);
     let each = context
-        .match_meaning(behind, WordMeaning::One)
-        .or_else(|| context.match_meaning(behind, WordMeaning::Every));
+        .match_meaning(following, WordMeaning::One)
+        .or_else(|| context.match_meaning(following, WordMeaning::Every));
     let rate = each.is_some_and(|used| {
-        match_unit(skip_tokens(behind, used), context, MLetter::Months).is_some()
+        match_unit(skip_tokens(following, used), context, MLetter::Months).is_some()
     });
     (count > 0 && !rate).then_some((before + used, count))
 }
@@ -494,8 +492,8 @@ pub(crate) fn match_spoken_weekday_range(
     let (more, last) =
         match_weekday(skip_tokens(rest, to), context).filter(|(_, name)| !name.is_plural)?;
     let days = weekdays_between(first.day, last.day);
-    let sure = from.is_none() && context.match_meaning(rest, WordMeaning::Until).is_none();
-    Some((from.unwrap_or(0) + used + to + more, RepeatPhrase::new_weekly(1, days), sure))
+    let is_certain = from.is_none() && context.match_meaning(rest, WordMeaning::Until).is_none();
+    Some((from.unwrap_or(0) + used + to + more, RepeatPhrase::new_weekly(1, days), is_certain))
 }
 
 /// All days from one weekday to another, as bits.

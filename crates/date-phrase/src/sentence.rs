@@ -2,15 +2,18 @@
 //!
 //! [`scan`](super::parse_sentence) finds the phrases; here is what they mean together, and what is left of the words.
 
-use super::PhraseError;
-use super::date::{self, CalendarSpan, SpanUnit};
-use super::duration::PhraseDuration;
-use super::language::Language;
-use super::parse_sentence::{Matched, SentenceParts, SentenceWalk};
-use super::time_of_day::{parse_colon_time, parse_compact_time};
-use super::tokens::{PhraseContext, PhraseToken, source_text};
-use super::unconsumed::UnconsumedWords;
-use super::vocabulary::WordMeaning;
+use crate::calendar_span::{CalendarSpan, SpanUnit};
+use crate::context::PhraseContext;
+use crate::date::match_end;
+use crate::duration::PhraseDuration;
+use crate::error::PhraseError;
+use crate::language::Language;
+use crate::parse_sentence::parse_sentence;
+use crate::sentence_walk::{Matched, SentenceParts, SentenceWalk};
+use crate::time_of_day::{parse_colon_time, parse_compact_time};
+use crate::tokens::{PhraseToken, source_text};
+use crate::unconsumed::UnconsumedWords;
+use crate::vocabulary::WordMeaning;
 use larder_time::civil::{Civil, DAY};
 use larder_time::value::Nominal;
 use std::ops::Range;
@@ -62,10 +65,10 @@ impl Sentence {
     pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Sentence, PhraseError> {
         let context = PhraseContext::new(now, *language);
         let words = split_sentence(text);
-        let SentenceWalk { consumed: mut taken, parts: found, part_of_day: part, .. } =
-            SentenceWalk::parse(&words, context)?;
-        check_unconsumed(&words, &taken, part, &found, context)?;
-        let location = take_location(&words, &mut taken, &context);
+        let SentenceWalk { mut consumed, parts: found, part_of_day: part, .. } =
+            parse_sentence(&words, context)?;
+        check_unconsumed(&words, &consumed, part, &found, context)?;
+        let location = take_location(&words, &mut consumed, &context);
         let start = resolve_start(&found, &context)?;
         let (end, length) = resolve_end(&found, start, &context)?;
         let until = resolve_until(&found, start, &context)?;
@@ -73,7 +76,7 @@ impl Sentence {
             && found.end_time.is_none()
             && end.is_some_and(|end| end.second_of_day() == 0);
         Ok(Sentence {
-            summary: join_summary(&words, &taken),
+            summary: join_summary(&words, &consumed),
             start: start.map(|start| start.at),
             date: start.map_or(dated, |start| start.date),
             end,
@@ -95,7 +98,7 @@ impl Sentence {
 /// Refuses words of time that nothing was made of.
 fn check_unconsumed(
     words: &[PhraseToken],
-    taken: &[bool],
+    consumed: &[bool],
     part: Range<usize>,
     found: &SentenceParts,
     context: PhraseContext,
@@ -105,9 +108,9 @@ fn check_unconsumed(
     let (repeated, timed) =
         (found.repetition.is_some(), begun || ended || found.repetition.is_some());
     // "Dinner tonight" keeps its part of the day.
-    let mut kept = taken.to_vec();
-    for taken in kept.iter_mut().take(part.end).skip(part.start) {
-        *taken = true;
+    let mut kept = consumed.to_vec();
+    for consumed in kept.iter_mut().take(part.end).skip(part.start) {
+        *consumed = true;
     }
     let dated = found.date.is_some() || found.end_tokens.is_some() || repeated;
     UnconsumedWords {
@@ -126,12 +129,12 @@ fn split_sentence(text: &str) -> Vec<PhraseToken<'_>> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let (word, behind) = match split_quoted(rest) {
-            Some((inner, behind)) => (PhraseToken::new_quoted(inner.trim()), behind),
+        let (word, following) = match split_quoted(rest) {
+            Some((inner, following)) => (PhraseToken::new_quoted(inner.trim()), following),
             None => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                let (word, behind) = rest.split_at(end);
-                (PhraseToken::new(word), behind)
+                let (word, following) = rest.split_at(end);
+                (PhraseToken::new(word), following)
             }
         };
         // `10:00Z` is a time of UTC.
@@ -143,7 +146,7 @@ fn split_sentence(text: &str) -> Vec<PhraseToken<'_>> {
             Some(time) => words.extend([PhraseToken::new(time), PhraseToken::new("UTC")]),
             None => words.push(word),
         }
-        rest = behind.trim_start();
+        rest = following.trim_start();
     }
     words
 }
@@ -160,20 +163,20 @@ fn is_time_text(text: &str) -> bool {
 fn split_quoted(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('"')?;
     inner.match_indices('"').find_map(|(at, _)| {
-        let behind = inner.get(at + 1..)?.trim_start_matches([',', ';']);
-        let ends = behind.is_empty() || behind.starts_with(char::is_whitespace);
-        ends.then_some((inner.get(..at)?, behind))
+        let following = inner.get(at + 1..)?.trim_start_matches([',', ';']);
+        let ends = following.is_empty() || following.starts_with(char::is_whitespace);
+        ends.then_some((inner.get(..at)?, following))
     })
 }
 
 /// What is left of the words; a comma before what was taken out goes with it.
-fn join_summary(words: &[PhraseToken], taken: &[bool]) -> String {
+fn join_summary(words: &[PhraseToken], consumed: &[bool]) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for (at, word) in words.iter().enumerate() {
-        if taken.get(at) == Some(&true) {
+        if consumed.get(at) == Some(&true) {
             continue;
         }
-        let alone = word.is_quoted || taken.get(at + 1) != Some(&true);
+        let alone = word.is_quoted || consumed.get(at + 1) != Some(&true);
         let text = if alone { word.text } else { word.text.trim_end_matches([',', ';']) };
         if !text.is_empty() {
             parts.push(text);
@@ -186,16 +189,16 @@ fn join_summary(words: &[PhraseToken], taken: &[bool]) -> String {
 /// it and something is left before it. "Lunch at Bistro tomorrow" has a place, and "Look at photos tomorrow" none.
 fn take_location(
     words: &[PhraseToken],
-    taken: &mut [bool],
+    consumed: &mut [bool],
     context: &PhraseContext,
 ) -> Option<String> {
     let is_mark = |word: &PhraseToken| word.text.starts_with(['#', '!']);
-    let behind = |all: bool| {
-        let words = words.iter().zip(&*taken).rev();
-        words.take_while(|(word, taken)| **taken && (all || is_mark(word))).count()
+    let following = |all: bool| {
+        let words = words.iter().zip(&*consumed).rev();
+        words.take_while(|(word, consumed)| **consumed && (all || is_mark(word))).count()
     };
-    let (marks, end) = (behind(false), words.len() - behind(true));
-    let free = taken.iter().take(end).rev().take_while(|taken| !**taken).count();
+    let (marks, end) = (following(false), words.len() - following(true));
+    let free = consumed.iter().take(end).rev().take_while(|consumed| !**consumed).count();
     let open = words.get(..end)?;
     let (at, used) = (end - free..end).rev().find_map(|at| {
         let used = context.match_meaning(open.get(at..)?, WordMeaning::AtPlace)?;
@@ -207,12 +210,12 @@ fn take_location(
         (at > 0 && at + used < end && named).then_some((at, used))
     })?;
     // Something has to be left to call it by.
-    if !taken.iter().take(at).any(|taken| !taken) {
+    if !consumed.iter().take(at).any(|consumed| !consumed) {
         return None;
     }
     let place: Vec<&str> = words.iter().take(end).skip(at + used).map(|word| word.text).collect();
-    for taken in taken.iter_mut().take(end).skip(at) {
-        *taken = true;
+    for consumed in consumed.iter_mut().take(end).skip(at) {
+        *consumed = true;
     }
     Some(place.join(" "))
 }
@@ -228,19 +231,23 @@ fn resolve_start(
     found: &SentenceParts,
     context: &PhraseContext,
 ) -> Result<Option<SentenceStart>, PhraseError> {
-    let said = found.date.as_ref().map(|said| said.value);
+    let matched = found.date.as_ref().map(|matched| matched.value);
     let repeated = found.repetition.as_ref().and_then(|repeat| repeat.start);
-    let fixed = said.or(repeated);
+    let fixed = matched.or(repeated);
     if let Some(all_day) = &found.all_day {
-        let moment = found.date.as_ref().filter(|said| said.value.unit == SpanUnit::Instant);
-        let other = found.time.as_ref().map(|said| &said.text).or(moment.map(|said| &said.text));
+        let moment = found.date.as_ref().filter(|matched| matched.value.unit == SpanUnit::Instant);
+        let other = found
+            .time
+            .as_ref()
+            .map(|matched| &matched.text)
+            .or(moment.map(|matched| &matched.text));
         if let Some(other) = other {
             let (one, other) = (all_day.text.clone(), other.clone());
             return Err(PhraseError::Contradiction { one, other });
         }
     }
     let today = CalendarSpan::from_day(context.now.day());
-    let timed = found.time.as_ref().map(|said| said.value);
+    let timed = found.time.as_ref().map(|matched| matched.value);
     let span = match (fixed, timed) {
         (Some(date), Some(clock)) if found.is_night => date.at_night_time(clock, context),
         (Some(date), Some(clock)) => date.at_time(clock),
@@ -286,39 +293,37 @@ fn resolve_end(
     start: Option<SentenceStart>,
     context: &PhraseContext,
 ) -> Result<(Option<Civil>, Option<Nominal>), PhraseError> {
-    let amount = found.durations.iter().find(|said| !is_repetition_length(said, found));
+    let amount = found.durations.iter().find(|matched| !is_repetition_length(matched, found));
     let ends = found.end_tokens.as_ref().filter(|_| found.repetition.is_none());
-    let typed_end = found.end_time.as_ref().map(|said| said.text.clone());
+    let typed_end = found.end_time.as_ref().map(|matched| matched.text.clone());
     let typed_end = typed_end.or_else(|| ends.map(|words| source_text(words, words.len())));
     if let (Some(amount), Some(other)) = (amount, typed_end) {
         return Err(PhraseError::Contradiction { one: amount.text.clone(), other });
     }
     let Some(start) = start else {
         let end = match (ends, &found.end_time) {
-            (Some(words), None) => {
-                date::match_end(words, context)?.map(|(_, span)| exclusive_end(span))
-            }
-            (Some(words), Some(said)) => date::match_end(words, context)?.map(|(_, span)| {
-                Civil::midnight(exclusive_end(span).plus(-1).day()).plus(said.value.second)
+            (Some(words), None) => match_end(words, context)?.map(|(_, span)| exclusive_end(span)),
+            (Some(words), Some(matched)) => match_end(words, context)?.map(|(_, span)| {
+                Civil::midnight(exclusive_end(span).plus(-1).day()).plus(matched.value.second)
             }),
-            (None, Some(said)) => {
-                let end = Civil::midnight(context.now.day()).plus(said.value.second);
+            (None, Some(matched)) => {
+                let end = Civil::midnight(context.now.day()).plus(matched.value.second);
                 Some(if end < context.now { end.plus(DAY) } else { end })
             }
             (None, None) => None,
         };
-        return Ok((end, amount.map(|said| to_days_and_seconds(said.value, context.now))));
+        return Ok((end, amount.map(|matched| to_days_and_seconds(matched.value, context.now))));
     };
-    if let Some(said) = amount {
-        let (end, length) = end_after(said, start)?;
+    if let Some(matched) = amount {
+        let (end, length) = end_after(matched, start)?;
         return Ok((Some(end), Some(length)));
     }
-    if let Some(said) = &found.end_time {
+    if let Some(matched) = &found.end_time {
         if start.date {
-            return Err(PhraseError::NoStart { text: said.text.clone() });
+            return Err(PhraseError::NoStart { text: matched.text.clone() });
         }
         let day = resolve_end_day(ends, start, context)?.unwrap_or(start.at.day());
-        let end = Civil::midnight(day).plus(said.value.second);
+        let end = Civil::midnight(day).plus(matched.value.second);
         return Ok((Some(if end <= start.at { end.plus(DAY) } else { end }), None));
     }
     if let Some(words) = ends {
@@ -346,7 +351,7 @@ fn resolve_end_tokens(
     let later = PhraseContext { base: start.at, offset: start.at, ..*context };
     let text = || source_text(words, words.len());
     // It was read before, from another day on.
-    let Some((_, span)) = date::match_end(words, &later)? else {
+    let Some((_, span)) = match_end(words, &later)? else {
         return Err(PhraseError::EndBeforeStart { text: text() });
     };
     if start.date && span.unit == SpanUnit::Instant {
@@ -365,14 +370,14 @@ fn exclusive_end(span: CalendarSpan) -> Civil {
 
 /// The end of what takes so long.
 fn end_after(
-    said: &Matched<PhraseDuration>,
+    matched: &Matched<PhraseDuration>,
     start: SentenceStart,
 ) -> Result<(Civil, Nominal), PhraseError> {
-    if start.date && !said.value.is_whole_days() {
-        return Err(PhraseError::NoStart { text: said.text.clone() });
+    if start.date && !matched.value.is_whole_days() {
+        return Err(PhraseError::NoStart { text: matched.text.clone() });
     }
-    let length = to_days_and_seconds(said.value, start.at);
-    let end = said.value.add_to(start.at);
+    let length = to_days_and_seconds(matched.value, start.at);
+    let end = matched.value.add_to(start.at);
     // A day that takes no time is a day.
     Ok(if start.date && length.days == 0 {
         (end.plus(DAY), Nominal { days: 1, seconds: 0 })
@@ -389,9 +394,9 @@ fn to_days_and_seconds(amount: PhraseDuration, from: Civil) -> Nominal {
 }
 
 /// "every monday for 10 weeks": longer than from one time to the next, so it is how long it is repeated.
-fn is_repetition_length(said: &Matched<PhraseDuration>, found: &SentenceParts) -> bool {
-    let days = said.value.days + said.value.months * 31;
-    said.value.is_whole_days()
+fn is_repetition_length(matched: &Matched<PhraseDuration>, found: &SentenceParts) -> bool {
+    let days = matched.value.days + matched.value.months * 31;
+    matched.value.is_whole_days()
         && found.repetition.as_ref().is_some_and(|repeat| days > repeat.period_days())
 }
 
@@ -412,15 +417,15 @@ fn resolve_until(
     let (Some(_), Some(start)) = (&found.repetition, start) else { return Ok(None) };
     let last = match (
         &found.end_tokens,
-        found.durations.iter().find(|said| is_repetition_length(said, found)),
+        found.durations.iter().find(|matched| is_repetition_length(matched, found)),
     ) {
         (Some(words), None) => {
             let span = resolve_end_tokens(words, SentenceStart { date: false, ..start }, context)?;
             if span.unit == SpanUnit::Instant { span.from } else { span.to.plus(-1) }
         }
-        (None, Some(said)) => said.value.add_to(Civil::midnight(start.at.day())).plus(-1),
-        (Some(words), Some(said)) => {
-            let (one, other) = (said.text.clone(), source_text(words, words.len()));
+        (None, Some(matched)) => matched.value.add_to(Civil::midnight(start.at.day())).plus(-1),
+        (Some(words), Some(matched)) => {
+            let (one, other) = (matched.text.clone(), source_text(words, words.len()));
             return Err(PhraseError::Contradiction { one, other });
         }
         (None, None) => return Ok(None),
@@ -430,8 +435,8 @@ fn resolve_until(
         let other = ended.or(found
             .durations
             .iter()
-            .find(|said| is_repetition_length(said, found))
-            .map(|said| said.text.clone()));
+            .find(|matched| is_repetition_length(matched, found))
+            .map(|matched| matched.text.clone()));
         let (one, other) = (count.text.clone(), other.unwrap_or_default());
         return Err(PhraseError::Contradiction { one, other });
     }

@@ -1,11 +1,10 @@
 //! Times of day: `12:30`, `3pm`, `15h30`, `15 Uhr`, `noon`, and two of them in one word, `12:30-13:30`.
 
-use super::PhraseError;
-use super::folding::{fold, is_form};
-use super::tokens::{
-    ParseResult, PhraseContext, PhraseToken, first_word, parse_number, skip_tokens, source_text,
-};
-use super::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
+use crate::context::{ParseResult, PhraseContext};
+use crate::error::PhraseError;
+use crate::folding::{fold, is_form};
+use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
+use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::DAY;
 
 /// A time of day.
@@ -81,7 +80,7 @@ pub(crate) fn match_part_of_day(
 ) -> Option<(usize, PartOfDay)> {
     let found = PARTS_OF_DAY
         .iter()
-        .filter_map(|(term, part)| Some((context.match_meaning(words, *term)?, *part)));
+        .filter_map(|(meaning, part)| Some((context.match_meaning(words, *meaning)?, *part)));
     let found = found.max_by_key(|(used, _)| *used);
     found.or_else(|| split_weekday_and_part(first_word(words)?, context).map(|(_, part)| (1, part)))
 }
@@ -96,9 +95,9 @@ pub(crate) fn split_weekday_and_part<'t>(
     let named = |day: &str| {
         WordMeaning::WEEKDAYS.iter().any(|name| is_form(own.printed_name(*name, false), day))
     };
-    let terms = PARTS_OF_DAY.iter().chain(&[(WordMeaning::MorningSuffix, PartOfDay::Morning)]);
-    let mut forms =
-        terms.flat_map(|(term, part)| own.forms(*term).iter().map(move |form| (form, *part)));
+    let meanings = PARTS_OF_DAY.iter().chain(&[(WordMeaning::MorningSuffix, PartOfDay::Morning)]);
+    let mut forms = meanings
+        .flat_map(|(meaning, part)| own.forms(*meaning).iter().map(move |form| (form, *part)));
     forms.find_map(|(ending, part)| {
         let day = text.strip_suffix(fold(ending).as_str())?;
         named(day).then_some((day, part))
@@ -242,12 +241,12 @@ fn match_quarter_hour(
     ];
     let (used, minutes) = QUARTERS
         .iter()
-        .find_map(|(term, away)| Some((context.match_meaning(words, *term)?, *away)))?;
+        .find_map(|(meaning, away)| Some((context.match_meaning(words, *meaning)?, *away)))?;
     let rest = skip_tokens(words, used);
     let text = first_word(rest)?;
     let one = || {
         let one = [WordMeaning::HourOne, WordMeaning::One];
-        one.iter().any(|term| context.match_meaning(rest, *term) == Some(1)).then_some(1)
+        one.iter().any(|meaning| context.match_meaning(rest, *meaning) == Some(1)).then_some(1)
     };
     let named = context.match_number(rest).map(|(_, hour)| hour).or_else(one);
     // "half past 3pm"
@@ -255,22 +254,22 @@ fn match_quarter_hour(
         return (clock.second % 3600 == 0).then(|| (used + 1, clock.add_minutes(minutes)));
     }
     let hour = parse_number(text, 2).or(named).filter(|hour| (1..=24).contains(hour))?;
-    let behind = skip_tokens(rest, 1);
+    let following = skip_tokens(rest, 1);
     // "half past three pm"
-    let half = first_word(behind).and_then(parse_am_pm);
+    let half = first_word(following).and_then(parse_am_pm);
     if let Some(half) =
-        half.filter(|_| context.match_own_meaning(behind, WordMeaning::OnDate).is_none())
+        half.filter(|_| context.match_own_meaning(following, WordMeaning::OnDate).is_none())
     {
         return Some((
             used + 2,
             parse_twelve_hour_time(&hour.to_string(), half)?.add_minutes(minutes),
         ));
     }
-    let more = context.match_meaning(behind, WordMeaning::OClock).unwrap_or(0);
+    let more = context.match_meaning(following, WordMeaning::OClock).unwrap_or(0);
     let ended = more > 0
         || rest.first().is_some_and(|word| word.has_stop)
-        || is_phrase_end(behind, context)
-        || match_part_of_day(behind, context).is_some();
+        || is_phrase_end(following, context)
+        || match_part_of_day(following, context).is_some();
     let clock = hour_time(hour, has_twelve_hour_clock(context)).add_minutes(minutes);
     ended.then_some((used + 1 + more, clock))
 }
@@ -379,7 +378,7 @@ pub(crate) fn is_phrase_end(words: &[PhraseToken], context: &PhraseContext) -> b
     ];
     let Some(text) = first_word(words) else { return words.is_empty() };
     text.starts_with(['#', '!'])
-        || FOLLOWING_MEANINGS.iter().any(|term| context.match_meaning(words, *term).is_some())
+        || FOLLOWING_MEANINGS.iter().any(|meaning| context.match_meaning(words, *meaning).is_some())
 }
 
 /// A time of day without anything before it.
@@ -388,8 +387,8 @@ fn match_explicit_time(
     context: &PhraseContext,
 ) -> Option<(usize, TimeOfDay)> {
     let text = first_word(words)?;
-    for (term, second) in [(WordMeaning::Noon, DAY / 2), (WordMeaning::Midnight, 0)] {
-        if let Some(used) = context.match_meaning(words, term) {
+    for (meaning, second) in [(WordMeaning::Noon, DAY / 2), (WordMeaning::Midnight, 0)] {
+        if let Some(used) = context.match_meaning(words, meaning) {
             return Some((used, TimeOfDay { second, has_seconds: false, am_pm: AmPm::Stated }));
         }
     }
@@ -465,7 +464,9 @@ pub(crate) fn parse_explicit_time(text: &str) -> Option<TimeOfDay> {
 fn strip_am_pm(text: &str) -> Option<(&str, HalfDay)> {
     let halves = [(WordMeaning::Am, HalfDay::Am), (WordMeaning::Pm, HalfDay::Pm)].into_iter();
     halves
-        .flat_map(|(term, half)| Vocabulary::common().forms(term).iter().map(move |e| (e, half)))
+        .flat_map(|(meaning, half)| {
+            Vocabulary::common().forms(meaning).iter().map(move |e| (e, half))
+        })
         .find_map(|(ending, half)| Some((text.strip_suffix(ending)?, half)))
 }
 

@@ -3,15 +3,16 @@
 //! A title may have such words, too. So a name of a month or weekday alone counts only where something of a time was
 //! understood, and a short one ("sun", "mar") only beside a number or a small word that goes before dates.
 
-use super::PhraseError;
-use super::date::{SpanUnit, match_date, match_month_name, match_weekday, parse_day_number};
-use super::duration::{MLetter, match_unit, parse_packed_duration};
-use super::misspelling::find_misspelling;
-use super::time_of_day::{is_am_pm, match_time, parse_explicit_time};
-use super::tokens::{
-    PhraseContext, PhraseToken, excerpt, first_word, parse_number, skip_tokens, source_text,
-};
-use super::vocabulary::{Vocabulary, WordMeaning};
+use crate::calendar_names::{match_month_name, match_weekday, parse_day_number};
+use crate::calendar_span::SpanUnit;
+use crate::context::PhraseContext;
+use crate::date::match_date;
+use crate::duration::{MLetter, match_unit, parse_packed_duration};
+use crate::error::{PhraseError, excerpt};
+use crate::misspelling::find_misspelling;
+use crate::time_of_day::{is_am_pm, match_time, parse_explicit_time};
+use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
+use crate::vocabulary::{Vocabulary, WordMeaning};
 
 /// What is looked at.
 pub(crate) struct UnconsumedWords<'s, 'a> {
@@ -83,12 +84,12 @@ impl UnconsumedWords<'_, '_> {
     }
 
     /// Is the word before one of these?
-    fn is_preceded_by(&self, at: usize, terms: &[WordMeaning]) -> bool {
+    fn is_preceded_by(&self, at: usize, meanings: &[WordMeaning]) -> bool {
         let Some(before) = at.checked_sub(1).filter(|at| self.is_unconsumed(*at)) else {
             return false;
         };
         let words = self.words.get(before..at).unwrap_or_default();
-        terms.iter().any(|term| self.context.match_meaning(words, *term) == Some(1))
+        meanings.iter().any(|meaning| self.context.match_meaning(words, *meaning) == Some(1))
     }
 
     /// How many words from here on say something of a time.
@@ -110,25 +111,27 @@ impl UnconsumedWords<'_, '_> {
     fn match_every(&self, at: usize) -> Option<usize> {
         let run = self.unconsumed_run(at);
         let used = self.context.match_meaning(run, WordMeaning::Every)?;
-        let behind = skip_tokens(run, used);
-        let terms = [
+        let following = skip_tokens(run, used);
+        let meanings = [
             WordMeaning::Other,
             WordMeaning::Weekend,
             WordMeaning::Workday,
             WordMeaning::Morning,
             WordMeaning::Evening,
         ];
-        let unit = match_unit(behind, &self.context, MLetter::Months)
-            .filter(|_| first_word(behind) != Some("d"));
+        let unit = match_unit(following, &self.context, MLetter::Months)
+            .filter(|_| first_word(following) != Some("d"));
         let named = unit.is_some()
-            || match_weekday(behind, &self.context).is_some()
-            || match_month_name(behind, &self.context).is_some()
-            || self.context.match_number(behind).is_some()
-            || first_word(behind)
+            || match_weekday(following, &self.context).is_some()
+            || match_month_name(following, &self.context).is_some()
+            || self.context.match_number(following).is_some()
+            || first_word(following)
                 .is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()))
-            || terms.iter().any(|term| self.context.match_meaning(behind, *term).is_some());
+            || meanings
+                .iter()
+                .any(|meaning| self.context.match_meaning(following, *meaning).is_some());
         let plain = self.context.match_meaning(run, WordMeaning::EveryOrAll).is_none();
-        (named || (self.has_when && plain)).then_some(used + usize::from(!behind.is_empty()))
+        (named || (self.has_when && plain)).then_some(used + usize::from(!following.is_empty()))
     }
 
     /// `31/12`, `31.12.`, `10.30`, "the 24th".
@@ -139,8 +142,8 @@ impl UnconsumedWords<'_, '_> {
             return None;
         }
         let close = self.is_beside_consumed(at, 1) && self.has_when;
-        if let Some(sure) = classify_digits(text) {
-            return (sure || close).then_some(1);
+        if let Some(is_certain) = classify_digits(text) {
+            return (is_certain || close).then_some(1);
         }
         let ordinal =
             parse_day_number(text).filter(|day| parse_number(text, 2).is_none() && *day <= 31);
@@ -181,9 +184,10 @@ impl UnconsumedWords<'_, '_> {
         let counted = next
             .any(|words| first_word(words).and_then(parse_day_number).is_some() || is_name(words));
         // "tue and thu"
-        let behind = self.context.skip_meaning(skip_tokens(self.words, at + 1), WordMeaning::And);
+        let following =
+            self.context.skip_meaning(skip_tokens(self.words, at + 1), WordMeaning::And);
         let joined =
-            self.has_when && day.is_some() && match_weekday(behind, &self.context).is_some();
+            self.has_when && day.is_some() && match_weekday(following, &self.context).is_some();
         let long = !short && self.has_when;
         let full = !short || first_word(one)?.chars().count() > 3;
         let month = day.is_none() && full && self.has_when && self.is_beside_consumed(at, 1);
@@ -241,19 +245,19 @@ impl UnconsumedWords<'_, '_> {
         let run = self.unconsumed_run(at);
         let used =
             self.context.match_meaning(run, WordMeaning::Until).filter(|used| *used < run.len())?;
-        let sure = self.context.match_meaning(run, WordMeaning::CertainUntil).is_some()
+        let is_certain = self.context.match_meaning(run, WordMeaning::CertainUntil).is_some()
             || self.context.match_own_meaning(run, WordMeaning::CertainUntilOwn).is_some();
-        let behind = at.checked_sub(1).is_some_and(|at| self.is_consumed(at));
-        (sure && (self.has_repetition || (self.has_when && behind))).then_some(used + 1)
+        let following = at.checked_sub(1).is_some_and(|at| self.is_consumed(at));
+        (is_certain && (self.has_repetition || (self.has_when && following))).then_some(used + 1)
     }
 
     /// "do prázdnin" behind a date, a time or a repetition. The Czech word means "to" a place as well, which a capital
     /// letter tells, but for feasts: "každou sobotu do Prahy".
     fn match_until_or_to(&self, at: usize) -> Option<usize> {
         let run = self.unconsumed_run(at);
-        let behind = at.checked_sub(1).is_some_and(|at| self.is_consumed(at));
+        let following = at.checked_sub(1).is_some_and(|at| self.is_consumed(at));
         let until =
-            self.context.match_own_meaning(run, WordMeaning::UntilOrTo).filter(|_| behind)?;
+            self.context.match_own_meaning(run, WordMeaning::UntilOrTo).filter(|_| following)?;
         let word = run.get(until)?;
         let feast = self
             .context
@@ -306,12 +310,12 @@ impl UnconsumedWords<'_, '_> {
             WordMeaning::ThreeQuartersTo,
         ];
         let run = self.unconsumed_run(at);
-        let term = |term| self.context.match_meaning(run, term);
-        let any = |terms: &[WordMeaning]| terms.iter().find_map(|of| term(*of));
-        if let Some(used) = term(WordMeaning::Except).filter(|_| self.has_repetition) {
+        let meaning = |meaning| self.context.match_meaning(run, meaning);
+        let any = |meanings: &[WordMeaning]| meanings.iter().find_map(|of| meaning(*of));
+        if let Some(used) = meaning(WordMeaning::Except).filter(|_| self.has_repetition) {
             return Some(used);
         }
-        if let Some(used) = term(WordMeaning::Between).filter(|_| self.has_when)
+        if let Some(used) = meaning(WordMeaning::Between).filter(|_| self.has_when)
             && first_word(skip_tokens(run, used))?.starts_with(|c: char| c.is_ascii_digit())
         {
             return Some(used + 1);
@@ -360,6 +364,6 @@ fn classify_digits(text: &str) -> Option<bool> {
     let date = (1..=12).contains(&one.min(other)) && (1..=31).contains(&one.max(other));
     let time = !closed && text.contains('.') && one <= 24 && other < 60;
     // A fraction has the less above; a number with a dot is one of many things.
-    let sure = if text.contains('/') { one > other } else { closed };
-    (date || time).then_some(date && (sure || parts.len() > 2))
+    let is_certain = if text.contains('/') { one > other } else { closed };
+    (date || time).then_some(date && (is_certain || parts.len() > 2))
 }

@@ -1,11 +1,16 @@
 //! Where something begins, in the walk of [`Scan`]: a date, a time, and a part of the day beside them.
 
-use super::{ConsumedCount, Matched, SentenceParts, SentenceWalk};
-use crate::PhraseError;
-use crate::date::{SpanUnit, match_date, match_weekday, next_day_of_month};
+use crate::calendar_names::match_weekday;
+use crate::calendar_span::{SpanUnit, next_day_of_month};
+use crate::date::match_date;
+use crate::error::PhraseError;
 use crate::holidays::match_holiday;
 use crate::repetition::match_repetition;
-use crate::time_of_day::{self, TimeOfDay};
+use crate::sentence_walk::{ConsumedCount, Matched, SentenceParts, SentenceWalk};
+use crate::time_of_day::{
+    TimeOfDay, is_phrase_end, match_bare_hour, match_part_of_day, match_time_or_ambiguous,
+    match_trailing_part_of_day, parse_contextual_time,
+};
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use crate::vocabulary::{LanguageProperty, WordMeaning};
 use larder_time::civil::Weekday;
@@ -30,9 +35,9 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         if self.parts.date.is_some() {
             return Ok(None);
         }
-        let Some((used, what)) = match_date(words, &self.context)? else { return Ok(None) };
-        let timed = what.unit == SpanUnit::Instant;
-        if what.unit == SpanUnit::Longer || (timed && self.parts.time.is_some()) {
+        let Some((used, value)) = match_date(words, &self.context)? else { return Ok(None) };
+        let timed = value.unit == SpanUnit::Instant;
+        if value.unit == SpanUnit::Longer || (timed && self.parts.time.is_some()) {
             return Ok(None);
         }
         if match_holiday(words, &self.context).is_some() {
@@ -40,14 +45,14 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             if words.len() == self.tokens_from(at).len() {
                 return Ok(None);
             }
-        } else if what.is_weak && self.date_end != at {
+        } else if value.is_weak && self.date_end != at {
             let next = skip_tokens(words, used);
             let repeated = || matches!(match_repetition(next, &self.context), Ok(Some(_)));
             if !self.is_time(next) && !repeated() {
                 return Ok(None);
             }
         }
-        self.parts.date = Some(Matched { value: what, text: source_text(words, used) });
+        self.parts.date = Some(Matched { value, text: source_text(words, used) });
         Ok(Some(used + self.match_part_of_day(words, used, at)))
     }
 
@@ -60,22 +65,21 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
     ) -> usize {
         // The first word of the sentence that these are.
         let skipped = self.tokens_from(at).len() - words.len();
-        let part =
-            |from: usize| time_of_day::match_part_of_day(skip_tokens(words, from), &self.context);
-        let behind = part(used);
-        let more = behind.map_or(0, |(more, _)| more);
+        let part = |from: usize| match_part_of_day(skip_tokens(words, from), &self.context);
+        let following = part(used);
+        let more = following.map_or(0, |(more, _)| more);
         let inside = || {
             let mut found = (0..used).filter_map(|from| Some((from, part(from)?)));
             found.find(|(from, (more, _))| from + more == used)
         };
-        let found = behind.map(|found| (used, found)).or_else(inside);
+        let found = following.map(|found| (used, found)).or_else(inside);
         let Some((from, (_, part))) = found else { return 0 };
         self.parts.part_of_day = Some(part);
         self.parts.is_night = part.is_night();
         // "friday evening" is an hour, and "friday evening gala" has a name.
         let next = skip_tokens(words, used + more);
         let stop = words.get(used + more - 1).is_some_and(|word| word.has_stop);
-        let ended = more == 0 || stop || time_of_day::is_phrase_end(next, &self.context);
+        let ended = more == 0 || stop || is_phrase_end(next, &self.context);
         self.part_of_day_time = part.typical_time().filter(|_| ended);
         self.part_of_day = at + skipped + from..at + skipped + used + more;
         more
@@ -87,24 +91,24 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         if timed || self.parts.time.is_some() {
             return Ok(None);
         }
-        let found = time_of_day::match_time_or_ambiguous(words, &self.context);
+        let found = match_time_or_ambiguous(words, &self.context);
         let found =
             found.or_else(|| self.parse_time_beside_date(words, at).map(|clock| (1, clock)));
         let found = match found {
             None if words.len() == self.tokens_from(at).len() => self.match_bare_hour(at)?,
             found => found,
         };
-        let Some((used, what)) = found else { return Ok(None) };
+        let Some((used, value)) = found else { return Ok(None) };
         let text = source_text(words, used);
-        let part = time_of_day::match_trailing_part_of_day(skip_tokens(words, used), &self.context);
+        let part = match_trailing_part_of_day(skip_tokens(words, used), &self.context);
         let more = part.map_or(0, |(more, _)| more);
         self.parts.part_of_day = part.map(|(_, part)| part).or(self.parts.part_of_day);
-        let what = if self.parts.part_of_day.is_some() {
-            what.resolve_am_pm(self.parts.part_of_day, &text)?
+        let value = if self.parts.part_of_day.is_some() {
+            value.resolve_am_pm(self.parts.part_of_day, &text)?
         } else {
-            what
+            value
         };
-        self.parts.time = Some(Matched { value: what, text });
+        self.parts.time = Some(Matched { value, text });
         Ok(Some(used + more))
     }
 
@@ -115,7 +119,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         if self.date_end != at || !self.is_after_day_name(at) {
             return Ok(None);
         }
-        let Some((used, clock)) = time_of_day::match_bare_hour(rest, &self.context) else {
+        let Some((used, clock)) = match_bare_hour(rest, &self.context) else {
             return Ok(None);
         };
         // "friday 13" may be the 13th, and "mardi 14" is.
@@ -140,21 +144,20 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         if dated || time.is_none() {
             return;
         }
-        let said = |at: usize| {
+        let matched = |at: usize| {
             let mark = |word: &PhraseToken| word.is_quoted || word.text.starts_with(['#', '!']);
             self.consumed.get(at) == Some(&true)
                 && self.words.get(at).is_some_and(|word| !mark(word))
         };
         let mut found = (0..self.words.len()).filter_map(|at| {
-            let (used, what) = match_holiday(self.tokens_from(at), &self.context)?;
-            let open = self.consumed.iter().skip(at).take(used).all(|taken| !taken);
-            let close = said(at + used) || at.checked_sub(1).is_some_and(said);
-            (open && close).then_some((at, used, what))
+            let (used, value) = match_holiday(self.tokens_from(at), &self.context)?;
+            let open = self.consumed.iter().skip(at).take(used).all(|consumed| !consumed);
+            let close = matched(at + used) || at.checked_sub(1).is_some_and(matched);
+            (open && close).then_some((at, used, value))
         });
-        let Some((at, used, what)) = found.next() else { return };
+        let Some((at, used, value)) = found.next() else { return };
         drop(found);
-        self.parts.date =
-            Some(Matched { value: what, text: source_text(self.tokens_from(at), used) });
+        self.parts.date = Some(Matched { value, text: source_text(self.tokens_from(at), used) });
         self.set_consumed(at..at + used, true);
     }
 
@@ -169,15 +172,15 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             let words = self.words.get(from..at).unwrap_or_default();
             let whole = |used: Option<usize>| used == Some(words.len());
             whole(match_weekday(words, &self.context).map(|(used, _)| used))
-                || whole(time_of_day::match_part_of_day(words, &self.context).map(|(used, _)| used))
-                || NAMES.iter().any(|term| whole(self.context.match_meaning(words, *term)))
+                || whole(match_part_of_day(words, &self.context).map(|(used, _)| used))
+                || NAMES.iter().any(|meaning| whole(self.context.match_meaning(words, *meaning)))
         })
     }
 
     /// "tomorrow 1400", "1400 tomorrow"; but "budget 2030 tomorrow".
     fn parse_time_beside_date(&self, words: &[PhraseToken<'a>], at: usize) -> Option<TimeOfDay> {
         let text = first_word(words)?;
-        let clock = time_of_day::parse_contextual_time(text, &self.context)?;
+        let clock = parse_contextual_time(text, &self.context)?;
         let year = text.starts_with("19") || text.starts_with("20");
         let before = self.date_end == at;
         (before || (!year && self.is_beside_date(at, skip_tokens(words, 1)))).then_some(clock)

@@ -1,4 +1,6 @@
-//! Names.
+//! The names of weekdays and months, and the numbers of days.
+//!
+//! Apart from the grammar of dates because repetitions and sentences name days without a date, too.
 
 use crate::context::PhraseContext;
 use crate::folding::is_form;
@@ -11,9 +13,9 @@ use larder_time::civil::Weekday;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WeekdayName {
     pub(crate) day: Weekday,
-    /// Not its long name.
+    /// The name is not the long one, so the word may mean something else.
     pub(crate) is_short: bool,
-    /// As "mondays".
+    /// The name means every such day: "mondays".
     pub(crate) is_plural: bool,
 }
 
@@ -39,12 +41,12 @@ pub(crate) fn match_weekday(
     None
 }
 
-/// The ending of "mondays".
+/// Returns the ending of a plural weekday: the "s" of "mondays".
 fn weekday_plural_ending(vocabulary: &Vocabulary) -> Option<&'static str> {
     vocabulary.forms(WordMeaning::WeekdayPlural).first().copied()
 }
 
-/// The name of a weekday, or that of "Samstagabend" and "samstagabends".
+/// Matches the name of a weekday, alone or joined to a part of the day: "Samstagabend".
 pub(crate) fn match_weekday_or_compound(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -59,7 +61,7 @@ pub(crate) fn match_weekday_or_compound(
     })
 }
 
-/// The name of a month: 1 to 12.
+/// Matches the name of a month, and returns its number, 1 to 12.
 pub(crate) fn match_month_name(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -73,7 +75,7 @@ pub(crate) fn find_month(vocabulary: &Vocabulary, text: &str) -> Option<u8> {
     WordMeaning::MONTHS.iter().position(named).map(|place| place as u8 + 1)
 }
 
-/// The number of a day: `5`, `5.`, `5th`, `1er`.
+/// Parses the number of a day: `5`, `5.`, `5th`, `1er`.
 pub(crate) fn parse_day_number(text: &str) -> Option<i64> {
     let mut endings = Vocabulary::common().forms(WordMeaning::OrdinalSuffix).iter();
     let bare = endings.find_map(|ending| text.strip_suffix(ending)).unwrap_or(text);

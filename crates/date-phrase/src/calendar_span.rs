@@ -1,35 +1,37 @@
-//! Spans.
+//! A span of the calendar: the result of every parser of dates.
+//!
+//! Apart from the parsers because dates in words, dates in digits and holidays all return it.
 
 use crate::context::PhraseContext;
 use crate::time_of_day::TimeOfDay;
 use larder_time::civil::{Civil, DAY, Date, FIRST_DAY, LAST_DAY, month_length, month_start};
 
-/// How much of the calendar a phrase names.
+/// The length of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SpanUnit {
     Instant,
     Day,
-    /// A week, a month, a year, some days.
+    /// A week, month, year or number of days.
     Longer,
 }
 
-/// What a phrase names: from its beginning to its end, which is exclusive.
+/// What a phrase means: a span of clock time. Its end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CalendarSpan {
     pub(crate) from: Civil,
     pub(crate) to: Civil,
     pub(crate) unit: SpanUnit,
-    /// It is another one on another day.
+    /// The span depends on the present moment.
     pub(crate) is_relative: bool,
-    /// A weekday, of which there is another one a week later.
+    /// The span is a weekday, which recurs a week later.
     pub(crate) is_weekly: bool,
-    /// A word or number that means something else as often, as "sun" and `3/5`: among other words it needs a
-    /// neighbour that makes it a date.
+    /// The word or number often means something else, as "sun" and `3/5` do. In a sentence it is a
+    /// date only beside another word of date or time.
     pub(crate) is_weak: bool,
 }
 
 impl CalendarSpan {
-    /// From a day to another, which is exclusive.
+    /// The span from one day to another, which is excluded. Days are day numbers.
     pub(crate) fn from_days(first: i64, end: i64, unit: SpanUnit) -> CalendarSpan {
         let to = if end > LAST_DAY { Civil::MAX } else { Civil::midnight(end) };
         let from = Civil::midnight(first);
@@ -59,7 +61,7 @@ impl CalendarSpan {
         }
     }
 
-    /// A month, of any number: 12 is December of the year, 13 is January of the next.
+    /// A number of months. `month` may lie outside 1 to 12: 13 is January of the next year.
     pub(crate) fn from_months(year: i64, month: i64, count: i64) -> CalendarSpan {
         let start = |number: i64| {
             let year = number.div_euclid(12);
@@ -77,7 +79,7 @@ impl CalendarSpan {
         CalendarSpan { is_relative: true, ..self }
     }
 
-    /// Counted from the base of a context.
+    /// Marks the span as relative unless the base of the context is fixed.
     pub(crate) fn relative_unless_fixed(self, context: &PhraseContext) -> CalendarSpan {
         CalendarSpan { is_relative: !context.is_fixed, ..self }
     }
@@ -86,7 +88,7 @@ impl CalendarSpan {
         CalendarSpan { is_weak: true, ..self }
     }
 
-    /// The moment of its first day that a clock says.
+    /// The given time on the first day of the span.
     pub(crate) fn at_time(self, clock: TimeOfDay) -> CalendarSpan {
         let from = Civil::midnight(self.from.day()).plus(clock.second);
         CalendarSpan {
@@ -96,7 +98,8 @@ impl CalendarSpan {
         }
     }
 
-    /// The same of the night that begins on it: "tonight 1:00" is on the next day, unless that night is now.
+    /// The given time in the night that begins on the first day of the span. "tonight 1:00" is on
+    /// the next day, unless it is that night now.
     pub(crate) fn at_night_time(self, clock: TimeOfDay, context: &PhraseContext) -> CalendarSpan {
         const NIGHT_END_SECONDS: i64 = 6 * 3600;
         let now = context.now;
@@ -108,18 +111,18 @@ impl CalendarSpan {
     }
 }
 
-/// The next day of this name, the day of `base` included: 29 February may be years away.
+/// Returns the next such date in a year, from the day of `base` on. 29 February may be years away.
 pub(crate) fn next_yearly_date(month: u8, day: i64, base: Civil) -> Option<i64> {
     let first = base.date().year;
     let day = u8::try_from(day).ok()?;
     let dates = (first..first + 9).filter_map(|year| Date::new(year, month, day));
     let mut days = dates.map(Date::day_number);
     let next = days.find(|day| *day >= base.day());
-    // In the last years of the calendar there may be no next one.
+    // In the last years of the calendar there may be no next date.
     next.or_else(|| Date::new(first, month, day).map(Date::day_number))
 }
 
-/// The day of a month's number in the month of a day or the next that has one: "the 15th".
+/// Returns the next day with this number in a month, from the day of `base` on: "the 15th".
 pub(crate) fn next_day_of_month(day: i64, base: Civil) -> Option<i64> {
     let Date { year, month, .. } = base.date();
     let start = i64::from(year) * 12 + i64::from(month) - 1;

@@ -1,4 +1,7 @@
-//! The context.
+//! The context of a phrase: the present moment and the language, and how words are matched in it.
+//!
+//! Every parser of the grammar gets it. A parser whose name begins with `match_` looks at the first
+//! words of a list, changes nothing, and returns how many words it matched and what they mean.
 
 use crate::error::PhraseError;
 use crate::folding::is_form;
@@ -7,19 +10,21 @@ use crate::tokens::{PhraseToken, first_word, skip_tokens};
 use crate::vocabulary::WordMeaning;
 use larder_time::civil::Civil;
 
-/// What a reader says: nothing, so many words and what they mean, or that they mean what cannot be.
+/// The result of a parser: no match; the number of words matched and their meaning; or an error,
+/// where words name a date or time that does not exist.
 pub(crate) type ParseResult<T> = Result<Option<(usize, T)>, PhraseError>;
 
-/// When and by whom something is said.
+/// The present moment and the language of a phrase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PhraseContext {
-    /// The moment it is said at.
+    /// The present moment.
     pub(crate) now: Civil,
-    /// From when on "the next such date" is looked for: now, or the beginning of a range for its end.
+    /// The next date is searched from here on: the present moment, or the start of a range for its
+    /// end.
     pub(crate) base: Civil,
-    /// What `+2w` counts from.
+    /// Distances such as `+2w` count from here.
     pub(crate) offset: Civil,
-    /// Base and offset do not depend on now.
+    /// `base` and `offset` do not depend on the present moment.
     pub(crate) is_fixed: bool,
     pub(crate) language: Language,
 }
@@ -29,7 +34,7 @@ impl PhraseContext {
         PhraseContext { now, base: now, offset: now, is_fixed: false, language }
     }
 
-    /// How many words at the beginning have this meaning, in the language or in English.
+    /// Returns how many words at the beginning have a meaning, in the language or in English.
     pub(crate) fn match_meaning(
         &self,
         words: &[PhraseToken],
@@ -39,7 +44,7 @@ impl PhraseContext {
         forms.filter_map(|form| match_form(words, form)).max()
     }
 
-    /// As [`Context::term`], in the language alone.
+    /// Like [`match_meaning`](Self::match_meaning), in the language alone.
     pub(crate) fn match_own_meaning(
         &self,
         words: &[PhraseToken],
@@ -53,7 +58,7 @@ impl PhraseContext {
             .max()
     }
 
-    /// A number in a word, "two" to "twelve".
+    /// Matches a number in words, "two" to "twelve".
     pub(crate) fn match_number(&self, words: &[PhraseToken]) -> Option<(usize, i64)> {
         let text = first_word(words)?;
         self.language.vocabularies().find_map(|vocabulary| {
@@ -63,7 +68,7 @@ impl PhraseContext {
         })
     }
 
-    /// As many words as have this meaning, which may be none.
+    /// Skips the words that have a meaning, if there are any.
     pub(crate) fn skip_meaning<'w, 'a>(
         &self,
         words: &'w [PhraseToken<'a>],
@@ -73,7 +78,8 @@ impl PhraseContext {
     }
 }
 
-/// How many words a form takes, if they begin with it. No stop is inside of a phrase.
+/// Returns how many words a form has if the list begins with it. A stop ends the match, as no form
+/// continues after one.
 fn match_form(words: &[PhraseToken], form: &str) -> Option<usize> {
     let mut used = 0;
     for part in form.split(' ') {

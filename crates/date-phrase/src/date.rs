@@ -1,5 +1,6 @@
-//! Dates and stretches of the calendar, from words: named, weekdays, months, distances from now. What is written in
-//! digits alone is in `digits`.
+//! Dates and spans in words: names of days, weekdays, months, distances from the present moment.
+//!
+//! Dates in digits are in [`numeric_date`](crate::numeric_date).
 
 use crate::calendar_names::{
     find_month, match_month_name, match_weekday, match_weekday_or_compound, parse_day_number,
@@ -20,7 +21,7 @@ use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_t
 use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::{Civil, Date, Weekday, week_of, week_start};
 
-/// A date and a time, in either order, or one of them.
+/// Matches a date and a time in either order, or one of them.
 pub(crate) fn match_date_and_time(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -56,7 +57,7 @@ pub(crate) fn match_date_and_time(
     Ok(Some((used + more, day.at_time(clock))))
 }
 
-/// When something ends: as [`when`], and "friday evening" is an hour.
+/// Matches an end: like [`match_date_and_time`], but "friday evening" is a time of day.
 pub(crate) fn match_end(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -68,7 +69,7 @@ pub(crate) fn match_end(
     Ok(Some(hour.map_or((used, span), |(more, hour)| (used + more, span.at_time(hour)))))
 }
 
-/// A date or a longer stretch, without a time of day beside it, with "on" before it or without.
+/// Matches a date or longer span without a time of day, with or without "on" before it.
 pub(crate) fn match_date(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -90,7 +91,7 @@ pub(crate) fn match_date(
     Ok(found.map(|(used, span)| (on + used, CalendarSpan { is_weak: false, ..span })))
 }
 
-/// "on the 15th", where a phrase ends: not "on the 2nd floor".
+/// Matches "on the 15th" at the end of a phrase, not in "on the 2nd floor".
 fn match_day_alone(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -101,7 +102,7 @@ fn match_day_alone(
     match_ordinal_day(words, context).filter(|_| ended)
 }
 
-/// "15th", of this month or the next that has one.
+/// Matches "15th": that day of this month, or of the next month that has it.
 fn match_ordinal_day(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -125,7 +126,7 @@ fn match_bare_date(words: &[PhraseToken], context: &PhraseContext) -> ParseResul
         match_distance,
         match_week_number,
         match_adjacent,
-        // "mar. 5 sept." is a Tuesday in French, and "mar 5" in March.
+        // Before the month and day: "mar. 5 sept." is a Tuesday in French, and "mar 5" is in March.
         match_weekday_and_date,
         match_month_and_day,
         match_weekday_alone,
@@ -139,7 +140,7 @@ fn match_bare_date(words: &[PhraseToken], context: &PhraseContext) -> ParseResul
     Ok(match_month(words, context))
 }
 
-/// "today" and its neighbours, and "now".
+/// Matches "today", the days around it, and "now".
 fn match_named_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
     if let Some(used) = context.match_meaning(words, WordMeaning::Now) {
         return Ok(Some((used, CalendarSpan::from_instant(context.now, true).into_relative())));
@@ -150,7 +151,7 @@ fn match_named_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResul
         (WordMeaning::Tomorrow, 1),
         (WordMeaning::Yesterday, -1),
     ];
-    // "morgen" is one word of "i morgen", and "manana" of "pasado manana": the longest is meant.
+    // The longest match counts: "morgen" is also a part of "i morgen", "manana" of "pasado manana".
     let found = DAYS
         .iter()
         .filter_map(|(meaning, away)| Some((context.match_meaning(words, *meaning)?, *away)));
@@ -160,7 +161,7 @@ fn match_named_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResul
     }))
 }
 
-/// `+2w`, `-3d`, `+90min`, and "in 2 weeks".
+/// Matches a distance: `+2w`, `-3d`, `+90min`, "in 2 weeks".
 fn match_distance(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
     let Some(text) = first_word(words) else { return Ok(None) };
     let signed = text.strip_prefix('+').map(|rest| (rest, false));
@@ -197,7 +198,7 @@ fn match_distance(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
     }))
 }
 
-/// "2 weeks ago", "vor 3 Tagen".
+/// Matches a distance into the past: "2 weeks ago", "vor 3 Tagen".
 fn match_ago(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize, PhraseDuration)> {
     if let Some(before) = context.match_meaning(words, WordMeaning::AgoPrefix) {
         let (used, amount) = match_duration(skip_tokens(words, before), context, MLetter::Minutes)?;
@@ -207,7 +208,7 @@ fn match_ago(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize, P
     Some((used + context.match_meaning(skip_tokens(words, used), WordMeaning::Ago)?, amount))
 }
 
-/// `W12`, "week 12", "KW 12 2026": weeks of ISO 8601.
+/// Matches the number of an ISO 8601 week: `W12`, "week 12", "KW 12 2026".
 fn match_week_number(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
     let Some(text) = first_word(words) else { return Ok(None) };
     let mut prefixes = Vocabulary::common().forms(WordMeaning::WeekPrefix).iter();
@@ -237,7 +238,7 @@ fn match_week_number(words: &[PhraseToken], context: &PhraseContext) -> ParseRes
     Ok(Some((used, span)))
 }
 
-/// Where something lies from now.
+/// The position of a span relative to the present moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RelativePosition {
     Last,
@@ -245,7 +246,8 @@ enum RelativePosition {
     Next,
 }
 
-/// "next friday", "last month", "this week", "next 3 days"; in some languages with the word behind it.
+/// Matches "next friday", "last month", "this week", "next 3 days". In some languages the adjective
+/// follows the noun.
 fn match_adjacent(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
     const POSITIONS: [(WordMeaning, RelativePosition); 3] = [
         (WordMeaning::This, RelativePosition::This),
@@ -281,7 +283,7 @@ fn match_adjacent(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
     Ok(None)
 }
 
-/// The weekday, month or unit beside now.
+/// Matches the weekday, month or unit beside "this", "next" or "last".
 fn match_adjacent_unit(
     words: &[PhraseToken],
     side: RelativePosition,
@@ -318,7 +320,7 @@ fn match_adjacent_unit(
     match_calendar_unit(words, side, context)
 }
 
-/// "week", "weekend", "month", "year".
+/// Matches "week", "weekend", "month", "year".
 fn match_calendar_unit(
     words: &[PhraseToken],
     side: RelativePosition,
@@ -334,12 +336,12 @@ fn match_calendar_unit(
         return Some((used, CalendarSpan::from_days(monday + 5, monday + 7, SpanUnit::Longer)));
     }
     let (used, unit) = match_unit(words, context, MLetter::Months)?;
-    // "this d" is not said.
+    // Single letters are units only after a number: there is no "this d".
     first_word(words).filter(|text| text.len() > 1)?;
     Some((used, adjacent_span(unit, side, context)?))
 }
 
-/// The same without a word before it: the one that now is in.
+/// Matches a unit without "this" before it: "week" is the current week.
 pub(crate) fn match_present_unit(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -348,7 +350,7 @@ pub(crate) fn match_present_unit(
         .map(|(used, span)| (used, span.into_relative()))
 }
 
-/// This, the next or the last week, month or year.
+/// Returns the previous, current or next week, month or year.
 fn adjacent_span(
     unit: WordMeaning,
     side: RelativePosition,
@@ -372,7 +374,7 @@ fn adjacent_span(
     })
 }
 
-/// The next so many days and the like, which begin or end with today.
+/// Returns the span of "next 3 days" and "last 3 days", which begins or ends with the current day.
 fn counted_span(
     unit: WordMeaning,
     count: i64,
@@ -405,7 +407,7 @@ fn counted_span(
     }
 }
 
-/// "fri 6 march", which has to be one.
+/// Matches "fri 6 march". It is an error if that date is another weekday.
 fn match_weekday_and_date(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -438,7 +440,7 @@ fn match_weekday_and_date(
     Ok(None)
 }
 
-/// "friday", the next, today included.
+/// Matches "friday": the next one, the current day included.
 fn match_weekday_alone(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -455,7 +457,7 @@ fn match_weekday_alone(
     Ok(Some((used, span)))
 }
 
-/// "the end of june", "the end of the year": the last day of it.
+/// Matches "the end of june": the last day of a month, week or year.
 fn match_last_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
     let Some(used) = context.match_meaning(words, WordMeaning::EndOf) else { return Ok(None) };
     let rest = skip_tokens(words, used);
@@ -472,7 +474,8 @@ fn match_last_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
     }))
 }
 
-/// "5 march", "5 march 2027", "march 5", "5th of march", "5 de marzo de 2027".
+/// Matches a month and day: "5 march", "5 march 2027", "march 5", "5th of march", "5 de marzo de
+/// 2027".
 pub(crate) fn match_month_and_day(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -494,7 +497,8 @@ pub(crate) fn match_month_and_day(
             match_month_name(rest, context)
                 .map(|(more, month)| (words.len() - rest.len() + more, day, month))
         }
-        // Only English says the month first; elsewhere a short name is as often another word, as "pro 5" in Czech.
+        // In other languages a short name of a month is often another word: Czech "pro 5" means
+        // "for 5".
         None => {
             let before = |vocabulary: &&Vocabulary| {
                 vocabulary.has_property(LanguageProperty::MonthBeforeDay)
@@ -519,7 +523,7 @@ pub(crate) fn match_month_and_day(
     Ok(Some((used, CalendarSpan::from_day(day).relative_unless_fixed(context))))
 }
 
-/// "march", the next, the present one included; "march 2027".
+/// Matches "march": the next one, the current month included; or "march 2027".
 fn match_month(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize, CalendarSpan)> {
     let (used, month) = match_month_name(words, context)?;
     let following = context.skip_meaning(skip_tokens(words, used), WordMeaning::Of);

@@ -1,4 +1,6 @@
-//! Windows and moments from a phrase that is nothing else.
+//! Date ranges and points in time: phrases that are the whole text.
+//!
+//! Apart from [`sentence`](crate::sentence), which finds phrases among other words.
 
 use crate::calendar_span::{CalendarSpan, SpanUnit};
 use crate::context::PhraseContext;
@@ -10,43 +12,46 @@ use crate::tokens::{PhraseToken, skip_tokens};
 use crate::vocabulary::WordMeaning;
 use larder_time::civil::{Civil, DAY};
 
-/// More words than this are no date, however long they are looked at.
+/// A text with more words is no date. Bounds the time that parsing takes.
 const MAX_TOKENS: usize = 40;
 
-/// A stretch of clock time.
+/// A range of clock time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Its beginning.
+    /// The beginning.
     pub from: Civil,
-    /// Its end, exclusive and never before its beginning; [`Civil::MAX`] if it is open.
+    /// The end, exclusive and never before the beginning; [`Civil::MAX`] if the range is open.
     pub to: Civil,
-    /// It depends on when it is said.
+    /// The range depends on the present moment.
     pub relative: bool,
 }
 
 /// A point in time, or a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
-    /// The point; midnight of a day.
+    /// The point in time; midnight for a day.
     pub at: Civil,
-    /// It is a day without a time.
+    /// A day without a time.
     pub date: bool,
-    /// It depends on when it is said.
+    /// The value depends on the present moment.
     pub relative: bool,
-    /// It is a time of day alone, of today.
+    /// A time of day without a date; it is on the current day.
     pub clock: bool,
 }
 
 impl Window {
-    /// Reads a date, a stretch of the calendar, a moment (which lasts a minute), or a range of two of them, of which one may
-    /// be missing: `2026-W12`, `next month`, `today..+7d`, `2026-03-01..`, `monday to friday`.
+    /// Parses a date, a longer span, a point in time (which lasts a minute), or a range of two of
+    /// them: `2026-W12`, `next month`, `today..+7d`, `monday to friday`. One side of `..` may be
+    /// missing: `2026-03-01..`.
     ///
-    /// The day, week or month that ends a range belongs to it; a moment that ends one does not. What has no year or date at
-    /// the end of a range is the next after its beginning: `friday..monday`, `22:00..02:00`. Distances (`+2w`) count from
-    /// now, or at the end of a range from its beginning, unless that is one, too: `friday..+2w`.
+    /// A day, week or month at the end of a range belongs to it, a point in time does not. An end
+    /// without a year or date is the next one after the beginning: `friday..monday`,
+    /// `22:00..02:00`. Distances (`+2w`) count from `now`; at the end of a range they count from
+    /// its beginning, unless that is a distance, too: `friday..+2w`.
     ///
     /// # Errors
-    /// When it is none of them, is not in the calendar, or ends before it begins.
+    /// When the text is not a date phrase, names a date that does not exist, or ends before it
+    /// begins.
     pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Window, PhraseError> {
         let context = PhraseContext::new(now, *language);
         if let Some((from, to)) = split_at_dots(text) {
@@ -74,10 +79,10 @@ impl Window {
 }
 
 impl Moment {
-    /// Reads a day or a point in time: `tomorrow 12:30`, `5 march`, `+90min`, `2026-03-05`.
+    /// Parses a day or a point in time: `tomorrow 12:30`, `5 march`, `+90min`, `2026-03-05`.
     ///
     /// # Errors
-    /// When it is neither, is longer than a day, or is not in the calendar.
+    /// When the text is neither, is longer than a day, or names a date that does not exist.
     pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Moment, PhraseError> {
         let context = PhraseContext::new(now, *language);
         let span = match_whole_text(&PhraseToken::tokenize(text), &context)?;
@@ -85,16 +90,17 @@ impl Moment {
         if span.unit == SpanUnit::Longer {
             return Err(PhraseError::NotOneDay { text: excerpt(text) });
         }
-        let clock = matches!(match_time(&PhraseToken::tokenize(text), &context), Ok(Some((used, _))) if used == text.split_whitespace().count());
+        let clock = is_time_only(&PhraseToken::tokenize(text), &context);
         let (at, relative) = (span.from, span.is_relative);
         Ok(Moment { at, date: span.unit == SpanUnit::Day, relative, clock })
     }
 
-    /// Reads when something ends that begins at `start`: a time alone is on the day of the start, or in the night that follows; a
-    /// weekday alone is the first that is not before it. Everything else counts from now, and may be before the start.
+    /// Parses the end of something that begins at `start`. A time alone is on the day of the start,
+    /// or in the following night; a weekday alone is the first one that is not before the start.
+    /// Everything else counts from `now`, and may be before the start.
     ///
     /// # Errors
-    /// As [`Moment::parse`].
+    /// Like [`Moment::parse`].
     pub fn end_of(
         text: &str,
         start: Civil,
@@ -119,10 +125,10 @@ impl Moment {
     }
 }
 
-/// The window of two phrases, as two arguments give them; without the second one, of the first.
+/// Parses the range between two phrases; without the second one, the range of the first.
 ///
 /// # Errors
-/// As [`Window::parse`].
+/// Like [`Window::parse`].
 pub fn range(
     from: &str,
     to: Option<&str>,
@@ -132,19 +138,19 @@ pub fn range(
     let Some(to) = to else { return Window::parse(from, now, language) };
     let text = format!("{from}..{to}");
     let context = PhraseContext::new(now, *language);
-    // `agenda today.. friday` has its dots already.
+    // `agenda today.. friday` has the dots already.
     let from = from.trim().trim_end_matches("..");
     range_between(&text, from, to.trim().trim_start_matches(".."), &context)
 }
 
-/// The two sides of `..`, of which the first may end with a dot of its own: `5.3...9.3.`
+/// Splits at `..`. The first side may end with a dot of its own: `5.3...9.3.`
 fn split_at_dots(text: &str) -> Option<(&str, &str)> {
     let at = text.find("..")?;
     let at = if text.get(at..)?.starts_with("...") { at + 1 } else { at };
     Some((text.get(..at)?, text.get(at + 2..)?))
 }
 
-/// What a distance alone means as a window: from now to there, with the day that ends it.
+/// The range of a distance alone: from now until then, the day at its end included.
 fn span_from_now(span: CalendarSpan, now: Civil) -> CalendarSpan {
     let here = if span.unit == SpanUnit::Instant {
         CalendarSpan::from_instant(now, false)
@@ -159,7 +165,7 @@ fn span_from_now(span: CalendarSpan, now: Civil) -> CalendarSpan {
     }
 }
 
-/// A text that is a phrase as a whole.
+/// Matches a phrase that is the whole text.
 fn match_whole_text(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -173,7 +179,7 @@ fn match_whole_text(
     Ok(found.map(|(_, span)| span))
 }
 
-/// A range whose sides are divided by a word: "monday to friday".
+/// Parses a range with a word between its ends: "monday to friday".
 fn parse_worded_range(
     text: &str,
     words: &[PhraseToken],
@@ -214,12 +220,12 @@ fn range_between(
     close_range(text, &begins, start, &words, context)
 }
 
-/// Is it a distance: `+2w`?
+/// Returns whether the words are a distance such as `+2w`.
 fn is_distance(words: &[PhraseToken]) -> bool {
     words.first().is_some_and(|word| word.text.starts_with(['+', '-', '−']))
 }
 
-/// The window from a beginning, in these words, to what the others say.
+/// Completes a range whose beginning is known with the words of its end.
 fn close_range(
     text: &str,
     begins: &[PhraseToken],
@@ -227,7 +233,7 @@ fn close_range(
     words: &[PhraseToken],
     context: &PhraseContext,
 ) -> Result<Window, PhraseError> {
-    // From a week ago until a week from now: both count from now.
+    // `-1w..+1w`: both distances count from now.
     let offset = if is_distance(begins) { context.offset } else { start.from };
     let later =
         PhraseContext { base: start.from, offset, is_fixed: !start.is_relative, ..*context };
@@ -244,20 +250,20 @@ fn close_range(
         phrase_error(&typed.join(" "), ExpectedPhrase::DateRange)
     })?;
     let (from, to) = (start.from, exclusive_end(last));
-    // The day before ends where it begins.
+    // A last day that is the day before the beginning ends exactly where the range begins.
     if to < from || (to == from && last.unit != SpanUnit::Instant) {
         return Err(PhraseError::EndBeforeStart { text: excerpt(text) });
     }
     Ok(Window { from, to, relative: start.is_relative || last.is_relative })
 }
 
-/// Do the words say a time of day and no date?
+/// Returns whether the words are a time of day without a date.
 pub(crate) fn is_time_only(words: &[PhraseToken], context: &PhraseContext) -> bool {
     let read = match_time(words, context);
     matches!(read, Ok(Some((used, _))) if used == words.len())
 }
 
-/// Where a range ends whose last part is this: behind a day, at a moment.
+/// The end of a range: after its last day, or at its last point in time.
 fn exclusive_end(last: CalendarSpan) -> Civil {
     if last.unit == SpanUnit::Instant { last.from } else { last.to }
 }

@@ -1,4 +1,4 @@
-//! Lengths: `1h`, `90min`, `1h30`, `2 days`, `an hour`, `half an hour`, `1.5h`.
+//! Durations: `1h`, `90min`, `1h30`, `2 days`, `an hour`, `half an hour`, `1.5h`.
 
 use crate::context::PhraseContext;
 use crate::error::{ExpectedPhrase, PhraseError, not_understood};
@@ -8,7 +8,7 @@ use crate::vocabulary::WordMeaning;
 use larder_time::civil::{Civil, DAY, Date, month_length};
 use larder_time::value::Nominal;
 
-/// How long something takes, or how far away it is.
+/// A duration, or a distance from a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PhraseDuration {
     pub(crate) months: i64,
@@ -16,16 +16,16 @@ pub(crate) struct PhraseDuration {
     pub(crate) seconds: i64,
 }
 
-/// What the letter m means.
+/// The unit that the letter m stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MLetter {
     /// `30m` in "for 30m".
     Minutes,
-    /// `+1m`: among dates.
+    /// `+1m` among dates.
     Months,
 }
 
-/// No number of a length has more digits than this, so that no sum overflows.
+/// Limits the digits of a number so that no sum overflows.
 const MAX_NUMBER_DIGITS: usize = 6;
 
 impl PhraseDuration {
@@ -54,20 +54,20 @@ impl PhraseDuration {
         PhraseDuration { months: -self.months, days: -self.days, seconds: -self.seconds }
     }
 
-    /// Is it made of whole days?
+    /// Returns whether the duration has no part of a day.
     pub(crate) fn is_whole_days(self) -> bool {
         self.seconds == 0
     }
 
-    /// That much after a clock time: the same day of a later month or its last, the same time of a later day. The
-    /// first or last clock time there is where it would lie outside.
+    /// Adds the duration to a clock time. Months lead to the same day of a later month, or to its
+    /// last day. The result is limited to the years 1 to 9999.
     pub(crate) fn add_to(self, civil: Civil) -> Civil {
         let day = add_months(civil.date(), self.months).saturating_add(self.days);
         Civil::clamped(day * DAY + civil.second_of_day() + self.seconds)
     }
 }
 
-/// The number of the day so many months after a date.
+/// Returns the number of the day that is some months after a date.
 fn add_months(date: Date, months: i64) -> i64 {
     let count = i64::from(date.year) * 12 + i64::from(date.month) - 1 + months;
     let (year, month) = (count.div_euclid(12).clamp(1, 9999), count.rem_euclid(12) + 1);
@@ -76,10 +76,11 @@ fn add_months(date: Date, months: i64) -> i64 {
     Date { year, month, day }.day_number()
 }
 
-/// Reads a length: `1h30`, `90 min`, `2 days`. Months and years have no fixed length and are refused.
+/// Parses a duration: `1h30`, `90 min`, `2 days`. Months and years are refused, as their length
+/// varies.
 ///
 /// # Errors
-/// When it is none, or not all of it.
+/// When the text is not a duration.
 pub fn length(text: &str, language: &Language) -> Result<Nominal, PhraseError> {
     let context = PhraseContext::new(Civil::MIN, *language);
     let words = PhraseToken::tokenize(text);
@@ -87,13 +88,13 @@ pub fn length(text: &str, language: &Language) -> Result<Nominal, PhraseError> {
         Some((used, PhraseDuration { months: 0, days, seconds })) if used == words.len() => {
             Ok(Nominal { days, seconds })
         }
-        // Nothing of any unit.
+        // Zero needs no unit.
         None if text.trim() == "0" => Ok(Nominal { days: 0, seconds: 0 }),
         _ => Err(not_understood(text, ExpectedPhrase::Duration)),
     }
 }
 
-/// A length of one or several words: "1 hour and 30 minutes".
+/// Matches a duration of one or several words: "1 hour and 30 minutes".
 pub(crate) fn match_duration(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -118,7 +119,7 @@ pub(crate) fn match_duration(
     Some((used, sum))
 }
 
-/// "an hour AND A HALF": how many words that are.
+/// Matches the rest of "an hour AND A HALF".
 fn match_and_a_half(
     words: &[PhraseToken],
     so_far: PhraseDuration,
@@ -126,12 +127,12 @@ fn match_and_a_half(
 ) -> Option<usize> {
     let used = context.match_meaning(words, WordMeaning::AndAHalf)?;
     let hours = so_far.months == 0 && so_far.days == 0 && so_far.seconds % 3600 == 0;
-    // "and a half hour" says its unit again.
+    // "and a half hour" has its own unit, and is matched as such.
     let more = match_unit(skip_tokens(words, used), context, MLetter::Minutes).is_some();
     (hours && so_far.seconds > 0 && !more).then_some(used)
 }
 
-/// A number and its unit, in one word or two; or "an hour", "half an hour".
+/// Matches a number and its unit in one word or two, or "an hour", "half an hour".
 fn match_duration_part(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -159,12 +160,12 @@ fn match_duration_part(
     }
     let used = context.match_meaning(words, WordMeaning::One)?;
     let (more, unit) = match_unit(skip_tokens(words, used), context, m)?;
-    // "a d" is not said.
+    // Single letters are units only after a number: there is no "a d".
     first_word(skip_tokens(words, used)).filter(|unit| unit.len() > 1)?;
     Some((used + more, PhraseDuration::from_unit(unit, 1)?))
 }
 
-/// "za týden", "na hodinu": where there are no articles, a unit alone is one of them.
+/// Matches a unit that means one of it, in languages without articles: "za týden", "na hodinu".
 pub(crate) fn match_unit_alone(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -181,7 +182,8 @@ pub(crate) fn match_unit_alone(
     Some((1 + half.unwrap_or(0), amount.plus(minutes)))
 }
 
-/// `1h30`, `90min`, `2w3d`, `1.5h`: numbers and units in one word. Minutes behind hours need no unit.
+/// Parses numbers and units in one word: `1h30`, `90min`, `2w3d`, `1.5h`. Minutes after hours need
+/// no unit.
 pub(crate) fn parse_packed_duration(
     text: &str,
     context: &PhraseContext,
@@ -205,7 +207,7 @@ pub(crate) fn parse_packed_duration(
     last.map(|_| sum)
 }
 
-/// A number of units, which may be a half of an hour: `1.5`, `1,5`.
+/// Parses a number of units. Hours may have decimals: `1.5`, `1,5`.
 fn parse_scaled_amount(text: &str, unit: WordMeaning) -> Option<PhraseDuration> {
     if let Some(count) = parse_number(text, MAX_NUMBER_DIGITS) {
         return PhraseDuration::from_unit(unit, count);
@@ -220,7 +222,7 @@ fn parse_scaled_amount(text: &str, unit: WordMeaning) -> Option<PhraseDuration> 
     })
 }
 
-/// The name of a unit.
+/// Matches the name of a unit.
 pub(crate) fn match_unit(
     words: &[PhraseToken],
     context: &PhraseContext,

@@ -1,8 +1,9 @@
-//! Days that have a name, and the same date in each year: "christmas".
+//! Holidays with a fixed date: "christmas".
 //!
-//! Few, as most are on other dates in other places. Titles have them as often, so they are weak, and read where a
-//! phrase ends behind them alone: "until christmas", but not "until christmas party". Where no other date is said, one
-//! beside a time is the date.
+//! Only a few, as most holidays have different dates in different countries. Titles contain them as
+//! often as dates do, so they are weak, and match only at the end of a phrase: "until christmas",
+//! but not "until christmas party". In a sentence without another date, a holiday beside a time is
+//! the date.
 
 use crate::calendar_span::{CalendarSpan, next_yearly_date};
 use crate::context::PhraseContext;
@@ -10,7 +11,7 @@ use crate::time_of_day::{is_phrase_end, match_part_of_day, match_time, match_tim
 use crate::tokens::{PhraseToken, skip_tokens};
 use crate::vocabulary::WordMeaning;
 
-/// The next one, the present day included.
+/// Matches a holiday: the next one, the current day included.
 pub(crate) fn match_holiday(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -25,7 +26,7 @@ pub(crate) fn match_holiday(
     let found = FIXED_HOLIDAYS
         .iter()
         .filter_map(|feast| Some((context.match_meaning(words, feast.0)?, feast)));
-    // "christmas eve" begins with "christmas".
+    // "christmas eve" begins with "christmas", so the longest match counts.
     let (used, (_, month, day)) = found.max_by_key(|(used, _)| *used)?;
     let following = skip_tokens(words, used);
     let ended = words.get(used - 1).is_some_and(|word| word.has_stop)

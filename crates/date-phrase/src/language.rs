@@ -1,11 +1,12 @@
-//! How a person writes dates: a language's words, and a place's order of day and month and first day of the week.
+//! The language of a person: a vocabulary, the order of day and month, and the first day of the
+//! week.
 //!
-//! Made from the name of a locale, which the caller has read from wherever it is; nothing is asked of the system.
+//! Made from the name of a locale, which the caller passes in; nothing is read from the system.
 
 use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::{Date, Weekday};
 
-/// The language dates are read and printed in. English is understood besides.
+/// The language that dates are parsed and printed in. English is always understood as well.
 #[derive(Debug, Clone, Copy)]
 pub struct Language {
     vocabulary: &'static Vocabulary,
@@ -14,7 +15,7 @@ pub struct Language {
     first_weekday: Weekday,
 }
 
-/// Conventions of countries and languages.
+/// The conventions of countries and languages.
 const REGIONS: &str = include_str!("../vocabularies/regions.txt");
 
 /// Returns whether a convention lists the code of a country or language.
@@ -31,14 +32,14 @@ impl Default for Language {
 }
 
 impl Language {
-    /// The language of a locale: `de_DE.UTF-8`, `en-GB`, `pt`, `C`. One whose words are not known has English ones, and its
-    /// own order of day and month.
+    /// Returns the language of a locale: `de_DE.UTF-8`, `en-GB`, `pt`, `C`. A language without a
+    /// vocabulary gets the English one, and keeps its own order of day and month.
     #[must_use]
     pub fn of(locale: &str) -> Language {
         let name = locale.split(['.', '@']).next().unwrap_or_default();
         let mut parts = name.split(['_', '-']);
         let code = parts.next().unwrap_or_default().to_ascii_lowercase();
-        // A script may stand between the two: `zh_Hant_TW`.
+        // A script may stand between language and country: `zh_Hant_TW`.
         let place = parts.find(|part| part.len() == 2).unwrap_or_default().to_ascii_uppercase();
         let code = match code.as_str() {
             "no" | "nn" => "nb",
@@ -47,7 +48,7 @@ impl Language {
         };
         let place = if place.is_empty() { "-" } else { &place };
         let first_weekday = match code {
-            // A language alone has the convention of its largest country.
+            // A language without a country has the convention of its largest country.
             _ if place == "-" && !is_listed("sunday-language", code) => Weekday::Monday,
             _ if is_listed("sunday", place) => Weekday::Sunday,
             _ if is_listed("saturday", place) => Weekday::Saturday,
@@ -62,48 +63,51 @@ impl Language {
         }
     }
 
-    /// Is `3/5` the fifth of March?
+    /// Returns whether `3/5` is 5 March.
     #[must_use]
     pub fn month_first(&self) -> bool {
         self.month_first
     }
 
-    /// Is `3.5.` the fifth of March? English writes no dots, so a date with them has the order of those who do.
+    /// Returns whether `3.5.` is 5 March. English has no dates with dots, so these have the order
+    /// of the languages that do.
     pub(crate) fn is_month_first_with_dots(&self) -> bool {
         self.year_first
     }
 
-    /// The day weeks begin on. Weeks with numbers are those of ISO 8601, which begin on Monday everywhere.
+    /// The first day of the week. Numbered weeks are those of ISO 8601, which begin on Monday
+    /// everywhere.
     #[must_use]
     pub fn first_weekday(&self) -> Weekday {
         self.first_weekday
     }
 
-    /// `Friday`
+    /// The long name of a weekday: `Friday`.
     #[must_use]
     pub fn weekday_long(&self, day: Weekday) -> &'static str {
         self.weekday_name(day, false)
     }
 
-    /// `Fri`
+    /// The short name of a weekday: `Fri`.
     #[must_use]
     pub fn weekday_short(&self, day: Weekday) -> &'static str {
         self.weekday_name(day, true)
     }
 
-    /// `March`, of 1 to 12, as it stands after a day: `5. března`. Nothing for another number.
+    /// The long name of a month (1 to 12) as it follows a day: `5. března`. Empty for another
+    /// number.
     #[must_use]
     pub fn month_long(&self, month: u8) -> &'static str {
         self.month_name(month, false)
     }
 
-    /// `Mar`, of 1 to 12.
+    /// The short name of a month: `Mar`.
     #[must_use]
     pub fn month_short(&self, month: u8) -> &'static str {
         self.month_name(month, true)
     }
 
-    /// A date with its weekday: `Fri 6 Mar 2026`, `Fr 6. März 2026`.
+    /// Formats a date with its weekday: `Fri 6 Mar 2026`, `Fr 6. März 2026`.
     #[must_use]
     pub fn date(&self, date: Date) -> String {
         let weekday = self.weekday_short(Weekday::of_day(date.day_number()));
@@ -112,13 +116,13 @@ impl Language {
         format!("{weekday} {}{dot} {} {}", date.day, self.month_short(date.month), date.year)
     }
 
-    /// Its words, and then the English ones.
+    /// The vocabulary of the language, followed by the English one.
     pub(crate) fn vocabularies(&self) -> impl Iterator<Item = &'static Vocabulary> {
         let english = (self.vocabulary.code() != "en").then_some(Vocabulary::english());
         std::iter::once(self.vocabulary).chain(english)
     }
 
-    /// Its own words.
+    /// The vocabulary of the language.
     pub(crate) fn vocabulary(&self) -> &'static Vocabulary {
         self.vocabulary
     }
@@ -135,7 +139,7 @@ impl Language {
     }
 }
 
-/// Two are the same if they read and print alike.
+/// Languages are equal if they parse and print alike.
 impl PartialEq for Language {
     fn eq(&self, other: &Language) -> bool {
         (self.vocabulary.code(), self.month_first, self.first_weekday)

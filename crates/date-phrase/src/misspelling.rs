@@ -1,12 +1,14 @@
-//! Words that are one slip away from the name of a day: asked for, and never read as it.
+//! Misspelled names of days. They are reported and never corrected, as a title may mean the word.
 //!
-//! Few names, and in two languages alone: elsewhere too many ordinary words are as near.
+//! Only names that a vocabulary lists as `spell-checked` are compared: in most languages too many
+//! ordinary words are one letter away.
 
 use crate::folding::fold;
 use crate::language::Language;
 use crate::vocabulary::WordMeaning;
 
-/// The name of a day that a word probably means, and is not.
+/// Returns the name of a day that a word differs from by one letter: inserted, omitted, replaced,
+/// or swapped with the next.
 pub(crate) fn find_misspelling(word: &str, language: &Language) -> Option<&'static str> {
     let own = language.vocabulary();
     if own.forms(WordMeaning::NotMisspelled).contains(&word) {

@@ -1,4 +1,4 @@
-//! Dates written in digits: ISO 8601 in every language, and the numeric forms of each in its own order.
+//! Dates in digits: ISO 8601 in every language, and other formats in the order of the language.
 
 use crate::calendar_span::{CalendarSpan, SpanUnit, next_yearly_date};
 use crate::context::{ParseResult, PhraseContext};
@@ -7,19 +7,19 @@ use crate::time_of_day::{parse_colon_time, parse_compact_time};
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use larder_time::civil::{Date, Weekday, month_length, week_one, weeks_in};
 
-/// A year of four digits.
+/// Parses a year of four digits.
 pub(crate) fn parse_year(text: &str) -> Option<i32> {
     let year = parse_number(text, 4).filter(|_| text.len() == 4)?;
     i32::try_from(year).ok().filter(|year| *year >= 1)
 }
 
-/// The first day of a week of ISO 8601.
+/// Returns the first day of an ISO 8601 week, as a day number.
 pub(crate) fn iso_week_start(year: i32, number: i64) -> Option<i64> {
     let weeks = i64::from(weeks_in(year, Weekday::Monday));
     (1..=weeks).contains(&number).then(|| week_one(year, Weekday::Monday) + 7 * (number - 1))
 }
 
-/// What a text in digits names, before it is known whether there is such a day.
+/// The parts of a date in digits, which may not exist in the calendar.
 enum IsoDateForm {
     Year,
     Quarter(i64),
@@ -28,7 +28,8 @@ enum IsoDateForm {
     Week(i64, Option<i64>),
 }
 
-/// `2026`, `2026-03`, `2026-03-05`, `20260305`, `2026-W12`, `2026-W12-3`, `2026-Q2`, and with a time behind a T.
+/// Matches an ISO 8601 date: `2026`, `2026-03`, `2026-03-05`, `20260305`, `2026-W12`, `2026-W12-3`,
+/// `2026-Q2`, and any of the days with a time behind a T.
 pub(crate) fn match_iso_date(
     words: &[PhraseToken],
     _: &PhraseContext,
@@ -52,7 +53,7 @@ pub(crate) fn match_iso_date(
     Ok(Some((1, span.at_time(clock))))
 }
 
-/// Has a time an offset behind it? `10:00+05:30`, `10:00z`
+/// Returns whether a time has an offset from UTC: `10:00+05:30`, `10:00z`.
 pub(crate) fn has_offset(text: &str) -> bool {
     let Some(at) = text.find(['+', '-', '−', 'z']) else { return false };
     let (time, offset) = text.split_at(at);
@@ -112,7 +113,8 @@ fn checked_date(year: i32, month: i64, day: i64) -> Option<Date> {
     Date::new(year, u8::try_from(month).ok()?, u8::try_from(day).ok()?)
 }
 
-/// `5.3.2026`, `5.3.`, `3/5/2026`, `3/5`, `2026/3/5`, and with spaces behind the dots: `5. 3. 2026`.
+/// Matches `5.3.2026`, `5.3.`, `3/5/2026`, `3/5`, `2026/3/5`, and `5. 3. 2026` with spaces after
+/// the dots.
 pub(crate) fn match_numeric_date(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -137,7 +139,7 @@ pub(crate) fn match_numeric_date(
             let Some((first, second)) = parse_number(first, 2).zip(parse_number(second, 2)) else {
                 return Ok(None);
             };
-            // Two digits are a year of this century; who means something else writes four.
+            // A year of two digits is in this century; other years need four.
             let short =
                 parse_number(third, 2).filter(|_| third.len() == 2).map(|year| 2000 + year as i32);
             let Some(matched) = parse_year(third).or(short) else { return Ok(None) };
@@ -158,7 +160,7 @@ pub(crate) fn match_numeric_date(
     }
 }
 
-/// `5. 3. 2026`, `5. 3.`
+/// Matches `5. 3. 2026` and `5. 3.`
 fn match_spaced_date(words: &[PhraseToken]) -> Option<(usize, i64, i64, Option<i32>)> {
     let part = |at: usize| {
         let text = first_word(skip_tokens(words, at))?.strip_suffix('.')?;
@@ -181,7 +183,7 @@ fn date_or_error(
     Ok(CalendarSpan::from_day(date.day_number()))
 }
 
-/// Does the month come first, in the language and with these dots or slashes?
+/// Returns whether the month comes first, in this language and with these separators.
 fn is_month_first(words: &[PhraseToken], context: &PhraseContext) -> bool {
     match first_word(words).is_some_and(|text| text.contains('.')) {
         true => context.language.is_month_first_with_dots(),
@@ -189,7 +191,7 @@ fn is_month_first(words: &[PhraseToken], context: &PhraseContext) -> bool {
     }
 }
 
-/// Day and month in their order.
+/// Orders two numbers as day and month, if there is such a date.
 fn order_day_and_month(first: i64, second: i64, month_first: bool, year: i32) -> Option<(u8, u8)> {
     let (day, month) = if month_first { (second, first) } else { (first, second) };
     let (day, month) = (u8::try_from(day).ok()?, u8::try_from(month).ok()?);
@@ -197,8 +199,8 @@ fn order_day_and_month(first: i64, second: i64, month_first: bool, year: i32) ->
     exists.then_some((day, month))
 }
 
-/// The date of two numbers and perhaps a year. One that is not there is an error if it can be nothing else
-/// (`sure`) or nothing but digits and slashes was typed.
+/// Resolves two numbers and an optional year to a date. A date that does not exist is an error if
+/// the text cannot be anything else (`is_certain`), or is the whole text.
 fn resolve_numeric_date(
     words: &[PhraseToken],
     used: usize,
@@ -206,7 +208,7 @@ fn resolve_numeric_date(
     context: &PhraseContext,
     is_certain: bool,
 ) -> ParseResult<CalendarSpan> {
-    // Without a year any year will do, and 2000 had a 29 February.
+    // Without a year any year counts; 2000 had a 29 February.
     let month_first = is_month_first(words, context);
     let Some((day, month)) = order_day_and_month(first, second, month_first, year.unwrap_or(2000))
     else {

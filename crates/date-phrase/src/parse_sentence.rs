@@ -1,7 +1,8 @@
-//! What a sentence says, phrase by phrase: which words are taken, and for what.
+//! The phrases of a sentence: finds which words belong to a phrase, and to which.
 //!
-//! A walk from left to right. Each kind of phrase is taken once; what comes a second time stays a word of the
-//! summary, where it is seen. What the phrases mean together is [`sentence`](super::sentence)'s matter.
+//! Walks from left to right and tries the kinds of phrases in a fixed order. Each kind is consumed
+//! once; a second one remains in the summary, where the user sees it. [`sentence`](crate::sentence)
+//! decides what the phrases mean together.
 
 use crate::calendar_span::SpanUnit;
 use crate::context::PhraseContext;
@@ -49,7 +50,8 @@ pub(crate) fn parse_sentence<'w, 'a>(
 }
 
 impl<'w, 'a> SentenceWalk<'w, 'a> {
-    /// "Dinner tonight" is at an hour of its own, unless something else says how long it goes on.
+    /// Uses the typical time of a part of the day, as in "Dinner tonight", unless another time or
+    /// length is given.
     fn apply_part_of_day_time(&mut self) {
         let SentenceParts { date, end_time, all_day, .. } = &self.parts;
         let moment = date.as_ref().is_some_and(|date| date.value.unit == SpanUnit::Instant);
@@ -64,7 +66,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         }
     }
 
-    /// What the part of the day says of the time, wherever it stands: "at 8 tonight".
+    /// Applies the part of the day to the time, wherever it stands: "at 8 tonight".
     fn apply_part_of_day(&mut self) -> Result<(), PhraseError> {
         let SentenceParts { time: Some(time), end_time, part_of_day: part, .. } = &mut self.parts
         else {
@@ -78,7 +80,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(())
     }
 
-    /// "10 times", wherever it stands: without a repetition it would be the words of something else.
+    /// Matches "10 times" anywhere in a sentence with a repetition. Without one, the words mean
+    /// something else.
     fn match_count(&mut self) {
         if self.parts.repetition.is_none() {
             return;
@@ -95,7 +98,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         self.set_consumed(at..at + used, true);
     }
 
-    /// How many words from here on are a phrase, which is noted.
+    /// Matches and records the phrase that begins at a word.
     fn match_phrase(&mut self, at: usize) -> ConsumedCount {
         let readers: [fn(&mut Self, usize) -> ConsumedCount; 11] = [
             Self::match_mark,
@@ -124,7 +127,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             && first_word(self.tokens_from(at)).is_some_and(is_utc_offset)
         {
             let text = source_text(self.tokens_from(at - 1), 2);
-            // `-11:00` may be an end, too.
+            // `-11:00` may be an end as well.
             let end = first_word(self.tokens_from(at)).is_some_and(|text| text.starts_with('-'));
             return Err(if end {
                 PhraseError::Unconsumed { text }
@@ -138,7 +141,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         }
     }
 
-    /// `#category`, `!high`, `!3`.
+    /// Matches `#category`, `!high`, `!3`.
     fn match_mark(&mut self, at: usize) -> ConsumedCount {
         let Some(word) = self.words.get(at) else { return Ok(None) };
         let bare = word.text.trim_end_matches([',', ';', ':', '!', '?', '.']);
@@ -170,7 +173,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(1))
     }
 
-    /// "due friday", "due by 17:00", "due every month": the word goes with what it stands before.
+    /// Matches "due" before a date, an end or a repetition: "due friday", "due by 17:00".
     fn match_due(&mut self, at: usize) -> ConsumedCount {
         let Some(used) = self.context.match_meaning(self.tokens_from(at), WordMeaning::Due) else {
             return Ok(None);
@@ -185,7 +188,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(None)
     }
 
-    /// "every monday"
+    /// Matches "every monday".
     fn match_repetition(&mut self, at: usize) -> ConsumedCount {
         if let Some(repeat) = &self.parts.repetition {
             // "every weekday 8:15 except wednesday"
@@ -195,7 +198,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             return Ok(Some(used));
         }
         let Some((mut used, mut repeat)) = self.find_repetition(at)? else { return Ok(None) };
-        // "Daily standup every weekday": the rule itself wins over a word of the title.
+        // "Daily standup every weekday": a full rule wins over an adverb in the title.
         if match_adverb(self.tokens_from(at), &self.context).is_some()
             && self.find_rule_after(at + used)?
         {
@@ -213,7 +216,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(used))
     }
 
-    /// A repetition that begins here.
+    /// Finds a repetition that begins at a word.
     fn find_repetition(&self, at: usize) -> Result<Option<(usize, RepeatPhrase)>, PhraseError> {
         let rest = self.tokens_from(at);
         if let Some(found) = match_repetition(rest, &self.context)? {
@@ -235,7 +238,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         ))
     }
 
-    /// Are there two times of day, one to begin and one to end at?
+    /// Returns whether the words begin with a start time and an end time.
     fn has_two_times(&self, words: &[PhraseToken<'a>]) -> bool {
         let skipped = self.context.match_meaning(words, WordMeaning::From);
         let skipped =
@@ -253,7 +256,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             || spoken().is_some()
     }
 
-    /// Is there a repetition from here on that is more than a word like "daily"?
+    /// Returns whether a repetition follows that is more than an adverb such as "daily".
     fn find_rule_after(&mut self, from: usize) -> Result<bool, PhraseError> {
         for at in from.max(self.rule_position)..self.words.len() {
             let adverb = match_adverb(self.tokens_from(at), &self.context).is_some();
@@ -265,8 +268,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(false)
     }
 
-    /// "Europe/Berlin", "UTC", "New York time" and "New York" behind a time. A city alone may be a place as well, so it stays in
-    /// the text.
+    /// Matches a time zone after a time: "Europe/Berlin", "UTC", "New York time", "New York". A
+    /// city without "time" may be a place as well, so its words are not consumed.
     fn match_zone(&mut self, at: usize) -> ConsumedCount {
         let timed = self.date_end == at && (self.parts.time.is_some() || self.is_instant());
         let rest = self.tokens_from(at);
@@ -306,7 +309,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(used))
     }
 
-    /// "alarm 15min"
+    /// Matches "alarm 15min".
     fn match_alarm(&mut self, at: usize) -> ConsumedCount {
         let rest = self.tokens_from(at);
         let Some(used) = self.context.match_meaning(rest, WordMeaning::Alarm) else {
@@ -330,7 +333,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
     }
 }
 
-/// `+05:30`, `UTC+2`: behind a time and a blank.
+/// Returns whether the text is an offset from UTC: `+05:30`, `UTC+2`.
 fn is_utc_offset(text: &str) -> bool {
     let utc = Vocabulary::common().forms(WordMeaning::Utc).iter();
     let named = utc.map(|name| fold(name)).find_map(|name| text.strip_prefix(name.as_str()));

@@ -1,4 +1,5 @@
-//! How often something happens: "every monday", "every 2 weeks", "daily", as the text of a rule of RFC 5545.
+//! Repetitions: "every monday", "every 2 weeks", "daily", as the text of an RFC 5545 recurrence
+//! rule.
 
 use crate::calendar_names::{match_weekday, match_weekday_or_compound, parse_day_number};
 use crate::calendar_span::{CalendarSpan, SpanUnit};
@@ -14,18 +15,18 @@ use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_t
 use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::{Date, Weekday, month_length};
 
-/// A repetition.
+/// A repetition in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RepeatPhrase {
     frequency: RepeatFrequency,
     interval: i64,
-    /// The weekdays of a weekly one, as bits, Monday the lowest.
+    /// The weekdays as bits, Monday the lowest; 0 if none is named.
     days: u8,
-    /// The day of the month of a monthly one.
+    /// The day of the month of a monthly repetition; -1 is the last.
     month_day: Option<i64>,
-    /// Which of the weekdays of a month; -1 is the last.
+    /// The position of the weekday in its month; -1 is the last.
     nth: Option<i64>,
-    /// The date it says of itself: "every 24 december".
+    /// The date that the phrase contains: "every 24 december".
     pub(crate) start: Option<CalendarSpan>,
 }
 
@@ -49,7 +50,7 @@ impl RepeatPhrase {
         RepeatPhrase { days, ..RepeatPhrase::new(RepeatFrequency::Weekly, interval) }
     }
 
-    /// The text of its rule.
+    /// Returns the text of the recurrence rule.
     pub(crate) fn rule_text(&self) -> String {
         let mut text = String::from(match self.frequency {
             RepeatFrequency::Daily => "FREQ=DAILY",
@@ -73,7 +74,7 @@ impl RepeatPhrase {
         text
     }
 
-    /// How many days lie between two at most, roughly.
+    /// The approximate number of days from one occurrence to the next.
     pub(crate) fn period_days(&self) -> i64 {
         let days = match self.frequency {
             RepeatFrequency::Daily => 1,
@@ -84,13 +85,13 @@ impl RepeatPhrase {
         days * self.interval
     }
 
-    /// The first day on which it happens, from a day on.
+    /// Returns the first day of the repetition, from a day on.
     pub(crate) fn first_day(&self, from: i64) -> i64 {
-        // The 31st of a month is never more than two months away, and so is the fifth Monday's kin.
+        // The 31st is never more than two months away, a fifth Monday never more than three.
         (from..from + 100).find(|day| self.is_possible_day(*day)).unwrap_or(from)
     }
 
-    /// Is it a day on which it can happen?
+    /// Returns whether the repetition can occur on a day.
     fn is_possible_day(&self, day: i64) -> bool {
         let Date { year, month, day: number } = Date::of_day(day);
         let number = i64::from(number);
@@ -111,7 +112,7 @@ fn weekday_bit(day: Weekday) -> u8 {
     1 << day.number()
 }
 
-/// "daily" and its kin alone.
+/// Matches an adverb alone: "daily".
 pub(crate) fn match_adverb(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -129,7 +130,7 @@ pub(crate) fn match_adverb(
     })
 }
 
-/// What is said behind "daily" or "every 2 weeks": "on weekdays", "on friday", "on the 15th".
+/// Matches the days after "daily" or "every 2 weeks": "on weekdays", "on friday", "on the 15th".
 fn match_details(
     words: &[PhraseToken],
     plain: RepeatPhrase,
@@ -141,7 +142,7 @@ fn match_details(
     let found = match plain.frequency {
         RepeatFrequency::Monthly => match_day_in_month(rest, on > 0, context)
             .map(|(more, found)| (more, RepeatPhrase { interval, ..found })),
-        // "every 2 weeks so ..." is not every Sunday.
+        // German "every 2 weeks so ..." does not mean Sunday.
         RepeatFrequency::Weekly => match_weekdays(rest, context)
             .filter(|(more, _)| {
                 let short = match_weekday(rest, context).is_some_and(|(_, name)| name.is_short);
@@ -160,7 +161,7 @@ fn match_details(
     found.map_or((0, plain), |(more, found)| (on + more, found))
 }
 
-/// "except sunday", behind what happens on days of the week; what it leaves out is left.
+/// Matches "except sunday" after days of the week, and returns the repetition without it.
 pub(crate) fn match_exception(
     words: &[PhraseToken],
     repeat: &RepeatPhrase,
@@ -182,7 +183,7 @@ pub(crate) fn match_exception(
     (weekly && days != 0).then(|| (on + used, RepeatPhrase::new_weekly(1, days)))
 }
 
-/// "every ...", "daily", "mondays".
+/// Matches "every ...", "daily", "mondays".
 pub(crate) fn match_repetition(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -223,7 +224,8 @@ pub(crate) fn match_repetition(
     Ok(found.map(|(used, repeat)| (every + used, repeat)))
 }
 
-/// "every first monday", "second tuesday of the month". "every second tuesday" could be every other one.
+/// Matches "every first monday", "second tuesday of the month". "every second tuesday" is
+/// ambiguous.
 fn match_nth_weekday_of_month(
     words: &[PhraseToken],
     every: bool,
@@ -236,7 +238,7 @@ fn match_nth_weekday_of_month(
     });
     let Some((used, repeat)) = found else { return Ok(None) };
     let of_month = context.match_meaning(skip_tokens(words, used), WordMeaning::OfMonth);
-    // "jeden zweiten Montag" is every other one, and what "second" means is asked.
+    // "jeden zweiten Montag" means every other one; the English "second" is ambiguous.
     if of_month.is_none() && (!every || context.match_meaning(words, WordMeaning::Other).is_some())
     {
         return Ok(None);
@@ -247,7 +249,7 @@ fn match_nth_weekday_of_month(
     Ok(Some((used + of_month.unwrap_or(0), repeat)))
 }
 
-/// "first monday", of a month.
+/// Matches "first monday" of a month.
 fn match_nth_weekday(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -277,7 +279,7 @@ fn match_nth_weekday(
     Some((used + more, repeat))
 }
 
-/// "15th", "first monday", behind "every month on".
+/// Matches "15th" or "first monday" after "every month on".
 fn match_day_in_month(
     words: &[PhraseToken],
     on: bool,
@@ -292,7 +294,7 @@ fn match_day_in_month(
         .or_else(|| match_nth_weekday(words, context))
 }
 
-/// "on the 1st of every month".
+/// Matches "on the 1st of every month".
 fn match_day_of_every_month(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -305,7 +307,8 @@ fn match_day_of_every_month(
     Some((on + used + more, repeat))
 }
 
-/// "first", where "of every month" follows, or "of the month" and nothing else: a title may have "first of the month report".
+/// Matches "first" before "of every month", or before "of the month" at the end of a phrase: a
+/// title may have "first of the month report".
 fn match_first_of_month(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -323,7 +326,8 @@ fn match_first_of_month(
     is_certain.then_some((used, repeat))
 }
 
-/// "mondays", "mondays and thursdays", "fridays every two weeks"; which in English may be the words of a title.
+/// Matches "mondays", "mondays and thursdays", "fridays every two weeks". In English these may be
+/// words of a title.
 fn match_plural_weekdays(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -337,7 +341,8 @@ fn match_plural_weekdays(
     if let Some((more, every)) = match_every_n_weeks(rest, context) {
         return Some((used + more, RepeatPhrase { days, ..every }));
     }
-    // "montags" means every Monday wherever it stands, "mondays" before a time or where the phrase ends.
+    // "montags" always means every Monday; "mondays" does so beside a time or at the end of a
+    // phrase.
     let own = context.language.vocabulary();
     let is_certain = on > 0
         || !(own.has_property(LanguageProperty::WeekdayPluralNeedsTime)
@@ -349,7 +354,7 @@ fn match_plural_weekdays(
     (is_certain || english()).then(|| (used, RepeatPhrase::new_weekly(1, days)))
 }
 
-/// "every two weeks", "biweekly", without days.
+/// Matches "every two weeks" and "biweekly" without weekdays.
 fn match_every_n_weeks(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -365,7 +370,7 @@ fn match_every_n_weeks(
     weekly(&repeat).then_some((every + skipped + used, repeat))
 }
 
-/// How many of what is repeated: "10 times", "for 10 times", `x10`. "3 times a day" is something else.
+/// Matches the number of occurrences: "10 times", "for 10 times", `x10`; but not "3 times a day".
 pub(crate) fn match_count(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize, i64)> {
     let before = context.match_meaning(words, WordMeaning::For).unwrap_or(0);
     let rest = skip_tokens(words, before);
@@ -396,7 +401,7 @@ pub(crate) fn match_count(words: &[PhraseToken], context: &PhraseContext) -> Opt
     (count > 0 && !rate).then_some((before + used, count))
 }
 
-/// "other", "2", "2nd".
+/// Matches the interval: "other", "2".
 fn match_interval(words: &[PhraseToken], context: &PhraseContext) -> (usize, i64) {
     if let Some(used) = context.match_meaning(words, WordMeaning::Other) {
         return (used, 2);
@@ -407,7 +412,7 @@ fn match_interval(words: &[PhraseToken], context: &PhraseContext) -> (usize, i64
     }
 }
 
-/// What is repeated at each step: days of the week, or a unit.
+/// Matches the repeated unit: days of the week, or a unit of time.
 fn match_repeated_unit(
     words: &[PhraseToken],
     interval: i64,
@@ -441,7 +446,7 @@ fn match_repeated_unit(
     Some((used + more, repeat))
 }
 
-/// `monday-friday`, in one word, and "weekdays", as a repetition.
+/// Matches "weekdays", or a range in one word: `monday-friday`.
 pub(crate) fn match_weekday_range_or_workdays(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -468,7 +473,7 @@ fn match_weekday_range(words: &[PhraseToken], context: &PhraseContext) -> Option
     ))
 }
 
-/// A weekday beside a dash, where two letters are enough in English, too: `mo-fr`.
+/// Parses a weekday in a range, where English has names of two letters, too: `mo-fr`.
 fn parse_weekday_in_range(text: &str, context: &PhraseContext) -> Option<Weekday> {
     let named = match_weekday(&[PhraseToken::new(text)], context).map(|(_, name)| name.day);
     let letters = || {
@@ -478,8 +483,8 @@ fn parse_weekday_in_range(text: &str, context: &PhraseContext) -> Option<Weekday
     named.or_else(|| Weekday::ALL.get(letters()?).copied())
 }
 
-/// "monday to friday", with "from" before it or without, and whether it can hardly be from one moment to another: words
-/// for "to" may mean "until" as well.
+/// Matches "monday to friday", with or without "from". Also returns whether it is certainly a
+/// repetition: in some languages the word for "to" may also mean "until".
 pub(crate) fn match_spoken_weekday_range(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -496,20 +501,20 @@ pub(crate) fn match_spoken_weekday_range(
     Some((from.unwrap_or(0) + used + to + more, RepeatPhrase::new_weekly(1, days), is_certain))
 }
 
-/// All days from one weekday to another, as bits.
+/// Returns the days from one weekday to another, as bits.
 fn weekdays_between(from: Weekday, to: Weekday) -> u8 {
     let (from, to) = (from.number(), to.number());
     let last = if to < from { to + 7 } else { to };
     (from..=last).fold(0, |days, day| days | 1 << (day % 7))
 }
 
-/// "monday", "monday and thursday", "mon, wed, fri", "monday to friday".
+/// Matches "monday", "monday and thursday", "mon, wed, fri", "monday to friday".
 fn match_weekdays(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize, u8)> {
     if let Some(range) = match_weekday_range(words, context) {
         return Some(range);
     }
     let (mut used, name) = match_weekday_or_compound(words, context)?;
-    // Until a friday it may be repeated, too.
+    // "every monday until friday" is a repetition with an end.
     let rest = skip_tokens(words, used);
     if let Some(to) = context.match_meaning(rest, WordMeaning::To)
         && context.match_meaning(rest, WordMeaning::Until).is_none()
@@ -534,7 +539,7 @@ fn match_weekdays(words: &[PhraseToken], context: &PhraseContext) -> Option<(usi
     Some((used, days))
 }
 
-/// "every 15th".
+/// Matches "every 15th".
 fn match_day_of_month(words: &[PhraseToken]) -> Option<(usize, RepeatPhrase)> {
     let text = first_word(words)?;
     let day = parse_day_number(text)

@@ -1,6 +1,7 @@
 //! An event in one sentence: "Lunch with Anna tomorrow 12:30 for 1h at Bistro".
 //!
-//! [`scan`](super::parse_sentence) finds the phrases; here is what they mean together, and what is left of the words.
+//! [`parse_sentence`](crate::parse_sentence) finds the phrases; this module decides what they mean
+//! together, and which words remain.
 
 use crate::calendar_span::{CalendarSpan, SpanUnit};
 use crate::context::PhraseContext;
@@ -18,50 +19,54 @@ use larder_time::civil::{Civil, DAY};
 use larder_time::value::Nominal;
 use std::ops::Range;
 
-/// How long something takes of which only the time is said.
+/// The duration of an event with a start time and no end.
 const DEFAULT_EVENT_SECONDS: i64 = 3600;
 
-/// What a sentence says.
+/// The meaning of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sentence {
-    /// The words that are no phrase, in their order.
+    /// The words that belong to no phrase, in their order.
     pub summary: String,
-    /// When it begins; midnight of a date.
+    /// The start; midnight for a date.
     pub start: Option<Civil>,
-    /// Whole days: start and end are midnights.
+    /// The event lasts whole days: start and end are midnights.
     pub date: bool,
-    /// When it ends, exclusive: there when a start is, and not before it. Without a start, until when.
+    /// The end, exclusive. With a start there is always an end, and never before it. Without a
+    /// start it is a deadline.
     pub end: Option<Civil>,
-    /// It was said when it ends.
+    /// The sentence states the end.
     pub ended: bool,
-    /// How long it takes, if that was said ("for 1h") and not when it ends.
+    /// The duration, if the sentence states it ("for 1h") in place of an end.
     pub length: Option<Nominal>,
-    /// "at PLACE", at the end of the sentence.
+    /// The place: "at PLACE" at the end of the sentence.
     pub location: Option<String>,
-    /// The text of its recurrence rule, without UNTIL: `FREQ=WEEKLY;BYDAY=MO`, `FREQ=DAILY;COUNT=10`.
+    /// The text of the recurrence rule, without UNTIL: `FREQ=WEEKLY;BYDAY=MO`,
+    /// `FREQ=DAILY;COUNT=10`.
     pub rule: Option<String>,
-    /// Until when it recurs, inclusive: the last second of it, or a date's midnight. What UNTIL has to be depends
-    /// on the zone of the start, which is not known here.
+    /// The end of the recurrence, inclusive: its last second, or midnight for a date. The value of
+    /// UNTIL depends on the time zone of the start, which is not known here.
     pub until: Option<Civil>,
-    /// The zone that its times are said to be of: `Europe/Berlin`.
+    /// The time zone that is named beside a time: `Europe/Berlin`.
     pub zone: Option<String>,
-    /// `#category`, without the sign.
+    /// The categories, `#category`, without the sign.
     pub categories: Vec<String>,
-    /// `!high` is 1, `!medium` 5, `!low` 9; `!1` to `!9`.
+    /// The priority: `!high` is 1, `!medium` 5, `!low` 9; or `!1` to `!9`.
     pub priority: Option<u8>,
-    /// "alarm 15min": how long before the start.
+    /// The durations between alarms and the start: "alarm 15min".
     pub alarms: Vec<Nominal>,
-    /// It is said to be due: "Tax return due friday" is a task.
+    /// The sentence contains "due", so it is a task: "Tax return due friday".
     pub due: bool,
 }
 
 impl Sentence {
-    /// Reads a sentence. Phrases are taken out of it wherever they stand, words in double quotes never; of each kind the
-    /// first counts. A time without a date is the next such time; a date without a time is the whole day. What is not
-    /// said to end takes an hour, or a day. A time before the start's that ends it is on the next day.
+    /// Parses a sentence. Phrases are removed from it wherever they stand, except in double quotes;
+    /// the first phrase of each kind counts. A time without a date is the next such time; a date
+    /// without a time is a whole day. Without an end, an event lasts an hour, or a day. An end time
+    /// before the start time is on the next day.
     ///
     /// # Errors
-    /// When a date is not in the calendar, a time can mean two things, or phrases contradict each other.
+    /// When a date does not exist, a time is ambiguous, phrases contradict each other, or words of
+    /// date or time remain.
     pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Sentence, PhraseError> {
         let context = PhraseContext::new(now, *language);
         let words = split_sentence(text);
@@ -95,7 +100,7 @@ impl Sentence {
     }
 }
 
-/// Refuses words of time that nothing was made of.
+/// Refuses the words of date or time that belong to no phrase.
 fn check_unconsumed(
     words: &[PhraseToken],
     consumed: &[bool],
@@ -107,7 +112,7 @@ fn check_unconsumed(
     let begun = found.date.is_some() || found.time.is_some() || found.all_day.is_some();
     let (repeated, timed) =
         (found.repetition.is_some(), begun || ended || found.repetition.is_some());
-    // "Dinner tonight" keeps its part of the day.
+    // "Dinner tonight" keeps its part of the day in the summary.
     let mut kept = consumed.to_vec();
     for consumed in kept.iter_mut().take(part.end).skip(part.start) {
         *consumed = true;
@@ -124,7 +129,7 @@ fn check_unconsumed(
     .check()
 }
 
-/// The words of a sentence, those in quotes as one.
+/// Splits a sentence into words. A text in quotes is one word.
 fn split_sentence(text: &str) -> Vec<PhraseToken<'_>> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -137,7 +142,7 @@ fn split_sentence(text: &str) -> Vec<PhraseToken<'_>> {
                 (PhraseToken::new(word), following)
             }
         };
-        // `10:00Z` is a time of UTC.
+        // `10:00Z` is a time in UTC.
         match word
             .text
             .strip_suffix(['Z', 'z'])
@@ -151,15 +156,15 @@ fn split_sentence(text: &str) -> Vec<PhraseToken<'_>> {
     words
 }
 
-/// Does it end with digits of a time?
+/// Returns whether a text ends with the digits of a time.
 fn is_time_text(text: &str) -> bool {
     let time = text.rsplit(['T', 't']).next().unwrap_or(text);
     parse_colon_time(time).is_some()
         || (time.len() < text.len() && parse_compact_time(time).is_some())
 }
 
-/// What a text has in quotes at its beginning, and what follows. The quote that ends it ends a word, too; a comma behind
-/// it says nothing any more.
+/// Splits off a text in quotes at the beginning. The closing quote must end a word; a comma after
+/// it is dropped.
 fn split_quoted(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('"')?;
     inner.match_indices('"').find_map(|(at, _)| {
@@ -169,7 +174,7 @@ fn split_quoted(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// What is left of the words; a comma before what was taken out goes with it.
+/// Joins the remaining words. A comma before a removed phrase is dropped.
 fn join_summary(words: &[PhraseToken], consumed: &[bool]) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -185,8 +190,9 @@ fn join_summary(words: &[PhraseToken], consumed: &[bool]) -> String {
     parts.join(" ")
 }
 
-/// "at PLACE": from the last such word to the end, if nothing but marks, or behind a name phrases, was taken out behind
-/// it and something is left before it. "Lunch at Bistro tomorrow" has a place, and "Look at photos tomorrow" none.
+/// Removes and returns "at PLACE": from the last "at" to the end of the sentence. Only marks may
+/// have been removed after it, or any phrases if the place begins like a name; and words must
+/// remain before it. "Lunch at Bistro tomorrow" has a place, "Look at photos tomorrow" has none.
 fn take_location(
     words: &[PhraseToken],
     consumed: &mut [bool],
@@ -209,7 +215,7 @@ fn take_location(
         let named = end + marks == words.len() || open.get(at + used).is_some_and(name);
         (at > 0 && at + used < end && named).then_some((at, used))
     })?;
-    // Something has to be left to call it by.
+    // The summary must not be empty.
     if !consumed.iter().take(at).any(|consumed| !consumed) {
         return None;
     }
@@ -220,7 +226,7 @@ fn take_location(
     Some(place.join(" "))
 }
 
-/// Where it begins.
+/// The start of an event.
 #[derive(Debug, Clone, Copy)]
 struct SentenceStart {
     at: Civil,
@@ -262,8 +268,8 @@ fn resolve_start(
     }))
 }
 
-/// The first moment that is meant: one that is not past where only a time or a weekday is said, and one that the
-/// repetition has.
+/// Returns the first start: not in the past where only a time or weekday is given, and on a day of
+/// the repetition.
 fn first_start(
     span: CalendarSpan,
     fixed: bool,
@@ -287,7 +293,7 @@ fn first_start(
     moved(first, repeat.first_day(first.day() + 1))
 }
 
-/// Where it ends, and how long it takes if that was said.
+/// Returns the end, and the duration if the sentence states it.
 fn resolve_end(
     found: &SentenceParts,
     start: Option<SentenceStart>,
@@ -332,7 +338,7 @@ fn resolve_end(
     Ok((Some(start.at.plus(if start.date { DAY } else { DEFAULT_EVENT_SECONDS })), None))
 }
 
-/// The day of an end whose time was said apart from it.
+/// Returns the day of an end whose time is given elsewhere in the sentence.
 fn resolve_end_day(
     ends: Option<&Vec<PhraseToken>>,
     start: SentenceStart,
@@ -342,7 +348,7 @@ fn resolve_end_day(
     Ok(Some(exclusive_end(resolve_end_tokens(words, start, context)?).plus(-1).day()))
 }
 
-/// The end that words say of something that begins there.
+/// Resolves the words of an end after a known start.
 fn resolve_end_tokens(
     words: &[PhraseToken],
     start: SentenceStart,
@@ -350,7 +356,7 @@ fn resolve_end_tokens(
 ) -> Result<CalendarSpan, PhraseError> {
     let later = PhraseContext { base: start.at, offset: start.at, ..*context };
     let text = || source_text(words, words.len());
-    // It was read before, from another day on.
+    // The words matched before, from the present moment on.
     let Some((_, span)) = match_end(words, &later)? else {
         return Err(PhraseError::EndBeforeStart { text: text() });
     };
@@ -363,12 +369,12 @@ fn resolve_end_tokens(
     Ok(span)
 }
 
-/// Behind a day, at a moment.
+/// The end of a span: after its last day, or at its point in time.
 fn exclusive_end(span: CalendarSpan) -> Civil {
     if span.unit == SpanUnit::Instant { span.from } else { span.to }
 }
 
-/// The end of what takes so long.
+/// Returns the end and the duration of an event of a stated duration.
 fn end_after(
     matched: &Matched<PhraseDuration>,
     start: SentenceStart,
@@ -378,7 +384,7 @@ fn end_after(
     }
     let length = to_days_and_seconds(matched.value, start.at);
     let end = matched.value.add_to(start.at);
-    // A day that takes no time is a day.
+    // An event of zero days lasts one day.
     Ok(if start.date && length.days == 0 {
         (end.plus(DAY), Nominal { days: 1, seconds: 0 })
     } else {
@@ -386,14 +392,16 @@ fn end_after(
     })
 }
 
-/// As days and seconds; months have as many days as they have from there on.
+/// Converts to days and seconds. Months have as many days as the calendar gives them from `from`
+/// on.
 fn to_days_and_seconds(amount: PhraseDuration, from: Civil) -> Nominal {
     let PhraseDuration { days, seconds, .. } = amount;
     let months = PhraseDuration { days: 0, seconds: 0, ..amount }.add_to(from);
     Nominal { days: days + months.day() - from.day(), seconds }
 }
 
-/// "every monday for 10 weeks": longer than from one time to the next, so it is how long it is repeated.
+/// Returns whether a duration is that of the repetition, as in "every monday for 10 weeks": it is
+/// longer than the period.
 fn is_repetition_length(matched: &Matched<PhraseDuration>, found: &SentenceParts) -> bool {
     let days = matched.value.days + matched.value.months * 31;
     matched.value.is_whole_days()
@@ -408,7 +416,7 @@ fn rule_text(found: &SentenceParts) -> Option<String> {
     })
 }
 
-/// Until when it is repeated.
+/// Returns the end of the recurrence.
 fn resolve_until(
     found: &SentenceParts,
     start: Option<SentenceStart>,

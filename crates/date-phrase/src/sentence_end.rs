@@ -1,4 +1,6 @@
-//! Ends.
+//! The end of an event in a sentence: durations, ends, and ranges of times and dates.
+//!
+//! Methods of [`SentenceWalk`] that match a phrase at a word and record it.
 
 use crate::calendar_names::{match_month_name, match_weekday, parse_day_number};
 use crate::calendar_span::SpanUnit;
@@ -14,11 +16,12 @@ use crate::time_of_day::{
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use crate::vocabulary::WordMeaning;
 
-/// Words that were one word.
+/// The words of one end of a range that was written as one word.
 type RangeEnds<'a> = Vec<PhraseToken<'a>>;
 
 impl<'w, 'a> SentenceWalk<'w, 'a> {
-    /// "for 1h": once, and a second time where one of them may be how long it is repeated.
+    /// Matches "for 1h". A second duration is accepted beside a repetition, as one of them may be
+    /// the length of the repetition.
     pub(crate) fn match_duration(&mut self, at: usize) -> ConsumedCount {
         let rest = self.tokens_from(at);
         let Some(used) = self.context.match_meaning(rest, WordMeaning::For) else {
@@ -47,7 +50,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(used + more))
     }
 
-    /// "until friday", and behind a date or time "to 13:30".
+    /// Matches "until friday", and after a date or time "to 13:30".
     pub(crate) fn match_end(&mut self, at: usize) -> ConsumedCount {
         let rest = self.tokens_from(at);
         let until = self.context.match_meaning(rest, WordMeaning::Until);
@@ -61,8 +64,9 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(self.record_end(words)?.then_some(used + more))
     }
 
-    /// How many words say the end. What may be the start's date or time is left to it: "until 13:30 tomorrow",
-    /// "daily from 9 march to 13 march 8:00". Where the end is not `sure`, a time is a start: "demain à 12h30".
+    /// Returns how many words belong to the end. A date or time that may be the start is left for
+    /// it: "until 13:30 tomorrow", "daily from 9 march to 13 march 8:00". If the end is not
+    /// certain, a time is a start: "demain à 12h30".
     pub(crate) fn match_end_tokens(
         &self,
         words: &[PhraseToken<'a>],
@@ -82,14 +86,14 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(read(words, &self.context)?.map(|(used, _)| used))
     }
 
-    /// "10:00 to 11"
+    /// Parses the hour of "10:00 to 11".
     pub(crate) fn parse_end_hour(&self, words: &[PhraseToken<'a>]) -> Option<TimeOfDay> {
         let from = self.parts.time.as_ref()?.value;
         let ended = is_phrase_end(skip_tokens(words, 1), &self.context);
         parse_end_hour(first_word(words).filter(|_| ended)?, from, &self.context)
     }
 
-    /// Notes an end, if there is none of its kind.
+    /// Records an end, if there is none of its kind. Returns whether it did.
     pub(crate) fn record_end(&mut self, words: &[PhraseToken<'a>]) -> Result<bool, PhraseError> {
         let hour = self.parse_end_hour(words).filter(|_| words.len() == 1).map(|hour| (1, hour));
         if let Some((used, value)) = match_time(words, &self.context)?.or(hour)
@@ -104,7 +108,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(free)
     }
 
-    /// `12:30-13:30`, "9 to 5pm", "from 9 to 5pm".
+    /// Matches `12:30-13:30`, "9 to 5pm", "from 9 to 5pm".
     pub(crate) fn match_time_range(&mut self, at: usize) -> ConsumedCount {
         if self.parts.time.is_some() || self.parts.end_time.is_some() {
             return Ok(None);
@@ -128,7 +132,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(from + used))
     }
 
-    /// `14-15`, "10 to 11": beside a date, and not where a month or a unit follows.
+    /// Matches `14-15` and "10 to 11" beside a date, unless a month or a unit follows.
     pub(crate) fn match_bare_hours(
         &self,
         at: usize,
@@ -147,14 +151,14 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some((used, start, end)))
     }
 
-    /// "9 to 5pm", as if it were one word.
+    /// Matches "9 to 5pm" as if it were one word.
     pub(crate) fn match_spoken_hours(
         &self,
         words: &[PhraseToken<'a>],
     ) -> Option<(usize, TimeOfDay, TimeOfDay)> {
         let hour = first_word(words).filter(|text| parse_number(text, 2).is_some())?;
         let to = 1 + self.context.match_meaning(skip_tokens(words, 1), WordMeaning::To)?;
-        // A time and what may belong to it.
+        // A time, and words that may belong to it.
         let mut joined: Vec<PhraseToken> = skip_tokens(words, to).iter().take(3).cloned().collect();
         let last = joined.first_mut().filter(|word| !word.is_quoted)?;
         last.folded = format!("{hour}-{}", last.folded);
@@ -162,7 +166,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Some((to + used, start, end))
     }
 
-    /// `2026-03-01..2026-03-05`, "5-7 march".
+    /// Matches `2026-03-01..2026-03-05`, "5-7 march".
     pub(crate) fn match_date_range(&mut self, at: usize) -> ConsumedCount {
         let (rest, context) = (self.tokens_from(at), &self.context);
         let Some(word) = rest.first() else { return Ok(None) };
@@ -186,7 +190,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(used))
     }
 
-    /// "from 3 to 10 august", "3. bis 10. August".
+    /// Splits "from 3 to 10 august", "3. bis 10. August".
     pub(crate) fn split_spoken_days(
         &self,
         rest: &[PhraseToken<'a>],
@@ -206,7 +210,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Some((side(first), side(day), to + 1 + following.len()))
     }
 
-    /// The words of both dates, and how many words they were.
+    /// Splits a range in one word into the words of its ends, and returns how many words it had.
     pub(crate) fn split_dashed_range(
         &self,
         rest: &[PhraseToken<'a>],
@@ -221,7 +225,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
                 match_month_name(std::slice::from_ref(word), &self.context).is_some()
             })
         };
-        // "aug 1-15" and "1-15 aug", of this year or another.
+        // "aug 1-15" and "1-15 aug", with or without a year.
         let month_first = is_month(Some(word));
         let (days, month) = if month_first { (rest.get(1)?, 0) } else { (word, 1) };
         let (from, to) = days.text.trim_end_matches(',').split_once(DASHES)?;

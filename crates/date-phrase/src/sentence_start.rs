@@ -1,4 +1,6 @@
-//! Where something begins, in the walk of [`Scan`]: a date, a time, and a part of the day beside them.
+//! The start of an event in a sentence: a date, a time, and the part of the day beside them.
+//!
+//! Methods of [`SentenceWalk`] that match a phrase at a word and record it.
 
 use crate::calendar_names::match_weekday;
 use crate::calendar_span::{SpanUnit, next_day_of_month};
@@ -16,12 +18,12 @@ use crate::vocabulary::{LanguageProperty, WordMeaning};
 use larder_time::civil::Weekday;
 
 impl<'w, 'a> SentenceWalk<'w, 'a> {
-    /// A date or a time, with "from" before it or without.
+    /// Matches a date or a time, with or without "from" before it.
     pub(super) fn match_start(&mut self, at: usize) -> ConsumedCount {
         let rest = self.tokens_from(at);
         let from = self.context.match_meaning(rest, WordMeaning::From).unwrap_or(0);
         let words = skip_tokens(rest, from);
-        // "4pm" in "at 4pm" is found from "at" on, and a date from "on" on.
+        // The time of "at 4pm" begins at "at", and a date at "on".
         let used = match self.match_start_date(words, at)? {
             Some(used) => Some(used),
             None => self.match_start_time(words, at)?,
@@ -41,7 +43,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             return Ok(None);
         }
         if match_holiday(words, &self.context).is_some() {
-            // "from christmas on", and not "Christmas 18:00".
+            // "from christmas on" is a start, "Christmas 18:00" is handled at the end.
             if words.len() == self.tokens_from(at).len() {
                 return Ok(None);
             }
@@ -56,14 +58,15 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(used + self.match_part_of_day(words, used, at)))
     }
 
-    /// "evening" behind a date, or in it, as in "tonight": how many words more that is.
+    /// Matches a part of the day after a date ("evening") or in it ("tonight"). Returns how many
+    /// further words it has.
     pub(super) fn match_part_of_day(
         &mut self,
         words: &[PhraseToken<'a>],
         used: usize,
         at: usize,
     ) -> usize {
-        // The first word of the sentence that these are.
+        // The position of `words` in the sentence.
         let skipped = self.tokens_from(at).len() - words.len();
         let part = |from: usize| match_part_of_day(skip_tokens(words, from), &self.context);
         let following = part(used);
@@ -76,7 +79,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         let Some((from, (_, part))) = found else { return 0 };
         self.parts.part_of_day = Some(part);
         self.parts.is_night = part.is_night();
-        // "friday evening" is an hour, and "friday evening gala" has a name.
+        // "friday evening" is a time, and "friday evening gala" is a name.
         let next = skip_tokens(words, used + more);
         let stop = words.get(used + more - 1).is_some_and(|word| word.has_stop);
         let ended = more == 0 || stop || is_phrase_end(next, &self.context);
@@ -112,8 +115,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         Ok(Some(used + more))
     }
 
-    /// "tomorrow 14", "tomorrow at 14 dinner": behind the name of a day, which is no number that counts something. What it
-    /// says of noon is as with "at 14".
+    /// Matches an hour after the name of a day, which does not count anything there: "tomorrow 14",
+    /// "tomorrow at 14 dinner".
     fn match_bare_hour(&self, at: usize) -> Result<Option<(usize, TimeOfDay)>, PhraseError> {
         let rest = self.tokens_from(at);
         if self.date_end != at || !self.is_after_day_name(at) {
@@ -136,7 +139,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         }
     }
 
-    /// "Christmas eve 19:00", where no other date is said.
+    /// Matches "Christmas eve 19:00" in a sentence without another date.
     pub(super) fn match_holiday_beside_time(&mut self) {
         let SentenceParts { date, time, all_day, end_tokens: end_date, repetition: repeat, .. } =
             &self.parts;
@@ -161,7 +164,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         self.set_consumed(at..at + used, true);
     }
 
-    /// Does the name of a day, or of a part of it, stand before this word?
+    /// Returns whether the name of a day or of a part of it stands before a word.
     fn is_after_day_name(&self, at: usize) -> bool {
         const NAMES: [WordMeaning; 3] =
             [WordMeaning::Today, WordMeaning::Tomorrow, WordMeaning::DayAfterTomorrow];
@@ -177,7 +180,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         })
     }
 
-    /// "tomorrow 1400", "1400 tomorrow"; but "budget 2030 tomorrow".
+    /// Parses a time that is one only beside a date: "tomorrow 1400", "1400 tomorrow"; but "budget
+    /// 2030 tomorrow" has none.
     fn parse_time_beside_date(&self, words: &[PhraseToken<'a>], at: usize) -> Option<TimeOfDay> {
         let text = first_word(words)?;
         let clock = parse_contextual_time(text, &self.context)?;

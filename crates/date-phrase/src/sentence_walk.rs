@@ -1,4 +1,8 @@
-//! The state.
+//! The state of the walk over a sentence: the words, the phrases found, and tests of neighbouring
+//! words.
+//!
+//! Apart from [`parse_sentence`](crate::parse_sentence) so that the modules for starts and ends
+//! depend on the state and not on the order of the walk.
 
 use crate::calendar_span::{CalendarSpan, SpanUnit};
 use crate::context::PhraseContext;
@@ -11,7 +15,7 @@ use crate::tokens::{PhraseToken, skip_tokens};
 use larder_time::value::Nominal;
 use std::ops::Range;
 
-/// Something that was said, with the words that said it.
+/// A phrase: its meaning, and its words for messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Matched<T> {
     pub(crate) value: T,
@@ -30,42 +34,44 @@ pub(crate) struct SentenceParts<'a> {
     pub(crate) end_tokens: Option<Vec<PhraseToken<'a>>>,
     pub(crate) durations: Vec<Matched<PhraseDuration>>,
     pub(crate) repetition: Option<RepeatPhrase>,
-    /// How many of what is repeated.
+    /// The number of occurrences.
     pub(crate) count: Option<Matched<i64>>,
     /// The part of the day.
     pub(crate) part_of_day: Option<PartOfDay>,
-    /// Beside the date stands that it is the night of it.
+    /// The date is followed by the evening or night, which lasts past midnight.
     pub(crate) is_night: bool,
-    /// The zone that a time is of.
+    /// The time zone of the times.
     pub(crate) zone: Option<String>,
     pub(crate) alarms: Vec<Nominal>,
     pub(crate) categories: Vec<String>,
     pub(crate) priority: Option<u8>,
-    /// Something is said to be due.
+    /// The sentence contains "due".
     pub(crate) is_due: bool,
 }
 
-/// How many words are taken, if any.
+/// The number of words consumed, if a phrase matched.
 pub(crate) type ConsumedCount = Result<Option<usize>, PhraseError>;
 
-/// The walk.
+/// The walk over a sentence. Its methods for starts are in `sentence_start`, for ends in
+/// `sentence_end`.
 pub(crate) struct SentenceWalk<'w, 'a> {
     pub(crate) words: &'w [PhraseToken<'a>],
     pub(crate) context: PhraseContext,
     pub(crate) consumed: Vec<bool>,
     pub(crate) parts: SentenceParts<'a>,
-    /// The word behind the last date or time.
+    /// The position after the last date, time or repetition.
     pub(crate) date_end: usize,
-    /// Words for a part of the day.
+    /// The words of the part of the day.
     pub(crate) part_of_day: Range<usize>,
-    /// The hour that they mean where no time is said.
+    /// The time of the part of the day, if no other time is given.
     pub(crate) part_of_day_time: Option<TimeOfDay>,
-    /// The first word of a rule behind words like "daily", so that it is looked for once.
+    /// The position of the next full rule after an adverb such as "daily", so that it is searched
+    /// once.
     pub(crate) rule_position: usize,
 }
 
 impl<'w, 'a> SentenceWalk<'w, 'a> {
-    /// A walk that has consumed nothing.
+    /// A walk that has consumed no word.
     pub(crate) fn new(words: &'w [PhraseToken<'a>], context: PhraseContext) -> Self {
         SentenceWalk {
             words,
@@ -93,18 +99,19 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         skip_tokens(self.words, at)
     }
 
-    /// Is there a time of day?
+    /// Returns whether the words begin with a time of day.
     pub(crate) fn is_time(&self, words: &[PhraseToken<'a>]) -> bool {
         match_time_or_ambiguous(words, &self.context).is_some()
             || match_time_range(words, &self.context).is_some()
     }
 
-    /// Does the date say a time, as `2026-03-05T20:00`?
+    /// Returns whether the date contains a time, as `2026-03-05T20:00` does.
     pub(crate) fn is_instant(&self) -> bool {
         self.parts.date.as_ref().is_some_and(|date| date.value.unit == SpanUnit::Instant)
     }
 
-    /// Is there a date or a repetition before this word, or do the words begin with one?
+    /// Returns whether a date or repetition stands before a position, or at the beginning of
+    /// `following`.
     pub(crate) fn is_beside_date(&self, at: usize, following: &[PhraseToken<'a>]) -> bool {
         let dated = || match match_date(following, &self.context) {
             Ok(Some((_, span))) => span.unit == SpanUnit::Day && !span.is_weak,

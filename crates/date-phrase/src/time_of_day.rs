@@ -1,4 +1,5 @@
-//! Times of day: `12:30`, `3pm`, `15h30`, `15 Uhr`, `noon`, and two of them in one word, `12:30-13:30`.
+//! Times of day: `12:30`, `3pm`, `15h30`, `15 Uhr`, `noon`, and ranges of them in one word,
+//! `12:30-13:30`.
 
 use crate::context::{ParseResult, PhraseContext};
 use crate::error::PhraseError;
@@ -10,26 +11,26 @@ use larder_time::civil::DAY;
 /// A time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeOfDay {
-    /// Seconds since midnight; all of a day for 24:00.
+    /// Seconds since midnight; a whole day for 24:00.
     pub(crate) second: i64,
-    /// Said to the second.
+    /// The time is given to the second.
     pub(crate) has_seconds: bool,
-    /// How it says whether it is before or after noon.
+    /// How the half of the day is known.
     pub(crate) am_pm: AmPm,
 }
 
-/// What a time says of noon.
+/// How it is known whether a time is before or after noon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AmPm {
-    /// Before it or after it: `3pm`, "noon".
+    /// It is stated: `3pm`, "noon".
     Stated,
-    /// As a clock of 24 hours, unless a part of the day says more: `8:30`, "um 8".
+    /// By the 24-hour clock, unless a part of the day is named: `8:30`, "um 8".
     TwentyFourHour,
-    /// Nothing: "at 3".
+    /// Not at all: "at 3".
     Ambiguous,
 }
 
-/// Half of a day, as people say it.
+/// The half of a day of a 12-hour clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HalfDay {
     Am,
@@ -47,12 +48,12 @@ pub(crate) enum PartOfDay {
 }
 
 impl PartOfDay {
-    /// Does it go on behind midnight?
+    /// Returns whether the part of the day lasts past midnight.
     pub(crate) fn is_night(self) -> bool {
         matches!(self, PartOfDay::Evening | PartOfDay::Night)
     }
 
-    /// The hour that is meant where no other is said; a night has none.
+    /// The time that the part of the day means where no other is given. The night has none.
     pub(crate) fn typical_time(self) -> Option<TimeOfDay> {
         let hour = match self {
             PartOfDay::Morning => 9,
@@ -73,7 +74,7 @@ const PARTS_OF_DAY: [(WordMeaning, PartOfDay); 5] = [
     (WordMeaning::Night, PartOfDay::Night),
 ];
 
-/// "in the evening", "tonight", and that of "Samstagabend".
+/// Matches "in the evening", "tonight", or the part in "Samstagabend".
 pub(crate) fn match_part_of_day(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -85,8 +86,8 @@ pub(crate) fn match_part_of_day(
     found.or_else(|| split_weekday_and_part(first_word(words)?, context).map(|(_, part)| (1, part)))
 }
 
-/// A weekday and a part of the day in one word, as German and its kin write them: "Samstagabend". In German the morning
-/// is the word for tomorrow then.
+/// Splits a weekday and a part of the day in one word: "Samstagabend". In German, the word for
+/// "morning" is that for "tomorrow" when it stands alone.
 pub(crate) fn split_weekday_and_part<'t>(
     text: &'t str,
     context: &PhraseContext,
@@ -105,21 +106,21 @@ pub(crate) fn split_weekday_and_part<'t>(
 }
 
 impl TimeOfDay {
-    /// So many minutes later.
+    /// Adds minutes.
     fn add_minutes(self, minutes: i64) -> TimeOfDay {
         TimeOfDay { second: (self.second + minutes * 60).rem_euclid(DAY), ..self }
     }
 
-    /// It could be before or after noon.
+    /// The error of a time that may be before or after noon.
     fn ambiguity_error(self, text: &str) -> PhraseError {
         let (hour, minute) = ((self.second / 3600) as u8, (self.second / 60 % 60) as u8);
         PhraseError::AmbiguousHour { text: text.to_string(), hour, minute }
     }
 
-    /// The time in a part of the day, if one is said: 8 in the evening is 20.
+    /// Resolves the half of the day by a part of the day: 8 in the evening is 20:00.
     ///
     /// # Errors
-    /// When it could be before or after noon.
+    /// When the time may be before or after noon.
     pub(crate) fn resolve_am_pm(
         self,
         part: Option<PartOfDay>,
@@ -144,7 +145,7 @@ impl TimeOfDay {
     }
 }
 
-/// A part of the day behind a time; not that of "20:00 evening gala".
+/// Matches a part of the day after a time; but not in "20:00 evening gala".
 pub(crate) fn match_trailing_part_of_day(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -153,10 +154,10 @@ pub(crate) fn match_trailing_part_of_day(
         .filter(|(used, _)| is_phrase_end(skip_tokens(words, *used), context))
 }
 
-/// A time of day, with "at" before it or without, and a part of the day behind it.
+/// Matches a time of day, with or without "at" before it and a part of the day after it.
 ///
 /// # Errors
-/// When it could be before or after noon: "at 3".
+/// When the time may be before or after noon: "at 3".
 pub(crate) fn match_time(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<TimeOfDay> {
     let Some((used, clock)) = match_time_or_ambiguous(words, context) else { return Ok(None) };
     let part = match_trailing_part_of_day(skip_tokens(words, used), context);
@@ -164,7 +165,7 @@ pub(crate) fn match_time(words: &[PhraseToken], context: &PhraseContext) -> Pars
     Ok(Some((used + part.map_or(0, |(more, _)| more), clock)))
 }
 
-/// The same, of which may not be known whether it is before or after noon.
+/// Like [`match_time`], without resolving an ambiguous hour.
 pub(crate) fn match_time_or_ambiguous(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -189,7 +190,7 @@ pub(crate) fn match_time_or_ambiguous(
     if let Some(clock) = parse_dotted_time(text) {
         return Some((at + 1, clock));
     }
-    // "v 18 h"; without "at" that may be how long it takes.
+    // "v 18 h". Without "at" this may be a duration.
     if let Some(clock) = parse_explicit_time(&format!("{text}h"))
         && first_word(next) == Some("h")
         && !rest.first()?.has_stop
@@ -204,7 +205,7 @@ pub(crate) fn match_time_or_ambiguous(
     }
     let named = context.match_number(rest).map(|(_, hour)| hour);
     let hour = parse_number(text, 2).filter(|hour| *hour <= 24).or(named)?;
-    // A number alone is a time only where no name of a street can follow.
+    // A number without a unit is a time only where no street name can follow.
     if !parted && !is_phrase_end(next, context) {
         return None;
     }
@@ -213,7 +214,8 @@ pub(crate) fn match_time_or_ambiguous(
     Some((at + 1, hour_time(hour, english)))
 }
 
-/// The hour of "14" where a phrase ends, and of "um 14" wherever it stands, where such a word goes before no street.
+/// Matches the hour of "14" at the end of a phrase, and of "um 14" anywhere in languages where the
+/// word for "at" does not begin an address.
 pub(crate) fn match_bare_hour(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -227,7 +229,7 @@ pub(crate) fn match_bare_hour(
     ended.then(|| (at + 1, hour_time(hour, has_twelve_hour_clock(context))))
 }
 
-/// "half past eight", "halb neun", "viertel nach drei".
+/// Matches "half past eight", "halb neun", "viertel nach drei".
 fn match_quarter_hour(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -274,7 +276,7 @@ fn match_quarter_hour(
     ended.then_some((used + 1 + more, clock))
 }
 
-/// An hour, which people who count to twelve twice a day may mean in both halves of it.
+/// The time of an hour, which is ambiguous where hours are counted to twelve twice a day.
 fn hour_time(hour: i64, english: bool) -> TimeOfDay {
     let open = english && (1..=12).contains(&hour);
     TimeOfDay {
@@ -283,12 +285,12 @@ fn hour_time(hour: i64, english: bool) -> TimeOfDay {
     }
 }
 
-/// Do people count to twelve twice a day?
+/// Returns whether hours are counted to twelve twice a day.
 fn has_twelve_hour_clock(context: &PhraseContext) -> bool {
     context.language.vocabulary().has_property(LanguageProperty::TwelveHourClock)
 }
 
-/// Two hours with nothing that says that they are, `14-15`, "10 to 11".
+/// Matches two hours without any sign of a time: `14-15`, "10 to 11".
 pub(crate) fn match_hour_range(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -302,10 +304,10 @@ pub(crate) fn match_hour_range(
     Some((1 + to, hour(text)?, first_word(skip_tokens(words, to)).and_then(hour)?))
 }
 
-/// Two hours as times.
+/// Converts two hours to times.
 ///
 /// # Errors
-/// When both could be before or after noon.
+/// When both may be before or after noon.
 pub(crate) fn resolve_hour_range(
     text: &str,
     from: i64,
@@ -319,7 +321,8 @@ pub(crate) fn resolve_hour_range(
     Ok((full_hour(from), full_hour(to)))
 }
 
-/// The hour that ends what begins at a time, `11` of "10:00 to 11": in English in the half of the day in which it is later.
+/// Parses the hour after a start time, `11` of "10:00 to 11". With a 12-hour clock it is in the
+/// half of the day in which it is later.
 pub(crate) fn parse_end_hour(
     text: &str,
     from: TimeOfDay,
@@ -332,13 +335,14 @@ pub(crate) fn parse_end_hour(
     Some(later.unwrap_or(full_hour(hour)))
 }
 
-/// A time that only what stands beside it makes one: `1400`, and outside of English `14.30`.
+/// Parses a time that is one only beside a date: `1400`, and outside of English `14.30`.
 pub(crate) fn parse_contextual_time(text: &str, context: &PhraseContext) -> Option<TimeOfDay> {
     let plain = parse_compact_time(text).filter(|clock| text.len() == 4 && clock.second % 300 == 0);
     plain.or_else(|| parse_dotted_time(text).filter(|_| !has_twelve_hour_clock(context)))
 }
 
-/// Has it the shape of a time, and is none? `25:00`, `13pm`, `12:30-12:75`.
+/// Returns whether the text has the form of a time that does not exist: `25:00`, `13pm`,
+/// `12:30-12:75`.
 pub(crate) fn is_invalid_time(text: &str) -> bool {
     let shaped = |text: &str| {
         let bare = strip_am_pm(text).map(|(bare, _)| bare);
@@ -357,7 +361,7 @@ pub(crate) fn is_invalid_time(text: &str) -> bool {
             .any(|text| shaped(text) && parse_explicit_time(text).is_none())
 }
 
-/// Does a phrase end here? What follows is nothing, a mark, or begins with a small word.
+/// Returns whether a phrase ends here: no word, a mark, or a word that begins a phrase follows.
 pub(crate) fn is_phrase_end(words: &[PhraseToken], context: &PhraseContext) -> bool {
     const FOLLOWING_MEANINGS: &[WordMeaning] = &[
         WordMeaning::OnDate,
@@ -381,7 +385,7 @@ pub(crate) fn is_phrase_end(words: &[PhraseToken], context: &PhraseContext) -> b
         || FOLLOWING_MEANINGS.iter().any(|meaning| context.match_meaning(words, *meaning).is_some())
 }
 
-/// A time of day without anything before it.
+/// Matches a time of day without "at" before it.
 fn match_explicit_time(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -414,7 +418,8 @@ fn match_explicit_time(
     Some((1, parse_explicit_time(text)?))
 }
 
-/// Two times of day in one word, `12:30-13:30`, `9-17h`, `3-4pm`, of which the second may take what follows: `9-17 Uhr`.
+/// Matches two times in one word, `12:30-13:30`, `9-17h`, `3-4pm`. The second may include the next
+/// word: `9-17 Uhr`.
 pub(crate) fn match_time_range(
     words: &[PhraseToken],
     context: &PhraseContext,
@@ -434,7 +439,8 @@ pub(crate) fn match_time_range(
     Some((used, from, to))
 }
 
-/// The hour before a time, `9` of `9-17h`, `11` of `11-1pm`: in the same half of the day if that is before it.
+/// Returns the hour at the start of a range, `9` of `9-17h`, `11` of `11-1pm`: in the same half of
+/// the day if that is before the end.
 fn start_hour_before(hour: i64, to: TimeOfDay, written: &str) -> Option<TimeOfDay> {
     let halves = written.to_ascii_lowercase().replace('.', "");
     if !halves.ends_with("pm") && !halves.ends_with("am") {
@@ -446,7 +452,7 @@ fn start_hour_before(hour: i64, to: TimeOfDay, written: &str) -> Option<TimeOfDa
     Some(TimeOfDay { second, has_seconds: false, am_pm: AmPm::Stated })
 }
 
-/// A time that says of itself that it is one: `12:30`, `12:30:15`, `3pm`, `15h30`.
+/// Parses a text that is certainly a time: `12:30`, `12:30:15`, `3pm`, `15h30`.
 pub(crate) fn parse_explicit_time(text: &str) -> Option<TimeOfDay> {
     if let Some(clock) = parse_colon_time(text) {
         return Some(clock);
@@ -460,7 +466,7 @@ pub(crate) fn parse_explicit_time(text: &str) -> Option<TimeOfDay> {
     time_from_parts(parse_number(hour, 2)?, minute, 0, false)
 }
 
-/// A text without "am" or "pm" at its end, and which of them it is.
+/// Splits off "am" or "pm" at the end.
 fn strip_am_pm(text: &str) -> Option<(&str, HalfDay)> {
     let halves = [(WordMeaning::Am, HalfDay::Am), (WordMeaning::Pm, HalfDay::Pm)].into_iter();
     halves
@@ -479,7 +485,7 @@ fn parse_am_pm(text: &str) -> Option<HalfDay> {
     strip_am_pm(text).filter(|(bare, _)| bare.is_empty()).map(|(_, half)| half)
 }
 
-/// `3` or `3:30`, and the half of the day.
+/// Parses the hour, or hour and minute, of a 12-hour clock: `3`, `3:30`.
 fn parse_twelve_hour_time(text: &str, half: HalfDay) -> Option<TimeOfDay> {
     let (hour, rest) = text.split_once([':', '.']).unwrap_or((text, ""));
     let minute = if rest.is_empty() { 0 } else { parse_two_digits(rest)? };
@@ -488,7 +494,7 @@ fn parse_twelve_hour_time(text: &str, half: HalfDay) -> Option<TimeOfDay> {
     time_from_parts(hour, minute, 0, false).map(|clock| TimeOfDay { am_pm: AmPm::Stated, ..clock })
 }
 
-/// `12:30`, `12:30:15`
+/// Parses `12:30`, `12:30:15`.
 pub(crate) fn parse_colon_time(text: &str) -> Option<TimeOfDay> {
     let text = text.strip_suffix('.').unwrap_or(text);
     let mut parts = text.split(':');
@@ -501,13 +507,13 @@ pub(crate) fn parse_colon_time(text: &str) -> Option<TimeOfDay> {
     time_from_parts(hour, minute, second.flatten().unwrap_or(0), second.is_some())
 }
 
-/// `12.30`, where it is known to be a time.
+/// Parses `12.30`, where a time is expected.
 fn parse_dotted_time(text: &str) -> Option<TimeOfDay> {
     let (hour, minute) = text.split_once('.')?;
     time_from_parts(parse_number(hour, 2)?, parse_two_digits(minute)?, 0, false)
 }
 
-/// `1230`, `123015`: behind the T of a date, and where a time is expected.
+/// Parses `1230`, `123015`, after the T of a date and where a time is expected.
 pub(crate) fn parse_compact_time(text: &str) -> Option<TimeOfDay> {
     let pair = |at: usize| text.get(at..at + 2).and_then(parse_two_digits);
     match text.len() {
@@ -525,7 +531,7 @@ fn full_hour(hour: i64) -> TimeOfDay {
     TimeOfDay { second: hour * 3600, has_seconds: false, am_pm: AmPm::TwentyFourHour }
 }
 
-/// A time that a clock shows, or 24:00.
+/// The time of an hour, minute and second, up to 24:00.
 fn time_from_parts(hour: i64, minute: i64, second: i64, exact: bool) -> Option<TimeOfDay> {
     let sum = hour * 3600 + minute * 60 + second;
     (minute < 60 && second < 60 && sum <= DAY).then_some(TimeOfDay {

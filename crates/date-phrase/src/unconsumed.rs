@@ -1,7 +1,9 @@
-//! Words of time that nothing was made of: they are refused, so that nothing is guessed around them.
+//! Words of date or time that belong to no phrase. They are refused, so that no phrase is misread
+//! silently.
 //!
-//! A title may have such words, too. So a name of a month or weekday alone counts only where something of a time was
-//! understood, and a short one ("sun", "mar") only beside a number or a small word that goes before dates.
+//! A title may contain such words, too. So the name of a month or weekday is refused only beside an
+//! understood date or time, and a short one ("sun", "mar") only beside a number or a preposition of
+//! dates.
 
 use crate::calendar_names::{match_month_name, match_weekday, parse_day_number};
 use crate::calendar_span::SpanUnit;
@@ -14,23 +16,25 @@ use crate::time_of_day::{is_am_pm, match_time, parse_explicit_time};
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use crate::vocabulary::{Vocabulary, WordMeaning};
 
-/// What is looked at.
+/// The words of a sentence, and what is known of its meaning.
 pub(crate) struct UnconsumedWords<'s, 'a> {
     pub(crate) words: &'s [PhraseToken<'a>],
-    /// What was taken, and what stays on purpose.
+    /// Which words are consumed, or remain on purpose.
     pub(crate) consumed: &'s [bool],
-    /// Is anything known of when it is?
+    /// The sentence has a date, time or repetition.
     pub(crate) has_when: bool,
-    /// Is a day known?
+    /// The sentence has a day.
     pub(crate) has_date: bool,
-    /// Is it known how often?
+    /// The sentence has a repetition.
     pub(crate) has_repetition: bool,
     pub(crate) context: PhraseContext,
 }
 
 impl UnconsumedWords<'_, '_> {
+    /// Looks for words of date or time that are not consumed.
+    ///
     /// # Errors
-    /// The first word of time that is left over.
+    /// Names the first such words.
     pub(crate) fn check(&self) -> Result<(), PhraseError> {
         for at in 0..self.words.len() {
             if !self.is_unconsumed(at) {
@@ -64,26 +68,26 @@ impl UnconsumedWords<'_, '_> {
             && self.words.get(at).is_some_and(|word| !word.is_quoted)
     }
 
-    /// The words from here to the next that is not open; no phrase has more than these.
+    /// The words up to the next consumed one, which bound any phrase.
     fn unconsumed_run(&self, at: usize) -> &[PhraseToken<'_>] {
         let end = self.words.len().min(at + 12);
         let count = (at..end).take_while(|at| self.is_unconsumed(*at)).count();
         self.words.get(at..at + count).unwrap_or_default()
     }
 
-    /// Was this word taken for something of a time?
+    /// Returns whether a word is consumed by a date or time.
     fn is_consumed(&self, at: usize) -> bool {
         let mark = |word: &PhraseToken<'_>| word.is_quoted || word.text.starts_with(['#', '!']);
         self.consumed.get(at) == Some(&true) && self.words.get(at).is_some_and(|word| !mark(word))
     }
 
-    /// Do so many words stand beside something that was taken for a time?
+    /// Returns whether some words stand beside a consumed date or time.
     fn is_beside_consumed(&self, at: usize, used: usize) -> bool {
         let before = at.checked_sub(1).is_some_and(|at| self.is_consumed(at));
         before || self.is_consumed(at + used)
     }
 
-    /// Is the word before one of these?
+    /// Returns whether the word before has one of these meanings.
     fn is_preceded_by(&self, at: usize, meanings: &[WordMeaning]) -> bool {
         let Some(before) = at.checked_sub(1).filter(|at| self.is_unconsumed(*at)) else {
             return false;
@@ -92,7 +96,7 @@ impl UnconsumedWords<'_, '_> {
         meanings.iter().any(|meaning| self.context.match_meaning(words, *meaning) == Some(1))
     }
 
-    /// How many words from here on say something of a time.
+    /// Returns how many words from here on belong to a date or time.
     fn match_time_words(&self, at: usize) -> Option<usize> {
         self.match_every(at)
             .or_else(|| self.match_date_digits(at))
@@ -107,7 +111,7 @@ impl UnconsumedWords<'_, '_> {
             .or_else(|| self.match_function_words(at))
     }
 
-    /// "every quarter", "each week"; "every man" only where something is known of a time.
+    /// Matches "every quarter", "each week"; "every man" only in a sentence with a date or time.
     fn match_every(&self, at: usize) -> Option<usize> {
         let run = self.unconsumed_run(at);
         let used = self.context.match_meaning(run, WordMeaning::Every)?;
@@ -134,7 +138,7 @@ impl UnconsumedWords<'_, '_> {
         (named || (self.has_when && plain)).then_some(used + usize::from(!following.is_empty()))
     }
 
-    /// `31/12`, `31.12.`, `10.30`, "the 24th".
+    /// Matches `31/12`, `31.12.`, `10.30`, "the 24th".
     fn match_date_digits(&self, at: usize) -> Option<usize> {
         let run = self.unconsumed_run(at);
         let text = first_word(run)?;
@@ -152,7 +156,7 @@ impl UnconsumedWords<'_, '_> {
         ordinal.filter(|_| close || (self.has_repetition && led)).map(|_| 1)
     }
 
-    /// The name of a weekday or of a month.
+    /// Matches the name of a weekday or of a month.
     fn match_day_or_month_name(&self, at: usize) -> Option<usize> {
         const PRECEDING_MEANINGS: &[WordMeaning] = &[
             WordMeaning::OnDate,
@@ -196,7 +200,7 @@ impl UnconsumedWords<'_, '_> {
         (long || month || counted || joined || (led && (full || self.has_when))).then_some(1)
     }
 
-    /// What would have been understood if it stood alone.
+    /// Matches a date or time that would be understood alone.
     fn match_date_or_time(&self, at: usize) -> Option<usize> {
         if !self.has_when {
             return None;
@@ -213,7 +217,7 @@ impl UnconsumedWords<'_, '_> {
         timed.or_else(dated)
     }
 
-    /// "2 weeks", `90min`; "a week" beside a time.
+    /// Matches "2 weeks", `90min`; "a week" beside a time.
     fn match_duration_words(&self, at: usize) -> Option<usize> {
         let run = self.unconsumed_run(at);
         let text = first_word(run)?;
@@ -240,7 +244,8 @@ impl UnconsumedWords<'_, '_> {
         (long && word && close && (one > 0 || run.len() == used)).then_some(used)
     }
 
-    /// "until the project is done" behind a time, or where something recurs: it would not end.
+    /// Matches "until the project is done" after a time or in a repetition, which would have no
+    /// end.
     fn match_until(&self, at: usize) -> Option<usize> {
         let run = self.unconsumed_run(at);
         let used =
@@ -251,8 +256,8 @@ impl UnconsumedWords<'_, '_> {
         (is_certain && (self.has_repetition || (self.has_when && following))).then_some(used + 1)
     }
 
-    /// "do prázdnin" behind a date, a time or a repetition. The Czech word means "to" a place as well, which a capital
-    /// letter tells, but for feasts: "každou sobotu do Prahy".
+    /// Matches "do prázdnin" after a date, time or repetition. The Czech word also stands before
+    /// places, which have a capital letter, as some holidays do: "každou sobotu do Prahy".
     fn match_until_or_to(&self, at: usize) -> Option<usize> {
         let run = self.unconsumed_run(at);
         let following = at.checked_sub(1).is_some_and(|at| self.is_consumed(at));
@@ -267,7 +272,7 @@ impl UnconsumedWords<'_, '_> {
         (feast || small).then_some(until + 1)
     }
 
-    /// "easter" beside a time, where no other date is said, and "easter monday".
+    /// Matches "easter" beside a time, where no other date is given, and "easter monday".
     fn match_movable_holiday(&self, at: usize) -> Option<usize> {
         let words = skip_tokens(self.words, at);
         let used = self.context.match_meaning(words, WordMeaning::MovableHoliday)?;
@@ -276,7 +281,7 @@ impl UnconsumedWords<'_, '_> {
         (weekday || close).then_some(used)
     }
 
-    /// "am Wochenende", "o víkendu" or a weekend beside a time, where no day is said.
+    /// Matches "am Wochenende", "o víkendu", or a weekend beside a time, where no day is given.
     fn match_weekend(&self, at: usize) -> Option<usize> {
         if !self.has_when || self.has_date {
             return None;
@@ -287,13 +292,14 @@ impl UnconsumedWords<'_, '_> {
         (used > 1 || self.is_beside_consumed(at, used)).then_some(used)
     }
 
-    /// "before friday": not on it.
+    /// Matches "before friday", which excludes friday.
     fn match_before_date(&self, at: usize) -> Option<usize> {
         let used = self.context.match_meaning(self.unconsumed_run(at), WordMeaning::BeforeDate)?;
         self.is_consumed(at + used).then_some(used + 1)
     }
 
-    /// "except", where something recurs; "between 8 and 10"; "v půl deváté"; "first" before a weekday.
+    /// Matches function words: "except" in a repetition; "between 8 and 10"; "v půl deváté";
+    /// "first" before a weekday.
     fn match_function_words(&self, at: usize) -> Option<usize> {
         const ORDINALS: [WordMeaning; 5] = [
             WordMeaning::First,
@@ -328,7 +334,7 @@ impl UnconsumedWords<'_, '_> {
         (day && self.is_consumed(at + used)).then_some(used)
     }
 
-    /// `EST` behind a time, "Eastern time".
+    /// Matches `EST` after a time, and "Eastern time".
     fn match_zone_abbreviation(&self, at: usize) -> Option<usize> {
         let before = at.checked_sub(1).filter(|at| self.is_consumed(*at))?;
         let words = self.words.get(before..at).unwrap_or_default();
@@ -351,7 +357,8 @@ impl UnconsumedWords<'_, '_> {
     }
 }
 
-/// Could these digits be a date or a time, and if so, can they hardly be anything else? `31/12`, `31.12.`, `10.30`.
+/// Returns whether digits may be a date or time (`Some`), and whether they are hardly anything else
+/// (`true`): `31/12`, `31.12.`, `10.30`.
 fn classify_digits(text: &str) -> Option<bool> {
     let closed = text.ends_with('.');
     let parts: Vec<&str> = text.trim_end_matches('.').split(['/', '.']).collect();
@@ -363,7 +370,7 @@ fn classify_digits(text: &str) -> Option<bool> {
     let (one, other) = (parse_number(one, 2)?, parse_number(other, 2)?);
     let date = (1..=12).contains(&one.min(other)) && (1..=31).contains(&one.max(other));
     let time = !closed && text.contains('.') && one <= 24 && other < 60;
-    // A fraction has the less above; a number with a dot is one of many things.
+    // The numerator of a fraction is the smaller number; a number with a dot has many meanings.
     let is_certain = if text.contains('/') { one > other } else { closed };
     (date || time).then_some(date && (is_certain || parts.len() > 2))
 }

@@ -1,8 +1,8 @@
 //! The vocabularies: which words of a language have which meaning.
 //!
-//! A vocabulary is a text file in `vocabularies/`, one for each language, named by its ISO 639 code;
-//! `common.txt` has the notation that every language shares. The files are compiled in, and parsed
-//! when their language is first used.
+//! A vocabulary is a text file in `vocabularies/`, one for each language, named by its ISO 639
+//! code; `common.txt` has the notation that every language shares. The files are compiled in, and
+//! parsed when their language is first used.
 //!
 //! ```text
 //! # A comment. Empty lines are ignored.
@@ -17,8 +17,8 @@
 //! and months are required. [`WordMeaning`] lists the meanings, and [`LanguageProperty`] the
 //! properties, which tell the grammar how a language differs in more than words.
 //!
-//! To add a language, add its file and a line to `SOURCES`. Parsing never fails: a malformed line is
-//! left out and reported as a [`VocabularyProblem`], and a unit test asserts that there are none.
+//! To add a language, add its file and a line to `SOURCES`. Parsing never fails: a malformed line
+//! is left out and reported as a [`VocabularyProblem`], and a unit test asserts that there are none.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -49,7 +49,8 @@ macro_rules! named_variants {
 named_variants! {
 /// The meaning of a word or of a fixed group of words.
 WordMeaning {
-    // Names of days and months. The first form is the long one and the second the short one; both are printed.
+    // Names of days and months. The first form is the long one, the second the short one; both
+    // are printed.
     Monday = "monday",
     Tuesday = "tuesday",
     Wednesday = "wednesday",
@@ -336,7 +337,7 @@ impl Vocabulary {
         PARSED.get_or_init(|| Vocabulary::parse("", COMMON_SOURCE).0)
     }
 
-    /// Parses a vocabulary file: returns what is understood, and a problem for each line that is not.
+    /// Parses a vocabulary file. A malformed line is left out and reported as a problem.
     fn parse(code: &'static str, text: &'static str) -> (Vocabulary, Vec<VocabularyProblem>) {
         let mut vocabulary = Vocabulary {
             code,

@@ -5,8 +5,9 @@
 use crate::calendar_span::{CalendarSpan, SpanUnit};
 use crate::context::PhraseContext;
 use crate::date::{match_date_and_time, match_present_unit};
-use crate::error::{ExpectedPhrase, PhraseError, excerpt, not_understood};
+use crate::error::{ExpectedPhrase, PhraseError, excerpt};
 use crate::language::Language;
+use crate::misspelling::find_misspelling;
 use crate::time_of_day::match_time;
 use crate::tokens::{PhraseToken, skip_tokens};
 use crate::vocabulary::WordMeaning;
@@ -68,7 +69,7 @@ impl Window {
                 Some(window) => window,
                 None => Err(failed
                     .err()
-                    .unwrap_or_else(|| phrase_error(text, ExpectedPhrase::DateRange))),
+                    .unwrap_or_else(|| phrase_error(text, ExpectedPhrase::DateRange, &context))),
             },
         }
     }
@@ -86,7 +87,7 @@ impl Moment {
     pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Moment, PhraseError> {
         let context = PhraseContext::new(now, *language);
         let span = match_whole_text(&PhraseToken::tokenize(text), &context)?;
-        let span = span.ok_or_else(|| phrase_error(text, ExpectedPhrase::PointInTime))?;
+        let span = span.ok_or_else(|| phrase_error(text, ExpectedPhrase::PointInTime, &context))?;
         if span.unit == SpanUnit::Longer {
             return Err(PhraseError::NotOneDay { text: excerpt(text) });
         }
@@ -208,12 +209,12 @@ fn range_between(
     let words = PhraseToken::tokenize(to);
     if from.is_empty() {
         let to = match_whole_text(&words, context)?
-            .ok_or_else(|| phrase_error(to, ExpectedPhrase::DateRange))?;
+            .ok_or_else(|| phrase_error(to, ExpectedPhrase::DateRange, context))?;
         return Ok(Window { from: Civil::MIN, to: exclusive_end(to), relative: to.is_relative });
     }
     let begins = PhraseToken::tokenize(from);
     let start = match_whole_text(&begins, context)?;
-    let start = start.ok_or_else(|| phrase_error(from, ExpectedPhrase::DateRange))?;
+    let start = start.ok_or_else(|| phrase_error(from, ExpectedPhrase::DateRange, context))?;
     if to.is_empty() {
         return Ok(Window { to: Civil::MAX, ..Window::from_span(start) });
     }
@@ -247,7 +248,7 @@ fn close_range(
     }
     let last = last.ok_or_else(|| {
         let typed: Vec<&str> = words.iter().map(|word| word.text).collect();
-        phrase_error(&typed.join(" "), ExpectedPhrase::DateRange)
+        phrase_error(&typed.join(" "), ExpectedPhrase::DateRange, context)
     })?;
     let (from, to) = (start.from, exclusive_end(last));
     // A last day that is the day before the beginning ends exactly where the range begins.
@@ -268,9 +269,14 @@ fn exclusive_end(last: CalendarSpan) -> Civil {
     if last.unit == SpanUnit::Instant { last.from } else { last.to }
 }
 
-fn phrase_error(text: &str, expected: ExpectedPhrase) -> PhraseError {
-    match text.trim() {
-        "" => PhraseError::Empty { expected },
-        text => not_understood(text, expected),
+/// The error of a text that is no phrase. It suggests the name of a day that is misspelled in it.
+fn phrase_error(text: &str, expected: ExpectedPhrase, context: &PhraseContext) -> PhraseError {
+    let text = text.trim();
+    if text.is_empty() {
+        return PhraseError::Empty { expected };
     }
+    let words = PhraseToken::tokenize(text);
+    let mut words = words.iter().take(MAX_TOKENS);
+    let suggestion = words.find_map(|word| find_misspelling(&word.folded, &context.language));
+    PhraseError::NotUnderstood { text: excerpt(text), expected, suggestion }
 }

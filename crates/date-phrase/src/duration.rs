@@ -1,7 +1,7 @@
 //! Durations: `1h`, `90min`, `1h30`, `2 days`, `an hour`, `half an hour`, `1.5h`.
 
 use crate::context::PhraseContext;
-use crate::error::{ExpectedPhrase, PhraseError, not_understood};
+use crate::error::{ExpectedPhrase, PhraseError, excerpt};
 use crate::language::Language;
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens};
 use crate::vocabulary::WordMeaning;
@@ -90,7 +90,11 @@ pub fn length(text: &str, language: &Language) -> Result<Nominal, PhraseError> {
         }
         // Zero needs no unit.
         None if text.trim() == "0" => Ok(Nominal { days: 0, seconds: 0 }),
-        _ => Err(not_understood(text, ExpectedPhrase::Duration)),
+        _ => Err(PhraseError::NotUnderstood {
+            text: excerpt(text),
+            expected: ExpectedPhrase::Duration,
+            suggestion: None,
+        }),
     }
 }
 

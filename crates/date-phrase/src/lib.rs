@@ -36,8 +36,8 @@
 //! | `holidays` | holidays with a fixed date |
 //! | `duration` | durations and distances |
 //! | `date` | dates and longer spans in words |
-//! | `date_range` | [`Window`] and [`Moment`]: phrases that are the whole text |
 //! | `misspelling` | misspelled names of days |
+//! | `date_range` | [`Window`] and [`Moment`]: phrases that are the whole text |
 //! | `unconsumed` | words of date or time that belong to no phrase |
 //! | `repetition` | repetitions as recurrence rules |
 //! | `sentence_walk` | the state of the walk over a sentence |

@@ -7,7 +7,7 @@
 # written to target/fuzz-found, and the script ends with 1. To run it again: the program and the file's name.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-all="lines split contact component decode fold line sexp address join stored rule series phrase"
+all="lines split contact component decode fold line sexp address join stored_formats rule series phrase"
 wanted=${1:-}
 seconds=${2:-60}
 case " $all all " in
@@ -40,7 +40,7 @@ for target in $all; do
 	# Queries and addresses are a line long; the samples would only slow them down.
 	seeds=samples/contacts
 	length=8192
-	case $target in line | sexp | address | stored | rule | series | phrase) seeds= length=256 ;; esac
+	case $target in line | sexp | address | stored_formats | rule | series | phrase) seeds= length=256 ;; esac
 	case $target in fold | decode) length=1024 ;; esac
 	echo "== $target, $seconds s"
 	log=$base/fuzz-found/$target.log

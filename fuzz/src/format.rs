@@ -1,34 +1,37 @@
 //! What is made of bytes: lines, properties, items, values, folded text.
 
 use larder_format::collate::Collator;
-use larder_format::component::{self, Component, Version};
-use larder_format::contact::{Contact, MAX_PROPERTIES, derived_uid, joined, same_card, with_uid};
-use larder_format::decode as from;
+use larder_format::component::{self, CalendarVersion, Component};
+use larder_format::contact::{
+    Contact, MAX_PROPERTIES_PER_ITEM, derive_uid, insert_uid, is_same_card, merge_cards,
+};
+use larder_format::decoding as from;
 use larder_format::edit;
-use larder_format::field::{CALENDAR_FIELDS, FIELDS, field};
+use larder_format::field::{CALENDAR_FIELDS, CONTACT_FIELDS, find_contact_field};
 use larder_format::fold as text;
 use larder_format::property::Property;
-use larder_format::split::{Piece, Splitter, Stray};
+use larder_format::splitter::{SkipReason, Splitter, StreamPiece};
 use std::sync::LazyLock;
 
 /// White space between lines and items.
-const BLANK: &[u8] = b" \t\r\n";
+const BLANK_BYTES: &[u8] = b" \t\r\n";
 
-/// Content lines and properties: the lines are the bytes, but for blank lines; a property keeps its line.
-pub fn lines(data: &[u8]) {
+/// Content lines and properties: the lines are the bytes, but for blank lines; a property keeps its
+/// line.
+pub fn check_lines(data: &[u8]) {
     let mut rest = data;
     let mut number = 0;
-    for line in larder_format::line::lines(data) {
-        rest = behind(rest, line.raw, BLANK);
+    for line in larder_format::content_line::content_lines(data) {
+        rest = strip_next_piece(rest, line.raw, BLANK_BYTES);
         assert!(line.number > number, "line {} after line {number}", line.number);
         number = line.number;
         assert!(line.text.len() <= line.raw.len(), "text grew");
         let (raw, text) = (line.raw, line.text.clone());
         let property = Property::parse(line);
-        assert_eq!((property.raw(), property.number()), (raw, number));
-        if property.is_known() {
+        assert_eq!((property.raw(), property.line_number()), (raw, number));
+        if property.is_property() {
             assert!(!property.name().is_empty(), "a known property has a name");
-            assert!(property.is(property.name()), "its name is its name");
+            assert!(property.has_name(property.name()), "its name is its name");
             assert!(text.ends_with(property.value()), "the value is the end of the line");
         }
         let values = property.params().map(|param| param.values.len()).sum::<usize>();
@@ -37,28 +40,28 @@ pub fn lines(data: &[u8]) {
         let owned = property.clone().into_owned();
         assert_eq!((owned.name(), owned.value()), (property.name(), property.value()));
     }
-    assert!(rest.iter().all(|byte| BLANK.contains(byte)), "lines end before the bytes do");
+    assert!(rest.iter().all(|byte| BLANK_BYTES.contains(byte)), "lines end before the bytes do");
 }
 
 /// What came out of a splitter, with the parts of a stretch put together.
 #[derive(Debug, PartialEq, Eq)]
-enum Whole {
+enum SplitOutput {
     Item { name: String, line: u64, bytes: Vec<u8>, closed: bool },
-    Part { line: u64, bytes: Vec<u8> },
-    Stretch { line: u64, bytes: Vec<u8>, why: Stray },
+    CalendarFrame { line: u64, bytes: Vec<u8> },
+    StrayBytes { line: u64, bytes: Vec<u8>, why: SkipReason },
 }
 
-/// Two cards joined: a card again, of the same UID, with the e-mail addresses of both, that can be added to. The first
-/// byte says where the second card begins.
-pub fn join(data: &[u8]) {
+/// Two cards joined: a card again, of the same UID, with the e-mail addresses of both, that can be
+/// added to. The first byte says where the second card begins.
+pub fn check_join(data: &[u8]) {
     let [cut, cards @ ..] = data else { return };
     let (base, other) = cards.split_at(cards.len() * usize::from(*cut) / 255);
-    let Some(result) = joined(base, other) else { return };
+    let Some(result) = merge_cards(base, other) else { return };
     let (before, after) = (Contact::parse(base), Contact::parse(&result));
-    assert_eq!(after.refusal(), None, "the result is no card");
+    assert_eq!(after.fatal_problem(), None, "the result is no card");
     assert_eq!(after.uid(), before.uid(), "another UID");
-    assert!(joined(&result, other).is_some(), "what was added to cannot be added to");
-    if let Some(email) = field("email") {
+    assert!(merge_cards(&result, other).is_some(), "what was added to cannot be added to");
+    if let Some(email) = find_contact_field("email") {
         let folded = |card: &Contact<'_>| -> Vec<String> {
             card.values(email).iter().map(|value| text::fold(value).into_owned()).collect()
         };
@@ -69,16 +72,17 @@ pub fn join(data: &[u8]) {
     }
 }
 
-/// The splitter: the same pieces whatever the chunks, which together are the bytes, but for white space
-/// between them. The first byte says how long the chunks are, the second how long an item may be.
-pub fn split(data: &[u8]) {
+/// The splitter: the same pieces whatever the chunks, which together are the bytes, but for white
+/// space between them. The first byte says how long the chunks are, the second how long an item may
+/// be.
+pub fn check_split(data: &[u8]) {
     let [chunk, limit, stream @ ..] = data else { return };
     let limit = match limit {
         0..128 => 1 << 20,
         limit => usize::from(*limit),
     };
-    let at_once = pieces(stream, stream.len().max(1), limit);
-    let in_chunks = pieces(stream, usize::from(*chunk) % 67 + 1, limit);
+    let at_once = split_in_chunks(stream, stream.len().max(1), limit);
+    let in_chunks = split_in_chunks(stream, usize::from(*chunk) % 67 + 1, limit);
     assert_eq!(at_once, in_chunks, "chunks of {} bytes", chunk % 67 + 1);
 
     // A byte order mark is skipped, and in UTF-16 the other half of each blank.
@@ -86,40 +90,42 @@ pub fn split(data: &[u8]) {
     let mut rest = stream;
     for piece in &at_once {
         let bytes = match piece {
-            Whole::Item { bytes, .. } => {
+            SplitOutput::Item { bytes, .. } => {
                 assert!(bytes.len() <= limit, "an item of {} bytes", bytes.len());
                 bytes
             }
-            Whole::Part { bytes, .. } | Whole::Stretch { bytes, .. } => bytes,
+            SplitOutput::CalendarFrame { bytes, .. } | SplitOutput::StrayBytes { bytes, .. } => {
+                bytes
+            }
         };
-        rest = behind(rest, bytes, skipped);
+        rest = strip_next_piece(rest, bytes, skipped);
     }
     assert!(rest.iter().all(|byte| skipped.contains(byte)), "the last {} bytes", rest.len());
 }
 
-fn pieces(stream: &[u8], chunk: usize, limit: usize) -> Vec<Whole> {
-    let mut whole: Vec<Whole> = Vec::new();
-    let mut sink = |piece: Piece<'_>| match piece {
-        Piece::Component { name, line, bytes, closed } => {
+fn split_in_chunks(stream: &[u8], chunk: usize, limit: usize) -> Vec<SplitOutput> {
+    let mut whole: Vec<SplitOutput> = Vec::new();
+    let mut sink = |piece: StreamPiece<'_>| match piece {
+        StreamPiece::Component { name, line, bytes, closed } => {
             let (name, bytes) = (name.to_string(), bytes.to_vec());
-            whole.push(Whole::Item { name, line, bytes, closed });
+            whole.push(SplitOutput::Item { name, line, bytes, closed });
         }
-        Piece::CalendarBegins { line, bytes } => {
-            whole.push(Whole::Part { line, bytes: bytes.to_vec() });
+        StreamPiece::CalendarBegins { line, bytes } => {
+            whole.push(SplitOutput::CalendarFrame { line, bytes: bytes.to_vec() });
         }
-        Piece::CalendarLines { line, bytes } => {
+        StreamPiece::CalendarLines { line, bytes } => {
             let name = "its lines".to_string();
-            whole.push(Whole::Item { name, line, bytes: bytes.to_vec(), closed: true });
+            whole.push(SplitOutput::Item { name, line, bytes: bytes.to_vec(), closed: true });
         }
-        Piece::CalendarEnds { line, bytes, closed } => {
+        StreamPiece::CalendarEnds { line, bytes, closed } => {
             assert_eq!(closed, !bytes.is_empty(), "an END is a line");
-            whole.push(Whole::Part { line, bytes: bytes.to_vec() });
+            whole.push(SplitOutput::CalendarFrame { line, bytes: bytes.to_vec() });
         }
-        Piece::Stray { line, bytes, why, first: true } => {
-            whole.push(Whole::Stretch { line, bytes: bytes.to_vec(), why });
+        StreamPiece::Skipped { line, bytes, why, first: true } => {
+            whole.push(SplitOutput::StrayBytes { line, bytes: bytes.to_vec(), why });
         }
-        Piece::Stray { bytes, why, .. } => match whole.last_mut() {
-            Some(Whole::Stretch { bytes: before, why: first, .. }) => {
+        StreamPiece::Skipped { bytes, why, .. } => match whole.last_mut() {
+            Some(SplitOutput::StrayBytes { bytes: before, why: first, .. }) => {
                 assert_eq!(why, *first, "a stretch changes its reason");
                 before.extend_from_slice(bytes);
             }
@@ -135,7 +141,7 @@ fn pieces(stream: &[u8], chunk: usize, limit: usize) -> Vec<Whole> {
 }
 
 /// What follows `piece`, of which only skipped bytes may stand before.
-fn behind<'a>(rest: &'a [u8], piece: &[u8], skipped: &[u8]) -> &'a [u8] {
+fn strip_next_piece<'a>(rest: &'a [u8], piece: &[u8], skipped: &[u8]) -> &'a [u8] {
     let mut at = 0;
     loop {
         if let Some(behind) = rest[at..].strip_prefix(piece) {
@@ -149,30 +155,35 @@ fn behind<'a>(rest: &'a [u8], piece: &[u8], skipped: &[u8]) -> &'a [u8] {
 }
 
 /// Contacts: any field of any card can be asked for, and a UID that is put in can be read.
-pub fn contact(data: &[u8]) {
+pub fn check_contact(data: &[u8]) {
     let card = Contact::parse(data);
-    assert!(card.properties().len() <= MAX_PROPERTIES + 1, "too many properties");
-    for field in FIELDS {
+    assert!(card.properties().len() <= MAX_PROPERTIES_PER_ITEM + 1, "too many properties");
+    for field in CONTACT_FIELDS {
         let values = card.values(field);
-        assert_eq!(card.first(field), values.first().cloned(), "first and all of {}", field.name);
+        assert_eq!(
+            card.first_value(field),
+            values.first().cloned(),
+            "first and all of {}",
+            field.name
+        );
         assert!(values.iter().all(|value| !value.is_empty()), "an empty value of {}", field.name);
     }
     for problem in card.problems() {
         assert!(!problem.to_string().is_empty(), "{problem:?} says nothing");
     }
-    assert!(same_card(data, data), "not the same as itself");
+    assert!(is_same_card(data, data), "not the same as itself");
     for longer in [[data, b"\r\n"].concat(), [data, b"X"].concat()] {
-        let same = derived_uid(data) == derived_uid(&longer);
-        assert_eq!(same, same_card(data, &longer), "two notions of the same card");
+        let same = derive_uid(data) == derive_uid(&longer);
+        assert_eq!(same, is_same_card(data, &longer), "two notions of the same card");
     }
     match card.uid() {
         Some(uid) => {
             assert!(!uid.trim().is_empty(), "an empty UID");
-            let of_table = field("uid").and_then(|field| card.first(field));
+            let of_table = find_contact_field("uid").and_then(|field| card.first_value(field));
             assert_eq!(of_table.as_deref(), Some(uid.as_str()), "two ways to the UID");
         }
-        None if card.refusal().is_none() => {
-            let named = with_uid(data, "fuzz-1");
+        None if card.fatal_problem().is_none() => {
+            let named = insert_uid(data, "fuzz-1");
             let uid = Contact::parse(&named).uid();
             assert_eq!(uid.as_deref(), Some("fuzz-1"), "in {}", named.escape_ascii());
         }
@@ -181,72 +192,86 @@ pub fn contact(data: &[u8]) {
 }
 
 /// Components of calendars: each property is in one place, and a UID that is put in can be read.
-pub fn component(data: &[u8]) {
-    let item = Component::parse_as(data, Version::of_calendar(data));
-    let inside = item.parts().iter().map(|part| part.properties().len() + 1).sum::<usize>();
-    assert!(item.properties().len() + inside <= component::MAX_PROPERTIES, "too many properties");
-    assert!(item.parts().iter().all(|part| part.depth() > 0), "a part that is not inside");
+pub fn check_component(data: &[u8]) {
+    let item = Component::parse_with_version(data, CalendarVersion::from_calendar_lines(data));
+    let inside = item.subcomponents().iter().map(|part| part.properties().len() + 1).sum::<usize>();
+    assert!(
+        item.properties().len() + inside <= component::MAX_PROPERTIES_PER_ITEM,
+        "too many properties"
+    );
+    assert!(item.subcomponents().iter().all(|part| part.depth() > 0), "a part that is not inside");
     assert!(item.tzids().iter().all(|tzid| !tzid.is_empty()), "a zone without a name");
     for field in CALENDAR_FIELDS {
         let values = item.values(field);
-        assert_eq!(item.first(field), values.first().cloned(), "first and all of {}", field.name);
+        assert_eq!(
+            item.first_value(field),
+            values.first().cloned(),
+            "first and all of {}",
+            field.name
+        );
         assert!(values.iter().all(|value| !value.is_empty()), "an empty value of {}", field.name);
     }
     for property in item.properties() {
-        let time = item.timed(property.name()).find(|time| time.line == property.number());
+        let time =
+            item.time_properties(property.name()).find(|time| time.line == property.line_number());
         assert!(time.is_some(), "{} is not found by its name", property.name());
     }
     for problem in item.problems() {
         assert!(!problem.to_string().is_empty(), "{problem:?} says nothing");
     }
-    edits(data, &item);
-    if item.uid().is_none() && item.refusal().is_none() {
-        let named = component::with_uid(data, "fuzz-1");
+    check_edits(data, &item);
+    if item.uid().is_none() && item.fatal_problem().is_none() {
+        let named = component::insert_uid(data, "fuzz-1");
         let uid = Component::parse(&named).uid();
         assert_eq!(uid.as_deref(), Some("fuzz-1"), "in {}", named.escape_ascii());
     }
 }
 
 /// What is set in a component is read, what is removed is not, and all else stays.
-fn edits(data: &[u8], item: &Component<'_>) {
-    let count = |item: &Component<'_>| item.properties().len() - item.named("X-FUZZ").count();
-    let Some(changed) = edit::set(data, "X-FUZZ", &[("X-P", "a;b")], "x") else {
-        assert!(item.refusal().is_some(), "nothing is set in a component");
+fn check_edits(data: &[u8], item: &Component<'_>) {
+    let count =
+        |item: &Component<'_>| item.properties().len() - item.properties_named("X-FUZZ").count();
+    let Some(changed) = edit::set_property(data, "X-FUZZ", &[("X-P", "a;b")], "x") else {
+        assert!(item.fatal_problem().is_some(), "nothing is set in a component");
         return;
     };
     let after = Component::parse(&changed);
-    let set: Vec<_> = after.named("X-FUZZ").map(|property| property.text()).collect();
+    let set: Vec<_> = after.properties_named("X-FUZZ").map(|property| property.text()).collect();
     assert_eq!(set, ["x"], "in {}", changed.escape_ascii());
     assert_eq!(count(&after), count(item), "in {}", changed.escape_ascii());
     assert_eq!(after.uid(), item.uid(), "in {}", changed.escape_ascii());
-    let removed = edit::remove(&changed, "X-FUZZ").unwrap_or_default();
+    let removed = edit::remove_property(&changed, "X-FUZZ").unwrap_or_default();
     let after = Component::parse(&removed);
     assert_eq!(count(&after), after.properties().len(), "in {}", removed.escape_ascii());
     assert_eq!(count(&after), count(item), "in {}", removed.escape_ascii());
 }
 
 /// Transfer encodings, character sets, escapes and structured values.
-pub fn decode(data: &[u8]) {
-    assert!(from::quoted_printable(data).len() <= data.len(), "quoted-printable grew");
-    assert!(from::base64(data).is_none_or(|bytes| bytes.len() <= data.len()), "base64 grew");
-    assert_eq!(from::base64(&in_base64(data)).as_deref(), Some(data), "base64, there and back");
+pub fn check_decode(data: &[u8]) {
+    assert!(from::decode_quoted_printable(data).len() <= data.len(), "quoted-printable grew");
+    assert!(from::decode_base64(data).is_none_or(|bytes| bytes.len() <= data.len()), "base64 grew");
+    assert_eq!(
+        from::decode_base64(&encode_base64(data)).as_deref(),
+        Some(data),
+        "base64, there and back"
+    );
     let hex = |digit: u8| b"0123456789ABCDEF"[usize::from(digit)];
     let quoted: Vec<u8> =
         data.iter().flat_map(|byte| [b'=', hex(byte >> 4), hex(byte & 15)]).collect();
-    assert_eq!(&*from::quoted_printable(&quoted), data, "quoted-printable, there and back");
+    assert_eq!(&*from::decode_quoted_printable(&quoted), data, "quoted-printable, there and back");
 
     // The first line names the character set of the rest.
     let mut parts = data.splitn(2, |byte| *byte == b'\n');
     let label = String::from_utf8_lossy(parts.next().unwrap_or_default());
     let value = parts.next().unwrap_or_default();
-    let text = from::charset(value, Some(&label));
-    let unlabelled = from::charset(value, None);
+    let text = from::decode_charset(value, Some(&label));
+    let unlabelled = from::decode_charset(value, None);
     if let Ok(valid) = std::str::from_utf8(value) {
         assert_eq!(unlabelled, valid, "UTF-8 is UTF-8");
     }
 
     for text in [&*text, &*unlabelled] {
-        escapes(text);
+        check_escapes(text);
         for separator in [';', ','] {
             let raw: Vec<&str> = from::split_raw(text, separator).collect();
             assert_eq!(raw.join(&separator.to_string()), text, "parts are the text");
@@ -257,7 +282,7 @@ pub fn decode(data: &[u8]) {
 }
 
 /// What is escaped as RFC 6350 section 3.4 says comes back as it was.
-fn escapes(text: &str) {
+fn check_escapes(text: &str) {
     assert!(from::unescape_text(text).len() <= text.len(), "unescaped text grew");
     let mut escaped = String::new();
     for c in text.chars() {
@@ -271,14 +296,15 @@ fn escapes(text: &str) {
     assert_eq!(from::split_structured(&escaped, ';'), [text], "an escaped separator separates");
 }
 
-fn in_base64(data: &[u8]) -> Vec<u8> {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+fn encode_base64(data: &[u8]) -> Vec<u8> {
+    const BASE64_ALPHABET: &[u8; 64] =
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut encoded = Vec::new();
     for three in data.chunks(3) {
         let bits = three.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte));
         let bits = bits << (8 * (3 - three.len()));
         for place in 0..=three.len() {
-            encoded.push(LETTERS[(bits >> (18 - 6 * place)) as usize & 63]);
+            encoded.push(BASE64_ALPHABET[(bits >> (18 - 6 * place)) as usize & 63]);
         }
         encoded.extend(&b"=="[..3 - three.len()]);
     }
@@ -286,22 +312,22 @@ fn in_base64(data: &[u8]) -> Vec<u8> {
 }
 
 /// Folding, words, digits and sort keys.
-pub fn fold(data: &[u8]) {
-    static ROOT: LazyLock<Collator> = LazyLock::new(|| Collator::new("und"));
+pub fn check_fold(data: &[u8]) {
+    static ROOT_COLLATOR: LazyLock<Collator> = LazyLock::new(|| Collator::new("und"));
     let given = String::from_utf8_lossy(data);
     let folded = text::fold(&given);
     assert_eq!(text::fold(&folded), folded, "folded twice");
     let mut rest = &*folded;
-    for word in text::words(&folded) {
+    for word in text::split_words(&folded) {
         assert!(word.starts_with(char::is_alphanumeric), "{word:?} begins with no letter");
         let Some(at) = rest.find(word) else { panic!("{word:?} is not in {rest:?}") };
         rest = &rest[at + word.len()..];
     }
-    let digits = text::digits(&given);
+    let digits = text::collect_digits(&given);
     assert!(digits.bytes().all(|digit| digit.is_ascii_digit()), "{digits:?}");
-    assert_eq!(text::digits(&digits), digits, "digits of digits");
-    let key = ROOT.sort_key(&given);
-    assert_eq!(key, ROOT.sort_key(&given), "another key the second time");
+    assert_eq!(text::collect_digits(&digits), digits, "digits of digits");
+    let key = ROOT_COLLATOR.sort_key(&given);
+    assert_eq!(key, ROOT_COLLATOR.sort_key(&given), "another key the second time");
     // To make a collator takes far longer than all of the above.
     if let Some(name) = given.lines().next().filter(|name| (1..12).contains(&name.len())) {
         let named = Collator::new(name);

@@ -1,28 +1,33 @@
 //! Dates, windows and events as people type them.
 
 use larder_date_phrase::{Language, Moment, Sentence, Window, length};
-use larder_time::civil::Civil;
+use larder_time::civil::CivilTime;
 
 /// The languages whose words are known.
 const LOCALES: [&str; 13] =
     ["C", "de", "fr", "es", "it", "nl", "pt", "sv", "da", "nb", "fi", "pl", "cs"];
 
 /// Nobody types more, and a word is compared with hundreds.
-const MOST: usize = 500;
+const MAX_TEXT_CHARS: usize = 500;
 
-/// The first byte chooses the language, the second the moment: what is understood ends after it begins, and is the same at
-/// any moment if it says so.
-pub fn phrase(data: &[u8]) {
+/// The first byte chooses the language, the second the moment: what is understood ends after it
+/// begins, and is the same at any moment if it says so.
+pub fn check_phrase(data: &[u8]) {
     let [locale, moment, text @ ..] = data else { return };
     let locale = LOCALES.get(usize::from(*locale) % LOCALES.len()).copied().unwrap_or_default();
     let language = Language::of(locale);
-    let moments = [Civil::MIN, Civil::clamped(1_772_618_400), Civil::clamped(0), Civil::MAX];
-    let now = moments.get(usize::from(*moment) % moments.len()).copied().unwrap_or(Civil::MIN);
-    let text: String = String::from_utf8_lossy(text).chars().take(MOST).collect();
+    let moments = [
+        CivilTime::MIN,
+        CivilTime::from_seconds_clamped(1_772_618_400),
+        CivilTime::from_seconds_clamped(0),
+        CivilTime::MAX,
+    ];
+    let now = moments.get(usize::from(*moment) % moments.len()).copied().unwrap_or(CivilTime::MIN);
+    let text: String = String::from_utf8_lossy(text).chars().take(MAX_TEXT_CHARS).collect();
     if let Ok(window) = Window::parse(&text, now, &language) {
         assert!(window.from <= window.to, "{window:?}");
         if !window.relative {
-            let later = Window::parse(&text, Civil::clamped(1), &language);
+            let later = Window::parse(&text, CivilTime::from_seconds_clamped(1), &language);
             assert_eq!(later, Ok(window), "it says that it is the same at any moment");
         }
     }
@@ -33,12 +38,12 @@ pub fn phrase(data: &[u8]) {
         assert!(length.days >= 0 && length.seconds >= 0, "{length}");
     }
     match Sentence::parse(&text, now, &language) {
-        Ok(sentence) => is_sound(&sentence),
+        Ok(sentence) => check_sentence(&sentence),
         Err(error) => assert!(!error.to_string().is_empty(), "nothing is said"),
     }
 }
 
-fn is_sound(sentence: &Sentence) {
+fn check_sentence(sentence: &Sentence) {
     assert!(sentence.until.is_none() || sentence.rule.is_some(), "{sentence:?}");
     let Some(start) = sentence.start else { return };
     assert!(sentence.end.is_some_and(|end| start <= end), "{sentence:?}");

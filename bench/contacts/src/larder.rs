@@ -1,49 +1,58 @@
 //! The questions, put to a store in place. Reading the question and planning are timed, too.
 
-use crate::Outcome;
-use crate::clock::{counter, print, processor_time, row};
-use crate::needles::{Needle, cards};
-use larder_query::{Cursor, Field, Find, Query, Sort, field, find};
-use larder_store::{Operation, Options, Reader, Store};
+use crate::Result;
+use crate::needles::{SearchNeedle, read_cards};
+use crate::timing::{cpu_time, print_figures, proc_counter, time_row};
+use larder_query::{Field, Query, SearchRequest, SortSpec, SortedCursor, find, find_contact_field};
+use larder_store::{Operation, Reader, Store, StoreOptions};
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::Instant;
 
-const WHO: &str = "larder";
+const PROGRAM_NAME: &str = "larder";
 /// Where `larder import` puts cards.
-const INTO: &str = "contacts";
+const COLLECTION_NAME: &str = "contacts";
 
 /// Times every row of the needles.
-pub(crate) fn ask(store: &Path, needles: &[Needle], seconds: f64, n: &str) -> Outcome<()> {
+pub(crate) fn time_all_rows(
+    store: &Path,
+    needles: &[SearchNeedle],
+    seconds: f64,
+    n: &str,
+) -> Result<()> {
     let reader = Reader::open(store)?;
-    let cursor = RefCell::new(Cursor::new(Query::All, None, Sort::parse("file_as")?));
-    let of = |names: &[&str]| names.iter().filter_map(|name| field(name)).collect::<Vec<_>>();
+    let cursor = RefCell::new(SortedCursor::new(Query::All, None, SortSpec::parse("file_as")?));
+    let of = |names: &[&str]| {
+        names.iter().filter_map(|name| find_contact_field(name)).collect::<Vec<_>>()
+    };
     let (revision, three) = (of(&["rev"]), of(&["full_name", "email", "phone"]));
-    for group in needles.chunk_by_rows() {
+    for group in needles.group_by_row() {
         let name = group[0].row.as_str();
-        row(WHO, n, name, seconds, &group, &mut |needle| match name {
-            "open" => bytes(&Reader::open(store)?, needle),
-            "ids" => fields(&reader, needle, &[]),
-            "ids-rev" => fields(&reader, needle, &revision),
-            "fields-3" => fields(&reader, needle, &three),
-            "uid" => Ok(usize::from(reader.get(INTO, &needle.text)?.is_some())),
+        time_row(PROGRAM_NAME, n, name, seconds, &group, &mut |needle| match name {
+            "open" => read_bytes(&Reader::open(store)?, needle),
+            "ids" => read_fields(&reader, needle, &[]),
+            "ids-rev" => read_fields(&reader, needle, &revision),
+            "fields-3" => read_fields(&reader, needle, &three),
+            "uid" => Ok(usize::from(reader.get(COLLECTION_NAME, &needle.text)?.is_some())),
             "letters" => Ok(cursor.borrow_mut().letters(&reader)?.len()),
-            "page-50" | "page-back" | "page-end" => page(&reader, &mut cursor.borrow_mut(), needle),
-            _ => bytes(&reader, needle),
+            "page-50" | "page-back" | "page-end" => {
+                read_page(&reader, &mut cursor.borrow_mut(), needle)
+            }
+            _ => read_bytes(&reader, needle),
         })?;
     }
     Ok(())
 }
 
 /// Needles by their rows, in the order in which the rows come first.
-pub(crate) trait ByRows {
+pub(crate) trait NeedleGroups {
     /// One list for each row.
-    fn chunk_by_rows(&self) -> Vec<Vec<Needle>>;
+    fn group_by_row(&self) -> Vec<Vec<SearchNeedle>>;
 }
 
-impl ByRows for [Needle] {
-    fn chunk_by_rows(&self) -> Vec<Vec<Needle>> {
-        let mut groups: Vec<Vec<Needle>> = Vec::new();
+impl NeedleGroups for [SearchNeedle] {
+    fn group_by_row(&self) -> Vec<Vec<SearchNeedle>> {
+        let mut groups: Vec<Vec<SearchNeedle>> = Vec::new();
         for needle in self {
             match groups.iter_mut().find(|group| group[0].row == needle.row) {
                 Some(group) => group.push(needle.clone()),
@@ -54,16 +63,16 @@ impl ByRows for [Needle] {
     }
 }
 
-fn found(reader: &Reader, needle: &Needle) -> Outcome<larder_query::Answer> {
+fn find_hits(reader: &Reader, needle: &SearchNeedle) -> Result<larder_query::ResultSet> {
     let query = Query::parse_sexp(&needle.sexp)?;
     let limit = (needle.limit > 0).then_some(needle.limit);
-    Ok(find(reader, &Find { query, limit, cards: true, ..Find::default() })?)
+    Ok(find(reader, &SearchRequest { query, limit, prefetch: true, ..SearchRequest::default() })?)
 }
 
 /// The hits, with their bytes.
-fn bytes(reader: &Reader, needle: &Needle) -> Outcome<usize> {
+fn read_bytes(reader: &Reader, needle: &SearchNeedle) -> Result<usize> {
     let mut given = 0;
-    found(reader, needle)?.cards(reader, &mut |bytes| {
+    find_hits(reader, needle)?.for_each_source(reader, &mut |bytes| {
         given += usize::from(!bytes.is_empty());
         true
     })?;
@@ -71,9 +80,9 @@ fn bytes(reader: &Reader, needle: &Needle) -> Outcome<usize> {
 }
 
 /// The hits, with their UIDs and the first values of these fields.
-fn fields(reader: &Reader, needle: &Needle, fields: &[&Field]) -> Outcome<usize> {
+fn read_fields(reader: &Reader, needle: &SearchNeedle, fields: &[&Field]) -> Result<usize> {
     let (mut given, mut length) = (0, 0);
-    found(reader, needle)?.fields(reader, fields, &mut |item, part| {
+    find_hits(reader, needle)?.for_each_projected(reader, fields, &mut |item, part| {
         length += item.uid.len();
         for field in fields {
             length += part.first(field).map_or(0, |value| value.len());
@@ -85,15 +94,15 @@ fn fields(reader: &Reader, needle: &Needle, fields: &[&Field]) -> Outcome<usize>
 }
 
 /// The page that begins with a name, or ends before it, or at the end; with its place in the book.
-fn page(reader: &Reader, cursor: &mut Cursor, needle: &Needle) -> Outcome<usize> {
+fn read_page(reader: &Reader, cursor: &mut SortedCursor, needle: &SearchNeedle) -> Result<usize> {
     let size = isize::try_from(needle.limit)?;
     match needle.row.as_str() {
-        "page-end" => cursor.last(),
-        _ => cursor.move_to(reader, &needle.text),
+        "page-end" => cursor.move_to_end(),
+        _ => cursor.move_to_text(reader, &needle.text),
     }
     let answer = cursor.step(reader, if needle.row == "page-50" { size } else { -size })?;
     let mut given = 0;
-    answer.each(reader, &mut |_, bytes| {
+    answer.for_each(reader, &mut |_, bytes| {
         given += usize::from(!bytes.is_empty());
         true
     })?;
@@ -103,35 +112,41 @@ fn page(reader: &Reader, cursor: &mut Cursor, needle: &Needle) -> Outcome<usize>
 }
 
 /// Saves cards one by one, under UIDs of their own.
-pub(crate) fn single(store: &Path, book: &Path, number: usize, n: &str) -> Outcome<()> {
-    let mut store = Store::open(store, &Options::default())?;
-    let book = cards(book)?;
+pub(crate) fn time_single_saves(store: &Path, book: &Path, number: usize, n: &str) -> Result<()> {
+    let mut store = Store::open(store, &StoreOptions::default())?;
+    let book = read_cards(book)?;
     let mut times = Vec::new();
-    let (before, written) = (processor_time()?, counter("io", "write_bytes:")?);
+    let (before, written) = (cpu_time()?, proc_counter("io", "write_bytes:")?);
     for (place, card) in book.iter().cycle().take(number).enumerate() {
-        let card = renamed(card, place)?;
+        let card = replace_uid(card, place)?;
         let clock = Instant::now();
-        let prepared = store.deriver().contact(card).map_err(|_| "not a contact")?.0;
+        let prepared = store.extractor().parse_contact(card).map_err(|_| "not a contact")?.0;
         let mut operation = Operation::new("add", "", 0);
         let mut added = 0;
-        larder_sync::add(&mut store, &mut operation, INTO, vec![prepared], &mut |_, one| {
-            added += usize::from(one.handle.is_some());
-            Ok::<(), larder_store::Error>(())
-        })?;
+        larder_sync::add_items(
+            &mut store,
+            &mut operation,
+            COLLECTION_NAME,
+            vec![prepared],
+            &mut |_, one| {
+                added += usize::from(one.handle.is_some());
+                Ok::<(), larder_store::Error>(())
+            },
+        )?;
         times.push(clock.elapsed());
         if added != 1 {
             return Err("a single card was left out".into());
         }
     }
-    let cpu = processor_time()?.saturating_sub(before).as_nanos() / times.len().max(1) as u128;
-    let written = (counter("io", "write_bytes:")? - written) / times.len().max(1) as u64;
-    print(WHO, n, "save-one", &mut times, cpu, number as f64);
-    println!("{WHO} {n} written-one 1 {written} 0 0 0");
+    let cpu = cpu_time()?.saturating_sub(before).as_nanos() / times.len().max(1) as u128;
+    let written = (proc_counter("io", "write_bytes:")? - written) / times.len().max(1) as u64;
+    print_figures(PROGRAM_NAME, n, "save-one", &mut times, cpu, number as f64);
+    println!("{PROGRAM_NAME} {n} written-one 1 {written} 0 0 0");
     Ok(())
 }
 
 /// The card under another UID.
-fn renamed(card: &[u8], place: usize) -> Outcome<Vec<u8>> {
+fn replace_uid(card: &[u8], place: usize) -> Result<Vec<u8>> {
     let card = String::from_utf8_lossy(card);
     let mut out = String::new();
     let mut named = false;
@@ -150,27 +165,28 @@ fn renamed(card: &[u8], place: usize) -> Outcome<Vec<u8>> {
 }
 
 /// Asks for everything, holds it, and prints what the process takes, in kB.
-pub(crate) fn memory(store: &Path) -> Outcome<()> {
+pub(crate) fn print_memory_use(store: &Path) -> Result<()> {
     let reader = Reader::open(store)?;
     let mut held = Vec::new();
-    let everything = Find { query: Query::All, ..Find::default() };
+    let everything = SearchRequest { query: Query::All, ..SearchRequest::default() };
     let answer = find(&reader, &everything)?;
-    answer.each(&reader, &mut |_, bytes| {
+    answer.for_each(&reader, &mut |_, bytes| {
         held.push(bytes.to_vec());
         true
     })?;
-    print_memory("held")?;
+    print_memory_counters("held")?;
     let number = held.len();
     drop(held);
     drop(answer);
-    print_memory("dropped")?;
+    print_memory_counters("dropped")?;
     println!("cards {number}");
     Ok(())
 }
 
-fn print_memory(when: &str) -> Outcome<()> {
-    let (rss, pss) = (counter("smaps_rollup", "Rss:")?, counter("smaps_rollup", "Pss:")?);
-    let (vms, anonymous) = (counter("status", "VmSize:")?, counter("status", "RssAnon:")?);
+fn print_memory_counters(when: &str) -> Result<()> {
+    let (rss, pss) = (proc_counter("smaps_rollup", "Rss:")?, proc_counter("smaps_rollup", "Pss:")?);
+    let (vms, anonymous) =
+        (proc_counter("status", "VmSize:")?, proc_counter("status", "RssAnon:")?);
     println!("{when} rss {rss}\n{when} pss {pss}\n{when} vms {vms}\n{when} anonymous {anonymous}");
     Ok(())
 }

@@ -1,30 +1,30 @@
 //! What to ask for: parts of the cards' own values, drawn by a seed.
 
-use crate::Outcome;
+use crate::Result;
 use larder_format::contact::Contact;
-use larder_format::field::field;
+use larder_format::field::find_contact_field;
 use larder_format::fold::fold;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 /// Needles for a row.
-const NUMBER: usize = 200;
+const NEEDLES_PER_ROW: usize = 200;
 /// UIDs that are asked for at once.
-const TOGETHER: usize = 100;
+const UIDS_PER_NEEDLE: usize = 100;
 /// The most hits of the rows that have a goal.
-const HITS: usize = 20;
+const MAX_LIMITED_HITS: usize = 20;
 /// Contacts on a page of a sorted book.
-const PAGE: usize = 50;
+const PAGE_CONTACTS: usize = 50;
 /// Beginnings have up to so many letters.
-const LETTERS: usize = 10;
+const MAX_PREFIX_CHARS: usize = 10;
 /// Of one row, all hits are asked for, and there are about so many.
-const MANY: usize = 320;
+const LARGE_PREFIX_HITS: usize = 320;
 /// Between the UIDs of one needle.
-pub(crate) const BETWEEN: char = '\u{1f}';
+pub(crate) const UID_SEPARATOR: char = '\u{1f}';
 
 /// A question.
 #[derive(Debug, Clone)]
-pub(crate) struct Needle {
+pub(crate) struct SearchNeedle {
     pub(crate) row: String,
     /// At most so many hits; 0: all.
     pub(crate) limit: usize,
@@ -32,26 +32,26 @@ pub(crate) struct Needle {
     pub(crate) sexp: String,
 }
 
-impl Needle {
-    fn print(&self) {
+impl SearchNeedle {
+    fn print_line(&self) {
         println!("{}\t{}\t{}\t{}", self.row, self.limit, self.text, self.sexp);
     }
 }
 
 /// Reads what [`print()`] printed.
-pub(crate) fn read(path: &str) -> Outcome<Vec<Needle>> {
+pub(crate) fn read_needles(path: &str) -> Result<Vec<SearchNeedle>> {
     let mut needles = Vec::new();
     for line in std::fs::read_to_string(path)?.lines() {
         let parts: Vec<&str> = line.split('\t').collect();
         let [row, limit, text, sexp] = parts[..] else { return Err("not four parts".into()) };
         let (row, text, sexp) = (row.to_string(), text.to_string(), sexp.to_string());
-        needles.push(Needle { row, limit: limit.parse()?, text, sexp });
+        needles.push(SearchNeedle { row, limit: limit.parse()?, text, sexp });
     }
     Ok(needles)
 }
 
 /// Cuts a book whose lines begin where they should.
-pub(crate) fn cards(path: &Path) -> Outcome<Vec<Vec<u8>>> {
+pub(crate) fn read_cards(path: &Path) -> Result<Vec<Vec<u8>>> {
     let book = std::fs::read(path)?;
     let (mut cards, mut card) = (Vec::new(), Vec::new());
     for line in book.split_inclusive(|byte| *byte == b'\n') {
@@ -64,10 +64,10 @@ pub(crate) fn cards(path: &Path) -> Outcome<Vec<Vec<u8>>> {
 }
 
 /// Numbers by a seed (splitmix64).
-struct Random(u64);
+struct NeedleRandom(u64);
 
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
+impl NeedleRandom {
+    fn next_below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -77,11 +77,11 @@ impl Random {
 }
 
 /// Picks the needles of all rows and prints them.
-pub(crate) fn print(path: &Path) -> Outcome<()> {
-    let cards = cards(path)?;
-    let mut random = Random(2);
-    let values = |name: &str| -> Outcome<Vec<String>> {
-        let field = field(name).ok_or("no such field")?;
+pub(crate) fn print_needles(path: &Path) -> Result<()> {
+    let cards = read_cards(path)?;
+    let mut random = NeedleRandom(2);
+    let values = |name: &str| -> Result<Vec<String>> {
+        let field = find_contact_field(name).ok_or("no such field")?;
         let of = |card: &Vec<u8>| -> Vec<String> {
             Contact::parse(card).values(field).into_iter().map(|value| value.to_string()).collect()
         };
@@ -98,52 +98,61 @@ pub(crate) fn print(path: &Path) -> Outcome<()> {
         ("all-eds", "(contains \"x-evolution-any-field\" \"\")"),
     ];
     for (row, sexp) in everything {
-        Needle { row: row.into(), limit: 0, text: String::new(), sexp: sexp.into() }.print();
+        SearchNeedle { row: row.into(), limit: 0, text: String::new(), sexp: sexp.into() }
+            .print_line();
     }
-    for _ in 0..NUMBER {
-        let uid = &uids[random.below(uids.len())];
-        let sexp = format!("(is \"id\" {})", quoted(uid));
-        Needle { row: "uid".into(), limit: 0, text: uid.clone(), sexp }.print();
+    for _ in 0..NEEDLES_PER_ROW {
+        let uid = &uids[random.next_below(uids.len())];
+        let sexp = format!("(is \"id\" {})", quote(uid));
+        SearchNeedle { row: "uid".into(), limit: 0, text: uid.clone(), sexp }.print_line();
     }
-    for _ in 0..NUMBER / 4 {
+    for _ in 0..NEEDLES_PER_ROW / 4 {
         let mut several = HashSet::new();
-        while several.len() < TOGETHER.min(uids.len()) {
-            several.insert(uids[random.below(uids.len())].as_str());
+        while several.len() < UIDS_PER_NEEDLE.min(uids.len()) {
+            several.insert(uids[random.next_below(uids.len())].as_str());
         }
         let mut several: Vec<&str> = several.into_iter().collect();
         several.sort_unstable();
         let sexp: String =
-            several.iter().map(|uid| format!(" (is \"id\" {})", quoted(uid))).collect();
-        let text = several.join(&BETWEEN.to_string());
-        Needle { row: "uids-100".into(), limit: 0, text, sexp: format!("(or{sexp})") }.print();
+            several.iter().map(|uid| format!(" (is \"id\" {})", quote(uid))).collect();
+        let text = several.join(&UID_SEPARATOR.to_string());
+        SearchNeedle { row: "uids-100".into(), limit: 0, text, sexp: format!("(or{sexp})") }
+            .print_line();
     }
     for row in ["page-50", "page-back", "page-end"] {
-        for _ in 0..NUMBER {
+        for _ in 0..NEEDLES_PER_ROW {
             // The place is for whoever counts places, the name for whoever looks it up.
-            let place = random.below(cards.len().saturating_sub(PAGE)) + PAGE / 2;
-            let text = names[random.below(names.len())].clone();
-            Needle { row: row.into(), limit: PAGE, text, sexp: place.to_string() }.print();
+            let place =
+                random.next_below(cards.len().saturating_sub(PAGE_CONTACTS)) + PAGE_CONTACTS / 2;
+            let text = names[random.next_below(names.len())].clone();
+            SearchNeedle { row: row.into(), limit: PAGE_CONTACTS, text, sexp: place.to_string() }
+                .print_line();
         }
     }
-    for text in shared_beginnings(&cards) {
-        let sexp = format!("(beginswith \"full_name\" {})", quoted(&text));
-        Needle { row: "prefix-320".into(), limit: 0, text, sexp }.print();
+    for text in shared_prefixes(&cards) {
+        let sexp = format!("(beginswith \"full_name\" {})", quote(&text));
+        SearchNeedle { row: "prefix-320".into(), limit: 0, text, sexp }.print_line();
     }
 
     let mut part =
         |row: &str,
          of: &[String],
          test: &str,
-         pick: &mut dyn FnMut(&mut Random, &[char]) -> Option<String>| {
-            let mut left = NUMBER;
-            for _ in 0..NUMBER * 50 {
-                let whole: Vec<char> = of[random.below(of.len())].chars().collect();
+         pick: &mut dyn FnMut(&mut NeedleRandom, &[char]) -> Option<String>| {
+            let mut left = NEEDLES_PER_ROW;
+            for _ in 0..NEEDLES_PER_ROW * 50 {
+                let whole: Vec<char> = of[random.next_below(of.len())].chars().collect();
                 let Some(text) = pick(&mut random, &whole) else { continue };
-                let sexp = format!("({test} {})", quoted(&text));
-                let needle = Needle { row: row.to_string(), limit: 0, text, sexp };
-                needle.print();
+                let sexp = format!("({test} {})", quote(&text));
+                let needle = SearchNeedle { row: row.to_string(), limit: 0, text, sexp };
+                needle.print_line();
                 if row != "open" {
-                    Needle { row: format!("{row}/{HITS}"), limit: HITS, ..needle }.print();
+                    SearchNeedle {
+                        row: format!("{row}/{MAX_LIMITED_HITS}"),
+                        limit: MAX_LIMITED_HITS,
+                        ..needle
+                    }
+                    .print_line();
                 }
                 left -= 1;
                 if left == 0 {
@@ -155,7 +164,7 @@ pub(crate) fn print(path: &Path) -> Outcome<()> {
     part("exact", &names, "is \"full_name\"", &mut |_, name| Some(name.iter().collect()));
     let emails = values("email")?;
     part("exact-email", &emails, "is \"email\"", &mut |_, all| Some(all.iter().collect()));
-    for letters in 1..=LETTERS {
+    for letters in 1..=MAX_PREFIX_CHARS {
         let row = format!("prefix-{letters}");
         part(&row, &names, "beginswith \"full_name\"", &mut |_, name| {
             let text = name.get(..letters)?;
@@ -163,11 +172,15 @@ pub(crate) fn print(path: &Path) -> Outcome<()> {
             (!text.last()?.is_whitespace()).then(|| text.iter().collect())
         });
     }
-    part("suffix", &names, "endswith \"full_name\"", &mut |_, name| whole(name, name.len(), 5));
-    part("suffix-email", &emails, "endswith \"email\"", &mut |_, all| whole(all, all.len(), 22));
+    part("suffix", &names, "endswith \"full_name\"", &mut |_, name| {
+        word_slice(name, name.len(), 5)
+    });
+    part("suffix-email", &emails, "endswith \"email\"", &mut |_, all| {
+        word_slice(all, all.len(), 22)
+    });
     part("substring", &names, "contains \"full_name\"", &mut |random, name| {
-        let end = 5 + random.below(name.len());
-        whole(name, end.min(name.len().checked_sub(1)?), 4)
+        let end = 5 + random.next_below(name.len());
+        word_slice(name, end.min(name.len().checked_sub(1)?), 4)
     });
     let phones = values("phone")?;
     part("phone", &phones, "eqphone_national \"phone\"", &mut |_, number| {
@@ -179,21 +192,22 @@ pub(crate) fn print(path: &Path) -> Outcome<()> {
     texts.extend(values("title")?);
     texts.extend(values("org")?);
     part("any", &texts, "contains \"x-evolution-any-field\"", &mut |random, text| {
-        let end = 8 + random.below(text.len());
-        whole(text, end.min(text.len()), 7)
+        let end = 8 + random.next_below(text.len());
+        word_slice(text, end.min(text.len()), 7)
     });
     Ok(())
 }
 
-/// Beginnings that about [`MANY`] contacts have, where possible in their full name alone: Larder looks into the other
-/// names, too, and evolution-data-server does not.
-fn shared_beginnings(cards: &[Vec<u8>]) -> Vec<String> {
+/// Beginnings that about [`LARGE_PREFIX_HITS`] contacts have, where possible in their full name
+/// alone: Larder looks into the other names, too, and evolution-data-server does not.
+fn shared_prefixes(cards: &[Vec<u8>]) -> Vec<String> {
     let mut known: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for card in cards {
         let card = Contact::parse(card);
         let beginnings = |name: &str| -> BTreeSet<String> {
-            let values = field(name).map(|field| card.values(field)).unwrap_or_default();
-            values.iter().flat_map(|value| beginnings(value)).collect()
+            let values =
+                find_contact_field(name).map(|field| card.values(field)).unwrap_or_default();
+            values.iter().flat_map(|value| folded_prefixes(value)).collect()
         };
         let full = beginnings("full_name");
         let others = ["given_name", "family_name", "nickname"].map(beginnings);
@@ -205,26 +219,26 @@ fn shared_beginnings(cards: &[Vec<u8>]) -> Vec<String> {
             known.entry(text).or_default().1 += 1;
         }
     }
-    let fits = |all: usize| (MANY * 4 / 5..=MANY * 6 / 5).contains(&all);
+    let fits = |all: usize| (LARGE_PREFIX_HITS * 4 / 5..=LARGE_PREFIX_HITS * 6 / 5).contains(&all);
     let mut known: Vec<_> = known.into_iter().filter(|(_, (all, _))| fits(*all)).collect();
-    known.sort_by_key(|(_, (all, full))| (all - full, all.abs_diff(MANY)));
-    known.into_iter().take(HITS).map(|(text, _)| text).collect()
+    known.sort_by_key(|(_, (all, full))| (all - full, all.abs_diff(LARGE_PREFIX_HITS)));
+    known.into_iter().take(MAX_LIMITED_HITS).map(|(text, _)| text).collect()
 }
 
 /// The beginnings of a name, folded, of up to ten letters.
-fn beginnings(name: &str) -> Vec<String> {
+fn folded_prefixes(name: &str) -> Vec<String> {
     let folded = fold(name);
-    let ends = folded.char_indices().take(LETTERS).filter(|(_, c)| c.is_alphanumeric());
+    let ends = folded.char_indices().take(MAX_PREFIX_CHARS).filter(|(_, c)| c.is_alphanumeric());
     ends.map(|(at, c)| folded[..at + c.len_utf8()].to_string()).collect()
 }
 
 /// The `length` characters before `end`, if there is no blank or mark among them.
-fn whole(text: &[char], end: usize, length: usize) -> Option<String> {
+fn word_slice(text: &[char], end: usize, length: usize) -> Option<String> {
     let part = text.get(end.checked_sub(length)?..end)?;
     let plain = |c: &char| c.is_alphanumeric() || matches!(c, '.' | '@' | '_' | '-');
     part.iter().all(plain).then(|| part.iter().collect())
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,11 +1,11 @@
 //! The figures of one size beside each other: goals, ratios, and what was missed.
 
-use crate::Outcome;
+use crate::Result;
 use std::collections::HashMap;
 
 /// What was measured of one row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Figure {
+pub(crate) struct RowFigure {
     pub(crate) median: f64,
     pub(crate) p99: f64,
     pub(crate) cpu: f64,
@@ -13,14 +13,14 @@ pub(crate) struct Figure {
 }
 
 /// By who, how many contacts, row.
-pub(crate) type Figures = HashMap<(String, u64, String), Figure>;
+pub(crate) type FigureTable = HashMap<(String, u64, String), RowFigure>;
 
-/// A row, what it is called, and its goal in microseconds, 0 where there is none; for `save-batch` and
-/// `delete-all` that is a contact's share.
-type Row = (&'static str, &'static str, f64);
+/// A row, what it is called, and its goal in microseconds, 0 where there is none; for `save-batch`
+/// and `delete-all` that is a contact's share.
+type TableRow = (&'static str, &'static str, f64);
 
 /// The rows in their order.
-pub(crate) const ROWS: &[Row] = &[
+pub(crate) const TABLE_ROWS: &[TableRow] = &[
     ("save-batch", "save in batches, per contact", 60.0),
     ("save-one", "save one", 0.0),
     ("open", "open, first answer", 300.0),
@@ -74,26 +74,28 @@ pub(crate) const ROWS: &[Row] = &[
     ("delete-all", "delete all, per contact", 40.0),
 ];
 
-/// The goals are for this many contacts; at [`LARGE`] indexed queries may take twice as long.
-pub(crate) const USUAL: u64 = 12_800;
-pub(crate) const LARGE: u64 = 102_400;
+/// The goals are for this many contacts; at [`LARGE_CONTACTS`] indexed queries may take twice as
+/// long.
+pub(crate) const GOAL_CONTACTS: u64 = 12_800;
+pub(crate) const LARGE_CONTACTS: u64 = 102_400;
 /// Below this, what a process takes to start is most of what it takes.
-const SMALL: u64 = 800;
+const MIN_GOAL_CONTACTS: u64 = 800;
 /// The most bytes of a store for a byte of its cards.
-const STORE: f64 = 2.5;
+const MAX_STORE_BYTES_PER_CARD_BYTE: f64 = 2.5;
 
 /// Who is compared with Larder.
-const OTHERS: [(&str, &str); 3] = [("eds", "EDS"), ("eds-direct", "direct"), ("floor", "floor")];
+const COMPARED_PROGRAMS: [(&str, &str); 3] =
+    [("eds", "EDS"), ("eds-direct", "direct"), ("floor", "floor")];
 
 /// Reads lines of figures; `#` begins a remark.
-pub(crate) fn read(path: &str) -> Outcome<Figures> {
+pub(crate) fn read_figures(path: &str) -> Result<FigureTable> {
     let mut figures = HashMap::new();
     for line in std::fs::read_to_string(path)?.lines().filter(|line| !line.starts_with('#')) {
         let parts: Vec<&str> = line.split_ascii_whitespace().collect();
         let [who, n, row, _, median, p99, cpu, hits] = parts[..] else {
             return Err(format!("not a line of figures: {line}").into());
         };
-        let figure = Figure {
+        let figure = RowFigure {
             median: median.parse()?,
             p99: p99.parse()?,
             cpu: cpu.parse()?,
@@ -105,25 +107,26 @@ pub(crate) fn read(path: &str) -> Outcome<Figures> {
 }
 
 /// Whether a row's figures are of all contacts together, and shown as one contact's share.
-pub(crate) fn is_shared(row: &str) -> bool {
+pub(crate) fn is_per_contact(row: &str) -> bool {
     matches!(row, "save-batch" | "delete-all")
 }
 
-pub(crate) fn goal(row: &str, goal: f64, n: u64) -> f64 {
+pub(crate) fn goal_micros(row: &str, goal: f64, n: u64) -> f64 {
     match row {
-        _ if goal == 0.0 || n < SMALL => 0.0,
+        _ if goal == 0.0 || n < MIN_GOAL_CONTACTS => 0.0,
         // What is done once for all contacts counts little among so many only.
-        "save-batch" | "delete-all" if n < USUAL => 0.0,
-        "save-batch" if n == LARGE => 90.0,
-        "all" | "delete-all" | "process-find" if n == LARGE => 0.0,
-        _ if n == LARGE => goal * 2.0,
-        _ if n > USUAL => 0.0,
+        "save-batch" | "delete-all" if n < GOAL_CONTACTS => 0.0,
+        "save-batch" if n == LARGE_CONTACTS => 90.0,
+        "all" | "delete-all" | "process-find" if n == LARGE_CONTACTS => 0.0,
+        _ if n == LARGE_CONTACTS => goal * 2.0,
+        _ if n > GOAL_CONTACTS => 0.0,
         _ => goal,
     }
 }
 
-/// What is held against the goal: of saving the larger one of wall and processor time, of a process the latter.
-pub(crate) fn spent(row: &str, figure: &Figure) -> f64 {
+/// What is held against the goal: of saving the larger one of wall and processor time, of a process
+/// the latter.
+pub(crate) fn measured_nanos(row: &str, figure: &RowFigure) -> f64 {
     match row {
         "save-batch" => figure.median.max(figure.cpu),
         "process-find" => figure.cpu,
@@ -132,37 +135,44 @@ pub(crate) fn spent(row: &str, figure: &Figure) -> f64 {
 }
 
 /// Prints the table, and what was missed; true if nothing was.
-pub(crate) fn print(figures: &Figures, n: u64) -> bool {
+pub(crate) fn print_table(figures: &FigureTable, n: u64) -> bool {
     let get = |who: &str, row: &str| figures.get(&(who.to_string(), n, row.to_string()));
     let mut missed = Vec::new();
     println!("\n{n} contacts: microseconds; x: ratios to Larder, of the median and");
     println!("the 99th percentile of wall times, and of the mean of processor times");
     print!("{:<29}{:>8}{:>9}{:>8}{:>9}{:>8}", "", "goal", "Larder", "p99", "CPU", "hits");
-    for (_, name) in OTHERS {
+    for (_, name) in COMPARED_PROGRAMS {
         print!("  |{name:>9}{:>8}{:>7}{:>7}{:>7}{:>8}", "p99", "x", "p99 x", "CPU x", "hits");
     }
     println!();
-    for &(row, name, wanted) in ROWS {
+    for &(row, name, wanted) in TABLE_ROWS {
         let Some(own) = get("larder", row) else { continue };
-        let unit = |it: &Figure| if is_shared(row) { 1e3 * it.hits.max(1.0) } else { 1e3 };
-        let goal = goal(row, wanted, n);
-        let spent = spent(row, own) / unit(own);
+        let unit = |it: &RowFigure| if is_per_contact(row) { 1e3 * it.hits.max(1.0) } else { 1e3 };
+        let goal = goal_micros(row, wanted, n);
+        let spent = measured_nanos(row, own) / unit(own);
         let late = goal > 0.0 && spent > goal;
         if late {
-            missed.push(format!("{name}: {} instead of {goal}", short(spent)));
+            missed.push(format!("{name}: {} instead of {goal}", format_short(spent)));
         }
         let mark = if late { "!" } else { "" };
         let wanted = if goal > 0.0 { format!("{mark}{goal}") } else { String::new() };
         print!("{name:<29}{wanted:>8}");
-        print!("{:>9}{:>8}", short(own.median / unit(own)), short(own.p99 / unit(own)));
-        print!("{:>9}{:>8}", short(own.cpu / unit(own)), short(own.hits));
-        for (who, _) in OTHERS {
+        print!(
+            "{:>9}{:>8}",
+            format_short(own.median / unit(own)),
+            format_short(own.p99 / unit(own))
+        );
+        print!("{:>9}{:>8}", format_short(own.cpu / unit(own)), format_short(own.hits));
+        for (who, _) in COMPARED_PROGRAMS {
             let other = get(who, row);
-            let of =
-                |value: &dyn Fn(&Figure) -> f64| other.map_or("-".into(), |it| short(value(it)));
+            let of = |value: &dyn Fn(&RowFigure) -> f64| {
+                other.map_or("-".into(), |it| format_short(value(it)))
+            };
             print!("  |{:>9}", of(&|it| it.median / unit(it)));
             print!("{:>8}", of(&|it| it.p99 / unit(it)));
-            for value in [|it: &Figure| it.median, |it: &Figure| it.p99, |it: &Figure| it.cpu] {
+            for value in
+                [|it: &RowFigure| it.median, |it: &RowFigure| it.p99, |it: &RowFigure| it.cpu]
+            {
                 let own = value(own) / unit(own);
                 print!("{:>7}", of(&|it| value(it) / unit(it) / own.max(1e-3)));
             }
@@ -170,7 +180,7 @@ pub(crate) fn print(figures: &Figures, n: u64) -> bool {
         }
         println!();
     }
-    bytes(figures, n, &mut missed);
+    print_sizes(figures, n, &mut missed);
     match missed.is_empty() {
         true => println!("{n} contacts: all goals are met"),
         false => println!("{n} contacts: GOALS ARE MISSED: {}", missed.join("; ")),
@@ -178,35 +188,39 @@ pub(crate) fn print(figures: &Figures, n: u64) -> bool {
     missed.is_empty()
 }
 
-fn bytes(figures: &Figures, n: u64, missed: &mut Vec<String>) {
+fn print_sizes(figures: &FigureTable, n: u64, missed: &mut Vec<String>) {
     let get =
         |who: &str, row: &str| Some(figures.get(&(who.to_string(), n, row.to_string()))?.median);
     let Some(source) = get("source", "bytes-source") else { return };
     print!("{:<44}{:>10}{:>10}{:>7}", "bytes; x: ratios to Larder", "Larder", "EDS", "x");
-    println!("{:>10}{:>7}    ({} bytes a card)", "floor", "x", short(source / n as f64));
+    println!("{:>10}{:>7}    ({} bytes a card)", "floor", "x", format_short(source / n as f64));
     for (row, name, unit) in [
         ("bytes-store", "store, for a byte of the cards", source),
         ("written-batch", "written per contact, saved in batches", n as f64),
         ("written-one", "written per contact, saved singly", 1.0),
     ] {
         let Some(own) = get("larder", row) else { continue };
-        print!("{name:<44}{:>10}", short(own / unit));
+        print!("{name:<44}{:>10}", format_short(own / unit));
         for who in ["eds", "floor"] {
-            let of = |unit: f64| get(who, row).map_or("-".into(), |value| short(value / unit));
+            let of =
+                |unit: f64| get(who, row).map_or("-".into(), |value| format_short(value / unit));
             print!("{:>10}{:>7}", of(unit), of(own.max(1.0)));
         }
         println!();
     }
     if let Some(store) = get("larder", "bytes-store")
-        && n >= SMALL
-        && store / source > STORE
+        && n >= MIN_GOAL_CONTACTS
+        && store / source > MAX_STORE_BYTES_PER_CARD_BYTE
     {
-        missed.push(format!("bytes of the store: {} x instead of {STORE}", short(store / source)));
+        missed.push(format!(
+            "bytes of the store: {} x instead of {MAX_STORE_BYTES_PER_CARD_BYTE}",
+            format_short(store / source)
+        ));
     }
 }
 
 /// A number with three figures or so.
-pub(crate) fn short(value: f64) -> String {
+pub(crate) fn format_short(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),
         size if size >= 9.995 => format!("{value:.1}"),
@@ -216,8 +230,8 @@ pub(crate) fn short(value: f64) -> String {
 }
 
 /// The same without zeros behind, where numbers are not below each other.
-pub(crate) fn brief(value: f64) -> String {
-    let text = short(value);
+pub(crate) fn format_brief(value: f64) -> String {
+    let text = format_short(value);
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
         false => text,
@@ -225,26 +239,26 @@ pub(crate) fn brief(value: f64) -> String {
 }
 
 /// A time with its unit.
-pub(crate) fn nanoseconds(value: f64) -> String {
+pub(crate) fn format_nanoseconds(value: f64) -> String {
     match value {
-        value if value < 1e3 => format!("{} ns", brief(value)),
-        value if value < 1e6 => format!("{} µs", brief(value / 1e3)),
-        value if value < 1e9 => format!("{} ms", brief(value / 1e6)),
-        value => format!("{} s", brief(value / 1e9)),
+        value if value < 1e3 => format!("{} ns", format_brief(value)),
+        value if value < 1e6 => format!("{} µs", format_brief(value / 1e3)),
+        value if value < 1e9 => format!("{} ms", format_brief(value / 1e6)),
+        value => format!("{} s", format_brief(value / 1e9)),
     }
 }
 
 /// Bytes, with their unit.
-pub(crate) fn bytes_of(value: f64) -> String {
+pub(crate) fn format_bytes(value: f64) -> String {
     match value {
-        value if value < 1e3 => format!("{} B", brief(value)),
-        value if value < 1e6 => format!("{} kB", brief(value / 1e3)),
-        value => format!("{} MB", brief(value / 1e6)),
+        value if value < 1e3 => format!("{} B", format_brief(value)),
+        value if value < 1e6 => format!("{} kB", format_brief(value / 1e3)),
+        value => format!("{} MB", format_brief(value / 1e6)),
     }
 }
 
 /// A number with commas.
-pub(crate) fn grouped(number: u64) -> String {
+pub(crate) fn format_grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {

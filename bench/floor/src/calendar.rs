@@ -1,16 +1,19 @@
-//! The floor of the calendar benchmark: the least that bare SQLite takes to keep events and to find them by time and UID.
+//! The floor of the calendar benchmark: the least that bare SQLite takes to keep events and to find
+//! them by time and UID.
 //!
-//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` keeps the components of FILE in DIR, each as an item row, its
-//! bytes and its span from first start to last end, by length class; series without an end in a table of their own, with
-//! the months they fall in. Then it asks the windows and UIDs of QUERIES (see `larder measure generate queries`), and
-//! changes single items, each change beside an append to a file with `fdatasync` of as many bytes. Lines as those of
-//! `bench/eds/calendar_ask.c`: row, wall, 0, processor, hits, repetitions, p99, with tabs between; microseconds.
+//! `larder-floor calendar FILE QUERIES DIR SECONDS BATCH` keeps the components of FILE in DIR, each
+//! as an item row, its bytes and its span from first start to last end, by length class; series
+//! without an end in a table of their own, with the months they fall in. Then it asks the windows
+//! and UIDs of QUERIES (see `larder measure generate queries`), and changes single items, each
+//! change beside an append to a file with `fdatasync` of as many bytes. Lines as those of
+//! `bench/eds/calendar_ask.c`: row, wall, 0, processor, hits, repetitions, p99, with tabs between;
+//! microseconds.
 //!
-//! It evaluates no rule and knows no zone: times are taken as UTC, and the end of a series is where it can be at the latest. So
-//! its hits are candidates, a few more than there are. Reading the file is not part of the time. Words and alarms are not
-//! asked, as without an index they are a walk.
+//! It evaluates no rule and knows no zone: times are taken as UTC, and the end of a series is where
+//! it can be at the latest. So its hits are candidates, a few more than there are. Reading the file
+//! is not part of the time. Words and alarms are not asked, as without an index they are a walk.
 
-use crate::{Outcome, processor_time};
+use crate::{Result, cpu_time};
 use rusqlite::{Connection, Statement};
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -19,14 +22,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Single changes of each kind.
-const SINGLY: usize = 100;
+const SINGLE_CHANGES_PER_KIND: usize = 100;
 /// Fewest and most repetitions of a question.
-const REPETITIONS: [usize; 2] = [5, 20_000];
-const DAY: i64 = 86_400;
+const REPETITION_LIMITS: [usize; 2] = [5, 20_000];
+const DAY_SECONDS: i64 = 86_400;
 /// Spans up to so many seconds are in a class; longer ones in the next.
-const CLASSES: [i64; 4] = [14_400, DAY + 7_200, 30 * DAY, 366 * DAY];
+const SPAN_CLASS_LIMITS_SECONDS: [i64; 4] =
+    [14_400, DAY_SECONDS + 7_200, 30 * DAY_SECONDS, 366 * DAY_SECONDS];
 
-const SCHEMA: &str = "
+const SCHEMA_SQL: &str = "
     CREATE TABLE item(id INTEGER PRIMARY KEY, handle BLOB NOT NULL, uid TEXT NOT NULL, seq INTEGER NOT NULL,
       ordinal INTEGER NOT NULL) STRICT;
     CREATE INDEX item_handle ON item(handle);
@@ -39,51 +43,54 @@ const SCHEMA: &str = "
     CREATE TABLE batch(seq INTEGER PRIMARY KEY, operation INTEGER NOT NULL) STRICT;";
 
 /// Runs all of it.
-pub(crate) fn run(
+pub(crate) fn run_calendar_floor(
     file: &str,
     queries: &str,
     dir: &Path,
     seconds: &str,
     batch: &str,
-) -> Outcome<()> {
-    let mut items = Items { from: BufReader::with_capacity(256 << 10, File::open(file)?) };
+) -> Result<()> {
+    let mut items = ComponentFile { input: BufReader::with_capacity(256 << 10, File::open(file)?) };
     let queries = fs::read_to_string(queries)?;
     let (seconds, batch): (f64, usize) = (seconds.parse()?, batch.parse()?);
     let path = dir.join("calendar.db");
     let conn = open(&path)?;
-    conn.execute_batch(SCHEMA)?;
+    conn.execute_batch(SCHEMA_SQL)?;
 
-    let (mut spent, mut number, mut some) = (Spent::default(), 0, Vec::new());
+    let (mut spent, mut number, mut some) = (FloorTimings::default(), 0, Vec::new());
     for seq in 1.. {
         let mut rows = Vec::with_capacity(batch);
         while rows.len() < batch.max(1)
-            && let Some(item) = items.next()?
+            && let Some(item) = items.read_next()?
         {
             rows.push(item);
         }
         if rows.is_empty() {
             break;
         }
-        spent.on(|| {
+        spent.measure(|| {
             let tx = conn.unchecked_transaction()?;
-            insert(&conn, seq, &rows)?;
+            insert_batch(&conn, seq, &rows)?;
             Ok(tx.commit()?)
         })?;
         number += rows.len();
-        let bounded = rows.into_iter().filter(|it| matches!(it.end, End::At(_)));
-        some.extend(bounded.take(SINGLY - some.len()).map(|it| single(&it)));
+        let bounded = rows.into_iter().filter(|it| matches!(it.end, SpanEnd::At(_)));
+        some.extend(
+            bounded.take(SINGLE_CHANGES_PER_KIND - some.len()).map(|it| with_single_uid(&it)),
+        );
     }
-    spent.sum().print("import", number);
+    spent.into_total().print("import", number);
 
-    // Whoever opens it finds it as nobody else has it open: SQLite sets up the index of its write-ahead log anew.
+    // Whoever opens it finds it as nobody else has it open: SQLite sets up the index of its
+    // write-ahead log anew.
     drop(conn);
-    ask_opening(&path, &queries, seconds)?;
+    time_opening(&path, &queries, seconds)?;
     let conn = open(&path)?;
-    ask_all(&conn, &queries, seconds)?;
-    change(&conn, &some, &dir.join("appended"))
+    time_all_queries(&conn, &queries, seconds)?;
+    time_changes(&conn, &some, &dir.join("appended"))
 }
 
-fn open(path: &Path) -> Outcome<Connection> {
+fn open(path: &Path) -> Result<Connection> {
     let conn = Connection::open(path)?;
     for (pragma, value) in [("journal_mode", "wal"), ("synchronous", "full")] {
         conn.pragma_update(None, pragma, value)?;
@@ -97,24 +104,24 @@ fn open(path: &Path) -> Outcome<Connection> {
 
 /// What repetitions took: the time of each, the processor time of all.
 #[derive(Default)]
-struct Spent {
+struct FloorTimings {
     times: Vec<Duration>,
-    processor: Duration,
+    cpu_time: Duration,
 }
 
-impl Spent {
+impl FloorTimings {
     /// Does something once more.
-    fn on<T>(&mut self, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-        let (clock, before) = (Instant::now(), processor_time()?);
+    fn measure<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let (clock, before) = (Instant::now(), cpu_time()?);
         let done = work()?;
         self.times.push(clock.elapsed());
-        self.processor += processor_time()?.saturating_sub(before);
+        self.cpu_time += cpu_time()?.saturating_sub(before);
         Ok(done)
     }
 
     /// All of it as one time.
-    fn sum(self) -> Spent {
-        Spent { times: vec![self.times.iter().sum()], ..self }
+    fn into_total(self) -> FloorTimings {
+        FloorTimings { times: vec![self.times.iter().sum()], ..self }
     }
 
     /// Prints the line of figures; the hits are those of all.
@@ -123,7 +130,7 @@ impl Spent {
         let reps = self.times.len().max(1);
         let us = |time: Duration| time.as_nanos() as f64 / 1e3;
         let at = |place: usize| self.times.get(place.min(reps - 1)).map_or(0.0, |&time| us(time));
-        let (cpu, hits) = (us(self.processor) / reps as f64, hits as f64 / reps as f64);
+        let (cpu, hits) = (us(self.cpu_time) / reps as f64, hits as f64 / reps as f64);
         let (median, p99) = (at(reps / 2), at(reps * 99 / 100));
         println!("{row}\t{median:.1}\t0\t{cpu:.1}\t{hits:.1}\t{reps}\t{p99:.1}");
     }
@@ -132,54 +139,56 @@ impl Spent {
 // ---- components ---------------------------------------------------------------------------
 
 /// What is kept of a component.
-struct Item {
+struct FloorComponent {
     bytes: String,
     uid: String,
     handle: [u8; 8],
     start: i64,
-    end: End,
+    end: SpanEnd,
 }
 
 /// When an endless series can be: a bit for each month, and which days modulo how many (0: any).
 #[derive(Clone, Copy)]
-struct Rhythm {
-    months: u16,
-    period: i64,
+struct EndlessPattern {
+    month_bits: u16,
+    period_days: i64,
     phase: i64,
 }
 
 #[derive(Clone, Copy)]
-enum End {
+enum SpanEnd {
     At(i64),
-    Never(Rhythm),
+    Endless(EndlessPattern),
 }
 
 /// The events, tasks and notes of a file, cut at their lines.
-struct Items {
-    from: BufReader<File>,
+struct ComponentFile {
+    input: BufReader<File>,
 }
 
-impl Items {
-    fn next(&mut self) -> Outcome<Option<Item>> {
+impl ComponentFile {
+    fn read_next(&mut self) -> Result<Option<FloorComponent>> {
         let mut bytes = String::with_capacity(1_024);
         loop {
             let at = bytes.len();
-            if self.from.read_line(&mut bytes)? == 0 {
+            if self.input.read_line(&mut bytes)? == 0 {
                 return Ok(None);
             }
             match bytes[at..].trim_end() {
                 "BEGIN:VEVENT" | "BEGIN:VTODO" | "BEGIN:VJOURNAL" => {
                     bytes.drain(..at);
                 }
-                "END:VEVENT" | "END:VTODO" | "END:VJOURNAL" => return Ok(Some(Item::read(bytes))),
+                "END:VEVENT" | "END:VTODO" | "END:VJOURNAL" => {
+                    return Ok(Some(FloorComponent::parse(bytes)));
+                }
                 _ => {}
             }
         }
     }
 }
 
-impl Item {
-    fn read(bytes: String) -> Item {
+impl FloorComponent {
+    fn parse(bytes: String) -> FloorComponent {
         let text = bytes.replace("\r\n ", "").replace("\n ", "");
         let own = text.split("BEGIN:VALARM").next().unwrap_or_default();
         let value = |name: &str| {
@@ -188,29 +197,36 @@ impl Item {
             own.lines().find(is).and_then(|line| line.rsplit(':').next()).map(str::trim_end)
         };
         let uid = value("UID").unwrap_or_default().to_owned();
-        let until = value("DTEND").or(value("DUE")).and_then(time);
-        let start = value("DTSTART").and_then(time).or(until).unwrap_or(0);
+        let until = value("DTEND").or(value("DUE")).and_then(parse_seconds);
+        let start = value("DTSTART").and_then(parse_seconds).or(until).unwrap_or(0);
         let length = until.map_or(3_600, |end| (end - start).max(0));
-        let end = value("RRULE").map_or(End::At(start + length), |rule| last(rule, start, length));
-        Item { bytes, handle: handle(&uid, value("RECURRENCE-ID").is_some()), uid, start, end }
+        let end = value("RRULE")
+            .map_or(SpanEnd::At(start + length), |rule| latest_end(rule, start, length));
+        FloorComponent {
+            bytes,
+            handle: hash_uid(&uid, value("RECURRENCE-ID").is_some()),
+            uid,
+            start,
+            end,
+        }
     }
 
-    fn class(&self) -> Option<(usize, i64)> {
-        let End::At(end) = self.end else { return None };
+    fn span_class_and_end(&self) -> Option<(usize, i64)> {
+        let SpanEnd::At(end) = self.end else { return None };
         let longer = |&most: &i64| end - self.start > most;
-        Some((CLASSES.iter().take_while(|most| longer(most)).count(), end))
+        Some((SPAN_CLASS_LIMITS_SECONDS.iter().take_while(|most| longer(most)).count(), end))
     }
 }
 
 /// Detached occurrences have others.
-fn handle(uid: &str, detached: bool) -> [u8; 8] {
+fn hash_uid(uid: &str, detached: bool) -> [u8; 8] {
     let mut hash = DefaultHasher::new();
     (uid, detached).hash(&mut hash);
     hash.finish().to_be_bytes()
 }
 
 /// Seconds since 1970 of a DATE or DATE-TIME, as if it were UTC.
-fn time(text: &str) -> Option<i64> {
+fn parse_seconds(text: &str) -> Option<i64> {
     let part = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
     let (year, month, day) = (part(0, 4)?, part(4, 6)?, part(6, 8)?);
     let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
@@ -219,37 +235,39 @@ fn time(text: &str) -> Option<i64> {
         true => part(9, 11)? * 3_600 + part(11, 13)? * 60 + part(13, 15)?,
         false => 0,
     };
-    Some((days - 719_469) * DAY + of_day)
+    Some((days - 719_469) * DAY_SECONDS + of_day)
 }
 
 /// All months.
-const EVERY: u16 = 0xFFF;
+const ALL_MONTHS_BITS: u16 = 0xFFF;
 
 /// Where a series ends at the latest.
-fn last(rule: &str, start: i64, length: i64) -> End {
+fn latest_end(rule: &str, start: i64, length: i64) -> SpanEnd {
     let part = |name: &str| rule.split(';').find_map(|part| part.strip_prefix(name));
     let interval = part("INTERVAL=").and_then(|text| text.parse().ok()).unwrap_or(1);
     let (step, months) = match part("FREQ=") {
-        Some("DAILY") => (1, EVERY),
-        Some("WEEKLY") => (7, EVERY),
-        Some("MONTHLY") => (31, EVERY),
+        Some("DAILY") => (1, ALL_MONTHS_BITS),
+        Some("WEEKLY") => (7, ALL_MONTHS_BITS),
+        Some("MONTHLY") => (31, ALL_MONTHS_BITS),
         _ => (366, 1 << (start.rem_euclid(31_556_952) / 2_629_746).min(11)),
     };
-    if let Some(until) = part("UNTIL=").and_then(time) {
-        return End::At(until + length);
+    if let Some(until) = part("UNTIL=").and_then(parse_seconds) {
+        return SpanEnd::At(until + length);
     }
     let days = part("BYDAY=").map_or(1, |days| days.split(',').count() as i64);
     match part("COUNT=").and_then(|text| text.parse::<i64>().ok()) {
-        Some(count) => End::At(start + (count / days + 1) * step * interval * DAY + length),
+        Some(count) => {
+            SpanEnd::At(start + (count / days + 1) * step * interval * DAY_SECONDS + length)
+        }
         None => {
             let period = if step <= 7 && days == 1 { step * interval } else { 0 };
-            let phase = (start / DAY).checked_rem(period).unwrap_or(0);
-            End::Never(Rhythm { months, period, phase })
+            let phase = (start / DAY_SECONDS).checked_rem(period).unwrap_or(0);
+            SpanEnd::Endless(EndlessPattern { month_bits: months, period_days: period, phase })
         }
     }
 }
 
-fn insert(conn: &Connection, seq: i64, batch: &[Item]) -> Outcome<()> {
+fn insert_batch(conn: &Connection, seq: i64, batch: &[FloorComponent]) -> Result<()> {
     let first: i64 = conn
         .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM item")?
         .query_row([], |row| row.get(0))?;
@@ -262,11 +280,13 @@ fn insert(conn: &Connection, seq: i64, batch: &[Item]) -> Outcome<()> {
         item.execute((id, it.handle, &it.uid, seq, id - first))?;
         source.execute((id, it.bytes.as_bytes()))?;
         match it.end {
-            End::Never(Rhythm { months, period, phase }) => {
+            SpanEnd::Endless(EndlessPattern { month_bits: months, period_days: period, phase }) => {
                 endless.execute((id, it.start, months, period, phase))?;
             }
-            End::At(_) => {
-                spans.extend(it.class().map(|(class, end)| (class as i64, it.start, end, id)));
+            SpanEnd::At(_) => {
+                spans.extend(
+                    it.span_class_and_end().map(|(class, end)| (class as i64, it.start, end, id)),
+                );
             }
         }
     }
@@ -280,11 +300,11 @@ fn insert(conn: &Connection, seq: i64, batch: &[Item]) -> Outcome<()> {
 
 // ---- questions ------------------------------------------------------------------------------
 
-/// An arm for each class, and the series without an end: ?1 and ?2 are the window, ?3 its months, ?4 and ?5 its first day
-/// and its days.
-fn by_time() -> String {
+/// An arm for each class, and the series without an end: ?1 and ?2 are the window, ?3 its months,
+/// ?4 and ?5 its first day and its days.
+fn select_by_time_sql() -> String {
     let mut sql = String::new();
-    for (class, longest) in CLASSES.iter().enumerate() {
+    for (class, longest) in SPAN_CLASS_LIMITS_SECONDS.iter().enumerate() {
         sql += &format!(
             "SELECT id FROM span WHERE class = {class} AND start >= ?1 - {longest} AND start < ?2
                AND (end > ?1 OR start >= ?1) UNION ALL "
@@ -297,51 +317,55 @@ fn by_time() -> String {
 }
 
 /// From, to, the months it meets, its first day, its days.
-type Window = (i64, i64, u16, i64, i64);
+type FloorTimeRange = (i64, i64, u16, i64, i64);
 
-fn window(sexp: &str) -> Option<Window> {
-    let mut times = sexp.split('"').skip(1).step_by(2).filter_map(|text| Some((time(text)?, text)));
+fn parse_time_range(sexp: &str) -> Option<FloorTimeRange> {
+    let mut times =
+        sexp.split('"').skip(1).step_by(2).filter_map(|text| Some((parse_seconds(text)?, text)));
     let ((from, first), (to, _)) = (times.next()?, times.next()?);
     let month: u16 = first.get(4..6)?.parse().ok()?;
-    let number = ((to - from) / (28 * DAY) + 2).min(12) as u16;
+    let number = ((to - from) / (28 * DAY_SECONDS) + 2).min(12) as u16;
     let months = (0..number).fold(0, |mask, more| mask | 1 << ((month - 1 + more) % 12));
-    Some((from, to, months, from / DAY, (to - from) / DAY))
+    Some((from, to, months, from / DAY_SECONDS, (to - from) / DAY_SECONDS))
 }
 
 /// The questions of a kind.
-fn questions<'q>(queries: &'q str, kind: &str) -> Vec<(&'q str, &'q str)> {
+fn queries_of_kind<'q>(queries: &'q str, kind: &str) -> Vec<(&'q str, &'q str)> {
     let parts = queries.lines().filter_map(|line| line.split_once('\t'));
     let parts = parts.filter(|(own, _)| *own == kind);
     parts.filter_map(|(_, rest)| rest.split_once('\t')).collect()
 }
 
 /// Opens the file anew with each question.
-fn ask_opening(path: &Path, queries: &str, seconds: f64) -> Outcome<()> {
-    let sql = by_time();
-    let days: Vec<_> =
-        questions(queries, "day").iter().filter_map(|(_, sexp)| window(sexp)).collect();
-    row("open", &days, seconds, &mut |window| {
-        ids(&mut open(path)?.prepare(&sql)?, *window, &mut |_| Ok(()))
+fn time_opening(path: &Path, queries: &str, seconds: f64) -> Result<()> {
+    let sql = select_by_time_sql();
+    let days: Vec<_> = queries_of_kind(queries, "day")
+        .iter()
+        .filter_map(|(_, sexp)| parse_time_range(sexp))
+        .collect();
+    time_row("open", &days, seconds, &mut |window| {
+        for_each_id(&mut open(path)?.prepare(&sql)?, *window, &mut |_| Ok(()))
     })
 }
 
-fn ask_all(conn: &Connection, queries: &str, seconds: f64) -> Outcome<()> {
-    let sql = by_time();
-    let of = |kind: &str| questions(queries, kind);
-    let windows =
-        |kind: &str| of(kind).iter().filter_map(|(_, sexp)| window(sexp)).collect::<Vec<_>>();
+fn time_all_queries(conn: &Connection, queries: &str, seconds: f64) -> Result<()> {
+    let sql = select_by_time_sql();
+    let of = |kind: &str| queries_of_kind(queries, kind);
+    let windows = |kind: &str| {
+        of(kind).iter().filter_map(|(_, sexp)| parse_time_range(sexp)).collect::<Vec<_>>()
+    };
     let years: Vec<_> = (2017..2027)
-        .filter_map(|year| window(&format!("(\"{year}0101\" \"{}0101\")", year + 1)))
+        .filter_map(|year| parse_time_range(&format!("(\"{year}0101\" \"{}0101\")", year + 1)))
         .collect();
     let mut by_time = conn.prepare(&sql)?;
     for kind in ["day", "week", "month", "list", "year"] {
         let windows = if kind == "year" { years.clone() } else { windows(kind) };
-        row(&format!("{kind}-ids"), &windows, seconds, &mut |window| {
-            ids(&mut by_time, *window, &mut |_| Ok(()))
+        time_row(&format!("{kind}-ids"), &windows, seconds, &mut |window| {
+            for_each_id(&mut by_time, *window, &mut |_| Ok(()))
         })?;
         let mut source = conn.prepare("SELECT bytes FROM source WHERE item = ?1")?;
-        row(&format!("{kind}-bytes"), &windows, seconds, &mut |window| {
-            ids(&mut by_time, *window, &mut |id| {
+        time_row(&format!("{kind}-bytes"), &windows, seconds, &mut |window| {
+            for_each_id(&mut by_time, *window, &mut |id| {
                 Ok(source.query_row([id], |row| {
                     row.get_ref(0)?.as_blob().map(drop).map_err(Into::into)
                 })?)
@@ -350,9 +374,9 @@ fn ask_all(conn: &Connection, queries: &str, seconds: f64) -> Outcome<()> {
     }
     let sql = "SELECT bytes FROM item JOIN source ON source.item = item.id WHERE handle = ?1 AND uid = ?2";
     let mut by_uid = conn.prepare(sql)?;
-    row("uid", &of("uid"), seconds, &mut |(line, _)| {
+    time_row("uid", &of("uid"), seconds, &mut |(line, _)| {
         let uid = line.trim_start_matches("uid:=");
-        let mut rows = by_uid.query((handle(uid, false), uid))?;
+        let mut rows = by_uid.query((hash_uid(uid, false), uid))?;
         let mut hits = 0;
         while let Some(row) = rows.next()? {
             hits += usize::from(!row.get_ref(0)?.as_blob()?.is_empty());
@@ -361,11 +385,11 @@ fn ask_all(conn: &Connection, queries: &str, seconds: f64) -> Outcome<()> {
     })
 }
 
-fn ids(
+fn for_each_id(
     statement: &mut Statement<'_>,
-    window: Window,
-    each: &mut dyn FnMut(i64) -> Outcome<()>,
-) -> Outcome<usize> {
+    window: FloorTimeRange,
+    each: &mut dyn FnMut(i64) -> Result<()>,
+) -> Result<usize> {
     let mut rows = statement.query(window)?;
     let mut hits = 0;
     while let Some(row) = rows.next()? {
@@ -376,28 +400,28 @@ fn ids(
 }
 
 /// Asks the needles in turn, until the time is up.
-fn row<T>(
+fn time_row<T>(
     name: &str,
     needles: &[T],
     seconds: f64,
-    ask: &mut dyn FnMut(&T) -> Outcome<usize>,
-) -> Outcome<()> {
+    ask: &mut dyn FnMut(&T) -> Result<usize>,
+) -> Result<()> {
     let Some(first) = needles.first() else { return Ok(()) };
     ask(first)?;
-    let (mut spent, mut hits, begin) = (Spent::default(), 0, Instant::now());
-    let before = processor_time()?;
+    let (mut spent, mut hits, begin) = (FloorTimings::default(), 0, Instant::now());
+    let before = cpu_time()?;
     for needle in needles.iter().cycle() {
         let clock = Instant::now();
         hits += ask(needle)?;
         spent.times.push(clock.elapsed());
-        let [fewest, most] = REPETITIONS;
+        let [fewest, most] = REPETITION_LIMITS;
         let enough = begin.elapsed().as_secs_f64() >= seconds || spent.times.len() >= most;
         if enough && spent.times.len() >= fewest {
             break;
         }
     }
     // Read once, as reading it takes longer than some questions.
-    spent.processor = processor_time()?.saturating_sub(before);
+    spent.cpu_time = cpu_time()?.saturating_sub(before);
     spent.print(name, hits);
     Ok(())
 }
@@ -405,25 +429,25 @@ fn row<T>(
 // ---- changes ----------------------------------------------------------------------------------
 
 /// One durable transaction a change; beside each an append of the same bytes, made durable.
-fn change(conn: &Connection, own: &[Item], path: &Path) -> Outcome<()> {
+fn time_changes(conn: &Connection, own: &[FloorComponent], path: &Path) -> Result<()> {
     let mut appended = OpenOptions::new().create(true).append(true).open(path)?;
     let first: i64 = conn.query_row("SELECT max(id) + 1 FROM item", [], |row| row.get(0))?;
     let seq: i64 = conn.query_row("SELECT max(seq) + 1 FROM batch", [], |row| row.get(0))?;
     let mut seqs = seq..;
     for kind in ["create", "modify", "remove"] {
-        let (mut changes, mut appends) = (Spent::default(), Spent::default());
+        let (mut changes, mut appends) = (FloorTimings::default(), FloorTimings::default());
         for (id, it) in (first..).zip(own) {
             let seq = seqs.next().unwrap_or(seq);
-            changes.on(|| {
+            changes.measure(|| {
                 let tx = conn.unchecked_transaction()?;
                 match kind {
-                    "create" => insert(conn, seq, std::slice::from_ref(it))?,
-                    "modify" => modify(conn, seq, id, it)?,
-                    _ => remove(conn, seq, id, it)?,
+                    "create" => insert_batch(conn, seq, std::slice::from_ref(it))?,
+                    "modify" => modify_item(conn, seq, id, it)?,
+                    _ => remove_item(conn, seq, id, it)?,
                 }
                 Ok(tx.commit()?)
             })?;
-            appends.on(|| {
+            appends.measure(|| {
                 appended.write_all(it.bytes.as_bytes())?;
                 Ok(appended.sync_data()?)
             })?;
@@ -434,20 +458,20 @@ fn change(conn: &Connection, own: &[Item], path: &Path) -> Outcome<()> {
     Ok(())
 }
 
-fn single(it: &Item) -> Item {
+fn with_single_uid(it: &FloorComponent) -> FloorComponent {
     let uid = format!("{}-single", it.uid);
     let bytes = it.bytes.replacen(&it.uid, &uid, 1);
-    Item { handle: handle(&uid, false), uid, bytes, ..*it }
+    FloorComponent { handle: hash_uid(&uid, false), uid, bytes, ..*it }
 }
 
 /// The same an hour later.
-fn modify(conn: &Connection, seq: i64, id: i64, it: &Item) -> Outcome<()> {
+fn modify_item(conn: &Connection, seq: i64, id: i64, it: &FloorComponent) -> Result<()> {
     conn.prepare_cached("UPDATE item SET seq = ?2, ordinal = 0 WHERE id = ?1")?
         .execute((id, seq))?;
     conn.prepare_cached("UPDATE source SET bytes = ?2 WHERE item = ?1")?
         .execute((id, it.bytes.as_bytes()))?;
     delete_span(conn, id, it, 0)?;
-    if let Some((class, end)) = it.class() {
+    if let Some((class, end)) = it.span_class_and_end() {
         conn.prepare_cached("INSERT INTO span VALUES(?1, ?2, ?3, ?4)")?.execute((
             class as i64,
             it.start + 3_600,
@@ -459,7 +483,7 @@ fn modify(conn: &Connection, seq: i64, id: i64, it: &Item) -> Outcome<()> {
     Ok(())
 }
 
-fn remove(conn: &Connection, seq: i64, id: i64, it: &Item) -> Outcome<()> {
+fn remove_item(conn: &Connection, seq: i64, id: i64, it: &FloorComponent) -> Result<()> {
     conn.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([id])?;
     conn.prepare_cached("DELETE FROM source WHERE item = ?1")?.execute([id])?;
     delete_span(conn, id, it, 3_600)?;
@@ -467,8 +491,8 @@ fn remove(conn: &Connection, seq: i64, id: i64, it: &Item) -> Outcome<()> {
     Ok(())
 }
 
-fn delete_span(conn: &Connection, id: i64, it: &Item, later: i64) -> Outcome<()> {
-    if let Some((class, end)) = it.class() {
+fn delete_span(conn: &Connection, id: i64, it: &FloorComponent, later: i64) -> Result<()> {
+    if let Some((class, end)) = it.span_class_and_end() {
         let sql = "DELETE FROM span WHERE class = ?1 AND start = ?2 AND end = ?3 AND id = ?4";
         conn.prepare_cached(sql)?.execute((class as i64, it.start + later, end + later, id))?;
     }

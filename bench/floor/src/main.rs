@@ -1,29 +1,32 @@
 //! The floor of the import benchmark: the least that the same cards cost on the same disk.
 //!
-//! `larder-floor MODE BOOK DIR BATCH` reads an address book, cuts it at BEGIN and END lines without looking
-//! into the cards, and writes them into the directory DIR, behind those of an earlier run of the same mode. The line
-//! that it prints has the number of cards, and the time and processor time of the writing alone. MODE is one of
+//! `larder-floor MODE BOOK DIR BATCH` reads an address book, cuts it at BEGIN and END lines without
+//! looking into the cards, and writes them into the directory DIR, behind those of an earlier run
+//! of the same mode. The line that it prints has the number of cards, and the time and processor
+//! time of the writing alone. MODE is one of
 //!
-//! * `copy`: the bytes into one file, one `fsync`; cards are not counted. No design that keeps what it was given does less.
-//! * `plain`: for each card a row of bytes, an item row, and 18 rows of keys that are just parts of the
-//!   bytes; for each batch a log row. What any store on SQLite pays.
-//! * `same`: what Larder says of each card, as rows of B-trees and an FTS5 table of trigrams: the usual way.
-//!   Parsing is not part of the time that is printed: what is left is SQLite.
+//! * `copy`: the bytes into one file, one `fsync`; cards are not counted. No design that keeps what
+//!   it was given does less.
+//! * `plain`: for each card a row of bytes, an item row, and 18 rows of keys that are just parts of
+//!   the bytes; for each batch a log row. What any store on SQLite pays.
+//! * `same`: what Larder says of each card, as rows of B-trees and an FTS5 table of trigrams: the
+//!   usual way. Parsing is not part of the time that is printed: what is left is SQLite.
 //!
-//! Or `larder-floor calendar FILE QUERIES DIR SECONDS BATCH`, of which the head of `calendar.rs` tells.
+//! Or `larder-floor calendar FILE QUERIES DIR SECONDS BATCH`, of which the head of `calendar.rs`
+//! tells.
 //!
-//! It is no part of Larder, and the one program besides `larder-store` that names rusqlite: a floor that went
-//! through Larder's own code would be none. The settings are Larder's: WAL, `synchronous=FULL`, 8 MB of
-//! cache, a checkpoint at 4 MB, rows of a batch in key order.
+//! It is no part of Larder, and the one program besides `larder-store` that names rusqlite: a floor
+//! that went through Larder's own code would be none. The settings are Larder's: WAL,
+//! `synchronous=FULL`, 8 MB of cache, a checkpoint at 4 MB, rows of a batch in key order.
 
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
 mod calendar;
 
 use larder_format::contact::Contact;
-use larder_format::field::{FIELDS, Field, Kind};
-use larder_format::fold::{digits, fold, words};
-use larder_store::{Deriver, IndexKind, can_keep};
+use larder_format::field::{CONTACT_FIELDS, Field, FieldType};
+use larder_format::fold::{collect_digits, fold, split_words};
+use larder_store::{Extractor, FieldIndex, is_storable};
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -33,15 +36,15 @@ use std::io::{BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-fn main() -> Outcome<()> {
+fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [mode, file, queries, dir, seconds, batch] = &arguments[..]
         && mode == "calendar"
     {
         fs::create_dir_all(dir)?;
-        return calendar::run(file, queries, Path::new(dir), seconds, batch);
+        return calendar::run_calendar_floor(file, queries, Path::new(dir), seconds, batch);
     }
     let [mode, book, dir, batch] = &arguments[..] else {
         return Err("larder-floor copy|plain|same BOOK DIR BATCH, or calendar FILE QUERIES DIR SECONDS BATCH".into());
@@ -49,12 +52,12 @@ fn main() -> Outcome<()> {
     fs::create_dir_all(dir)?;
     let (book, dir, batch) = (Path::new(book), Path::new(dir), batch.parse()?);
     let spent = match mode.as_str() {
-        "copy" => copy(book, dir)?,
-        "plain" => rows::<Plain>(book, dir, batch)?,
-        "same" => rows::<Same>(book, dir, batch)?,
+        "copy" => copy_book(book, dir)?,
+        "plain" => write_tables::<PlainTables>(book, dir, batch)?,
+        "same" => write_tables::<LarderTables>(book, dir, batch)?,
         other => return Err(format!("no mode is called {other}").into()),
     };
-    let Spent { cards, wall, processor } = spent;
+    let WriteCost { cards, wall_time: wall, cpu_time: processor } = spent;
     let (wall, processor) = (wall.as_micros(), processor.as_micros());
     println!("{{\"cards\":{cards},\"wall_us\":{wall},\"cpu_us\":{processor}}}");
     Ok(())
@@ -62,33 +65,33 @@ fn main() -> Outcome<()> {
 
 /// What the writing took.
 #[derive(Default)]
-struct Spent {
+struct WriteCost {
     cards: u64,
-    wall: Duration,
-    processor: Duration,
+    wall_time: Duration,
+    cpu_time: Duration,
 }
 
-impl Spent {
+impl WriteCost {
     /// Does something and adds what it took.
-    fn on<T>(&mut self, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-        let (clock, before) = (Instant::now(), processor_time()?);
+    fn measure<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let (clock, before) = (Instant::now(), cpu_time()?);
         let done = work()?;
-        self.wall += clock.elapsed();
-        self.processor += processor_time()?.saturating_sub(before);
+        self.wall_time += clock.elapsed();
+        self.cpu_time += cpu_time()?.saturating_sub(before);
         Ok(done)
     }
 }
 
 /// Of this one thread, in nanoseconds.
-fn processor_time() -> Outcome<Duration> {
+fn cpu_time() -> Result<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds = text.split_ascii_whitespace().next().unwrap_or("0");
     Ok(Duration::from_nanos(nanoseconds.parse()?))
 }
 
-fn copy(book: &Path, dir: &Path) -> Outcome<Spent> {
-    let mut spent = Spent::default();
-    spent.on(|| {
+fn copy_book(book: &Path, dir: &Path) -> Result<WriteCost> {
+    let mut spent = WriteCost::default();
+    spent.measure(|| {
         let (mut from, mut to) = (File::open(book)?, File::create(dir.join("copy"))?);
         let mut buffer = vec![0; 256 << 10];
         loop {
@@ -103,20 +106,26 @@ fn copy(book: &Path, dir: &Path) -> Outcome<Spent> {
 }
 
 /// A way to keep cards in tables.
-trait Keep: Sized {
+trait CardTables: Sized {
     /// A card with what is written of it, made outside the measured time.
     type Row;
-    const SCHEMA: &str;
+    const SCHEMA_SQL: &str;
     fn new() -> Self;
-    fn prepare(&self, card: &[u8]) -> Self::Row;
+    fn prepare_row(&self, card: &[u8]) -> Self::Row;
     /// Writes a batch; `first` is the number of its first card.
-    fn write(&self, conn: &Connection, seq: i64, first: i64, rows: Vec<Self::Row>) -> Outcome<()>;
+    fn write_batch(
+        &self,
+        conn: &Connection,
+        seq: i64,
+        first: i64,
+        rows: Vec<Self::Row>,
+    ) -> Result<()>;
 }
 
-fn rows<K: Keep>(book: &Path, dir: &Path, batch: usize) -> Outcome<Spent> {
+fn write_tables<K: CardTables>(book: &Path, dir: &Path, batch: usize) -> Result<WriteCost> {
     let keep = K::new();
-    let mut spent = Spent::default();
-    let conn = spent.on(|| {
+    let mut spent = WriteCost::default();
+    let conn = spent.measure(|| {
         let conn = Connection::open(dir.join("floor.db"))?;
         for (pragma, value) in [("journal_mode", "wal"), ("synchronous", "full")] {
             conn.pragma_update(None, pragma, value)?;
@@ -124,11 +133,11 @@ fn rows<K: Keep>(book: &Path, dir: &Path, batch: usize) -> Outcome<Spent> {
         for (pragma, value) in [("cache_size", -8192), ("wal_autocheckpoint", 1000)] {
             conn.pragma_update(None, pragma, value)?;
         }
-        conn.execute_batch(K::SCHEMA)?;
+        conn.execute_batch(K::SCHEMA_SQL)?;
         conn.set_prepared_statement_cache_capacity(64);
         Ok(conn)
     })?;
-    let mut cards = Cards { from: BufReader::with_capacity(256 << 10, File::open(book)?) };
+    let mut cards = CardFile { input: BufReader::with_capacity(256 << 10, File::open(book)?) };
     let (before, mut seq): (i64, i64) = conn.query_row(
         "SELECT coalesce(max(id), 0), coalesce(max(seq), 0) FROM item",
         [],
@@ -137,18 +146,18 @@ fn rows<K: Keep>(book: &Path, dir: &Path, batch: usize) -> Outcome<Spent> {
     loop {
         let mut batch_rows = Vec::with_capacity(batch);
         while batch_rows.len() < batch
-            && let Some(card) = cards.next()?
+            && let Some(card) = cards.read_next()?
         {
-            batch_rows.push(keep.prepare(&card));
+            batch_rows.push(keep.prepare_row(&card));
         }
         if batch_rows.is_empty() {
             return Ok(spent);
         }
         seq += 1;
         let (first, number) = (before + spent.cards as i64 + 1, batch_rows.len() as u64);
-        spent.on(|| {
+        spent.measure(|| {
             let tx = conn.unchecked_transaction()?;
-            keep.write(&conn, seq, first, batch_rows)?;
+            keep.write_batch(&conn, seq, first, batch_rows)?;
             Ok(tx.commit()?)
         })?;
         spent.cards += number;
@@ -156,17 +165,17 @@ fn rows<K: Keep>(book: &Path, dir: &Path, batch: usize) -> Outcome<Spent> {
 }
 
 /// The cards of a book whose lines begin where they should.
-struct Cards {
-    from: BufReader<File>,
+struct CardFile {
+    input: BufReader<File>,
 }
 
-impl Cards {
-    fn next(&mut self) -> Outcome<Option<Vec<u8>>> {
+impl CardFile {
+    fn read_next(&mut self) -> Result<Option<Vec<u8>>> {
         use std::io::BufRead as _;
         let mut card = Vec::with_capacity(1024);
         loop {
             let start = card.len();
-            if self.from.read_until(b'\n', &mut card)? == 0 {
+            if self.input.read_until(b'\n', &mut card)? == 0 {
                 return Ok(None);
             }
             if card[start..].starts_with(b"END:VCARD") {
@@ -177,33 +186,40 @@ impl Cards {
 }
 
 /// Rows that no parser is needed for.
-struct Plain;
+struct PlainTables;
 
-/// Keys of a card, as many as `spec/floor.md` counts: prefixes, reversed ones, a sort key, phones, e-mails.
-const KEYS: usize = 18;
+/// Keys of a card, as many as `spec/floor.md` counts: prefixes, reversed ones, a sort key, phones,
+/// e-mails.
+const KEYS_PER_CARD: usize = 18;
 
-impl Keep for Plain {
+impl CardTables for PlainTables {
     type Row = Vec<u8>;
 
-    const SCHEMA: &str = "
+    const SCHEMA_SQL: &str = "
         CREATE TABLE IF NOT EXISTS item(id INTEGER PRIMARY KEY, uid BLOB NOT NULL UNIQUE, seq INTEGER NOT NULL) STRICT;
         CREATE TABLE IF NOT EXISTS source(item INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
         CREATE TABLE IF NOT EXISTS key(field INTEGER NOT NULL, value BLOB NOT NULL, item INTEGER NOT NULL,
                          PRIMARY KEY(field, value, item)) STRICT, WITHOUT ROWID;
         CREATE TABLE IF NOT EXISTS log(seq INTEGER PRIMARY KEY, first INTEGER NOT NULL, number INTEGER NOT NULL) STRICT;";
 
-    fn new() -> Plain {
-        Plain
+    fn new() -> PlainTables {
+        PlainTables
     }
 
-    fn prepare(&self, card: &[u8]) -> Vec<u8> {
+    fn prepare_row(&self, card: &[u8]) -> Vec<u8> {
         card.to_vec()
     }
 
-    fn write(&self, conn: &Connection, seq: i64, first: i64, rows: Vec<Vec<u8>>) -> Outcome<()> {
+    fn write_batch(
+        &self,
+        conn: &Connection,
+        seq: i64,
+        first: i64,
+        rows: Vec<Vec<u8>>,
+    ) -> Result<()> {
         let mut item = conn.prepare_cached("INSERT INTO item VALUES(?1, ?2, ?3)")?;
         let mut source = conn.prepare_cached("INSERT INTO source VALUES(?1, ?2)")?;
-        let mut keys = Vec::with_capacity(rows.len() * KEYS);
+        let mut keys = Vec::with_capacity(rows.len() * KEYS_PER_CARD);
         for (id, card) in (first..).zip(&rows) {
             // Any part of a card will do for a key; the number makes the UID its own.
             let uid =
@@ -211,7 +227,7 @@ impl Keep for Plain {
                     .concat();
             item.execute((id, uid, seq))?;
             source.execute((id, card))?;
-            for field in 0..KEYS {
+            for field in 0..KEYS_PER_CARD {
                 let at = (id as usize * 7 + field * 37) % card.len().saturating_sub(20).max(1);
                 keys.push((field as i64, &card[at..card.len().min(at + 14)], id));
             }
@@ -227,78 +243,79 @@ impl Keep for Plain {
 }
 
 /// The rows of Larder's schema.
-struct Same {
-    deriver: Deriver,
+struct LarderTables {
+    deriver: Extractor,
 }
 
-/// What Larder's index says of a card, as rows: values from both ends, beginnings of words, ends of numbers, presence;
-/// the text for trigrams; sort keys; and what is kept beside the row.
-struct Derived {
+/// What Larder's index says of a card, as rows: values from both ends, beginnings of words, ends of
+/// numbers, presence; the text for trigrams; sort keys; and what is kept beside the row.
+struct IndexRows {
     uid: String,
-    kept: String,
+    stored_fields: String,
     values: Vec<(u16, String)>,
     text: String,
-    sort: Vec<(u16, Vec<u8>)>,
+    sort_keys: Vec<(u16, Vec<u8>)>,
 }
 
 /// Added to a field's number for values from their ends, and for the ends of phone numbers.
-const ENDS: u16 = 1000;
-const NUMBERS: u16 = 2000;
+const SUFFIX_FIELD_OFFSET: u16 = 1000;
+const PHONE_FIELD_OFFSET: u16 = 2000;
 
-impl Derived {
-    fn of(card: &[u8], deriver: &Deriver) -> Derived {
-        let (card, summary) = (Contact::parse(card), deriver.summary());
-        let (mut values, mut text, mut kept) = (BTreeSet::new(), String::new(), String::new());
-        for field in FIELDS.iter().filter(|field| field.indexed) {
+impl IndexRows {
+    fn from_card(card: &[u8], deriver: &Extractor) -> IndexRows {
+        let (card, summary) = (Contact::parse(card), deriver.index_config());
+        let (mut values, mut text, mut stored_fields) =
+            (BTreeSet::new(), String::new(), String::new());
+        for field in CONTACT_FIELDS.iter().filter(|field| field.is_indexed) {
             for value in card.values(field) {
-                if can_keep(field) {
-                    kept.push_str(&value);
-                    kept.push('\n');
+                if is_storable(field) {
+                    stored_fields.push_str(&value);
+                    stored_fields.push('\n');
                 }
                 let folded = fold(&value).into_owned();
                 values.insert((field.id, String::new()));
-                if summary.has(field, IndexKind::Suffix) {
-                    values.insert((field.id + ENDS, folded.chars().rev().collect()));
+                if summary.has_index(field, FieldIndex::Suffix) {
+                    values.insert((field.id + SUFFIX_FIELD_OFFSET, folded.chars().rev().collect()));
                 }
-                if field.words {
+                if field.is_default_search {
                     let short = |word: &str| (0, word.chars().take(2).collect());
-                    values.extend(words(&folded).map(short));
+                    values.extend(split_words(&folded).map(short));
                 }
-                if field.kind == Kind::Phone {
-                    let last = digits(&folded).chars().rev().take(7).collect();
-                    values.insert((field.id + NUMBERS, last));
-                    text.push_str(&digits(&folded));
+                if field.field_type == FieldType::Phone {
+                    let last = collect_digits(&folded).chars().rev().take(7).collect();
+                    values.insert((field.id + PHONE_FIELD_OFFSET, last));
+                    text.push_str(&collect_digits(&folded));
                     text.push('\n');
                 }
-                if summary.has(field, IndexKind::Substring) {
+                if summary.has_index(field, FieldIndex::Substring) {
                     text.push_str(&folded);
                     text.push('\n');
                 }
-                if summary.has(field, IndexKind::Value) {
+                if summary.has_index(field, FieldIndex::Value) {
                     values.insert((field.id, folded));
                 }
             }
         }
         let key = |field: &'static Field| {
-            (field.id, deriver.sort_key(&card.first(field).unwrap_or_default()))
+            (field.id, deriver.sort_key(&card.first_value(field).unwrap_or_default()))
         };
-        let sort = summary.fields(IndexKind::Sort).map(key).collect();
+        let sort_keys = summary.fields_with_index(FieldIndex::Sort).map(key).collect();
         let uid = card.uid().unwrap_or_default();
-        Derived { uid, kept, values: values.into_iter().collect(), text, sort }
+        IndexRows { uid, stored_fields, values: values.into_iter().collect(), text, sort_keys }
     }
 }
 
 /// Eight bytes of a hash of the UID, as Larder finds items by; `bench/contacts` makes them, too.
-fn handle(uid: &str) -> u64 {
+fn hash_uid(uid: &str) -> u64 {
     let mut hash = DefaultHasher::new();
     uid.hash(&mut hash);
     hash.finish()
 }
 
-impl Keep for Same {
-    type Row = (Vec<u8>, Derived);
+impl CardTables for LarderTables {
+    type Row = (Vec<u8>, IndexRows);
 
-    const SCHEMA: &str = "
+    const SCHEMA_SQL: &str = "
         CREATE TABLE IF NOT EXISTS item(id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, kind INTEGER NOT NULL,
           uid TEXT NOT NULL, recurrence TEXT NOT NULL, derived_uid INTEGER NOT NULL, handle BLOB NOT NULL,
           seq INTEGER NOT NULL, ordinal INTEGER NOT NULL, kept TEXT) STRICT;
@@ -313,26 +330,32 @@ impl Keep for Same {
         CREATE TABLE IF NOT EXISTS idx_sort(field INTEGER NOT NULL, key BLOB NOT NULL, item INTEGER NOT NULL,
           PRIMARY KEY(field, key, item)) STRICT, WITHOUT ROWID;";
 
-    fn new() -> Same {
-        Same { deriver: Deriver::new("und") }
+    fn new() -> LarderTables {
+        LarderTables { deriver: Extractor::new("und") }
     }
 
-    fn prepare(&self, card: &[u8]) -> Self::Row {
-        (card.to_vec(), Derived::of(card, &self.deriver))
+    fn prepare_row(&self, card: &[u8]) -> Self::Row {
+        (card.to_vec(), IndexRows::from_card(card, &self.deriver))
     }
 
-    fn write(&self, conn: &Connection, seq: i64, first: i64, rows: Vec<Self::Row>) -> Outcome<()> {
+    fn write_batch(
+        &self,
+        conn: &Connection,
+        seq: i64,
+        first: i64,
+        rows: Vec<Self::Row>,
+    ) -> Result<()> {
         let mut item =
             conn.prepare_cached("INSERT INTO item VALUES(?1, 1, 1, ?2, '', 0, ?3, ?4, ?5, ?6)")?;
         let mut source = conn.prepare_cached("INSERT INTO source VALUES(?1, ?2, NULL)")?;
         let mut text = conn.prepare_cached("INSERT INTO idx_text(rowid, text) VALUES(?1, ?2)")?;
         let (mut values, mut sort) = (Vec::new(), Vec::new());
         for (id, (card, entry)) in (first..).zip(&rows) {
-            let handle = handle(&entry.uid).to_be_bytes();
-            item.execute((id, &entry.uid, handle, seq, id - first, &entry.kept))?;
+            let handle = hash_uid(&entry.uid).to_be_bytes();
+            item.execute((id, &entry.uid, handle, seq, id - first, &entry.stored_fields))?;
             source.execute((id, card))?;
             values.extend(entry.values.iter().map(|(field, value)| (*field, value.as_str(), id)));
-            sort.extend(entry.sort.iter().map(|(field, key)| (*field, key.as_slice(), id)));
+            sort.extend(entry.sort_keys.iter().map(|(field, key)| (*field, key.as_slice(), id)));
         }
         values.sort_unstable();
         sort.sort_unstable();

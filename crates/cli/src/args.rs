@@ -5,8 +5,8 @@ use clap::{ColorChoice, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Keeps what you own - address books and calendars, for now - on your own machine, and answers any question about it at
-/// once.
+/// Keeps what you own - address books and calendars, for now - on your own machine, and answers any
+/// question about it at once.
 ///
 /// Take in your address books with `larder import FILE...`, then ask: `larder find anna`.
 #[derive(Debug, clap::Parser)]
@@ -15,22 +15,24 @@ use std::path::PathBuf;
     after_help = "Exit codes: 0 done; 1 nothing found; 2 wrong usage; 3 some input was left out \
     because it was bad; 4 the store could not be used; 5 a source could not be reached; 130 interrupted."
 )]
-pub(crate) struct Args {
+pub(crate) struct CliArgs {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 /// Options that every subcommand takes.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Global {
-    /// Where the store lies [default: $LARDER_DIR, else the configuration, else $XDG_DATA_HOME/larder]
+pub(crate) struct GlobalArgs {
+    /// Where the store lies [default: $LARDER_DIR, else the configuration, else
+    /// $XDG_DATA_HOME/larder]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// How answers are printed; json is one object a line, its fields are documented in docs/output.md
+    /// How answers are printed; json is one object a line, its fields are documented in
+    /// docs/output.md
     #[arg(long, value_enum, global = true, default_value_t, help_heading = "Global options")]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Print no progress, notes or warnings
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
@@ -44,7 +46,7 @@ pub(crate) struct Global {
 
 /// How answers are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     /// For people
     #[default]
     Text,
@@ -54,26 +56,26 @@ pub(crate) enum Format {
     Raw,
 }
 
-impl Format {
+impl OutputFormat {
     /// As it is typed.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Format::Text => "text",
-            Format::Json => "json",
-            Format::Raw => "raw",
+            OutputFormat::Text => "text",
+            OutputFormat::Json => "json",
+            OutputFormat::Raw => "raw",
         }
     }
 }
 
-/// Makes the negated terms of a search line (`larder find anna -has:email`) words that clap does not take for
-/// options: `-has:email` becomes `not has:email`. The short options of `find` stay what they are. `watch`
-/// is asked in the same way.
-pub(crate) fn negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// Makes the negated terms of a search line (`larder find anna -has:email`) words that clap does
+/// not take for options: `-has:email` becomes `not has:email`. The short options of `find` stay
+/// what they are. `watch` is asked in the same way.
+pub(crate) fn rewrite_negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut typed = typed.peekable();
     // The program's name, and global options with their values; then comes the subcommand.
     let mut args: Vec<OsString> = typed.next().into_iter().collect();
-    while let Some(option) = typed.next_if(|arg| arg != "--" && begins_with_minus(arg)) {
-        let valued = VALUED.iter().any(|name| option == *name);
+    while let Some(option) = typed.next_if(|arg| arg != "--" && has_minus_prefix(arg)) {
+        let valued = VALUED_OPTIONS.iter().any(|name| option == *name);
         args.push(option);
         if valued {
             args.extend(typed.next());
@@ -82,7 +84,7 @@ pub(crate) fn negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> 
     let mut searching = typed.peek().is_some_and(|arg| arg == "find" || arg == "watch");
     for arg in typed {
         let after_sort = args.last().is_some_and(|last| last == "--sort");
-        let term = arg.to_str().filter(|_| searching && !after_sort).and_then(negated);
+        let term = arg.to_str().filter(|_| searching && !after_sort).and_then(strip_negation);
         match term {
             Some(term) => args.extend([OsString::from("not"), OsString::from(term)]),
             None => {
@@ -96,14 +98,14 @@ pub(crate) fn negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> 
 }
 
 /// The global options whose value may be an argument of its own.
-const VALUED: &[&str] = &["--data-dir", "--format", "--color", "--query-log"];
+const VALUED_OPTIONS: &[&str] = &["--data-dir", "--format", "--color", "--query-log"];
 
-fn begins_with_minus(arg: &OsString) -> bool {
+fn has_minus_prefix(arg: &OsString) -> bool {
     arg.as_encoded_bytes().first() == Some(&b'-')
 }
 
 /// The term behind a minus, if it is one: more than one letter, and not `-n20`.
-fn negated(arg: &str) -> Option<&str> {
+fn strip_negation(arg: &str) -> Option<&str> {
     let term = arg.strip_prefix('-').filter(|term| !term.starts_with('-'))?;
     let limit =
         term.strip_prefix('n').is_some_and(|n| n.trim_start_matches('=').parse::<u64>().is_ok());
@@ -111,9 +113,9 @@ fn negated(arg: &str) -> Option<&str> {
 }
 
 /// The whole command line, for the man page and completions.
-pub(crate) fn command() -> clap::Command {
+pub(crate) fn clap_command() -> clap::Command {
     use clap::CommandFactory as _;
-    Args::command()
+    CliArgs::command()
 }
 
 #[cfg(test)]
@@ -123,7 +125,7 @@ mod tests {
     #[test]
     fn negated_terms_are_no_options() {
         let check = |typed: &str, expect: &str| {
-            let args = negations(typed.split(' ').map(OsString::from));
+            let args = rewrite_negations(typed.split(' ').map(OsString::from));
             let args: Vec<_> = args.iter().filter_map(|arg| arg.to_str()).collect();
             assert_eq!(args.join(" "), expect);
         };
@@ -141,9 +143,9 @@ mod tests {
         check("larder -q --data-dir d find -otto", "larder -q --data-dir d find not otto");
         check("larder --format=json find -otto", "larder --format=json find not otto");
         check("larder", "larder");
-        let globals = command();
+        let globals = clap_command();
         let valued = globals.get_arguments().filter(|arg| arg.get_action().takes_values());
         let valued: Vec<_> = valued.filter_map(|arg| arg.get_long()).collect();
-        assert_eq!(valued, VALUED.iter().map(|name| &name[2..]).collect::<Vec<_>>());
+        assert_eq!(valued, VALUED_OPTIONS.iter().map(|name| &name[2..]).collect::<Vec<_>>());
     }
 }

@@ -1,7 +1,8 @@
-//! `config.toml`: one file, one struct; an unknown key is an error that names the nearest known one.
+//! `config.toml`: one file, one struct; an unknown key is an error that names the nearest known
+//! one.
 
-use crate::failure::{Failure, Kind};
-use crate::size;
+use crate::byte_size;
+use crate::failure::{CommandFailure, FailureKind};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,16 +22,16 @@ pub(crate) struct Config {
     pub(crate) editor: Option<String>,
     /// Whether it is noted what is asked, and where.
     #[serde(default)]
-    pub(crate) query_log: QueryLog,
+    pub(crate) query_log: QueryLogConfig,
     /// How open views are kept.
     #[serde(default)]
-    pub(crate) views: Views,
+    pub(crate) views: ViewsConfig,
 }
 
 /// `[query-log]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct QueryLog {
+pub(crate) struct QueryLogConfig {
     /// It is switched on; where a file is named it is, unless this says no.
     pub(crate) enabled: Option<bool>,
     /// Where the log is written.
@@ -40,87 +41,94 @@ pub(crate) struct QueryLog {
 /// `[views]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct Views {
+pub(crate) struct ViewsConfig {
     /// What kept answers may take in memory.
-    pub(crate) cache: Option<Bytes>,
+    pub(crate) cache: Option<ByteSize>,
 }
 
 /// A number of bytes: `1000000`, `"1 MB"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Number")]
-pub(crate) struct Bytes(pub(crate) usize);
+#[serde(try_from = "ByteSizeValue")]
+pub(crate) struct ByteSize(pub(crate) usize);
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a size is written like 0, or \"1 MB\"")]
-enum Number {
+enum ByteSizeValue {
     Bytes(usize),
     Text(String),
 }
 
-impl TryFrom<Number> for Bytes {
+impl TryFrom<ByteSizeValue> for ByteSize {
     type Error = String;
 
-    fn try_from(number: Number) -> Result<Bytes, String> {
+    fn try_from(number: ByteSizeValue) -> Result<ByteSize, String> {
         let text = match number {
-            Number::Bytes(bytes) => return Ok(Bytes(bytes)),
-            Number::Text(text) => text,
+            ByteSizeValue::Bytes(bytes) => return Ok(ByteSize(bytes)),
+            ByteSizeValue::Text(text) => text,
         };
-        let bytes = size::parse(&text).map_err(|why| format!("{text:?} is no size: {why}"))?;
-        Ok(Bytes(usize::try_from(bytes).unwrap_or(usize::MAX)))
+        let bytes =
+            byte_size::parse_bytes(&text).map_err(|why| format!("{text:?} is no size: {why}"))?;
+        Ok(ByteSize(usize::try_from(bytes).unwrap_or(usize::MAX)))
     }
 }
 
-const KEYS: &[&str] = &["data-dir", "locale", "region", "editor", "query-log", "views"];
+const KNOWN_KEYS: &[&str] = &["data-dir", "locale", "region", "editor", "query-log", "views"];
 /// What to do about a file that is no configuration.
-const EXAMPLE: &str = "a line is written like this: locale = \"sv\"";
+const EXAMPLE_LINE_HINT: &str = "a line is written like this: locale = \"sv\"";
 
 impl Config {
     /// Reads the file; one that does not exist says nothing.
-    pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
+    pub(crate) fn read(path: &Path) -> Result<Config, CommandFailure> {
         match std::fs::read_to_string(path) {
             Ok(text) => Config::parse(&text, path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Config::default()),
-            Err(error) => Err(Failure::file(path, &error)),
+            Err(error) => Err(CommandFailure::from_file_error(path, &error)),
         }
     }
 
-    fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
+    fn parse(text: &str, path: &Path) -> Result<Config, CommandFailure> {
         let wrong = |place: Option<Range<usize>>, what: String| {
             let before = place.and_then(|place| text.get(..place.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            Failure::new(Kind::Usage, format!("{}: line {line}: {what}", path.display()))
+            CommandFailure::new(
+                FailureKind::Usage,
+                format!("{}: line {line}: {what}", path.display()),
+            )
         };
         let example = |error: &toml::de::Error| {
             // In a section: the message names the keys that there are.
             let known = |what: &str| error.message().contains(what);
             let in_section = known("unknown field") || known("a size is written like");
-            let hint =
-                if in_section { "docs/configuration.md tells what they do" } else { EXAMPLE };
-            wrong(error.span(), error.message().to_string()).hint(hint)
+            let hint = if in_section {
+                "docs/configuration.md tells what they do"
+            } else {
+                EXAMPLE_LINE_HINT
+            };
+            wrong(error.span(), error.message().to_string()).with_hint(hint)
         };
         let keys: BTreeMap<toml::Spanned<String>, toml::Value> =
             toml::from_str(text).map_err(|error| example(&error))?;
-        let unknown = keys.keys().filter(|key| !KEYS.contains(&key.get_ref().as_str()));
+        let unknown = keys.keys().filter(|key| !KNOWN_KEYS.contains(&key.get_ref().as_str()));
         if let Some(key) = unknown.min_by_key(|key| key.span().start) {
-            let known = format!("known keys: {}", KEYS.join(", "));
-            let (name, near) = (key.get_ref(), nearest(key.get_ref()));
+            let known = format!("known keys: {}", KNOWN_KEYS.join(", "));
+            let (name, near) = (key.get_ref(), nearest_key(key.get_ref()));
             let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
             return Err(wrong(Some(key.span()), format!("there is no key {name:?}"))
-                .hint(format!("{near}{known}")));
+                .with_hint(format!("{near}{known}")));
         }
         let config: Config = toml::from_str(text).map_err(|error| example(&error))?;
-        let checks: [(&str, Option<&str>, Check, &str, &str); 2] = [
+        let checks: [(&str, Option<&str>, ValueCheck, &str, &str); 2] = [
             (
                 "region",
                 config.region.as_deref(),
-                is_region,
+                has_region_form,
                 "it is no country's two letters",
                 "\"AT\"",
             ),
             (
                 "locale",
                 config.locale.as_deref(),
-                is_locale,
+                has_locale_form,
                 "it is no locale",
                 "\"sv\" or \"de_DE\"",
             ),
@@ -129,7 +137,7 @@ impl Config {
             if let Some(value) = value.filter(|value| !check(value)) {
                 let place = keys.keys().find(|key| key.get_ref() == name).map(toml::Spanned::span);
                 return Err(wrong(place, format!("{name} = {value:?}: {what}"))
-                    .hint(format!("a line is written like this: {name} = {such}")));
+                    .with_hint(format!("a line is written like this: {name} = {such}")));
             }
         }
         Ok(config)
@@ -137,14 +145,15 @@ impl Config {
 }
 
 /// Is a value one that its key can have?
-type Check = fn(&str) -> bool;
+type ValueCheck = fn(&str) -> bool;
 
-fn is_region(value: &str) -> bool {
+fn has_region_form(value: &str) -> bool {
     larder_format::phone::is_region(&value.to_ascii_uppercase())
 }
 
-/// Does it look like a locale? `sv`, `de_DE.UTF-8`, `sr-Latn`, `C`; whether there is one of that name is not asked.
-fn is_locale(value: &str) -> bool {
+/// Does it look like a locale? `sv`, `de_DE.UTF-8`, `sr-Latn`, `C`; whether there is one of that
+/// name is not asked.
+fn has_locale_form(value: &str) -> bool {
     let known = |c: char| c.is_ascii_alphanumeric() || "_-.@=".contains(c);
     let language = value.split(['_', '-', '.', '@']).next().unwrap_or_default();
     let named = matches!(language, "C" | "POSIX" | "root");
@@ -153,9 +162,9 @@ fn is_locale(value: &str) -> bool {
 }
 
 /// The key that was probably meant; none is nearer than chance would have it.
-fn nearest(name: &str) -> Option<&'static str> {
+fn nearest_key(name: &str) -> Option<&'static str> {
     let near = |key: &&str| strsim::damerau_levenshtein(key, name);
-    KEYS.iter().copied().min_by_key(near).filter(|key| near(key) * 3 <= name.len())
+    KNOWN_KEYS.iter().copied().min_by_key(near).filter(|key| near(key) * 3 <= name.len())
 }
 
 #[cfg(test)]

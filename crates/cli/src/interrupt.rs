@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A flag that the first interrupt sets. Nothing that was committed is lost by the second one, either.
-pub(crate) fn flag() -> Arc<AtomicBool> {
+/// A flag that the first interrupt sets. Nothing that was committed is lost by the second one,
+/// either.
+pub(crate) fn install_interrupt_flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     // Where no handler can be set the default one ends the process, which is safe as well.
@@ -18,32 +19,33 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
 }
 
 /// Has every interrupt, and every request to end, do this instead.
-pub(crate) fn instead_of_ending(what: impl Fn() + Send + 'static) {
+pub(crate) fn on_interrupt(what: impl Fn() + Send + 'static) {
     let _default = ctrlc::set_handler(what);
 }
 
 /// What is to end in order has so long for it.
-const MOMENT: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// Asks for an end in order at an interrupt; what has not ended in a moment is ended.
-pub(crate) fn ask_for_the_end(ask: impl Fn() + Send + 'static) {
+pub(crate) fn on_terminate(ask: impl Fn() + Send + 'static) {
     let _default = ctrlc::set_handler(move || {
         ask();
-        std::thread::sleep(MOMENT);
+        std::thread::sleep(SHUTDOWN_GRACE_PERIOD);
         std::process::exit(130);
     });
 }
 
 /// While this is set, somebody else in the foreground is meant by an interrupt: an editor.
-pub(crate) type Elsewhere = Arc<AtomicBool>;
+pub(crate) type InterruptGuard = Arc<AtomicBool>;
 
-/// Says something before an interrupt ends the program. What is given keeps the program alive while it is set.
-pub(crate) fn say_before_the_end(what: String) -> Elsewhere {
-    let elsewhere = Elsewhere::default();
+/// Says something before an interrupt ends the program. What is given keeps the program alive while
+/// it is set.
+pub(crate) fn print_hint_on_interrupt(what: String) -> InterruptGuard {
+    let elsewhere = InterruptGuard::default();
     let ignored = Arc::clone(&elsewhere);
     let _default = ctrlc::set_handler(move || {
         if !ignored.load(Ordering::Relaxed) {
-            crate::output::complain("hint", &what);
+            crate::output::print_message("hint", &what);
             std::process::exit(130);
         }
     });

@@ -11,22 +11,22 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
 
 /// For names, the first thing to look for in a line.
-pub(crate) const STRONG: Style = Style::new().bold();
+pub(crate) const STRONG_STYLE: Style = Style::new().bold();
 /// For what is rarely looked at.
-pub(crate) const FAINT: Style = Style::new().dimmed();
+pub(crate) const FAINT_STYLE: Style = Style::new().dimmed();
 /// For what went away.
-pub(crate) const GONE: Style = AnsiColor::Red.on_default();
+pub(crate) const REMOVED_STYLE: Style = AnsiColor::Red.on_default();
 /// For what is new.
-pub(crate) const NEW: Style = AnsiColor::Green.on_default();
+pub(crate) const ADDED_STYLE: Style = AnsiColor::Green.on_default();
 
 /// For what has changed.
-pub(crate) const CHANGED: Style = AnsiColor::Yellow.on_default();
+pub(crate) const CHANGED_STYLE: Style = AnsiColor::Yellow.on_default();
 
 /// For what was called off.
-pub(crate) const STRUCK: Style = Style::new().strikethrough();
+pub(crate) const CANCELLED_STYLE: Style = Style::new().strikethrough();
 
 /// The colour of this number on a terminal, from 1, red, to 6, cyan.
-pub(crate) fn coloured(number: u8) -> Style {
+pub(crate) fn colour_style(number: u8) -> Style {
     let all = [
         AnsiColor::Red,
         AnsiColor::Green,
@@ -40,51 +40,51 @@ pub(crate) fn coloured(number: u8) -> Style {
 }
 
 /// Standard output. Styles are left out where it is no terminal; raw bytes go through untouched.
-pub(crate) struct Out {
+pub(crate) struct OutputStream {
     stream: BufWriter<StdoutLock<'static>>,
-    styled: bool,
+    is_styled: bool,
 }
 
-impl Out {
-    pub(crate) fn new() -> Out {
-        let styled = AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
-        Out { stream: BufWriter::with_capacity(64 << 10, io::stdout().lock()), styled }
+impl OutputStream {
+    pub(crate) fn new() -> OutputStream {
+        let is_styled = AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+        OutputStream { stream: BufWriter::with_capacity(64 << 10, io::stdout().lock()), is_styled }
     }
 
-    /// How wide a line of a list may be: the number in `COLUMNS`, else that of the terminal it is printed
-    /// on. `None` elsewhere: what a program reads is never shortened.
-    pub(crate) fn width(&self) -> Option<usize> {
+    /// How wide a line of a list may be: the number in `COLUMNS`, else that of the terminal it is
+    /// printed on. `None` elsewhere: what a program reads is never shortened.
+    pub(crate) fn line_width(&self) -> Option<usize> {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let terminal = || io::stdout().is_terminal().then(terminal_size).flatten();
         columns.or_else(|| Some(terminal()?.1)).filter(|columns| *columns > 0)
     }
 
     /// Is it a terminal on which what stands there can be drawn anew?
-    pub(crate) fn is_screen() -> bool {
+    pub(crate) fn is_terminal_screen() -> bool {
         let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
         io::stdout().is_terminal() && !dumb
     }
 
     /// The lines and columns of the terminal.
-    pub(crate) fn size(&self) -> (usize, usize) {
+    pub(crate) fn terminal_size_or_default(&self) -> (usize, usize) {
         let (lines, columns) = terminal_size().unwrap_or_default();
         let or = |size: usize, usual| if size > 0 { size } else { usual };
-        (or(lines, 24), self.width().unwrap_or(or(columns, 80)))
+        (or(lines, 24), self.line_width().unwrap_or(or(columns, 80)))
     }
 
     /// A text as it is printed: with its styles, or without.
-    pub(crate) fn shown(&self, text: &str) -> String {
-        if self.styled { text.into() } else { unstyled(text) }
+    pub(crate) fn render(&self, text: &str) -> String {
+        if self.is_styled { text.into() } else { strip_styles(text) }
     }
 
-    /// Has the reader of the pipe that is written to left? Who writes learns of it; this is for who has nothing to write. Where that
-    /// cannot be told the answer is no.
-    pub(crate) fn is_abandoned() -> bool {
+    /// Has the reader of the pipe that is written to left? Who writes learns of it; this is for who
+    /// has nothing to write. Where that cannot be told the answer is no.
+    pub(crate) fn is_reader_gone() -> bool {
         let is_broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         let nothing = || -> io::Result<u64> {
             let mut stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-            // To write nothing is always well; but what comes out of another pipe, which the system passes on by itself, cannot be
-            // passed on to nobody, even if it is nothing.
+            // To write nothing is always well; but what comes out of another pipe, which the system
+            // passes on by itself, cannot be passed on to nobody, even if it is nothing.
             let (mut empty, end) = io::pipe()?;
             drop(end);
             match stdout.metadata()?.file_type().is_fifo() {
@@ -96,24 +96,24 @@ impl Out {
     }
 
     /// One line.
-    pub(crate) fn line(&mut self, text: impl Display) -> io::Result<()> {
-        if self.styled {
+    pub(crate) fn print_line(&mut self, text: impl Display) -> io::Result<()> {
+        if self.is_styled {
             writeln!(self.stream, "{text}")
         } else {
-            writeln!(self.stream, "{}", unstyled(&text.to_string()))
+            writeln!(self.stream, "{}", strip_styles(&text.to_string()))
         }
     }
 
     /// Bytes as they are.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn print_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
     /// A JSON object on a line of its own.
-    pub(crate) fn json(&mut self, value: &serde_json::Value) -> io::Result<()> {
+    pub(crate) fn print_json(&mut self, value: &serde_json::Value) -> io::Result<()> {
         let text = value.to_string();
-        // JSON escapes the first 32 control characters only; terminals obey the others, too. They can stand
-        // nowhere but in strings.
+        // JSON escapes the first 32 control characters only; terminals obey the others, too. They
+        // can stand nowhere but in strings.
         let mut rest = text.as_str();
         while let Some(at) = rest.find(char::is_control) {
             let (before, from) = rest.split_at(at);
@@ -130,7 +130,7 @@ impl Out {
     }
 }
 
-impl Write for Out {
+impl Write for OutputStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream.write(bytes)
     }
@@ -141,12 +141,12 @@ impl Write for Out {
 }
 
 /// A text without its styles.
-pub(crate) fn unstyled(text: &str) -> String {
+pub(crate) fn strip_styles(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-/// The lines and columns of the terminal. The standard library does not know them, and asking the system itself is unsafe
-/// code: `stty` asks for us.
+/// The lines and columns of the terminal. The standard library does not know them, and asking the
+/// system itself is unsafe code: `stty` asks for us.
 fn terminal_size() -> Option<(usize, usize)> {
     let terminal = std::fs::File::open("/dev/tty").ok()?;
     let mut stty = std::process::Command::new("stty");
@@ -167,7 +167,7 @@ pub(crate) fn set_color(choice: ColorChoice) {
 }
 
 /// A message on standard error, with its kind in front.
-pub(crate) fn complain(kind: &str, text: impl Display) {
+pub(crate) fn print_message(kind: &str, text: impl Display) {
     let style = match kind {
         "error" | "left out" => AnsiColor::Red.on_default().bold(),
         "warning" => AnsiColor::Yellow.on_default().bold(),
@@ -177,19 +177,19 @@ pub(crate) fn complain(kind: &str, text: impl Display) {
     let _unheard = writeln!(anstream::stderr(), "{style}{kind}{style:#}: {text}");
 }
 
-/// Text that may come from anywhere, on one line and without control characters, so that a card cannot
-/// write escape sequences to the terminal.
-pub(crate) fn plain(text: &str) -> String {
+/// Text that may come from anywhere, on one line and without control characters, so that a card
+/// cannot write escape sequences to the terminal.
+pub(crate) fn sanitize_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// `1 contact`, `2 contacts`.
-pub(crate) fn count(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+pub(crate) fn format_count(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", format_grouped(number), if number == 1 { "" } else { "s" })
 }
 
 /// `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
+pub(crate) fn format_grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -202,7 +202,7 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// `1.2 MB`.
-pub(crate) fn size(bytes: u64) -> String {
+pub(crate) fn format_bytes(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
         1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
@@ -212,7 +212,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// A moment in the machine's time zone.
-pub(crate) fn moment(milliseconds: i64) -> String {
+pub(crate) fn format_local_time(milliseconds: i64) -> String {
     match jiff::Timestamp::from_millisecond(milliseconds) {
         Ok(instant) => {
             let local = instant.to_zoned(jiff::tz::TimeZone::system());
@@ -228,13 +228,13 @@ mod tests {
 
     #[test]
     fn numbers_for_people() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(count(1, "contact"), "1 contact");
-        assert_eq!(count(2_000, "contact"), "2,000 contacts");
-        assert_eq!(size(999), "999 bytes");
-        assert_eq!(size(1_250_000), "1.2 MB");
-        assert_eq!(plain("a\x1b[31mb\nc"), "a [31mb c");
+        assert_eq!(format_grouped(0), "0");
+        assert_eq!(format_grouped(999), "999");
+        assert_eq!(format_grouped(1_234_567), "1,234,567");
+        assert_eq!(format_count(1, "contact"), "1 contact");
+        assert_eq!(format_count(2_000, "contact"), "2,000 contacts");
+        assert_eq!(format_bytes(999), "999 bytes");
+        assert_eq!(format_bytes(1_250_000), "1.2 MB");
+        assert_eq!(sanitize_line("a\x1b[31mb\nc"), "a [31mb c");
     }
 }

@@ -3,7 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar over bytes, or a spinner where the total is not known.
-pub(crate) fn bytes(quiet: bool, total: Option<u64>) -> ProgressBar {
+pub(crate) fn byte_progress(quiet: bool, total: Option<u64>) -> ProgressBar {
     let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(total, target);
     let template = match total {

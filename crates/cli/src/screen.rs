@@ -1,26 +1,28 @@
-//! Lines on a terminal that are drawn again in their place: no full screen, what was printed before stays above them.
+//! Lines on a terminal that are drawn again in their place: no full screen, what was printed before
+//! stays above them.
 //!
-//! It knows what stands there, and gives the bytes that put something else there. Printing them, and what they mean, are others' matters.
+//! It knows what stands there, and gives the bytes that put something else there. Printing them,
+//! and what they mean, are others' matters.
 
-use crate::output::unstyled;
+use crate::output::strip_styles;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Clears the rest of the line, and all that is below.
 const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
 /// Clears all, and begins at the top.
-pub(crate) const CLEAR: &str = "\x1b[H\x1b[J";
+pub(crate) const CLEAR_SCREEN: &str = "\x1b[H\x1b[J";
 
 /// What stands on the terminal.
 #[derive(Debug, Default)]
-pub(crate) struct Screen {
+pub(crate) struct TerminalScreen {
     lines: Vec<String>,
 }
 
-impl Screen {
-    /// The bytes that put these lines where the last ones stand, on a terminal that has so many columns now; `None`: they stand
-    /// there.
-    pub(crate) fn draw(&mut self, lines: Vec<String>, columns: usize) -> Option<String> {
+impl TerminalScreen {
+    /// The bytes that put these lines where the last ones stand, on a terminal that has so many
+    /// columns now; `None`: they stand there.
+    pub(crate) fn redraw(&mut self, lines: Vec<String>, columns: usize) -> Option<String> {
         if lines == self.lines {
             return None;
         }
@@ -28,14 +30,16 @@ impl Screen {
         if !self.lines.is_empty() {
             drawn.push('\r');
         }
-        // The cursor is at the end of the last line. What stands there is as wide as the terminal was then.
-        let above = self.lines.iter().map(|line| height(line, columns)).sum::<usize>();
+        // The cursor is at the end of the last line. What stands there is as wide as the terminal
+        // was then.
+        let above = self.lines.iter().map(|line| wrapped_height(line, columns)).sum::<usize>();
         if above > 1 {
             drawn.push_str(&format!("\x1b[{}A", above - 1));
         }
         for (place, line) in lines.iter().enumerate() {
             drawn.push_str(if place > 0 { "\n" } else { "" });
-            // Before the line: behind one that fills the terminal the cursor still stands on its last letter.
+            // Before the line: behind one that fills the terminal the cursor still stands on its
+            // last letter.
             drawn.push_str(CLEAR_LINE);
             drawn.push_str(line);
         }
@@ -46,8 +50,8 @@ impl Screen {
 }
 
 /// How many lines of the terminal a text takes.
-fn height(line: &str, columns: usize) -> usize {
-    unstyled(line).width().div_ceil(columns.max(1)).max(1)
+fn wrapped_height(line: &str, columns: usize) -> usize {
+    strip_styles(line).width().div_ceil(columns.max(1)).max(1)
 }
 
 #[cfg(test)]
@@ -56,10 +60,10 @@ mod tests {
 
     #[test]
     fn lines_are_drawn_in_their_place() {
-        let mut screen = Screen::default();
+        let mut screen = TerminalScreen::default();
         let mut check = |lines: &[&str], columns, expect: Option<&str>| {
             let lines = lines.iter().map(|line| (*line).to_string()).collect();
-            assert_eq!(screen.draw(lines, columns).as_deref(), expect);
+            assert_eq!(screen.redraw(lines, columns).as_deref(), expect);
         };
         check(&["one", "two"], 80, Some("\x1b[Kone\n\x1b[Ktwo\x1b[J"));
         check(&["one", "two"], 80, None);

@@ -3,48 +3,48 @@
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The column that tells rows apart, by its beginning, where nobody says which: it is shortened last. Those before it
-/// never are.
-const NAME: usize = 1;
+/// The column that tells rows apart, by its beginning, where nobody says which: it is shortened
+/// last. Those before it never are.
+const NAME_COLUMN: usize = 1;
 /// So much of it is shown while another column can still give way.
-const NAME_LEAST: usize = 12;
+const MIN_NAME_WIDTH: usize = 12;
 /// No column is made narrower than this before the name is shortened to its least.
-const NARROWEST: usize = 6;
+const MIN_COLUMN_WIDTH: usize = 6;
 /// Blanks between two columns.
-const BETWEEN: usize = 2;
+const COLUMN_GAP_WIDTH: usize = 2;
 
-/// Lays rows out in columns. `limits` are how far the columns but the last are padded; longer cells are printed
-/// whole. With a `width` the widest columns are shortened until a row fits; the first one never is, and the second,
-/// the name, is the last.
-pub(crate) fn columns<const N: usize>(
+/// Lays rows out in columns. `limits` are how far the columns but the last are padded; longer cells
+/// are printed whole. With a `width` the widest columns are shortened until a row fits; the first
+/// one never is, and the second, the name, is the last.
+pub(crate) fn format_columns<const N: usize>(
     rows: &[[String; N]],
     limits: [usize; N],
     width: Option<usize>,
 ) -> Vec<String> {
     let line = |cells: [String; N]| cells.concat().trim_end().to_string();
-    padded(rows, limits, width).into_iter().map(line).collect()
+    pad_cells(rows, limits, width).into_iter().map(line).collect()
 }
 
 /// The same as cells, each with the blanks that stand behind it, for who wants to style them.
-pub(crate) fn padded<const N: usize>(
+pub(crate) fn pad_cells<const N: usize>(
     rows: &[[String; N]],
     limits: [usize; N],
     width: Option<usize>,
 ) -> Vec<[String; N]> {
-    padded_by(rows, limits, width, NAME)
+    pad_cells_by_name_column(rows, limits, width, NAME_COLUMN)
 }
 
 /// The same, where another column tells rows apart.
-pub(crate) fn padded_by<const N: usize>(
+pub(crate) fn pad_cells_by_name_column<const N: usize>(
     rows: &[[String; N]],
     limits: [usize; N],
     width: Option<usize>,
     name: usize,
 ) -> Vec<[String; N]> {
     let mut widths: [usize; N] =
-        std::array::from_fn(|column| widest(rows.iter().map(|row| row[column].as_str())));
+        std::array::from_fn(|column| max_cell_width(rows.iter().map(|row| row[column].as_str())));
     match width {
-        Some(width) => fit(&mut widths, limits, width, name),
+        Some(width) => fit_widths(&mut widths, limits, width, name),
         None => {
             for (width, limit) in widths.iter_mut().zip(limits) {
                 *width = (*width).min(limit);
@@ -53,11 +53,11 @@ pub(crate) fn padded_by<const N: usize>(
     }
     let cell = |row: &[String; N], column: usize| {
         let mut cell = match width {
-            Some(_) => shorten(&row[column], widths[column]),
+            Some(_) => shorten_to_width(&row[column], widths[column]),
             None => row[column].clone(),
         };
         if column < N - 1 && widths[column] > 0 {
-            let blanks = widths[column].saturating_sub(cell.width()) + BETWEEN;
+            let blanks = widths[column].saturating_sub(cell.width()) + COLUMN_GAP_WIDTH;
             cell.push_str(&" ".repeat(blanks));
         }
         cell
@@ -65,19 +65,28 @@ pub(crate) fn padded_by<const N: usize>(
     rows.iter().map(|row| std::array::from_fn(|column| cell(row, column))).collect()
 }
 
-fn widest<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
+fn max_cell_width<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
     cells.map(|cell| cell.width()).max().unwrap_or_default()
 }
 
 /// Takes from the widest column until all fit, or none can give any more.
-fn fit<const N: usize>(widths: &mut [usize; N], limits: [usize; N], width: usize, named: usize) {
+fn fit_widths<const N: usize>(
+    widths: &mut [usize; N],
+    limits: [usize; N],
+    width: usize,
+    named: usize,
+) {
     let total = |widths: &[usize]| -> usize {
         let used = widths.iter().filter(|width| **width > 0);
-        used.map(|width| width + BETWEEN).sum::<usize>().saturating_sub(BETWEEN)
+        used.map(|width| width + COLUMN_GAP_WIDTH).sum::<usize>().saturating_sub(COLUMN_GAP_WIDTH)
     };
     // The least that the name keeps, and that the others do, in each round.
-    let rounds =
-        [(limits[named], NARROWEST), (NAME_LEAST, NARROWEST), (NAME_LEAST, 1), (NARROWEST, 1)];
+    let rounds = [
+        (limits[named], MIN_COLUMN_WIDTH),
+        (MIN_NAME_WIDTH, MIN_COLUMN_WIDTH),
+        (MIN_NAME_WIDTH, 1),
+        (MIN_COLUMN_WIDTH, 1),
+    ];
     for (name, others) in rounds {
         let least = |column| if column == named { name } else { others };
         while total(widths) > width {
@@ -90,7 +99,7 @@ fn fit<const N: usize>(widths: &mut [usize; N], limits: [usize; N], width: usize
 }
 
 /// A line of padded cells, each in its style, without blanks at its end.
-pub(crate) fn styled(cells: &[(Style, &str)]) -> String {
+pub(crate) fn style_cells(cells: &[(Style, &str)]) -> String {
     let last = cells.iter().rposition(|(_, cell)| !cell.trim_end().is_empty()).unwrap_or_default();
     let mut line = String::new();
     for (place, (style, cell)) in cells.iter().enumerate().take(last + 1) {
@@ -104,7 +113,7 @@ pub(crate) fn styled(cells: &[(Style, &str)]) -> String {
 }
 
 /// A text in at most `width` columns of the terminal, with an ellipsis where it was cut.
-pub(crate) fn shorten(text: &str, width: usize) -> String {
+pub(crate) fn shorten_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_string();
     }
@@ -130,7 +139,8 @@ mod tests {
     fn wide_characters_take_two_columns() {
         let rows = [["王小明", "x"], ["Anna", "y"], ["a very long name", "z"]]
             .map(|row| row.map(String::from));
-        let check = |width, expect: [&str; 3]| assert_eq!(columns(&rows, [8, 80], width), expect);
+        let check =
+            |width, expect: [&str; 3]| assert_eq!(format_columns(&rows, [8, 80], width), expect);
         check(None, ["王小明    x", "Anna      y", "a very long name  z"]);
         check(Some(80), ["王小明            x", "Anna              y", "a very long name  z"]);
     }
@@ -155,7 +165,7 @@ mod tests {
             (20, ["h1  Anna Schm…  …", "h2  王小明王…   …  é"]),
             (5, ["h1  Anna …  …", "h2  王小…   …  é"]),
         ] {
-            assert_eq!(columns(&rows, [13, 28, 34, 0], Some(width)), expect, "{width}");
+            assert_eq!(format_columns(&rows, [13, 28, 34, 0], Some(width)), expect, "{width}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `larder agenda`, and how calendars are taken in: tried with the samples, in three zones and two languages.
+//! `larder agenda`, and how calendars are taken in: tried with the samples, in three zones and two
+//! languages.
 
 use crate::home::{Home, Run};
 use insta::assert_snapshot;

@@ -1,4 +1,5 @@
-//! Whatever is typed, the program never panics: no exit code 101, no signal, and nothing that never ends.
+//! Whatever is typed, the program never panics: no exit code 101, no signal, and nothing that never
+//! ends.
 
 use crate::home::{ANNA, Home, times};
 use proptest::prelude::*;
@@ -131,7 +132,8 @@ fn no_argument_makes_it_panic() {
     result.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// One pass over all verbs with every odd word as the only argument, and as the value of every option.
+/// One pass over all verbs with every odd word as the only argument, and as the value of every
+/// option.
 #[test]
 fn every_verb_takes_odd_words() {
     let home = Home::new();

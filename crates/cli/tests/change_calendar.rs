@@ -318,7 +318,8 @@ fn edit_as_a_text() {
     home.sound();
 }
 
-/// What follows a changed occurrence, with RANGE=THISANDFUTURE, is a part of its series: it moves along, and what is printed is there.
+/// What follows a changed occurrence, with RANGE=THISANDFUTURE, is a part of its series: it moves
+/// along, and what is printed is there.
 #[test]
 fn all_by_the_handle_of_what_follows() {
     let home = Home::new();

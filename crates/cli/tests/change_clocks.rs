@@ -1,5 +1,5 @@
-//! Changes of what recurs by the clock of one zone, made by somebody whose clock is another one's, and hours that clocks leave out or
-//! show twice.
+//! Changes of what recurs by the clock of one zone, made by somebody whose clock is another one's,
+//! and hours that clocks leave out or show twice.
 
 use crate::home::{Home, Run};
 

@@ -1,4 +1,5 @@
-//! Address books and calendars that other programs wrote: every file is taken in, and what is taken comes back as it came.
+//! Address books and calendars that other programs wrote: every file is taken in, and what is taken
+//! comes back as it came.
 //!
 //! The files are no part of the project; `LARDER_CORPORA` says where they are.
 
@@ -6,7 +7,8 @@ use crate::home::{Home, Run, no_corpora};
 use larder_store::Reader;
 use std::path::{Path, PathBuf};
 
-/// The folder of vCard files, or of calendars, where there is one. Nobody else has them, so their absence is no failure.
+/// The folder of vCard files, or of calendars, where there is one. Nobody else has them, so their
+/// absence is no failure.
 fn folder(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     let corpora = std::env::var_os("LARDER_CORPORA").map_or(beside, PathBuf::from);
@@ -121,11 +123,11 @@ fn taken(dir: &Path, file: &[u8], path: &str) -> u64 {
     for collection in reader.collections().unwrap() {
         let mut after = i64::MIN;
         loop {
-            let page = reader.page(&collection, after, 100).unwrap();
+            let page = reader.items_after_row(&collection, after, 100).unwrap();
             let Some(last) = page.last() else { break };
             after = last.row;
             for head in &page {
-                let bytes = reader.source(head.row).unwrap().unwrap();
+                let bytes = reader.source_bytes(head.row).unwrap().unwrap();
                 assert!(!bytes.is_empty(), "{path}: {}", head.uid);
                 assert!(
                     contains(file, &bytes),

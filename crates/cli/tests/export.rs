@@ -3,7 +3,8 @@
 use crate::home::{ANNA, BRUNO, CHLOE, Home, left_out};
 use insta::assert_snapshot;
 
-/// What is there and no file is written into; a link is followed; anything else is replaced when it is whole.
+/// What is there and no file is written into; a link is followed; anything else is replaced when it
+/// is whole.
 #[test]
 fn what_is_there_already() {
     let home = Home::with_book();

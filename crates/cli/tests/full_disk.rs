@@ -1,7 +1,7 @@
 //! A disk that fills up ends an import with exit code 4 and loses nothing that was committed.
 //!
-//! Each size is a tmpfs of its own in a mount namespace of its own, which goes away with the shell that
-//! made it. Making one takes root's rights, or user namespaces.
+//! Each size is a tmpfs of its own in a mount namespace of its own, which goes away with the shell
+//! that made it. Making one takes root's rights, or user namespaces.
 
 use crate::home::{Home, LARDER, Run, cards, components, left_out};
 
@@ -9,7 +9,8 @@ use crate::home::{Home, LARDER, Run, cards, components, left_out};
 const SIZES: &[u64] = &[64, 400, 1000, 2500, 4000, 6000];
 const CONTACTS: u64 = 3000;
 
-/// What is done on the disk. $1 is the program, $2 the disk, $3 its size, $4 the file, $5 where the answers go, $6 where its items do.
+/// What is done on the disk. $1 is the program, $2 the disk, $3 its size, $4 the file, $5 where the
+/// answers go, $6 where its items do.
 const SCRIPT: &str = r#"
 larder=$1 disk=$2 size=$3 book=$4 answers=$5 collection=$6
 mount -t tmpfs -o size="$size"k none "$disk" || exit 77

@@ -1,7 +1,8 @@
 //! A home of its own for every test, and the program run in it. It holds no test.
 //!
-//! Nothing of the machine reaches the program: the environment is empty but for what stands here. What
-//! differs from run to run (the home's path, moments, random names) is masked in what is compared.
+//! Nothing of the machine reaches the program: the environment is empty but for what stands here.
+//! What differs from run to run (the home's path, moments, random names) is masked in what is
+//! compared.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -87,14 +88,14 @@ impl Home {
     /// A file of so many made contacts in the working directory.
     pub fn generate(&self, name: &str, number: u64, seed: u64) -> PathBuf {
         let mut bytes = Vec::new();
-        larder_measure::generate::contacts(number, seed, &mut bytes).unwrap();
+        larder_measure::generate::write_contacts(number, seed, &mut bytes).unwrap();
         self.write(name, bytes)
     }
 
     /// A generated calendar.
     pub fn generate_calendar(&self, name: &str, number: u64, seed: u64) -> PathBuf {
         let mut bytes = Vec::new();
-        larder_measure::generate::calendar(number, seed, false, &mut bytes).unwrap();
+        larder_measure::generate::write_calendar(number, seed, false, &mut bytes).unwrap();
         self.write(name, bytes)
     }
 
@@ -215,8 +216,8 @@ impl Run {
         masked(&String::from_utf8_lossy(&self.err), &self.home)
     }
 
-    /// Everything, masked: standard output, then standard error with `! ` before each line, then the code
-    /// where it is not 0.
+    /// Everything, masked: standard output, then standard error with `! ` before each line, then
+    /// the code where it is not 0.
     pub fn shown(&self) -> String {
         let mut shown = masked(&self.stdout(), &self.home);
         for line in self.stderr().lines() {
@@ -272,8 +273,8 @@ fn everything() -> bool {
     std::env::var("LARDER_REQUIRE_ALL").is_ok_and(|value| value == "1")
 }
 
-/// On standard error and, since a runner of tests may keep that to itself, in the file that `LARDER_LEFT_OUT`
-/// names.
+/// On standard error and, since a runner of tests may keep that to itself, in the file that
+/// `LARDER_LEFT_OUT` names.
 fn say_left_out(line: &str) {
     eprintln!("{line}");
     if let Some(path) = std::env::var_os("LARDER_LEFT_OUT").filter(|_| !everything()) {
@@ -300,7 +301,8 @@ impl Random {
     }
 }
 
-/// The cards of a file whose cards all begin and end on lines of their own, in any order but sorted.
+/// The cards of a file whose cards all begin and end on lines of their own, in any order but
+/// sorted.
 pub fn cards(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut cards = Vec::new();
     let mut card = Vec::new();
@@ -314,7 +316,8 @@ pub fn cards(bytes: &[u8]) -> Vec<Vec<u8>> {
     cards
 }
 
-/// The events, tasks and memos of a calendar that all begin and end on lines of their own, in any order but sorted.
+/// The events, tasks and memos of a calendar that all begin and end on lines of their own, in any
+/// order but sorted.
 pub fn components(bytes: &[u8]) -> Vec<Vec<u8>> {
     let kinds: [&[u8]; 3] = [b"VEVENT", b"VTODO", b"VJOURNAL"];
     let (mut components, mut component, mut inside) = (Vec::new(), Vec::new(), false);

@@ -1,7 +1,7 @@
 //! DESIGN.md's invariants, read from the manifests (`cargo metadata`) and the sources.
 //!
-//! The sources are looked through as text, without comments and strings' meaning: a name in a comment line
-//! does not count, a name anywhere else does.
+//! The sources are looked through as text, without comments and strings' meaning: a name in a
+//! comment line does not count, a name anywhere else does.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,8 +55,8 @@ const EMPTY_NAMES: &[&str] =
 /// Where unsafe code is allowed by name.
 const UNSAFE: &[&str] = &["larder-alloclog"];
 
-/// Packages in Cargo.lock: what they were when this was written, and ten more. Raising it is a decision with a
-/// reason.
+/// Packages in Cargo.lock: what they were when this was written, and ten more. Raising it is a
+/// decision with a reason.
 const LOCKED: usize = 292;
 
 fn metadata() -> Value {
@@ -98,7 +98,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The lines of code of a file, with their numbers: no comments, and nothing of its module of unit tests.
+/// The lines of code of a file, with their numbers: no comments, and nothing of its module of unit
+/// tests.
 fn code(path: &Path) -> Vec<(usize, String)> {
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.to_string()));
@@ -261,7 +262,8 @@ const LOGIC: &[&str] = &[
     "chunks",
 ];
 
-/// A subcommand's file is arguments, a call, printing: there is one for each verb, and none knows SQL.
+/// A subcommand's file is arguments, a call, printing: there is one for each verb, and none knows
+/// SQL.
 #[test]
 fn the_binary_holds_no_logic() {
     let commands = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands");

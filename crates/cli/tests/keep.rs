@@ -180,8 +180,8 @@ fn backup_and_restore() {
     home.sound();
 }
 
-/// `--data-dir`, else `LARDER_DIR`, else the configuration, else `$XDG_DATA_HOME/larder`; global options
-/// stand before the verb or after it.
+/// `--data-dir`, else `LARDER_DIR`, else the configuration, else `$XDG_DATA_HOME/larder`; global
+/// options stand before the verb or after it.
 #[test]
 fn where_the_store_lies() {
     let home = Home::new();

@@ -1,9 +1,10 @@
-//! Killed in the middle of writing, an import of a book or a calendar leaves whole batches, a sound store, and a second import that
-//! completes it.
+//! Killed in the middle of writing, an import of a book or a calendar leaves whole batches, a sound
+//! store, and a second import that completes it.
 //!
-//! The process is killed at random moments after the write lock's mark says that a batch is being written, so
-//! that most kills hit in mid-transaction. One store takes many kills: each import goes on where the last one
-//! ended. `LARDER_KILL_POINTS` says how many kills there are, `LARDER_KILL_SEED` repeats a run.
+//! The process is killed at random moments after the write lock's mark says that a batch is being
+//! written, so that most kills hit in mid-transaction. One store takes many kills: each import goes
+//! on where the last one ended. `LARDER_KILL_POINTS` says how many kills there are,
+//! `LARDER_KILL_SEED` repeats a run.
 
 use crate::home::{Home, Random, cards, components, times};
 use std::path::Path;
@@ -94,8 +95,8 @@ fn import(home: &Home, input: &Input) -> Child {
     home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Starts an import and kills it some time after it began to write its batch number `batches` (counted from
-/// this start). Was it writing when it died? `None`: it had ended before.
+/// Starts an import and kills it some time after it began to write its batch number `batches`
+/// (counted from this start). Was it writing when it died? `None`: it had ended before.
 fn kill(home: &Home, input: &Input, batches: u64, random: &mut Random) -> Option<bool> {
     let mut child = import(home, input);
     let lock = home.data().join("lock");
@@ -157,7 +158,7 @@ fn batches(home: &Home) -> Vec<u64> {
     let mut batches = Vec::new();
     let sql = "SELECT count(*) FROM item GROUP BY seq ORDER BY seq";
     reader
-        .rows(sql, &[], &mut |row| {
+        .for_each_sql_row(sql, &[], &mut |row| {
             batches.push(row.integer(0).unsigned_abs());
             true
         })

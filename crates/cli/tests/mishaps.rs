@@ -1,4 +1,5 @@
-//! Mishaps: a store that fails under an edit, writers that come first, input that is too large or too bad.
+//! Mishaps: a store that fails under an edit, writers that come first, input that is too large or
+//! too bad.
 
 use crate::home::{ANNA, BRUNO, Home};
 use std::fs::File;

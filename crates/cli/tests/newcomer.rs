@@ -1,4 +1,5 @@
-//! A newcomer's hour: each mistake that a person makes on the first day, and what the program says then.
+//! A newcomer's hour: each mistake that a person makes on the first day, and what the program says
+//! then.
 
 use crate::home::{ANNA, BRUNO, Home, LARDER, Run, left_out};
 use insta::assert_snapshot;
@@ -451,7 +452,8 @@ fn kept(home: &Home, run: &Run) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Control-C, the end of input or a no, where it is asked whether to edit again: the text stays, and is named.
+/// Control-C, the end of input or a no, where it is asked whether to edit again: the text stays,
+/// and is named.
 #[test]
 fn giving_an_edit_up() {
     let home = Home::with_book();

@@ -1,13 +1,15 @@
-//! `measure queries`: what a query log shows, on a terminal, as JSON, as a page, and without its texts.
+//! `measure queries`: what a query log shows, on a terminal, as JSON, as a page, and without its
+//! texts.
 
 use crate::home::Home;
 use insta::assert_snapshot;
-use larder_query::Settings;
-use larder_query::log::Lines;
-use larder_query::views::{Form, Question, ViewOptions, Views, ViewsOptions};
+use larder_query::QueryContext;
+use larder_query::query_log::JsonLinesLog;
+use larder_query::views::{QuerySyntax, ViewOptions, ViewQuery, Views, ViewsOptions};
 use std::sync::Arc;
 
-/// A short morning: a search box, a calendar that closes what it opens, a clock that does not, a slow archive.
+/// A short morning: a search box, a calendar that closes what it opens, a clock that does not, a
+/// slow archive.
 const LOG: &str = r#"{"at":1772438400000000,"pid":7,"event":"start","version":"0.6.0","budget":65536}
 {"at":1772438401000000,"pid":7,"event":"query","client":"search","query":"(contains \"any\" \"anna\")","kind":"contact","collection":null,"source":"local","from":"run","answer":1,"scanned":12,"tested":12,"returned":3,"us":140,"bytes":500}
 {"at":1772438402000000,"pid":7,"event":"query","client":"search","query":"(contains \"any\" \"anna\")","kind":"contact","collection":null,"source":"local","from":"cache","answer":1,"scanned":0,"tested":0,"returned":3,"us":4,"bytes":500}
@@ -272,8 +274,8 @@ fn what_is_no_log() {
     );
 }
 
-/// What Larder itself writes is read: views that are opened, told and closed, answers that are kept, and one view that is
-/// forgotten.
+/// What Larder itself writes is read: views that are opened, told and closed, answers that are
+/// kept, and one view that is forgotten.
 #[test]
 fn a_log_that_larder_wrote() {
     let home = Home::new();
@@ -281,21 +283,21 @@ fn a_log_that_larder_wrote() {
     home.ok(&["import", "book.vcf"]);
     let log = std::fs::File::create(home.work("log")).unwrap();
     let options = ViewsOptions {
-        cache: 4000,
-        log: Some(Arc::new(Lines::new(log))),
+        cache_bytes: 4000,
+        log: Some(Arc::new(JsonLinesLog::new(log))),
         watch: false,
         ..ViewsOptions::default()
     };
     let views = Views::open(&home.data(), options).unwrap();
-    let settings = Arc::new(Settings::default());
-    let question = |text: &str| Question::new(Form::Sexp, text, Arc::clone(&settings));
+    let settings = Arc::new(QueryContext::default());
+    let question = |text: &str| ViewQuery::new(QuerySyntax::Sexp, text, Arc::clone(&settings));
     let by = |client: &str| ViewOptions { client: client.into(), ..ViewOptions::default() };
-    let all = views.view(question("(exists \"email\")"), by("list")).unwrap();
+    let all = views.open_view(question("(exists \"email\")"), by("list")).unwrap();
     for _ in 0..3 {
         for end in 1..5 {
             let text = format!("(contains \"full_name\" \"{}\")", &"anna"[..end]);
             views.find(question(&text), "search", &mut |_, _| true).unwrap();
-            drop(views.view(question(&text), by("search")).unwrap());
+            drop(views.open_view(question(&text), by("search")).unwrap());
         }
         home.write("anna.vcf", crate::home::ANNA);
         home.ok(&["import", "anna.vcf"]);
@@ -304,8 +306,8 @@ fn a_log_that_larder_wrote() {
         views.catch_up().unwrap();
     }
     let quiet = ViewOptions { initial: false, ..by("quiet") };
-    drop(views.view(question("(exists \"phone\")"), quiet).unwrap());
-    let forgotten = views.view(question("(is \"family_name\" \"x\")"), by("clock")).unwrap();
+    drop(views.open_view(question("(exists \"phone\")"), quiet).unwrap());
+    let forgotten = views.open_view(question("(is \"family_name\" \"x\")"), by("clock")).unwrap();
     drop(all);
     // The last lines are written when nothing is left of the views.
     drop((views, forgotten));

@@ -99,7 +99,8 @@ fn a_log_that_cannot_be_written_is_a_warning() {
     assert_eq!(run.stderr(), "");
 }
 
-/// Several processes at once, and the log is put aside under them: each question has its line, whole.
+/// Several processes at once, and the log is put aside under them: each question has its line,
+/// whole.
 #[test]
 fn several_processes_and_a_full_log() {
     let home = Home::with_book();

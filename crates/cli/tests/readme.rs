@@ -1,10 +1,11 @@
 //! The README's transcripts are what the programs print, and its links lead somewhere.
 //!
-//! A ```console block that begins with `$ make demo` is held against what `scripts/demo.sh` prints, run beside
-//! the repository's samples with the program under test in the place of a build. In all other blocks each
-//! `$ larder ...`, with variables before it or without, is run, in order, in one fresh home, and what follows is held
-//! against what it prints. A line `...` stands for any lines. Times, memory, sizes, moments, scratch paths and the letters
-//! of what is new are masked on both sides.
+//! A ```console block that begins with `$ make demo` is held against what `scripts/demo.sh` prints,
+//! run beside the repository's samples with the program under test in the place of a build. In all
+//! other blocks each `$ larder ...`, with variables before it or without, is run, in order, in one
+//! fresh home, and what follows is held against what it prints. A line `...` stands for any lines.
+//! Times, memory, sizes, moments, scratch paths and the letters of what is new are masked on both
+//! sides.
 
 use crate::home::{Home, LARDER};
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -1,5 +1,5 @@
-//! Several processes at one store: writers take turns, a small change gets in while a big import runs, and a
-//! reader that sleeps holds nothing up.
+//! Several processes at one store: writers take turns, a small change gets in while a big import
+//! runs, and a reader that sleeps holds nothing up.
 
 use crate::home::{Home, cards, components};
 use std::io::{BufReader, Read as _, Write as _};
@@ -38,7 +38,8 @@ fn the_same_file_twice_at_once() {
     assert!(cards(&home.run(&["export", "contacts"]).out) == cards(&file), "the export differs");
 }
 
-/// Two calendars into one collection: of one UID one writer has the series, the other one the changed occurrences.
+/// Two calendars into one collection: of one UID one writer has the series, the other one the
+/// changed occurrences.
 #[test]
 fn two_calendars_at_once() {
     let home = Home::new();
@@ -65,8 +66,8 @@ fn two_calendars_at_once() {
     assert!(components(&home.run(&["export", "mine"]).out) == all, "the export differs");
 }
 
-/// The import's input ends only after the small changes are done, so that these must have got in between its
-/// batches; no clock is looked at.
+/// The import's input ends only after the small changes are done, so that these must have got in
+/// between its batches; no clock is looked at.
 #[test]
 fn an_addition_gets_its_turn() {
     let home = Home::new();

@@ -39,7 +39,8 @@ impl Watch {
         serde_json::from_str(&line).expect(&line)
     }
 
-    /// What is told up to the next `complete`: `+anna-1`, `~anna-1`, `-anna-1`, in the order of the UIDs.
+    /// What is told up to the next `complete`: `+anna-1`, `~anna-1`, `-anna-1`, in the order of the
+    /// UIDs.
     fn told(&mut self) -> Vec<String> {
         let mut told: Vec<String> = self.objects().iter().map(mark).collect();
         told.sort();
@@ -111,7 +112,8 @@ fn what_others_write_is_told() {
     assert_eq!(watch.told(), ["+anna-1", "+new-1"]);
 }
 
-/// It is told when the bell rings, and not at the next look. What a busy machine holds up once it does not hold up each time.
+/// It is told when the bell rings, and not at the next look. What a busy machine holds up once it
+/// does not hold up each time.
 #[test]
 fn it_is_told_soon() {
     let home = Home::with_book();
@@ -128,7 +130,8 @@ fn it_is_told_soon() {
     assert!(soonest < Duration::from_millis(500), "{soonest:?}");
 }
 
-/// A store that is brought back is another one, a purge leaves nothing to be told of, and a collection may come later.
+/// A store that is brought back is another one, a purge leaves nothing to be told of, and a
+/// collection may come later.
 #[test]
 fn the_store_changes_under_it() {
     let home = Home::with_book();
@@ -153,7 +156,8 @@ fn the_store_changes_under_it() {
     assert_eq!(watch.told(), ["+new-1", "="]);
 }
 
-/// The sum of all that is told is what a question gives that is asked afresh, however fast others write.
+/// The sum of all that is told is what a question gives that is asked afresh, however fast others
+/// write.
 #[test]
 fn what_is_told_comes_to_the_answer() {
     let home = Home::with_book();
@@ -305,7 +309,8 @@ fn what_cannot_be_watched() {
     }
 }
 
-/// A signal ends it in order; so does what was asked for, and a reader that leaves, even where nothing more is written.
+/// A signal ends it in order; so does what was asked for, and a reader that leaves, even where
+/// nothing more is written.
 #[test]
 fn how_it_ends() {
     let home = Home::with_book();
@@ -328,8 +333,9 @@ fn how_it_ends() {
     assert_eq!(home.shell(script).shown(), "0\n");
 }
 
-/// What a writer has committed that died before it rang the bell is noticed by the look that is taken each second. Here nobody dies:
-/// the bell is one that makes no sound, since nothing can be written to it.
+/// What a writer has committed that died before it rang the bell is noticed by the look that is
+/// taken each second. Here nobody dies: the bell is one that makes no sound, since nothing can be
+/// written to it.
 #[test]
 fn a_writer_that_does_not_ring() {
     let home = Home::with_book();
@@ -345,7 +351,8 @@ fn a_writer_that_does_not_ring() {
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
-/// What a watch draws on a terminal of so many lines and columns. When its first list stands there, somebody else does something.
+/// What a watch draws on a terminal of so many lines and columns. When its first list stands there,
+/// somebody else does something.
 fn drawn(
     home: &Home,
     (lines, columns): (usize, usize),

@@ -4,7 +4,10 @@
 
 use crate::context::PhraseContext;
 use crate::time_of_day::TimeOfDay;
-use larder_time::civil::{Civil, DAY, Date, FIRST_DAY, LAST_DAY, month_length, month_start};
+use larder_time::civil::{
+    CivilTime, DAY_SECONDS, Date, FIRST_DAY_NUMBER, LAST_DAY_NUMBER, days_in_month,
+    first_day_of_month,
+};
 
 /// The length of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,8 +21,8 @@ pub(crate) enum SpanUnit {
 /// What a phrase means: a span of clock time. Its end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CalendarSpan {
-    pub(crate) from: Civil,
-    pub(crate) to: Civil,
+    pub(crate) from: CivilTime,
+    pub(crate) to: CivilTime,
     pub(crate) unit: SpanUnit,
     /// The span depends on the present moment.
     pub(crate) is_relative: bool,
@@ -33,8 +36,8 @@ pub(crate) struct CalendarSpan {
 impl CalendarSpan {
     /// The span from one day to another, which is excluded. Days are day numbers.
     pub(crate) fn from_days(first: i64, end: i64, unit: SpanUnit) -> CalendarSpan {
-        let to = if end > LAST_DAY { Civil::MAX } else { Civil::midnight(end) };
-        let from = Civil::midnight(first);
+        let to = if end > LAST_DAY_NUMBER { CivilTime::MAX } else { CivilTime::midnight(end) };
+        let from = CivilTime::midnight(first);
         CalendarSpan {
             from,
             to: to.max(from),
@@ -49,8 +52,8 @@ impl CalendarSpan {
         CalendarSpan::from_days(day, day + 1, SpanUnit::Day)
     }
 
-    pub(crate) fn from_instant(from: Civil, exact: bool) -> CalendarSpan {
-        let to = from.plus(if exact { 1 } else { 60 });
+    pub(crate) fn from_instant(from: CivilTime, exact: bool) -> CalendarSpan {
+        let to = from.saturating_add(if exact { 1 } else { 60 });
         CalendarSpan {
             from,
             to,
@@ -66,9 +69,9 @@ impl CalendarSpan {
         let start = |number: i64| {
             let year = number.div_euclid(12);
             match i32::try_from(year) {
-                Ok(year @ 1..=9999) => month_start(year, (number.rem_euclid(12) + 1) as u8),
-                _ if year < 1 => FIRST_DAY,
-                _ => LAST_DAY + 1,
+                Ok(year @ 1..=9999) => first_day_of_month(year, (number.rem_euclid(12) + 1) as u8),
+                _ if year < 1 => FIRST_DAY_NUMBER,
+                _ => LAST_DAY_NUMBER + 1,
             }
         };
         let number = year * 12 + month - 1;
@@ -90,7 +93,7 @@ impl CalendarSpan {
 
     /// The given time on the first day of the span.
     pub(crate) fn at_time(self, clock: TimeOfDay) -> CalendarSpan {
-        let from = Civil::midnight(self.from.day()).plus(clock.second);
+        let from = CivilTime::midnight(self.from.day_number()).saturating_add(clock.second);
         CalendarSpan {
             is_weekly: self.is_weekly,
             is_relative: self.is_relative,
@@ -103,27 +106,28 @@ impl CalendarSpan {
     pub(crate) fn at_night_time(self, clock: TimeOfDay, context: &PhraseContext) -> CalendarSpan {
         const NIGHT_END_SECONDS: i64 = 6 * 3600;
         let now = context.now;
-        let ours = self.from.day() == now.day() && now.second_of_day() < NIGHT_END_SECONDS;
+        let ours =
+            self.from.day_number() == now.day_number() && now.second_of_day() < NIGHT_END_SECONDS;
         if clock.second >= NIGHT_END_SECONDS || (ours && clock.second >= now.second_of_day()) {
             return self.at_time(clock);
         }
-        self.at_time(TimeOfDay { second: clock.second + DAY, ..clock })
+        self.at_time(TimeOfDay { second: clock.second + DAY_SECONDS, ..clock })
     }
 }
 
 /// Returns the next such date in a year, from the day of `base` on. 29 February may be years away.
-pub(crate) fn next_yearly_date(month: u8, day: i64, base: Civil) -> Option<i64> {
+pub(crate) fn next_yearly_date(month: u8, day: i64, base: CivilTime) -> Option<i64> {
     let first = base.date().year;
     let day = u8::try_from(day).ok()?;
     let dates = (first..first + 9).filter_map(|year| Date::new(year, month, day));
     let mut days = dates.map(Date::day_number);
-    let next = days.find(|day| *day >= base.day());
+    let next = days.find(|day| *day >= base.day_number());
     // In the last years of the calendar there may be no next date.
     next.or_else(|| Date::new(first, month, day).map(Date::day_number))
 }
 
 /// Returns the next day with this number in a month, from the day of `base` on: "the 15th".
-pub(crate) fn next_day_of_month(day: i64, base: Civil) -> Option<i64> {
+pub(crate) fn next_day_of_month(day: i64, base: CivilTime) -> Option<i64> {
     let Date { year, month, .. } = base.date();
     let start = i64::from(year) * 12 + i64::from(month) - 1;
     let months = (start..start + 3).map(|number| {
@@ -131,7 +135,7 @@ pub(crate) fn next_day_of_month(day: i64, base: Civil) -> Option<i64> {
         (year, (number.rem_euclid(12) + 1) as u8)
     });
     let fits =
-        months.filter(|(year, month)| (1..=i64::from(month_length(*year, *month))).contains(&day));
-    let mut days = fits.map(|(year, month)| month_start(year, month) + day - 1);
-    days.find(|day| *day * DAY >= Civil::midnight(base.day()).seconds())
+        months.filter(|(year, month)| (1..=i64::from(days_in_month(*year, *month))).contains(&day));
+    let mut days = fits.map(|(year, month)| first_day_of_month(year, month) + day - 1);
+    days.find(|day| *day * DAY_SECONDS >= CivilTime::midnight(base.day_number()).seconds())
 }

@@ -8,7 +8,7 @@ use crate::folding::is_form;
 use crate::language::Language;
 use crate::tokens::{PhraseToken, first_word, skip_tokens};
 use crate::vocabulary::WordMeaning;
-use larder_time::civil::Civil;
+use larder_time::civil::CivilTime;
 
 /// The result of a parser: no match; the number of words matched and their meaning; or an error,
 /// where words name a date or time that does not exist.
@@ -18,19 +18,19 @@ pub(crate) type ParseResult<T> = Result<Option<(usize, T)>, PhraseError>;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PhraseContext {
     /// The present moment.
-    pub(crate) now: Civil,
+    pub(crate) now: CivilTime,
     /// The next date is searched from here on: the present moment, or the start of a range for its
     /// end.
-    pub(crate) base: Civil,
+    pub(crate) base: CivilTime,
     /// Distances such as `+2w` count from here.
-    pub(crate) offset: Civil,
+    pub(crate) offset: CivilTime,
     /// `base` and `offset` do not depend on the present moment.
     pub(crate) is_fixed: bool,
     pub(crate) language: Language,
 }
 
 impl PhraseContext {
-    pub(crate) fn new(now: Civil, language: Language) -> PhraseContext {
+    pub(crate) fn new(now: CivilTime, language: Language) -> PhraseContext {
         PhraseContext { now, base: now, offset: now, is_fixed: false, language }
     }
 

@@ -19,7 +19,7 @@ use crate::time_of_day::{
 };
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
-use larder_time::civil::{Civil, Date, Weekday, week_of, week_start};
+use larder_time::civil::{CivilTime, Date, Weekday, first_day_of_week, week_year_and_number};
 
 /// Matches a date and a time in either order, or one of them.
 pub(crate) fn match_date_and_time(
@@ -52,7 +52,7 @@ pub(crate) fn match_date_and_time(
     let Some((used, clock)) = match_time(words, context)? else { return Ok(None) };
     let (more, day) = match match_date(skip_tokens(words, used), context)? {
         Some((more, date)) if date.unit == SpanUnit::Day => (more, date),
-        _ => (0, CalendarSpan::from_day(context.base.day()).relative_unless_fixed(context)),
+        _ => (0, CalendarSpan::from_day(context.base.day_number()).relative_unless_fixed(context)),
     };
     Ok(Some((used + more, day.at_time(clock))))
 }
@@ -157,7 +157,7 @@ fn match_named_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResul
         .filter_map(|(meaning, away)| Some((context.match_meaning(words, *meaning)?, *away)));
     let longest = found.max_by_key(|(used, _)| *used);
     Ok(longest.map(|(used, away)| {
-        (used, CalendarSpan::from_day(context.now.day() + away).into_relative())
+        (used, CalendarSpan::from_day(context.now.day_number() + away).into_relative())
     }))
 }
 
@@ -183,7 +183,7 @@ fn match_distance(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
         let there = amount.add_to(from);
         let days = amount.is_whole_days();
         let span = if days {
-            CalendarSpan::from_day(there.day())
+            CalendarSpan::from_day(there.day_number())
         } else {
             CalendarSpan::from_instant(there, false)
         };
@@ -222,7 +222,7 @@ fn match_week_number(words: &[PhraseToken], context: &PhraseContext) -> ParseRes
     let matched = first_word(skip_tokens(words, used)).and_then(parse_year);
     let (used, owner) = match matched {
         Some(year) => (used + 1, year),
-        None => (used, week_of(context.base.day(), Weekday::Monday).0),
+        None => (used, week_year_and_number(context.base.day_number(), Weekday::Monday).0),
     };
     let Some(start) = iso_week_start(owner, week) else {
         return Err(PhraseError::NoSuchDay { text: source_text(words, used) });
@@ -289,9 +289,9 @@ fn match_adjacent_unit(
     side: RelativePosition,
     context: &PhraseContext,
 ) -> Option<(usize, CalendarSpan)> {
-    let today = context.now.day();
+    let today = context.now.day_number();
     if let Some((used, name)) = match_weekday(words, context) {
-        let ahead = (i64::from(name.day.number()) - (today + 3)).rem_euclid(7);
+        let ahead = (i64::from(name.day.number_from_monday()) - (today + 3)).rem_euclid(7);
         let day = today
             + match side {
                 RelativePosition::This => ahead,
@@ -332,7 +332,7 @@ fn match_calendar_unit(
             RelativePosition::This => 0,
             RelativePosition::Next => 7,
         };
-        let monday = week_start(context.now.day(), Weekday::Monday) + away;
+        let monday = first_day_of_week(context.now.day_number(), Weekday::Monday) + away;
         return Some((used, CalendarSpan::from_days(monday + 5, monday + 7, SpanUnit::Longer)));
     }
     let (used, unit) = match_unit(words, context, MLetter::Months)?;
@@ -365,7 +365,9 @@ fn adjacent_span(
     let (year, month) = (i64::from(year), i64::from(month));
     Some(match unit {
         WordMeaning::Week => {
-            let first = week_start(context.now.day(), context.language.first_weekday()) + 7 * away;
+            let first =
+                first_day_of_week(context.now.day_number(), context.language.first_weekday())
+                    + 7 * away;
             CalendarSpan::from_days(first, first + 7, SpanUnit::Longer)
         }
         WordMeaning::Month => CalendarSpan::from_months(year, month + away, 1),
@@ -381,8 +383,8 @@ fn counted_span(
     side: RelativePosition,
     context: &PhraseContext,
 ) -> Option<CalendarSpan> {
-    let today = context.now.day();
-    let midnight = Civil::midnight(today);
+    let today = context.now.day_number();
+    let midnight = CivilTime::midnight(today);
     let months = match unit {
         WordMeaning::Month => count,
         WordMeaning::Year => count * 12,
@@ -396,11 +398,13 @@ fn counted_span(
     };
     let amount = PhraseDuration { months, days, seconds: 0 };
     match side {
-        RelativePosition::Next => {
-            Some(CalendarSpan::from_days(today, amount.add_to(midnight).day(), SpanUnit::Longer))
-        }
+        RelativePosition::Next => Some(CalendarSpan::from_days(
+            today,
+            amount.add_to(midnight).day_number(),
+            SpanUnit::Longer,
+        )),
         RelativePosition::Last => {
-            let first = amount.negate().add_to(midnight).day() + 1;
+            let first = amount.negate().add_to(midnight).day_number() + 1;
             Some(CalendarSpan::from_days(first, today + 1, SpanUnit::Longer))
         }
         RelativePosition::This => None,
@@ -430,7 +434,7 @@ fn match_weekday_and_date(
             continue;
         };
         let used = used + skipped + more;
-        let is = Weekday::of_day(span.from.day());
+        let is = Weekday::from_day_number(span.from.day_number());
         if is != name.day {
             let is = context.language.date(span.from.date());
             return Err(PhraseError::WeekdayMismatch { text: source_text(words, used), is });
@@ -447,8 +451,8 @@ fn match_weekday_alone(
 ) -> ParseResult<CalendarSpan> {
     let named = match_weekday_or_compound(words, context).filter(|(_, name)| !name.is_plural);
     let Some((used, name)) = named else { return Ok(None) };
-    let from = context.base.day();
-    let ahead = (i64::from(name.day.number()) - (from + 3)).rem_euclid(7);
+    let from = context.base.day_number();
+    let ahead = (i64::from(name.day.number_from_monday()) - (from + 3)).rem_euclid(7);
     let span = CalendarSpan {
         is_weekly: true,
         is_weak: name.is_short,
@@ -469,7 +473,7 @@ fn match_last_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResult
         .or_else(|| match_present_unit(words, context));
     let found = found.filter(|(_, span)| span.unit == SpanUnit::Longer);
     Ok(found.map(|(more, span)| {
-        let last = CalendarSpan::from_day(span.to.plus(-1).day());
+        let last = CalendarSpan::from_day(span.to.saturating_add(-1).day_number());
         (used + the + more, CalendarSpan { is_relative: span.is_relative, ..last })
     }))
 }

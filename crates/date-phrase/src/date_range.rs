@@ -11,7 +11,7 @@ use crate::misspelling::find_misspelling;
 use crate::time_of_day::match_time;
 use crate::tokens::{PhraseToken, skip_tokens};
 use crate::vocabulary::WordMeaning;
-use larder_time::civil::{Civil, DAY};
+use larder_time::civil::{CivilTime, DAY_SECONDS};
 
 /// A text with more words is no date. Bounds the time that parsing takes.
 const MAX_TOKENS: usize = 40;
@@ -20,9 +20,9 @@ const MAX_TOKENS: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// The beginning.
-    pub from: Civil,
-    /// The end, exclusive and never before the beginning; [`Civil::MAX`] if the range is open.
-    pub to: Civil,
+    pub from: CivilTime,
+    /// The end, exclusive and never before the beginning; [`CivilTime::MAX`] if the range is open.
+    pub to: CivilTime,
     /// The range depends on the present moment.
     pub relative: bool,
 }
@@ -31,7 +31,7 @@ pub struct Window {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// The point in time; midnight for a day.
-    pub at: Civil,
+    pub at: CivilTime,
     /// A day without a time.
     pub date: bool,
     /// The value depends on the present moment.
@@ -53,7 +53,7 @@ impl Window {
     /// # Errors
     /// When the text is not a date phrase, names a date that does not exist, or ends before it
     /// begins.
-    pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Window, PhraseError> {
+    pub fn parse(text: &str, now: CivilTime, language: &Language) -> Result<Window, PhraseError> {
         let context = PhraseContext::new(now, *language);
         if let Some((from, to)) = split_at_dots(text) {
             return range_between(text, from.trim(), to.trim(), &context);
@@ -84,7 +84,7 @@ impl Moment {
     ///
     /// # Errors
     /// When the text is neither, is longer than a day, or names a date that does not exist.
-    pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Moment, PhraseError> {
+    pub fn parse(text: &str, now: CivilTime, language: &Language) -> Result<Moment, PhraseError> {
         let context = PhraseContext::new(now, *language);
         let span = match_whole_text(&PhraseToken::tokenize(text), &context)?;
         let span = span.ok_or_else(|| phrase_error(text, ExpectedPhrase::PointInTime, &context))?;
@@ -104,25 +104,30 @@ impl Moment {
     /// Like [`Moment::parse`].
     pub fn end_of(
         text: &str,
-        start: Civil,
-        now: Civil,
+        start: CivilTime,
+        now: CivilTime,
         language: &Language,
     ) -> Result<Moment, PhraseError> {
         let moment = Moment::parse(text, now, language)?;
         if moment.clock {
             let on = |day: i64| {
-                Civil::midnight(day)
-                    .plus(moment.at.seconds() - Civil::midnight(now.day()).seconds())
+                CivilTime::midnight(day).saturating_add(
+                    moment.at.seconds() - CivilTime::midnight(now.day_number()).seconds(),
+                )
             };
-            let (same, next) = (on(start.day()), on(start.day() + 1));
-            let night = same < start && next.seconds() - start.seconds() <= DAY / 2;
+            let (same, next) = (on(start.day_number()), on(start.day_number() + 1));
+            let night = same < start && next.seconds() - start.seconds() <= DAY_SECONDS / 2;
             return Ok(Moment { at: if night { next } else { same }, ..moment });
         }
         let context = PhraseContext::new(now, *language);
         let weekly = match_whole_text(&PhraseToken::tokenize(text), &context)?
             .is_some_and(|span| span.is_weekly);
-        let weeks = (start.day() - moment.at.day() + 6).div_euclid(7).max(0);
-        Ok(if weekly { Moment { at: moment.at.plus(weeks * 7 * DAY), ..moment } } else { moment })
+        let weeks = (start.day_number() - moment.at.day_number() + 6).div_euclid(7).max(0);
+        Ok(if weekly {
+            Moment { at: moment.at.saturating_add(weeks * 7 * DAY_SECONDS), ..moment }
+        } else {
+            moment
+        })
     }
 }
 
@@ -133,7 +138,7 @@ impl Moment {
 pub fn range(
     from: &str,
     to: Option<&str>,
-    now: Civil,
+    now: CivilTime,
     language: &Language,
 ) -> Result<Window, PhraseError> {
     let Some(to) = to else { return Window::parse(from, now, language) };
@@ -152,11 +157,11 @@ fn split_at_dots(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The range of a distance alone: from now until then, the day at its end included.
-fn span_from_now(span: CalendarSpan, now: Civil) -> CalendarSpan {
+fn span_from_now(span: CalendarSpan, now: CivilTime) -> CalendarSpan {
     let here = if span.unit == SpanUnit::Instant {
         CalendarSpan::from_instant(now, false)
     } else {
-        CalendarSpan::from_day(now.day())
+        CalendarSpan::from_day(now.day_number())
     };
     let moment = span.unit == SpanUnit::Instant;
     let end = |last: CalendarSpan| if moment { last.from } else { last.to };
@@ -210,13 +215,17 @@ fn range_between(
     if from.is_empty() {
         let to = match_whole_text(&words, context)?
             .ok_or_else(|| phrase_error(to, ExpectedPhrase::DateRange, context))?;
-        return Ok(Window { from: Civil::MIN, to: exclusive_end(to), relative: to.is_relative });
+        return Ok(Window {
+            from: CivilTime::MIN,
+            to: exclusive_end(to),
+            relative: to.is_relative,
+        });
     }
     let begins = PhraseToken::tokenize(from);
     let start = match_whole_text(&begins, context)?;
     let start = start.ok_or_else(|| phrase_error(from, ExpectedPhrase::DateRange, context))?;
     if to.is_empty() {
-        return Ok(Window { to: Civil::MAX, ..Window::from_span(start) });
+        return Ok(Window { to: CivilTime::MAX, ..Window::from_span(start) });
     }
     close_range(text, &begins, start, &words, context)
 }
@@ -244,7 +253,7 @@ fn close_range(
         && span.from < start.from
         && is_time_only(words, &later)
     {
-        last = Some(CalendarSpan { from: span.from.plus(DAY), ..span });
+        last = Some(CalendarSpan { from: span.from.saturating_add(DAY_SECONDS), ..span });
     }
     let last = last.ok_or_else(|| {
         let typed: Vec<&str> = words.iter().map(|word| word.text).collect();
@@ -265,7 +274,7 @@ pub(crate) fn is_time_only(words: &[PhraseToken], context: &PhraseContext) -> bo
 }
 
 /// The end of a range: after its last day, or at its last point in time.
-fn exclusive_end(last: CalendarSpan) -> Civil {
+fn exclusive_end(last: CalendarSpan) -> CivilTime {
     if last.unit == SpanUnit::Instant { last.from } else { last.to }
 }
 

@@ -5,8 +5,8 @@ use crate::error::{ExpectedPhrase, PhraseError, excerpt};
 use crate::language::Language;
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens};
 use crate::vocabulary::WordMeaning;
-use larder_time::civil::{Civil, DAY, Date, month_length};
-use larder_time::value::Nominal;
+use larder_time::civil::{CivilTime, DAY_SECONDS, Date, days_in_month};
+use larder_time::value::IcalDuration;
 
 /// A duration, or a distance from a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,9 +61,9 @@ impl PhraseDuration {
 
     /// Adds the duration to a clock time. Months lead to the same day of a later month, or to its
     /// last day. The result is limited to the years 1 to 9999.
-    pub(crate) fn add_to(self, civil: Civil) -> Civil {
+    pub(crate) fn add_to(self, civil: CivilTime) -> CivilTime {
         let day = add_months(civil.date(), self.months).saturating_add(self.days);
-        Civil::clamped(day * DAY + civil.second_of_day() + self.seconds)
+        CivilTime::from_seconds_clamped(day * DAY_SECONDS + civil.second_of_day() + self.seconds)
     }
 }
 
@@ -72,7 +72,7 @@ fn add_months(date: Date, months: i64) -> i64 {
     let count = i64::from(date.year) * 12 + i64::from(date.month) - 1 + months;
     let (year, month) = (count.div_euclid(12).clamp(1, 9999), count.rem_euclid(12) + 1);
     let (year, month) = (year as i32, month as u8);
-    let day = date.day.min(month_length(year, month));
+    let day = date.day.min(days_in_month(year, month));
     Date { year, month, day }.day_number()
 }
 
@@ -81,15 +81,15 @@ fn add_months(date: Date, months: i64) -> i64 {
 ///
 /// # Errors
 /// When the text is not a duration.
-pub fn length(text: &str, language: &Language) -> Result<Nominal, PhraseError> {
-    let context = PhraseContext::new(Civil::MIN, *language);
+pub fn length(text: &str, language: &Language) -> Result<IcalDuration, PhraseError> {
+    let context = PhraseContext::new(CivilTime::MIN, *language);
     let words = PhraseToken::tokenize(text);
     match match_duration(&words, &context, MLetter::Minutes) {
         Some((used, PhraseDuration { months: 0, days, seconds })) if used == words.len() => {
-            Ok(Nominal { days, seconds })
+            Ok(IcalDuration { days, seconds })
         }
         // Zero needs no unit.
-        None if text.trim() == "0" => Ok(Nominal { days: 0, seconds: 0 }),
+        None if text.trim() == "0" => Ok(IcalDuration { days: 0, seconds: 0 }),
         _ => Err(PhraseError::NotUnderstood {
             text: excerpt(text),
             expected: ExpectedPhrase::Duration,

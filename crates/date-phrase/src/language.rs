@@ -110,7 +110,7 @@ impl Language {
     /// Formats a date with its weekday: `Fri 6 Mar 2026`, `Fr 6. März 2026`.
     #[must_use]
     pub fn date(&self, date: Date) -> String {
-        let weekday = self.weekday_short(Weekday::of_day(date.day_number()));
+        let weekday = self.weekday_short(Weekday::from_day_number(date.day_number()));
         let dot =
             if self.vocabulary.has_property(LanguageProperty::DotAfterDay) { "." } else { "" };
         format!("{weekday} {}{dot} {} {}", date.day, self.month_short(date.month), date.year)
@@ -128,7 +128,7 @@ impl Language {
     }
 
     fn weekday_name(&self, day: Weekday, short: bool) -> &'static str {
-        let name = WordMeaning::WEEKDAYS.get(usize::from(day.number()));
+        let name = WordMeaning::WEEKDAYS.get(usize::from(day.number_from_monday()));
         name.map_or("", |name| self.vocabulary.printed_name(*name, short))
     }
 

@@ -3,9 +3,9 @@
 //!
 //! ```
 //! use larder_date_phrase::{Language, Window};
-//! use larder_time::civil::{Civil, Date};
+//! use larder_time::civil::{CivilTime, Date};
 //!
-//! let now = Civil::midnight(Date::new(2026, 3, 4).ok_or("no such day")?.day_number());
+//! let now = CivilTime::midnight(Date::new(2026, 3, 4).ok_or("no such day")?.day_number());
 //! let range = Window::parse("next friday", now, &Language::default())?;
 //! assert_eq!(range.from.to_string(), "20260306T000000");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

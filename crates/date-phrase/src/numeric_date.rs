@@ -5,7 +5,7 @@ use crate::context::{ParseResult, PhraseContext};
 use crate::error::PhraseError;
 use crate::time_of_day::{parse_colon_time, parse_compact_time};
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
-use larder_time::civil::{Date, Weekday, month_length, week_one, weeks_in};
+use larder_time::civil::{Date, Weekday, days_in_month, first_day_of_week_one, weeks_in_year};
 
 /// Parses a year of four digits.
 pub(crate) fn parse_year(text: &str) -> Option<i32> {
@@ -15,8 +15,10 @@ pub(crate) fn parse_year(text: &str) -> Option<i32> {
 
 /// Returns the first day of an ISO 8601 week, as a day number.
 pub(crate) fn iso_week_start(year: i32, number: i64) -> Option<i64> {
-    let weeks = i64::from(weeks_in(year, Weekday::Monday));
-    (1..=weeks).contains(&number).then(|| week_one(year, Weekday::Monday) + 7 * (number - 1))
+    let weeks = i64::from(weeks_in_year(year, Weekday::Monday));
+    (1..=weeks)
+        .contains(&number)
+        .then(|| first_day_of_week_one(year, Weekday::Monday) + 7 * (number - 1))
 }
 
 /// The parts of a date in digits, which may not exist in the calendar.
@@ -195,7 +197,7 @@ fn is_month_first(words: &[PhraseToken], context: &PhraseContext) -> bool {
 fn order_day_and_month(first: i64, second: i64, month_first: bool, year: i32) -> Option<(u8, u8)> {
     let (day, month) = if month_first { (second, first) } else { (first, second) };
     let (day, month) = (u8::try_from(day).ok()?, u8::try_from(month).ok()?);
-    let exists = (1..=12).contains(&month) && (1..=month_length(year, month)).contains(&day);
+    let exists = (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
     exists.then_some((day, month))
 }
 

@@ -21,8 +21,8 @@ use crate::time_of_day::{
 };
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use crate::vocabulary::{Vocabulary, WordMeaning};
-use larder_time::value::Nominal;
-use larder_time::zone::{city, is_area};
+use larder_time::value::IcalDuration;
+use larder_time::zone::{has_area_prefix, zone_of_city};
 
 /// Finds the phrases of a sentence.
 ///
@@ -278,7 +278,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         };
         let written = rest.first().map_or("", |word| word.text.trim_end_matches([',', ';', '.']));
         if Vocabulary::common().forms(WordMeaning::Utc).contains(&written)
-            || (text.contains('/') && is_area(written))
+            || (text.contains('/') && has_area_prefix(written))
         {
             self.parts.zone = Some(written.to_owned());
             return Ok(Some(1));
@@ -287,7 +287,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         let Some((used, zone)) = (1..=3).rev().find_map(|used| {
             let name = texts(used).collect::<Vec<_>>().join(" ");
             let capital = name.starts_with(char::is_uppercase) && used <= rest.len();
-            Some((used, city(name.trim_end_matches([',', ';'])).filter(|_| capital)?))
+            Some((used, zone_of_city(name.trim_end_matches([',', ';'])).filter(|_| capital)?))
         }) else {
             return Ok(None);
         };
@@ -328,7 +328,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             .context
             .match_meaning(skip_tokens(rest, used), WordMeaning::BeforeStart)
             .unwrap_or(0);
-        self.parts.alarms.push(Nominal { days: amount.days, seconds: amount.seconds });
+        self.parts.alarms.push(IcalDuration { days: amount.days, seconds: amount.seconds });
         Ok(Some(used + before))
     }
 }

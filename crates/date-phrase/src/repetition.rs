@@ -13,7 +13,7 @@ use crate::time_of_day::{
 };
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
-use larder_time::civil::{Date, Weekday, month_length};
+use larder_time::civil::{Date, Weekday, days_in_month};
 
 /// A repetition in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,14 +93,14 @@ impl RepeatPhrase {
 
     /// Returns whether the repetition can occur on a day.
     fn is_possible_day(&self, day: i64) -> bool {
-        let Date { year, month, day: number } = Date::of_day(day);
+        let Date { year, month, day: number } = Date::from_day_number(day);
         let number = i64::from(number);
-        let end = i64::from(month_length(year, month));
+        let end = i64::from(days_in_month(year, month));
         self.month_day.is_none_or(|matched| matched == number || (matched < 0 && number == end))
             && self
                 .nth
                 .is_none_or(|nth| if nth < 0 { number + 7 > end } else { (number + 6) / 7 == nth })
-            && (self.days == 0 || self.has_weekday(Weekday::of_day(day)))
+            && (self.days == 0 || self.has_weekday(Weekday::from_day_number(day)))
     }
 
     fn has_weekday(&self, day: Weekday) -> bool {
@@ -109,7 +109,7 @@ impl RepeatPhrase {
 }
 
 fn weekday_bit(day: Weekday) -> u8 {
-    1 << day.number()
+    1 << day.number_from_monday()
 }
 
 /// Matches an adverb alone: "daily".
@@ -503,7 +503,7 @@ pub(crate) fn match_spoken_weekday_range(
 
 /// Returns the days from one weekday to another, as bits.
 fn weekdays_between(from: Weekday, to: Weekday) -> u8 {
-    let (from, to) = (from.number(), to.number());
+    let (from, to) = (from.number_from_monday(), to.number_from_monday());
     let last = if to < from { to + 7 } else { to };
     (from..=last).fold(0, |days, day| days | 1 << (day % 7))
 }

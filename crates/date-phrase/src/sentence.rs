@@ -15,8 +15,8 @@ use crate::time_of_day::{parse_colon_time, parse_compact_time};
 use crate::tokens::{PhraseToken, source_text};
 use crate::unconsumed::UnconsumedWords;
 use crate::vocabulary::WordMeaning;
-use larder_time::civil::{Civil, DAY};
-use larder_time::value::Nominal;
+use larder_time::civil::{CivilTime, DAY_SECONDS};
+use larder_time::value::IcalDuration;
 use std::ops::Range;
 
 /// The duration of an event with a start time and no end.
@@ -28,16 +28,16 @@ pub struct Sentence {
     /// The words that belong to no phrase, in their order.
     pub summary: String,
     /// The start; midnight for a date.
-    pub start: Option<Civil>,
+    pub start: Option<CivilTime>,
     /// The event lasts whole days: start and end are midnights.
     pub date: bool,
     /// The end, exclusive. With a start there is always an end, and never before it. Without a
     /// start it is a deadline.
-    pub end: Option<Civil>,
+    pub end: Option<CivilTime>,
     /// The sentence states the end.
     pub ended: bool,
     /// The duration, if the sentence states it ("for 1h") in place of an end.
-    pub length: Option<Nominal>,
+    pub length: Option<IcalDuration>,
     /// The place: "at PLACE" at the end of the sentence.
     pub location: Option<String>,
     /// The text of the recurrence rule, without UNTIL: `FREQ=WEEKLY;BYDAY=MO`,
@@ -45,7 +45,7 @@ pub struct Sentence {
     pub rule: Option<String>,
     /// The end of the recurrence, inclusive: its last second, or midnight for a date. The value of
     /// UNTIL depends on the time zone of the start, which is not known here.
-    pub until: Option<Civil>,
+    pub until: Option<CivilTime>,
     /// The time zone that is named beside a time: `Europe/Berlin`.
     pub zone: Option<String>,
     /// The categories, `#category`, without the sign.
@@ -53,7 +53,7 @@ pub struct Sentence {
     /// The priority: `!high` is 1, `!medium` 5, `!low` 9; or `!1` to `!9`.
     pub priority: Option<u8>,
     /// The durations between alarms and the start: "alarm 15min".
-    pub alarms: Vec<Nominal>,
+    pub alarms: Vec<IcalDuration>,
     /// The sentence contains "due", so it is a task: "Tax return due friday".
     pub due: bool,
 }
@@ -67,7 +67,7 @@ impl Sentence {
     /// # Errors
     /// When a date does not exist, a time is ambiguous, phrases contradict each other, or words of
     /// date or time remain.
-    pub fn parse(text: &str, now: Civil, language: &Language) -> Result<Sentence, PhraseError> {
+    pub fn parse(text: &str, now: CivilTime, language: &Language) -> Result<Sentence, PhraseError> {
         let context = PhraseContext::new(now, *language);
         let words = split_sentence(text);
         let SentenceWalk { mut consumed, parts: found, part_of_day: part, .. } =
@@ -229,7 +229,7 @@ fn take_location(
 /// The start of an event.
 #[derive(Debug, Clone, Copy)]
 struct SentenceStart {
-    at: Civil,
+    at: CivilTime,
     date: bool,
 }
 
@@ -252,7 +252,7 @@ fn resolve_start(
             return Err(PhraseError::Contradiction { one, other });
         }
     }
-    let today = CalendarSpan::from_day(context.now.day());
+    let today = CalendarSpan::from_day(context.now.day_number());
     let timed = found.time.as_ref().map(|matched| matched.value);
     let span = match (fixed, timed) {
         (Some(date), Some(clock)) if found.is_night => date.at_night_time(clock, context),
@@ -275,22 +275,27 @@ fn first_start(
     fixed: bool,
     found: &SentenceParts,
     context: &PhraseContext,
-) -> Civil {
-    let past = |civil: Civil| span.unit == SpanUnit::Instant && civil < context.now;
-    let moved = |civil: Civil, day: i64| Civil::midnight(day).plus(civil.second_of_day());
+) -> CivilTime {
+    let past = |civil: CivilTime| span.unit == SpanUnit::Instant && civil < context.now;
+    let moved =
+        |civil: CivilTime, day: i64| CivilTime::midnight(day).saturating_add(civil.second_of_day());
     let Some(repeat) = &found.repetition else {
         let step = match fixed {
             true if span.is_weekly => 7,
             true => 0,
             false => 1,
         };
-        return if past(span.from) { span.from.plus(step * DAY) } else { span.from };
+        return if past(span.from) {
+            span.from.saturating_add(step * DAY_SECONDS)
+        } else {
+            span.from
+        };
     };
-    let first = moved(span.from, repeat.first_day(span.from.day()));
+    let first = moved(span.from, repeat.first_day(span.from.day_number()));
     if fixed || !past(first) {
         return first;
     }
-    moved(first, repeat.first_day(first.day() + 1))
+    moved(first, repeat.first_day(first.day_number() + 1))
 }
 
 /// Returns the end, and the duration if the sentence states it.
@@ -298,7 +303,7 @@ fn resolve_end(
     found: &SentenceParts,
     start: Option<SentenceStart>,
     context: &PhraseContext,
-) -> Result<(Option<Civil>, Option<Nominal>), PhraseError> {
+) -> Result<(Option<CivilTime>, Option<IcalDuration>), PhraseError> {
     let amount = found.durations.iter().find(|matched| !is_repetition_length(matched, found));
     let ends = found.end_tokens.as_ref().filter(|_| found.repetition.is_none());
     let typed_end = found.end_time.as_ref().map(|matched| matched.text.clone());
@@ -310,11 +315,13 @@ fn resolve_end(
         let end = match (ends, &found.end_time) {
             (Some(words), None) => match_end(words, context)?.map(|(_, span)| exclusive_end(span)),
             (Some(words), Some(matched)) => match_end(words, context)?.map(|(_, span)| {
-                Civil::midnight(exclusive_end(span).plus(-1).day()).plus(matched.value.second)
+                CivilTime::midnight(exclusive_end(span).saturating_add(-1).day_number())
+                    .saturating_add(matched.value.second)
             }),
             (None, Some(matched)) => {
-                let end = Civil::midnight(context.now.day()).plus(matched.value.second);
-                Some(if end < context.now { end.plus(DAY) } else { end })
+                let end = CivilTime::midnight(context.now.day_number())
+                    .saturating_add(matched.value.second);
+                Some(if end < context.now { end.saturating_add(DAY_SECONDS) } else { end })
             }
             (None, None) => None,
         };
@@ -328,14 +335,20 @@ fn resolve_end(
         if start.date {
             return Err(PhraseError::NoStart { text: matched.text.clone() });
         }
-        let day = resolve_end_day(ends, start, context)?.unwrap_or(start.at.day());
-        let end = Civil::midnight(day).plus(matched.value.second);
-        return Ok((Some(if end <= start.at { end.plus(DAY) } else { end }), None));
+        let day = resolve_end_day(ends, start, context)?.unwrap_or(start.at.day_number());
+        let end = CivilTime::midnight(day).saturating_add(matched.value.second);
+        return Ok((
+            Some(if end <= start.at { end.saturating_add(DAY_SECONDS) } else { end }),
+            None,
+        ));
     }
     if let Some(words) = ends {
         return Ok((Some(exclusive_end(resolve_end_tokens(words, start, context)?)), None));
     }
-    Ok((Some(start.at.plus(if start.date { DAY } else { DEFAULT_EVENT_SECONDS })), None))
+    Ok((
+        Some(start.at.saturating_add(if start.date { DAY_SECONDS } else { DEFAULT_EVENT_SECONDS })),
+        None,
+    ))
 }
 
 /// Returns the day of an end whose time is given elsewhere in the sentence.
@@ -345,7 +358,9 @@ fn resolve_end_day(
     context: &PhraseContext,
 ) -> Result<Option<i64>, PhraseError> {
     let Some(words) = ends else { return Ok(None) };
-    Ok(Some(exclusive_end(resolve_end_tokens(words, start, context)?).plus(-1).day()))
+    Ok(Some(
+        exclusive_end(resolve_end_tokens(words, start, context)?).saturating_add(-1).day_number(),
+    ))
 }
 
 /// Resolves the words of an end after a known start.
@@ -370,7 +385,7 @@ fn resolve_end_tokens(
 }
 
 /// The end of a span: after its last day, or at its point in time.
-fn exclusive_end(span: CalendarSpan) -> Civil {
+fn exclusive_end(span: CalendarSpan) -> CivilTime {
     if span.unit == SpanUnit::Instant { span.from } else { span.to }
 }
 
@@ -378,7 +393,7 @@ fn exclusive_end(span: CalendarSpan) -> Civil {
 fn end_after(
     matched: &Matched<PhraseDuration>,
     start: SentenceStart,
-) -> Result<(Civil, Nominal), PhraseError> {
+) -> Result<(CivilTime, IcalDuration), PhraseError> {
     if start.date && !matched.value.is_whole_days() {
         return Err(PhraseError::NoStart { text: matched.text.clone() });
     }
@@ -386,7 +401,7 @@ fn end_after(
     let end = matched.value.add_to(start.at);
     // An event of zero days lasts one day.
     Ok(if start.date && length.days == 0 {
-        (end.plus(DAY), Nominal { days: 1, seconds: 0 })
+        (end.saturating_add(DAY_SECONDS), IcalDuration { days: 1, seconds: 0 })
     } else {
         (end, length)
     })
@@ -394,10 +409,10 @@ fn end_after(
 
 /// Converts to days and seconds. Months have as many days as the calendar gives them from `from`
 /// on.
-fn to_days_and_seconds(amount: PhraseDuration, from: Civil) -> Nominal {
+fn to_days_and_seconds(amount: PhraseDuration, from: CivilTime) -> IcalDuration {
     let PhraseDuration { days, seconds, .. } = amount;
     let months = PhraseDuration { days: 0, seconds: 0, ..amount }.add_to(from);
-    Nominal { days: days + months.day() - from.day(), seconds }
+    IcalDuration { days: days + months.day_number() - from.day_number(), seconds }
 }
 
 /// Returns whether a duration is that of the repetition, as in "every monday for 10 weeks": it is
@@ -421,7 +436,7 @@ fn resolve_until(
     found: &SentenceParts,
     start: Option<SentenceStart>,
     context: &PhraseContext,
-) -> Result<Option<Civil>, PhraseError> {
+) -> Result<Option<CivilTime>, PhraseError> {
     let (Some(_), Some(start)) = (&found.repetition, start) else { return Ok(None) };
     let last = match (
         &found.end_tokens,
@@ -429,9 +444,11 @@ fn resolve_until(
     ) {
         (Some(words), None) => {
             let span = resolve_end_tokens(words, SentenceStart { date: false, ..start }, context)?;
-            if span.unit == SpanUnit::Instant { span.from } else { span.to.plus(-1) }
+            if span.unit == SpanUnit::Instant { span.from } else { span.to.saturating_add(-1) }
         }
-        (None, Some(matched)) => matched.value.add_to(Civil::midnight(start.at.day())).plus(-1),
+        (None, Some(matched)) => {
+            matched.value.add_to(CivilTime::midnight(start.at.day_number())).saturating_add(-1)
+        }
         (Some(words), Some(matched)) => {
             let (one, other) = (matched.text.clone(), source_text(words, words.len()));
             return Err(PhraseError::Contradiction { one, other });
@@ -448,5 +465,5 @@ fn resolve_until(
         let (one, other) = (count.text.clone(), other.unwrap_or_default());
         return Err(PhraseError::Contradiction { one, other });
     }
-    Ok(Some(if start.date { Civil::midnight(last.day()) } else { last }))
+    Ok(Some(if start.date { CivilTime::midnight(last.day_number()) } else { last }))
 }

@@ -133,7 +133,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         let named =
             self.words.get(at - 1..at).and_then(|words| match_weekday(words, &self.context));
         let (Some((_, name)), Some(day)) = (named, day) else { return Ok(Some((used, clock))) };
-        match dated || Weekday::of_day(day) == name.day {
+        match dated || Weekday::from_day_number(day) == name.day {
             true => Err(PhraseError::Unconsumed { text: source_text(self.tokens_from(at - 1), 2) }),
             false => Ok(Some((used, clock))),
         }

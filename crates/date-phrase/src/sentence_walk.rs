@@ -12,7 +12,7 @@ use crate::error::PhraseError;
 use crate::repetition::{RepeatPhrase, match_repetition};
 use crate::time_of_day::{PartOfDay, TimeOfDay, match_time_or_ambiguous, match_time_range};
 use crate::tokens::{PhraseToken, skip_tokens};
-use larder_time::value::Nominal;
+use larder_time::value::IcalDuration;
 use std::ops::Range;
 
 /// A phrase: its meaning, and its words for messages.
@@ -42,7 +42,7 @@ pub(crate) struct SentenceParts<'a> {
     pub(crate) is_night: bool,
     /// The time zone of the times.
     pub(crate) zone: Option<String>,
-    pub(crate) alarms: Vec<Nominal>,
+    pub(crate) alarms: Vec<IcalDuration>,
     pub(crate) categories: Vec<String>,
     pub(crate) priority: Option<u8>,
     /// The sentence contains "due".

@@ -6,7 +6,7 @@ use crate::error::PhraseError;
 use crate::folding::{fold, is_form};
 use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
 use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
-use larder_time::civil::DAY;
+use larder_time::civil::DAY_SECONDS;
 
 /// A time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub(crate) fn split_weekday_and_part<'t>(
 impl TimeOfDay {
     /// Adds minutes.
     fn add_minutes(self, minutes: i64) -> TimeOfDay {
-        TimeOfDay { second: (self.second + minutes * 60).rem_euclid(DAY), ..self }
+        TimeOfDay { second: (self.second + minutes * 60).rem_euclid(DAY_SECONDS), ..self }
     }
 
     /// The error of a time that may be before or after noon.
@@ -134,7 +134,7 @@ impl TimeOfDay {
             (Some(PartOfDay::Noon), 1..4)
             | (Some(PartOfDay::Afternoon), 1..12)
             | (Some(PartOfDay::Evening | PartOfDay::Night), 4..12) => {
-                Ok(TimeOfDay { second: self.second + DAY / 2, am_pm: AmPm::Stated, ..self })
+                Ok(TimeOfDay { second: self.second + DAY_SECONDS / 2, am_pm: AmPm::Stated, ..self })
             }
             (Some(PartOfDay::Morning), 1..12)
             | (Some(PartOfDay::Noon), 4..)
@@ -391,7 +391,7 @@ fn match_explicit_time(
     context: &PhraseContext,
 ) -> Option<(usize, TimeOfDay)> {
     let text = first_word(words)?;
-    for (meaning, second) in [(WordMeaning::Noon, DAY / 2), (WordMeaning::Midnight, 0)] {
+    for (meaning, second) in [(WordMeaning::Noon, DAY_SECONDS / 2), (WordMeaning::Midnight, 0)] {
         if let Some(used) = context.match_meaning(words, meaning) {
             return Some((used, TimeOfDay { second, has_seconds: false, am_pm: AmPm::Stated }));
         }
@@ -447,7 +447,7 @@ fn start_hour_before(hour: i64, to: TimeOfDay, written: &str) -> Option<TimeOfDa
         return (hour <= 24).then(|| full_hour(hour));
     }
     let base = (1..=12).contains(&hour).then_some(hour % 12 * 3600)?;
-    let later = base + DAY / 2;
+    let later = base + DAY_SECONDS / 2;
     let second = if later < to.second { later } else { base };
     Some(TimeOfDay { second, has_seconds: false, am_pm: AmPm::Stated })
 }
@@ -534,7 +534,7 @@ fn full_hour(hour: i64) -> TimeOfDay {
 /// The time of an hour, minute and second, up to 24:00.
 fn time_from_parts(hour: i64, minute: i64, second: i64, exact: bool) -> Option<TimeOfDay> {
     let sum = hour * 3600 + minute * 60 + second;
-    (minute < 60 && second < 60 && sum <= DAY).then_some(TimeOfDay {
+    (minute < 60 && second < 60 && sum <= DAY_SECONDS).then_some(TimeOfDay {
         second: sum,
         has_seconds: exact,
         am_pm: AmPm::TwentyFourHour,

@@ -1,27 +1,27 @@
 //! Windows and moments, as they are typed on Wednesday, 4 March 2026, at 10:00.
 
 use larder_date_phrase::{Language, Moment, PhraseError, Window, length, range};
-use larder_time::civil::{Civil, DAY, Date};
+use larder_time::civil::{CivilTime, DAY_SECONDS, Date};
 use proptest::prelude::*;
 
-pub(crate) fn civil(year: i32, month: u8, day: u8, hour: i64, minute: i64) -> Civil {
+pub(crate) fn civil(year: i32, month: u8, day: u8, hour: i64, minute: i64) -> CivilTime {
     let date = Date::new(year, month, day).expect("a date");
-    Civil::at(date, hour * 3600 + minute * 60).expect("a time")
+    CivilTime::from_date(date, hour * 3600 + minute * 60).expect("a time")
 }
 
-pub(crate) fn now() -> Civil {
+pub(crate) fn now() -> CivilTime {
     civil(2026, 3, 4, 10, 0)
 }
 
 /// `2026-03-04`, or `2026-03-04 10:00`, or with seconds.
-pub(crate) fn shown(civil: Civil) -> String {
+pub(crate) fn shown(civil: CivilTime) -> String {
     let Date { year, month, day } = civil.date();
     let date = format!("{year:04}-{month:02}-{day:02}");
     let second = civil.second_of_day();
     let time = format!("{:02}:{:02}", second / 3600, second / 60 % 60);
     match (civil, second) {
-        (Civil::MIN, _) => "first".to_owned(),
-        (Civil::MAX, _) => "last".to_owned(),
+        (CivilTime::MIN, _) => "first".to_owned(),
+        (CivilTime::MAX, _) => "last".to_owned(),
         (_, 0) => date,
         (_, second) if second % 60 == 0 => format!("{date} {time}"),
         (_, second) => format!("{date} {time}:{:02}", second % 60),
@@ -555,11 +555,12 @@ pub(crate) fn locales() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-pub(crate) fn moments_of_saying() -> impl Strategy<Value = Civil> {
+pub(crate) fn moments_of_saying() -> impl Strategy<Value = CivilTime> {
     prop_oneof![
-        Just(Civil::MIN),
-        Just(Civil::MAX),
-        (Civil::MIN.seconds()..=Civil::MAX.seconds()).prop_map(Civil::clamped),
+        Just(CivilTime::MIN),
+        Just(CivilTime::MAX),
+        (CivilTime::MIN.seconds()..=CivilTime::MAX.seconds())
+            .prop_map(CivilTime::from_seconds_clamped),
         Just(now()),
     ]
 }
@@ -577,7 +578,7 @@ proptest! {
         if let Ok(window) = Window::parse(&text, now, &language) {
             prop_assert!(window.from <= window.to, "{text:?}: {window:?}");
             if !window.relative {
-                let later = Window::parse(&text, Civil::clamped(0), &language);
+                let later = Window::parse(&text, CivilTime::from_seconds_clamped(0), &language);
                 prop_assert_eq!(later, Ok(window), "{} says that it is the same always", text);
             }
         }
@@ -589,17 +590,17 @@ proptest! {
     #[test]
     fn a_date_that_is_printed_is_read(
         // A year has four digits where it is read.
-        day in civil(1000, 1, 1, 0, 0).day()..=larder_time::civil::LAST_DAY,
-        second in 0..DAY / 60,
+        day in civil(1000, 1, 1, 0, 0).day_number()..=larder_time::civil::LAST_DAY_NUMBER,
+        second in 0..DAY_SECONDS / 60,
         locale in locales(),
         now in moments_of_saying(),
     ) {
         let language = Language::of(locale);
-        let printed = language.date(Date::of_day(day));
+        let printed = language.date(Date::from_day_number(day));
         let window = Window::parse(&printed, now, &language);
         let read = window.map(|window| (window.from, window.relative));
-        prop_assert_eq!(read, Ok((Civil::midnight(day), false)), "{} in {}", printed, locale);
-        let at = Civil::midnight(day).plus(second * 60);
+        prop_assert_eq!(read, Ok((CivilTime::midnight(day), false)), "{} in {}", printed, locale);
+        let at = CivilTime::midnight(day).saturating_add(second * 60);
         let text = format!("{printed} {:02}:{:02}", second / 60, second % 60);
         let moment = Moment::parse(&text, now, &language).map(|moment| moment.at);
         prop_assert_eq!(moment, Ok(at), "{} in {}", text, locale);

@@ -2,7 +2,7 @@
 
 use crate::phrase::{civil, locales, moments_of_saying, now, pieces, shown};
 use larder_date_phrase::{Language, Sentence, Window};
-use larder_time::civil::Civil;
+use larder_time::civil::CivilTime;
 use proptest::prelude::*;
 
 /// Everything that was understood: `summary | start .. end | ...`.
@@ -528,7 +528,7 @@ proptest! {
         if let Some(start) = sentence.start {
             let end = sentence.end.expect("an end where there is a start");
             prop_assert!(start <= end, "{text:?}: {sentence:?}");
-            let midnight = |civil: Civil| civil.second_of_day() == 0 || civil == Civil::MAX;
+            let midnight = |civil: CivilTime| civil.second_of_day() == 0 || civil == CivilTime::MAX;
             prop_assert!(!sentence.date || (midnight(start) && midnight(end)), "{text:?}: {sentence:?}");
             prop_assert!(sentence.until.is_none_or(|until| until >= start), "{text:?}: {sentence:?}");
         }

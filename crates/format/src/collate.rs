@@ -1,8 +1,8 @@
 //! The order of names in a language: sort keys, made by ICU's collation of the locale.
 //!
-//! Keys are bytes to store and compare. They hold as long as the [fingerprint](Collator::fingerprint)
-//! does; a new version of the tables makes others. Comparing for equality is not the task: see
-//! [`fold`](crate::fold).
+//! Keys are bytes to store and compare. They hold as long as the
+//! [fingerprint](Collator::fingerprint) does; a new version of the tables makes others. Comparing
+//! for equality is not the task: see [`fold`](crate::fold).
 
 use icu_collator::options::CollatorOptions;
 use icu_collator::{CollatorBorrowed, CollatorPreferences};
@@ -11,8 +11,9 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-/// What the fingerprint asks the order of: letters of many scripts, and such as languages disagree on.
-const PROBES: &[&str] = &[
+/// What the fingerprint asks the order of: letters of many scripts, and such as languages disagree
+/// on.
+const FINGERPRINT_PROBES: &[&str] = &[
     "anna",
     "Anna",
     "Ånna",
@@ -59,7 +60,7 @@ const PROBES: &[&str] = &[
 ];
 
 /// Behind each level of a key: letters, accents, case.
-const LEVEL: u8 = 1;
+const LEVEL_SEPARATOR: u8 = 1;
 
 /// The order of a locale.
 pub struct Collator {
@@ -76,15 +77,15 @@ impl std::fmt::Debug for Collator {
 }
 
 impl Collator {
-    /// The order of a locale, by its name as languages (`de-AT`) or systems (`de_AT.UTF-8@euro`) have it.
-    /// German and Finnish names are sorted as phone books do, unless the name asks for another order. A
-    /// name that nobody knows gives the root order.
+    /// The order of a locale, by its name as languages (`de-AT`) or systems (`de_AT.UTF-8@euro`)
+    /// have it. German and Finnish names are sorted as phone books do, unless the name asks for
+    /// another order. A name that nobody knows gives the root order.
     #[must_use]
     pub fn new(locale: &str) -> Collator {
-        let wanted = parse(locale);
-        let (order, locale) = match open(&wanted) {
+        let wanted = parse_locale(locale);
+        let (order, locale) = match open_collator(&wanted) {
             Some(order) => (order, wanted.to_string()),
-            None => match open(&locale!("und")) {
+            None => match open_collator(&locale!("und")) {
                 Some(order) => (order, "und".to_string()),
                 None => unreachable!("the root order is compiled in"),
             },
@@ -109,12 +110,12 @@ impl Collator {
     /// Names the order: equal as long as the same texts give the same keys.
     #[must_use]
     pub fn fingerprint(&self) -> String {
-        self.fingerprint.get_or_init(|| self.probe()).clone()
+        self.fingerprint.get_or_init(|| self.compute_fingerprint()).clone()
     }
 
-    fn probe(&self) -> String {
+    fn compute_fingerprint(&self) -> String {
         let mut hash = Sha256::new();
-        for text in PROBES {
+        for text in FINGERPRINT_PROBES {
             hash.update(self.sort_key(text));
         }
         let mut name = format!("{} ", self.locale);
@@ -125,21 +126,21 @@ impl Collator {
     }
 }
 
-/// The part of a key that says which letters a text has, whatever their case and accents. The keys of all texts that
-/// begin with these letters begin so.
+/// The part of a key that says which letters a text has, whatever their case and accents. The keys
+/// of all texts that begin with these letters begin so.
 #[must_use]
-pub fn letters(key: &[u8]) -> &[u8] {
-    let end = key.iter().position(|&byte| byte == LEVEL).unwrap_or(key.len());
+pub fn primary_weights(key: &[u8]) -> &[u8] {
+    let end = key.iter().position(|&byte| byte == LEVEL_SEPARATOR).unwrap_or(key.len());
     &key[..end]
 }
 
-fn open(locale: &Locale) -> Option<CollatorBorrowed<'static>> {
+fn open_collator(locale: &Locale) -> Option<CollatorBorrowed<'static>> {
     let preferences = CollatorPreferences::from(locale);
     CollatorBorrowed::try_new(preferences, CollatorOptions::default()).ok()
 }
 
 /// Reads a locale's name; `und` where it is none.
-fn parse(name: &str) -> Locale {
+fn parse_locale(name: &str) -> Locale {
     let name = name.split(['.', '@']).next().unwrap_or_default().replace('_', "-");
     let asks = name.contains("-u-");
     let Ok(locale) = name.parse::<Locale>() else {

@@ -1,11 +1,11 @@
-//! A component of a calendar: an event, a task, a memo, a time zone or another, of iCalendar (RFC 5545) or
-//! vCalendar 1.0 (versit).
+//! A component of a calendar: an event, a task, a memo, a time zone or another, of iCalendar
+//! (RFC 5545) or vCalendar 1.0 (versit).
 //!
-//! As with a [`Contact`](crate::contact::Contact), reading never fails: what a person should know is a
-//! [`Problem`], and what makes it no item is its [refusal](Component::refusal). Properties of the component
-//! itself are apart from those of the components inside it (alarms). Times, durations and rules are given as
-//! the text they are written as, with the parameters that say what they mean ([`Timed`]): this module
-//! computes nothing.
+//! As with a [`Contact`](crate::contact::Contact), reading never fails: what a person should know
+//! is a [`Problem`], and what makes it no item is its [refusal](StructuredPart::fatal_problem).
+//! Properties of the component itself are apart from those of the components inside it (alarms).
+//! Times, durations and rules are given as the text they are written as, with the parameters that
+//! say what they mean ([`TimeProperty`]): this module computes nothing.
 //!
 //! ```
 //! use larder_format::component::{Component, Kind};
@@ -18,15 +18,15 @@
 
 mod reader;
 
-pub use crate::identity::{derived_uid, same_item as same_component, with_uid};
-pub use crate::problem::{Defect, Problem};
-pub use crate::properties::MAX_PROPERTIES;
+pub use crate::item_identity::{derive_uid, insert_uid, is_same_item as is_same_component};
+pub use crate::problem::{Problem, ProblemKind};
+pub use crate::properties::MAX_PROPERTIES_PER_ITEM;
 
-use crate::field::{Field, Source};
-use crate::properties::Properties;
+use crate::field::{Field, FieldSource};
+use crate::field_values;
+use crate::properties::PropertyList;
 use crate::property::Property;
-use crate::value;
-use crate::wide::{self, Order};
+use crate::utf16::{self, Endian};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -34,27 +34,27 @@ use std::ops::RangeInclusive;
 /// A component, taken apart.
 #[derive(Debug, Clone)]
 pub struct Component<'a> {
-    kind: Kind,
-    version: Version,
-    properties: Properties<'a>,
-    parts: Vec<Part<'a>>,
+    kind: ComponentKind,
+    version: CalendarVersion,
+    properties: PropertyList<'a>,
+    subcomponents: Vec<Subcomponent<'a>>,
     problems: Vec<Problem>,
-    refusal: Option<Problem>,
+    fatal_problem: Option<Problem>,
 }
 
 /// A component inside another, such as an alarm.
 #[derive(Debug, Clone)]
-pub struct Part<'a> {
+pub struct Subcomponent<'a> {
     name: String,
-    number: u32,
-    last: u32,
+    first_line: u32,
+    last_line: u32,
     depth: usize,
-    properties: Properties<'a>,
+    properties: PropertyList<'a>,
 }
 
 /// What a component is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ComponentKind {
     /// VEVENT.
     Event,
     /// VTODO.
@@ -69,34 +69,40 @@ pub enum Kind {
     Other(String),
 }
 
-impl Kind {
+impl ComponentKind {
     /// The kind of this name, which is in any case.
     #[must_use]
-    pub fn of(name: &str) -> Kind {
-        let known = [Kind::Event, Kind::Task, Kind::Memo, Kind::FreeBusy, Kind::TimeZone];
+    pub fn from_name(name: &str) -> ComponentKind {
+        let known = [
+            ComponentKind::Event,
+            ComponentKind::Task,
+            ComponentKind::Memo,
+            ComponentKind::FreeBusy,
+            ComponentKind::TimeZone,
+        ];
         known
             .into_iter()
             .find(|kind| kind.name().eq_ignore_ascii_case(name))
-            .unwrap_or_else(|| Kind::Other(name.to_ascii_uppercase()))
+            .unwrap_or_else(|| ComponentKind::Other(name.to_ascii_uppercase()))
     }
 
     /// The name of such components.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
-            Kind::Event => "VEVENT",
-            Kind::Task => "VTODO",
-            Kind::Memo => "VJOURNAL",
-            Kind::FreeBusy => "VFREEBUSY",
-            Kind::TimeZone => "VTIMEZONE",
-            Kind::Other(name) => name,
+            ComponentKind::Event => "VEVENT",
+            ComponentKind::Task => "VTODO",
+            ComponentKind::Memo => "VJOURNAL",
+            ComponentKind::FreeBusy => "VFREEBUSY",
+            ComponentKind::TimeZone => "VTIMEZONE",
+            ComponentKind::Other(name) => name,
         }
     }
 }
 
 /// The version of the format, which only the calendar around a component says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Version {
+pub enum CalendarVersion {
     /// vCalendar 1.0 (versit).
     V1_0,
     /// iCalendar 2.0 (RFC 5545), and whatever is no other.
@@ -104,40 +110,40 @@ pub enum Version {
     V2_0,
 }
 
-impl Version {
+impl CalendarVersion {
     /// As the VERSION property has it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Version::V1_0 => "1.0",
-            Version::V2_0 => "2.0",
+            CalendarVersion::V1_0 => "1.0",
+            CalendarVersion::V2_0 => "2.0",
         }
     }
 
     /// The version of a calendar, by its own lines, with or without its BEGIN.
     #[must_use]
-    pub fn of_calendar(lines: &[u8]) -> Version {
+    pub fn from_calendar_lines(lines: &[u8]) -> CalendarVersion {
         let is_old = |line| {
             let property = Property::parse(line);
-            property.is("VERSION") && property.value().trim_ascii().starts_with(b"1")
+            property.has_name("VERSION") && property.value().trim_ascii().starts_with(b"1")
         };
-        match crate::line::lines(&wide::narrowed(lines)).any(is_old) {
-            true => Version::V1_0,
-            false => Version::V2_0,
+        match crate::content_line::content_lines(&utf16::narrow_lines(lines)).any(is_old) {
+            true => CalendarVersion::V1_0,
+            false => CalendarVersion::V2_0,
         }
     }
 }
 
-/// A property whose value is a time, a duration, a rule, or a list of those: as text, with the parameters
-/// that say how it is meant.
+/// A property whose value is a time, a duration, a rule, or a list of those: as text, with the
+/// parameters that say how it is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timed<'c> {
+pub struct TimeProperty<'c> {
     /// The whole value, without white space around it.
     pub text: Cow<'c, str>,
     /// TZID: the name of a time zone. A value in UTC may have one, too, without meaning.
     pub tzid: Option<Cow<'c, str>>,
     /// VALUE: the type, such as DATE or PERIOD.
-    pub value: Option<Cow<'c, str>>,
+    pub value_type: Option<Cow<'c, str>>,
     /// RELATED of a TRIGGER: START or END.
     pub related: Option<Cow<'c, str>>,
     /// RANGE of a RECURRENCE-ID: THISANDFUTURE.
@@ -146,49 +152,50 @@ pub struct Timed<'c> {
     pub line: u32,
 }
 
-impl<'c> Timed<'c> {
+impl<'c> TimeProperty<'c> {
     /// Reads a property as one.
     #[must_use]
-    pub fn of(property: &'c Property<'_>) -> Timed<'c> {
+    pub fn from_property(property: &'c Property<'_>) -> TimeProperty<'c> {
         let text = match property.text() {
             Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
             Cow::Owned(text) => Cow::Owned(text.trim().to_string()),
         };
-        let [tzid, value, related, range] =
+        let [tzid, value_type, related, range] =
             property.single_params(["TZID", "VALUE", "RELATED", "RANGE"]);
-        Timed { text, tzid, value, related, range, line: property.number() }
+        TimeProperty { text, tzid, value_type, related, range, line: property.line_number() }
     }
 }
 
 impl<'a> Component<'a> {
-    /// Takes a component of iCalendar apart: the bytes of one item, as [`Splitter`](crate::split::Splitter)
-    /// gives them. UTF-16 is recognised and decoded first; the numbers of lines are the same.
+    /// Takes a component of iCalendar apart: the bytes of one item, as
+    /// [`Splitter`](crate::splitter::Splitter) gives them. UTF-16 is recognised and decoded first;
+    /// the numbers of lines are the same.
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Component<'a> {
-        Component::parse_as(bytes, Version::V2_0)
+        Component::parse_with_version(bytes, CalendarVersion::V2_0)
     }
 
     /// Takes a component of a calendar of this version apart.
     #[must_use]
-    pub fn parse_as(bytes: &'a [u8], version: Version) -> Component<'a> {
-        match Order::of(bytes) {
+    pub fn parse_with_version(bytes: &'a [u8], version: CalendarVersion) -> Component<'a> {
+        match Endian::detect(bytes) {
             Some(order) => {
-                reader::read(wide::decode(bytes, order).as_bytes(), version).into_owned()
+                reader::parse(utf16::decode(bytes, order).as_bytes(), version).into_owned()
             }
-            None => reader::read(bytes.strip_prefix(wide::BOM).unwrap_or(bytes), version),
+            None => reader::parse(bytes.strip_prefix(utf16::BOM).unwrap_or(bytes), version),
         }
     }
 
     /// Takes a text apart that has neither UTF-16 nor a mark in it any more.
-    pub(crate) fn read(text: &'a [u8]) -> Component<'a> {
-        reader::read(text, Version::V2_0)
+    pub(crate) fn parse_text(text: &'a [u8]) -> Component<'a> {
+        reader::parse(text, CalendarVersion::V2_0)
     }
 
     fn into_owned(self) -> Component<'static> {
-        let owned = |part: Part<'a>| Part {
+        let owned = |part: Subcomponent<'a>| Subcomponent {
             name: part.name,
-            number: part.number,
-            last: part.last,
+            first_line: part.first_line,
+            last_line: part.last_line,
             depth: part.depth,
             properties: part.properties.into_owned(),
         };
@@ -196,40 +203,41 @@ impl<'a> Component<'a> {
             kind: self.kind,
             version: self.version,
             properties: self.properties.into_owned(),
-            parts: self.parts.into_iter().map(owned).collect(),
+            subcomponents: self.subcomponents.into_iter().map(owned).collect(),
             problems: self.problems,
-            refusal: self.refusal,
+            fatal_problem: self.fatal_problem,
         }
     }
 
     /// What it is.
     #[must_use]
-    pub fn kind(&self) -> &Kind {
+    pub fn kind(&self) -> &ComponentKind {
         &self.kind
     }
 
     /// The version that it was read as.
     #[must_use]
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> CalendarVersion {
         self.version
     }
 
-    /// Its own properties in order: without BEGIN and END, without unknown lines, and without those of
-    /// components inside.
+    /// Its own properties in order: without BEGIN and END, without unknown lines, and without those
+    /// of components inside.
     #[must_use]
     pub fn properties(&self) -> &[Property<'a>] {
-        self.properties.all()
+        self.properties.as_slice()
     }
 
     /// Its own properties of this name, which is in any case.
-    pub fn named(&self, name: &str) -> impl Iterator<Item = &Property<'a>> {
-        self.properties.of_name(name)
+    pub fn properties_named(&self, name: &str) -> impl Iterator<Item = &Property<'a>> {
+        self.properties.iter_named(name)
     }
 
-    /// The components inside, in order; what is inside one of them follows it, with a greater depth.
+    /// The components inside, in order; what is inside one of them follows it, with a greater
+    /// depth.
     #[must_use]
-    pub fn parts(&self) -> &[Part<'a>] {
-        &self.parts
+    pub fn subcomponents(&self) -> &[Subcomponent<'a>] {
+        &self.subcomponents
     }
 
     /// What is wrong with it, but does not keep it from being an item.
@@ -240,8 +248,8 @@ impl<'a> Component<'a> {
 
     /// What makes these bytes no component, if anything does.
     #[must_use]
-    pub fn refusal(&self) -> Option<&Problem> {
-        self.refusal.as_ref()
+    pub fn fatal_problem(&self) -> Option<&Problem> {
+        self.fatal_problem.as_ref()
     }
 
     /// The first UID that is not empty.
@@ -254,59 +262,59 @@ impl<'a> Component<'a> {
     #[must_use]
     pub fn values(&self, field: &Field) -> Vec<String> {
         let flag = match field.source {
-            Source::HasAlarm => self.has_alarm(),
-            Source::Recurs => self.recurs(),
-            Source::IsDone => self.is_done(),
-            Source::IsAllDay => self.is_all_day(),
-            _ => return value::values(&self.properties, self.version.name(), field),
+            FieldSource::HasAlarm => self.has_alarm(),
+            FieldSource::Recurs => self.is_recurring(),
+            FieldSource::IsDone => self.is_done(),
+            FieldSource::IsAllDay => self.is_all_day(),
+            _ => return field_values::read_values(&self.properties, self.version.name(), field),
         };
         if flag { vec!["1".to_string()] } else { Vec::new() }
     }
 
     fn has_alarm(&self) -> bool {
-        self.parts.iter().any(|part| part.depth == 1 && part.name == "VALARM")
-            || self.properties.has(&["DALARM", "AALARM", "PALARM", "MALARM"])
+        self.subcomponents.iter().any(|part| part.depth == 1 && part.name == "VALARM")
+            || self.properties.has_value(&["DALARM", "AALARM", "PALARM", "MALARM"])
     }
 
-    fn recurs(&self) -> bool {
-        self.properties.has(&["RRULE", "RDATE", "RECURRENCE-ID"])
+    fn is_recurring(&self) -> bool {
+        self.properties.has_value(&["RRULE", "RDATE", "RECURRENCE-ID"])
     }
 
     fn is_done(&self) -> bool {
         let completed =
             |status: &Property<'_>| status.value().trim_ascii().eq_ignore_ascii_case(b"COMPLETED");
-        self.properties.has(&["COMPLETED"]) || self.named("STATUS").any(completed)
+        self.properties.has_value(&["COMPLETED"]) || self.properties_named("STATUS").any(completed)
     }
 
     fn is_all_day(&self) -> bool {
-        self.timed("DTSTART")
+        self.time_properties("DTSTART")
             .next()
             .is_some_and(|start| !start.text.is_empty() && !start.text.contains(['T', 't', ' ']))
     }
 
     /// The first of them.
     #[must_use]
-    pub fn first(&self, field: &Field) -> Option<String> {
+    pub fn first_value(&self, field: &Field) -> Option<String> {
         self.values(field).into_iter().next()
     }
 
     /// Which occurrence of its series it is, where it is one alone.
     #[must_use]
-    pub fn recurrence_id(&self) -> Option<Timed<'_>> {
-        self.timed("RECURRENCE-ID").find(|id| !id.text.is_empty())
+    pub fn recurrence_id(&self) -> Option<TimeProperty<'_>> {
+        self.time_properties("RECURRENCE-ID").find(|id| !id.text.is_empty())
     }
 
-    /// Its own properties of this name, read as times: DTSTART, DTEND, DUE, DURATION, RRULE, EXDATE and the
-    /// like.
-    pub fn timed(&self, name: &str) -> impl Iterator<Item = Timed<'_>> {
-        self.named(name).map(Timed::of)
+    /// Its own properties of this name, read as times: DTSTART, DTEND, DUE, DURATION, RRULE, EXDATE
+    /// and the like.
+    pub fn time_properties(&self, name: &str) -> impl Iterator<Item = TimeProperty<'_>> {
+        self.properties_named(name).map(TimeProperty::from_property)
     }
 
     /// The time zones that it names, and that the components inside do, each once.
     #[must_use]
     pub fn tzids(&self) -> Vec<Cow<'_, str>> {
         let (mut tzids, mut seen) = (Vec::new(), HashSet::new());
-        let parts = self.parts.iter().flat_map(Part::properties);
+        let parts = self.subcomponents.iter().flat_map(Subcomponent::properties);
         for property in self.properties().iter().chain(parts).filter(|one| one.has_params()) {
             if let Some(tzid) = property.single_param("TZID")
                 && !tzid.is_empty()
@@ -319,7 +327,7 @@ impl<'a> Component<'a> {
     }
 }
 
-impl<'a> Part<'a> {
+impl<'a> Subcomponent<'a> {
     /// Its name in upper case: `VALARM`.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -328,14 +336,15 @@ impl<'a> Part<'a> {
 
     /// The number of its BEGIN line within the item, from 1.
     #[must_use]
-    pub fn number(&self) -> u32 {
-        self.number
+    pub fn line_number(&self) -> u32 {
+        self.first_line
     }
 
-    /// The numbers of its lines: to that of its END, or of the line before that by which it ends without one.
+    /// The numbers of its lines: to that of its END, or of the line before that by which it ends
+    /// without one.
     #[must_use]
-    pub fn lines(&self) -> RangeInclusive<u32> {
-        self.number..=self.last
+    pub fn line_range(&self) -> RangeInclusive<u32> {
+        self.first_line..=self.last_line
     }
 
     /// How deep it is inside: 1, or more where it is inside another part.
@@ -347,16 +356,16 @@ impl<'a> Part<'a> {
     /// Its own properties, in order.
     #[must_use]
     pub fn properties(&self) -> &[Property<'a>] {
-        self.properties.all()
+        self.properties.as_slice()
     }
 
     /// Its own properties of this name, which is in any case.
-    pub fn named(&self, name: &str) -> impl Iterator<Item = &Property<'a>> {
-        self.properties.of_name(name)
+    pub fn properties_named(&self, name: &str) -> impl Iterator<Item = &Property<'a>> {
+        self.properties.iter_named(name)
     }
 
     /// Its own properties of this name, read as times: TRIGGER, ACKNOWLEDGED and the like.
-    pub fn timed(&self, name: &str) -> impl Iterator<Item = Timed<'_>> {
-        self.named(name).map(Timed::of)
+    pub fn time_properties(&self, name: &str) -> impl Iterator<Item = TimeProperty<'_>> {
+        self.properties_named(name).map(TimeProperty::from_property)
     }
 }

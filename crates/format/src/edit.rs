@@ -1,69 +1,76 @@
-//! Changing one thing in an item, and leaving all else as it came: other lines, their order, line ends and
-//! encoding.
+//! Changing one thing in an item, and leaving all else as it came: other lines, their order, line
+//! ends and encoding.
 //!
-//! The functions here change a [component](crate::component) itself, never what is inside it; what they
-//! add is written as [`write`](mod@crate::write) does, with the line ends of the item. How cards are
-//! joined is for [`contact`](crate::contact); it splices with this, too.
+//! The functions here change a [component](crate::component) itself, never what is inside it; what
+//! they add is written as [`write`](mod@crate::writer) does, with the line ends of the item. How
+//! cards are joined is for [`contact`](crate::contact); it splices with this, too.
 
-use crate::component::{Component, Part};
-use crate::line::{behind_cr, lines};
+use crate::component::{Component, Subcomponent};
+use crate::content_line::{content_lines, line_end_after_cr};
 use crate::property::Property;
-use crate::wide::{self, Order};
-use crate::write::{Draft, Params, content_line, folded};
+use crate::utf16::{self, Endian};
+use crate::writer::{ComponentBuilder, ParamPairs, fold_line, format_content_line};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Gives a property one value: it takes the place of the first of this name, and there is no other then. Where
-/// there is none, it is added behind the component's last one. The value is taken as it is. `None`: these
-/// bytes are no component, or the name is none.
+/// Gives a property one value: it takes the place of the first of this name, and there is no other
+/// then. Where there is none, it is added behind the component's last one. The value is taken as it
+/// is. `None`: these bytes are no component, or the name is none.
 #[must_use]
-pub fn set(item: &[u8], name: &str, params: Params<'_>, value: &str) -> Option<Vec<u8>> {
-    let text = text_of(item);
-    let parts = Parts::of(&text)?;
-    let line = content_line(name, params, value);
-    is_property(&line).then_some(())?;
-    let mut spans = parts.named(name).into_iter();
+pub fn set_property(
+    item: &[u8],
+    name: &str,
+    params: ParamPairs<'_>,
+    value: &str,
+) -> Option<Vec<u8>> {
+    let text = decode_text(item);
+    let parts = ComponentLayout::parse(&text)?;
+    let line = format_content_line(name, params, value);
+    is_property_line(&line).then_some(())?;
+    let mut spans = parts.spans_named(name).into_iter();
     let Some(first) = spans.next() else {
-        return splice(item, &[parts.added(&line)]);
+        return splice(item, &[parts.insertion(&line)]);
     };
-    let mut edits = vec![parts.instead(first, &line)];
-    edits.extend(spans.map(|span| parts.without(span)));
+    let mut edits = vec![parts.replacement(first, &line)];
+    edits.extend(spans.map(|span| parts.removal(span)));
     splice(item, &edits)
 }
 
 /// Takes out all properties of this name. `None`: these bytes are no component.
 #[must_use]
-pub fn remove(item: &[u8], name: &str) -> Option<Vec<u8>> {
-    let text = text_of(item);
-    let parts = Parts::of(&text)?;
-    let edits: Vec<_> = parts.named(name).into_iter().map(|span| parts.without(span)).collect();
+pub fn remove_property(item: &[u8], name: &str) -> Option<Vec<u8>> {
+    let text = decode_text(item);
+    let parts = ComponentLayout::parse(&text)?;
+    let edits: Vec<_> =
+        parts.spans_named(name).into_iter().map(|span| parts.removal(span)).collect();
     splice(item, &edits)
 }
 
-/// Adds a property behind the component's last one, whether or not there is one of its name: a line as
-/// [`content_line`] makes it. `None`: these bytes are no component, or the line is no property.
+/// Adds a property behind the component's last one, whether or not there is one of its name: a line
+/// as [`format_content_line`] makes it. `None`: these bytes are no component, or the line is no
+/// property.
 #[must_use]
-pub fn append(item: &[u8], line: &str) -> Option<Vec<u8>> {
-    let text = text_of(item);
-    is_property(line).then_some(())?;
-    splice(item, &[Parts::of(&text)?.added(line)])
+pub fn append_property(item: &[u8], line: &str) -> Option<Vec<u8>> {
+    let text = decode_text(item);
+    is_property_line(line).then_some(())?;
+    splice(item, &[ComponentLayout::parse(&text)?.insertion(line)])
 }
 
 /// Is it one line, with a name that does not begin or end anything?
-fn is_property(line: &str) -> bool {
+fn is_property_line(line: &str) -> bool {
     let one = |line| {
         let property = Property::parse(line);
-        property.is_known() && !property.is("BEGIN") && !property.is("END")
+        property.is_property() && !property.has_name("BEGIN") && !property.has_name("END")
     };
-    !line.contains(['\r', '\n']) && lines(line.as_bytes()).next().is_some_and(one)
+    !line.contains(['\r', '\n']) && content_lines(line.as_bytes()).next().is_some_and(one)
 }
 
-/// Adds a component, such as an alarm, inside the component and behind what is in it. `None`: these bytes are
-/// no component.
+/// Adds a component, such as an alarm, inside the component and behind what is in it. `None`: these
+/// bytes are no component.
 #[must_use]
-pub fn append_part(item: &[u8], part: Draft) -> Option<Vec<u8>> {
-    let text = text_of(item);
-    let parts = Parts::of(&text)?;
+pub fn append_subcomponent(item: &[u8], part: ComponentBuilder) -> Option<Vec<u8>> {
+    let text = decode_text(item);
+    let parts = ComponentLayout::parse(&text)?;
     let lines = part.finish();
     let lines = match parts.line_end {
         // A fold behind a lone CR would be none.
@@ -71,19 +78,22 @@ pub fn append_part(item: &[u8], part: Draft) -> Option<Vec<u8>> {
         line_end => lines.replace("\r\n", line_end),
     };
     let at = parts.end.unwrap_or(text.len());
-    splice(item, &[(at..at, parts.on_a_line(at, &lines))])
+    splice(item, &[(at..at, parts.format_lines_at(at, &lines))])
 }
 
-/// Takes out components inside the component, such as alarms: those that are unwanted, with whatever is in them. `None`: these
-/// bytes are no component.
+/// Takes out components inside the component, such as alarms: those that are unwanted, with
+/// whatever is in them. `None`: these bytes are no component.
 #[must_use]
-pub fn remove_parts(item: &[u8], unwanted: &dyn Fn(&Part<'_>) -> bool) -> Option<Vec<u8>> {
-    let text = text_of(item);
-    let parts = Parts::of(&text)?;
-    let of_it = parts.component.parts().iter().filter(|part| part.depth() == 1);
-    let mut numbers = of_it.filter(|part| unwanted(part)).map(Part::lines).peekable();
+pub fn remove_subcomponents(
+    item: &[u8],
+    unwanted: &dyn Fn(&Subcomponent<'_>) -> bool,
+) -> Option<Vec<u8>> {
+    let text = decode_text(item);
+    let parts = ComponentLayout::parse(&text)?;
+    let of_it = parts.component.subcomponents().iter().filter(|part| part.depth() == 1);
+    let mut numbers = of_it.filter(|part| unwanted(part)).map(Subcomponent::line_range).peekable();
     let mut spans: Vec<Range<usize>> = Vec::new();
-    let mut lines = lines(&text);
+    let mut lines = content_lines(&text);
     while let Some(line) = lines.next() {
         let span = lines.offset() - line.raw.len()..lines.offset();
         while numbers.next_if(|of| *of.end() < line.number).is_some() {}
@@ -95,44 +105,44 @@ pub fn remove_parts(item: &[u8], unwanted: &dyn Fn(&Part<'_>) -> bool) -> Option
             None => spans.push(span),
         }
     }
-    let edits: Vec<_> = spans.into_iter().map(|span| parts.without(span)).collect();
+    let edits: Vec<_> = spans.into_iter().map(|span| parts.removal(span)).collect();
     splice(item, &edits)
 }
 
 /// A component with the places of its own lines.
-struct Parts<'t> {
+struct ComponentLayout<'t> {
     text: &'t [u8],
     component: Component<'t>,
     /// Where its properties are, in order.
     spans: Vec<Range<usize>>,
     /// Where the BEGIN line ends.
-    begun: usize,
+    begin_line_end: usize,
     /// Where its END line begins.
     end: Option<usize>,
     line_end: &'static str,
 }
 
-impl<'t> Parts<'t> {
-    fn of(text: &'t [u8]) -> Option<Parts<'t>> {
-        let component = Component::read(text);
-        if component.refusal().is_some() {
+impl<'t> ComponentLayout<'t> {
+    fn parse(text: &'t [u8]) -> Option<ComponentLayout<'t>> {
+        let component = Component::parse_text(text);
+        if component.fatal_problem().is_some() {
             return None;
         }
-        let mut parts = Parts {
+        let mut parts = ComponentLayout {
             text,
             spans: Vec::new(),
-            begun: 0,
+            begin_line_end: 0,
             end: None,
-            line_end: line_end(text),
+            line_end: detect_line_end(text),
             component,
         };
         let own_end = format!("END:{}", parts.component.kind().name());
-        let mut numbers = parts.component.properties().iter().map(Property::number).peekable();
-        let mut lines = lines(text);
+        let mut numbers = parts.component.properties().iter().map(Property::line_number).peekable();
+        let mut lines = content_lines(text);
         while let Some(line) = lines.next() {
             let start = lines.offset() - line.raw.len();
-            if parts.begun == 0 {
-                parts.begun = lines.offset();
+            if parts.begin_line_end == 0 {
+                parts.begin_line_end = lines.offset();
             }
             if numbers.next_if_eq(&line.number).is_some() {
                 parts.spans.push(start..lines.offset());
@@ -145,10 +155,10 @@ impl<'t> Parts<'t> {
     }
 
     /// Where the properties of this name are: each place is as long as they follow each other.
-    fn named(&self, name: &str) -> Vec<Range<usize>> {
+    fn spans_named(&self, name: &str) -> Vec<Range<usize>> {
         let mut places: Vec<Range<usize>> = Vec::new();
         let properties = self.component.properties().iter().zip(&self.spans);
-        for (_, span) in properties.filter(|(property, _)| property.is(name)) {
+        for (_, span) in properties.filter(|(property, _)| property.has_name(name)) {
             match places.last_mut().filter(|last| last.end == span.start) {
                 Some(last) => last.end = span.end,
                 None => places.push(span.clone()),
@@ -158,61 +168,63 @@ impl<'t> Parts<'t> {
     }
 
     /// A further property, and where it goes.
-    fn added(&self, line: &str) -> (Range<usize>, String) {
-        // Behind a value of quoted-printable that ends as if it went on, a line would be read as its end.
+    fn insertion(&self, line: &str) -> (Range<usize>, String) {
+        // Behind a value of quoted-printable that ends as if it went on, a line would be read as
+        // its end.
         let goes_on = |property: &&Property<'_>| property.value().ends_with(b"=");
         let last = self.component.properties().last().filter(|last| !goes_on(last));
-        let at = last.and(self.spans.last()).map_or(self.begun, |span| span.end);
-        let line = folded(line, self.line_end);
-        (at..at, self.on_a_line(at, &line))
+        let at = last.and(self.spans.last()).map_or(self.begin_line_end, |span| span.end);
+        let line = fold_line(line, self.line_end);
+        (at..at, self.format_lines_at(at, &line))
     }
 
     /// What is put there in the place of a line, ended as that was.
-    fn instead(&self, span: Range<usize>, line: &str) -> (Range<usize>, String) {
+    fn replacement(&self, span: Range<usize>, line: &str) -> (Range<usize>, String) {
         let ended = self
             .text
             .get(span.clone())
             .is_some_and(|old| old.ends_with(b"\n") || old.ends_with(b"\r"));
-        let line = folded(line, self.line_end);
+        let line = fold_line(line, self.line_end);
         let line = if ended { line } else { line.trim_end_matches(['\r', '\n']).to_string() };
         let end = span.end;
-        (span, line + self.after_cr(self.line_end, end))
+        (span, line + self.line_end_guard(self.line_end, end))
     }
 
     /// Lines that go there, where a line begins, or where the last one lacks its end.
-    fn on_a_line(&self, at: usize, lines: &str) -> String {
+    fn format_lines_at(&self, at: usize, lines: &str) -> String {
         let before = self.text.get(..at).unwrap_or_default();
         if before.ends_with(b"\n") || before.ends_with(b"\r") {
-            return format!("{lines}{}", self.after_cr(self.line_end, at));
+            return format!("{lines}{}", self.line_end_guard(self.line_end, at));
         }
         format!("{}{}", self.line_end, lines.trim_end_matches(['\r', '\n']))
     }
 
     /// Nothing: the line is taken out.
-    fn without(&self, span: Range<usize>) -> (Range<usize>, String) {
+    fn removal(&self, span: Range<usize>) -> (Range<usize>, String) {
         let before = self.text.get(..span.start).unwrap_or_default();
         let last = if before.ends_with(b"\r") { "\r" } else { "\n" };
-        let text = self.after_cr(last, span.end).to_string();
+        let text = self.line_end_guard(last, span.end).to_string();
         (span, text)
     }
 
-    /// What has to be added to this line end so that it still is one before what is there: a lone CR is only
-    /// before a name.
-    fn after_cr(&self, line_end: &str, at: usize) -> &'static str {
+    /// What has to be added to this line end so that it still is one before what is there: a lone
+    /// CR is only before a name.
+    fn line_end_guard(&self, line_end: &str, at: usize) -> &'static str {
         let rest = self.text.get(at..).unwrap_or_default();
-        if line_end == "\r" && behind_cr(rest, true) != Some(1) { "\n" } else { "" }
+        if line_end == "\r" && line_end_after_cr(rest, true) != Some(1) { "\n" } else { "" }
     }
 }
 
 /// An item's text, without a byte-order mark.
-pub(crate) fn text_of(item: &[u8]) -> Cow<'_, [u8]> {
-    match Order::of(item) {
-        Some(order) => Cow::Owned(wide::decode(item, order).into_bytes()),
-        None => Cow::Borrowed(item.strip_prefix(wide::BOM).unwrap_or(item)),
+pub(crate) fn decode_text(item: &[u8]) -> Cow<'_, [u8]> {
+    match Endian::detect(item) {
+        Some(order) => Cow::Owned(utf16::decode(item, order).into_bytes()),
+        None => Cow::Borrowed(item.strip_prefix(utf16::BOM).unwrap_or(item)),
     }
 }
 
-/// The item with these places of its text replaced. All other bytes stay. `None`: they do not follow each other.
+/// The item with these places of its text replaced. All other bytes stay. `None`: they do not
+/// follow each other.
 pub(crate) fn splice(item: &[u8], edits: &[(Range<usize>, String)]) -> Option<Vec<u8>> {
     let mut before = 0;
     for (range, _) in edits {
@@ -223,15 +235,15 @@ pub(crate) fn splice(item: &[u8], edits: &[(Range<usize>, String)]) -> Option<Ve
     }
     let mut result = Vec::with_capacity(item.len() + 1024);
     let mut copied = 0;
-    let wide = Order::of(item).map(|order| (order, wide::decode(item, order)));
+    let wide = Endian::detect(item).map(|order| (order, utf16::decode(item, order)));
     // Where the last place was, in the text and in units.
     let mut last = (0, 0);
     let mut place = |at: usize| match &wide {
-        None => at + item.len() - item.strip_prefix(wide::BOM).unwrap_or(item).len(),
+        None => at + item.len() - item.strip_prefix(utf16::BOM).unwrap_or(item).len(),
         Some((order, text)) => {
             let between = text.get(last.0..at).unwrap_or_default();
             last = (at, last.1 + between.encode_utf16().count());
-            2 * (last.1 + usize::from(order.has_mark(item)))
+            2 * (last.1 + usize::from(order.has_bom(item)))
         }
     };
     for (range, text) in edits {
@@ -247,8 +259,8 @@ pub(crate) fn splice(item: &[u8], edits: &[(Range<usize>, String)]) -> Option<Ve
 }
 
 /// The line end that an item uses: that of its first line.
-pub(crate) fn line_end(text: &[u8]) -> &'static str {
-    let first = lines(text).next().map(|line| line.raw.to_vec()).unwrap_or_default();
+pub(crate) fn detect_line_end(text: &[u8]) -> &'static str {
+    let first = content_lines(text).next().map(|line| line.raw.to_vec()).unwrap_or_default();
     let ends = ["\r\r\n", "\r\n", "\n", "\r"];
     ends.into_iter().find(|end| first.ends_with(end.as_bytes())).unwrap_or("\n")
 }

@@ -1,14 +1,16 @@
-//! The fields of an item: one table for each kind, one row a field, under the names of evolution-data-server (EDS).
+//! The fields of an item: one table for each kind, one row a field, under the names of
+//! evolution-data-server (EDS).
 //!
-//! Parser, indexes, queries, help and documentation read these tables; a new field is a new row. The
-//! `source` of a row says where in an item its values are; [`crate::contact`] and [`crate::component`] read it from
-//! there. The table of contacts is here, that of calendars in a module of its own.
+//! Parser, indexes, queries, help and documentation read these tables; a new field is a new row.
+//! The `source` of a row says where in an item its values are; [`crate::contact`] and
+//! [`crate::component`] read it from there. The table of contacts is here, that of calendars in a
+//! module of its own.
 
 mod calendar;
 
-pub use crate::field::calendar::{CALENDAR_FIELDS, calendar_field};
+pub use crate::field::calendar::{CALENDAR_FIELDS, find_calendar_field};
 
-/// A field: a row of [`FIELDS`] or [`CALENDAR_FIELDS`].
+/// A field: a row of [`CONTACT_FIELDS`] or [`CALENDAR_FIELDS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// Its number in stored indexes: 1 or more, never changed, never used again for another field.
@@ -18,24 +20,26 @@ pub struct Field {
     /// Other names that it goes by.
     pub aliases: &'static [&'static str],
     /// What its values are, and so how they are brought into one form.
-    pub kind: Kind,
+    pub field_type: FieldType,
     /// May there be several values?
-    pub multi: bool,
+    pub is_multi_valued: bool,
     /// Do words without a field's name look here, too?
-    pub words: bool,
-    /// Is it worth an index of its own? Pictures and keys are not, nor are fields that lie within another.
-    pub indexed: bool,
-    /// The indexed field that has every value of this one among its own: what finds there finds here.
-    pub within: Option<&'static str>,
+    pub is_default_search: bool,
+    /// Is it worth an index of its own? Pictures and keys are not, nor are fields that lie within
+    /// another.
+    pub is_indexed: bool,
+    /// The indexed field that has every value of this one among its own: what finds there finds
+    /// here.
+    pub subset_of: Option<&'static str>,
     /// A line for the manual.
     pub help: &'static str,
-    pub(crate) source: Source,
+    pub(crate) source: FieldSource,
 }
 
 /// What the values of a field are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum FieldType {
     /// Plain text.
     Text,
     /// A phone number as it was typed, without `tel:`.
@@ -56,15 +60,15 @@ pub enum Kind {
 
 /// Where the values of a field are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum FieldSource {
     /// The values of these properties.
-    Of(&'static [&'static str]),
+    Properties(&'static [&'static str]),
     /// The values of these properties, each a list with commas.
-    ListOf(&'static [&'static str]),
+    ListProperties(&'static [&'static str]),
     /// One value of this property: the first is 0.
-    Nth(&'static str, usize),
+    NthValue(&'static str, usize),
     /// A component of this structured property: the first is 0.
-    Component(&'static str, usize),
+    StructuredPart(&'static str, usize),
     /// FN, or what stands in for it.
     FullName,
     /// The name to file under.
@@ -100,58 +104,73 @@ pub(crate) enum Source {
     Version,
 }
 
-const fn row(id: u16, name: &'static str, kind: Kind, source: Source, help: &'static str) -> Field {
+const fn field_row(
+    id: u16,
+    name: &'static str,
+    kind: FieldType,
+    source: FieldSource,
+    help: &'static str,
+) -> Field {
     let (aliases, within): (&[&str], _) = (&[], None);
     Field {
         id,
         name,
         aliases,
-        kind,
-        multi: false,
-        words: false,
-        indexed: true,
-        within,
+        field_type: kind,
+        is_multi_valued: false,
+        is_default_search: false,
+        is_indexed: true,
+        subset_of: within,
         help,
         source,
     }
 }
 
 impl Field {
-    const fn alias(self, aliases: &'static [&'static str]) -> Field {
+    const fn with_aliases(self, aliases: &'static [&'static str]) -> Field {
         Field { aliases, ..self }
     }
-    const fn multi(self) -> Field {
-        Field { multi: true, ..self }
+    const fn multi_valued(self) -> Field {
+        Field { is_multi_valued: true, ..self }
     }
-    const fn words(self) -> Field {
-        Field { words: true, ..self }
+    const fn searched_by_default(self) -> Field {
+        Field { is_default_search: true, ..self }
     }
-    const fn unindexed(self) -> Field {
-        Field { indexed: false, ..self }
+    const fn without_index(self) -> Field {
+        Field { is_indexed: false, ..self }
     }
-    const fn within(self, name: &'static str) -> Field {
-        Field { indexed: false, within: Some(name), ..self }
+    const fn subset_of(self, name: &'static str) -> Field {
+        Field { is_indexed: false, subset_of: Some(name), ..self }
     }
 
-    /// What stored indexes depend on in this row, in words: whoever stores values of it stores a digest of
-    /// this with them. It names all but what is only shown, and the other names.
+    /// What stored indexes depend on in this row, in words: whoever stores values of it stores a
+    /// digest of this with them. It names all but what is only shown, and the other names.
     #[must_use]
-    pub fn rule(&self) -> String {
-        let Field { id, name, kind, words, indexed, within, source, .. } = self;
+    pub fn fingerprint_text(&self) -> String {
+        let Field {
+            id,
+            name,
+            field_type: kind,
+            is_default_search: words,
+            is_indexed: indexed,
+            subset_of: within,
+            source,
+            ..
+        } = self;
         format!("{id} {name} {kind:?} {words} {indexed} {within:?} {source:?}")
     }
 }
 
-use Kind::{Binary, Date, Email, Flag, Phone, Text, Uid, Uri};
-use Source::{
-    Address, AnyMessenger, Component, FileAs, FullName, IsList, Key, Label, ListOf, Messenger, Nth,
-    NthPhone, Of, Phone as Tel, Position, SpokenName, Version,
+use FieldSource::{
+    Address, AnyMessenger, FileAs, FullName, IsList, Key, Label, ListProperties, Messenger,
+    NthPhone, NthValue, Phone as Tel, Position, Properties, SpokenName, StructuredPart, Version,
 };
+use FieldType::{Binary, Date, Email, Flag, Phone, Text, Uid, Uri};
 
 /// Types of TEL that make it no number to be spoken to at home or at work.
-const NO_VOICE: &[&str] = &["FAX", "CELL", "PAGER", "CAR", "ISDN", "MODEM"];
+const NON_VOICE_TYPES: &[&str] = &["FAX", "CELL", "PAGER", "CAR", "ISDN", "MODEM"];
 /// Types that have a field of their own, so that a number with one of them is no other number.
-const SPECIAL: &[&str] = &[
+const PHONE_TYPES_WITH_FIELD: &[&str] = &[
     "HOME",
     "WORK",
     "FAX",
@@ -170,154 +189,158 @@ const SPECIAL: &[&str] = &[
     "X-EVOLUTION-TELEX",
     "X-EVOLUTION-TTYTDD",
 ];
-const PRIVATE: &[&str] = &["HOME", "WORK"];
+const HOME_WORK_TYPES: &[&str] = &["HOME", "WORK"];
 
 /// All fields of contacts.
 #[rustfmt::skip] // A table is read by its columns.
-pub const FIELDS: &[Field] = &[
-    row(1, "uid", Uid, Of(&["UID"]), "the contact's identifier").alias(&["id"]),
-    row(2, "rev", Text, Of(&["REV"]), "when it was last revised, as the card says").alias(&["Rev", "revision"]),
-    row(3, "file_as", Text, FileAs, "the name it is filed under; else family name, given name").words(),
-    row(4, "full_name", Text, FullName, "the name shown; else made of the parts of the name, the organisation or the e-mail address").alias(&["fn", "fullname"]).multi().words(),
-    row(5, "name", Text, SpokenName, "all parts of the name: prefix, given, additional, family, suffix").multi(),
-    row(6, "given_name", Text, Component("N", 1), "first name").alias(&["given", "firstname", "first_name"]).multi().words(),
-    row(7, "family_name", Text, Component("N", 0), "last name").alias(&["family", "surname", "lastname", "last_name"]).multi().words(),
-    row(8, "nickname", Text, ListOf(&["NICKNAME", "X-NICKNAME"]), "nicknames").alias(&["nick"]).multi().words(),
-    row(9, "name_or_org", Text, FullName, "the name shown, or the organisation").multi().within("full_name"),
-    row(10, "email", Email, Of(&["EMAIL"]), "e-mail addresses").alias(&["mail", "e_mail"]).multi().words(),
-    row(11, "email_1", Email, Nth("EMAIL", 0), "the first e-mail address").within("email"),
-    row(12, "email_2", Email, Nth("EMAIL", 1), "the second e-mail address").within("email"),
-    row(13, "email_3", Email, Nth("EMAIL", 2), "the third e-mail address").within("email"),
-    row(14, "email_4", Email, Nth("EMAIL", 3), "the fourth e-mail address").within("email"),
+pub const CONTACT_FIELDS: &[Field] = &[
+    field_row(1, "uid", Uid, Properties(&["UID"]), "the contact's identifier").with_aliases(&["id"]),
+    field_row(2, "rev", Text, Properties(&["REV"]), "when it was last revised, as the card says").with_aliases(&["Rev", "revision"]),
+    field_row(3, "file_as", Text, FileAs, "the name it is filed under; else family name, given name").searched_by_default(),
+    field_row(4, "full_name", Text, FullName, "the name shown; else made of the parts of the name, the organisation or the e-mail address").with_aliases(&["fn", "fullname"]).multi_valued().searched_by_default(),
+    field_row(5, "name", Text, SpokenName, "all parts of the name: prefix, given, additional, family, suffix").multi_valued(),
+    field_row(6, "given_name", Text, StructuredPart("N", 1), "first name").with_aliases(&["given", "firstname", "first_name"]).multi_valued().searched_by_default(),
+    field_row(7, "family_name", Text, StructuredPart("N", 0), "last name").with_aliases(&["family", "surname", "lastname", "last_name"]).multi_valued().searched_by_default(),
+    field_row(8, "nickname", Text, ListProperties(&["NICKNAME", "X-NICKNAME"]), "nicknames").with_aliases(&["nick"]).multi_valued().searched_by_default(),
+    field_row(9, "name_or_org", Text, FullName, "the name shown, or the organisation").multi_valued().subset_of("full_name"),
+    field_row(10, "email", Email, Properties(&["EMAIL"]), "e-mail addresses").with_aliases(&["mail", "e_mail"]).multi_valued().searched_by_default(),
+    field_row(11, "email_1", Email, NthValue("EMAIL", 0), "the first e-mail address").subset_of("email"),
+    field_row(12, "email_2", Email, NthValue("EMAIL", 1), "the second e-mail address").subset_of("email"),
+    field_row(13, "email_3", Email, NthValue("EMAIL", 2), "the third e-mail address").subset_of("email"),
+    field_row(14, "email_4", Email, NthValue("EMAIL", 3), "the fourth e-mail address").subset_of("email"),
 
-    row(20, "phone", Phone, Of(&["TEL"]), "phone and fax numbers").alias(&["tel", "telephone"]).multi().words(),
-    row(21, "assistant_phone", Phone, Tel(&["X-EVOLUTION-ASSISTANT"], &[]), "the assistant's number").multi().within("phone"),
-    row(22, "business_phone", Phone, Tel(&["WORK"], NO_VOICE), "numbers at work").alias(&["work_phone"]).multi().within("phone"),
-    row(23, "business_phone_2", Phone, NthPhone(&["WORK"], NO_VOICE, 1), "the second number at work").within("phone"),
-    row(24, "business_fax", Phone, Tel(&["WORK", "FAX"], &[]), "fax numbers at work").alias(&["work_fax"]).multi().within("phone"),
-    row(25, "callback_phone", Phone, Tel(&["X-EVOLUTION-CALLBACK"], &[]), "number to call back").multi().within("phone"),
-    row(26, "car_phone", Phone, Tel(&["CAR"], &[]), "number in the car").multi().within("phone"),
-    row(27, "company_phone", Phone, Tel(&["X-EVOLUTION-COMPANY"], &[]), "the company's number").multi().within("phone"),
-    row(28, "home_phone", Phone, Tel(&["HOME"], NO_VOICE), "numbers at home").multi().within("phone"),
-    row(29, "home_phone_2", Phone, NthPhone(&["HOME"], NO_VOICE, 1), "the second number at home").within("phone"),
-    row(30, "home_fax", Phone, Tel(&["HOME", "FAX"], &[]), "fax numbers at home").multi().within("phone"),
-    row(31, "isdn_phone", Phone, Tel(&["ISDN"], &[]), "ISDN numbers").multi().within("phone"),
-    row(32, "mobile_phone", Phone, Tel(&["CELL"], &[]), "mobile numbers").alias(&["mobile", "cell"]).multi().within("phone"),
-    row(33, "other_phone", Phone, Tel(&[], SPECIAL), "numbers of no other kind").multi().within("phone"),
-    row(34, "other_fax", Phone, Tel(&["FAX"], PRIVATE), "fax numbers neither at home nor at work").multi().within("phone"),
-    row(35, "pager", Phone, Tel(&["PAGER"], &[]), "pager numbers").multi().within("phone"),
-    row(36, "primary_phone", Phone, Tel(&["PREF"], &[]), "the number to prefer").multi().within("phone"),
-    row(37, "radio", Phone, Tel(&["X-EVOLUTION-RADIO"], &[]), "radio").multi().within("phone"),
-    row(38, "telex", Phone, Tel(&["X-EVOLUTION-TELEX"], &[]), "telex").multi().within("phone"),
-    row(39, "tty", Phone, Tel(&["X-EVOLUTION-TTYTDD"], &[]), "text telephone").multi().within("phone"),
+    field_row(20, "phone", Phone, Properties(&["TEL"]), "phone and fax numbers").with_aliases(&["tel", "telephone"]).multi_valued().searched_by_default(),
+    field_row(21, "assistant_phone", Phone, Tel(&["X-EVOLUTION-ASSISTANT"], &[]), "the assistant's number").multi_valued().subset_of("phone"),
+    field_row(22, "business_phone", Phone, Tel(&["WORK"], NON_VOICE_TYPES), "numbers at work").with_aliases(&["work_phone"]).multi_valued().subset_of("phone"),
+    field_row(23, "business_phone_2", Phone, NthPhone(&["WORK"], NON_VOICE_TYPES, 1), "the second number at work").subset_of("phone"),
+    field_row(24, "business_fax", Phone, Tel(&["WORK", "FAX"], &[]), "fax numbers at work").with_aliases(&["work_fax"]).multi_valued().subset_of("phone"),
+    field_row(25, "callback_phone", Phone, Tel(&["X-EVOLUTION-CALLBACK"], &[]), "number to call back").multi_valued().subset_of("phone"),
+    field_row(26, "car_phone", Phone, Tel(&["CAR"], &[]), "number in the car").multi_valued().subset_of("phone"),
+    field_row(27, "company_phone", Phone, Tel(&["X-EVOLUTION-COMPANY"], &[]), "the company's number").multi_valued().subset_of("phone"),
+    field_row(28, "home_phone", Phone, Tel(&["HOME"], NON_VOICE_TYPES), "numbers at home").multi_valued().subset_of("phone"),
+    field_row(29, "home_phone_2", Phone, NthPhone(&["HOME"], NON_VOICE_TYPES, 1), "the second number at home").subset_of("phone"),
+    field_row(30, "home_fax", Phone, Tel(&["HOME", "FAX"], &[]), "fax numbers at home").multi_valued().subset_of("phone"),
+    field_row(31, "isdn_phone", Phone, Tel(&["ISDN"], &[]), "ISDN numbers").multi_valued().subset_of("phone"),
+    field_row(32, "mobile_phone", Phone, Tel(&["CELL"], &[]), "mobile numbers").with_aliases(&["mobile", "cell"]).multi_valued().subset_of("phone"),
+    field_row(33, "other_phone", Phone, Tel(&[], PHONE_TYPES_WITH_FIELD), "numbers of no other kind").multi_valued().subset_of("phone"),
+    field_row(34, "other_fax", Phone, Tel(&["FAX"], HOME_WORK_TYPES), "fax numbers neither at home nor at work").multi_valued().subset_of("phone"),
+    field_row(35, "pager", Phone, Tel(&["PAGER"], &[]), "pager numbers").multi_valued().subset_of("phone"),
+    field_row(36, "primary_phone", Phone, Tel(&["PREF"], &[]), "the number to prefer").multi_valued().subset_of("phone"),
+    field_row(37, "radio", Phone, Tel(&["X-EVOLUTION-RADIO"], &[]), "radio").multi_valued().subset_of("phone"),
+    field_row(38, "telex", Phone, Tel(&["X-EVOLUTION-TELEX"], &[]), "telex").multi_valued().subset_of("phone"),
+    field_row(39, "tty", Phone, Tel(&["X-EVOLUTION-TTYTDD"], &[]), "text telephone").multi_valued().subset_of("phone"),
 
-    row(50, "org", Text, Component("ORG", 0), "organisation").alias(&["organisation", "organization", "company"]).multi().words(),
-    row(51, "org_unit", Text, Component("ORG", 1), "department").alias(&["department", "unit"]).multi().words(),
-    row(52, "office", Text, Component("ORG", 2), "office").multi(),
-    row(53, "title", Text, Of(&["TITLE"]), "job title").alias(&["job"]).multi(),
-    row(54, "role", Text, Of(&["ROLE"]), "what the person does there").alias(&["profession"]).multi(),
-    row(55, "manager", Text, Of(&["X-EVOLUTION-MANAGER", "X-MANAGER", "X-KADDRESSBOOK-X-MANAGERSNAME"]), "the manager's name"),
-    row(56, "assistant", Text, Of(&["X-EVOLUTION-ASSISTANT", "X-ASSISTANT", "X-KADDRESSBOOK-X-ASSISTANTSNAME"]), "the assistant's name"),
-    row(57, "spouse", Text, Of(&["X-EVOLUTION-SPOUSE", "X-SPOUSE", "X-KADDRESSBOOK-X-SPOUSESNAME"]), "the spouse's name").alias(&["partner"]),
-    row(58, "mailer", Text, Of(&["MAILER"]), "the mail program used"),
+    field_row(50, "org", Text, StructuredPart("ORG", 0), "organisation").with_aliases(&["organisation", "organization", "company"]).multi_valued().searched_by_default(),
+    field_row(51, "org_unit", Text, StructuredPart("ORG", 1), "department").with_aliases(&["department", "unit"]).multi_valued().searched_by_default(),
+    field_row(52, "office", Text, StructuredPart("ORG", 2), "office").multi_valued(),
+    field_row(53, "title", Text, Properties(&["TITLE"]), "job title").with_aliases(&["job"]).multi_valued(),
+    field_row(54, "role", Text, Properties(&["ROLE"]), "what the person does there").with_aliases(&["profession"]).multi_valued(),
+    field_row(55, "manager", Text, Properties(&["X-EVOLUTION-MANAGER", "X-MANAGER", "X-KADDRESSBOOK-X-MANAGERSNAME"]), "the manager's name"),
+    field_row(56, "assistant", Text, Properties(&["X-EVOLUTION-ASSISTANT", "X-ASSISTANT", "X-KADDRESSBOOK-X-ASSISTANTSNAME"]), "the assistant's name"),
+    field_row(57, "spouse", Text, Properties(&["X-EVOLUTION-SPOUSE", "X-SPOUSE", "X-KADDRESSBOOK-X-SPOUSESNAME"]), "the spouse's name").with_aliases(&["partner"]),
+    field_row(58, "mailer", Text, Properties(&["MAILER"]), "the mail program used"),
 
-    row(60, "url", Uri, Of(&["URL"]), "web pages").alias(&["web", "website"]).multi(),
-    row(61, "homepage_url", Uri, Nth("URL", 0), "the first web page").alias(&["homepage"]).within("url"),
-    row(62, "blog_url", Uri, Of(&["X-EVOLUTION-BLOG-URL", "X-KADDRESSBOOK-BLOGFEED"]), "web log").alias(&["blog"]),
-    row(63, "caluri", Uri, Of(&["CALURI"]), "where the calendar is").alias(&["calurl"]).multi(),
-    row(64, "fburl", Uri, Of(&["FBURL"]), "where free and busy times are").multi(),
-    row(65, "icscalendar", Uri, Of(&["ICSCALENDAR"]), "where the calendar is, as iCalendar"),
-    row(66, "video_url", Uri, Of(&["X-EVOLUTION-VIDEO-URL"]), "where to talk by video"),
+    field_row(60, "url", Uri, Properties(&["URL"]), "web pages").with_aliases(&["web", "website"]).multi_valued(),
+    field_row(61, "homepage_url", Uri, NthValue("URL", 0), "the first web page").with_aliases(&["homepage"]).subset_of("url"),
+    field_row(62, "blog_url", Uri, Properties(&["X-EVOLUTION-BLOG-URL", "X-KADDRESSBOOK-BLOGFEED"]), "web log").with_aliases(&["blog"]),
+    field_row(63, "caluri", Uri, Properties(&["CALURI"]), "where the calendar is").with_aliases(&["calurl"]).multi_valued(),
+    field_row(64, "fburl", Uri, Properties(&["FBURL"]), "where free and busy times are").multi_valued(),
+    field_row(65, "icscalendar", Uri, Properties(&["ICSCALENDAR"]), "where the calendar is, as iCalendar"),
+    field_row(66, "video_url", Uri, Properties(&["X-EVOLUTION-VIDEO-URL"]), "where to talk by video"),
 
-    row(70, "note", Text, Of(&["NOTE"]), "notes").alias(&["notes", "comment"]).multi(),
-    row(71, "categories", Text, ListOf(&["CATEGORIES"]), "categories").alias(&["category_list", "category", "tag"]).multi(),
-    row(72, "birth_date", Date, Of(&["BDAY", "X-LARDER-BDAY"]), "date of birth").alias(&["birthday", "bday"]),
-    row(73, "anniversary", Date, Of(&["ANNIVERSARY", "X-EVOLUTION-ANNIVERSARY", "X-ANNIVERSARY", "X-KADDRESSBOOK-X-ANNIVERSARY"]), "wedding, or another anniversary"),
-    row(74, "geo", Text, Position, "where on earth: latitude,longitude").multi(),
+    field_row(70, "note", Text, Properties(&["NOTE"]), "notes").with_aliases(&["notes", "comment"]).multi_valued(),
+    field_row(71, "categories", Text, ListProperties(&["CATEGORIES"]), "categories").with_aliases(&["category_list", "category", "tag"]).multi_valued(),
+    field_row(72, "birth_date", Date, Properties(&["BDAY", "X-LARDER-BDAY"]), "date of birth").with_aliases(&["birthday", "bday"]),
+    field_row(73, "anniversary", Date, Properties(&["ANNIVERSARY", "X-EVOLUTION-ANNIVERSARY", "X-ANNIVERSARY", "X-KADDRESSBOOK-X-ANNIVERSARY"]), "wedding, or another anniversary"),
+    field_row(74, "geo", Text, Position, "where on earth: latitude,longitude").multi_valued(),
 
-    row(80, "address", Text, Address(&[], &[]), "postal addresses").alias(&["adr"]).multi(),
-    row(81, "address_home", Text, Address(&["HOME"], &[]), "postal addresses at home").multi().within("address"),
-    row(82, "address_work", Text, Address(&["WORK"], &[]), "postal addresses at work").multi().within("address"),
-    row(83, "address_other", Text, Address(&[], PRIVATE), "postal addresses neither at home nor at work").multi().within("address"),
-    row(84, "address_label", Text, Label(&[], &[]), "addresses as they are printed on letters").alias(&["label"]).multi(),
-    row(85, "address_label_home", Text, Label(&["HOME"], &[]), "printed addresses at home").multi().within("address_label"),
-    row(86, "address_label_work", Text, Label(&["WORK"], &[]), "printed addresses at work").multi().within("address_label"),
-    row(87, "address_label_other", Text, Label(&[], PRIVATE), "printed addresses neither at home nor at work").multi().within("address_label"),
+    field_row(80, "address", Text, Address(&[], &[]), "postal addresses").with_aliases(&["adr"]).multi_valued(),
+    field_row(81, "address_home", Text, Address(&["HOME"], &[]), "postal addresses at home").multi_valued().subset_of("address"),
+    field_row(82, "address_work", Text, Address(&["WORK"], &[]), "postal addresses at work").multi_valued().subset_of("address"),
+    field_row(83, "address_other", Text, Address(&[], HOME_WORK_TYPES), "postal addresses neither at home nor at work").multi_valued().subset_of("address"),
+    field_row(84, "address_label", Text, Label(&[], &[]), "addresses as they are printed on letters").with_aliases(&["label"]).multi_valued(),
+    field_row(85, "address_label_home", Text, Label(&["HOME"], &[]), "printed addresses at home").multi_valued().subset_of("address_label"),
+    field_row(86, "address_label_work", Text, Label(&["WORK"], &[]), "printed addresses at work").multi_valued().subset_of("address_label"),
+    field_row(87, "address_label_other", Text, Label(&[], HOME_WORK_TYPES), "printed addresses neither at home nor at work").multi_valued().subset_of("address_label"),
 
-    row(100, "im", Text, AnyMessenger, "names at all messengers").multi(),
-    row(101, "im_aim", Text, Messenger(&["X-AIM", "X-messaging/aim-All"], &["aim"]), "AIM").multi().within("im"),
-    row(102, "im_groupwise", Text, Messenger(&["X-GROUPWISE", "X-messaging/groupwise-All"], &["groupwise"]), "GroupWise").multi().within("im"),
-    row(103, "im_jabber", Text, Messenger(&["X-JABBER", "X-messaging/xmpp-All"], &["xmpp", "jabber"]), "XMPP").alias(&["xmpp"]).multi().within("im"),
-    row(104, "im_yahoo", Text, Messenger(&["X-YAHOO", "X-YAHOO-ID", "X-messaging/yahoo-All"], &["ymsgr", "yahoo"]), "Yahoo").multi().within("im"),
-    row(105, "im_msn", Text, Messenger(&["X-MSN", "X-messaging/msn-All"], &["msn", "msnim"]), "MSN").multi().within("im"),
-    row(106, "im_icq", Text, Messenger(&["X-ICQ", "X-messaging/icq-All"], &["icq"]), "ICQ").multi().within("im"),
-    row(107, "im_gadugadu", Text, Messenger(&["X-GADUGADU", "X-GADU-GADU", "X-messaging/gadu-All"], &["gg", "gadugadu"]), "Gadu-Gadu").multi().within("im"),
-    row(108, "im_skype", Text, Messenger(&["X-SKYPE", "X-SKYPE-USERNAME", "X-messaging/skype-All"], &["skype"]), "Skype").multi().within("im"),
-    row(109, "im_google_talk", Text, Messenger(&["X-GOOGLE-TALK", "X-GTALK"], &["gtalk", "googletalk"]), "Google Talk").multi().within("im"),
-    row(110, "im_twitter", Text, Messenger(&["X-TWITTER"], &["twitter"]), "Twitter").multi().within("im"),
-    row(111, "im_matrix", Text, Messenger(&["X-MATRIX"], &["matrix"]), "Matrix").multi().within("im"),
-    row(112, "sip", Text, Messenger(&["X-SIP"], &["sip", "sips"]), "internet telephony").multi().within("im"),
+    field_row(100, "im", Text, AnyMessenger, "names at all messengers").multi_valued(),
+    field_row(101, "im_aim", Text, Messenger(&["X-AIM", "X-messaging/aim-All"], &["aim"]), "AIM").multi_valued().subset_of("im"),
+    field_row(102, "im_groupwise", Text, Messenger(&["X-GROUPWISE", "X-messaging/groupwise-All"], &["groupwise"]), "GroupWise").multi_valued().subset_of("im"),
+    field_row(103, "im_jabber", Text, Messenger(&["X-JABBER", "X-messaging/xmpp-All"], &["xmpp", "jabber"]), "XMPP").with_aliases(&["xmpp"]).multi_valued().subset_of("im"),
+    field_row(104, "im_yahoo", Text, Messenger(&["X-YAHOO", "X-YAHOO-ID", "X-messaging/yahoo-All"], &["ymsgr", "yahoo"]), "Yahoo").multi_valued().subset_of("im"),
+    field_row(105, "im_msn", Text, Messenger(&["X-MSN", "X-messaging/msn-All"], &["msn", "msnim"]), "MSN").multi_valued().subset_of("im"),
+    field_row(106, "im_icq", Text, Messenger(&["X-ICQ", "X-messaging/icq-All"], &["icq"]), "ICQ").multi_valued().subset_of("im"),
+    field_row(107, "im_gadugadu", Text, Messenger(&["X-GADUGADU", "X-GADU-GADU", "X-messaging/gadu-All"], &["gg", "gadugadu"]), "Gadu-Gadu").multi_valued().subset_of("im"),
+    field_row(108, "im_skype", Text, Messenger(&["X-SKYPE", "X-SKYPE-USERNAME", "X-messaging/skype-All"], &["skype"]), "Skype").multi_valued().subset_of("im"),
+    field_row(109, "im_google_talk", Text, Messenger(&["X-GOOGLE-TALK", "X-GTALK"], &["gtalk", "googletalk"]), "Google Talk").multi_valued().subset_of("im"),
+    field_row(110, "im_twitter", Text, Messenger(&["X-TWITTER"], &["twitter"]), "Twitter").multi_valued().subset_of("im"),
+    field_row(111, "im_matrix", Text, Messenger(&["X-MATRIX"], &["matrix"]), "Matrix").multi_valued().subset_of("im"),
+    field_row(112, "sip", Text, Messenger(&["X-SIP"], &["sip", "sips"]), "internet telephony").multi_valued().subset_of("im"),
 
-    row(120, "list", Flag, IsList, "1: a list of contacts"),
-    row(121, "list_show_addresses", Flag, Of(&["X-EVOLUTION-LIST-SHOW-ADDRESSES", "X-EVOLUTION-LIST-SHOW_ADDRESSES"]), "1: mail to the list names all its members").unindexed(),
-    row(122, "wants_html", Flag, Of(&["X-MOZILLA-HTML"]), "1: wants mail as HTML"),
-    row(130, "photo", Binary, Of(&["PHOTO"]), "picture of the person").alias(&["picture"]).multi().unindexed(),
-    row(131, "logo", Binary, Of(&["LOGO"]), "the organisation's logo").multi().unindexed(),
-    row(132, "x509Cert", Binary, Key("X509"), "certificates").alias(&["x509"]).multi().unindexed(),
-    row(133, "pgpCert", Binary, Key("PGP"), "PGP keys").alias(&["pgp"]).multi().unindexed(),
-    row(140, "version", Text, Version, "version of the card's format: 2.1, 3.0 or 4.0").unindexed(),
+    field_row(120, "list", Flag, IsList, "1: a list of contacts"),
+    field_row(121, "list_show_addresses", Flag, Properties(&["X-EVOLUTION-LIST-SHOW-ADDRESSES", "X-EVOLUTION-LIST-SHOW_ADDRESSES"]), "1: mail to the list names all its members").without_index(),
+    field_row(122, "wants_html", Flag, Properties(&["X-MOZILLA-HTML"]), "1: wants mail as HTML"),
+    field_row(130, "photo", Binary, Properties(&["PHOTO"]), "picture of the person").with_aliases(&["picture"]).multi_valued().without_index(),
+    field_row(131, "logo", Binary, Properties(&["LOGO"]), "the organisation's logo").multi_valued().without_index(),
+    field_row(132, "x509Cert", Binary, Key("X509"), "certificates").with_aliases(&["x509"]).multi_valued().without_index(),
+    field_row(133, "pgpCert", Binary, Key("PGP"), "PGP keys").with_aliases(&["pgp"]).multi_valued().without_index(),
+    field_row(140, "version", Text, Version, "version of the card's format: 2.1, 3.0 or 4.0").without_index(),
 ];
 
 /// The field of contacts that has this name, or this other name: in any case, and with `-` for `_`.
 #[must_use]
-pub fn field(name: &str) -> Option<&'static Field> {
-    in_table(FIELDS, name)
+pub fn find_contact_field(name: &str) -> Option<&'static Field> {
+    find_in_table(CONTACT_FIELDS, name)
 }
 
-fn in_table(fields: &'static [Field], name: &str) -> Option<&'static Field> {
+fn find_in_table(fields: &'static [Field], name: &str) -> Option<&'static Field> {
     let same = |other: &str| {
-        name.len() == other.len() && name.bytes().map(plain).eq(other.bytes().map(plain))
+        name.len() == other.len()
+            && name.bytes().map(normalise_name_byte).eq(other.bytes().map(normalise_name_byte))
     };
     fields.iter().find(|field| same(field.name) || field.aliases.iter().any(|alias| same(alias)))
 }
 
-/// The field that evolution-data-server means by this name: its own names, and only as it writes them. Of
-/// the three places that it has for names at home and at work at each messenger (`im_aim_home_1`), the field is
-/// all names at that messenger.
+/// The field that evolution-data-server means by this name: its own names, and only as it writes
+/// them. Of the three places that it has for names at home and at work at each messenger
+/// (`im_aim_home_1`), the field is all names at that messenger.
 #[must_use]
-pub fn eds_field(name: &str) -> Option<&'static Field> {
-    const OTHER_NAMES: &[&str] = &["id", "Rev", "category_list", "calurl"];
+pub fn find_eds_field(name: &str) -> Option<&'static Field> {
+    const EDS_ALIASES: &[&str] = &["id", "Rev", "category_list", "calurl"];
     let found = |name: &str| {
-        FIELDS.iter().find(|field| {
-            field.name == name || (OTHER_NAMES.contains(&name) && field.aliases.contains(&name))
+        CONTACT_FIELDS.iter().find(|field| {
+            field.name == name || (EDS_ALIASES.contains(&name) && field.aliases.contains(&name))
         })
     };
     found(name).or_else(|| {
         let (place, nth) = name.strip_prefix("im_")?.rsplit_once('_')?;
         let service = place.strip_suffix("_home").or_else(|| place.strip_suffix("_work"))?;
-        let field = FIELDS.iter().find(|field| field.name.strip_prefix("im_") == Some(service));
+        let field =
+            CONTACT_FIELDS.iter().find(|field| field.name.strip_prefix("im_") == Some(service));
         field.filter(|_| matches!(nth, "1" | "2" | "3"))
     })
 }
 
-fn plain(byte: u8) -> u8 {
+fn normalise_name_byte(byte: u8) -> u8 {
     if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() }
 }
 
 /// The field's name that was probably meant by a name that no field of contacts has.
 #[must_use]
-pub fn nearest(name: &str) -> Option<&'static str> {
-    nearest_in(FIELDS, name)
+pub fn suggest_contact_field(name: &str) -> Option<&'static str> {
+    suggest_field(CONTACT_FIELDS, name)
 }
 
 /// The field's name that was probably meant by a name that no field of this table has.
 #[must_use]
-pub fn nearest_in(fields: &'static [Field], name: &str) -> Option<&'static str> {
+pub fn suggest_field(fields: &'static [Field], name: &str) -> Option<&'static str> {
     if name.len() > 40 {
         return None;
     }
-    let name: Vec<u8> = name.bytes().map(plain).collect();
-    let far = |other: &str| distance(&name, &other.bytes().map(plain).collect::<Vec<_>>());
+    let name: Vec<u8> = name.bytes().map(normalise_name_byte).collect();
+    let far = |other: &str| {
+        edit_distance(&name, &other.bytes().map(normalise_name_byte).collect::<Vec<_>>())
+    };
     let (score, found) = fields
         .iter()
         .flat_map(|field| {
@@ -329,7 +352,7 @@ pub fn nearest_in(fields: &'static [Field], name: &str) -> Option<&'static str> 
 }
 
 /// How many letters must be put in, taken out, replaced, or swapped with their neighbour.
-fn distance(from: &[u8], to: &[u8]) -> usize {
+fn edit_distance(from: &[u8], to: &[u8]) -> usize {
     let mut before = vec![0; to.len() + 1];
     let mut above: Vec<usize> = (0..=to.len()).collect();
     for (row, a) in from.iter().enumerate() {

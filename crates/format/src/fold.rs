@@ -1,8 +1,8 @@
 //! Folding of text for comparison: what a person takes for the same letters is the same text.
 //!
 //! Case, accents, Hebrew points and Arabic vowel signs go; letters stay: が is not か, for its mark
-//! makes another letter. It is not for display and not for sorting (see [`collate`](crate::collate)).
-//! Also here: the words of folded text, and the digits of a number.
+//! makes another letter. It is not for display and not for sorting (see
+//! [`collate`](crate::collate)). Also here: the words of folded text, and the digits of a number.
 
 use icu_casemap::CaseMapper;
 use icu_normalizer::properties::CanonicalCombiningClassMap;
@@ -10,15 +10,15 @@ use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed}
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The version of the rules in this module. Whoever stores folded text stores this number with it and
-/// folds again when it changes; the Unicode version of the tables counts, too.
+/// The version of the rules in this module. Whoever stores folded text stores this number with it
+/// and folds again when it changes; the Unicode version of the tables counts, too.
 pub const FOLD_VERSION: u32 = 2;
 
-/// Folds a text: canonical decomposition, marks dropped, full case folding with all kinds of i alike,
-/// canonical composition. White space is not touched. Folding folded text changes nothing.
+/// Folds a text: canonical decomposition, marks dropped, full case folding with all kinds of i
+/// alike, canonical composition. White space is not touched. Folding folded text changes nothing.
 ///
-/// NUL, U+FFFE and U+FFFF, which are no characters of any text, are not in it: full-text indexes read them
-/// as something else, or not at all.
+/// NUL, U+FFFE and U+FFFF, which are no characters of any text, are not in it: full-text indexes
+/// read them as something else, or not at all.
 #[must_use]
 pub fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
@@ -29,27 +29,30 @@ pub fn fold(text: &str) -> Cow<'_, str> {
             false => Cow::Borrowed(text),
         };
     }
-    match by_letters(text) {
+    match fold_fast(text) {
         Some(folded) if folded == text => Cow::Borrowed(text),
         Some(folded) => Cow::Owned(folded),
-        None => by_rules(text),
+        None => fold_unicode(text),
     }
 }
 
 /// By the Unicode tables: right for any text.
-fn by_rules(text: &str) -> Cow<'_, str> {
+fn fold_unicode(text: &str) -> Cow<'_, str> {
     let decompose = DecomposingNormalizerBorrowed::new_nfd();
-    let without_marks: String =
-        decompose.normalize_iter(text.chars()).filter(|c| !is_dropped(*c)).map(plain).collect();
+    let without_marks: String = decompose
+        .normalize_iter(text.chars())
+        .filter(|c| !is_dropped(*c))
+        .map(normalise_char)
+        .collect();
     let folded = CaseMapper::new().fold_string(&without_marks);
     let composed = ComposingNormalizerBorrowed::new_nfc().normalize(&folded);
     if composed == text { Cow::Borrowed(text) } else { Cow::Owned(composed.into_owned()) }
 }
 
-/// What the Latin, Greek and Cyrillic letters are folded to, each on its own: none of these is joined with its
-/// neighbour when marks are gone. That is faster, and most names are written with them. `None`: the
-/// text has other letters.
-fn by_letters(text: &str) -> Option<String> {
+/// What the Latin, Greek and Cyrillic letters are folded to, each on its own: none of these is
+/// joined with its neighbour when marks are gone. That is faster, and most names are written with
+/// them. `None`: the text has other letters.
+fn fold_fast(text: &str) -> Option<String> {
     let mut folded = String::with_capacity(text.len());
     let mut rest = text;
     loop {
@@ -65,7 +68,7 @@ fn by_letters(text: &str) -> Option<String> {
             // Han has no case and no marks.
             Some(c @ '\u{4e00}'..='\u{9fff}') => folded.push(c),
             Some(c) => {
-                let (first, second) = letter(c)?;
+                let (first, second) = fold_letter(c)?;
                 folded.extend(first);
                 folded.extend(second);
             }
@@ -74,32 +77,32 @@ fn by_letters(text: &str) -> Option<String> {
     }
 }
 
-/// The letters before Armenian, but for the Cyrillic marks, each worked out when it is first seen: the two
-/// characters that it is folded to at most, and a bit that says so.
-static LETTERS: [AtomicU64; 0x530] = [const { AtomicU64::new(0) }; 0x530];
+/// The letters before Armenian, but for the Cyrillic marks, each worked out when it is first seen:
+/// the two characters that it is folded to at most, and a bit that says so.
+static FOLDED_LETTERS: [AtomicU64; 0x530] = [const { AtomicU64::new(0) }; 0x530];
 
-fn letter(c: char) -> Option<(Option<char>, Option<char>)> {
-    const KNOWN: u64 = 1 << 63;
+fn fold_letter(c: char) -> Option<(Option<char>, Option<char>)> {
+    const CACHED_BIT: u64 = 1 << 63;
     if matches!(c, '\u{483}'..='\u{489}') {
         return None;
     }
-    let place = LETTERS.get(c as usize)?;
+    let place = FOLDED_LETTERS.get(c as usize)?;
     let mut packed = place.load(Ordering::Relaxed);
     if packed == 0 {
         let mut buffer = [0; 4];
-        let folded = by_rules(c.encode_utf8(&mut buffer)).into_owned();
+        let folded = fold_unicode(c.encode_utf8(&mut buffer)).into_owned();
         let mut chars = folded.chars().map(|c| u64::from(u32::from(c)));
         let (first, second) = (chars.next().unwrap_or(0), chars.next().unwrap_or(0));
         if chars.next().is_some() {
             return None;
         }
-        packed = KNOWN | second << 32 | first;
+        packed = CACHED_BIT | second << 32 | first;
         place.store(packed, Ordering::Relaxed);
     }
     // No letter is folded to NUL, which stands for none.
     let unpack =
         |bits: u64| u32::try_from(bits).ok().and_then(char::from_u32).filter(|c| *c != '\0');
-    Some((unpack(packed & 0xffff_ffff), unpack((packed & !KNOWN) >> 32)))
+    Some((unpack(packed & 0xffff_ffff), unpack((packed & !CACHED_BIT) >> 32)))
 }
 
 /// Marks that make no other letter: accents, Hebrew accents and points, Arabic vowel signs and the
@@ -113,9 +116,9 @@ fn is_dropped(c: char) -> bool {
         | '\u{6d6}'..='\u{6dc}' | '\u{6df}'..='\u{6e4}' | '\u{6e7}'..='\u{6e8}' | '\u{6ea}'..='\u{6ed}')
 }
 
-/// The i without a dot is an i, as I and İ (whose dot is dropped) are. The last two codes of the basic
-/// plane are no characters; what stands for a character that is none does for them.
-fn plain(c: char) -> char {
+/// The i without a dot is an i, as I and İ (whose dot is dropped) are. The last two codes of the
+/// basic plane are no characters; what stands for a character that is none does for them.
+fn normalise_char(c: char) -> char {
     match c {
         'ı' => 'i',
         '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
@@ -123,15 +126,15 @@ fn plain(c: char) -> char {
     }
 }
 
-/// The words of folded text: runs of letters and digits of any script, with the marks that belong to
-/// them. All else, white space and punctuation, separates: `o'brien` is two words. Scripts that put no
-/// blanks between words ([`is_cjk`]) give a word for each character.
-pub fn words(folded: &str) -> impl Iterator<Item = &str> {
+/// The words of folded text: runs of letters and digits of any script, with the marks that belong
+/// to them. All else, white space and punctuation, separates: `o'brien` is two words. Scripts that
+/// put no blanks between words ([`is_cjk`]) give a word for each character.
+pub fn split_words(folded: &str) -> impl Iterator<Item = &str> {
     let mut rest = folded;
     std::iter::from_fn(move || {
-        rest = behind_gap(rest);
+        rest = skip_gap(rest);
         let first = rest.chars().next()?;
-        let end = if is_cjk(first) { first.len_utf8() } else { word_end(rest) };
+        let end = if is_cjk(first) { first.len_utf8() } else { find_word_end(rest) };
         let (word, behind) = rest.split_at(end);
         rest = behind;
         Some(word)
@@ -139,7 +142,7 @@ pub fn words(folded: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The text from its first letter or digit on.
-fn behind_gap(text: &str) -> &str {
+fn skip_gap(text: &str) -> &str {
     let is_gap = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
     let plain = text.bytes().take_while(is_gap).count();
     let rest = &text[plain..];
@@ -150,7 +153,7 @@ fn behind_gap(text: &str) -> &str {
 }
 
 /// Where the word ends that a text begins with.
-fn word_end(text: &str) -> usize {
+fn find_word_end(text: &str) -> usize {
     let plain = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let rest = &text[plain..];
     match rest.as_bytes().first() {
@@ -161,7 +164,8 @@ fn word_end(text: &str) -> usize {
     }
 }
 
-/// Letters, digits, what is written on them, and the joiners that Indic and Persian words have inside.
+/// Letters, digits, what is written on them, and the joiners that Indic and Persian words have
+/// inside.
 fn is_in_word(c: char) -> bool {
     c.is_alphanumeric()
         || (!c.is_ascii()
@@ -195,7 +199,7 @@ pub fn is_cjk(c: char) -> bool {
 }
 
 /// The zeros of the scripts that have digits of their own; nine digits follow each.
-const ZEROS: &[u32] = &[
+const SCRIPT_ZEROS: &[u32] = &[
     0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66,
     0xde6, 0xe50, 0xed0, 0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90,
     0x1b50, 0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10,
@@ -206,16 +210,16 @@ const ZEROS: &[u32] = &[
 
 /// The digits of a text, those of any script, as ASCII; nothing else, so no plus sign either.
 #[must_use]
-pub fn digits(text: &str) -> String {
-    text.chars().filter_map(digit).collect()
+pub fn collect_digits(text: &str) -> String {
+    text.chars().filter_map(to_ascii_digit).collect()
 }
 
-fn digit(c: char) -> Option<char> {
+fn to_ascii_digit(c: char) -> Option<char> {
     if c.is_ascii() {
         return c.is_ascii_digit().then_some(c);
     }
     let code = u32::from(c);
-    let zero = ZEROS[..ZEROS.partition_point(|zero| *zero <= code)].last()?;
+    let zero = SCRIPT_ZEROS[..SCRIPT_ZEROS.partition_point(|zero| *zero <= code)].last()?;
     char::from_digit(code - zero, 10)
 }
 
@@ -232,8 +236,8 @@ mod tests {
             for other in neighbours {
                 for text in [format!("{c}{other}"), format!("{other}{c}"), format!("{c}{other}{c}")]
                 {
-                    if let Some(folded) = by_letters(&text) {
-                        assert_eq!(folded, by_rules(&text), "{text:?}");
+                    if let Some(folded) = fold_fast(&text) {
+                        assert_eq!(folded, fold_unicode(&text), "{text:?}");
                     } else {
                         assert!(
                             matches!(c, '\u{483}'..='\u{489}')

@@ -1,10 +1,10 @@
 //! Bytes and values: the vCard formats, iCalendar, and the content lines that they share.
 //!
-//! Everything here is pure: no file, no clock, no environment. Nothing here fails on any input: what
-//! cannot be understood is kept and named. The bytes stay the truth; this crate finds items in a stream
-//! ([`split`]), takes one apart ([`line`](mod@line), [`property`], [`contact`], [`component`], [`zone`]), says which fields there are
-//! ([`field`](mod@field)), and prepares their text for comparing ([`fold`](mod@fold), [`phone`]) and sorting
-//! ([`collate`]).
+//! Everything here is pure: no file, no clock, no environment. Nothing here fails on any input:
+//! what cannot be understood is kept and named. The bytes stay the truth; this crate finds items in
+//! a stream ([`splitter`]), takes one apart ([`line`](mod@line), [`property`], [`contact`],
+//! [`component`], [`vtimezone`]), says which fields there are ([`field`](mod@field)), and prepares
+//! their text for comparing ([`fold`](mod@fold), [`phone`]) and sorting ([`collate`]).
 //!
 //! ```
 //! use larder_format::contact::Contact;
@@ -19,18 +19,18 @@
 pub mod collate;
 pub mod component;
 pub mod contact;
-pub mod decode;
+pub mod content_line;
+pub mod decoding;
 pub mod edit;
 pub mod field;
+mod field_values;
 pub mod fold;
-mod identity;
-pub mod line;
+mod item_identity;
 pub mod phone;
 pub mod problem;
 mod properties;
 pub mod property;
-pub mod split;
-mod value;
-mod wide;
-pub mod write;
-pub mod zone;
+pub mod splitter;
+mod utf16;
+pub mod vtimezone;
+pub mod writer;

@@ -1,17 +1,17 @@
 //! A property: one content line taken apart (RFC 6350, 3.3; RFC 5545, 3.1; vCard 2.1).
 //!
 //! Taking apart never fails: a line that is no property keeps its text and says so
-//! ([`Property::is_known`]). Parameters and values are decoded when asked for, not before. What a value
-//! means is for the readers of fields to say.
+//! ([`Property::is_property`]). Parameters and values are decoded when asked for, not before. What
+//! a value means is for the readers of fields to say.
 
-use crate::decode;
-use crate::line::Line;
+use crate::content_line::ContentLine;
+use crate::decoding;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
-/// Of more parameters than this in one property, and of more values in one parameter, the rest is not
-/// looked at: no card needs them, and each look at a type would take as long as they are many.
-const MAX_PARAMS: usize = 256;
+/// Of more parameters than this in one property, and of more values in one parameter, the rest is
+/// not looked at: no card needs them, and each look at a type would take as long as they are many.
+const MAX_PARAMS_PER_PROPERTY: usize = 256;
 
 /// One property of an item.
 #[derive(Debug, Clone)]
@@ -20,9 +20,9 @@ pub struct Property<'a> {
     text: Cow<'a, [u8]>,
     number: u32,
     /// A quote in the parameters is not closed: quotes have no meaning then.
-    open_quote: bool,
+    has_open_quote: bool,
     /// The end of the group, which the name follows behind a dot; 0 without a group.
-    group: usize,
+    group_end: usize,
     name: (usize, usize),
     /// Where the parameters begin, and where the colon is. Both are 0 in an unknown line.
     head: (usize, usize),
@@ -41,29 +41,29 @@ pub struct Param<'a> {
 impl<'a> Property<'a> {
     /// Takes a line apart.
     #[must_use]
-    pub fn parse(line: Line<'a>) -> Property<'a> {
-        let Line { raw, number, text } = line;
+    pub fn parse(line: ContentLine<'a>) -> Property<'a> {
+        let ContentLine { raw, number, text } = line;
         let mut property = Property {
             raw: Cow::Borrowed(raw),
             text,
             number,
-            open_quote: false,
-            group: 0,
+            has_open_quote: false,
+            group_end: 0,
             name: (0, 0),
             head: (0, 0),
         };
-        property.find_parts();
+        property.locate_parts();
         property
     }
 
-    fn find_parts(&mut self) {
+    fn locate_parts(&mut self) {
         let text = &self.text[..];
         let Some(name_end) = text.iter().position(|byte| matches!(byte, b':' | b';')) else {
             return;
         };
         let colon = match text[name_end] {
             b':' => Some(name_end),
-            _ => head_end(&text[name_end..]).map(|colon| name_end + colon),
+            _ => find_colon(&text[name_end..]).map(|colon| name_end + colon),
         };
         let open_quote = colon.is_none();
         let Some(colon) =
@@ -75,13 +75,13 @@ impl<'a> Property<'a> {
         let dot = memchr::memrchr(b'.', full);
         let start = dot.map_or(0, |dot| dot + 1);
         let (group, name) = (&full[..dot.unwrap_or(0)], &full[start..]);
-        let is_group = |byte: &u8| is_name(byte) || *byte == b'.';
-        if name.is_empty() || !name.iter().all(is_name) || !group.iter().all(is_group) {
+        let is_group = |byte: &u8| is_name_byte(byte) || *byte == b'.';
+        if name.is_empty() || !name.iter().all(is_name_byte) || !group.iter().all(is_group) {
             return;
         }
         let parts = (group.len(), (start, full.len()), (name_end, colon));
-        (self.group, self.name, self.head) = parts;
-        self.open_quote = open_quote;
+        (self.group_end, self.name, self.head) = parts;
+        self.has_open_quote = open_quote;
     }
 
     /// The same property, on its own.
@@ -91,8 +91,8 @@ impl<'a> Property<'a> {
             raw: Cow::Owned(self.raw.into_owned()),
             text: Cow::Owned(self.text.into_owned()),
             number: self.number,
-            open_quote: self.open_quote,
-            group: self.group,
+            has_open_quote: self.has_open_quote,
+            group_end: self.group_end,
             name: self.name,
             head: self.head,
         }
@@ -100,7 +100,7 @@ impl<'a> Property<'a> {
 
     /// The number of its first line within the item, from 1.
     #[must_use]
-    pub fn number(&self) -> u32 {
+    pub fn line_number(&self) -> u32 {
         self.number
     }
 
@@ -110,9 +110,10 @@ impl<'a> Property<'a> {
         &self.raw
     }
 
-    /// Is it a property at all? An unknown line has no colon, or something else than a name before it.
+    /// Is it a property at all? An unknown line has no colon, or something else than a name before
+    /// it.
     #[must_use]
-    pub fn is_known(&self) -> bool {
+    pub fn is_property(&self) -> bool {
         self.name.1 > 0
     }
 
@@ -124,13 +125,17 @@ impl<'a> Property<'a> {
     /// Was a quote open before the colon? The first colon then ends the parameters.
     #[must_use]
     pub fn has_open_quote(&self) -> bool {
-        self.open_quote
+        self.has_open_quote
     }
 
     /// The group (`item1` in `item1.TEL`).
     #[must_use]
     pub fn group(&self) -> Option<&str> {
-        if self.group == 0 { None } else { std::str::from_utf8(&self.text[..self.group]).ok() }
+        if self.group_end == 0 {
+            None
+        } else {
+            std::str::from_utf8(&self.text[..self.group_end]).ok()
+        }
     }
 
     /// The name as it is written; empty in an unknown line.
@@ -139,9 +144,9 @@ impl<'a> Property<'a> {
         std::str::from_utf8(&self.text[self.name.0..self.name.1]).unwrap_or_default()
     }
 
-    /// The bytes as they came that follow the name: parameters, value, folds and line end. `None`: they are not
-    /// UTF-8, or group and name are folded.
-    pub(crate) fn behind_name(&self) -> Option<&str> {
+    /// The bytes as they came that follow the name: parameters, value, folds and line end. `None`:
+    /// they are not UTF-8, or group and name are folded.
+    pub(crate) fn text_after_name(&self) -> Option<&str> {
         let end = self.name_end();
         let start = self.raw.get(..end)?;
         let (_, rest) = self.raw.split_at(end);
@@ -155,8 +160,9 @@ impl<'a> Property<'a> {
 
     /// Is this its name, in any case?
     #[must_use]
-    pub fn is(&self, name: &str) -> bool {
-        // Most have another length or another first letter, which is known without a look at the rest.
+    pub fn has_name(&self, name: &str) -> bool {
+        // Most have another length or another first letter, which is known without a look at the
+        // rest.
         let own = &self.text[self.name.0..self.name.1];
         own.len() == name.len()
             && own.first().map(u8::to_ascii_lowercase)
@@ -176,11 +182,11 @@ impl<'a> Property<'a> {
         param.decode().values.into_iter().next()
     }
 
-    /// The value of a parameter that has one only, by name in any case: commas belong to it, in quotes or not
-    /// (the names that some programs give to time zones are sentences).
+    /// The value of a parameter that has one only, by name in any case: commas belong to it, in
+    /// quotes or not (the names that some programs give to time zones are sentences).
     #[must_use]
     pub fn single_param(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.raw_param(name).map(|param| value_of(param.value))
+        self.raw_param(name).map(|param| decode_param_value(param.value))
     }
 
     /// The same of several parameters.
@@ -195,7 +201,7 @@ impl<'a> Property<'a> {
                 && let Some(slot) = found.get_mut(at)
                 && slot.is_none()
             {
-                *slot = Some(value_of(param.value));
+                *slot = Some(decode_param_value(param.value));
             }
         }
         found
@@ -213,14 +219,14 @@ impl<'a> Property<'a> {
     /// Has it a parameter without a name, as only vCard 2.1 allows?
     #[must_use]
     pub fn has_bare_param(&self) -> bool {
-        self.raw_params().any(|param| param.bare)
+        self.raw_params().any(|param| param.is_bare)
     }
 
     /// Has it this type: `TYPE=a,b`, `TYPE="a,b"` or `;A;B`, in any case?
     #[must_use]
     pub fn has_type(&self, wanted: &str) -> bool {
         self.raw_params().filter(|param| param.name.eq_ignore_ascii_case(b"TYPE")).any(|param| {
-            param.value.split(|byte| *byte == b',').take(MAX_PARAMS).any(|value| {
+            param.value.split(|byte| *byte == b',').take(MAX_PARAMS_PER_PROPERTY).any(|value| {
                 let is_quote = |byte: &u8| *byte == b'"' || byte.is_ascii_whitespace();
                 let start = value.iter().take_while(|byte| is_quote(byte)).count();
                 let end = value.iter().rev().take_while(|byte| is_quote(byte)).count();
@@ -233,47 +239,52 @@ impl<'a> Property<'a> {
     /// The value as it is written, without folds and soft breaks. Of an unknown line: all of it.
     #[must_use]
     pub fn value(&self) -> &[u8] {
-        if self.is_known() { &self.text[self.head.1 + 1..] } else { &self.text }
+        if self.is_property() { &self.text[self.head.1 + 1..] } else { &self.text }
     }
 
-    /// The value as text: transfer encoding and character set are undone, escapes are not. Bytes that are
-    /// not valid are read as Windows-1252, NUL characters are left out, and base64 that holds no text is
-    /// given as it is.
+    /// The value as text: transfer encoding and character set are undone, escapes are not. Bytes
+    /// that are not valid are read as Windows-1252, NUL characters are left out, and base64 that
+    /// holds no text is given as it is.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         let (mut encoding, mut label) = (None, None);
         for param in self.raw_params() {
             if param.name.eq_ignore_ascii_case(b"ENCODING") {
-                encoding = Some(unquoted(param.value));
+                encoding = Some(strip_quotes(param.value));
             } else if param.name.eq_ignore_ascii_case(b"CHARSET") {
-                label = std::str::from_utf8(unquoted(param.value)).ok();
+                label = std::str::from_utf8(strip_quotes(param.value)).ok();
             }
         }
         let is = |name: &str| {
             encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case(name.as_bytes()))
         };
         let text = if is("QUOTED-PRINTABLE") || is("Q") {
-            match decode::quoted_printable(self.value()) {
-                Cow::Borrowed(bytes) => decode::charset(bytes, label),
-                Cow::Owned(bytes) => Cow::Owned(decode::charset(&bytes, label).into_owned()),
+            match decoding::decode_quoted_printable(self.value()) {
+                Cow::Borrowed(bytes) => decoding::decode_charset(bytes, label),
+                Cow::Owned(bytes) => {
+                    Cow::Owned(decoding::decode_charset(&bytes, label).into_owned())
+                }
             }
         } else if is("BASE64") || is("B") {
-            self.base64_text(label)
+            self.decode_base64_text(label)
         } else {
-            decode::charset(self.value(), label)
+            decoding::decode_charset(self.value(), label)
         };
-        without_nul(text)
+        strip_nul(text)
     }
 
     /// Some programs write names and notes in base64; pictures, sounds and keys stay what they are.
-    fn base64_text(&self, label: Option<&str>) -> Cow<'_, str> {
-        let as_it_is = decode::charset(self.value(), None);
-        if ["PHOTO", "LOGO", "SOUND", "KEY", "ATTACH", "IMAGE"].iter().any(|name| self.is(name)) {
+    fn decode_base64_text(&self, label: Option<&str>) -> Cow<'_, str> {
+        let as_it_is = decoding::decode_charset(self.value(), None);
+        if ["PHOTO", "LOGO", "SOUND", "KEY", "ATTACH", "IMAGE"]
+            .iter()
+            .any(|name| self.has_name(name))
+        {
             return as_it_is;
         }
-        match decode::base64(self.value()) {
+        match decoding::decode_base64(self.value()) {
             Some(bytes) if label.is_some() || std::str::from_utf8(&bytes).is_ok() => {
-                Cow::Owned(decode::charset(&bytes, label).into_owned())
+                Cow::Owned(decoding::decode_charset(&bytes, label).into_owned())
             }
             _ => as_it_is,
         }
@@ -282,18 +293,18 @@ impl<'a> Property<'a> {
     /// The text without folds, and the parts of it that the parameters are.
     fn raw_params(&self) -> impl Iterator<Item = RawParam<'_>> {
         let rest = &self.text[self.head.0..self.head.1];
-        RawParams { rest, quotes: !self.open_quote }.take(MAX_PARAMS)
+        RawParams { rest, quotes: !self.has_open_quote }.take(MAX_PARAMS_PER_PROPERTY)
     }
 }
 
-/// May stand in a property's name. The RFCs know neither underscore nor slash; address books have both
-/// (`X-messaging/aim-All`).
-fn is_name(byte: &u8) -> bool {
+/// May stand in a property's name. The RFCs know neither underscore nor slash; address books have
+/// both (`X-messaging/aim-All`).
+fn is_name_byte(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/')
 }
 
 /// The first colon outside quotes; `None` where there is none.
-fn head_end(head: &[u8]) -> Option<usize> {
+fn find_colon(head: &[u8]) -> Option<usize> {
     find_unquoted(head, b':')
 }
 
@@ -312,7 +323,7 @@ fn find_unquoted(text: &[u8], wanted: u8) -> Option<usize> {
 struct RawParam<'a> {
     name: &'a [u8],
     value: &'a [u8],
-    bare: bool,
+    is_bare: bool,
     quotes: bool,
 }
 
@@ -342,16 +353,18 @@ impl<'a> Iterator for RawParams<'a> {
             return Some(match memchr(b'=', param) {
                 Some(at) => {
                     let (name, value) = (param[..at].trim_ascii(), param[at + 1..].trim_ascii());
-                    RawParam { name, value, bare: false, quotes }
+                    RawParam { name, value, is_bare: false, quotes }
                 }
-                None => RawParam { name: bare_name(param), value: param, bare: true, quotes },
+                None => {
+                    RawParam { name: bare_param_name(param), value: param, is_bare: true, quotes }
+                }
             });
         }
     }
 }
 
 /// The name that a bare parameter of vCard 2.1 stands for.
-fn bare_name(value: &[u8]) -> &'static [u8] {
+fn bare_param_name(value: &[u8]) -> &'static [u8] {
     let is_one =
         |names: &[&str]| names.iter().any(|name| value.eq_ignore_ascii_case(name.as_bytes()));
     if is_one(&["QUOTED-PRINTABLE", "BASE64", "7BIT", "8BIT"]) {
@@ -369,33 +382,34 @@ impl<'a> RawParam<'a> {
         let mut rest = self.value;
         loop {
             let end = if self.quotes { find_unquoted(rest, b',') } else { memchr(b',', rest) };
-            values.push(value_of(&rest[..end.unwrap_or(rest.len())]));
+            values.push(decode_param_value(&rest[..end.unwrap_or(rest.len())]));
             match end {
-                Some(end) if values.len() < MAX_PARAMS => rest = &rest[end + 1..],
+                Some(end) if values.len() < MAX_PARAMS_PER_PROPERTY => rest = &rest[end + 1..],
                 _ => break,
             }
         }
-        Param { name: decode::charset(self.name, None), values }
+        Param { name: decoding::decode_charset(self.name, None), values }
     }
 }
 
 /// A value as it is meant: without quotes and NUL characters, and with the escapes undone.
-fn value_of(raw: &[u8]) -> Cow<'_, str> {
-    match without_nul(decode::charset(unquoted(raw), None)) {
-        Cow::Borrowed(text) => uncaret(text),
-        Cow::Owned(text) => Cow::Owned(uncaret(&text).into_owned()),
+fn decode_param_value(raw: &[u8]) -> Cow<'_, str> {
+    match strip_nul(decoding::decode_charset(strip_quotes(raw), None)) {
+        Cow::Borrowed(text) => unescape_caret(text),
+        Cow::Owned(text) => Cow::Owned(unescape_caret(&text).into_owned()),
     }
 }
 
-fn unquoted(value: &[u8]) -> &[u8] {
+fn strip_quotes(value: &[u8]) -> &[u8] {
     match value.trim_ascii() {
         [b'"', inside @ .., b'"'] => inside,
         value => value,
     }
 }
 
-/// No text has NUL characters; those that are there came with a wrong character set, or with damage.
-fn without_nul(text: Cow<'_, str>) -> Cow<'_, str> {
+/// No text has NUL characters; those that are there came with a wrong character set, or with
+/// damage.
+fn strip_nul(text: Cow<'_, str>) -> Cow<'_, str> {
     match memchr(0, text.as_bytes()) {
         Some(_) => Cow::Owned(text.replace('\0', "")),
         None => text,
@@ -403,7 +417,7 @@ fn without_nul(text: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 /// Undoes RFC 6868: `^n`, `^'` and `^^`.
-fn uncaret(text: &str) -> Cow<'_, str> {
+fn unescape_caret(text: &str) -> Cow<'_, str> {
     if !text.contains('^') {
         return Cow::Borrowed(text);
     }

@@ -3,7 +3,8 @@
 use crate::corpora::calendars;
 use crate::split::split;
 use larder_format::component::{
-    Component, Kind, MAX_PROPERTIES, Timed, Version, derived_uid, same_component, with_uid,
+    CalendarVersion, Component, ComponentKind, MAX_PROPERTIES_PER_ITEM, TimeProperty, derive_uid,
+    insert_uid, is_same_component,
 };
 use larder_format::field::CALENDAR_FIELDS;
 use proptest::prelude::*;
@@ -15,7 +16,7 @@ fn check(item: impl AsRef<[u8]>, expect: &[&str]) {
     let problems =
         component.problems().iter().map(|problem| format!("{}: {problem}", problem.line));
     let refusal =
-        component.refusal().map(|problem| format!("{}: refused: {problem}", problem.line));
+        component.fatal_problem().map(|problem| format!("{}: refused: {problem}", problem.line));
     let found = problems.chain(refusal).collect::<Vec<_>>();
     let start = &item.as_ref()[..item.as_ref().len().min(300)];
     assert_eq!(found, expect, "{:?}", String::from_utf8_lossy(start));
@@ -79,7 +80,7 @@ fn folds_behind_markers() {
     let unknown = "a line without a colon, which is kept but not understood";
     check(item, &[&*format!("2: {unknown}"), &format!("5: {unknown}"), &format!("7: {unknown}")]);
     let event = Component::parse(item.as_bytes());
-    assert_eq!((event.kind(), event.parts()[0].name()), (&Kind::Event, "VALARM"));
+    assert_eq!((event.kind(), event.subcomponents()[0].name()), (&ComponentKind::Event, "VALARM"));
     assert_eq!(event.properties().len(), 2);
 }
 
@@ -91,7 +92,7 @@ fn refusals() {
     }
     check("BEGIN:VEVENT\nSUMMARY:\nEND:VEVENT\n", &["1: refused: a component with nothing in it"]);
     check("BEGIN:VEVENT\nSUMMARY:x\n", &["2: refused: its END is missing"]);
-    let more = "X:1\n".repeat(MAX_PROPERTIES + 1);
+    let more = "X:1\n".repeat(MAX_PROPERTIES_PER_ITEM + 1);
     check(
         format!("BEGIN:VEVENT\n{more}END:VEVENT\n"),
         &["65538: refused: more than 65536 properties"],
@@ -103,12 +104,12 @@ fn refusals() {
 #[test]
 fn kinds_and_parts() {
     for (name, kind) in [
-        ("VEVENT", Kind::Event),
-        ("vtodo", Kind::Task),
-        ("VJOURNAL", Kind::Memo),
-        ("VFREEBUSY", Kind::FreeBusy),
-        ("VTIMEZONE", Kind::TimeZone),
-        ("vpoll", Kind::Other("VPOLL".into())),
+        ("VEVENT", ComponentKind::Event),
+        ("vtodo", ComponentKind::Task),
+        ("VJOURNAL", ComponentKind::Memo),
+        ("VFREEBUSY", ComponentKind::FreeBusy),
+        ("VTIMEZONE", ComponentKind::TimeZone),
+        ("vpoll", ComponentKind::Other("VPOLL".into())),
     ] {
         let item = format!("BEGIN:{name}\nUID:a\nEND:{name}\n");
         let component = Component::parse(item.as_bytes());
@@ -122,9 +123,9 @@ fn kinds_and_parts() {
     };
     assert_eq!(names(event.properties()), "UID SUMMARY");
     let parts: Vec<_> = event
-        .parts()
+        .subcomponents()
         .iter()
-        .map(|part| (part.name(), part.number(), part.depth(), names(part.properties())))
+        .map(|part| (part.name(), part.line_number(), part.depth(), names(part.properties())))
         .collect();
     assert_eq!(
         parts,
@@ -134,7 +135,7 @@ fn kinds_and_parts() {
             ("VALARM", 12, 1, String::new()),
         ]
     );
-    let trigger = event.parts()[0].timed("trigger").next().expect("a trigger");
+    let trigger = event.subcomponents()[0].time_properties("trigger").next().expect("a trigger");
     assert_eq!((&*trigger.text, trigger.related.as_deref()), ("-PT5M", Some("END")));
 }
 
@@ -146,7 +147,7 @@ fn times() {
                 RRULE:FREQ=DAILY\nDTEND;TZID=:20260101T\nBEGIN:VALARM\nTRIGGER;TZID=^'x^':20260101T000000\n\
                 END:VALARM\nEND:VEVENT\n";
     let event = Component::parse(item.as_bytes());
-    let shown = |times: &mut dyn Iterator<Item = Timed<'_>>| -> Vec<String> {
+    let shown = |times: &mut dyn Iterator<Item = TimeProperty<'_>>| -> Vec<String> {
         let part = |text: Option<std::borrow::Cow<'_, str>>| text.unwrap_or_default().into_owned();
         times
             .map(|t| {
@@ -155,54 +156,57 @@ fn times() {
                     t.line,
                     t.text,
                     part(t.tzid),
-                    part(t.value),
+                    part(t.value_type),
                     part(t.range)
                 )
             })
             .collect()
     };
-    assert_eq!(shown(&mut event.timed("DTSTART")), ["2|20260101T000000|Amsterdam, Berlin||"]);
     assert_eq!(
-        shown(&mut event.timed("EXDATE")),
+        shown(&mut event.time_properties("DTSTART")),
+        ["2|20260101T000000|Amsterdam, Berlin||"]
+    );
+    assert_eq!(
+        shown(&mut event.time_properties("EXDATE")),
         [
             "3|20260101T000000,20260102T000000|Europe/Prague|DATE-TIME|",
             "5|20260103T000000|Amsterdam, Berlin||"
         ]
     );
     assert_eq!(shown(&mut event.recurrence_id().into_iter()), ["6|20260104|||THISANDFUTURE"]);
-    assert_eq!(shown(&mut event.timed("RDATE")), [""; 0]);
+    assert_eq!(shown(&mut event.time_properties("RDATE")), [""; 0]);
     assert_eq!(event.tzids(), ["Amsterdam, Berlin", "Europe/Prague", "\"x\""]);
 }
 
 #[test]
 fn versions() {
     for (lines, version) in [
-        ("BEGIN:VCALENDAR\nVERSION:1.0\n", Version::V1_0),
-        ("PRODID:x\r\nversion: 1.0\r\n", Version::V1_0),
-        ("BEGIN:VCALENDAR\nVERSION:2.0\n", Version::V2_0),
-        ("X:1\n", Version::V2_0),
-        ("", Version::V2_0),
+        ("BEGIN:VCALENDAR\nVERSION:1.0\n", CalendarVersion::V1_0),
+        ("PRODID:x\r\nversion: 1.0\r\n", CalendarVersion::V1_0),
+        ("BEGIN:VCALENDAR\nVERSION:2.0\n", CalendarVersion::V2_0),
+        ("X:1\n", CalendarVersion::V2_0),
+        ("", CalendarVersion::V2_0),
     ] {
-        assert_eq!(Version::of_calendar(lines.as_bytes()), version, "{lines:?}");
+        assert_eq!(CalendarVersion::from_calendar_lines(lines.as_bytes()), version, "{lines:?}");
         let wide: Vec<u8> = lines.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(Version::of_calendar(&wide), version, "{lines:?}");
+        assert_eq!(CalendarVersion::from_calendar_lines(&wide), version, "{lines:?}");
     }
     let item = b"BEGIN:VEVENT\nSUMMARY;ENCODING=QUOTED-PRINTABLE;CHARSET=iso-8859-1:=FC=\n=\n=FC\nEND:VEVENT\n";
-    let event = Component::parse_as(item, Version::V1_0);
-    assert_eq!((event.version(), &*event.properties()[0].text()), (Version::V1_0, "üü"));
+    let event = Component::parse_with_version(item, CalendarVersion::V1_0);
+    assert_eq!((event.version(), &*event.properties()[0].text()), (CalendarVersion::V1_0, "üü"));
 }
 
 #[test]
 fn identity() {
     let event = "BEGIN:VEVENT\r\nDTSTART:20260101\r\nEND:VEVENT\r\n";
-    assert!(same_component(event.as_bytes(), event.trim_end().as_bytes()));
-    assert!(!same_component(event.as_bytes(), event.replace('6', "7").as_bytes()));
-    assert_eq!(derived_uid(event.as_bytes()), derived_uid(event.trim_end().as_bytes()));
-    let named = with_uid(event.as_bytes(), "a");
+    assert!(is_same_component(event.as_bytes(), event.trim_end().as_bytes()));
+    assert!(!is_same_component(event.as_bytes(), event.replace('6', "7").as_bytes()));
+    assert_eq!(derive_uid(event.as_bytes()), derive_uid(event.trim_end().as_bytes()));
+    let named = insert_uid(event.as_bytes(), "a");
     let expect = "BEGIN:VEVENT\r\nUID:a\r\nDTSTART:20260101\r\nEND:VEVENT\r\n";
     assert_eq!(String::from_utf8_lossy(&named), expect);
     let wide: Vec<u8> = event.encode_utf16().flat_map(u16::to_be_bytes).collect();
-    assert_eq!(Component::parse(&with_uid(&wide, "ä")).uid().as_deref(), Some("ä"));
+    assert_eq!(Component::parse(&insert_uid(&wide, "ä")).uid().as_deref(), Some("ä"));
 }
 
 /// Each component of the corpora is read, and hardly any is refused.
@@ -216,7 +220,7 @@ fn real_components() {
             }
             let component = Component::parse(&piece.bytes);
             assert_eq!(component.kind().name(), piece.name, "{}", path.display());
-            match component.refusal() {
+            match component.fatal_problem() {
                 None => taken += 1,
                 Some(why) => {
                     refused.push(format!("{}:{}: {why}", path.display(), piece.line));
@@ -224,13 +228,13 @@ fn real_components() {
             }
             for field in CALENDAR_FIELDS {
                 let values = component.values(field);
-                assert!(field.multi || values.len() <= 1, "{}", field.name);
+                assert!(field.is_multi_valued || values.len() <= 1, "{}", field.name);
             }
             for tzid in component.tzids() {
                 assert!(!tzid.is_empty());
             }
-            if component.uid().is_none() && component.refusal().is_none() {
-                let named = with_uid(&piece.bytes, "fresh");
+            if component.uid().is_none() && component.fatal_problem().is_none() {
+                let named = insert_uid(&piece.bytes, "fresh");
                 assert_eq!(Component::parse(&named).uid().as_deref(), Some("fresh"));
             }
         }
@@ -264,17 +268,17 @@ proptest! {
     #[test]
     fn nothing_panics(bytes in any::<Vec<u8>>()) {
         drop(Component::parse(&bytes).tzids());
-        let _version = Version::of_calendar(&bytes);
+        let _version = CalendarVersion::from_calendar_lines(&bytes);
     }
 
     /// Lines go to the component, to a part, or are told; and the same in UTF-16.
     #[test]
     fn no_line_is_taken_twice(text in lines()) {
         let component = Component::parse(text.as_bytes());
-        let mut numbers: Vec<u32> = component.properties().iter().map(|one| one.number()).collect();
-        for part in component.parts() {
-            numbers.push(part.number());
-            numbers.extend(part.properties().iter().map(|one| one.number()));
+        let mut numbers: Vec<u32> = component.properties().iter().map(|one| one.line_number()).collect();
+        for part in component.subcomponents() {
+            numbers.push(part.line_number());
+            numbers.extend(part.properties().iter().map(|one| one.line_number()));
         }
         let count = numbers.len();
         numbers.sort_unstable();
@@ -283,7 +287,7 @@ proptest! {
         let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let wide = Component::parse(&wide);
         prop_assert_eq!(wide.problems(), component.problems());
-        prop_assert_eq!(wide.refusal(), component.refusal());
-        prop_assert_eq!(wide.parts().len(), component.parts().len());
+        prop_assert_eq!(wide.fatal_problem(), component.fatal_problem());
+        prop_assert_eq!(wide.subcomponents().len(), component.subcomponents().len());
     }
 }

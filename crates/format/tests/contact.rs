@@ -1,13 +1,13 @@
 //! Contacts: problems, refusals, versions.
 
-use larder_format::contact::{Contact, MAX_PROPERTIES, Version, rewritten};
+use larder_format::contact::{Contact, MAX_PROPERTIES_PER_ITEM, VcardVersion, convert_card};
 use proptest::prelude::*;
 
 /// `line: problem` for each problem, then the refusal.
 fn show(card: &[u8]) -> Vec<String> {
     let contact = Contact::parse(card);
     let problems = contact.problems().iter().map(|p| format!("{}: {p}", p.line));
-    problems.chain(contact.refusal().map(|p| format!("{}: refused: {p}", p.line))).collect()
+    problems.chain(contact.fatal_problem().map(|p| format!("{}: refused: {p}", p.line))).collect()
 }
 
 #[track_caller]
@@ -79,7 +79,7 @@ fn refusals() {
 
 #[test]
 fn a_million_properties() {
-    let full = format!("BEGIN:VCARD\n{}END:VCARD\n", "FN:a\n".repeat(MAX_PROPERTIES));
+    let full = format!("BEGIN:VCARD\n{}END:VCARD\n", "FN:a\n".repeat(MAX_PROPERTIES_PER_ITEM));
     check(&full, &[]);
     let more = format!("BEGIN:VCARD\n{}END:VCARD\n", "FN:a\n".repeat(1_000_000));
     check(&more, &["65538: refused: a card with more than 65536 properties"]);
@@ -91,21 +91,21 @@ fn hostile_cards_take_linear_time() {
     let card = format!("BEGIN:VCARD\n{}END:VCARD\n", (0..20_000).map(line).collect::<String>());
     let contact = Contact::parse(card.as_bytes());
     let count: usize =
-        larder_format::field::FIELDS.iter().map(|field| contact.values(field).len()).sum();
+        larder_format::field::CONTACT_FIELDS.iter().map(|field| contact.values(field).len()).sum();
     assert!(count > 20_000);
 }
 
 #[test]
 fn versions() {
     for (lines, expect) in [
-        ("VERSION:2.1", Version::V2_1),
-        ("VERSION: 4.0 ", Version::V4_0),
-        ("VERSION:4", Version::V4_0),
-        ("VERSION:3.0\nTEL;HOME:1", Version::V3_0),
-        ("TEL;HOME:1", Version::V2_1),
-        ("TEL;TYPE=HOME:1", Version::V3_0),
-        ("VERSION:odd", Version::V3_0),
-        ("", Version::V3_0),
+        ("VERSION:2.1", VcardVersion::V2_1),
+        ("VERSION: 4.0 ", VcardVersion::V4_0),
+        ("VERSION:4", VcardVersion::V4_0),
+        ("VERSION:3.0\nTEL;HOME:1", VcardVersion::V3_0),
+        ("TEL;HOME:1", VcardVersion::V2_1),
+        ("TEL;TYPE=HOME:1", VcardVersion::V3_0),
+        ("VERSION:odd", VcardVersion::V3_0),
+        ("", VcardVersion::V3_0),
     ] {
         let card = format!("BEGIN:VCARD\n{lines}\nFN:a\nEND:VCARD\n");
         assert_eq!(Contact::parse(card.as_bytes()).version(), expect, "{lines}");
@@ -136,9 +136,9 @@ fn utf_16_is_decoded() {
             text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
         ] {
             let contact = Contact::parse(&bytes);
-            assert_eq!(contact.refusal(), None);
+            assert_eq!(contact.fatal_problem(), None);
             assert_eq!(contact.properties()[1].text(), "Łukasz 😀");
-            assert_eq!(contact.properties()[1].number(), 3);
+            assert_eq!(contact.properties()[1].line_number(), 3);
             assert_eq!(contact.uid().as_deref(), Some("1"));
         }
     }
@@ -150,7 +150,7 @@ proptest! {
         let card = format!("BEGIN:VCARD\n{body}");
         for bytes in [&bytes[..], card.as_bytes()] {
             let contact = Contact::parse(bytes);
-            for field in larder_format::field::FIELDS {
+            for field in larder_format::field::CONTACT_FIELDS {
                 for value in contact.values(field) {
                     prop_assert!(!value.trim().is_empty(), "{}", field.name);
                 }
@@ -163,17 +163,22 @@ proptest! {
 #[test]
 fn written_as_another_version() {
     #[track_caller]
-    fn check(card: &str, version: Version, expect: &str) {
-        let written = rewritten(&Contact::parse(card.as_bytes()), version, "\r\n", &|property| {
-            !property.is("REV")
-        });
+    fn check(card: &str, version: VcardVersion, expect: &str) {
+        let written =
+            convert_card(&Contact::parse(card.as_bytes()), version, "\r\n", &|property| {
+                !property.has_name("REV")
+            });
         assert_eq!(written.replace("\r\n", "|"), expect, "{card:?}");
     }
     let new =
         "BEGIN:VCARD\nVERSION:4.0\nFN:Anna\\, B\nTEL;VALUE=uri:tel:+43-1\nREV:1\nlost\nEND:VCARD\n";
-    check(new, Version::V3_0, "BEGIN:VCARD|VERSION:3.0|FN:Anna\\, B|TEL:+43-1|END:VCARD|");
+    check(new, VcardVersion::V3_0, "BEGIN:VCARD|VERSION:3.0|FN:Anna\\, B|TEL:+43-1|END:VCARD|");
     let old = "BEGIN:VCARD\nVERSION:2.1\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Gro=C3=9F;J\nTEL;CELL:1\nEND:VCARD\n";
-    check(old, Version::V3_0, "BEGIN:VCARD|VERSION:3.0|N:Groß;J|TEL;TYPE=CELL:1|END:VCARD|");
+    check(old, VcardVersion::V3_0, "BEGIN:VCARD|VERSION:3.0|N:Groß;J|TEL;TYPE=CELL:1|END:VCARD|");
     let same = "BEGIN:VCARD\nVERSION:3.0\nitem1.NOTE:a\n  b\nX-A;X-B=c:d\nEND:VCARD";
-    check(same, Version::V3_0, "BEGIN:VCARD|VERSION:3.0|item1.NOTE:a|  b|X-A;X-B=c:d|END:VCARD|");
+    check(
+        same,
+        VcardVersion::V3_0,
+        "BEGIN:VCARD|VERSION:3.0|item1.NOTE:a|  b|X-A;X-B=c:d|END:VCARD|",
+    );
 }

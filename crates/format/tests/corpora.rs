@@ -1,8 +1,8 @@
 //! Real files: each is split and read, nothing panics, no byte is lost. They are read in place.
 
 use crate::split::split;
-use larder_format::contact::{Contact, with_uid};
-use larder_format::field::{FIELDS, field};
+use larder_format::contact::{Contact, insert_uid};
+use larder_format::field::{CONTACT_FIELDS, find_contact_field};
 use std::path::{Path, PathBuf};
 
 /// The vCard files of the corpora; without the corpora none, and that is said.
@@ -59,8 +59,8 @@ fn no_byte_is_lost() {
     }
 }
 
-/// All components that the files have lines for, but for those that lie in others: in polls, and where a name is
-/// broken.
+/// All components that the files have lines for, but for those that lie in others: in polls, and
+/// where a name is broken.
 #[test]
 fn components_are_counted() {
     let mut counts = std::collections::BTreeMap::new();
@@ -91,24 +91,25 @@ fn every_card_is_read() {
     for (path, bytes) in vcards("every_card_is_read") {
         for piece in split([&bytes[..]], 32 << 20).iter().filter(|piece| piece.name == "VCARD") {
             let card = Contact::parse(&piece.bytes);
-            for row in FIELDS {
+            for row in CONTACT_FIELDS {
                 let values = card.values(row);
-                let outer = row.within.and_then(field).map(|outer| card.values(outer));
+                let outer =
+                    row.subset_of.and_then(find_contact_field).map(|outer| card.values(outer));
                 assert!(
                     outer.is_none_or(|outer| values.iter().all(|value| outer.contains(value))),
                     "{}: {} is not within {:?}",
                     path.display(),
                     row.name,
-                    row.within,
+                    row.subset_of,
                 );
-                assert!(row.multi || values.len() <= 1);
+                assert!(row.is_multi_valued || values.len() <= 1);
             }
-            match card.refusal() {
+            match card.fatal_problem() {
                 Some(_) => refused += 1,
                 None => taken += 1,
             }
             if card.uid().is_none() {
-                let with = with_uid(&piece.bytes, "fresh");
+                let with = insert_uid(&piece.bytes, "fresh");
                 assert_eq!(
                     Contact::parse(&with).uid().as_deref(),
                     Some("fresh"),

@@ -1,7 +1,8 @@
 //! Transfer encodings, character sets, escapes.
 
-use larder_format::decode::{
-    base64, charset, quoted_printable, split_structured, unescape_text, utf16,
+use larder_format::decoding::{
+    decode_base64, decode_charset, decode_quoted_printable, decode_utf16, split_structured,
+    unescape_text,
 };
 use proptest::prelude::*;
 
@@ -20,7 +21,7 @@ fn quoted_printable_text() {
         ("end=4", "end=4"),
         ("=3D=3D", "=="),
     ] {
-        let found = quoted_printable(input.as_bytes());
+        let found = decode_quoted_printable(input.as_bytes());
         assert_eq!(String::from_utf8_lossy(&found), expect, "{input:?}");
     }
 }
@@ -38,7 +39,7 @@ fn base64_text() {
         ("not base64!", None),
         ("aGVs=bG8=", None),
     ] {
-        let found = base64(input.as_bytes());
+        let found = decode_base64(input.as_bytes());
         assert_eq!(found.as_deref(), expect.map(str::as_bytes), "{input:?}");
     }
 }
@@ -56,7 +57,7 @@ fn character_sets() {
         (b"J\xc3\xbcrgen", Some("no such set"), "Jürgen"),
         (b"\x80 5", None, "€ 5"),
     ] {
-        assert_eq!(charset(input, label), expect, "{input:?} {label:?}");
+        assert_eq!(decode_charset(input, label), expect, "{input:?} {label:?}");
     }
 }
 
@@ -91,7 +92,7 @@ fn structured_values() {
 #[test]
 fn items_in_utf16() {
     let check = |item: &[u8], expect: Option<&str>| {
-        assert_eq!(utf16(item).as_deref(), expect, "{item:?}");
+        assert_eq!(decode_utf16(item).as_deref(), expect, "{item:?}");
     };
     check(b"\xff\xfeB\0\xfc\0", Some("Bü"));
     check(b"\xfe\xff\0B\0\xfc", Some("Bü"));
@@ -106,7 +107,7 @@ fn items_in_utf16() {
 proptest! {
     #[test]
     fn nothing_panics(bytes in any::<Vec<u8>>(), text in ".*", label in ".{0,12}") {
-        let _ = (quoted_printable(&bytes), base64(&bytes), charset(&bytes, Some(&label)));
+        let _ = (decode_quoted_printable(&bytes), decode_base64(&bytes), decode_charset(&bytes, Some(&label)));
         prop_assert!(!split_structured(&text, ';').is_empty());
     }
 

@@ -1,16 +1,17 @@
 //! The table of fields, and what the fields of a card are.
 
-use larder_format::component::{Component, Version};
+use larder_format::component::{CalendarVersion, Component};
 use larder_format::contact::Contact;
 use larder_format::field::{
-    CALENDAR_FIELDS, FIELDS, Field, Kind, calendar_field, field, nearest, nearest_in,
+    CALENDAR_FIELDS, CONTACT_FIELDS, Field, FieldType, find_calendar_field, find_contact_field,
+    suggest_contact_field, suggest_field,
 };
 use std::collections::HashSet;
 
 /// The values of a field in a card with these lines.
 fn values(lines: &str, name: &str) -> Vec<String> {
     let card = format!("BEGIN:VCARD\n{lines}\nEND:VCARD\n");
-    Contact::parse(card.as_bytes()).values(field(name).expect(name))
+    Contact::parse(card.as_bytes()).values(find_contact_field(name).expect(name))
 }
 
 #[track_caller]
@@ -21,13 +22,15 @@ fn check(lines: &str, name: &str, expect: &[&str]) {
 #[test]
 fn the_tables_are_sound() {
     let mut ids = HashSet::new();
-    table_is_sound(FIELDS, field, &mut ids);
-    table_is_sound(CALENDAR_FIELDS, calendar_field, &mut ids);
-    let words = |table: &'static [Field]| table.iter().filter(|row| row.words).map(|row| row.name);
+    table_is_sound(CONTACT_FIELDS, find_contact_field, &mut ids);
+    table_is_sound(CALENDAR_FIELDS, find_calendar_field, &mut ids);
+    let words = |table: &'static [Field]| {
+        table.iter().filter(|row| row.is_default_search).map(|row| row.name)
+    };
     let expect =
         ["summary", "description", "location", "comment", "category", "organizer", "attendee"];
     assert_eq!(words(CALENDAR_FIELDS).collect::<Vec<_>>(), expect);
-    assert_eq!(nearest_in(CALENDAR_FIELDS, "sumary"), Some("summary"));
+    assert_eq!(suggest_field(CALENDAR_FIELDS, "sumary"), Some("summary"));
 }
 
 fn table_is_sound(
@@ -44,19 +47,28 @@ fn table_is_sound(
             assert_eq!(found.id, row.id, "{name}");
         }
         assert!(!row.help.is_empty() && !row.help.ends_with('.'), "{}", row.name);
-        assert!(!row.words || row.indexed, "{}: words are looked for in indexes", row.name);
-        if let Some(within) = row.within {
+        assert!(
+            !row.is_default_search || row.is_indexed,
+            "{}: words are looked for in indexes",
+            row.name
+        );
+        if let Some(within) = row.subset_of {
             let outer = field(within).expect("a row of the table");
-            assert!(outer.indexed && !row.indexed && outer.kind == row.kind, "{}", row.name);
-            assert!(outer.multi || !row.multi, "{}", row.name);
+            assert!(
+                outer.is_indexed && !row.is_indexed && outer.field_type == row.field_type,
+                "{}",
+                row.name
+            );
+            assert!(outer.is_multi_valued || !row.is_multi_valued, "{}", row.name);
         }
-        assert!(row.kind != Kind::Binary || !row.indexed, "{}", row.name);
+        assert!(row.field_type != FieldType::Binary || !row.is_indexed, "{}", row.name);
     }
 }
 
 #[test]
 fn words_of_contacts() {
-    let words: Vec<_> = FIELDS.iter().filter(|row| row.words).map(|row| row.name).collect();
+    let words: Vec<_> =
+        CONTACT_FIELDS.iter().filter(|row| row.is_default_search).map(|row| row.name).collect();
     let expect = [
         "file_as",
         "full_name",
@@ -85,7 +97,7 @@ fn lookup() {
         ("", None),
         ("no_such", None),
     ] {
-        assert_eq!(field(name).map(|field| field.name), expect, "{name}");
+        assert_eq!(find_contact_field(name).map(|field| field.name), expect, "{name}");
     }
     for (name, expect) in [
         ("emial", Some("email")),
@@ -96,7 +108,7 @@ fn lookup() {
         ("xyzzyplugh", None),
         ("", None),
     ] {
-        assert_eq!(nearest(name), expect, "{name}");
+        assert_eq!(suggest_contact_field(name), expect, "{name}");
     }
 }
 
@@ -233,19 +245,19 @@ fn the_rest() {
 }
 
 #[track_caller]
-fn check_event(lines: &str, version: Version, name: &str, expect: &[&str]) {
+fn check_event(lines: &str, version: CalendarVersion, name: &str, expect: &[&str]) {
     let event =
         format!("BEGIN:VEVENT\n{lines}\nBEGIN:VALARM\nDESCRIPTION:no\nEND:VALARM\nEND:VEVENT\n");
-    let field = calendar_field(name).expect(name);
-    let event = Component::parse_as(event.as_bytes(), version);
+    let field = find_calendar_field(name).expect(name);
+    let event = Component::parse_with_version(event.as_bytes(), version);
     assert_eq!(event.values(field), expect, "{name} of {lines:?}");
-    assert_eq!(event.first(field).as_deref(), expect.first().copied());
+    assert_eq!(event.first_value(field).as_deref(), expect.first().copied());
 }
 
 #[test]
 fn fields_of_events() {
     let check = |lines: &str, name: &str, expect: &[&str]| {
-        check_event(lines, Version::V2_0, name, expect);
+        check_event(lines, CalendarVersion::V2_0, name, expect);
     };
     check("SUMMARY:Lunch\\, with\\nAnna \nSUMMARY:x", "summary", &["Lunch, with\nAnna"]);
     check("DESCRIPTION:a\nDESCRIPTION;LANGUAGE=en:b\\;", "description", &["a", "b;"]);
@@ -276,7 +288,7 @@ fn fields_of_events() {
 #[test]
 fn fields_of_old_events() {
     let check = |lines: &str, name: &str, expect: &[&str]| {
-        check_event(lines, Version::V1_0, name, expect);
+        check_event(lines, CalendarVersion::V1_0, name, expect);
     };
     check("SUMMARY;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:=C3=BC=\n=0D=0Ax", "summary", &["ü\nx"]);
     check("CATEGORIES:APPOINTMENT;MEETING", "category", &["APPOINTMENT", "MEETING"]);

@@ -1,6 +1,6 @@
 //! Folding, words, digits.
 
-use larder_format::fold::{digits, fold, is_cjk, words};
+use larder_format::fold::{collect_digits, fold, is_cjk, split_words};
 use proptest::prelude::*;
 
 #[test]
@@ -72,7 +72,7 @@ fn words_of_a_text() {
         ("می‌خواهم", &["می‌خواهم"]),
         ("…!?", &[]),
     ] {
-        assert_eq!(words(text).collect::<Vec<_>>(), expect, "{text:?}");
+        assert_eq!(split_words(text).collect::<Vec<_>>(), expect, "{text:?}");
     }
 }
 
@@ -89,7 +89,7 @@ fn digits_of_a_text() {
         ("𝟎𝟗", "09"),
         ("²½Ⅷ一", ""),
     ] {
-        assert_eq!(digits(text), expect, "{text:?}");
+        assert_eq!(collect_digits(text), expect, "{text:?}");
     }
 }
 
@@ -112,6 +112,6 @@ proptest! {
     #[test]
     fn words_lose_no_letter(text in any::<String>()) {
         let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
-        prop_assert_eq!(letters(&words(&text).collect::<String>()), letters(&text));
+        prop_assert_eq!(letters(&split_words(&text).collect::<String>()), letters(&text));
     }
 }

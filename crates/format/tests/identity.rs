@@ -1,15 +1,15 @@
 //! Derived UIDs, sameness, and the UID that is put in.
 
-use larder_format::contact::{Contact, derived_uid, same_card, with_uid};
+use larder_format::contact::{Contact, derive_uid, insert_uid, is_same_card};
 use proptest::prelude::*;
 
 #[test]
 fn derived_uids() {
-    let uid = derived_uid(b"BEGIN:VCARD\nFN:Anna\nEND:VCARD\n");
+    let uid = derive_uid(b"BEGIN:VCARD\nFN:Anna\nEND:VCARD\n");
     assert_eq!(uid, "larder-372d8e403f38467c4a339f6988e17e40");
-    assert_eq!(uid, derived_uid(b"BEGIN:VCARD\nFN:Anna\nEND:VCARD"));
-    assert_eq!(uid, derived_uid(b"BEGIN:VCARD\nFN:Anna\nEND:VCARD\r\n\r\n"));
-    assert_ne!(uid, derived_uid(b"BEGIN:VCARD\nFN:Anne\nEND:VCARD\n"));
+    assert_eq!(uid, derive_uid(b"BEGIN:VCARD\nFN:Anna\nEND:VCARD"));
+    assert_eq!(uid, derive_uid(b"BEGIN:VCARD\nFN:Anna\nEND:VCARD\r\n\r\n"));
+    assert_ne!(uid, derive_uid(b"BEGIN:VCARD\nFN:Anne\nEND:VCARD\n"));
 }
 
 #[test]
@@ -22,8 +22,8 @@ fn same_cards() {
         (b"\0B\0E\0\n", b"\0B\0E", true),
         (b"B\0E\0\x0a\x0a", b"B\0E\0", false),
     ] {
-        assert_eq!(same_card(a, b), expect, "{a:?} {b:?}");
-        assert_eq!(derived_uid(a) == derived_uid(b), expect, "{a:?} {b:?}");
+        assert_eq!(is_same_card(a, b), expect, "{a:?} {b:?}");
+        assert_eq!(derive_uid(a) == derive_uid(b), expect, "{a:?} {b:?}");
     }
 }
 
@@ -48,12 +48,12 @@ fn uids_put_in() {
         ("BEGIN:VCARD", "BEGIN:VCARD\nUID:u"),
         ("", "UID:u\n"),
     ] {
-        let found = with_uid(card.as_bytes(), "u");
+        let found = insert_uid(card.as_bytes(), "u");
         assert_eq!(String::from_utf8_lossy(&found), expect, "{card:?}");
         for encode in [u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes] {
             let wide = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(encode).collect() };
             if !card.is_empty() {
-                assert_eq!(with_uid(&wide(card), "u"), wide(expect), "{card:?}");
+                assert_eq!(insert_uid(&wide(card), "u"), wide(expect), "{card:?}");
             }
         }
     }
@@ -63,13 +63,13 @@ proptest! {
     #[test]
     fn a_uid_put_in_is_found(uid in "[!-~é\\\\,;]{1,30}", end in prop::sample::select(vec!["\n", "\r\n"])) {
         let card = format!("BEGIN:VCARD{end}VERSION:3.0{end}NOTE:UID{end}END:VCARD{end}");
-        let with = with_uid(card.as_bytes(), &uid);
+        let with = insert_uid(card.as_bytes(), &uid);
         prop_assert_eq!(Contact::parse(&with).uid(), Some(uid));
     }
 
     #[test]
     fn nothing_panics(bytes in any::<Vec<u8>>(), uid in any::<String>()) {
-        prop_assert!(with_uid(&bytes, &uid).len() > bytes.len());
-        prop_assert!(same_card(&bytes, &bytes));
+        prop_assert!(insert_uid(&bytes, &uid).len() > bytes.len());
+        prop_assert!(is_same_card(&bytes, &bytes));
     }
 }

@@ -4,8 +4,8 @@ mod said;
 
 use crate::corpora::vcards;
 use crate::split::split;
-use larder_format::contact::{Contact, Defect, joined};
-use larder_format::field::FIELDS;
+use larder_format::contact::{Contact, ProblemKind, merge_cards};
+use larder_format::field::CONTACT_FIELDS;
 use larder_format::property::Property;
 use proptest::prelude::*;
 use said::{Said, gave_way, loose, params_of, said, said_by};
@@ -23,12 +23,12 @@ fn with_ends(lines: &str) -> String {
 #[track_caller]
 fn check(versions: [&str; 2], base: &str, other: &str, expect: &str) {
     let (base, other) = (card(versions[0], base), card(versions[1], other));
-    let once = joined(base.as_bytes(), other.as_bytes()).expect("cards that can be joined");
+    let once = merge_cards(base.as_bytes(), other.as_bytes()).expect("cards that can be joined");
     let text = String::from_utf8(once.clone()).expect("UTF-8");
     assert_eq!(text, card(versions[0], expect), "\n{text}");
-    let twice = joined(&once, other.as_bytes()).expect("a card that can be joined again");
+    let twice = merge_cards(&once, other.as_bytes()).expect("a card that can be joined again");
     assert_eq!(String::from_utf8_lossy(&twice), text, "joined again");
-    let itself = joined(&once, &once).expect("a card that can be joined with itself");
+    let itself = merge_cards(&once, &once).expect("a card that can be joined with itself");
     assert_eq!(String::from_utf8_lossy(&itself), text, "joined with itself");
 }
 
@@ -238,10 +238,10 @@ fn bytes_of_the_base() {
     let base = "BEGIN:VCARD\nVERSION:3.0\nFN:A\n B\nX:\n  odd\nEND:VCARD";
     let other = "BEGIN:VCARD\r\nVERSION:3.0\r\nNOTE:a\r\n  b\r\nTEL:1\r\nEND:VCARD\r\n";
     let expect = base.replace("END", "NOTE:a\n  b\nTEL:1\nEND");
-    assert_eq!(joined(base.as_bytes(), other.as_bytes()), Some(expect.into_bytes()));
+    assert_eq!(merge_cards(base.as_bytes(), other.as_bytes()), Some(expect.into_bytes()));
     let mac = base.replace("\n ", "").replace('\n', "\r");
     let expect = mac.replace("END", "NOTE:a b\rTEL:1\rEND");
-    assert_eq!(joined(mac.as_bytes(), other.as_bytes()), Some(expect.into_bytes()));
+    assert_eq!(merge_cards(mac.as_bytes(), other.as_bytes()), Some(expect.into_bytes()));
 
     let wide = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
     let base = "\u{feff}BEGIN:VCARD\nFN:😀\nTEL;HOME:1\nEND:VCARD\n";
@@ -250,21 +250,21 @@ fn bytes_of_the_base() {
     let quoted = "NOTE;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:=C3=A4\n";
     for (other, note) in [(wide(other), "NOTE:ä\n"), (latin, quoted)] {
         let expect = base.replace("TEL;HOME:1\n", &format!("TEL;WORK;HOME:1\n{note}"));
-        assert_eq!(joined(&wide(base), &other), Some(wide(&expect)));
+        assert_eq!(merge_cards(&wide(base), &other), Some(wide(&expect)));
     }
     let latin = b"BEGIN:VCARD\nFN:\xe4\nEND:VCARD\n";
     let expect = b"BEGIN:VCARD\nFN:\xe4\nTEL:1\nEND:VCARD\n";
-    assert_eq!(joined(latin, b"BEGIN:VCARD\nTEL:1\nEND:VCARD\n"), Some(expect.to_vec()));
+    assert_eq!(merge_cards(latin, b"BEGIN:VCARD\nTEL:1\nEND:VCARD\n"), Some(expect.to_vec()));
     // To half a card nothing can be added.
-    assert_eq!(joined(b"BEGIN:VCARD\nFN:A\n", other.as_bytes()), None);
+    assert_eq!(merge_cards(b"BEGIN:VCARD\nFN:A\n", other.as_bytes()), None);
     assert_eq!(
-        joined(b"BEGIN:VCARD\nFN:A\nAGENT:\nBEGIN:VCARD\nEND:VCARD\n", other.as_bytes()),
+        merge_cards(b"BEGIN:VCARD\nFN:A\nAGENT:\nBEGIN:VCARD\nEND:VCARD\n", other.as_bytes()),
         None
     );
 }
 
-/// The base's lines are the first ones, each as it was but for parameters behind the name; what follows them the
-/// other card says, and makes none of it the first where the base has one.
+/// The base's lines are the first ones, each as it was but for parameters behind the name; what
+/// follows them the other card says, and makes none of it the first where the base has one.
 #[track_caller]
 fn nothing_is_made_up(base: &Contact<'_>, other: &Contact<'_>, result: &Contact<'_>) {
     let shown = || {
@@ -304,9 +304,9 @@ fn nothing_is_made_up(base: &Contact<'_>, other: &Contact<'_>, result: &Contact<
 
 /// Every value of the two is in what they were joined to, with its parameters, and nothing else.
 fn nothing_is_lost(base: &[u8], other: &[u8]) {
-    let Some(once) = joined(base, other) else {
-        // Lone CRs end lines only before a property's name, so that a soft break there has no end; and what stands
-        // before two breaks in a row is changed by any line that follows.
+    let Some(once) = merge_cards(base, other) else {
+        // Lone CRs end lines only before a property's name, so that a soft break there has no end;
+        // and what stands before two breaks in a row is changed by any line that follows.
         let text = String::from_utf8_lossy(base);
         assert!(!text.contains('\n') || text.contains("==\n") || text.contains("==\r"), "{text}");
         return;
@@ -329,10 +329,10 @@ fn nothing_is_lost(base: &[u8], other: &[u8]) {
             String::from_utf8_lossy(other)
         );
     }
-    let twice = joined(&once, other).expect("a card that was joined can be joined again");
+    let twice = merge_cards(&once, other).expect("a card that was joined can be joined again");
     assert_eq!(String::from_utf8_lossy(&once), String::from_utf8_lossy(&twice), "joined again");
     // The lists of phone numbers and addresses are those of both.
-    for field in FIELDS.iter().filter(|field| ["phone", "email"].contains(&field.name)) {
+    for field in CONTACT_FIELDS.iter().filter(|field| ["phone", "email"].contains(&field.name)) {
         let key = |value: &String| value.to_lowercase().replace(['-', ' '], "");
         let found: Vec<String> = Contact::parse(&once).values(field).iter().map(key).collect();
         for card in [base, other] {
@@ -473,15 +473,16 @@ proptest! {
     fn any_bytes(base in prop::collection::vec(any::<u8>(), 0..200), other in any_card()) {
         let wrapped = [b"BEGIN:VCARD\nFN:x\n".as_slice(), &base, b"\nEND:VCARD\n"].concat();
         for base in [&base, &wrapped] {
-            let _may_be_none = joined(base, other.as_bytes());
-            if let Some(result) = joined(other.as_bytes(), base) {
-                prop_assert!(Contact::parse(&result).refusal().is_none());
+            let _may_be_none = merge_cards(base, other.as_bytes());
+            if let Some(result) = merge_cards(other.as_bytes(), base) {
+                prop_assert!(Contact::parse(&result).fatal_problem().is_none());
             }
         }
     }
 }
 
-/// Cards of all programs joined with their neighbours, which other programs wrote in other versions.
+/// Cards of all programs joined with their neighbours, which other programs wrote in other
+/// versions.
 #[test]
 fn nothing_is_lost_of_real_cards() {
     let files = vcards("nothing_is_lost_of_real_cards");
@@ -490,8 +491,9 @@ fn nothing_is_lost_of_real_cards() {
         let pieces = split([&bytes[..]], 32 << 20).into_iter();
         let whole = pieces.filter(|piece| {
             let card = Contact::parse(&piece.bytes);
-            let no_end = card.problems().iter().any(|problem| problem.what == Defect::NoEnd);
-            piece.name == "VCARD" && card.refusal().is_none() && !no_end
+            let no_end =
+                card.problems().iter().any(|problem| problem.kind == ProblemKind::MissingCardEnd);
+            piece.name == "VCARD" && card.fatal_problem().is_none() && !no_end
         });
         cards.extend(whole.take(5).map(|piece| piece.bytes));
     }

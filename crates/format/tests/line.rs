@@ -1,11 +1,11 @@
 //! Content lines: ends, folds, soft breaks.
 
-use larder_format::line::lines;
+use larder_format::content_line::content_lines;
 use proptest::prelude::*;
 
 #[track_caller]
 fn check(input: &str, expect: &[(u32, &str)]) {
-    let found: Vec<(u32, String)> = lines(input.as_bytes())
+    let found: Vec<(u32, String)> = content_lines(input.as_bytes())
         .map(|line| (line.number, String::from_utf8_lossy(&line.text).into_owned()))
         .collect();
     let found: Vec<(u32, &str)> = found.iter().map(|(number, text)| (*number, &**text)).collect();
@@ -36,7 +36,7 @@ fn folds() {
 
 #[test]
 fn folds_inside_a_character() {
-    let found: Vec<_> = lines(b"FN:J\xc3\n \xbcrgen\n").collect();
+    let found: Vec<_> = content_lines(b"FN:J\xc3\n \xbcrgen\n").collect();
     assert_eq!(found[0].text.as_ref(), "FN:Jürgen".as_bytes());
     assert_eq!(found[0].raw, b"FN:J\xc3\n \xbcrgen\n");
 }
@@ -54,7 +54,7 @@ fn soft_breaks() {
 
 #[test]
 fn unfolded_lines_are_borrowed() {
-    for line in lines(b"BEGIN:VCARD\r\nFN:Anna\r\nEND:VCARD\r\n") {
+    for line in content_lines(b"BEGIN:VCARD\r\nFN:Anna\r\nEND:VCARD\r\n") {
         assert!(matches!(line.text, std::borrow::Cow::Borrowed(_)));
     }
 }
@@ -64,7 +64,7 @@ proptest! {
     #[test]
     fn raw_parts_make_the_whole(bytes in "([A-Z:;= \t\r\n]|=\n|QUOTED-PRINTABLE){0,60}") {
         let (mut rest, mut number) = (bytes.as_bytes(), 0);
-        for line in lines(bytes.as_bytes()) {
+        for line in content_lines(bytes.as_bytes()) {
             prop_assert!(line.number > number);
             number = line.number;
             let at = rest.windows(line.raw.len()).position(|window| window == line.raw);
@@ -83,6 +83,6 @@ fn hostile_lines_take_linear_time() {
         [(format!("A;{params}QUOTED-PRINTABLE:"), "=\n"), ("A;QUOTED-PRINTABLE".into(), "=\n ")]
     {
         let input = head + &part.repeat(500_000);
-        assert!(lines(input.as_bytes()).count() >= 1);
+        assert!(content_lines(input.as_bytes()).count() >= 1);
     }
 }

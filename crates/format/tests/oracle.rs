@@ -29,8 +29,8 @@ fn theirs(card: &calcard::vcard::VCard, name: &VCardProperty) -> Vec<String> {
 fn ours(card: &Contact<'_>, name: &str) -> Vec<String> {
     card.properties()
         .iter()
-        .filter(|property| property.is(name))
-        .map(|property| larder_format::decode::unescape_text(property.text().trim()).into_owned())
+        .filter(|property| property.has_name(name))
+        .map(|property| larder_format::decoding::unescape_text(property.text().trim()).into_owned())
         .filter(|value| !value.is_empty())
         .collect()
 }

@@ -1,12 +1,13 @@
 //! Phone numbers: as people write them, and as evolution-data-server compares them.
 
-use larder_format::phone::{Match, Number, fingerprint, is_region, looks_like_number};
+use larder_format::phone::{ParsedPhoneNumber, PhoneMatch, fingerprint, is_number_like, is_region};
 use proptest::prelude::*;
 
 #[track_caller]
 fn parsed(text: &str, region: &str) -> Option<(u16, String, String)> {
     let region = Some(region).filter(|region| !region.is_empty());
-    Number::parse(text, region).map(|number| (number.country, number.national, number.extension))
+    ParsedPhoneNumber::parse(text, region)
+        .map(|number| (number.country, number.national, number.extension))
 }
 
 #[test]
@@ -45,36 +46,36 @@ fn numbers_as_they_are_written() {
         });
         assert_eq!(parsed(text, region), expect, "{text:?} in {region:?}");
     }
-    assert_eq!(Number::parse(&"1".repeat(251), Some("AT")), None);
+    assert_eq!(ParsedPhoneNumber::parse(&"1".repeat(251), Some("AT")), None);
 }
 
 /// The table of evolution-data-server's test-book-client-custom-summary.c, and more.
 #[test]
 fn how_numbers_compare() {
     for (a, b, expect) in [
-        ("+1 221.542.3789", "+1-221-5423789", Match::Exact),
-        ("+1 221.542.3789", "+31-221-5423789", Match::None),
-        ("+49 408.765.5050", "408 765-5050", Match::National),
-        ("+49 408.765.5050", "+1 408 765-5050", Match::None),
-        ("+49 408.765.5050", "+49 408 765-5050", Match::Exact),
-        ("408.765.5050", "408 765-5050", Match::National),
-        ("408.765.5050", "+1 408 765-5050", Match::National),
-        ("408.765.5050", "+49 408 765-5050", Match::National),
-        ("221.542.3789", "+31-221-5423789", Match::National),
-        ("+49 514-845-8436", "514-845-8436", Match::National),
-        ("5423789", "+1-221-5423789", Match::Short),
-        ("765-5050", "408 765-5050", Match::Short),
-        ("765-5050", "+49 408 765-5050", Match::Short),
-        ("+1 212 555 0123 x1", "+1 212 555 0123", Match::Short),
-        ("+1 212 555 0123 x1", "+1 212 555 0123 x2", Match::None),
-        ("+1 212 555 0123 x1", "+1 212 555 0123 ext. 1", Match::Exact),
-        ("212 555 0123", "212 555 0124", Match::None),
+        ("+1 221.542.3789", "+1-221-5423789", PhoneMatch::Exact),
+        ("+1 221.542.3789", "+31-221-5423789", PhoneMatch::None),
+        ("+49 408.765.5050", "408 765-5050", PhoneMatch::National),
+        ("+49 408.765.5050", "+1 408 765-5050", PhoneMatch::None),
+        ("+49 408.765.5050", "+49 408 765-5050", PhoneMatch::Exact),
+        ("408.765.5050", "408 765-5050", PhoneMatch::National),
+        ("408.765.5050", "+1 408 765-5050", PhoneMatch::National),
+        ("408.765.5050", "+49 408 765-5050", PhoneMatch::National),
+        ("221.542.3789", "+31-221-5423789", PhoneMatch::National),
+        ("+49 514-845-8436", "514-845-8436", PhoneMatch::National),
+        ("5423789", "+1-221-5423789", PhoneMatch::Short),
+        ("765-5050", "408 765-5050", PhoneMatch::Short),
+        ("765-5050", "+49 408 765-5050", PhoneMatch::Short),
+        ("+1 212 555 0123 x1", "+1 212 555 0123", PhoneMatch::Short),
+        ("+1 212 555 0123 x1", "+1 212 555 0123 x2", PhoneMatch::None),
+        ("+1 212 555 0123 x1", "+1 212 555 0123 ext. 1", PhoneMatch::Exact),
+        ("212 555 0123", "212 555 0124", PhoneMatch::None),
     ] {
-        let read = |text| Number::parse(text, Some("US")).expect(text);
+        let read = |text| ParsedPhoneNumber::parse(text, Some("US")).expect(text);
         assert_eq!(read(a).compare(&read(b)), expect, "{a} and {b}");
         assert_eq!(read(b).compare(&read(a)), expect, "{b} and {a}");
     }
-    assert!(Match::Exact > Match::National && Match::Short > Match::None);
+    assert!(PhoneMatch::Exact > PhoneMatch::National && PhoneMatch::Short > PhoneMatch::None);
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn what_may_be_a_number() {
         ("x1", false),
         ("#1", false),
     ] {
-        assert_eq!(looks_like_number(text), expect, "{text:?}");
+        assert_eq!(is_number_like(text), expect, "{text:?}");
     }
 }
 
@@ -125,7 +126,7 @@ fn every_region_reads_numbers() {
                 "+44 20 7946 0000",
                 "12",
             ] {
-                if let Some(number) = Number::parse(text, Some(&region)) {
+                if let Some(number) = ParsedPhoneNumber::parse(text, Some(&region)) {
                     assert!(!number.national.starts_with('0') && !number.national.is_empty());
                 }
             }
@@ -147,9 +148,9 @@ proptest! {
     fn no_text_makes_it_panic(text in any::<String>(), number in "[+0-9 ()./;=a-zäx\u{660}-\u{669}-]{0,40}", tel in "(tel:)?[+0-9]{0,12}(;(phone-context|isub|ext)=[+a-z0-9.]{0,8}){0,3}") {
         for text in [&text, &number, &tel] {
             for region in [None, Some("AT"), Some("US"), Some("IT"), Some("BR"), Some(text.as_str())] {
-                if let Some(number) = Number::parse(text, region) {
+                if let Some(number) = ParsedPhoneNumber::parse(text, region) {
                     prop_assert!(number.national.bytes().all(|byte| byte.is_ascii_digit()));
-                    prop_assert!(number.compare(&number) >= Match::National);
+                    prop_assert!(number.compare(&number) >= PhoneMatch::National);
                 }
             }
         }

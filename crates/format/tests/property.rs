@@ -1,11 +1,11 @@
 //! Properties: group, name, parameters, value.
 
-use larder_format::line::lines;
+use larder_format::content_line::content_lines;
 use larder_format::property::Property;
 use proptest::prelude::*;
 
 fn parse(line: &[u8]) -> Property<'_> {
-    Property::parse(lines(line).next().expect("a line"))
+    Property::parse(content_lines(line).next().expect("a line"))
 }
 
 /// `group|name|param=value,value|...|text`, with `!` for an open quote and `?` for an unknown line.
@@ -15,7 +15,7 @@ fn show(property: &Property<'_>) -> String {
     for param in property.params() {
         shown += &format!("|{}={}", param.name, param.values.join(","));
     }
-    let marks = [(property.has_open_quote(), "!"), (!property.is_known(), "?")];
+    let marks = [(property.has_open_quote(), "!"), (!property.is_property(), "?")];
     shown += &marks.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect::<String>();
     format!("{shown}|{}", property.text())
 }
@@ -112,7 +112,7 @@ fn of_very_many_parameters_the_first_are_looked_at() {
 #[test]
 fn names_compare_in_any_case() {
     let property = parse(b"item1.x-Foo;a=B:1");
-    assert!(property.is("X-FOO") && !property.is("FOO") && !property.is(""));
+    assert!(property.has_name("X-FOO") && !property.has_name("FOO") && !property.has_name(""));
     assert_eq!(property.param("A").as_deref(), Some("B"));
     assert_eq!(property.param("B"), None);
 }
@@ -121,10 +121,10 @@ proptest! {
     #[test]
     fn nothing_panics(bytes in any::<Vec<u8>>(), text in "[A-Z.:;=,\"^\\\\ \t=]{0,30}") {
         for input in [&bytes[..], text.as_bytes()] {
-            for line in lines(input) {
+            for line in content_lines(input) {
                 let property = Property::parse(line);
                 let _ = (show(&property), property.has_type("x"), property.has_bare_param());
-                prop_assert_eq!(property.is_known(), !property.name().is_empty());
+                prop_assert_eq!(property.is_property(), !property.name().is_empty());
             }
         }
     }

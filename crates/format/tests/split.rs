@@ -1,6 +1,6 @@
 //! A stream of bytes, split into items.
 
-use larder_format::split::{Piece, Splitter, Stray};
+use larder_format::splitter::{SkipReason, Splitter, StreamPiece};
 use proptest::prelude::*;
 
 /// A piece on its own, with the parts of a stretch joined.
@@ -12,29 +12,29 @@ pub(crate) struct Found {
     pub(crate) closed: bool,
 }
 
-/// Splits what comes in these chunks. Stretches are named `outside`, `too long` and `end`, the parts of calendars
-/// `begins`, `lines` and `ends`.
+/// Splits what comes in these chunks. Stretches are named `outside`, `too long` and `end`, the
+/// parts of calendars `begins`, `lines` and `ends`.
 pub(crate) fn split<'b>(chunks: impl IntoIterator<Item = &'b [u8]>, max_item: usize) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
-    let mut sink = |piece: Piece<'_>| match piece {
-        Piece::Component { name, line, bytes, closed } => {
+    let mut sink = |piece: StreamPiece<'_>| match piece {
+        StreamPiece::Component { name, line, bytes, closed } => {
             found.push(Found { name: name.into(), line, bytes: bytes.into(), closed });
         }
-        Piece::CalendarBegins { line, bytes } => {
+        StreamPiece::CalendarBegins { line, bytes } => {
             found.push(Found { name: "begins".into(), line, bytes: bytes.into(), closed: true });
         }
-        Piece::CalendarLines { line, bytes } => {
+        StreamPiece::CalendarLines { line, bytes } => {
             found.push(Found { name: "lines".into(), line, bytes: bytes.into(), closed: true });
         }
-        Piece::CalendarEnds { line, bytes, closed } => {
+        StreamPiece::CalendarEnds { line, bytes, closed } => {
             found.push(Found { name: "ends".into(), line, bytes: bytes.into(), closed });
         }
-        Piece::Stray { line, bytes, why, first } => {
+        StreamPiece::Skipped { line, bytes, why, first } => {
             assert!(!bytes.is_empty(), "an empty part");
             let name = match why {
-                Stray::Outside => "outside",
-                Stray::TooLong => "too long",
-                Stray::EndWithoutBegin => "end",
+                SkipReason::Outside => "outside",
+                SkipReason::TooLarge => "too long",
+                SkipReason::EndWithoutBegin => "end",
             };
             match found.last_mut().filter(|_| !first) {
                 Some(stretch) => {
@@ -361,12 +361,12 @@ fn memory_is_bounded() {
         calendar,
     ] {
         let (mut splitter, mut given, mut pushed) = (Splitter::new(1000), 0, 0);
-        let mut sink = |piece: Piece<'_>| match piece {
-            Piece::Component { bytes, .. }
-            | Piece::CalendarBegins { bytes, .. }
-            | Piece::CalendarLines { bytes, .. }
-            | Piece::CalendarEnds { bytes, .. }
-            | Piece::Stray { bytes, .. } => given += bytes.len(),
+        let mut sink = |piece: StreamPiece<'_>| match piece {
+            StreamPiece::Component { bytes, .. }
+            | StreamPiece::CalendarBegins { bytes, .. }
+            | StreamPiece::CalendarLines { bytes, .. }
+            | StreamPiece::CalendarEnds { bytes, .. }
+            | StreamPiece::Skipped { bytes, .. } => given += bytes.len(),
         };
         for _ in 0..16 {
             splitter.push(&garbage, &mut sink);

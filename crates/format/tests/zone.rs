@@ -2,7 +2,7 @@
 
 use crate::corpora::calendars;
 use crate::split::split;
-use larder_format::zone::{Definition, Observance, normalised};
+use larder_format::vtimezone::{VtimezoneDefinition, VtimezoneObservance, normalise_definition};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -15,31 +15,31 @@ const PRAGUE: &str = "BEGIN:VTIMEZONE\r\nTZID:Europe/Prague\r\nX-LIC-LOCATION:Eu
 #[test]
 fn a_definition() {
     let text = |text: &str| text.to_string();
-    let expect = Definition {
+    let expect = VtimezoneDefinition {
         tzid: text("Europe/Prague"),
         location: Some(text("Europe/Prague")),
         observances: vec![
-            Observance {
-                daylight: true,
+            VtimezoneObservance {
+                is_daylight: true,
                 dtstart: text("19700329T020000"),
-                from: text("+0100"),
-                to: text("+0200"),
+                offset_from: text("+0100"),
+                offset_to: text("+0200"),
                 rrules: vec![text("FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU")],
                 rdates: vec![],
                 name: Some(text("CEST")),
             },
-            Observance {
-                daylight: false,
+            VtimezoneObservance {
+                is_daylight: false,
                 dtstart: text("19701025T030000"),
-                from: text("+0200"),
-                to: text("+0100"),
+                offset_from: text("+0200"),
+                offset_to: text("+0100"),
                 rrules: vec![],
                 rdates: ["19701025T030000", "19711031T030000", "19721029T030000"].map(text).into(),
                 name: None,
             },
         ],
     };
-    assert_eq!(Definition::parse(PRAGUE.as_bytes()), Some(expect));
+    assert_eq!(VtimezoneDefinition::parse(PRAGUE.as_bytes()), Some(expect));
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn names_are_text() {
     let zone = |tzid: &str| {
         let zone =
             format!("BEGIN:VTIMEZONE\nTZID:{tzid}\nBEGIN:STANDARD\nEND:STANDARD\nEND:VTIMEZONE\n");
-        Definition::parse(zone.as_bytes()).map(|zone| zone.tzid)
+        VtimezoneDefinition::parse(zone.as_bytes()).map(|zone| zone.tzid)
     };
     assert_eq!(zone("Amsterdam\\, Berlin").as_deref(), Some("Amsterdam, Berlin"));
     assert_eq!(zone("Amsterdam, Berlin ").as_deref(), Some("Amsterdam, Berlin"));
@@ -62,13 +62,13 @@ fn what_is_no_definition() {
         "BEGIN:VTIMEZONE\nTZID:a\nEND:VTIMEZONE\n",
         "BEGIN:VTIMEZONE\nTZID:a\nBEGIN:X-A\nBEGIN:STANDARD\nEND:STANDARD\nEND:X-A\nEND:VTIMEZONE\n",
     ] {
-        assert_eq!(Definition::parse(text.as_bytes()), None, "{text:?}");
+        assert_eq!(VtimezoneDefinition::parse(text.as_bytes()), None, "{text:?}");
     }
 }
 
 #[test]
 fn equal_texts() {
-    let plain = normalised(PRAGUE.as_bytes());
+    let plain = normalise_definition(PRAGUE.as_bytes());
     assert!(plain.starts_with(b"BEGIN:VTIMEZONE\nTZID:Europe/Prague\n"), "{plain:?}");
     let folded = PRAGUE.replace("Europe", "Eur\r\n\tope").replace("\r\n", "\n");
     for other in [
@@ -77,11 +77,11 @@ fn equal_texts() {
         PRAGUE.replace("\r\n", "\r\r\n"),
         folded,
     ] {
-        assert_eq!(normalised(other.as_bytes()), plain, "{other:?}");
+        assert_eq!(normalise_definition(other.as_bytes()), plain, "{other:?}");
     }
     let wide: Vec<u8> = PRAGUE.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    assert_eq!(normalised(&wide), plain);
-    assert_ne!(normalised(PRAGUE.replace("+0200", "+0300").as_bytes()), plain);
+    assert_eq!(normalise_definition(&wide), plain);
+    assert_ne!(normalise_definition(PRAGUE.replace("+0200", "+0300").as_bytes()), plain);
 }
 
 /// As the specification counts them: 1,785 definitions that are closed have 299 texts. The others
@@ -94,8 +94,8 @@ fn real_definitions() {
         let pieces = split([&bytes[..]], 32 << 20);
         for piece in pieces.iter().filter(|piece| piece.name == "VTIMEZONE" && piece.closed) {
             closed += 1;
-            read += usize::from(Definition::parse(&piece.bytes).is_some());
-            texts.insert(normalised(&piece.bytes));
+            read += usize::from(VtimezoneDefinition::parse(&piece.bytes).is_some());
+            texts.insert(normalise_definition(&piece.bytes));
         }
     }
     assert!(
@@ -108,14 +108,14 @@ fn real_definitions() {
 proptest! {
     #[test]
     fn nothing_panics(bytes in any::<Vec<u8>>()) {
-        let once = normalised(&bytes);
-        prop_assert!(Definition::parse(&bytes).is_none() && once.len() <= bytes.len() * 2 + 1);
+        let once = normalise_definition(&bytes);
+        prop_assert!(VtimezoneDefinition::parse(&bytes).is_none() && once.len() <= bytes.len() * 2 + 1);
     }
 
     /// Where no line end is missing a second time changes nothing.
     #[test]
     fn once_is_enough(texts in prop::collection::vec("[!-~][ -~]{0,20}", 0..8)) {
-        let once = normalised(format!("BEGIN:VTIMEZONE\n{}", texts.join("\r\n")).as_bytes());
-        prop_assert_eq!(normalised(&once), once);
+        let once = normalise_definition(format!("BEGIN:VTIMEZONE\n{}", texts.join("\r\n")).as_bytes());
+        prop_assert_eq!(normalise_definition(&once), once);
     }
 }

@@ -1,11 +1,14 @@
-//! Charts for people: SVG in a figure of HTML, with a title, a legend, and axes that say what they are.
+//! Charts for people: SVG in a figure of HTML, with a title, a legend, and axes that say what they
+//! are.
 //!
-//! They know nothing of what is drawn, and need nothing but the page that they stand in (see [`crate::page`]): no
-//! script, no font, no network. Each chart is drawn twice, wide and narrow, and the page shows the one that fits: a
-//! picture that is made smaller cannot be read. What is under the pointer is told by a `<title>`. Colours are
-//! classes, which the page defines for light and for dark; where a colour means something, its name is in the legend.
+//! They know nothing of what is drawn, and need nothing but the page that they stand in (see
+//! [`crate::page`]): no script, no font, no network. Each chart is drawn twice, wide and narrow,
+//! and the page shows the one that fits: a picture that is made smaller cannot be read. What is
+//! under the pointer is told by a `<title>`. Colours are classes, which the page defines for light
+//! and for dark; where a colour means something, its name is in the legend.
 //!
-//! Our own, as a chart takes a hundred lines, and the crates that draw them weigh more than this program.
+//! Our own, as a chart takes a hundred lines, and the crates that draw them weigh more than this
+//! program.
 
 mod axis;
 mod bars;
@@ -13,20 +16,22 @@ mod lifelines;
 mod lines;
 mod ranges;
 
-pub use self::axis::{Axis, Clock, Scale, Unit, date, moment};
-pub use self::bars::{Bar, Columns, Rows};
-pub use self::lifelines::{Band, Lifeline, Lifelines};
-pub use self::lines::{Line, Lines};
-pub use self::ranges::{Range, Ranges};
+pub use self::axis::{
+    AxisScale, ChartAxis, MeasureUnit, UtcOffsetFn, format_date, format_time_of_day,
+};
+pub use self::bars::{BarChart, ChartBar, ColumnChart};
+pub use self::lifelines::{Lifeline, LifelineBand, LifelineChart};
+pub use self::lines::{StepChart, StepLine};
+pub use self::ranges::{ChartRange, RangeChart};
 
 use std::fmt::{self, Display};
 
 /// The two widths in which everything is drawn, in pixels.
-const WIDTHS: [(&str, f64); 2] = [("wide", 860.0), ("narrow", 360.0)];
+const CHART_WIDTHS_PIXELS: [(&str, f64); 2] = [("wide", 860.0), ("narrow", 360.0)];
 
 /// A colour, by what it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tone {
+pub enum ColourRole {
     /// The first of several: blue.
     First,
     /// The second: green.
@@ -34,58 +39,58 @@ pub enum Tone {
     /// The third: purple.
     Third,
     /// What is not good: vermilion.
-    Alarm,
+    Error,
     /// What may not be good: amber.
-    Doubt,
+    Warning,
     /// What is there for comparison: grey.
-    Plain,
+    Reference,
 }
 
-impl Tone {
-    fn class(self) -> &'static str {
+impl ColourRole {
+    fn css_class(self) -> &'static str {
         match self {
-            Tone::First => "c0",
-            Tone::Second => "c1",
-            Tone::Third => "c2",
-            Tone::Alarm => "c3",
-            Tone::Doubt => "c4",
-            Tone::Plain => "c5",
+            ColourRole::First => "c0",
+            ColourRole::Second => "c1",
+            ColourRole::Third => "c2",
+            ColourRole::Error => "c3",
+            ColourRole::Warning => "c4",
+            ColourRole::Reference => "c5",
         }
     }
 }
 
 /// What can be drawn.
-pub trait Draw {
+pub trait Chart {
     /// The picture, so wide.
     ///
     /// # Errors
     /// None, as it is written into a text.
     fn draw(&self, width: f64) -> Result<String, fmt::Error>;
     /// What its colours mean; empty where there is but one.
-    fn legend(&self) -> Vec<(Tone, String)>;
+    fn legend(&self) -> Vec<(ColourRole, String)>;
 }
 
 /// A figure of HTML: title, what is to be said of it, legend, picture.
 #[must_use]
-pub fn figure(title: &str, about: &str, chart: &dyn Draw) -> String {
+pub fn render_figure(title: &str, about: &str, chart: &dyn Chart) -> String {
     let legend: String = chart
         .legend()
         .iter()
         .map(|(tone, name)| {
-            let class = tone.class();
-            format!("<span class=\"{class}\"><i></i>{}</span> ", Escaped(name))
+            let class = tone.css_class();
+            format!("<span class=\"{class}\"><i></i>{}</span> ", XmlEscaped(name))
         })
         .collect();
-    let mut out = format!("<figure>\n<figcaption><b>{}</b>", Escaped(title));
+    let mut out = format!("<figure>\n<figcaption><b>{}</b>", XmlEscaped(title));
     if !about.is_empty() {
-        out.push_str(&format!("<br>{}", Escaped(about)));
+        out.push_str(&format!("<br>{}", XmlEscaped(about)));
     }
     if !legend.is_empty() {
         out.push_str(&format!("<br><span class=\"legend\">{}</span>", legend.trim_end()));
     }
     out.push_str("</figcaption>\n");
-    for (class, width) in WIDTHS {
-        let label = Escaped(title);
+    for (class, width) in CHART_WIDTHS_PIXELS {
+        let label = XmlEscaped(title);
         let picture = chart.draw(width).unwrap_or_default();
         out.push_str(&format!(
             "<div class=\"{class}\" role=\"img\" aria-label=\"{label}\">{picture}</div>\n"
@@ -97,7 +102,7 @@ pub fn figure(title: &str, about: &str, chart: &dyn Draw) -> String {
 
 /// Where in a picture things are drawn.
 #[derive(Debug, Clone, Copy)]
-struct Plot {
+struct PlotArea {
     width: f64,
     height: f64,
     left: f64,
@@ -106,42 +111,43 @@ struct Plot {
     bottom: f64,
 }
 
-impl Plot {
+impl PlotArea {
     /// Room for the marks of the lower axis and its name, and so much at the left.
-    fn new(width: f64, height: f64, left: f64) -> Plot {
-        Plot { width, height, left, right: width - 14.0, top: 10.0, bottom: height - 44.0 }
+    fn new(width: f64, height: f64, left: f64) -> PlotArea {
+        PlotArea { width, height, left, right: width - 14.0, top: 10.0, bottom: height - 44.0 }
     }
 
-    fn begin(&self) -> String {
-        let Plot { width, height, .. } = self;
+    fn svg_start_tag(&self) -> String {
+        let PlotArea { width, height, .. } = self;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\">\n"
         )
     }
 }
 
-/// A text in a picture: where it is, how it stands to that place (`start`, `middle`, `end`), its classes.
-fn text(x: f64, y: f64, anchor: &str, class: &str, text: &str) -> String {
+/// A text in a picture: where it is, how it stands to that place (`start`, `middle`, `end`), its
+/// classes.
+fn svg_text(x: f64, y: f64, anchor: &str, class: &str, text: &str) -> String {
     format!(
         "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{}</text>\n",
-        Escaped(text)
+        XmlEscaped(text)
     )
 }
 
 /// How wide a text is about, in pixels.
-fn width_of(text: &str) -> f64 {
+fn text_width_pixels(text: &str) -> f64 {
     let wide = |c: char| if c > '\u{2e7f}' { 12.0 } else { 6.6 };
     text.chars().map(wide).sum()
 }
 
 /// The beginning of a text that has so much room.
-fn cut(text: &str, room: f64) -> String {
-    if width_of(text) <= room {
+fn truncate_to_width(text: &str, room: f64) -> String {
+    if text_width_pixels(text) <= room {
         return text.to_string();
     }
     let (mut short, mut used) = (String::new(), 7.0);
     for c in text.chars() {
-        used += width_of(c.encode_utf8(&mut [0; 4]));
+        used += text_width_pixels(c.encode_utf8(&mut [0; 4]));
         if used > room {
             break;
         }
@@ -152,9 +158,9 @@ fn cut(text: &str, room: f64) -> String {
 }
 
 /// A text as HTML and XML have it, without the control characters that they do not allow.
-pub(crate) struct Escaped<'a>(pub(crate) &'a str);
+pub(crate) struct XmlEscaped<'a>(pub(crate) &'a str);
 
-impl Display for Escaped<'_> {
+impl Display for XmlEscaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.chars() {
             match c {

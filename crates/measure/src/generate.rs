@@ -1,8 +1,9 @@
 //! Generators: input of a chosen size, made from a seed.
 //!
-//! Not a collection of hard cases (the samples and the corpora are that) and not a writer for cards that
-//! exist: only what is drawn here is written here, in the ways programs write it, so that it cannot lean on
-//! the parser it is there to measure. Every generator is a pure function of its arguments.
+//! Not a collection of hard cases (the samples and the corpora are that) and not a writer for cards
+//! that exist: only what is drawn here is written here, in the ways programs write it, so that it
+//! cannot lean on the parser it is there to measure. Every generator is a pure function of its
+//! arguments.
 //!
 //! # The mix of [`contacts`]
 //!
@@ -24,9 +25,9 @@
 //! | UID | all of 3.0 and 4.0, three quarters of 2.1; in the shapes that different programs give |
 //! | REV | all |
 //!
-//! A card is about 700 bytes long without its photo. Text is UTF-8. In 2.1 a value that is not plain
-//! ASCII, or too long for its line, is quoted-printable with soft line breaks; elsewhere lines are folded at
-//! 75 octets, never inside a character (RFC 6350 section 3.2).
+//! A card is about 700 bytes long without its photo. Text is UTF-8. In 2.1 a value that is not
+//! plain ASCII, or too long for its line, is quoted-printable with soft line breaks; elsewhere
+//! lines are folded at 75 octets, never inside a character (RFC 6350 section 3.2).
 //!
 //! # The mix of [`calendar()`]
 //!
@@ -47,57 +48,61 @@
 //! | extensions (`X-`) | three quarters |
 //! | UID, DTSTAMP, CREATED, LAST-MODIFIED, SEQUENCE, SUMMARY, CLASS | all |
 //!
-//! A component is about 600 bytes long, in the order and the folding of EDS, with CRLF. Subjects are in twenty languages.
+//! A component is about 600 bytes long, in the order and the folding of EDS, with CRLF. Subjects
+//! are in twenty languages.
 
 mod calendar;
-mod card;
+mod calendar_queries;
 mod contact;
+mod contact_texts;
+mod countries;
 pub(crate) mod dates;
 mod event;
-mod ical;
-mod names;
-mod places;
-mod queries;
+mod event_texts;
+mod ical_writer;
+mod line_writer;
+mod person_names;
 mod random;
-mod subjects;
-mod words;
-mod write;
+mod vcard_writer;
 mod zones;
 
 use std::io;
 
-pub use self::calendar::{calendar, zones};
-pub use self::queries::queries;
+pub use self::calendar::{write_calendar, write_zone_definitions};
+pub use self::calendar_queries::write_queries;
 
-use self::card::Card;
-use self::contact::Contact;
-use self::names::Culture;
-use self::random::Random;
+use self::contact::FakeContact;
+use self::line_writer::LineWriter;
+use self::person_names::Culture;
+use self::random::SplitMix64;
 
 /// Year, month and day of a day counted from 1970-01-01.
-pub(crate) fn date(day: i64) -> (i64, u64, u64) {
-    dates::Day(day).date()
+pub(crate) fn civil_date(day: i64) -> (i64, u64, u64) {
+    dates::DayNumber(day).to_date()
 }
 
 /// How many bytes are gathered before they are handed on.
-const FLUSH_AT: usize = 64 * 1024;
+const FLUSH_BYTES: usize = 64 * 1024;
 
 /// Writes `n` vCards in the mix that the head of this module describes.
 ///
-/// The same `n` and `seed` give the same bytes. Contact `i` does not depend on `n`, so a smaller book is
-/// the beginning of a larger one with the same seed. Memory does not grow with `n`. Different seeds give
-/// different people, but some of them have names in common, as people do.
+/// The same `n` and `seed` give the same bytes. Contact `i` does not depend on `n`, so a smaller
+/// book is the beginning of a larger one with the same seed. Memory does not grow with `n`.
+/// Different seeds give different people, but some of them have names in common, as people do.
 ///
 /// # Errors
 /// Whatever `out` answers to a write.
-pub fn contacts(n: u64, seed: u64, out: &mut dyn io::Write) -> io::Result<()> {
-    let cultures = Culture::all();
-    let mut book = Vec::with_capacity(FLUSH_AT * 2);
+pub fn write_contacts(n: u64, seed: u64, out: &mut dyn io::Write) -> io::Result<()> {
+    let cultures = Culture::load_all();
+    let mut book = Vec::with_capacity(FLUSH_BYTES * 2);
     let mut line = Vec::new();
     for index in 0..n {
-        let contact = Contact::draw(&cultures, &mut Random::of(seed, index));
-        write::card(&contact, &mut Card::new(contact.newline, &mut line, &mut book));
-        if book.len() >= FLUSH_AT {
+        let contact = FakeContact::draw(&cultures, &mut SplitMix64::from_seed(seed, index));
+        vcard_writer::write_contact(
+            &contact,
+            &mut LineWriter::new(contact.line_ending, &mut line, &mut book),
+        );
+        if book.len() >= FLUSH_BYTES {
             out.write_all(&book)?;
             book.clear();
         }

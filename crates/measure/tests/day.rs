@@ -1,8 +1,11 @@
-//! A made-up day's query log: processes that keep answers as Larder does, written by other code than that which reads it.
+//! A made-up day's query log: processes that keep answers as Larder does, written by other code
+//! than that which reads it.
 //!
-//! Five programs use two services: a calendar that is browsed, a search box that is typed into, a daemon that asks for
-//! alarms each minute, a greeter that tells what is on today, which the calendar has open, and a clock in the panel that opens a view at each click and never closes it. Beside them short
-//! commands run, mail and calendars are fetched, and a phone synchronises until the log ends.
+//! Five programs use two services: a calendar that is browsed, a search box that is typed into, a
+//! daemon that asks for alarms each minute, a greeter that tells what is on today, which the
+//! calendar has open, and a clock in the panel that opens a view at each click and never closes it.
+//! Beside them short commands run, mail and calendars are fetched, and a phone synchronises until
+//! the log ends.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! The generated calendars: what they promise to whoever measures with them.
 //!
-//! The components are taken apart by a few lines here and not by Larder's own parser, which is what they are to
-//! measure.
+//! The components are taken apart by a few lines here and not by Larder's own parser, which is what
+//! they are to measure.
 
-use larder_measure::generate::{calendar, zones};
+use larder_measure::generate::{write_calendar, write_zone_definitions};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,17 +13,18 @@ const MANY: u64 = 20_000;
 
 fn text(n: u64, seed: u64, events: bool) -> String {
     let mut bytes = Vec::new();
-    calendar(n, seed, events, &mut bytes).unwrap();
+    write_calendar(n, seed, events, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
 fn copies(n: u64, events: bool) -> String {
     let mut bytes = Vec::new();
-    zones(n, 1, events, &mut bytes).unwrap();
+    write_zone_definitions(n, 1, events, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
-/// The components right below the calendar: their name and their unfolded lines, first and last left out.
+/// The components right below the calendar: their name and their unfolded lines, first and last
+/// left out.
 fn components(text: &str) -> Vec<(String, Vec<String>)> {
     let unfolded = text.replace("\r\n ", "");
     let mut lines = unfolded.split_terminator("\r\n").peekable();
@@ -183,8 +184,8 @@ fn series_last_about_ten_weeks() {
     }
 }
 
-/// A detached occurrence has its master before it, is said as that is, and takes the place of no other, nor of an
-/// exception.
+/// A detached occurrence has its master before it, is said as that is, and takes the place of no
+/// other, nor of an exception.
 #[test]
 fn detached_occurrences_have_their_place() {
     let items = items(&text(MANY, 5, false));
@@ -265,7 +266,7 @@ impl io::Write for Full {
 #[test]
 fn an_error_of_the_writer_is_handed_on() {
     for room in [0, 100_000] {
-        let error = calendar(1_000, 1, false, &mut Full(room)).unwrap_err();
+        let error = write_calendar(1_000, 1, false, &mut Full(room)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -1,12 +1,12 @@
 //! The generated address book: what it promises to whoever measures with it.
 //!
-//! The cards are taken apart by a few lines here and not by Larder's own parser, which is what they are to
-//! measure.
+//! The cards are taken apart by a few lines here and not by Larder's own parser, which is what they
+//! are to measure.
 
 use std::collections::HashSet;
 use std::io;
 
-use larder_measure::generate::contacts;
+use larder_measure::generate::write_contacts;
 use proptest::prelude::*;
 
 /// Enough that a share of 2 % is within a few tenths of its mark.
@@ -14,7 +14,7 @@ const MANY: u64 = 20_000;
 
 fn book(n: u64, seed: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    contacts(n, seed, &mut bytes).unwrap();
+    write_contacts(n, seed, &mut bytes).unwrap();
     bytes
 }
 
@@ -54,7 +54,8 @@ fn unfolded(card: &str) -> Vec<String> {
     lines
 }
 
-/// The name of a property, without group and parameters; empty for the blank line after 2.1's base64.
+/// The name of a property, without group and parameters; empty for the blank line after 2.1's
+/// base64.
 fn property(line: &str) -> &str {
     let head = line.split([':', ';']).next().unwrap_or_default();
     head.rsplit('.').next().unwrap_or_default()
@@ -307,7 +308,7 @@ impl io::Write for Full {
 #[test]
 fn an_error_of_the_writer_is_handed_on() {
     for room in [0, 100_000] {
-        let error = contacts(1_000, 1, &mut Full(room)).unwrap_err();
+        let error = write_contacts(1_000, 1, &mut Full(room)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }

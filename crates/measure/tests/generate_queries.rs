@@ -1,11 +1,11 @@
 //! The generated questions: their kinds, and that both languages ask for the same.
 
-use larder_measure::generate::{calendar, queries};
+use larder_measure::generate::{write_calendar, write_queries};
 use std::collections::HashMap;
 
 fn lines(n: u64, of: u64, seed: u64) -> String {
     let mut bytes = Vec::new();
-    queries(n, of, seed, false, &mut bytes).unwrap();
+    write_queries(n, of, seed, false, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -63,7 +63,7 @@ fn windows_are_said_twice_alike() {
 #[test]
 fn uids_are_of_the_calendar() {
     let mut text = Vec::new();
-    calendar(300, 5, false, &mut text).unwrap();
+    write_calendar(300, 5, false, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     let mut number = 0;
     for line in lines(2_000, 300, 5).lines().filter(|line| line.starts_with("uid\t")) {

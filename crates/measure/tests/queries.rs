@@ -1,17 +1,18 @@
 //! What a query log shows: hand-written logs with planted truths.
 
 use crate::day;
-use larder_measure::queries::lives::{End, Life};
-use larder_measure::queries::log::Why;
-use larder_measure::queries::reuse::{Origins, Times};
-use larder_measure::queries::{Report, page, read};
+use larder_measure::query_log::log_reader::LoggedEvictionReason;
+use larder_measure::query_log::reuse::{OriginCounts, RepeatBucket};
+use larder_measure::query_log::view_lifetimes::{ViewEnd, ViewLifetime};
+use larder_measure::query_log::{QueryLogReport, read_log, render_html};
 
-pub(crate) fn report(log: &str) -> Report {
-    read(&mut log.as_bytes(), None).unwrap()
+pub(crate) fn report(log: &str) -> QueryLogReport {
+    read_log(&mut log.as_bytes(), None).unwrap()
 }
 
-/// A log in short: each line is a moment, a process, an event and its fields, as `name=value`, without what an answer
-/// always has. A value that is no number and does not begin with a quote, a bracket or `null` is a text.
+/// A log in short: each line is a moment, a process, an event and its fields, as `name=value`,
+/// without what an answer always has. A value that is no number and does not begin with a quote, a
+/// bracket or `null` is a text.
 pub(crate) fn log(lines: &str) -> String {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
@@ -65,28 +66,29 @@ pub(crate) fn log(lines: &str) -> String {
 fn a_day() {
     let log = day::day();
     let it = report(&log);
-    assert_eq!((it.broken.lines, it.unknown, it.processes), (0, 0, 9));
-    let leaks: Vec<&Life> = it.lives.never.iter().filter(|life| life.end == End::Leaked).collect();
+    assert_eq!((it.bad_lines.lines, it.unknown_lines, it.process_count), (0, 0, 9));
+    let leaks: Vec<&ViewLifetime> =
+        it.lifetimes.unclosed.iter().filter(|life| life.end == ViewEnd::Leaked).collect();
     assert_eq!(leaks.len(), 20);
     assert!(leaks.iter().all(|life| (life.client.as_str(), life.pid) == ("panel-clock", 4210)));
-    let open = it.lives.never.last().unwrap();
-    assert_eq!((open.end, open.client.as_str()), (End::Open, "phone-sync"));
-    assert_eq!(it.lives.clients[0].client, "panel-clock");
+    let open = it.lifetimes.unclosed.last().unwrap();
+    assert_eq!((open.end, open.client.as_str()), (ViewEnd::Open, "phone-sync"));
+    assert_eq!(it.lifetimes.clients[0].client, "panel-clock");
     assert_eq!(it.reuse.clients[0].0, "alarms");
     assert_eq!(it.cost.collections[0].collection.as_deref(), Some("Archive"));
-    let worth = &it.worth;
+    let worth = &it.cache;
     assert_eq!(worth.recorded.unwrap().hits, worth.hits, "played again, it is the log itself");
-    assert_eq!(worth.recorded.unwrap().peak, it.lives.kept.peak);
+    assert_eq!(worth.recorded.unwrap().peak_bytes, it.lifetimes.cache_residency.peak_bytes);
     assert!(worth.trials.is_sorted_by_key(|trial| trial.hits), "more room is never worse here");
-    let sum = it.reuse.day.boxes().map(|(_, answers)| answers.all()).sum::<u64>();
-    assert_eq!(sum, it.reuse.answers.all());
+    let sum = it.reuse.answers_over_time.buckets().map(|(_, answers)| answers.total()).sum::<u64>();
+    assert_eq!(sum, it.reuse.answers.total());
     // To look at, beside its log.
     let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     std::fs::write(dir.join("day.log"), &log).unwrap();
-    let html = page(("day.log", &it), None, &|_| 3600);
+    let html = render_html(("day.log", &it), None, &|_| 3600);
     std::fs::write(dir.join("day.html"), &html).unwrap();
     let indexed = report(&day::day_of(40));
-    let both = page(("before", &it), Some(("after", &indexed)), &|_| 0);
+    let both = render_html(("before", &it), Some(("after", &indexed)), &|_| 0);
     std::fs::write(dir.join("days.html"), &both).unwrap();
 }
 
@@ -105,25 +107,36 @@ fn what_is_asked_often() {
     lines += "10 1 query query=(q6) collection=Home from=shared client=agenda\n";
     lines += "11 1 query query=(q6) kind=null from=shared client=agenda\n11 1 query query=(q6)";
     let it = report(&log(&lines)).reuse;
-    assert_eq!(it.answers, Origins { run: 6, cache: 5, shared: 2 });
-    assert_eq!((it.questions, it.repeated, it.again), (7, 2, 6));
-    let most: Vec<(&str, u64, u64)> =
-        it.most.iter().map(|it| (it.question.query.as_str(), it.answers.all(), it.us)).collect();
+    assert_eq!(it.answers, OriginCounts { run: 6, cache: 5, shared: 2 });
+    assert_eq!((it.query_count, it.repeated_query_count, it.repeat_answers), (7, 2, 6));
+    let most: Vec<(&str, u64, u64)> = it
+        .most_frequent
+        .iter()
+        .map(|it| (it.query.query.as_str(), it.answers.total(), it.us))
+        .collect();
     assert_eq!(most[..3], [("(hot)", 6, 60), ("(q6)", 2, 600), ("(q7)", 1, 500)]);
-    let times = |least, most, questions, answers| Times { least, most, questions, answers };
-    assert_eq!(it.times, [times(1, 1, 5, 5), times(2, 2, 1, 2), times(5, 8, 1, 6)]);
-    assert_eq!(it.clients[1], ("agenda".into(), Origins { run: 0, cache: 0, shared: 2 }));
+    let times = |least, most, questions, answers| RepeatBucket {
+        min: least,
+        max: most,
+        queries: questions,
+        answers,
+    };
+    assert_eq!(it.repeat_buckets, [times(1, 1, 5, 5), times(2, 2, 1, 2), times(5, 8, 1, 6)]);
+    assert_eq!(it.clients[1], ("agenda".into(), OriginCounts { run: 0, cache: 0, shared: 2 }));
 }
 
 /// Who opened it, its process and its number, how long it lived.
-fn never(lines: &str) -> Vec<(String, u64, u64, End, u64)> {
-    let it = report(&log(lines)).lives;
-    it.never.iter().map(|it| (it.client.clone(), it.pid, it.view, it.end, it.us())).collect()
+fn never(lines: &str) -> Vec<(String, u64, u64, ViewEnd, u64)> {
+    let it = report(&log(lines)).lifetimes;
+    it.unclosed
+        .iter()
+        .map(|it| (it.client.clone(), it.pid, it.view, it.end, it.duration_us()))
+        .collect()
 }
 
 #[test]
 fn who_never_closes() {
-    let check = |lines: &str, expect: &[(&str, u64, u64, End, u64)]| {
+    let check = |lines: &str, expect: &[(&str, u64, u64, ViewEnd, u64)]| {
         let expect: Vec<_> = expect
             .iter()
             .map(|(client, a, b, end, us)| (client.to_string(), *a, *b, *end, *us))
@@ -133,24 +146,24 @@ fn who_never_closes() {
     check("1 5 start budget=0\n2 5 open view=1\n9 5 close view=1\n10 5 end", &[]);
     check(
         "1 5 start budget=0\n2 5 open view=1 client=panel-clock\n10 5 end",
-        &[("panel-clock", 5, 1, End::Leaked, 8)],
+        &[("panel-clock", 5, 1, ViewEnd::Leaked, 8)],
     );
-    check("2 5 open view=1\n12 9 query", &[("find", 5, 1, End::Open, 10)]);
+    check("2 5 open view=1\n12 9 query", &[("find", 5, 1, ViewEnd::Open, 10)]);
     check(
         "2 5 open view=1\n3 6 open view=1\n12 5 start budget=0\n13 5 open view=1\n14 5 close\n20 5 end",
-        &[("find", 5, 1, End::BrokenOff, 10), ("find", 6, 1, End::Open, 17)],
+        &[("find", 5, 1, ViewEnd::ProcessDied, 10), ("find", 6, 1, ViewEnd::Open, 17)],
     );
     // The number of a view that was never closed is given away.
     check(
         "2 5 open view=1\n4 5 open view=1\n6 5 close view=1\n7 5 end",
-        &[("find", 5, 1, End::BrokenOff, 2)],
+        &[("find", 5, 1, ViewEnd::ProcessDied, 2)],
     );
     // Closed, but opened before the log began.
     check("2 5 close view=8\n3 5 end", &[]);
     // Leaks come first.
     check(
         "1 5 open view=1\n2 6 open view=1\n3 6 end",
-        &[("find", 6, 1, End::Leaked, 1), ("find", 5, 1, End::Open, 2)],
+        &[("find", 6, 1, ViewEnd::Leaked, 1), ("find", 5, 1, ViewEnd::Open, 2)],
     );
 }
 
@@ -164,10 +177,13 @@ fn how_long_views_live() {
         900 1 open view=3 answer=0
         950 1 close view=3
     "));
-    let lives = &it.lives;
-    assert_eq!((lives.opened, lives.closed, lives.at_once), (3, 3, 2));
-    assert_eq!((lives.lives.number, lives.lives.sum, lives.lives.most), (3, 450, 300));
-    assert_eq!(it.reuse.answers.all(), 2, "one wanted no answer");
+    let lives = &it.lifetimes;
+    assert_eq!((lives.opened, lives.closed, lives.peak_open), (3, 3, 2));
+    assert_eq!(
+        (lives.lifetimes_us.count, lives.lifetimes_us.sum, lives.lifetimes_us.max),
+        (3, 450, 300)
+    );
+    assert_eq!(it.reuse.answers.total(), 2, "one wanted no answer");
 }
 
 #[test]
@@ -186,27 +202,40 @@ fn how_long_answers_are_kept() {
         960 1 query bytes=2001 answer=5
         999 1 end
     "));
-    let kept = &it.lives.kept;
-    assert_eq!((kept.kept, kept.used, kept.peak), (4, 2, 2000));
-    assert_eq!((kept.lives[&Why::Stale].sum, kept.lives[&Why::Budget].sum), (500, 200));
-    assert_eq!(kept.ended.sum, 198 + 299);
+    let kept = &it.lifetimes.cache_residency;
+    assert_eq!((kept.answers, kept.answers_used, kept.peak_bytes), (4, 2, 2000));
+    assert_eq!(
+        (
+            kept.lifetimes_us[&LoggedEvictionReason::Stale].sum,
+            kept.lifetimes_us[&LoggedEvictionReason::Budget].sum
+        ),
+        (500, 200)
+    );
+    assert_eq!(kept.lifetimes_to_end_us.sum, 198 + 299);
     let held = report(&log("
         0 1 start budget=100000
         1000 1 open view=1
         5000 1 close view=1
         9000 1 drop answer=1 why=stale
     "));
-    let held = held.reuse.held.boxes().map(|(_, held)| (held.kept_last, held.open_last));
+    let held =
+        held.reuse.resident_bytes.buckets().map(|(_, held)| (held.cached_last, held.open_last));
     assert_eq!(held.collect::<Vec<_>>(), [(1000, 1000), (1000, 0), (0, 0)]);
 }
 
 #[test]
 fn what_a_budget_of_nothing_keeps() {
     let it = report(&log("0 1 start budget=0\n1 1 query\n2 1 open view=1\n3 1 close\n9 1 end"));
-    assert_eq!((it.lives.kept.kept, it.lives.kept.peak), (0, 0));
+    assert_eq!(
+        (it.lifetimes.cache_residency.answers, it.lifetimes.cache_residency.peak_bytes),
+        (0, 0)
+    );
     // Kept before the log began.
     let it = report(&log("1 1 query from=cache\n9 1 end"));
-    assert_eq!((it.lives.kept.kept, it.lives.kept.used), (1, 1));
+    assert_eq!(
+        (it.lifetimes.cache_residency.answers, it.lifetimes.cache_residency.answers_used),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -225,12 +254,12 @@ fn who_is_slow() {
         .collections
         .iter()
         .map(|it| {
-            let (work, worst) = (&it.work, it.worst.query.as_str());
+            let (work, worst) = (&it.work, it.slowest_query.query.as_str());
             (
                 it.collection.as_deref(),
                 it.source.as_str(),
                 work.us.sum,
-                work.us.most,
+                work.us.max,
                 work.scanned_per_returned(),
                 worst,
             )
@@ -246,8 +275,8 @@ fn who_is_slow() {
         ]
     );
     assert_eq!((it.sources.len(), it.sources[1].source.as_str()), (2, "phone"));
-    assert_eq!((it.ready.number, it.ready.mean()), (2, 3.0));
-    assert_eq!(it.dearest[0].0.query, "(slow)");
+    assert_eq!((it.cached_us.count, it.cached_us.mean()), (2, 3.0));
+    assert_eq!(it.costliest[0].0.query, "(slow)");
 }
 
 #[test]
@@ -263,17 +292,28 @@ fn how_many_are_told() {
         7 1 fresh why=zones returned=3
         8 1 fresh why=expired
         9 1 fresh why=expired
-    "#)).informed;
-    assert_eq!((it.changes, it.items, it.asked, it.told, it.open), (4, 6, 5, 73, 8));
-    assert_eq!(it.views, [(0, 0, 1), (1, 1, 1), (2, 2, 1), (65, 128, 1)]);
+    "#)).fan_out;
+    assert_eq!(
+        (it.changes, it.items, it.queries_tested, it.views_notified, it.views_open),
+        (4, 6, 5, 73, 8)
+    );
+    assert_eq!(it.views_notified_buckets, [(0, 0, 1), (1, 1, 1), (2, 2, 1), (65, 128, 1)]);
     let of: Vec<_> = it
         .collections
         .iter()
-        .map(|it| (it.collection.as_deref(), it.kind.as_deref(), it.changes, it.told, it.most))
+        .map(|it| {
+            (
+                it.collection.as_deref(),
+                it.kind.as_deref(),
+                it.changes,
+                it.views_notified,
+                it.max_views_notified,
+            )
+        })
         .collect();
     let (work, home) = (Some("Work"), Some("Home"));
     let (event, task) = (Some("event"), Some("task"));
     assert_eq!(of, [(work, event, 2, 3, 2), (work, task, 1, 2, 2), (home, event, 1, 0, 0)]);
-    assert_eq!(it.delivered, [2, 1, 0]);
-    assert_eq!(it.fresh, [("expired".to_string(), 2), ("zones".to_string(), 1)]);
+    assert_eq!(it.items_delivered, [2, 1, 0]);
+    assert_eq!(it.resets, [("expired".to_string(), 2), ("zones".to_string(), 1)]);
 }

@@ -2,7 +2,7 @@
 
 use crate::day;
 use crate::queries::{log, report};
-use larder_measure::queries::{Report, anonymise, page};
+use larder_measure::query_log::{QueryLogReport, anonymise, render_html};
 use proptest::prelude::*;
 
 fn anonymous(log: &str) -> String {
@@ -112,27 +112,27 @@ fn what_stays_of_a_line() {
 }
 
 /// The report without its texts.
-fn figures(it: &Report) -> Report {
+fn figures(it: &QueryLogReport) -> QueryLogReport {
     let mut it = it.clone();
     let blank = |text: &mut String| text.clear();
-    let question = |it: &mut larder_measure::queries::Question| {
+    let question = |it: &mut larder_measure::query_log::LoggedQuery| {
         it.query.clear();
         it.collection = it.collection.as_ref().map(|_| String::new());
     };
-    it.reuse.most.iter_mut().for_each(|it| question(&mut it.question));
+    it.reuse.most_frequent.iter_mut().for_each(|it| question(&mut it.query));
     it.reuse.clients.iter_mut().for_each(|it| blank(&mut it.0));
-    let lives = &mut it.lives;
-    for life in lives.never.iter_mut().chain(&mut lives.longest) {
+    let lives = &mut it.lifetimes;
+    for life in lives.unclosed.iter_mut().chain(&mut lives.longest) {
         blank(&mut life.client);
-        question(&mut life.question);
+        question(&mut life.query);
     }
     lives.clients.iter_mut().for_each(|it| blank(&mut it.client));
     for group in it.cost.collections.iter_mut().chain(&mut it.cost.sources) {
         group.collection = group.collection.as_ref().map(|_| String::new());
-        question(&mut group.worst);
+        question(&mut group.slowest_query);
     }
-    it.cost.dearest.iter_mut().for_each(|it| question(&mut it.0));
-    for of in &mut it.informed.collections {
+    it.cost.costliest.iter_mut().for_each(|it| question(&mut it.0));
+    for of in &mut it.fan_out.collections {
         of.collection = of.collection.as_ref().map(|_| String::new());
     }
     it
@@ -144,7 +144,7 @@ fn every_figure_stays() {
     let given = anonymous(&day);
     assert_eq!(figures(&report(&given)), figures(&report(&day)));
     // Nor is there a text of it on a page.
-    let html = page(("x", &report(&given)), None, &|_| 0);
+    let html = render_html(("x", &report(&given)), None, &|_| 0);
     for text in [given, html] {
         for word in
             ["panel-clock", "phone-sync", "Archive", "Friends", "schmidt", "novak", "greeter"]

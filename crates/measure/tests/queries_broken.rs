@@ -2,16 +2,16 @@
 
 use crate::day;
 use crate::queries::{log, report};
-use larder_measure::queries::log::Line;
-use larder_measure::queries::{anonymise, page, read};
+use larder_measure::query_log::log_reader::LogLine;
+use larder_measure::query_log::{anonymise, read_log, render_html};
 use proptest::prelude::*;
 
 #[test]
 fn broken_lines_are_named() {
     let check = |text: &str, expect: &[(u64, &str)]| {
-        let it = report(text).broken;
+        let it = report(text).bad_lines;
         let named: Vec<(u64, &str)> =
-            it.named.iter().map(|(number, why)| (*number, why.as_str())).collect();
+            it.samples.iter().map(|(number, why)| (*number, why.as_str())).collect();
         assert_eq!(named, expect, "{text}");
         assert_eq!(it.lines, expect.len() as u64);
     };
@@ -32,12 +32,12 @@ fn broken_lines_are_named() {
     );
     let odd = |field: &str| log(&format!("1 2 query {field}"));
     check(&odd("us=-1"), &[(1, "invalid value: integer `-1`, expected u64, at column 39")]);
-    assert_eq!(report(&odd("us=many")).broken.lines, 1);
-    assert_eq!(report(&odd("from=elsewhere")).broken.lines, 1);
+    assert_eq!(report(&odd("us=many")).bad_lines.lines, 1);
+    assert_eq!(report(&odd("from=elsewhere")).bad_lines.lines, 1);
     // What is not known is passed over.
     let later = r#"{"at":1,"pid":2,"event":"close","view":3,"us":[],"why":7}"#;
     check(&format!("{later}\n{{\"at\":1,\"pid\":2,\"event\":\"dream\",\"view\":\"x\"}}"), &[]);
-    assert_eq!(report("{\"at\":1,\"pid\":2,\"event\":\"dream\"}").unknown, 1);
+    assert_eq!(report("{\"at\":1,\"pid\":2,\"event\":\"dream\"}").unknown_lines, 1);
     assert!(report("{\"at\":1,\"pid\":2,\"event\":\"dream\"}\nx").is_empty());
     let drop = log("1 2 drop answer=1 why=tired");
     check(&drop, &[]);
@@ -48,15 +48,16 @@ fn bytes_and_lengths() {
     let mut text = b"\xff\xfe\n".to_vec();
     text.extend(format!("{{\"at\":1,\"pid\":2,\"event\":\"{}\"}}\n", "x".repeat(1 << 20)).bytes());
     text.extend(b"{\"at\":1,\"pid\":2,\"event\":\"end\"}");
-    let it = read(&mut text.as_slice(), None).unwrap();
-    assert_eq!((it.lines, it.broken.lines), (1, 2));
-    assert_eq!(it.broken.named[1], (2, "it is longer than 1048576 bytes".into()));
+    let it = read_log(&mut text.as_slice(), None).unwrap();
+    assert_eq!((it.lines, it.bad_lines.lines), (1, 2));
+    assert_eq!(it.bad_lines.samples[1], (2, "it is longer than 1048576 bytes".into()));
     let many = "x\n".repeat(1000);
-    let it = report(&many).broken;
-    assert_eq!((it.lines, it.named.len()), (1000, 20));
+    let it = report(&many).bad_lines;
+    assert_eq!((it.lines, it.samples.len()), (1000, 20));
 }
 
-/// The greatest numbers that there are, moments out of order and of other ages, and texts that would be markup.
+/// The greatest numbers that there are, moments out of order and of other ages, and texts that
+/// would be markup.
 #[test]
 fn what_is_out_of_all_bounds() {
     let most = u64::MAX;
@@ -81,8 +82,8 @@ fn what_is_out_of_all_bounds() {
     ))
     .replace("(\"</title><b>\")", "(\\\"</title><b>\\\")");
     let it = report(&text);
-    assert_eq!(it.broken.lines, 0, "{:?}", it.broken);
-    let html = page(("<b>&", &it), Some(("\u{1b}\u{0}", &it)), &|_| i64::MAX);
+    assert_eq!(it.bad_lines.lines, 0, "{:?}", it.bad_lines);
+    let html = render_html(("<b>&", &it), Some(("\u{1b}\u{0}", &it)), &|_| i64::MAX);
     assert!(!html.contains("<script") && !html.contains("<b>&") && !html.contains('\u{0}'));
     assert!(html.contains("&lt;script&gt;"));
 }
@@ -105,12 +106,12 @@ proptest! {
             bytes[at % length] = byte;
         }
         bytes.truncate(cut.max(1));
-        let it = read(&mut bytes.as_slice(), Some(5000)).unwrap();
-        assert!(!page(("x", &it), None, &|_| -3600).is_empty());
+        let it = read_log(&mut bytes.as_slice(), Some(5000)).unwrap();
+        assert!(!render_html(("x", &it), None, &|_| -3600).is_empty());
         let mut out = Vec::new();
         anonymise(&mut bytes.as_slice(), &mut out).unwrap();
         for line in String::from_utf8(out).unwrap().lines() {
-            Line::parse(line).unwrap();
+            LogLine::parse(line).unwrap();
         }
     }
 
@@ -132,8 +133,8 @@ proptest! {
             text += &format!("{at} {pid} {event}\n");
         }
         let it = report(&log(&text));
-        prop_assert_eq!(it.broken.lines, 0);
-        prop_assert_eq!(it.lives.opened, it.lives.closed + it.lives.never_closed());
-        assert!(!page(("x", &it), None, &|_| 7200).is_empty());
+        prop_assert_eq!(it.bad_lines.lines, 0);
+        prop_assert_eq!(it.lifetimes.opened, it.lifetimes.closed + it.lifetimes.unclosed_count());
+        assert!(!render_html(("x", &it), None, &|_| 7200).is_empty());
     }
 }

@@ -2,15 +2,18 @@
 
 use crate::day;
 use crate::queries::{log, report};
-use larder_measure::queries::page;
-use larder_measure::queries::spread::Spread;
-use larder_measure::queries::timeline::{Joined, Timeline};
+use larder_measure::query_log::histogram::Histogram;
+use larder_measure::query_log::render_html;
+use larder_measure::query_log::timeline::{Timeline, TimelineBucket};
 
 /// One file: nothing to fetch, nothing to run, each element closed.
 #[test]
 fn a_page_needs_nothing_else() {
     let day = report(&day::day());
-    for html in [page(("a", &day), None, &|_| 0), page(("a", &day), Some(("b", &day)), &|_| 0)] {
+    for html in [
+        render_html(("a", &day), None, &|_| 0),
+        render_html(("a", &day), Some(("b", &day)), &|_| 0),
+    ] {
         let without = html.replace("http://www.w3.org/2000/svg", "");
         for word in
             ["http", "url(", "@import", "<script", "<link", "<img", "src=", "NaN", "\"inf", " inf "]
@@ -26,7 +29,7 @@ fn a_page_needs_nothing_else() {
         }
         assert!(html.len() < 1_000_000, "{}", html.len());
     }
-    let nothing = page(("empty", &report("")), None, &|_| 0);
+    let nothing = render_html(("empty", &report("")), None, &|_| 0);
     assert!(nothing.contains("Nothing was asked.") && !nothing.contains("NaN"));
 }
 
@@ -38,15 +41,15 @@ fn many_clients_share_a_band() {
         format!("{it} 1 open view={it} client=c{it}\n{close} 1 close view={it} client=c{it}\n")
     };
     let lines: String = (1..500).map(click).collect();
-    let html = page(("x", &report(&log(&lines))), None, &|_| 0);
+    let html = render_html(("x", &report(&log(&lines))), None, &|_| 0);
     assert!(html.contains(">285 others<"), "the 300 longest, 15 of them with a band of their own");
 }
 
 #[derive(Default)]
 struct Sum(u64);
 
-impl Joined for Sum {
-    fn join(&mut self, later: Sum) {
+impl TimelineBucket for Sum {
+    fn merge(&mut self, later: Sum) {
         self.0 += later.0;
     }
 }
@@ -56,11 +59,11 @@ fn there_are_never_too_many_boxes() {
     let check = |moments: &[i64], width: i64| {
         let mut line: Timeline<Sum> = Timeline::new(10);
         for at in moments {
-            line.at(*at).0 += 1;
+            line.bucket_at(*at).0 += 1;
         }
-        assert_eq!(line.width, width, "{moments:?}");
-        assert!(line.boxes().count() <= 10);
-        assert_eq!(line.boxes().map(|(_, sum)| sum.0).sum::<u64>(), moments.len() as u64);
+        assert_eq!(line.bucket_width_micros, width, "{moments:?}");
+        assert!(line.buckets().count() <= 10);
+        assert_eq!(line.buckets().map(|(_, sum)| sum.0).sum::<u64>(), moments.len() as u64);
     };
     check(&[], 1000);
     check(&[5, 6, 9999], 1000);
@@ -72,8 +75,11 @@ fn there_are_never_too_many_boxes() {
 
 #[test]
 fn values_by_steps() {
-    let mut spread = Spread::default();
-    assert_eq!((spread.mean(), spread.quantile(0.5), spread.curve().len()), (0.0, 0, 0));
+    let mut spread = Histogram::default();
+    assert_eq!(
+        (spread.mean(), spread.quantile(0.5), spread.cumulative_shares().len()),
+        (0.0, 0, 0)
+    );
     for value in (0..=1000).chain([u64::MAX]) {
         spread.add(value);
     }
@@ -83,7 +89,7 @@ fn values_by_steps() {
     );
     let median = spread.quantile(0.5);
     assert!((500..=516).contains(&median), "{median}");
-    let curve = spread.curve();
+    let curve = spread.cumulative_shares();
     assert!(curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1));
     assert_eq!(curve.last().unwrap().1, 1.0);
 }

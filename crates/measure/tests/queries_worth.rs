@@ -2,22 +2,23 @@
 
 use crate::day::{Process, asked};
 use crate::queries::log;
-use larder_measure::queries::read;
-use larder_measure::queries::worth::{UNLIMITED, Worth};
+use larder_measure::query_log::cache_simulation::{CacheReport, UNLIMITED_BYTES};
+use larder_measure::query_log::read_log;
 use proptest::prelude::*;
 
-fn worth(log: &str, budget: u64) -> Worth {
-    read(&mut log.as_bytes(), Some(budget)).unwrap().worth
+fn worth(log: &str, budget: u64) -> CacheReport {
+    read_log(&mut log.as_bytes(), Some(budget)).unwrap().cache
 }
 
-/// How many answers a budget of 3000 bytes gives to a log that was made without a cache; each answer has a thousand.
+/// How many answers a budget of 3000 bytes gives to a log that was made without a cache; each
+/// answer has a thousand.
 fn check(lines: &str, expect: u64) {
     let lines = format!("0 1 start budget=0\n{lines}");
     let it = worth(&log(&lines), 3000);
-    let trial = it.trials.iter().find(|trial| trial.budget == 3000).unwrap();
+    let trial = it.trials.iter().find(|trial| trial.budget_bytes == 3000).unwrap();
     assert_eq!(trial.hits, expect, "{lines}");
     assert_eq!(it.trials[0].hits, 0, "no budget gives nothing");
-    assert!(trial.peak <= 3000);
+    assert!(trial.peak_bytes <= 3000);
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn what_goes_stale() {
 fn what_the_log_tells_of_going_stale() {
     let check = |lines: &str, expect: u64| {
         let it = worth(&log(&format!("0 1 start budget=2000\n{lines}")), 5000);
-        let trial = it.trials.iter().find(|trial| trial.budget == 5000).unwrap();
+        let trial = it.trials.iter().find(|trial| trial.budget_bytes == 5000).unwrap();
         assert_eq!(trial.hits, expect, "{lines}");
     };
     let change = "2 1 change of=[[\"Work\",\"event\"]]";
@@ -110,8 +111,8 @@ fn what_is_saved() {
     let it =
         worth(&log("1 1 query us=700\n2 1 query from=cache us=2\n3 1 query from=cache us=3"), 9);
     assert_eq!(it.trials.last().unwrap().saved_us, 1400);
-    assert_eq!((it.askings, it.hits, it.recorded), (3, 2, None));
-    assert_eq!(it.enough().unwrap().budget, 16 << 10);
+    assert_eq!((it.answers, it.hits, it.recorded), (3, 2, None));
+    assert_eq!(it.smallest_sufficient_budget().unwrap().budget_bytes, 16 << 10);
 }
 
 #[derive(Debug, Clone)]
@@ -164,7 +165,8 @@ fn act() -> impl Strategy<Value = Act> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// A log that was made with one budget, played with another, gives what the same acts give with that one.
+    /// A log that was made with one budget, played with another, gives what the same acts give with
+    /// that one.
     #[test]
     fn a_replay_is_what_would_have_been(
         acts in prop::collection::vec(act(), 0..200),
@@ -174,11 +176,11 @@ proptest! {
         let log = played(&acts, own);
         let it = worth(&log.log(), other);
         prop_assert_eq!(it.hits, log.hits());
-        prop_assert_eq!(it.recorded.map(|trial| (trial.hits, trial.peak)), Some((log.hits(), log.peak)));
+        prop_assert_eq!(it.recorded.map(|trial| (trial.hits, trial.peak_bytes)), Some((log.hits(), log.peak)));
         for trial in &it.trials {
-            let there = played(&acts, trial.budget);
-            prop_assert_eq!((trial.hits, trial.peak), (there.hits(), there.peak), "{}", trial.budget);
+            let there = played(&acts, trial.budget_bytes);
+            prop_assert_eq!((trial.hits, trial.peak_bytes), (there.hits(), there.peak), "{}", trial.budget_bytes);
         }
-        prop_assert_eq!(it.trials.last().map(|trial| trial.budget), Some(UNLIMITED));
+        prop_assert_eq!(it.trials.last().map(|trial| trial.budget_bytes), Some(UNLIMITED_BYTES));
     }
 }

@@ -1,11 +1,11 @@
 //! Commands whose cost is known well enough.
 
-use larder_measure::run::{Run, run};
+use larder_measure::process_cost::{ProcessCost, run_command};
 use std::process::Command;
 use std::time::Duration;
 
-fn shell(script: &str) -> Run {
-    run(Command::new("sh").args(["-c", script])).unwrap()
+fn shell(script: &str) -> ProcessCost {
+    run_command(Command::new("sh").args(["-c", script])).unwrap()
 }
 
 #[test]
@@ -34,19 +34,24 @@ fn work_is_counted_to_the_end() {
 fn a_heap_and_a_file_are_seen() {
     let path = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let of = format!("of={}", path.path().display());
-    let run =
-        run(Command::new("dd").args(["if=/dev/zero", &of, "bs=24M", "count=1", "status=none"]));
+    let run = run_command(Command::new("dd").args([
+        "if=/dev/zero",
+        &of,
+        "bs=24M",
+        "count=1",
+        "status=none",
+    ]));
     let run = run.unwrap();
     // One buffer of 24 MB, all of it touched.
-    assert!((24 << 20..32 << 20).contains(&run.anonymous), "{run:?}");
+    assert!((24 << 20..32 << 20).contains(&run.peak_anonymous_bytes), "{run:?}");
     // On a file system in memory nothing is written to a disk.
-    if let Some(written @ 1..) = run.written {
+    if let Some(written @ 1..) = run.written_bytes {
         assert!((24 << 20..25 << 20).contains(&written), "{run:?}");
     }
 }
 
 #[test]
 fn a_command_that_is_not_there() {
-    let error = run(&mut Command::new("/nonexistent/larder")).unwrap_err();
+    let error = run_command(&mut Command::new("/nonexistent/larder")).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }

@@ -1,7 +1,8 @@
-//! Who is it? Opens a store in place, asks, and prints names: `cargo run --example who -- DIR QUESTION`.
+//! Who is it? Opens a store in place, asks, and prints names: `cargo run --example who -- DIR
+//! QUESTION`.
 #![allow(clippy::print_stdout, reason = "that is what it does")]
 
-use larder_query::{Contact, Error, Find, Query, Reader, Sort, find};
+use larder_query::{Contact, Error, Query, Reader, SearchRequest, SortSpec, find};
 use std::path::Path;
 
 fn main() -> Result<(), Error> {
@@ -13,10 +14,14 @@ fn main() -> Result<(), Error> {
 /// Gives the names of all who answer the question, sorted.
 pub fn who(dir: &Path, question: &str, each: &mut dyn FnMut(&str)) -> Result<(), Error> {
     let reader = Reader::open(dir)?;
-    let by_name = Sort::parse("full_name")?;
-    let asked = Find { query: Query::parse(question)?, sort: Some(by_name), ..Find::default() };
-    find(&reader, &asked)?.each(&reader, &mut |_item, card| {
-        each(&Contact::parse(card).first(by_name.field).unwrap_or_default());
+    let by_name = SortSpec::parse("full_name")?;
+    let asked = SearchRequest {
+        query: Query::parse(question)?,
+        sort: Some(by_name),
+        ..SearchRequest::default()
+    };
+    find(&reader, &asked)?.for_each(&reader, &mut |_item, card| {
+        each(&Contact::parse(card).first_value(by_name.field).unwrap_or_default());
         true
     })
 }

@@ -1,33 +1,36 @@
 //! What is on: occurrences with what lists show of their items, and the days on which they are.
 //!
-//! Where an answer is wanted as occurrences, [`occurrences`] gives them; [`agenda`] asks for all that happens in a window, and
-//! [`days`] puts that into days. Printing is the caller's matter, but the words of a time are made here.
+//! Where an answer is wanted as occurrences, [`occurrences`] gives them; [`read_agenda`] asks for
+//! all that happens in a window, and [`days`] puts that into days. Printing is the caller's matter,
+//! but the words of a time are made here.
 
-use crate::answer::Answer;
 use crate::error::Error;
-use crate::expand::{asks_for_a_window, expand};
+use crate::execution::{SearchRequest, find};
+use crate::expansion::{expand_occurrences, has_time_range};
+use crate::local_time::{
+    LocalTimeSpan, describe_duration, format_clock, format_end_clock, zone_name,
+};
 use crate::query::Query;
-use crate::run::{Find, find};
-use crate::time::TimeTest;
-use crate::when::{When, clock, end_clock, length, zone_name};
-use larder_format::field::{Field, calendar_field};
-use larder_store::{ItemHead, Kind, Occurring, Reader, Times, Window};
-use larder_time::civil::{Civil, Date, Instant};
+use crate::result_set::ResultSet;
+use crate::time_test::TimeTest;
+use larder_format::field::{Field, find_calendar_field};
+use larder_store::{ItemMeta, ItemOccurrence, Kind, Reader, Schedule, TimeRange};
+use larder_time::civil::{CivilTime, Date, Instant};
 use larder_time::series::Series;
 use larder_time::zone::Zone;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Items that are asked in one transaction.
-const PAGE: usize = 1024;
+const ITEMS_PER_TX: usize = 1024;
 /// Something that goes on for longer is shown on so many days.
-const MOST_DAYS: i64 = 1000;
+const MAX_DAYS_PER_OCCURRENCE: i64 = 1000;
 
 /// What lists show of an item.
 #[derive(Debug, Clone)]
-pub struct Brief {
+pub struct ItemSummary {
     /// The item.
-    pub head: ItemHead,
+    pub head: ItemMeta,
     /// What it is about, and where.
     pub summary: String,
     /// Where it is.
@@ -37,40 +40,41 @@ pub struct Brief {
     /// It takes time that stays free.
     pub transparent: bool,
     /// It recurs, or stands for an occurrence of what does.
-    pub recurs: bool,
+    pub is_recurring: bool,
     /// A task that is done.
-    pub done: bool,
+    pub is_done: bool,
     /// A task that has a time until when it is to be done.
-    pub due: bool,
+    pub has_due: bool,
     /// The zone of its own clock; `None`: it floats, or is of whole days.
     pub zone: Option<String>,
     /// When it is first; `None`: it has no time of its own.
-    pub first: Option<When>,
+    pub first: Option<LocalTimeSpan>,
 }
 
 /// An occurrence of an item.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct AgendaEntry {
     /// What it is an occurrence of.
-    pub item: Arc<Brief>,
+    pub item: Arc<ItemSummary>,
     /// The occurrence.
-    pub occurring: Occurring,
+    pub occurrence: ItemOccurrence,
     /// When it is, by the clock of who asks.
-    pub when: When,
+    pub local_time: LocalTimeSpan,
 }
 
 /// Occurrences, in the order of their beginnings; of alarms, in the order in which they ring.
 #[derive(Debug, Clone, Default)]
-pub struct Entries {
+pub struct OccurrenceList {
     /// They.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<AgendaEntry>,
     /// There are more than were asked for.
-    pub cut: bool,
-    /// Rows of items of which not all occurrences could be found within bounds, or not the end of a COUNT.
-    pub unsure: Vec<i64>,
+    pub truncated: bool,
+    /// Rows of items of which not all occurrences could be found within bounds, or not the end of a
+    /// COUNT.
+    pub uncertain_rows: Vec<i64>,
 }
 
-impl Brief {
+impl ItemSummary {
     /// Was it called off?
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
@@ -78,28 +82,29 @@ impl Brief {
     }
 }
 
-impl Entry {
-    /// Which occurrence of its series it is, as RECURRENCE-ID would have it; empty where it does not recur.
+impl AgendaEntry {
+    /// Which occurrence of its series it is, as RECURRENCE-ID would have it; empty where it does
+    /// not recur.
     #[must_use]
-    pub fn occurrence(&self) -> String {
-        let of = &self.occurring.of;
-        if !self.item.head.recurrence.is_empty() && (of.detached || of.tag.is_none()) {
-            return self.item.head.recurrence.clone();
+    pub fn recurrence_id(&self) -> String {
+        let of = &self.occurrence.occurrence;
+        if !self.item.head.recurrence_id.is_empty() && (of.is_override || of.tag.is_none()) {
+            return self.item.head.recurrence_id.clone();
         }
-        match (self.item.recurs, self.occurring.date, self.occurring.floating) {
-            (false, ..) => self.item.head.recurrence.clone(),
+        match (self.item.is_recurring, self.occurrence.is_date, self.occurrence.is_floating) {
+            (false, ..) => self.item.head.recurrence_id.clone(),
             (true, true, _) => {
                 of.original_civil.to_string().split('T').next().map(Into::into).unwrap_or_default()
             }
             (true, false, true) => of.original_civil.to_string(),
-            (true, false, false) => format!("{}Z", of.original.civil(0)),
+            (true, false, false) => format!("{}Z", of.original.to_civil(0)),
         }
     }
 
     /// The days on which an agenda has it.
-    fn days(&self) -> (i64, i64) {
-        let last = self.when.last_day();
-        if self.item.due { (last, last) } else { (self.when.from.day(), last) }
+    fn shown_days(&self) -> (i64, i64) {
+        let last = self.local_time.last_day();
+        if self.item.has_due { (last, last) } else { (self.local_time.from.day_number(), last) }
     }
 }
 
@@ -107,87 +112,106 @@ impl Entry {
 ///
 /// # Errors
 /// What the store reports.
-pub fn occurrences(
+pub fn list_occurrences(
     reader: &Reader,
-    answer: &Answer,
-    window: &Window,
+    answer: &ResultSet,
+    window: &TimeRange,
     limit: usize,
-) -> Result<Entries, Error> {
-    let expansion = expand(reader, answer, window, limit)?;
+) -> Result<OccurrenceList, Error> {
+    let expansion = expand_occurrences(reader, answer, window, limit)?;
     let mut rows: Vec<i64> = expansion.occurrences.iter().map(|(row, _)| *row).collect();
     rows.sort_unstable();
     rows.dedup();
-    let briefs = briefs(reader, &rows, &window.local)?;
-    let entry = |(row, occurring): (i64, Occurring)| {
+    let briefs = read_item_summaries(reader, &rows, &window.local_zone)?;
+    let entry = |(row, occurring): (i64, ItemOccurrence)| {
         // What was removed since is left out.
         let item = Arc::clone(briefs.get(&row)?);
-        Some(Entry { item, occurring, when: When::of(&occurring, &window.local) })
+        Some(AgendaEntry {
+            item,
+            occurrence: occurring,
+            local_time: LocalTimeSpan::from_occurrence(&occurring, &window.local_zone),
+        })
     };
     let entries = expansion.occurrences.into_iter().filter_map(entry).collect();
-    Ok(Entries { entries, cut: expansion.cut, unsure: expansion.unsure })
+    Ok(OccurrenceList {
+        entries,
+        truncated: expansion.truncated,
+        uncertain_rows: expansion.uncertain_rows,
+    })
 }
 
 /// What lists show of the items in these rows, by the clock of who asks.
 ///
 /// # Errors
 /// What the store reports.
-pub fn briefs(
+pub fn read_item_summaries(
     reader: &Reader,
     rows: &[i64],
     local: &Zone,
-) -> Result<HashMap<i64, Arc<Brief>>, Error> {
-    let named = |name| calendar_field(name);
+) -> Result<HashMap<i64, Arc<ItemSummary>>, Error> {
+    let named = |name| find_calendar_field(name);
     let fields: Vec<&'static Field> =
         ["summary", "location", "status", "transp"].into_iter().filter_map(named).collect();
-    let mut found: HashMap<i64, Brief> = HashMap::with_capacity(rows.len());
-    Answer::of(rows).fields(reader, &fields, &mut |head, of| {
+    let mut found: HashMap<i64, ItemSummary> = HashMap::with_capacity(rows.len());
+    ResultSet::from_rows(rows).for_each_projected(reader, &fields, &mut |head, of| {
         let mut values = fields.iter().map(|field| of.first(field).unwrap_or_default());
         let mut next = || values.next().unwrap_or_default().trim().to_string();
         let (summary, location) = (next(), next());
         let status = next().to_ascii_uppercase();
         let transparent = next().eq_ignore_ascii_case("TRANSPARENT");
-        let (recurs, done, due) = (!head.recurrence.is_empty(), false, false);
+        let (recurs, done, due) = (!head.recurrence_id.is_empty(), false, false);
         let (head, zone, first) = (head.clone(), None, None);
         let row = head.row;
-        let brief =
-            Brief { head, summary, location, status, transparent, recurs, done, due, zone, first };
+        let brief = ItemSummary {
+            head,
+            summary,
+            location,
+            status,
+            transparent,
+            is_recurring: recurs,
+            is_done: done,
+            has_due: due,
+            zone,
+            first,
+        };
         found.insert(row, brief);
         true
     })?;
-    let mut timed = |row: i64, times: &Times| {
+    let mut timed = |row: i64, times: &Schedule| {
         if let Some(brief) = found.get_mut(&row) {
-            brief.recurs |= times.recurs();
+            brief.is_recurring |= times.is_recurring();
             brief.zone = zone_name(times);
-            brief.first = When::first(times, local);
+            brief.first = LocalTimeSpan::from_first_occurrence(times, local);
         }
         true
     };
-    reader.times(rows, &mut timed)?;
+    reader.for_each_schedule(rows, &mut timed)?;
     let tasks =
         rows.iter().filter(|row| found.get(row).is_some_and(|of| of.head.kind == Kind::Task));
     let tasks: Vec<i64> = tasks.copied().collect();
     let fields: Vec<&'static Field> = ["due", "done"].into_iter().filter_map(named).collect();
-    Answer::of(&tasks).fields(reader, &fields, &mut |head, of| {
+    ResultSet::from_rows(&tasks).for_each_projected(reader, &fields, &mut |head, of| {
         if let (Some(brief), [due, done]) = (found.get_mut(&head.row), fields.as_slice()) {
-            brief.due = of.first(due).is_some();
-            brief.done = of.first(done).is_some();
+            brief.has_due = of.first(due).is_some();
+            brief.is_done = of.first(done).is_some();
         }
         true
     })?;
     Ok(found.into_iter().map(|(row, brief)| (row, Arc::new(brief))).collect())
 }
 
-/// Rows of items of which it is not sure that they answer the question as they do, or do not: their rules cannot be followed as far
-/// as its time, or not to the end of a COUNT. What a negation left out for that is not among them.
+/// Rows of items of which it is not sure that they answer the question as they do, or do not: their
+/// rules cannot be followed as far as its time, or not to the end of a COUNT. What a negation left
+/// out for that is not among them.
 ///
 /// # Errors
 /// What the store reports.
-pub fn unsure(reader: &Reader, answer: &Answer) -> Result<Vec<i64>, Error> {
-    let mut unsure = answer.unsure.clone();
-    let rows = if asks_for_a_window(&answer.query) { answer.rows() } else { Vec::new() };
-    for page in rows.chunks(PAGE) {
-        reader.times(page, &mut |row, times| {
-            let is_counted = times.series().is_none_or(Series::is_counted);
+pub fn find_uncertain_rows(reader: &Reader, answer: &ResultSet) -> Result<Vec<i64>, Error> {
+    let mut unsure = answer.uncertain_rows.clone();
+    let rows = if has_time_range(&answer.query) { answer.rows() } else { Vec::new() };
+    for page in rows.chunks(ITEMS_PER_TX) {
+        reader.for_each_schedule(page, &mut |row, times| {
+            let is_counted = times.series().is_none_or(Series::has_resolved_ends);
             unsure.extend((!is_counted).then_some(row));
             true
         })?;
@@ -199,78 +223,87 @@ pub fn unsure(reader: &Reader, answer: &Answer) -> Result<Vec<i64>, Error> {
 
 /// How many there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct OccurrenceCount {
     /// So many were counted.
     pub number: u64,
     /// Rows of items of which not all could be counted within bounds, or not the end of a COUNT.
-    pub unsure: Vec<i64>,
+    pub uncertain_rows: Vec<i64>,
 }
 
 /// How many occurrences, or alarms, the items of an answer have in a window.
 ///
 /// # Errors
 /// What the store reports.
-pub fn count(reader: &Reader, answer: &Answer, window: &Window) -> Result<Count, Error> {
-    let mut count = Count { unsure: answer.unsure.clone(), ..Count::default() };
-    for page in answer.rows().chunks(PAGE) {
-        reader.times(page, &mut |row, times| {
-            let (number, whole) = times.count(window);
+pub fn count_occurrences(
+    reader: &Reader,
+    answer: &ResultSet,
+    window: &TimeRange,
+) -> Result<OccurrenceCount, Error> {
+    let mut count = OccurrenceCount {
+        uncertain_rows: answer.uncertain_rows.clone(),
+        ..OccurrenceCount::default()
+    };
+    for page in answer.rows().chunks(ITEMS_PER_TX) {
+        reader.for_each_schedule(page, &mut |row, times| {
+            let (number, whole) = times.count_in(window);
             count.number += number;
             if !whole {
-                count.unsure.push(row);
+                count.uncertain_rows.push(row);
             }
             true
         })?;
     }
-    count.unsure.sort_unstable();
-    count.unsure.dedup();
+    count.uncertain_rows.sort_unstable();
+    count.uncertain_rows.dedup();
     Ok(count)
 }
 
-/// What is on in a window: events, and tasks where they are due; the first `limit`. In all collections if none is named.
+/// What is on in a window: events, and tasks where they are due; the first `limit`. In all
+/// collections if none is named.
 ///
 /// # Errors
 /// An unknown collection, or what the store reports.
-pub fn agenda(
+pub fn read_agenda(
     reader: &Reader,
     collections: &[String],
-    window: &Window,
+    window: &TimeRange,
     limit: usize,
-) -> Result<Entries, Error> {
-    agenda_by(&mut |question| find(reader, question), reader, collections, window, limit)
+) -> Result<OccurrenceList, Error> {
+    read_agenda_with(&mut |question| find(reader, question), reader, collections, window, limit)
 }
 
-/// The same, for who wants to know what is asked for it: `ask` answers, as [`find`](crate::find()) does.
+/// The same, for who wants to know what is asked for it: `ask` answers, as [`find`](crate::find())
+/// does.
 ///
 /// # Errors
-/// As [`agenda`].
-pub fn agenda_by(
-    ask: &mut dyn FnMut(&Find) -> Result<Answer, Error>,
+/// As [`read_agenda`].
+pub fn read_agenda_with(
+    ask: &mut dyn FnMut(&SearchRequest) -> Result<ResultSet, Error>,
     reader: &Reader,
     collections: &[String],
-    window: &Window,
+    window: &TimeRange,
     limit: usize,
-) -> Result<Entries, Error> {
+) -> Result<OccurrenceList, Error> {
     // Memos are not on anywhere.
     let query = Query::And(vec![
-        Query::Time(TimeTest::In(window.clone())),
+        Query::Time(TimeTest::InRange(window.clone())),
         Query::Or(vec![Query::Kind(Kind::Event), Query::Kind(Kind::Task)]),
     ]);
     let mut ask = |collection: Option<&String>| {
         let (query, collection) = (query.clone(), collection.cloned());
-        ask(&Find { query, collection, ..Find::default() })
+        ask(&SearchRequest { query, collection, ..SearchRequest::default() })
     };
     let mut names: Vec<&String> = collections.iter().collect();
     names.sort_unstable();
     names.dedup();
     let mut answer = ask(names.pop())?;
     for name in names {
-        answer.add(ask(Some(name))?);
+        answer.merge(ask(Some(name))?);
     }
-    let mut found = occurrences(reader, &answer, window, limit)?;
-    let shown = bounds(window);
+    let mut found = list_occurrences(reader, &answer, window, limit)?;
+    let shown = first_and_last_day(window);
     found.entries.retain(|entry| {
-        let (first, last) = entry.days();
+        let (first, last) = entry.shown_days();
         matches!(entry.item.head.kind, Kind::Event | Kind::Task)
             && first <= shown.1
             && last >= shown.0
@@ -279,44 +312,45 @@ pub fn agenda_by(
 }
 
 /// The first and the last day of a window.
-fn bounds(window: &Window) -> (i64, i64) {
-    let day = |at: Instant| window.local.civil(at).day();
-    (day(window.from), day(Instant::clamped(window.to.seconds().saturating_sub(1))))
+fn first_and_last_day(window: &TimeRange) -> (i64, i64) {
+    let day = |at: Instant| window.local_zone.to_civil(at).day_number();
+    (day(window.from), day(Instant::from_seconds_clamped(window.to.seconds().saturating_sub(1))))
 }
 
 /// A day with something on it.
 #[derive(Debug, Clone)]
-pub struct Day<'e> {
+pub struct AgendaDay<'e> {
     /// Which day.
     pub date: Date,
     /// What is on it: whole days first, then in the order of time.
-    pub entries: Vec<OnDay<'e>>,
+    pub entries: Vec<DayEntry<'e>>,
 }
 
 /// An occurrence, as it is on one day.
 #[derive(Debug, Clone)]
-pub struct OnDay<'e> {
+pub struct DayEntry<'e> {
     /// The occurrence.
-    pub entry: &'e Entry,
+    pub entry: &'e AgendaEntry,
     /// Which of its days it is, from 1.
-    pub nth: i64,
+    pub day_number: i64,
     /// On how many days it is.
-    pub of: i64,
+    pub day_count: i64,
     /// When it begins; `None`: on an earlier day, or it is of whole days.
-    pub from: Option<Civil>,
+    pub from: Option<CivilTime>,
     /// When it has ended; `None`: on a later day, or it is of whole days.
-    pub to: Option<Civil>,
+    pub to: Option<CivilTime>,
 }
 
-impl OnDay<'_> {
-    /// Its time on this day: `09:30-10:00`, `09:30`, `all day`, `23:00-`, `-01:00`, `due 17:00`, `due`.
+impl DayEntry<'_> {
+    /// Its time on this day: `09:30-10:00`, `09:30`, `all day`, `23:00-`, `-01:00`, `due 17:00`,
+    /// `due`.
     #[must_use]
-    pub fn time(&self) -> String {
-        if self.entry.item.due {
-            return self.to.map_or("due".into(), |to| format!("due {}", clock(to)));
+    pub fn time_text(&self) -> String {
+        if self.entry.item.has_due {
+            return self.to.map_or("due".into(), |to| format!("due {}", format_clock(to)));
         }
-        match (self.from.map(clock), self.to.map(end_clock)) {
-            (Some(from), Some(_)) if self.entry.when.seconds() == 0 => from,
+        match (self.from.map(format_clock), self.to.map(format_end_clock)) {
+            (Some(from), Some(_)) if self.entry.local_time.seconds() == 0 => from,
             (Some(from), Some(to)) => format!("{from}-{to}"),
             (Some(from), None) => format!("{from}-"),
             (None, Some(to)) => format!("-{to}"),
@@ -324,27 +358,27 @@ impl OnDay<'_> {
         }
     }
 
-    /// Which of its days it is, where there are several: `day 2 of 3`; how long it takes, where the clock is changed meanwhile, so that
-    /// its times do not say so.
+    /// Which of its days it is, where there are several: `day 2 of 3`; how long it takes, where the
+    /// clock is changed meanwhile, so that its times do not say so.
     #[must_use]
-    pub fn part(&self) -> Option<String> {
-        let when = &self.entry.when;
+    pub fn part_text(&self) -> Option<String> {
+        let when = &self.entry.local_time;
         let by_clock = when.to.seconds() - when.from.seconds();
         let changed = || !when.all_day && by_clock != when.seconds();
-        match self.of > 1 {
-            true => Some(format!("day {} of {}", self.nth, self.of)),
-            false => changed().then(|| length(when.seconds())),
+        match self.day_count > 1 {
+            true => Some(format!("day {} of {}", self.day_number, self.day_count)),
+            false => changed().then(|| describe_duration(when.seconds())),
         }
     }
 
     /// Whole days come first, and events before tasks.
-    fn order(&self) -> (bool, bool, Civil, Civil) {
+    fn sort_key(&self) -> (bool, bool, CivilTime, CivilTime) {
         let timed = self.from.or(self.to);
-        let begins = if self.entry.item.due { self.to } else { self.from };
-        let least = Civil::MIN;
+        let begins = if self.entry.item.has_due { self.to } else { self.from };
+        let least = CivilTime::MIN;
         (
             timed.is_some(),
-            self.entry.item.due && timed.is_none(),
+            self.entry.item.has_due && timed.is_none(),
             begins.unwrap_or(least),
             self.to.unwrap_or(least),
         )
@@ -353,31 +387,31 @@ impl OnDay<'_> {
 
 /// Puts occurrences into the days of a window; days without any are left out.
 #[must_use]
-pub fn days<'e>(entries: &'e [Entry], window: &Window) -> Vec<Day<'e>> {
-    let mut days: BTreeMap<i64, Vec<OnDay<'e>>> = BTreeMap::new();
-    let (first_shown, last_shown) = bounds(window);
+pub fn group_by_day<'e>(entries: &'e [AgendaEntry], window: &TimeRange) -> Vec<AgendaDay<'e>> {
+    let mut days: BTreeMap<i64, Vec<DayEntry<'e>>> = BTreeMap::new();
+    let (first_shown, last_shown) = first_and_last_day(window);
     for entry in entries {
-        let (first, last) = entry.days();
+        let (first, last) = entry.shown_days();
         let (from, to) = (first.max(first_shown), last.min(last_shown));
-        for day in from..=to.min(from.saturating_add(MOST_DAYS)) {
-            days.entry(day).or_default().push(on_day(entry, day, (first, last)));
+        for day in from..=to.min(from.saturating_add(MAX_DAYS_PER_OCCURRENCE)) {
+            days.entry(day).or_default().push(entry_on_day(entry, day, (first, last)));
         }
     }
-    let day = |(day, mut entries): (i64, Vec<OnDay<'e>>)| {
-        entries.sort_by_key(OnDay::order);
-        Day { date: Date::of_day(day), entries }
+    let day = |(day, mut entries): (i64, Vec<DayEntry<'e>>)| {
+        entries.sort_by_key(DayEntry::sort_key);
+        AgendaDay { date: Date::from_day_number(day), entries }
     };
     days.into_iter().map(day).collect()
 }
 
-fn on_day(entry: &Entry, day: i64, (first, last): (i64, i64)) -> OnDay<'_> {
-    let timed = !entry.when.all_day;
-    let (from, to) = (entry.when.from, entry.when.to);
-    OnDay {
+fn entry_on_day(entry: &AgendaEntry, day: i64, (first, last): (i64, i64)) -> DayEntry<'_> {
+    let timed = !entry.local_time.all_day;
+    let (from, to) = (entry.local_time.from, entry.local_time.to);
+    DayEntry {
         entry,
-        nth: day - first + 1,
-        of: last - first + 1,
-        from: (timed && day == from.day()).then_some(from),
+        day_number: day - first + 1,
+        day_count: last - first + 1,
+        from: (timed && day == from.day_number()).then_some(from),
         to: (timed && day == last).then_some(to),
     }
 }

@@ -3,10 +3,10 @@
 //! Calendars that say nothing get one by their name, always the same.
 
 use larder_format::component::Component;
-use larder_store::{Collection, Family, Reader, Summary};
+use larder_store::{Collection, CollectionType, IndexConfig, Reader};
 
 /// Words in the names of colours (CSS), and their hues in degrees; the last that is found counts.
-const NAMED: &[(&str, f64)] = &[
+const COLOUR_NAME_HUES: &[(&str, f64)] = &[
     ("red", 0.0),
     ("crimson", 0.0),
     ("tomato", 5.0),
@@ -38,38 +38,48 @@ const NAMED: &[(&str, f64)] = &[
     ("maroon", 0.0),
 ];
 /// The number that terminals have for each sixth of the circle, from red on.
-const SIXTHS: [u8; 6] = [1, 3, 2, 6, 4, 5];
+const TERMINAL_COLOURS: [u8; 6] = [1, 3, 2, 6, 4, 5];
 
 /// The number that a terminal has for the colour of the calendar of this name, 1 (red) to 6 (cyan).
 ///
 /// # Errors
 /// What the store reports.
-pub fn colour(reader: &Reader, name: &str) -> Result<u8, larder_store::Error> {
-    let (family, items) = (Family::Calendar, 0);
+pub fn calendar_colour(reader: &Reader, name: &str) -> Result<u8, larder_store::Error> {
+    let (family, items) = (CollectionType::Calendar, 0);
     for row in reader.collection_rows(Some(name))? {
-        let summary = Summary::shared_default(family);
-        let of = Collection { row, name: name.to_string(), family, items, summary };
-        if let Some(said) = reader.head(&of)?.as_deref().and_then(said) {
+        let summary = IndexConfig::shared_default(family);
+        let of = Collection {
+            row,
+            name: name.to_string(),
+            collection_type: family,
+            item_count: items,
+            index_config: summary,
+        };
+        if let Some(said) = reader.collection_properties(&of)?.as_deref().and_then(declared_colour)
+        {
             return Ok(said);
         }
     }
-    Ok(by_name(name))
+    Ok(colour_from_name(name))
 }
 
-fn said(head: &[u8]) -> Option<u8> {
+fn declared_colour(head: &[u8]) -> Option<u8> {
     let bytes = [b"BEGIN:VCALENDAR\n", head, b"\nEND:VCALENDAR\n"].concat();
     let calendar = Component::parse(&bytes);
     ["X-APPLE-CALENDAR-COLOR", "COLOR", "X-OUTLOOK-COLOR", "X-FUNAMBOL-COLOR"]
         .into_iter()
-        .flat_map(|name| calendar.named(name).map(|property| property.text().trim().to_string()))
-        .find_map(|text| hue(&text).map(nearest))
+        .flat_map(|name| {
+            calendar.properties_named(name).map(|property| property.text().trim().to_string())
+        })
+        .find_map(|text| parse_hue(&text).map(nearest_terminal_colour))
 }
 
 /// The hue of `#FF2968FF` or of a name; none if it is a grey.
-fn hue(text: &str) -> Option<f64> {
+fn parse_hue(text: &str) -> Option<f64> {
     let Some(digits) = text.strip_prefix('#') else {
         let name = text.to_ascii_lowercase();
-        let found = NAMED.iter().filter_map(|(word, hue)| Some((name.rfind(word)?, hue)));
+        let found =
+            COLOUR_NAME_HUES.iter().filter_map(|(word, hue)| Some((name.rfind(word)?, hue)));
         return found.max_by_key(|(at, _)| *at).map(|(_, hue)| *hue);
     };
     let part = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok().map(f64::from);
@@ -89,13 +99,13 @@ fn hue(text: &str) -> Option<f64> {
     Some(sixth * 60.0)
 }
 
-fn nearest(hue: f64) -> u8 {
-    let sixth = (hue / 60.0).round() as usize % SIXTHS.len();
-    SIXTHS.get(sixth).copied().unwrap_or(4)
+fn nearest_terminal_colour(hue: f64) -> u8 {
+    let sixth = (hue / 60.0).round() as usize % TERMINAL_COLOURS.len();
+    TERMINAL_COLOURS.get(sixth).copied().unwrap_or(4)
 }
 
 /// FNV-1a: the same for ever.
-fn by_name(name: &str) -> u8 {
+fn colour_from_name(name: &str) -> u8 {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -108,8 +118,9 @@ mod tests {
 
     #[test]
     fn the_nearest_of_six() {
-        let check =
-            |head: &str, expect: Option<u8>| assert_eq!(said(head.as_bytes()), expect, "{head}");
+        let check = |head: &str, expect: Option<u8>| {
+            assert_eq!(declared_colour(head.as_bytes()), expect, "{head}");
+        };
         check("X-APPLE-CALENDAR-COLOR:#FF2968FF", Some(1));
         check("COLOR:dodgerblue", Some(4));
         check("COLOR:blueviolet", Some(5));
@@ -120,6 +131,6 @@ mod tests {
         check("COLOR:#7f7f7f", None);
         check("COLOR:#é", None);
         check("", None);
-        assert!((1..=6).contains(&by_name("Work")));
+        assert!((1..=6).contains(&colour_from_name("Work")));
     }
 }

@@ -39,7 +39,7 @@ impl SyntaxError {
         SyntaxError { what: what.into(), at: before + 1, hint: None }
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> SyntaxError {
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> SyntaxError {
         self.hint = Some(hint.into());
         self
     }

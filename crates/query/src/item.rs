@@ -1,23 +1,26 @@
-//! An item as a question sees it: its values, and what it is in time, each read when it is asked for.
+//! An item as a question sees it: its values, and what it is in time, each read when it is asked
+//! for.
 //!
-//! There are two: the item itself, taken apart ([`Item`]), and what is kept beside it ([`KeptItem`]), which is read faster and
-//! tells less. `matcher` puts questions to them.
+//! There are two: the item itself, taken apart ([`Item`]), and what is kept beside it
+//! ([`StoredFieldsItem`]), which is read faster and tells less. `matcher` puts questions to them.
 
-use crate::time::Stamp;
+use crate::time_test::DateProperty;
 use larder_format::component::Component;
 use larder_format::contact::Contact;
 use larder_format::field::Field;
 use larder_format::property::Property;
-use larder_store::{Family, ItemHead, Kept, Kind, Occurring, Reader, Times, Window};
-use larder_time::civil::{Civil, Instant};
+use larder_store::{
+    CollectionType, ItemMeta, ItemOccurrence, Kind, Reader, Schedule, StoredFields, TimeRange,
+};
+use larder_time::civil::{CivilTime, Instant};
 use larder_time::zone::Zone;
 use std::borrow::Cow;
 use std::cell::Cell;
 
 /// What a question is put to.
-pub(crate) trait Values {
+pub(crate) trait ItemFields {
     /// Does a value of the field pass? `None`: there is no value.
-    fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool>;
+    fn any_value(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool>;
 
     /// Its properties; none, if this is only what is kept.
     fn properties(&self) -> &[Property<'_>];
@@ -29,78 +32,80 @@ pub(crate) trait Values {
     fn kind(&self) -> Kind;
 
     /// What it is in time.
-    fn times(&self) -> Option<Cow<'_, Times>>;
+    fn schedule(&self) -> Option<Cow<'_, Schedule>>;
 
     /// The moment that a property names; by this clock where it names no other.
-    fn stamp(&self, stamp: Stamp, local: &Zone) -> Option<Instant>;
+    fn property_instant(&self, stamp: DateProperty, local: &Zone) -> Option<Instant>;
 
     /// Is it a task, of which an occurrence was due before the end of this window?
-    fn is_overdue(&self, _: &Window) -> bool {
+    fn is_overdue(&self, _: &TimeRange) -> bool {
         false
     }
 
     /// Whether it answers cannot be told within bounds.
-    fn doubt(&self) {}
+    fn mark_uncertain(&self) {}
 }
 
 /// An item, taken apart.
 #[derive(Debug)]
-pub struct Item<'a> {
+pub struct DecodedItem<'a> {
     pub(crate) reader: &'a Reader,
-    pub(crate) head: &'a ItemHead,
-    pub(crate) parsed: Parsed<'a>,
-    pub(crate) when: When<'a>,
+    pub(crate) head: &'a ItemMeta,
+    pub(crate) parsed: ParsedSource<'a>,
+    pub(crate) schedule_origin: ScheduleOrigin<'a>,
     /// It could not be told within bounds whether it answers.
-    pub(crate) doubt: Cell<bool>,
+    pub(crate) uncertain: Cell<bool>,
 }
 
 /// Where what an item is in time is known from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum When<'a> {
+pub(crate) enum ScheduleOrigin<'a> {
     /// It is kept beside the item.
-    Kept,
+    Stored,
     /// It is worked out anew.
-    Anew,
+    Recomputed,
     /// It was this.
-    Was(Option<&'a Times>),
+    Given(Option<&'a Schedule>),
 }
 
 /// A card or a component.
 #[derive(Debug)]
-pub(crate) enum Parsed<'a> {
+pub(crate) enum ParsedSource<'a> {
     Card(Contact<'a>),
     Component(Component<'a>),
 }
 
-impl<'a> Parsed<'a> {
-    pub(crate) fn of(reader: &Reader, head: &ItemHead, bytes: &'a [u8]) -> Parsed<'a> {
-        match head.kind.family() {
-            Family::Calendar => Parsed::Component(reader.component(head, bytes)),
-            _ => Parsed::Card(Contact::parse(bytes)),
+impl<'a> ParsedSource<'a> {
+    pub(crate) fn parse(reader: &Reader, head: &ItemMeta, bytes: &'a [u8]) -> ParsedSource<'a> {
+        match head.kind.collection_type() {
+            CollectionType::Calendar => {
+                ParsedSource::Component(reader.parse_component(head, bytes))
+            }
+            _ => ParsedSource::Card(Contact::parse(bytes)),
         }
     }
 
     pub(crate) fn values(&self, field: &Field) -> Vec<String> {
         match self {
-            Parsed::Card(card) => card.values(field),
-            Parsed::Component(component) => component.values(field),
+            ParsedSource::Card(card) => card.values(field),
+            ParsedSource::Component(component) => component.values(field),
         }
     }
 
     pub(crate) fn first(&self, field: &Field) -> Option<String> {
         match self {
-            Parsed::Card(card) => card.first(field),
-            Parsed::Component(component) => component.first(field),
+            ParsedSource::Card(card) => card.first_value(field),
+            ParsedSource::Component(component) => component.first_value(field),
         }
     }
 }
 
-impl<'a> Item<'a> {
+impl<'a> DecodedItem<'a> {
     /// Takes an item apart.
     #[must_use]
-    pub fn new(reader: &'a Reader, head: &'a ItemHead, bytes: &'a [u8]) -> Item<'a> {
-        let (parsed, doubt) = (Parsed::of(reader, head, bytes), Cell::new(false));
-        Item { reader, head, parsed, when: When::Kept, doubt }
+    pub fn new(reader: &'a Reader, head: &'a ItemMeta, bytes: &'a [u8]) -> DecodedItem<'a> {
+        let (parsed, uncertain) = (ParsedSource::parse(reader, head, bytes), Cell::new(false));
+        DecodedItem { reader, head, parsed, schedule_origin: ScheduleOrigin::Stored, uncertain }
     }
 
     /// The first value of a field.
@@ -110,29 +115,29 @@ impl<'a> Item<'a> {
     }
 
     /// The values of a field that are searched.
-    pub(crate) fn searched(&self, field: &Field) -> Vec<String> {
+    pub(crate) fn searched_values(&self, field: &Field) -> Vec<String> {
         // What is only kept is not searched.
-        if self.head.kind == Kind::Other { Vec::new() } else { self.parsed.values(field) }
+        if self.head.kind == Kind::Component { Vec::new() } else { self.parsed.values(field) }
     }
 }
 
-impl Values for Item<'_> {
-    fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
-        let values = self.searched(field);
+impl ItemFields for DecodedItem<'_> {
+    fn any_value(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
+        let values = self.searched_values(field);
         (!values.is_empty()).then(|| values.iter().any(|value| pass(value)))
     }
 
     fn properties(&self) -> &[Property<'_>] {
         match &self.parsed {
-            Parsed::Card(card) => card.properties(),
-            Parsed::Component(component) => component.properties(),
+            ParsedSource::Card(card) => card.properties(),
+            ParsedSource::Component(component) => component.properties(),
         }
     }
 
     fn uid(&self) -> Option<String> {
         match &self.parsed {
-            Parsed::Card(card) => card.uid(),
-            Parsed::Component(component) => component.uid(),
+            ParsedSource::Card(card) => card.uid(),
+            ParsedSource::Component(component) => component.uid(),
         }
     }
 
@@ -140,77 +145,88 @@ impl Values for Item<'_> {
         self.head.kind
     }
 
-    fn times(&self) -> Option<Cow<'_, Times>> {
-        match self.when {
-            When::Anew => self.reader.times_anew(self.head.row).ok().flatten().map(Cow::Owned),
-            When::Kept => times(self.reader, self.head.row).map(Cow::Owned),
-            When::Was(times) => times.map(Cow::Borrowed),
+    fn schedule(&self) -> Option<Cow<'_, Schedule>> {
+        match self.schedule_origin {
+            ScheduleOrigin::Recomputed => {
+                self.reader.recompute_schedule(self.head.row).ok().flatten().map(Cow::Owned)
+            }
+            ScheduleOrigin::Stored => {
+                read_schedule_or_none(self.reader, self.head.row).map(Cow::Owned)
+            }
+            ScheduleOrigin::Given(times) => times.map(Cow::Borrowed),
         }
     }
 
-    fn stamp(&self, stamp: Stamp, local: &Zone) -> Option<Instant> {
-        let Parsed::Component(component) = &self.parsed else { return None };
-        let frame = self.head.frame.and_then(|row| self.reader.frame(row).ok().flatten());
+    fn property_instant(&self, stamp: DateProperty, local: &Zone) -> Option<Instant> {
+        let ParsedSource::Component(component) = &self.parsed else { return None };
+        let frame = self
+            .head
+            .calendar_context
+            .and_then(|row| self.reader.calendar_context(row).ok().flatten());
         let frame = frame.unwrap_or_default();
-        self.reader.deriver().moment(component, &frame, stamp.property(), local)
+        self.reader.extractor().resolve_instant(component, &frame, stamp.property_name(), local)
     }
 
-    fn is_overdue(&self, window: &Window) -> bool {
-        let Parsed::Component(component) = &self.parsed else { return false };
-        let frame = self.head.frame.and_then(|row| self.reader.frame(row).ok().flatten());
+    fn is_overdue(&self, window: &TimeRange) -> bool {
+        let ParsedSource::Component(component) = &self.parsed else { return false };
+        let frame = self
+            .head
+            .calendar_context
+            .and_then(|row| self.reader.calendar_context(row).ok().flatten());
         let frame = frame.unwrap_or_default();
-        let (deriver, local) = (self.reader.deriver(), &window.local);
-        let said = |name: &str| component.timed(name).next();
-        let start = |name: &str| deriver.start(&said(name)?, &frame);
+        let (deriver, local) = (self.reader.extractor(), &window.local_zone);
+        let said = |name: &str| component.time_properties(name).next();
+        let start = |name: &str| deriver.resolve_date_time(&said(name)?, &frame);
         let due = start("DUE");
         if self.head.kind != Kind::Task || (due.is_none() && said("DURATION").is_none()) {
             return false;
         }
         // A day is due until it is over.
-        let day_after = |day: i64| local.instant(Civil::midnight(day + 1));
-        let times = if self.head.recurrence.is_empty() { self.times() } else { None };
-        if let (Some(due), None) = (&due, times.as_ref().filter(|times| times.recurs())) {
-            let moment = match due.date {
-                true => Some(day_after(due.civil.day())),
-                false => deriver.moment(component, &frame, "DUE", local),
+        let day_after = |day: i64| local.to_instant(CivilTime::midnight(day + 1));
+        let times = if self.head.recurrence_id.is_empty() { self.schedule() } else { None };
+        if let (Some(due), None) = (&due, times.as_ref().filter(|times| times.is_recurring())) {
+            let moment = match due.is_date {
+                true => Some(day_after(due.civil.day_number())),
+                false => deriver.resolve_instant(component, &frame, "DUE", local),
             };
             return moment.is_some_and(|due| due < window.to);
         }
-        let days = due.filter(|due| due.date).map(|due| {
-            due.civil.day() - start("DTSTART").map_or(due.civil.day(), |start| start.civil.day())
+        let days = due.filter(|due| due.is_date).map(|due| {
+            due.civil.day_number()
+                - start("DTSTART").map_or(due.civil.day_number(), |start| start.civil.day_number())
         });
         // They take as long as each other, so the first is due first.
         let mut overdue = None;
-        let whole = times.or_else(|| self.times()).is_none_or(|times| {
-            times.each(window, &mut |Occurring { of, .. }| {
-                let due = days.map_or(of.end, |days| day_after(of.start_civil.day() + days));
+        let whole = times.or_else(|| self.schedule()).is_none_or(|times| {
+            times.for_each_in(window, &mut |ItemOccurrence { occurrence: of, .. }| {
+                let due = days.map_or(of.end, |days| day_after(of.start_civil.day_number() + days));
                 overdue = Some(due < window.to);
                 false
             })
         });
         if overdue.is_none() && !whole {
-            self.doubt();
+            self.mark_uncertain();
         }
         overdue.unwrap_or_default()
     }
 
-    fn doubt(&self) {
-        self.doubt.set(true);
+    fn mark_uncertain(&self) {
+        self.uncertain.set(true);
     }
 }
 
 /// What is kept of an item.
-pub(crate) struct KeptItem<'a> {
+pub(crate) struct StoredFieldsItem<'a> {
     pub(crate) reader: &'a Reader,
-    pub(crate) head: &'a ItemHead,
-    pub(crate) kept: Kept<'a>,
+    pub(crate) head: &'a ItemMeta,
+    pub(crate) stored_fields: StoredFields<'a>,
     /// It could not be told within bounds whether it answers.
-    pub(crate) doubt: &'a Cell<bool>,
+    pub(crate) uncertain: &'a Cell<bool>,
 }
 
-impl Values for KeptItem<'_> {
-    fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
-        let mut values = self.kept.values(field).peekable();
+impl ItemFields for StoredFieldsItem<'_> {
+    fn any_value(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
+        let mut values = self.stored_fields.values(field).peekable();
         values.peek()?;
         Some(values.any(pass))
     }
@@ -227,22 +243,22 @@ impl Values for KeptItem<'_> {
         self.head.kind
     }
 
-    fn times(&self) -> Option<Cow<'_, Times>> {
-        times(self.reader, self.head.row).map(Cow::Owned)
+    fn schedule(&self) -> Option<Cow<'_, Schedule>> {
+        read_schedule_or_none(self.reader, self.head.row).map(Cow::Owned)
     }
 
-    fn stamp(&self, _: Stamp, _: &Zone) -> Option<Instant> {
+    fn property_instant(&self, _: DateProperty, _: &Zone) -> Option<Instant> {
         None
     }
 
-    fn doubt(&self) {
-        self.doubt.set(true);
+    fn mark_uncertain(&self) {
+        self.uncertain.set(true);
     }
 }
 
 /// A card alone, of which nobody asks more.
-impl Values for Contact<'_> {
-    fn any(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
+impl ItemFields for Contact<'_> {
+    fn any_value(&self, field: &Field, pass: &mut dyn FnMut(&str) -> bool) -> Option<bool> {
         let values = self.values(field);
         (!values.is_empty()).then(|| values.iter().any(|value| pass(value)))
     }
@@ -259,19 +275,19 @@ impl Values for Contact<'_> {
         Kind::Contact
     }
 
-    fn times(&self) -> Option<Cow<'_, Times>> {
+    fn schedule(&self) -> Option<Cow<'_, Schedule>> {
         None
     }
 
-    fn stamp(&self, _: Stamp, _: &Zone) -> Option<Instant> {
+    fn property_instant(&self, _: DateProperty, _: &Zone) -> Option<Instant> {
         None
     }
 }
 
-fn times(reader: &Reader, row: i64) -> Option<Times> {
+fn read_schedule_or_none(reader: &Reader, row: i64) -> Option<Schedule> {
     let mut found = None;
     // Where the store cannot be read, the question that this is part of meets the same error.
-    let _read = reader.times(&[row], &mut |_, times| {
+    let _read = reader.for_each_schedule(&[row], &mut |_, times| {
         found = Some(times.clone());
         false
     });

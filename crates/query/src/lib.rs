@@ -1,70 +1,75 @@
 //! One question for every kind of item: parsed from text, planned for the index, run in place.
 //!
 //! A [`Query`] is written in two ways that give the same value: the search line that people type
-//! ([`Query::parse`]) and the S-expressions of evolution-data-server ([`Query::parse_sexp`]). [`find`] lets
-//! the planner look up what the index can answer, and tests what is left; [`walk`]
-//! answers the same by testing every item. For any store and any question the two agree: the one
-//! property that this crate's tests are about. [`duplicates`](duplicates()) asks something else: which items
-//! are perhaps the same.
+//! ([`Query::parse`]) and the S-expressions of evolution-data-server ([`Query::parse_sexp`]).
+//! [`find`] lets the planner look up what the index can answer, and tests what is left;
+//! [`full_scan`] answers the same by testing every item. For any store and any question the two
+//! agree: the one property that this crate's tests are about.
+//! [`find_duplicates`](find_duplicates()) asks something else: which items are perhaps the same.
 //!
-//! A [`View`](views::View) stays open, and is told what changes in its answer; all views of a process are
-//! [`Views`](views::Views). What was asked, and what it cost, goes to a [`log`] if one is wanted.
+//! A [`View`](views::View) stays open, and is told what changes in its answer; all views of a
+//! process are [`Views`](views::Views). What was asked, and what it cost, goes to a [`query_log`]
+//! if one is wanted.
 //!
-//! A [`Cursor`] steps through a sorted book, from any letter on, without reading what lies between.
+//! A [`SortedCursor`] steps through a sorted book, from any letter on, without reading what lies
+//! between.
 //!
 //! This crate is not the store: it names no file and no SQLite, and passes through
-//! [`larder_store::Reader::look_up`]. It is apart so that any Rust program can read a store in place with it, while
-//! others write. `examples/who.rs` is such a program:
+//! [`larder_store::Reader::look_up`]. It is apart so that any Rust program can read a store in
+//! place with it, while others write. `examples/who.rs` is such a program:
 //!
 //! ```no_run
 #![doc = include_str!("../examples/who.rs")]
 //! ```
 
-mod about;
 mod agenda;
-mod answer;
-mod busy;
+mod busy_time;
+mod collector;
 mod colour;
-mod compare;
 mod cursor;
-pub mod describe;
+pub mod description;
 mod duplicates;
 mod error;
-mod expand;
-mod gap;
-mod hits;
+mod execution;
+mod expansion;
 mod item;
-mod line;
-pub mod log;
+pub mod local_time;
 mod matcher;
-mod partial;
 mod plan;
+mod projection;
 mod query;
-mod run;
+pub mod query_log;
+mod result_domain;
+mod result_set;
+mod search_line;
 mod sexp;
-mod time;
+mod sort_bound;
+mod time_test;
+mod value_matcher;
 pub mod views;
-pub mod when;
 
-pub use crate::about::{About, about, is_of_calendar};
 pub use crate::agenda::{
-    Brief, Count, Day, Entries, Entry, OnDay, agenda, agenda_by, briefs, count, days, occurrences,
-    unsure,
+    AgendaDay, AgendaEntry, DayEntry, ItemSummary, OccurrenceCount, OccurrenceList,
+    count_occurrences, find_uncertain_rows, group_by_day, list_occurrences, read_agenda,
+    read_agenda_with, read_item_summaries,
 };
-pub use crate::answer::{Answer, Explain};
-pub use crate::busy::{Busy, busy, free_busy};
-pub use crate::colour::colour;
-pub use crate::cursor::{Cursor, Letter};
-pub use crate::duplicates::{Group, Reason, duplicates};
+pub use crate::busy_time::{BusyPeriod, busy_periods, format_free_busy};
+pub use crate::colour::calendar_colour;
+pub use crate::cursor::{FilingLetter, SortedCursor};
+pub use crate::duplicates::{DuplicateGroup, DuplicateReason, find_duplicates};
 pub use crate::error::{Error, SyntaxError};
-pub use crate::expand::{Expansion, expand, window_of};
-pub use crate::item::Item;
+pub use crate::execution::{SearchRequest, SortSpec, find, full_scan};
+pub use crate::expansion::{Expansion, expand_occurrences, required_time_range};
+pub use crate::item::DecodedItem;
 pub use crate::matcher::Matcher;
-pub use crate::partial::Partial;
 pub use crate::plan::Plan;
-pub use crate::query::{Asker, Comparison, Number, Op, Query, Settings, Subject, Test};
-pub use crate::run::{Find, Sort, find, walk};
-pub use crate::time::{Stamp, TimeTest};
+pub use crate::projection::ProjectedItem;
+pub use crate::query::{
+    Comparison, FieldSelector, FieldTest, MatchOp, NumericOperand, Query, QueryContext, UserLocale,
+};
+pub use crate::result_domain::{ResultDomain, is_calendar_field, resolve_domain};
+pub use crate::result_set::{Explanation, ResultSet};
+pub use crate::time_test::{DateProperty, TimeTest};
 pub use larder_format::contact::Contact;
-pub use larder_format::field::{Field, field};
-pub use larder_store::{ItemHead, Reader};
+pub use larder_format::field::{Field, find_contact_field};
+pub use larder_store::{ItemMeta, Reader};

@@ -1,395 +1,441 @@
-//! What a question means for an item: the plain test of one parsed card or component. The planner's answer is right
-//! when it is this one's.
+//! What a question means for an item: the plain test of one parsed card or component. The planner's
+//! answer is right when it is this one's.
 //!
-//! A [`Matcher`] is made once a question, and then tests many items: texts are folded, patterns compiled and
-//! numbers read when it is made, and of an item only the values are decoded that the question looks at. As the fields of
-//! contacts are not those of what is in calendars, it is made ready for each. What is asked of an item is in `item`; how one
-//! value passes, in `compare`.
+//! A [`Matcher`] is made once a question, and then tests many items: texts are folded, patterns
+//! compiled and numbers read when it is made, and of an item only the values are decoded that the
+//! question looks at. As the fields of contacts are not those of what is in calendars, it is made
+//! ready for each. What is asked of an item is in `item`; how one value passes, in `compare`.
 //!
-//! The functions mean what they mean to evolution-data-server's own evaluator in memory (`e-book-backend-sexp.c`),
-//! with its SQL evaluator's folding on both sides; `tests/eds_functions.rs` lists where they differ on purpose.
+//! The functions mean what they mean to evolution-data-server's own evaluator in memory
+//! (`e-book-backend-sexp.c`), with its SQL evaluator's folding on both sides;
+//! `tests/eds_functions.rs` lists where they differ on purpose.
 
-use crate::compare::{Compare, Needle};
-use crate::item::{Item, KeptItem, Values};
-use crate::query::{Comparison, Number, Query, Subject, Test};
-use crate::time::{Stamp, TimeTest};
+use crate::item::{DecodedItem, ItemFields, StoredFieldsItem};
+use crate::query::{Comparison, FieldSelector, FieldTest, NumericOperand, Query};
+use crate::time_test::{DateProperty, TimeTest};
+use crate::value_matcher::{ValueMatcher, WordPattern};
 use larder_format::contact::Contact;
-use larder_format::decode::{split_structured, unescape_text};
-use larder_format::field::{CALENDAR_FIELDS, FIELDS, Field, Kind, calendar_field, field};
+use larder_format::decoding::{split_structured, unescape_text};
+use larder_format::field::{
+    CALENDAR_FIELDS, CONTACT_FIELDS, Field, FieldType, find_calendar_field, find_contact_field,
+};
 use larder_format::property::Property;
-use larder_store::{Family, ItemHead, Kept, Reader, Verdict, Window, can_keep};
+use larder_store::{
+    CollectionType, ItemMeta, Overlap, Reader, StoredFields, TimeRange, is_storable,
+};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::{LazyLock, OnceLock};
 
-/// A question made ready to be put to many items. Of a family no item of which answers it, nothing is kept.
+/// A question made ready to be put to many items. Of a family no item of which answers it, nothing
+/// is kept.
 #[derive(Debug, Clone)]
 pub struct Matcher {
-    contacts: Option<Box<OfFamily>>,
-    calendar: Option<Box<OfFamily>>,
-    anew: bool,
+    contacts: Option<Box<FamilyMatcher>>,
+    calendar: Option<Box<FamilyMatcher>>,
+    ignores_indexes: bool,
 }
 
 /// The question as it is put to items of one family.
 #[derive(Debug, Clone)]
-struct OfFamily {
-    node: Node,
+struct FamilyMatcher {
+    predicate: Predicate,
     /// The fields that it looks at; `None`: it looks at whole items.
     fields: Option<Box<[&'static Field]>>,
     /// It looks at UIDs.
-    uids: bool,
+    has_uid_test: bool,
 }
 
 #[derive(Debug, Clone)]
-enum Node {
+enum Predicate {
     Constant(bool),
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Not(Box<Node>),
-    Word(Needle, Family),
+    And(Vec<Predicate>),
+    Or(Vec<Predicate>),
+    Not(Box<Predicate>),
+    Word(WordPattern, CollectionType),
     Uids(HashSet<String>),
-    Uid(Compare),
-    Fields(Fields, Compare),
-    Property(String, Compare),
-    Any(&'static [&'static Field], Compare),
+    Uid(ValueMatcher),
+    Fields(FieldSet, ValueMatcher),
+    Property(String, ValueMatcher),
+    Any(&'static [&'static Field], ValueMatcher),
     Kind(larder_store::Kind),
-    In(Window),
-    Stamp(Stamp, Window),
-    Overdue(Window),
-    Number(Number, Comparison, i64),
+    InRange(TimeRange),
+    DateInRange(DateProperty, TimeRange),
+    Overdue(TimeRange),
+    Number(NumericOperand, Comparison, i64),
 }
 
 /// The fields that a test of one field looks at.
 #[derive(Debug, Clone)]
-struct Fields {
-    of: &'static [&'static Field],
+struct FieldSet {
+    fields: &'static [&'static Field],
     /// Is no value as good as an empty one? Not so where evolution-data-server has a list.
     or_empty: bool,
 }
 
 impl Matcher {
-    /// Makes a question ready. A pattern that cannot be compiled, which no parser lets through, matches nothing.
+    /// Makes a question ready. A pattern that cannot be compiled, which no parser lets through,
+    /// matches nothing.
     #[must_use]
     pub fn new(query: &Query) -> Matcher {
         let of = |family| {
-            let node = Node::of(query, family);
-            if matches!(node, Node::Constant(false)) {
+            let node = Predicate::from_query(query, family);
+            if matches!(node, Predicate::Constant(false)) {
                 return None;
             }
             let mut fields = Vec::new();
-            let fields = node.looks_at(&mut fields).then_some(fields.into());
-            let uids = node.looks_at_uids();
-            Some(Box::new(OfFamily { node, fields, uids }))
+            let fields = node.collect_fields(&mut fields).then_some(fields.into());
+            let uids = node.has_uid_test();
+            Some(Box::new(FamilyMatcher { predicate: node, fields, has_uid_test: uids }))
         };
-        Matcher { contacts: of(Family::Contacts), calendar: of(Family::Calendar), anew: false }
+        Matcher {
+            contacts: of(CollectionType::AddressBook),
+            calendar: of(CollectionType::Calendar),
+            ignores_indexes: false,
+        }
     }
 
-    /// Does the card answer the question, kept under this UID? A question about UIDs is about those under which
-    /// items are kept, and about those that their cards name.
+    /// Does the card answer the question, kept under this UID? A question about UIDs is about those
+    /// under which items are kept, and about those that their cards name.
     #[must_use]
     pub fn matches(&self, uid: &str, card: &Contact<'_>) -> bool {
-        self.contacts.as_ref().is_some_and(|of| of.node.matches(uid, card))
+        self.contacts.as_ref().is_some_and(|of| of.predicate.matches(uid, card))
     }
 
     /// Does the item answer the question?
     #[must_use]
-    pub fn matches_item(&self, item: &Item<'_>) -> bool {
-        self.of(item.head).is_some_and(|of| of.node.matches(&item.head.uid, item))
+    pub fn matches_item(&self, item: &DecodedItem<'_>) -> bool {
+        self.for_family(item.head).is_some_and(|of| of.predicate.matches(&item.head.uid, item))
     }
 
     /// Does something answer the question that is, or was, this item?
-    pub(crate) fn matches_values(&self, head: &ItemHead, values: &impl Values) -> bool {
-        self.of(head).is_some_and(|of| of.node.matches(&head.uid, values))
+    pub(crate) fn matches_fields(&self, head: &ItemMeta, values: &impl ItemFields) -> bool {
+        self.for_family(head).is_some_and(|of| of.predicate.matches(&head.uid, values))
     }
 
-    /// Does what is kept of an item answer the question? `None`: it does not tell, and the item has to be asked. Where there is a
-    /// doubt, it is said.
-    pub(crate) fn matches_kept(
+    /// Does what is kept of an item answer the question? `None`: it does not tell, and the item has
+    /// to be asked. Where there is a doubt, it is said.
+    pub(crate) fn matches_stored_fields(
         &self,
         reader: &Reader,
-        head: &ItemHead,
-        kept: &Kept<'_>,
+        head: &ItemMeta,
+        kept: &StoredFields<'_>,
         doubt: &Cell<bool>,
     ) -> Option<bool> {
-        if self.anew {
+        if self.ignores_indexes {
             return None;
         }
-        let Some(of) = self.of(head) else { return Some(false) };
-        let fields = of.fields.as_ref().filter(|_| !(of.uids && head.derived_uid))?;
-        let item = KeptItem { reader, head, kept: *kept, doubt };
-        fields.iter().all(|field| kept.holds(field)).then(|| of.node.matches(&head.uid, &item))
+        let Some(of) = self.for_family(head) else { return Some(false) };
+        let fields = of.fields.as_ref().filter(|_| !(of.has_uid_test && head.derived_uid))?;
+        let item = StoredFieldsItem { reader, head, stored_fields: *kept, uncertain: doubt };
+        fields
+            .iter()
+            .all(|field| kept.has_field(field))
+            .then(|| of.predicate.matches(&head.uid, &item))
     }
 
     /// Can what is kept of an item answer the question?
-    pub(crate) fn asks_what_is_kept(&self) -> bool {
+    pub(crate) fn can_use_stored_fields(&self) -> bool {
         let mut families = [&self.contacts, &self.calendar].into_iter().flatten();
-        !self.anew && families.any(|of| of.fields.is_some())
+        !self.ignores_indexes && families.any(|of| of.fields.is_some())
     }
 
     /// The same question, put to items as they are, and not to anything that is derived from them.
-    pub(crate) fn by_cards(self) -> Matcher {
-        Matcher { anew: true, ..self }
+    pub(crate) fn without_indexes(self) -> Matcher {
+        Matcher { ignores_indexes: true, ..self }
     }
 
     /// Is it put to nothing that is derived?
-    pub(crate) fn is_anew(&self) -> bool {
-        self.anew
+    pub(crate) fn is_without_indexes(&self) -> bool {
+        self.ignores_indexes
     }
 
-    fn of(&self, head: &ItemHead) -> Option<&OfFamily> {
-        match head.kind.family() {
-            Family::Calendar => self.calendar.as_deref(),
+    fn for_family(&self, head: &ItemMeta) -> Option<&FamilyMatcher> {
+        match head.kind.collection_type() {
+            CollectionType::Calendar => self.calendar.as_deref(),
             _ => self.contacts.as_deref(),
         }
     }
 }
 
-impl Node {
-    fn of(query: &Query, family: Family) -> Node {
+impl Predicate {
+    fn from_query(query: &Query, family: CollectionType) -> Predicate {
         match query {
-            Query::All => Node::Constant(true),
-            Query::And(of) => Node::join(of, family, true),
-            Query::Or(of) => Node::join(of, family, false),
-            Query::Not(query) => match Node::of(query, family) {
-                Node::Constant(answer) => Node::Constant(!answer),
-                node => Node::Not(Box::new(node)),
+            Query::All => Predicate::Constant(true),
+            Query::And(of) => Predicate::combine(of, family, true),
+            Query::Or(of) => Predicate::combine(of, family, false),
+            Query::Not(query) => match Predicate::from_query(query, family) {
+                Predicate::Constant(answer) => Predicate::Constant(!answer),
+                node => Predicate::Not(Box::new(node)),
             },
-            Query::Word(text) => Node::Word(Needle::of(text), family),
-            Query::Uids(uids) => Node::Uids(uids.iter().cloned().collect()),
-            Query::Test(test) => Node::test(test, family),
-            Query::Kind(kind) if kind.family() == family => Node::Kind(*kind),
-            Query::Time(_) | Query::Number(..) | Query::Kind(_) if family != Family::Calendar => {
-                Node::Constant(false)
+            Query::Word(text) => Predicate::Word(WordPattern::parse(text), family),
+            Query::Uids(uids) => Predicate::Uids(uids.iter().cloned().collect()),
+            Query::Test(test) => Predicate::from_test(test, family),
+            Query::Kind(kind) if kind.collection_type() == family => Predicate::Kind(*kind),
+            Query::Time(_) | Query::Number(..) | Query::Kind(_)
+                if family != CollectionType::Calendar =>
+            {
+                Predicate::Constant(false)
             }
-            Query::Kind(_) => Node::Constant(false),
-            Query::Time(TimeTest::In(window)) => Node::In(window.clone()),
-            Query::Time(TimeTest::Stamp(stamp, window)) => Node::Stamp(*stamp, window.clone()),
-            Query::Time(TimeTest::Overdue(window)) => Node::Overdue(window.clone()),
+            Query::Kind(_) => Predicate::Constant(false),
+            Query::Time(TimeTest::InRange(window)) => Predicate::InRange(window.clone()),
+            Query::Time(TimeTest::DateInRange(stamp, window)) => {
+                Predicate::DateInRange(*stamp, window.clone())
+            }
+            Query::Time(TimeTest::Overdue(window)) => Predicate::Overdue(window.clone()),
             Query::Number(number, comparison, value) => {
-                Node::Number(number.clone(), *comparison, *value)
+                Predicate::Number(number.clone(), *comparison, *value)
             }
         }
     }
 
     /// All of these, or any. What is constant for the family decides, or says nothing.
-    fn join(of: &[Query], family: Family, all: bool) -> Node {
+    fn combine(of: &[Query], family: CollectionType, all: bool) -> Predicate {
         let mut nodes = Vec::new();
         for query in of {
-            match Node::of(query, family) {
-                Node::Constant(answer) if answer != all => return Node::Constant(answer),
-                Node::Constant(_) => {}
+            match Predicate::from_query(query, family) {
+                Predicate::Constant(answer) if answer != all => return Predicate::Constant(answer),
+                Predicate::Constant(_) => {}
                 node => nodes.push(node),
             }
         }
         nodes.shrink_to_fit();
         match (nodes.pop(), nodes.is_empty()) {
-            (None, _) => Node::Constant(all),
+            (None, _) => Predicate::Constant(all),
             (Some(one), true) => one,
             (Some(last), false) => {
                 nodes.push(last);
-                if all { Node::And(nodes) } else { Node::Or(nodes) }
+                if all { Predicate::And(nodes) } else { Predicate::Or(nodes) }
             }
         }
     }
 
-    fn test(test: &Test, family: Family) -> Node {
-        let Some(compare) = Compare::of(test) else { return Node::Constant(false) };
+    fn from_test(test: &FieldTest, family: CollectionType) -> Predicate {
+        let Some(compare) = ValueMatcher::from_test(test) else {
+            return Predicate::Constant(false);
+        };
         match &test.subject {
-            Subject::Nothing => Node::Constant(false),
-            Subject::Field(field) => match looked_at(field, family) {
-                [] => Node::Constant(false),
-                [Field { kind: Kind::Uid, .. }] => Node::Uid(compare),
-                of => Node::Fields(Fields { of, or_empty: !is_list(field) }, compare),
+            FieldSelector::Nothing => Predicate::Constant(false),
+            FieldSelector::Field(field) => match fields_matched_by(field, family) {
+                [] => Predicate::Constant(false),
+                [Field { field_type: FieldType::Uid, .. }] => Predicate::Uid(compare),
+                of => Predicate::Fields(
+                    FieldSet { fields: of, or_empty: !is_list_field(field) },
+                    compare,
+                ),
             },
-            Subject::Property(name) => Node::Property(name.clone(), compare),
+            FieldSelector::Property(name) => Predicate::Property(name.clone(), compare),
             // Some field or other is missing in every card.
-            Subject::Any if compare.passes("") => Node::Constant(true),
-            Subject::Any => Node::Any(any_fields(family), compare),
+            FieldSelector::Any if compare.matches("") => Predicate::Constant(true),
+            FieldSelector::Any => Predicate::Any(any_fields(family), compare),
         }
     }
 
     /// Adds the fields that it looks at. False: it looks at more.
-    fn looks_at(&self, fields: &mut Vec<&'static Field>) -> bool {
+    fn collect_fields(&self, fields: &mut Vec<&'static Field>) -> bool {
         let of: &[&'static Field] = match self {
-            Node::Constant(_) | Node::Uids(_) | Node::Uid(_) | Node::Kind(_) | Node::In(_) => &[],
-            Node::Number(Number::Occurrences(_) | Number::Constant(_), ..) => &[],
-            Node::And(of) | Node::Or(of) => return of.iter().all(|node| node.looks_at(fields)),
-            Node::Not(node) => return node.looks_at(fields),
-            Node::Word(_, family) => word_fields(*family),
-            Node::Fields(Fields { of, .. }, _) => of,
-            Node::Number(Number::Field(field), ..) => {
-                fields.push(field);
-                return can_keep(field);
+            Predicate::Constant(_)
+            | Predicate::Uids(_)
+            | Predicate::Uid(_)
+            | Predicate::Kind(_)
+            | Predicate::InRange(_) => &[],
+            Predicate::Number(NumericOperand::Occurrences(_) | NumericOperand::Constant(_), ..) => {
+                &[]
             }
-            Node::Property(..) | Node::Any(..) | Node::Stamp(..) | Node::Overdue(_) => {
+            Predicate::And(of) | Predicate::Or(of) => {
+                return of.iter().all(|node| node.collect_fields(fields));
+            }
+            Predicate::Not(node) => return node.collect_fields(fields),
+            Predicate::Word(_, family) => word_fields(*family),
+            Predicate::Fields(FieldSet { fields: of, .. }, _) => of,
+            Predicate::Number(NumericOperand::Field(field), ..) => {
+                fields.push(field);
+                return is_storable(field);
+            }
+            Predicate::Property(..)
+            | Predicate::Any(..)
+            | Predicate::DateInRange(..)
+            | Predicate::Overdue(_) => {
                 return false;
             }
         };
         fields.extend(of);
-        of.iter().all(|field| can_keep(field))
+        of.iter().all(|field| is_storable(field))
     }
 
-    fn looks_at_uids(&self) -> bool {
+    fn has_uid_test(&self) -> bool {
         match self {
-            Node::Uids(_) | Node::Uid(_) => true,
-            Node::And(of) | Node::Or(of) => of.iter().any(Node::looks_at_uids),
-            Node::Not(node) => node.looks_at_uids(),
+            Predicate::Uids(_) | Predicate::Uid(_) => true,
+            Predicate::And(of) | Predicate::Or(of) => of.iter().any(Predicate::has_uid_test),
+            Predicate::Not(node) => node.has_uid_test(),
             _ => false,
         }
     }
 
-    fn matches(&self, uid: &str, item: &impl Values) -> bool {
+    fn matches(&self, uid: &str, item: &impl ItemFields) -> bool {
         match self {
-            Node::Constant(answer) => *answer,
-            Node::And(all) => all.iter().all(|node| node.matches(uid, item)),
-            Node::Or(any) => any.iter().any(|node| node.matches(uid, item)),
-            Node::Not(node) => !node.matches(uid, item),
-            Node::Word(needle, family) => has_word(needle, item, *family),
-            Node::Uids(uids) => {
+            Predicate::Constant(answer) => *answer,
+            Predicate::And(all) => all.iter().all(|node| node.matches(uid, item)),
+            Predicate::Or(any) => any.iter().any(|node| node.matches(uid, item)),
+            Predicate::Not(node) => !node.matches(uid, item),
+            Predicate::Word(needle, family) => has_word(needle, item, *family),
+            Predicate::Uids(uids) => {
                 uids.contains(uid) || item.uid().is_some_and(|uid| uids.contains(&uid))
             }
-            Node::Uid(compare) => {
-                compare.passes(uid) || item.uid().is_some_and(|uid| compare.passes(&uid))
+            Predicate::Uid(compare) => {
+                compare.matches(uid) || item.uid().is_some_and(|uid| compare.matches(&uid))
             }
-            Node::Fields(fields, compare) => fields.pass(compare, item),
-            Node::Property(name, compare) => property_passes(name, compare, item.properties()),
-            Node::Any(fields, compare) => fields.iter().any(|field| {
-                item.any(field, &mut |value| compare.passes_in(field, value)).unwrap_or_default()
+            Predicate::Fields(fields, compare) => fields.matches(compare, item),
+            Predicate::Property(name, compare) => {
+                property_matches(name, compare, item.properties())
+            }
+            Predicate::Any(fields, compare) => fields.iter().any(|field| {
+                item.any_value(field, &mut |value| compare.matches_field_value(field, value))
+                    .unwrap_or_default()
             }),
-            Node::Kind(kind) => item.kind() == *kind,
-            Node::In(window) => item.times().is_some_and(|times| {
-                let verdict = times.meets(window);
-                if verdict == Verdict::Unknown {
-                    item.doubt();
+            Predicate::Kind(kind) => item.kind() == *kind,
+            Predicate::InRange(window) => item.schedule().is_some_and(|times| {
+                let verdict = times.overlap(window);
+                if verdict == Overlap::Unknown {
+                    item.mark_uncertain();
                 }
-                verdict == Verdict::Yes
+                verdict == Overlap::Yes
             }),
-            Node::Stamp(stamp, window) => item
-                .stamp(*stamp, &window.local)
+            Predicate::DateInRange(stamp, window) => item
+                .property_instant(*stamp, &window.local_zone)
                 .is_some_and(|at| window.from <= at && at < window.to),
-            Node::Overdue(window) => item.is_overdue(window),
-            Node::Number(number, comparison, value) => {
-                comparison.holds(number_of(number, item), *value)
+            Predicate::Overdue(window) => item.is_overdue(window),
+            Predicate::Number(number, comparison, value) => {
+                comparison.compare(numeric_value(number, item), *value)
             }
         }
     }
 }
 
 /// The number that an item has; -1 where it has none.
-fn number_of(number: &Number, item: &impl Values) -> i64 {
+fn numeric_value(number: &NumericOperand, item: &impl ItemFields) -> i64 {
     match number {
-        Number::Constant(number) => *number,
-        Number::Field(field) => {
+        NumericOperand::Constant(number) => *number,
+        NumericOperand::Field(field) => {
             let mut found = -1;
-            item.any(field, &mut |value| {
+            item.any_value(field, &mut |value| {
                 found = value.trim().parse().unwrap_or(-1);
                 true
             });
             found
         }
-        Number::Occurrences(None) => -1,
-        Number::Occurrences(Some(window)) => item.times().map_or(0, |times| {
-            let (count, whole) = times.count(window);
+        NumericOperand::Occurrences(None) => -1,
+        NumericOperand::Occurrences(Some(window)) => item.schedule().map_or(0, |times| {
+            let (count, whole) = times.count_in(window);
             if !whole {
-                item.doubt();
+                item.mark_uncertain();
             }
             count as i64
         }),
     }
 }
 
-impl Fields {
-    fn pass(&self, compare: &Compare, item: &impl Values) -> bool {
-        self.of.iter().any(|field| {
-            let passes = item.any(field, &mut |value| compare.passes_in(field, value));
-            passes.unwrap_or_else(|| self.or_empty && compare.passes(""))
+impl FieldSet {
+    fn matches(&self, compare: &ValueMatcher, item: &impl ItemFields) -> bool {
+        self.fields.iter().any(|field| {
+            let passes =
+                item.any_value(field, &mut |value| compare.matches_field_value(field, value));
+            passes.unwrap_or_else(|| self.or_empty && compare.matches(""))
         })
     }
 }
 
-/// What any-field looks at: no UID and no time of revision, which nobody means; pictures and keys are not
-/// indexed, and `1` is no word for a list.
-pub(crate) fn any_fields(family: Family) -> &'static [&'static Field] {
+/// What any-field looks at: no UID and no time of revision, which nobody means; pictures and keys
+/// are not indexed, and `1` is no word for a list.
+pub(crate) fn any_fields(family: CollectionType) -> &'static [&'static Field] {
     let all = |fields: &'static [Field]| -> Vec<&'static Field> {
         let meant = |field: &&Field| {
-            field.indexed && !matches!(field.kind, Kind::Uid | Kind::Flag) && field.name != "rev"
+            field.is_indexed
+                && !matches!(field.field_type, FieldType::Uid | FieldType::Flag)
+                && field.name != "rev"
         };
         fields.iter().filter(meant).collect()
     };
-    static CONTACTS: OnceLock<Vec<&'static Field>> = OnceLock::new();
-    static CALENDAR: OnceLock<Vec<&'static Field>> = OnceLock::new();
+    static CONTACT_ANY_FIELDS: OnceLock<Vec<&'static Field>> = OnceLock::new();
+    static CALENDAR_ANY_FIELDS: OnceLock<Vec<&'static Field>> = OnceLock::new();
     match family {
-        Family::Calendar => CALENDAR.get_or_init(|| all(CALENDAR_FIELDS)),
-        _ => CONTACTS.get_or_init(|| all(FIELDS)),
+        CollectionType::Calendar => CALENDAR_ANY_FIELDS.get_or_init(|| all(CALENDAR_FIELDS)),
+        _ => CONTACT_ANY_FIELDS.get_or_init(|| all(CONTACT_FIELDS)),
     }
 }
 
 /// Where free words look.
-pub(crate) fn word_fields(family: Family) -> &'static [&'static Field] {
+pub(crate) fn word_fields(family: CollectionType) -> &'static [&'static Field] {
     let all = |fields: &'static [Field]| -> Vec<&'static Field> {
-        fields.iter().filter(|field| field.words).collect()
+        fields.iter().filter(|field| field.is_default_search).collect()
     };
-    static CONTACTS: OnceLock<Vec<&'static Field>> = OnceLock::new();
-    static CALENDAR: OnceLock<Vec<&'static Field>> = OnceLock::new();
+    static CONTACT_WORD_FIELDS: OnceLock<Vec<&'static Field>> = OnceLock::new();
+    static CALENDAR_WORD_FIELDS: OnceLock<Vec<&'static Field>> = OnceLock::new();
     match family {
-        Family::Calendar => CALENDAR.get_or_init(|| all(CALENDAR_FIELDS)),
-        _ => CONTACTS.get_or_init(|| all(FIELDS)),
+        CollectionType::Calendar => CALENDAR_WORD_FIELDS.get_or_init(|| all(CALENDAR_FIELDS)),
+        _ => CONTACT_WORD_FIELDS.get_or_init(|| all(CONTACT_FIELDS)),
     }
 }
 
-/// The fields of a family that a test of this field looks at: of the full name also the parts of the name and the
-/// nicknames; and where a field of contacts is asked for that has a namesake in calendars, that one.
-pub(crate) fn looked_at(one: &'static Field, family: Family) -> &'static [&'static Field] {
-    static NAMES: LazyLock<Vec<&'static Field>> = LazyLock::new(|| {
+/// The fields of a family that a test of this field looks at: of the full name also the parts of
+/// the name and the nicknames; and where a field of contacts is asked for that has a namesake in
+/// calendars, that one.
+pub(crate) fn fields_matched_by(
+    one: &'static Field,
+    family: CollectionType,
+) -> &'static [&'static Field] {
+    static NAME_FIELDS: LazyLock<Vec<&'static Field>> = LazyLock::new(|| {
         ["full_name", "family_name", "given_name", "nickname"]
             .into_iter()
-            .filter_map(field)
+            .filter_map(find_contact_field)
             .collect()
     });
-    static EACH: LazyLock<Vec<(u16, [&'static Field; 1])>> = LazyLock::new(|| {
-        FIELDS.iter().chain(CALENDAR_FIELDS).map(|field| (field.id, [field])).collect()
+    static SINGLE_FIELDS: LazyLock<Vec<(u16, [&'static Field; 1])>> = LazyLock::new(|| {
+        CONTACT_FIELDS.iter().chain(CALENDAR_FIELDS).map(|field| (field.id, [field])).collect()
     });
-    let is_of_calendar = calendar_field(one.name).is_some_and(|of| of.id == one.id);
+    let is_of_calendar = find_calendar_field(one.name).is_some_and(|of| of.id == one.id);
     let one = match (family, is_of_calendar) {
-        (Family::Calendar, false) => calendar_field(one.name),
-        (Family::Contacts, true) => None,
+        (CollectionType::Calendar, false) => find_calendar_field(one.name),
+        (CollectionType::AddressBook, true) => None,
         _ => Some(one),
     };
     let Some(one) = one else { return &[] };
     if one.name == "full_name" {
-        return &NAMES;
+        return &NAME_FIELDS;
     }
-    EACH.iter().find(|(id, _)| *id == one.id).map_or(&[], |(_, one)| one)
+    SINGLE_FIELDS.iter().find(|(id, _)| *id == one.id).map_or(&[], |(_, one)| one)
 }
 
-/// Has evolution-data-server a list of values here? Then a missing value is none; else it is an empty text.
-fn is_list(field: &Field) -> bool {
+/// Has evolution-data-server a list of values here? Then a missing value is none; else it is an
+/// empty text.
+fn is_list_field(field: &Field) -> bool {
     let lists = ["full_name", "email", "phone", "address", "categories", "photo", "logo"];
     lists.contains(&field.name) || field.name.starts_with("im")
 }
 
-/// The values of a property that is no field: its components, and those of all properties of that name.
-fn property_passes(name: &str, compare: &Compare, properties: &[Property<'_>]) -> bool {
-    let mut of_name = properties.iter().filter(|property| property.is(name));
+/// The values of a property that is no field: its components, and those of all properties of that
+/// name.
+fn property_matches(name: &str, compare: &ValueMatcher, properties: &[Property<'_>]) -> bool {
+    let mut of_name = properties.iter().filter(|property| property.has_name(name));
     let separator = if name.eq_ignore_ascii_case("CATEGORIES") { ',' } else { ';' };
     let first = |text: &str| {
         split_structured(text, separator).first().is_some_and(|value| !value.trim().is_empty())
     };
     let pass = |text: &str| {
         // Also the whole, as people see it: `1;2` may be no list at all.
-        compare.passes(unescape_text(text).trim())
-            || split_structured(text, separator).iter().any(|value| compare.passes(value.trim()))
+        compare.matches(unescape_text(text).trim())
+            || split_structured(text, separator).iter().any(|value| compare.matches(value.trim()))
     };
     match compare {
-        Compare::FirstExists => of_name.next().is_some_and(|property| first(&property.text())),
+        ValueMatcher::FirstExists => of_name.next().is_some_and(|property| first(&property.text())),
         _ => of_name.any(|property| pass(&property.text())),
     }
 }
 
 /// Has an item this word in one of the fields in which free words are looked for?
-fn has_word(needle: &Needle, item: &impl Values, family: Family) -> bool {
+fn has_word(needle: &WordPattern, item: &impl ItemFields, family: CollectionType) -> bool {
     let has = |field: &&'static Field| {
-        item.any(field, &mut |value| needle.is_in(field, value)).unwrap_or_default()
+        item.any_value(field, &mut |value| needle.matches(field, value)).unwrap_or_default()
     };
     word_fields(family).iter().any(has)
 }

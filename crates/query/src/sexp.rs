@@ -1,66 +1,67 @@
 //! The S-expressions of evolution-data-server, as its clients send them.
 //!
-//! Names are case-sensitive, strings have C-like escapes, and text after the first expression is ignored.
-//! Unknown functions are errors; a name that no field has is that of a property of the vCard, in any case.
-//! `word` and `uids` are ours: a free word, and a set of UIDs. So is `calendar:` before the name of a field of events, tasks
-//! and memos.
+//! Names are case-sensitive, strings have C-like escapes, and text after the first expression is
+//! ignored. Unknown functions are errors; a name that no field has is that of a property of the
+//! vCard, in any case. `word` and `uids` are ours: a free word, and a set of UIDs. So is
+//! `calendar:` before the name of a field of events, tasks and memos.
 
 mod calendar;
 
-use crate::compare::pattern;
 use crate::error::SyntaxError;
-use crate::query::{OF_CALENDAR, Op, Query, Settings, Subject, Test};
-use larder_format::field::{calendar_field, eds_field};
+use crate::query::{CALENDAR_FIELD_PREFIX, FieldSelector, FieldTest, MatchOp, Query, QueryContext};
+use crate::value_matcher::compile_pattern;
+use larder_format::field::{find_calendar_field, find_eds_field};
 use larder_format::phone::is_region;
 
-/// How deep lists may nest: whatever a search line can nest, and each parenthesis of one may be two lists.
-const DEPTH: usize = 256;
-/// How many functions an expression may call, and how many UIDs it may name. Each call may be made for every
-/// contact; UIDs are looked up all at once.
-const CALLS: usize = 65_536;
-const UIDS: usize = 1 << 18;
+/// How deep lists may nest: whatever a search line can nest, and each parenthesis of one may be two
+/// lists.
+const MAX_DEPTH: usize = 256;
+/// How many functions an expression may call, and how many UIDs it may name. Each call may be made
+/// for every contact; UIDs are looked up all at once.
+const MAX_CALLS: usize = 65_536;
+const MAX_UIDS: usize = 1 << 18;
 /// The functions of this module, for messages.
-const KNOWN: &str = "and, or, not, contains, is, beginswith, endswith, exists, exists_vcard, eqphone, \
+const KNOWN_FUNCTIONS: &str = "and, or, not, contains, is, beginswith, endswith, exists, exists_vcard, eqphone, \
     eqphone_national, eqphone_short, regex_normal, regex_raw, includes, word, uids";
 
 impl Query {
     /// Reads an S-expression. The empty text matches everything, and so does `#t`.
     ///
     /// # Errors
-    /// Names what is wrong, and where: a function that does not exist, a pattern that cannot be compiled, an
-    /// expression that nests too deeply or calls too much.
+    /// Names what is wrong, and where: a function that does not exist, a pattern that cannot be
+    /// compiled, an expression that nests too deeply or calls too much.
     pub fn parse_sexp(text: &str) -> Result<Query, SyntaxError> {
-        Query::parse_sexp_with(text, &Settings::default())
+        Query::parse_sexp_with(text, &QueryContext::default())
     }
 
     /// Reads an S-expression, with settings.
     ///
     /// # Errors
     /// As [`Query::parse_sexp`].
-    pub fn parse_sexp_with(text: &str, settings: &Settings) -> Result<Query, SyntaxError> {
-        let mut reader = Reader { text, settings, at: 0, calls: 0, uids: 0 };
-        reader.blanks();
+    pub fn parse_sexp_with(text: &str, settings: &QueryContext) -> Result<Query, SyntaxError> {
+        let mut reader = SexpParser { text, settings, at: 0, calls: 0, uids: 0 };
+        reader.skip_blanks();
         if reader.at == text.len() {
             return Ok(Query::All);
         }
-        reader.query(0).map(calendar::with_window)
+        reader.parse_query(0).map(calendar::fill_occurrence_counts)
     }
 }
 
-struct Reader<'a> {
+struct SexpParser<'a> {
     text: &'a str,
-    settings: &'a Settings,
+    settings: &'a QueryContext,
     at: usize,
     calls: usize,
     uids: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SexpParser<'a> {
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    fn blanks(&mut self) {
+    fn skip_blanks(&mut self) {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
     }
@@ -69,10 +70,10 @@ impl<'a> Reader<'a> {
         SyntaxError::new(self.text, at, what)
     }
 
-    fn query(&mut self, depth: usize) -> Result<Query, SyntaxError> {
-        self.blanks();
+    fn parse_query(&mut self, depth: usize) -> Result<Query, SyntaxError> {
+        self.skip_blanks();
         let start = self.at;
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             return Err(self.error(start, "nested too deeply"));
         }
         if self.rest().starts_with("#t") {
@@ -84,20 +85,22 @@ impl<'a> Reader<'a> {
             return Ok(Query::Or(Vec::new()));
         }
         if !self.rest().starts_with('(') {
-            // The outermost call may stand without its parentheses: some of evolution-data-server's own do.
-            let name = self.symbol();
-            let mut known = KNOWN.split(", ").chain(calendar::KNOWN.split(", "));
+            // The outermost call may stand without its parentheses: some of evolution-data-server's
+            // own do.
+            let name = self.parse_symbol();
+            let mut known =
+                KNOWN_FUNCTIONS.split(", ").chain(calendar::KNOWN_FUNCTIONS.split(", "));
             if depth > 0 || !known.any(|known| known == name) {
                 return Err(self.error(start, "a \"(\" is missing"));
             }
-            return self.call(name, start, depth);
+            return self.parse_call(name, start, depth);
         }
         self.at += 1;
-        self.blanks();
+        self.skip_blanks();
         let name_at = self.at;
-        let name = self.symbol();
-        let query = self.call(name, name_at, depth)?;
-        self.blanks();
+        let name = self.parse_symbol();
+        let query = self.parse_call(name, name_at, depth)?;
+        self.skip_blanks();
         if !self.rest().starts_with(')') {
             return Err(self.error(start, "a \"(\" that is not closed"));
         }
@@ -105,61 +108,62 @@ impl<'a> Reader<'a> {
         Ok(query)
     }
 
-    fn call(&mut self, name: &str, at: usize, depth: usize) -> Result<Query, SyntaxError> {
+    fn parse_call(&mut self, name: &str, at: usize, depth: usize) -> Result<Query, SyntaxError> {
         self.calls += 1;
-        if self.calls > CALLS {
-            return Err(self.error(at, format!("more than {CALLS} functions in one query")));
+        if self.calls > MAX_CALLS {
+            return Err(self.error(at, format!("more than {MAX_CALLS} functions in one query")));
         }
         // What nests is kept apart, so that little of the stack is needed for each level.
         match name {
-            "and" => self.list(depth).map(Query::And),
-            "or" => self.list(depth).map(Query::any),
-            "not" => self.query(depth + 1).map(|query| Query::Not(Box::new(query))),
-            _ => self.leaf(name, at),
+            "and" => self.parse_list(depth).map(Query::And),
+            "or" => self.parse_list(depth).map(Query::from_alternatives),
+            "not" => self.parse_query(depth + 1).map(|query| Query::Not(Box::new(query))),
+            _ => self.parse_leaf_call(name, at),
         }
     }
 
     /// A call of a function that takes no others.
-    fn leaf(&mut self, name: &str, at: usize) -> Result<Query, SyntaxError> {
-        if let Some(query) = self.calendar(name, at)? {
+    fn parse_leaf_call(&mut self, name: &str, at: usize) -> Result<Query, SyntaxError> {
+        if let Some(query) = self.parse_calendar_call(name, at)? {
             return Ok(query);
         }
         Ok(match name {
-            "contains" => self.test(Op::Contains)?,
-            "is" => self.test(Op::Is)?,
-            "beginswith" => self.test(Op::BeginsWith)?,
-            "endswith" => self.test(Op::EndsWith)?,
-            "includes" => self.test(Op::Includes)?,
-            "exists" => self.test(Op::Exists)?,
-            "exists_vcard" => self.test(Op::ExistsVcard)?,
-            "eqphone" => self.test(Op::EqPhone)?,
-            "eqphone_national" => self.test(Op::EqPhoneNational)?,
-            "eqphone_short" => self.test(Op::EqPhoneShort)?,
-            "regex_normal" => self.test(Op::RegexNormal)?,
-            "regex_raw" => self.test(Op::RegexRaw)?,
-            "uids" => Query::uids(self.strings()?),
-            "word" => Query::Word(self.string()?),
+            "contains" => self.parse_test(MatchOp::Contains)?,
+            "is" => self.parse_test(MatchOp::Is)?,
+            "beginswith" => self.parse_test(MatchOp::BeginsWith)?,
+            "endswith" => self.parse_test(MatchOp::EndsWith)?,
+            "includes" => self.parse_test(MatchOp::Includes)?,
+            "exists" => self.parse_test(MatchOp::Exists)?,
+            "exists_vcard" => self.parse_test(MatchOp::ExistsVcard)?,
+            "eqphone" => self.parse_test(MatchOp::EqPhone)?,
+            "eqphone_national" => self.parse_test(MatchOp::EqPhoneNational)?,
+            "eqphone_short" => self.parse_test(MatchOp::EqPhoneShort)?,
+            "regex_normal" => self.parse_test(MatchOp::RegexNormal)?,
+            "regex_raw" => self.parse_test(MatchOp::RegexRaw)?,
+            "uids" => Query::from_uids(self.parse_strings()?),
+            "word" => Query::Word(self.parse_string()?),
             _ => {
                 let what = format!("there is no function {name:?}");
-                return Err(self
-                    .error(at, what)
-                    .hint(format!("known here: {KNOWN}, {}", calendar::KNOWN)));
+                return Err(self.error(at, what).with_hint(format!(
+                    "known here: {KNOWN_FUNCTIONS}, {}",
+                    calendar::KNOWN_FUNCTIONS
+                )));
             }
         })
     }
 
-    fn list(&mut self, depth: usize) -> Result<Vec<Query>, SyntaxError> {
+    fn parse_list(&mut self, depth: usize) -> Result<Vec<Query>, SyntaxError> {
         let mut list = Vec::new();
         loop {
-            self.blanks();
+            self.skip_blanks();
             if self.rest().is_empty() || self.rest().starts_with(')') {
                 return Ok(list);
             }
-            list.push(self.query(depth + 1)?);
+            list.push(self.parse_query(depth + 1)?);
         }
     }
 
-    fn symbol(&mut self) -> &'a str {
+    fn parse_symbol(&mut self) -> &'a str {
         let rest = self.rest();
         let end = rest
             .find(|c: char| !(c.is_ascii_alphanumeric() || "_+-<=>?".contains(c)))
@@ -168,63 +172,67 @@ impl<'a> Reader<'a> {
         &rest[..end]
     }
 
-    fn test(&mut self, op: Op) -> Result<Query, SyntaxError> {
-        let name = self.string()?;
-        self.blanks();
+    fn parse_test(&mut self, op: MatchOp) -> Result<Query, SyntaxError> {
+        let name = self.parse_string()?;
+        self.skip_blanks();
         let at = self.at;
-        let text = if op.is_presence() { String::new() } else { self.string()? };
+        let text = if op.is_presence() { String::new() } else { self.parse_string()? };
         if op.is_pattern()
-            && let Err(why) = pattern(&text)
+            && let Err(why) = compile_pattern(&text)
         {
             return Err(self.error(at, format!("the pattern {text:?} cannot be used: {why}")));
         }
-        self.blanks();
+        self.skip_blanks();
         // Only phone numbers have a use for it, but evolution-data-server takes it everywhere.
         let mut region = None;
         if !op.is_presence() && self.rest().starts_with('"') {
-            region = Some(self.string()?).filter(|region| is_region(region));
+            region = Some(self.parse_string()?).filter(|region| is_region(region));
         }
         let region =
             if op.is_phone() { region.or_else(|| self.settings.region.clone()) } else { None };
         let subject = match (name.as_str(), op) {
-            (name, Op::ExistsVcard) => Subject::property(name),
-            ("x-evolution-any-field", _) => Subject::Any,
-            ("x-larder-no-field", _) => Subject::Nothing,
-            ("book_uid", _) => Subject::property("X-EVOLUTION-BOOK-UID"),
-            (name, _) => match name.strip_prefix(OF_CALENDAR) {
-                Some(name) => calendar_field(name).map_or(Subject::Nothing, Subject::Field),
-                None => eds_field(name).map_or_else(|| Subject::property(name), Subject::Field),
+            (name, MatchOp::ExistsVcard) => FieldSelector::from_property_name(name),
+            ("x-evolution-any-field", _) => FieldSelector::Any,
+            ("x-larder-no-field", _) => FieldSelector::Nothing,
+            ("book_uid", _) => FieldSelector::from_property_name("X-EVOLUTION-BOOK-UID"),
+            (name, _) => match name.strip_prefix(CALENDAR_FIELD_PREFIX) {
+                Some(name) => {
+                    find_calendar_field(name).map_or(FieldSelector::Nothing, FieldSelector::Field)
+                }
+                None => find_eds_field(name)
+                    .map_or_else(|| FieldSelector::from_property_name(name), FieldSelector::Field),
             },
         };
-        if matches!((&subject, op), (Subject::Field(field), Op::Is) if field.name == "uid") {
+        if matches!((&subject, op), (FieldSelector::Field(field), MatchOp::Is) if field.name == "uid")
+        {
             self.calls -= 1;
             self.count_uid(at)?;
         }
-        Ok(Query::Test(Test { subject, op, text, region }))
+        Ok(Query::Test(FieldTest { subject, op, text, region }))
     }
 
     fn count_uid(&mut self, at: usize) -> Result<(), SyntaxError> {
         self.uids += 1;
-        if self.uids > UIDS {
-            return Err(self.error(at, format!("more than {UIDS} UIDs in one query")));
+        if self.uids > MAX_UIDS {
+            return Err(self.error(at, format!("more than {MAX_UIDS} UIDs in one query")));
         }
         Ok(())
     }
 
-    fn strings(&mut self) -> Result<Vec<String>, SyntaxError> {
+    fn parse_strings(&mut self) -> Result<Vec<String>, SyntaxError> {
         let mut strings = Vec::new();
         loop {
-            self.blanks();
+            self.skip_blanks();
             if !self.rest().starts_with('"') {
                 return Ok(strings);
             }
             self.count_uid(self.at)?;
-            strings.push(self.string()?);
+            strings.push(self.parse_string()?);
         }
     }
 
-    fn string(&mut self) -> Result<String, SyntaxError> {
-        self.blanks();
+    fn parse_string(&mut self) -> Result<String, SyntaxError> {
+        self.skip_blanks();
         let start = self.at;
         let Some(inside) = self.rest().strip_prefix('"') else {
             return Err(self.error(start, "a string in double quotes is missing"));

@@ -2,24 +2,32 @@
 
 use crate::book::Book;
 use larder_date_phrase as phrase;
-use larder_query::{About, Asker, Find, Query, about, agenda, busy, days, free_busy, when};
-use larder_store::{Change, Expect, Frame, Put, What, Window};
+use larder_query::{
+    Query, ResultDomain, SearchRequest, UserLocale, busy_periods, format_free_busy, group_by_day,
+    local_time, read_agenda, resolve_domain,
+};
+use larder_store::{BatchChange, CalendarContext, ItemPut, Precondition, TimeRange, TimeTarget};
 use larder_time::civil::Instant;
-use larder_time::zone::Zones;
+use larder_time::zone::ZoneDatabase;
 use std::sync::Arc;
 
 /// Somebody in Berlin, where it is noon of 5 March 2026.
-fn asker() -> Asker {
-    let zones = Zones::bundled();
+fn asker() -> UserLocale {
+    let zones = ZoneDatabase::open_bundled();
     let local = zones.get("Europe/Berlin").unwrap();
-    Asker { now: Instant::clamped(1_772_708_400), local, zones, ..Asker::default() }
+    UserLocale {
+        now: Instant::from_seconds_clamped(1_772_708_400),
+        zone: local,
+        zones,
+        ..UserLocale::default()
+    }
 }
 
-fn window(text: &str) -> Window {
+fn window(text: &str) -> TimeRange {
     let asker = asker();
-    let now = asker.local.civil(asker.now);
+    let now = asker.zone.to_civil(asker.now);
     let phrase = phrase::Window::parse(text, now, &asker.language).unwrap();
-    asker.window(&phrase, What::Occurrences)
+    asker.to_time_range(&phrase, TimeTarget::Occurrences)
 }
 
 /// A calendar of these components: each a kind and its lines, divided by blanks.
@@ -29,14 +37,15 @@ fn calendar(items: &[(&str, &str)]) -> Book {
         let lines = lines.replace(' ', "\r\n").replace('_', " ");
         let uid = if lines.contains("UID:") { String::new() } else { format!("UID:{place}\r\n") };
         let text = format!("BEGIN:V{kind}\r\n{uid}{lines}\r\nEND:V{kind}\r\n");
-        let component = book.store.deriver().component(text.into_bytes(), &Frame::default());
+        let component =
+            book.store.extractor().parse_component(text.into_bytes(), &CalendarContext::default());
         let (prepared, ..) = component.unwrap();
-        Change::Put(Put {
+        BatchChange::Put(ItemPut {
             collection: Arc::from("calendar"),
             uid: prepared.uid().unwrap().to_string(),
             derived_uid: false,
-            prepared,
-            expect: Expect::Anything,
+            parsed: prepared,
+            precondition: Precondition::Any,
         })
     });
     let changes = changes.collect();
@@ -47,13 +56,13 @@ fn calendar(items: &[(&str, &str)]) -> Book {
 /// What is on in a window: days by their dates, and what is on each.
 fn shown(items: &[(&str, &str)], text: &str) -> String {
     let (book, window) = (calendar(items), window(text));
-    let found = agenda(&book.reader(), &[], &window, 1000).unwrap();
+    let found = read_agenda(&book.reader(), &[], &window, 1000).unwrap();
     let mut shown = String::new();
-    for day in days(&found.entries, &window) {
-        shown.push_str(&format!("{}\n", when::iso(day.date)));
+    for day in group_by_day(&found.entries, &window) {
+        shown.push_str(&format!("{}\n", local_time::format_date(day.date)));
         for on in &day.entries {
-            let part = on.part().map(|part| format!(" ({part})")).unwrap_or_default();
-            shown.push_str(&format!("{} {}{part}\n", on.time(), on.entry.item.summary));
+            let part = on.part_text().map(|part| format!(" ({part})")).unwrap_or_default();
+            shown.push_str(&format!("{} {}{part}\n", on.time_text(), on.entry.item.summary));
         }
     }
     shown
@@ -114,14 +123,15 @@ fn tasks_are_where_they_are_due() {
 fn what_goes_on_for_ever_is_bounded() {
     let long = ("EVENT", "SUMMARY:long DTSTART;VALUE=DATE:20200101 DTEND;VALUE=DATE:99991231");
     let (book, window) = (calendar(&[long]), window("2026-03-05.."));
-    let found = agenda(&book.reader(), &[], &window, 1000).unwrap();
-    assert_eq!(days(&found.entries, &window).len(), 1001);
+    let found = read_agenda(&book.reader(), &[], &window, 1000).unwrap();
+    assert_eq!(group_by_day(&found.entries, &window).len(), 1001);
     let often = ("EVENT", "SUMMARY:often DTSTART:20260101T000000Z RRULE:FREQ=SECONDLY");
-    let found = agenda(&calendar(&[often]).reader(), &[], &window, 10).unwrap();
-    assert_eq!((found.entries.len(), found.cut), (10, true));
+    let found = read_agenda(&calendar(&[often]).reader(), &[], &window, 10).unwrap();
+    assert_eq!((found.entries.len(), found.truncated), (10, true));
 }
 
-/// What takes no time is where it begins, not where that touches the end of a day, whether it recurs or not.
+/// What takes no time is where it begins, not where that touches the end of a day, whether it
+/// recurs or not.
 #[test]
 fn what_takes_no_time_is_on_one_day() {
     for (rule, first) in
@@ -131,12 +141,13 @@ fn what_takes_no_time_is_on_one_day() {
         let book = calendar(&[("EVENT", &lines)]);
         for (day, found) in [("2026-03-15", 0), ("2026-03-16", 1), ("2026-03-17", 0)] {
             let query = Query::parse(&format!("when:{day}")).unwrap();
-            let find = Find { query, ..Find::default() };
-            let answers = [larder_query::find, larder_query::walk].map(|run| {
+            let find = SearchRequest { query, ..SearchRequest::default() };
+            let answers = [larder_query::find, larder_query::full_scan].map(|run| {
                 let answer = run(&book.reader(), &find).unwrap();
-                let window = larder_query::window_of(&find.query).unwrap();
-                let count = larder_query::count(&book.reader(), &answer, window).unwrap();
-                (answer.rows().len(), count.number, count.unsure.len())
+                let window = larder_query::required_time_range(&find.query).unwrap();
+                let count =
+                    larder_query::count_occurrences(&book.reader(), &answer, window).unwrap();
+                (answer.rows().len(), count.number, count.uncertain_rows.len())
             });
             assert_eq!(answers, [(found, found as u64, 0); 2], "{rule} on {day}");
         }
@@ -156,11 +167,13 @@ fn occurrences_have_names() {
         ("EVENT", "UID:d DTSTART:20260302T080000"),
     ];
     let (book, window) = (calendar(&items), window("2026-03-02..2026-03-08"));
-    let found = agenda(&book.reader(), &[], &window, 1000).unwrap();
+    let found = read_agenda(&book.reader(), &[], &window, 1000).unwrap();
     let mut names: Vec<(String, String, String)> = found
         .entries
         .iter()
-        .map(|entry| (entry.item.head.uid.clone(), entry.occurrence(), entry.when.start()))
+        .map(|entry| {
+            (entry.item.head.uid.clone(), entry.recurrence_id(), entry.local_time.format_start())
+        })
         .collect();
     names.sort();
     let names: Vec<String> = names.iter().map(|(a, b, c)| format!("{a} {b} {c}")).collect();
@@ -182,11 +195,11 @@ fn busy_time() {
     let check = |items: &[&str], expect: &[&str]| {
         let items: Vec<(&str, &str)> = items.iter().map(|lines| ("EVENT", *lines)).collect();
         let (book, window) = (calendar(&items), window("2026-03-05"));
-        let found = agenda(&book.reader(), &[], &window, 1000).unwrap();
-        let spans: Vec<String> = busy(&found.entries, &window)
+        let found = read_agenda(&book.reader(), &[], &window, 1000).unwrap();
+        let spans: Vec<String> = busy_periods(&found.entries, &window)
             .iter()
             .map(|busy| {
-                let clock = |at| when::clock(window.local.civil(at));
+                let clock = |at| local_time::format_clock(window.local_zone.to_civil(at));
                 let mark = if busy.tentative { "?" } else { "" };
                 format!("{}-{}{mark}", clock(busy.from), clock(busy.to))
             })
@@ -217,8 +230,8 @@ fn busy_time() {
 fn busy_time_as_a_component() {
     let items = [("EVENT", "DTSTART:20260305T090000Z DTEND:20260305T100000Z STATUS:TENTATIVE")];
     let (book, window) = (calendar(&items), window("2026-03-05"));
-    let found = agenda(&book.reader(), &[], &window, 1000).unwrap();
-    let text = free_busy(&busy(&found.entries, &window), &window, asker().now);
+    let found = read_agenda(&book.reader(), &[], &window, 1000).unwrap();
+    let text = format_free_busy(&busy_periods(&found.entries, &window), &window, asker().now);
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("UID:")).collect();
     assert_eq!(
         lines,
@@ -240,22 +253,23 @@ fn busy_time_as_a_component() {
 #[test]
 fn what_an_answer_is_about() {
     let book = calendar(&[("EVENT", "SUMMARY:lunch DTSTART:20260305T090000Z")]);
-    let check = |line: &str, expect: About| {
-        let find = Find { query: Query::parse(line).unwrap(), ..Find::default() };
-        assert_eq!(about(&book.reader(), &find).unwrap(), expect, "{line}");
+    let check = |line: &str, expect: ResultDomain| {
+        let find = SearchRequest { query: Query::parse(line).unwrap(), ..SearchRequest::default() };
+        assert_eq!(resolve_domain(&book.reader(), &find).unwrap(), expect, "{line}");
     };
-    check("", About::Calendar);
-    check("lunch", About::Calendar);
-    check("when:2026-03", About::Calendar);
-    check("summary:lunch", About::Calendar);
-    check("lunch is:task", About::Calendar);
-    check("full_name:anna", About::Contacts);
-    check("is:contact or is:event", About::Calendar);
+    check("", ResultDomain::Calendar);
+    check("lunch", ResultDomain::Calendar);
+    check("when:2026-03", ResultDomain::Calendar);
+    check("summary:lunch", ResultDomain::Calendar);
+    check("lunch is:task", ResultDomain::Calendar);
+    check("full_name:anna", ResultDomain::Contacts);
+    check("is:contact or is:event", ResultDomain::Calendar);
 }
 
 #[test]
 fn lengths_in_words() {
-    let check = |seconds: i64, expect: &str| assert_eq!(when::length(seconds), expect);
+    let check =
+        |seconds: i64, expect: &str| assert_eq!(local_time::describe_duration(seconds), expect);
     check(0, "no time");
     check(-5, "no time");
     check(60, "1 minute");

@@ -1,20 +1,22 @@
-//! The property that everything rests on: for any book and any question, the plan's answer is that of a
-//! plain walk, with whatever indexes there are.
+//! The property that everything rests on: for any book and any question, the plan's answer is that
+//! of a plain walk, with whatever indexes there are.
 
 use crate::book::{Book, Stale, ask, card};
 use crate::random::{CALLS, WORDS, asked, one_card, summary, typed};
 use larder_format::contact::Contact;
-use larder_format::field::{FIELDS, Kind, field};
-use larder_query::{Answer, Find, Op, Query, Subject, Test, find, walk};
-use larder_store::{Change, Expect, Reader};
+use larder_format::field::{CONTACT_FIELDS, FieldType, find_contact_field};
+use larder_query::{
+    FieldSelector, FieldTest, MatchOp, Query, ResultSet, SearchRequest, find, full_scan,
+};
+use larder_store::{BatchChange, Precondition, Reader};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 /// The plan finds what the walk finds, in its order.
-fn check(reader: &Reader, asked: &Find) {
+fn check(reader: &Reader, asked: &SearchRequest) {
     let found = find(reader, asked).unwrap_or_else(|error| panic!("{error}: {asked:?}"));
-    let walked = walk(reader, asked).unwrap();
+    let walked = full_scan(reader, asked).unwrap();
     assert_eq!(found.rows(), walked.rows(), "{}: {asked:?}", found.explain.plan.join("; "));
     assert_eq!(found.len(), walked.len());
     assert_eq!(found.explain.returned, found.len() as u64);
@@ -26,8 +28,8 @@ fn check(reader: &Reader, asked: &Find) {
     assert_eq!(parsed.as_ref(), Ok(&asked.query));
     let mut given = Vec::new();
     found
-        .each(reader, &mut |head, bytes| {
-            assert_eq!(reader.source(head.row).unwrap().as_deref(), Some(bytes));
+        .for_each(reader, &mut |head, bytes| {
+            assert_eq!(reader.source_bytes(head.row).unwrap().as_deref(), Some(bytes));
             given.push(head.row);
             true
         })
@@ -39,16 +41,16 @@ fn check(reader: &Reader, asked: &Find) {
 }
 
 /// The fields of each item are what its card has.
-fn check_fields(reader: &Reader, found: &Answer, names: &[&str]) {
-    let fields: Vec<_> = names.iter().map(|name| field(name).unwrap()).collect();
+fn check_fields(reader: &Reader, found: &ResultSet, names: &[&str]) {
+    let fields: Vec<_> = names.iter().map(|name| find_contact_field(name).unwrap()).collect();
     let mut given = Vec::new();
     found
-        .fields(reader, &fields, &mut |head, of| {
-            let card = reader.source(head.row).unwrap().unwrap();
+        .for_each_projected(reader, &fields, &mut |head, of| {
+            let card = reader.source_bytes(head.row).unwrap().unwrap();
             let card = Contact::parse(&card);
             for field in &fields {
                 assert_eq!(of.values(field), card.values(field), "{}", field.name);
-                assert_eq!(of.first(field).as_deref(), card.first(field).as_deref());
+                assert_eq!(of.first(field).as_deref(), card.first_value(field).as_deref());
             }
             given.push(head.row);
             true
@@ -59,34 +61,34 @@ fn check_fields(reader: &Reader, found: &Answer, names: &[&str]) {
 
 fn book(cards: &[String], more: &[String]) -> Book {
     let mut book = Book::of(cards.iter().map(String::as_str));
-    book.apply(vec![Change::CreateCollection("work".into(), larder_store::Kind::Contact)]);
+    book.apply(vec![BatchChange::CreateCollection("work".into(), larder_store::Kind::Contact)]);
     book.put("work", more.iter().map(String::as_str));
     book
 }
 
 /// Questions for what is in the cards, each answered by one kind of index or another.
 fn questions(cards: &[String]) -> Vec<Query> {
-    let mut questions = vec![Query::uids(vec!["anna".into(), "bob".into()])];
+    let mut questions = vec![Query::from_uids(vec!["anna".into(), "bob".into()])];
     for card in cards {
         let card = Contact::parse(card.as_bytes());
-        for field in FIELDS.iter().filter(|field| field.kind != Kind::Binary) {
+        for field in CONTACT_FIELDS.iter().filter(|field| field.field_type != FieldType::Binary) {
             for value in card.values(field) {
                 let chars: Vec<char> = value.chars().collect();
                 let part = |from: usize, to: usize| {
                     chars.iter().skip(from).take(to.saturating_sub(from)).collect::<String>()
                 };
                 let last = chars.len().saturating_sub(4);
-                let subject = Subject::Field(field);
-                let test = |op, text: &str| Query::Test(Test::new(subject.clone(), op, text));
+                let subject = FieldSelector::Field(field);
+                let test = |op, text: &str| Query::Test(FieldTest::new(subject.clone(), op, text));
                 questions.extend([
-                    test(Op::Is, &value),
-                    test(Op::BeginsWith, &part(0, 3)),
-                    test(Op::EndsWith, &part(last, chars.len())),
-                    test(Op::Contains, &part(1, 5)),
-                    test(Op::Exists, ""),
-                    test(Op::EqPhoneShort, &value),
-                    Query::Test(Test::new(Subject::Any, Op::Contains, part(1, 5))),
-                    Query::Test(Test::new(Subject::Any, Op::Is, value.as_str())),
+                    test(MatchOp::Is, &value),
+                    test(MatchOp::BeginsWith, &part(0, 3)),
+                    test(MatchOp::EndsWith, &part(last, chars.len())),
+                    test(MatchOp::Contains, &part(1, 5)),
+                    test(MatchOp::Exists, ""),
+                    test(MatchOp::EqPhoneShort, &value),
+                    Query::Test(FieldTest::new(FieldSelector::Any, MatchOp::Contains, part(1, 5))),
+                    Query::Test(FieldTest::new(FieldSelector::Any, MatchOp::Is, value.as_str())),
                     Query::Word(part(0, 2)),
                     Query::Word(part(1, 5)),
                 ]);
@@ -112,12 +114,12 @@ fn without_any_one_index() {
     let questions = questions(&cards);
     let mut book = Book::of(cards.iter().map(String::as_str));
     let reader = book.reader();
-    let asked: Vec<(Find, Vec<i64>)> = questions
+    let asked: Vec<(SearchRequest, Vec<i64>)> = questions
         .into_iter()
-        .map(|query| Find { query, ..Find::default() })
-        .map(|asked| (asked.clone(), walk(&reader, &asked).unwrap().rows()))
+        .map(|query| SearchRequest { query, ..SearchRequest::default() })
+        .map(|asked| (asked.clone(), full_scan(&reader, &asked).unwrap().rows()))
         .collect();
-    let default = larder_store::Summary::default().to_string();
+    let default = larder_store::IndexConfig::default().to_string();
     let words: Vec<(&str, Vec<&str>)> = default
         .split(' ')
         .filter_map(|word| word.split_once(':'))
@@ -134,7 +136,10 @@ fn without_any_one_index() {
             };
             let without = words.iter().map(without).collect::<Vec<_>>().join(" ");
             for text in [without, format!("{field}:{kind}")] {
-                book.apply(vec![Change::SetSummary("contacts".into(), text.parse().unwrap())]);
+                book.apply(vec![BatchChange::SetIndexConfig(
+                    "contacts".into(),
+                    text.parse().unwrap(),
+                )]);
                 book.store.refresh().unwrap();
                 for (asked, walked) in &asked {
                     let found = find(&reader, asked).unwrap();
@@ -171,9 +176,9 @@ proptest! {
         let mut book = book(&cards, &[]);
         book.put("contacts", edits.iter().map(String::as_str));
         let collection = book.reader().collections().unwrap().remove(0);
-        let items = book.reader().page(&collection, 0, 99).unwrap();
+        let items = book.reader().items_after_row(&collection, 0, 99).unwrap();
         let gone = items[removed % items.len()].handle;
-        book.apply(vec![Change::Remove(gone, Expect::Anything)]);
+        book.apply(vec![BatchChange::Remove(gone, Precondition::Any)]);
         prop_assert_eq!(book.store.check().unwrap().faults, []);
         let reader = book.reader();
         for asked in &asked {
@@ -204,9 +209,9 @@ proptest! {
         asked in vec(asked(), 1..8),
     ) {
         let mut book = Book::new();
-        let set = |name: &str, text: &str| Change::SetSummary(name.into(), text.parse().unwrap());
+        let set = |name: &str, text: &str| BatchChange::SetIndexConfig(name.into(), text.parse().unwrap());
         for (name, text, cards) in [("contacts", &summaries.0, &cards), ("work", &summaries.1, &more)] {
-            let create = Change::CreateCollection(name.into(), larder_store::Kind::Contact);
+            let create = BatchChange::CreateCollection(name.into(), larder_store::Kind::Contact);
             book.apply(vec![create, set(name, text)]);
             book.put(name, cards.iter().map(String::as_str));
         }
@@ -233,7 +238,7 @@ proptest! {
         summary in prop_oneof![Just("default".to_string()), summary()],
     ) {
         let mut book = book(&cards, &cards);
-        book.apply(vec![Change::SetSummary("contacts".into(), summary.parse().unwrap())]);
+        book.apply(vec![BatchChange::SetIndexConfig("contacts".into(), summary.parse().unwrap())]);
         book.store.refresh().unwrap();
         let reader = book.reader();
         for line in lines {

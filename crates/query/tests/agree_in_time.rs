@@ -1,17 +1,17 @@
-//! The same property for calendars: the plan's answer is that of a plain walk, and an expansion is what the whole
-//! expansion has in the window.
+//! The same property for calendars: the plan's answer is that of a plain walk, and an expansion is
+//! what the whole expansion has in the window.
 
 use crate::book::{Book, Stale};
 use crate::calendar::{DAYS, one_component};
-use larder_format::field::calendar_field;
+use larder_format::field::find_calendar_field;
 use larder_query::{
-    Comparison, Find, Number, Op, Query, Settings, Sort, Stamp, Subject, Test, TimeTest, expand,
-    find, walk,
+    Comparison, DateProperty, FieldSelector, FieldTest, MatchOp, NumericOperand, Query,
+    QueryContext, SearchRequest, SortSpec, TimeTest, expand_occurrences, find, full_scan,
 };
-use larder_store::{Change, Expect, Kind, Reader, What, Window};
-use larder_time::civil::{Civil, Instant};
+use larder_store::{BatchChange, Kind, Precondition, Reader, TimeRange, TimeTarget};
+use larder_time::civil::{CivilTime, Instant};
 use larder_time::value;
-use larder_time::zone::{Zone, Zones};
+use larder_time::zone::{Zone, ZoneDatabase};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -22,15 +22,15 @@ const HERE: &[&str] =
     &["UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia", "Pacific/Kiritimati"];
 
 fn zone(name: &str) -> Zone {
-    Zones::bundled().get(name).unwrap()
+    ZoneDatabase::open_bundled().get(name).unwrap()
 }
 
 fn midnight(day: &str) -> i64 {
-    value::Stamp::parse(day).unwrap().civil.seconds()
+    value::IcalDateTime::parse(day).unwrap().civil.seconds()
 }
 
 /// A window of any size, near a day on which something changes.
-fn window(what: What) -> impl Strategy<Value = Window> {
+fn window(what: TimeTarget) -> impl Strategy<Value = TimeRange> {
     let lengths = &[
         0,
         1,
@@ -55,8 +55,13 @@ fn window(what: What) -> impl Strategy<Value = Window> {
     let offsets = &[-DAY, -7200, -3600, -1, 0, 1, 1800, 3600, 7200, 9 * 3600, 12 * 3600, DAY - 1];
     (select(DAYS), select(&offsets[..]), select(&lengths[..]), select(HERE)).prop_map(
         move |(day, offset, length, local)| {
-            let from = Instant::clamped(midnight(day) + offset);
-            Window { from, to: from.plus(length), local: zone(local), what }
+            let from = Instant::from_seconds_clamped(midnight(day) + offset);
+            TimeRange {
+                from,
+                to: from.saturating_add(length),
+                local_zone: zone(local),
+                target: what,
+            }
         },
     )
 }
@@ -105,35 +110,56 @@ fn leaf() -> impl Strategy<Value = Query> {
         "attach",
         "rule",
     ];
-    let ops = &[Op::Contains, Op::Is, Op::BeginsWith, Op::EndsWith, Op::Exists, Op::Includes];
+    let ops = &[
+        MatchOp::Contains,
+        MatchOp::Is,
+        MatchOp::BeginsWith,
+        MatchOp::EndsWith,
+        MatchOp::Exists,
+        MatchOp::Includes,
+    ];
     let test = (select(&fields[..]), select(&ops[..]), text()).prop_map(|(field, op, text)| {
-        let text = if op == Op::Exists { "" } else { text };
-        Query::Test(Test::new(Subject::Field(calendar_field(field).unwrap()), op, text))
+        let text = if op == MatchOp::Exists { "" } else { text };
+        Query::Test(FieldTest::new(
+            FieldSelector::Field(find_calendar_field(field).unwrap()),
+            op,
+            text,
+        ))
     });
-    let stamps =
-        &[Stamp::Start, Stamp::End, Stamp::Due, Stamp::Completed, Stamp::Created, Stamp::Modified];
+    let stamps = &[
+        DateProperty::Start,
+        DateProperty::End,
+        DateProperty::Due,
+        DateProperty::Completed,
+        DateProperty::Created,
+        DateProperty::Modified,
+    ];
     let comparisons = &[Comparison::Less, Comparison::Equal, Comparison::Greater];
     let number = (select(&["priority", "percent"][..]), select(&comparisons[..]), -1..60i64)
         .prop_map(|(field, comparison, value)| {
-            Query::Number(Number::Field(calendar_field(field).unwrap()), comparison, value)
+            Query::Number(
+                NumericOperand::Field(find_calendar_field(field).unwrap()),
+                comparison,
+                value,
+            )
         });
-    let count = (window(What::Occurrences), select(&comparisons[..]), 0..4i64).prop_map(
+    let count = (window(TimeTarget::Occurrences), select(&comparisons[..]), 0..4i64).prop_map(
         |(window, comparison, value)| {
-            Query::Number(Number::Occurrences(Some(window)), comparison, value)
+            Query::Number(NumericOperand::Occurrences(Some(window)), comparison, value)
         },
     );
     prop_oneof![
-        8 => window(What::Occurrences).prop_map(|window| Query::Time(TimeTest::In(window))),
-        3 => window(What::Alarms).prop_map(|window| Query::Time(TimeTest::In(window))),
-        2 => (select(&stamps[..]), window(What::Occurrences))
-            .prop_map(|(stamp, window)| Query::Time(TimeTest::Stamp(stamp, window))),
+        8 => window(TimeTarget::Occurrences).prop_map(|window| Query::Time(TimeTest::InRange(window))),
+        3 => window(TimeTarget::Alarms).prop_map(|window| Query::Time(TimeTest::InRange(window))),
+        2 => (select(&stamps[..]), window(TimeTarget::Occurrences))
+            .prop_map(|(stamp, window)| Query::Time(TimeTest::DateInRange(stamp, window))),
         5 => test,
         2 => text().prop_map(|text| Query::Word(text.to_string())),
         1 => number,
         1 => count,
-        1 => select(&[Kind::Event, Kind::Task, Kind::Memo, Kind::Other, Kind::Contact][..])
+        1 => select(&[Kind::Event, Kind::Task, Kind::Memo, Kind::Component, Kind::Contact][..])
             .prop_map(Query::Kind),
-        1 => vec((0..6).prop_map(|n| format!("u{n}")), 0..3).prop_map(Query::uids),
+        1 => vec((0..6).prop_map(|n| format!("u{n}")), 0..3).prop_map(Query::from_uids),
         1 => Just(Query::All),
     ]
 }
@@ -148,25 +174,25 @@ pub(crate) fn question() -> impl Strategy<Value = Query> {
     })
 }
 
-fn asked() -> impl Strategy<Value = Find> {
+fn asked() -> impl Strategy<Value = SearchRequest> {
     let sorts = &["start", "-start", "summary", "-summary", "priority"];
     let collection = option::weighted(0.3, select(&["calendar", "other"][..]));
     let limit = option::weighted(0.3, 0..5usize);
     (question(), collection, option::weighted(0.5, select(&sorts[..])), limit).prop_map(
-        |(query, collection, sort, limit)| Find {
+        |(query, collection, sort, limit)| SearchRequest {
             query,
             collection: collection.map(str::to_string),
-            sort: sort.map(|sort| Sort::parse(sort).unwrap()),
+            sort: sort.map(|sort| SortSpec::parse(sort).unwrap()),
             limit,
-            ..Find::default()
+            ..SearchRequest::default()
         },
     )
 }
 
 #[track_caller]
-fn check(reader: &Reader, asked: &Find) {
+fn check(reader: &Reader, asked: &SearchRequest) {
     let found = find(reader, asked).unwrap_or_else(|error| panic!("{error}: {asked:?}"));
-    let walked = walk(reader, asked).unwrap();
+    let walked = full_scan(reader, asked).unwrap();
     assert_eq!(found.rows(), walked.rows(), "{}: {asked:?}", found.explain.plan.join("; "));
     let parsed = Query::parse_sexp(&asked.query.to_string());
     assert_eq!(parsed.as_ref(), Ok(&asked.query), "{}", asked.query);
@@ -175,7 +201,7 @@ fn check(reader: &Reader, asked: &Find) {
 fn book(components: &[String], more: &[String]) -> Book {
     let mut book = Book::new();
     for name in ["calendar", "other"] {
-        book.apply(vec![Change::CreateCollection(name.into(), Kind::Event)]);
+        book.apply(vec![BatchChange::CreateCollection(name.into(), Kind::Event)]);
     }
     book.put_components("calendar", components.iter().map(String::as_str));
     book.put_components("other", more.iter().map(String::as_str));
@@ -184,11 +210,11 @@ fn book(components: &[String], more: &[String]) -> Book {
 
 /// What is in a window, of all that a large one has.
 #[track_caller]
-fn expansion_is_a_part(reader: &Reader, window: &Window, all: &Window) {
-    let everything = find(reader, &Find::default()).unwrap();
-    let few = expand(reader, &everything, window, 1 << 20).unwrap();
-    let many = expand(reader, &everything, all, 1 << 20).unwrap();
-    if few.cut || many.cut {
+fn expansion_is_a_part(reader: &Reader, window: &TimeRange, all: &TimeRange) {
+    let everything = find(reader, &SearchRequest::default()).unwrap();
+    let few = expand_occurrences(reader, &everything, window, 1 << 20).unwrap();
+    let many = expand_occurrences(reader, &everything, all, 1 << 20).unwrap();
+    if few.truncated || many.truncated {
         return;
     }
     let inside = |start: Instant, end: Instant| {
@@ -200,27 +226,34 @@ fn expansion_is_a_part(reader: &Reader, window: &Window, all: &Window) {
         .iter()
         .filter(|(_, occurring)| match occurring.alarm {
             Some((at, _)) => inside(at, at),
-            None => inside(occurring.of.start, occurring.of.end),
+            None => inside(occurring.occurrence.start, occurring.occurrence.end),
         })
-        .map(|(row, occurring)| (*row, occurring.of.start, occurring.of.end, occurring.alarm))
+        .map(|(row, occurring)| {
+            (*row, occurring.occurrence.start, occurring.occurrence.end, occurring.alarm)
+        })
         .collect();
     let mut given: Vec<_> = few
         .occurrences
         .iter()
-        .map(|(row, occurring)| (*row, occurring.of.start, occurring.of.end, occurring.alarm))
+        .map(|(row, occurring)| {
+            (*row, occurring.occurrence.start, occurring.occurrence.end, occurring.alarm)
+        })
         .collect();
     expect.sort();
     given.sort();
     assert_eq!(given, expect, "{window:?}");
     // An item is found by a window exactly if it has an occurrence there.
-    let asked = Find { query: Query::Time(TimeTest::In(window.clone())), ..Find::default() };
+    let asked = SearchRequest {
+        query: Query::Time(TimeTest::InRange(window.clone())),
+        ..SearchRequest::default()
+    };
     let mut rows: Vec<i64> = expect.into_iter().map(|(row, ..)| row).collect();
     rows.dedup();
     let found = find(reader, &asked).unwrap().rows();
     let open = |row: &i64| {
         let mut open = false;
         reader
-            .times(&[*row], &mut |_, times| {
+            .for_each_schedule(&[*row], &mut |_, times| {
                 open = times.series().is_none();
                 true
             })
@@ -261,10 +294,10 @@ proptest! {
         }
         for removed in removed {
             let collection = book.reader().collections().unwrap().remove(0);
-            let items = book.reader().page(&collection, 0, 99).unwrap();
+            let items = book.reader().items_after_row(&collection, 0, 99).unwrap();
             if !items.is_empty() {
                 let gone = items[removed % items.len()].handle;
-                book.apply(vec![Change::Remove(gone, Expect::Anything)]);
+                book.apply(vec![BatchChange::Remove(gone, Precondition::Any)]);
             }
         }
         prop_assert_eq!(book.store.check().unwrap().faults, []);
@@ -289,14 +322,14 @@ proptest! {
     #[test]
     fn a_window_of_an_expansion(
         components in vec(one_component(), 1..8),
-        windows in vec(prop_oneof![3 => window(What::Occurrences), 1 => window(What::Alarms)], 1..12),
+        windows in vec(prop_oneof![3 => window(TimeTarget::Occurrences), 1 => window(TimeTarget::Alarms)], 1..12),
     ) {
         let book = book(&components, &[]);
         let reader = book.reader();
         for window in &windows {
             let (from, to) = (midnight("20230101"), midnight("20380101"));
-            let (from, to) = (Instant::clamped(from), Instant::clamped(to));
-            let all = Window { from, to, ..window.clone() };
+            let (from, to) = (Instant::from_seconds_clamped(from), Instant::from_seconds_clamped(to));
+            let all = TimeRange { from, to, ..window.clone() };
             expansion_is_a_part(&reader, window, &all);
         }
     }
@@ -316,9 +349,12 @@ fn lines_are_printed_and_read_again() {
         "status:confirmed location:wien organizer:anna attendee:bob category:work",
     ];
     for local in HERE {
-        let mut settings = Settings::default();
-        settings.asker.local = zone(local);
-        settings.asker.now = settings.asker.local.instant(Civil::clamped(midnight("20260329")));
+        let mut settings = QueryContext::default();
+        settings.user_locale.zone = zone(local);
+        settings.user_locale.now = settings
+            .user_locale
+            .zone
+            .to_instant(CivilTime::from_seconds_clamped(midnight("20260329")));
         for line in lines {
             let query = Query::parse_with(line, &settings)
                 .unwrap_or_else(|error| panic!("{line}: {error}"));

@@ -1,13 +1,15 @@
 //! Answers: order, limits, collections, and items that change while an answer is being read.
 
 use crate::book::{Book, Stale, ask, card, small, uids};
-use larder_query::{Error, Find, Op, Query, Sort, Subject, Test, find, walk};
-use larder_store::{Change, Expect, Options, Reader, Store};
+use larder_query::{
+    Error, FieldSelector, FieldTest, MatchOp, Query, SearchRequest, SortSpec, find, full_scan,
+};
+use larder_store::{BatchChange, Precondition, Reader, Store, StoreOptions};
 use std::fs;
 
-fn asked(line: &str, sort: Option<&str>) -> Find {
-    let sort = sort.map(|sort| Sort::parse(sort).unwrap());
-    Find { sort, ..ask(Query::parse(line).unwrap()) }
+fn asked(line: &str, sort: Option<&str>) -> SearchRequest {
+    let sort = sort.map(|sort| SortSpec::parse(sort).unwrap());
+    SearchRequest { sort, ..ask(Query::parse(line).unwrap()) }
 }
 
 fn names(names: &[&str]) -> Book {
@@ -46,22 +48,22 @@ fn in_the_order_of_a_language() {
     let check = |reader: &Reader, expect: &[&str]| {
         let asked = asked("", Some("full_name"));
         assert_eq!(uids(reader, &asked), expect);
-        assert_eq!(find(reader, &asked).unwrap().rows(), walk(reader, &asked).unwrap().rows());
+        assert_eq!(find(reader, &asked).unwrap().rows(), full_scan(reader, &asked).unwrap().rows());
     };
     let before = book.reader();
     check(&before, &["Anna", "Ärger", "Öl", "Otto", "Zebra"]);
-    let swedish = Options { locale: Some("sv".into()), ..Options::default() };
+    let swedish = StoreOptions { locale: Some("sv".into()), ..StoreOptions::default() };
     let store = Store::open(&book.dir(), &swedish).unwrap();
-    check(&store.reader().unwrap(), &["Anna", "Otto", "Zebra", "Ärger", "Öl"]);
+    check(&store.open_reader().unwrap(), &["Anna", "Otto", "Zebra", "Ärger", "Öl"]);
     // Who had it open goes on in the old order.
     check(&before, &["Anna", "Ärger", "Öl", "Otto", "Zebra"]);
 }
 
 #[test]
 fn a_field_to_sort_by() {
-    assert!(Sort::parse("-file_as").unwrap().descending);
-    assert_eq!(Sort::parse("mail").unwrap().field.name, "email");
-    let error = Sort::parse("-emial").unwrap_err();
+    assert!(SortSpec::parse("-file_as").unwrap().descending);
+    assert_eq!(SortSpec::parse("mail").unwrap().field.name, "email");
+    let error = SortSpec::parse("-emial").unwrap_err();
     assert_eq!(error.to_string(), "there is no field \"emial\" to sort by");
     assert!(matches!(error, Error::NoField { nearest: Some("email"), .. }));
 }
@@ -74,9 +76,9 @@ fn limits_and_collections() {
     let check = |line: &str, collection: Option<&str>, limit: Option<usize>, expect: &[&str]| {
         for sort in [None, Some("full_name"), Some("note")] {
             let collection = collection.map(str::to_string);
-            let asked = Find { collection, limit, ..asked(line, sort) };
+            let asked = SearchRequest { collection, limit, ..asked(line, sort) };
             let answer = find(&reader, &asked).unwrap();
-            assert_eq!(answer.rows(), walk(&reader, &asked).unwrap().rows());
+            assert_eq!(answer.rows(), full_scan(&reader, &asked).unwrap().rows());
             if sort.is_none() {
                 assert_eq!(uids(&reader, &asked), expect, "{line:?}");
             }
@@ -88,8 +90,8 @@ fn limits_and_collections() {
     check("", Some("work"), Some(1), &["anna"]);
     check("", None, Some(0), &[]);
     check("zoe", Some("contacts"), None, &[]);
-    let nowhere = Find { collection: Some("nowhere".into()), ..asked("", None) };
-    for result in [find(&reader, &nowhere), walk(&reader, &nowhere)] {
+    let nowhere = SearchRequest { collection: Some("nowhere".into()), ..asked("", None) };
+    for result in [find(&reader, &nowhere), full_scan(&reader, &nowhere)] {
         assert!(matches!(result, Err(Error::Store(larder_store::Error::NoCollection { .. }))));
     }
 }
@@ -101,13 +103,13 @@ fn what_changed_since_it_was_found_is_left_out() {
     let answer = find(&reader, &asked("anna", None)).unwrap();
     let everything = find(&reader, &asked("", None)).unwrap();
     assert_eq!((answer.len(), answer.is_empty()), (4, false));
-    let second = reader.by_uid(None, "Anna 2").unwrap()[0].handle;
-    book.apply(vec![Change::Remove(second, Expect::Anything)]);
+    let second = reader.find_by_uid(None, "Anna 2").unwrap()[0].handle;
+    book.apply(vec![BatchChange::Remove(second, Precondition::Any)]);
     book.put("contacts", [card("UID:Anna 3\nFN:Berta").as_str()]);
-    let given = |answer: &larder_query::Answer, most: usize| {
+    let given = |answer: &larder_query::ResultSet, most: usize| {
         let mut given = Vec::new();
         answer
-            .each(&reader, &mut |head, _| {
+            .for_each(&reader, &mut |head, _| {
                 given.push(head.uid.clone());
                 given.len() < most
             })
@@ -119,14 +121,14 @@ fn what_changed_since_it_was_found_is_left_out() {
     assert_eq!(given(&everything, 9), ["Anna 1", "Anna 3", "Anna 4"]);
     // The same holds for a few fields of each, whether they are kept or not.
     for name in ["uid", "full_name", "note"] {
-        let field = larder_query::field(name).unwrap();
-        let given = |answer: &larder_query::Answer| {
+        let field = larder_query::find_contact_field(name).unwrap();
+        let given = |answer: &larder_query::ResultSet| {
             let mut given = Vec::new();
-            let each = &mut |head: &larder_query::ItemHead, _: &larder_query::Partial<'_>| {
+            let each = &mut |head: &larder_query::ItemMeta, _: &larder_query::ProjectedItem<'_>| {
                 given.push(head.uid.clone());
                 true
             };
-            answer.fields(&reader, &[field], each).unwrap();
+            answer.for_each_projected(&reader, &[field], each).unwrap();
             given
         };
         assert_eq!(given(&answer), ["Anna 1", "Anna 4"], "{name}");
@@ -137,13 +139,13 @@ fn what_changed_since_it_was_found_is_left_out() {
         cards += 1;
         true
     };
-    everything.cards(&reader, counted).unwrap();
-    answer.cards(&reader, counted).unwrap();
+    everything.for_each_source(&reader, counted).unwrap();
+    answer.for_each_source(&reader, counted).unwrap();
     assert_eq!(cards, 3 + 2);
 }
 
-/// Cards may have pictures of megabytes: an answer reads no more of them at a time than a megabyte, and so gives
-/// none that was removed just before its turn.
+/// Cards may have pictures of megabytes: an answer reads no more of them at a time than a megabyte,
+/// and so gives none that was removed just before its turn.
 #[test]
 fn an_item_is_read_when_its_turn_comes() {
     let picture = "A".repeat(1 << 20);
@@ -152,12 +154,12 @@ fn an_item_is_read_when_its_turn_comes() {
     let mut book = Book::of(cards.iter().map(String::as_str));
     let reader = book.reader();
     let answer = find(&reader, &asked("anna", None)).unwrap();
-    let second = reader.by_uid(None, "Anna 2").unwrap()[0].handle;
+    let second = reader.find_by_uid(None, "Anna 2").unwrap()[0].handle;
     let mut given = Vec::new();
     answer
-        .each(&reader, &mut |head, _| {
+        .for_each(&reader, &mut |head, _| {
             if given.is_empty() {
-                book.apply(vec![Change::Remove(second, Expect::Anything)]);
+                book.apply(vec![BatchChange::Remove(second, Precondition::Any)]);
             }
             given.push(head.uid.clone());
             true
@@ -177,7 +179,10 @@ fn many_questions_in_one() {
     let check = |line: String, expect: &[&str]| {
         let asked = asked(&line, None);
         assert_eq!(uids(&reader, &asked), expect, "{}", &line[..40]);
-        assert_eq!(find(&reader, &asked).unwrap().rows(), walk(&reader, &asked).unwrap().rows());
+        assert_eq!(
+            find(&reader, &asked).unwrap().rows(),
+            full_scan(&reader, &asked).unwrap().rows()
+        );
     };
     check(list(" or ", &|n| format!("full_name:=\"Berta {n}\"")), &["Berta 42"]);
     check(list(" or ", &|n| format!("\"Clara {n}\"")), &["Clara 999"]);
@@ -198,7 +203,7 @@ fn an_answer_of_more_than_a_page() {
         for sort in [None, Some("full_name"), Some("-full_name"), Some("uid")] {
             let asked = asked(line, sort);
             let answer = find(&reader, &asked).unwrap();
-            assert_eq!(answer.rows(), walk(&reader, &asked).unwrap().rows());
+            assert_eq!(answer.rows(), full_scan(&reader, &asked).unwrap().rows());
             assert_eq!(uids(&reader, &asked).len(), answer.len());
         }
     }
@@ -209,10 +214,10 @@ fn a_reader_that_sleeps_in_mid_answer_holds_nothing_up() {
     let mut book = names(&["Anna", "Berta", "Clara"]);
     let reader = book.reader();
     let answer = find(&reader, &asked("", Some("full_name"))).unwrap();
-    let wal = book.store.directory().wal();
+    let wal = book.store.directory().wal_path();
     let mut given = 0;
     answer
-        .each(&reader, &mut |_, _| {
+        .for_each(&reader, &mut |_, _| {
             given += 1;
             for n in 0..20 {
                 let photo = "A".repeat(1 << 20);
@@ -230,16 +235,16 @@ fn a_reader_that_sleeps_in_mid_answer_holds_nothing_up() {
 /// The plan's answer is that of the walk, where the two were once found to differ.
 #[test]
 fn plans_that_were_wrong() {
-    let check = |cards: &[String], field: &str, op: Op, text: &str, region: Option<&str>| {
+    let check = |cards: &[String], field: &str, op: MatchOp, text: &str, region: Option<&str>| {
         let mut book = Book::of([]);
         for one in cards {
             book.put("contacts", [one.as_str()]);
         }
-        let field = larder_format::field::field(field).unwrap();
-        let mut test = Test::new(Subject::Field(field), op, text);
+        let field = larder_format::field::find_contact_field(field).unwrap();
+        let mut test = FieldTest::new(FieldSelector::Field(field), op, text);
         test.region = region.map(Into::into);
         let (reader, asked) = (book.reader(), ask(Query::Test(test)));
-        let (found, walked) = (find(&reader, &asked).unwrap(), walk(&reader, &asked).unwrap());
+        let (found, walked) = (find(&reader, &asked).unwrap(), full_scan(&reader, &asked).unwrap());
         assert_eq!(
             found.rows(),
             walked.rows(),
@@ -249,16 +254,16 @@ fn plans_that_were_wrong() {
     };
     // What it was called before is not sure, though it is a candidate for having too much text.
     let long = format!("UID:u1\nFN:Bert\nORG:{}", "x".repeat(300));
-    check(&[card("UID:u1\nFN:Anna"), card(&long)], "full_name", Op::Is, "anna", None);
+    check(&[card("UID:u1\nFN:Anna"), card(&long)], "full_name", MatchOp::Is, "anna", None);
     // A value that is cut is cut between characters.
     let long = format!("UID:u1\nFN:a{}", "王".repeat(100));
     for letters in 75..=80 {
         let text = format!("a{}", "王".repeat(letters));
-        check(&[card(&long)], "full_name", Op::Is, &text, None);
+        check(&[card(&long)], "full_name", MatchOp::Is, &text, None);
     }
     // Folding puts letters together.
     let uid = card("UID:ka\u{304b}\u{3099}\nFN:A");
-    for op in [Op::BeginsWith, Op::Contains, Op::EndsWith, Op::Is] {
+    for op in [MatchOp::BeginsWith, MatchOp::Contains, MatchOp::EndsWith, MatchOp::Is] {
         check(std::slice::from_ref(&uid), "uid", op, "ka\u{304b}", None);
     }
     // Much may be dialled before a number.
@@ -266,7 +271,7 @@ fn plans_that_were_wrong() {
         .map(|number| card(&format!("FN:{number}\nTEL:{number}")));
     for text in ["0000000012345", "0011 358 0 12345", "00 358 0 12345", "1234567890", "030 123"] {
         for region in [None, Some("AU"), Some("DE"), Some("US")] {
-            for op in [Op::EqPhone, Op::EqPhoneNational, Op::EqPhoneShort] {
+            for op in [MatchOp::EqPhone, MatchOp::EqPhoneNational, MatchOp::EqPhoneShort] {
                 check(&numbers, "phone", op, text, region);
             }
         }
@@ -280,7 +285,7 @@ fn or_of_uid_sets() {
     let reader = book.reader();
     let query = Query::parse_sexp("(or (uids \"a\" \"b\") (uids \"c\" \"d\"))").unwrap();
     let asked = ask(query);
-    assert_eq!(find(&reader, &asked).unwrap().rows(), walk(&reader, &asked).unwrap().rows());
+    assert_eq!(find(&reader, &asked).unwrap().rows(), full_scan(&reader, &asked).unwrap().rows());
 }
 
 #[test]
@@ -293,5 +298,5 @@ fn or_of_ors_of_uids() {
     };
     let query = Query::parse_sexp(&format!("(or (or {}) (or {}))", half(0), half(20))).unwrap();
     let asked = ask(query);
-    assert_eq!(find(&reader, &asked).unwrap().len(), walk(&reader, &asked).unwrap().len());
+    assert_eq!(find(&reader, &asked).unwrap().len(), full_scan(&reader, &asked).unwrap().len());
 }

@@ -1,8 +1,8 @@
 //! Stores to ask, and the small book that most tables ask.
 
-use larder_format::contact::derived_uid;
-use larder_query::{Find, Query, find};
-use larder_store::{Change, Expect, Operation, Options, Put, Reader, Store};
+use larder_format::contact::derive_uid;
+use larder_query::{Query, SearchRequest, find};
+use larder_store::{BatchChange, ItemPut, Operation, Precondition, Reader, Store, StoreOptions};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) fn card(lines: &str) -> String {
 impl Book {
     pub(crate) fn new() -> Book {
         let scratch = tempfile::tempdir().unwrap();
-        let options = Options { create: true, ..Options::default() };
+        let options = StoreOptions { create: true, ..StoreOptions::default() };
         let store = Store::open(&scratch.path().join("data"), &options).unwrap();
         Book { scratch, store }
     }
@@ -50,31 +50,32 @@ impl Book {
     }
 
     pub(crate) fn reader(&self) -> Reader {
-        self.store.reader().unwrap()
+        self.store.open_reader().unwrap()
     }
 
     pub(crate) fn put<'a>(&mut self, collection: &str, cards: impl IntoIterator<Item = &'a str>) {
         let changes = cards.into_iter().map(|card| {
-            let (prepared, _) = self.store.deriver().contact(card.into()).expect("a contact");
+            let (prepared, _) =
+                self.store.extractor().parse_contact(card.into()).expect("a contact");
             let named = prepared.uid().map(str::to_string);
-            Change::Put(Put {
+            BatchChange::Put(ItemPut {
                 collection: Arc::from(collection),
                 derived_uid: named.is_none(),
-                uid: named.unwrap_or_else(|| derived_uid(card.as_bytes())),
-                prepared,
-                expect: Expect::Anything,
+                uid: named.unwrap_or_else(|| derive_uid(card.as_bytes())),
+                parsed: prepared,
+                precondition: Precondition::Any,
             })
         });
         let changes = changes.collect();
         self.apply(changes);
     }
 
-    pub(crate) fn apply(&mut self, changes: Vec<Change>) {
+    pub(crate) fn apply(&mut self, changes: Vec<BatchChange>) {
         self.store.apply(&mut Operation::new("test", "", 0), changes).unwrap();
     }
 
-    /// The same store with index sets that another program filled, as far as their fingerprints say: readers
-    /// must not use them.
+    /// The same store with index sets that another program filled, as far as their fingerprints
+    /// say: readers must not use them.
     pub(crate) fn with_stale(self, sets: &[Stale]) -> (TempDir, Reader) {
         let dir = self.dir();
         let Book { scratch, store } = self;
@@ -120,16 +121,16 @@ impl Stale {
     }
 }
 
-pub(crate) fn ask(query: Query) -> Find {
-    Find { query, cards: true, ..Find::default() }
+pub(crate) fn ask(query: Query) -> SearchRequest {
+    SearchRequest { query, prefetch: true, ..SearchRequest::default() }
 }
 
 /// The UIDs that a question finds, in their order.
-pub(crate) fn uids(reader: &Reader, asked: &Find) -> Vec<String> {
+pub(crate) fn uids(reader: &Reader, asked: &SearchRequest) -> Vec<String> {
     let mut uids = Vec::new();
     find(reader, asked)
         .unwrap()
-        .each(reader, &mut |head, _| {
+        .for_each(reader, &mut |head, _| {
             uids.push(head.uid.clone());
             true
         })

@@ -1,8 +1,10 @@
 //! Calendars to ask: components in words as short as a table needs, and random ones.
 
 use crate::book::Book;
-use larder_format::contact::derived_uid;
-use larder_store::{Change, Expect, Family, Frame, Put, Zone};
+use larder_format::contact::derive_uid;
+use larder_store::{
+    BatchChange, CalendarContext, CollectionType, ItemPut, Precondition, VtimezoneText,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -37,18 +39,20 @@ impl Book {
         collection: &str,
         of: impl IntoIterator<Item = &'a str>,
     ) {
-        let zones = vec![Arc::new(Zone::new(OWN_ZONE.as_bytes()).unwrap())];
-        let frame = Frame { version_1: false, zones };
-        let deriver = self.store.deriver_for(collection, Family::Calendar).unwrap();
+        let zones = vec![Arc::new(VtimezoneText::new(OWN_ZONE.as_bytes()).unwrap())];
+        let frame = CalendarContext { is_vcalendar_1: false, zone_definitions: zones };
+        let deriver =
+            self.store.extractor_for_collection(collection, CollectionType::Calendar).unwrap();
         let changes = of.into_iter().map(|bytes| {
-            let (prepared, ..) = deriver.component(bytes.into(), &frame).expect("a component");
+            let (prepared, ..) =
+                deriver.parse_component(bytes.into(), &frame).expect("a component");
             let named = prepared.uid().map(str::to_string);
-            Change::Put(Put {
+            BatchChange::Put(ItemPut {
                 collection: Arc::from(collection),
                 derived_uid: named.is_none(),
-                uid: named.unwrap_or_else(|| derived_uid(bytes.as_bytes())),
-                prepared,
-                expect: Expect::Anything,
+                uid: named.unwrap_or_else(|| derive_uid(bytes.as_bytes())),
+                parsed: prepared,
+                precondition: Precondition::Any,
             })
         });
         let changes = changes.collect();

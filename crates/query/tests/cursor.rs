@@ -1,26 +1,26 @@
 //! Cursors: there and back, jumps, letters, and a store that changes under them.
 
 use crate::book::{Book, Stale, ask, card, small};
-use larder_format::collate::letters;
+use larder_format::collate::primary_weights;
 use larder_format::contact::Contact;
-use larder_query::{Cursor, Error, Find, Letter, Query, Sort, walk};
-use larder_store::{Change, Expect, Kind, Options, Reader, Store};
+use larder_query::{Error, FilingLetter, Query, SearchRequest, SortSpec, SortedCursor, full_scan};
+use larder_store::{BatchChange, Kind, Precondition, Reader, Store, StoreOptions};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-fn by(sort: &str) -> Cursor {
-    Cursor::new(Query::All, None, Sort::parse(sort).unwrap())
+fn by(sort: &str) -> SortedCursor {
+    SortedCursor::new(Query::All, None, SortSpec::parse(sort).unwrap())
 }
 
 /// The names that a step gives.
-fn names(cursor: &mut Cursor, reader: &Reader, count: isize) -> String {
+fn names(cursor: &mut SortedCursor, reader: &Reader, count: isize) -> String {
     let mut names = Vec::new();
     let answer = cursor.step(reader, count).unwrap();
     answer
-        .each(reader, &mut |_, bytes| {
-            let name = larder_format::field::field("full_name").unwrap();
-            names.push(Contact::parse(bytes).first(name).unwrap_or_default());
+        .for_each(reader, &mut |_, bytes| {
+            let name = larder_format::field::find_contact_field("full_name").unwrap();
+            names.push(Contact::parse(bytes).first_value(name).unwrap_or_default());
             true
         })
         .unwrap();
@@ -51,16 +51,16 @@ fn there_and_back() {
         step(1, "", 7);
         step(-2, "Zoë, Otto", 5);
         step(isize::MIN, "Berta, Berta, berta, Ärger, Anna", 0);
-        cursor.last();
+        cursor.move_to_end();
         assert_eq!(names(&mut cursor, reader, -1), "Zoë");
-        cursor.first();
+        cursor.move_to_start();
         assert_eq!(names(&mut cursor, reader, 1), "Anna");
 
         let mut cursor = by("-full_name");
         assert_eq!(names(&mut cursor, reader, 3), "Zoë, Otto, Berta");
         assert_eq!(cursor.position(reader).unwrap(), (3, 7));
         assert_eq!(names(&mut cursor, reader, -2), "Berta, Otto");
-        cursor.last();
+        cursor.move_to_end();
         assert_eq!(names(&mut cursor, reader, -1), "Anna");
     };
     check(&book.reader());
@@ -74,11 +74,16 @@ fn jumps() {
     let reader = book.reader();
     let check = |sort: &str, text: &str, next: &str, before: u64| {
         let mut cursor = by(sort);
-        cursor.move_to(&reader, text);
+        cursor.move_to_text(&reader, text);
         assert_eq!(cursor.position(&reader).unwrap(), (before, 8), "{text:?} by {sort}");
         // So does an answer that begins there.
-        let sort = Some(Sort::parse(sort).unwrap());
-        let asked = Find { sort, from: Some(text.into()), limit: Some(1), ..ask(Query::All) };
+        let sort = Some(SortSpec::parse(sort).unwrap());
+        let asked = SearchRequest {
+            sort,
+            start_text: Some(text.into()),
+            limit: Some(1),
+            ..ask(Query::All)
+        };
         let answer = larder_query::find(&reader, &asked).unwrap();
         assert_eq!(answer.rows(), cursor.clone().step(&reader, 1).unwrap().rows());
         assert_eq!(answer.explain.matched, 8 - before);
@@ -105,8 +110,8 @@ fn jumps() {
 fn letters_of_many_languages() {
     let check = |locale: &str, names: &[&str], expect: &[(&str, u64)]| {
         let book = book(names);
-        let options = Options { locale: Some(locale.into()), ..Options::default() };
-        let reader = Store::open(&book.dir(), &options).unwrap().reader().unwrap();
+        let options = StoreOptions { locale: Some(locale.into()), ..StoreOptions::default() };
+        let reader = Store::open(&book.dir(), &options).unwrap().open_reader().unwrap();
         let mut cursor = by("full_name");
         let letters: Vec<(String, u64)> =
             cursor.letters(&reader).unwrap().into_iter().map(|l| (l.text, l.before)).collect();
@@ -114,7 +119,7 @@ fn letters_of_many_languages() {
         assert_eq!(letters, expect, "{locale}");
         for (letter, before) in expect {
             if letter != "#" {
-                cursor.move_to(&reader, &letter);
+                cursor.move_to_text(&reader, &letter);
                 assert_eq!(cursor.position(&reader).unwrap().0, before, "{letter} in {locale}");
             }
         }
@@ -165,24 +170,24 @@ fn a_question_and_a_collection() {
     let mut book = small();
     book.put("work", [card("UID:zoe\nFN:Zoe\nEMAIL:z@example.org").as_str()]);
     let reader = book.reader();
-    let sort = Sort::parse("full_name").unwrap();
-    let mut cursor = Cursor::new(Query::parse("has:email").unwrap(), None, sort);
+    let sort = SortSpec::parse("full_name").unwrap();
+    let mut cursor = SortedCursor::new(Query::parse("has:email").unwrap(), None, sort);
     assert_eq!(
         names(&mut cursor, &reader, 9),
         "Anna Bergström, Bob O'Brien, Chess Club, Zoe, Иван Ёлкин"
     );
-    cursor.move_to(&reader, "C");
+    cursor.move_to_text(&reader, "C");
     assert_eq!(cursor.position(&reader).unwrap(), (2, 5));
     let letters = cursor.letters(&reader).unwrap();
-    assert_eq!(letters[2], Letter { text: "C".into(), before: 2 });
+    assert_eq!(letters[2], FilingLetter { text: "C".into(), before: 2 });
     // It stands where it stood.
     assert_eq!(names(&mut cursor, &reader, 1), "Chess Club");
-    let mut cursor = Cursor::new(Query::All, Some("work"), sort);
+    let mut cursor = SortedCursor::new(Query::All, Some("work"), sort);
     assert_eq!(names(&mut cursor, &reader, 9), "Zoe");
-    let mut cursor = Cursor::new(Query::All, Some("nowhere"), sort);
+    let mut cursor = SortedCursor::new(Query::All, Some("nowhere"), sort);
     assert!(matches!(cursor.step(&reader, 1), Err(Error::Store(_))));
     // Within a snapshot of the program's own.
-    let snapshot = reader.snapshot().unwrap();
+    let snapshot = reader.begin_read().unwrap();
     let mut cursor = by("email");
     assert_eq!(cursor.position(&reader).unwrap(), (0, 9));
     drop(snapshot);
@@ -227,7 +232,7 @@ enum Stand {
 
 impl Stand {
     /// Is the item behind?
-    fn passed(&self, key: &[u8], row: i64, sort: Sort) -> bool {
+    fn passed(&self, key: &[u8], row: i64, sort: SortSpec) -> bool {
         let less = |a: (&[u8], i64), b: (&[u8], i64)| if sort.descending { a > b } else { a < b };
         match self {
             Stand::End(end) => *end,
@@ -235,7 +240,7 @@ impl Stand {
                 less((key, row), (at, *of)) || (*behind && (key, row) == (at, *of))
             }
             Stand::Text(text) => {
-                let key = letters(key);
+                let key = primary_weights(key);
                 !key.starts_with(text) && less((key, 0), (text, 0))
             }
         }
@@ -243,23 +248,23 @@ impl Stand {
 }
 
 /// A book sorted the long way.
-fn sorted(reader: &Reader, asked: &Find) -> Vec<(Vec<u8>, i64)> {
+fn sorted(reader: &Reader, asked: &SearchRequest) -> Vec<(Vec<u8>, i64)> {
     let field = asked.sort.unwrap().field;
     let key = |row: i64| {
-        let card = reader.source(row).unwrap().unwrap();
-        reader.deriver().sort_key(&Contact::parse(&card).first(field).unwrap_or_default())
+        let card = reader.source_bytes(row).unwrap().unwrap();
+        reader.extractor().sort_key(&Contact::parse(&card).first_value(field).unwrap_or_default())
     };
-    walk(reader, asked).unwrap().rows().into_iter().map(|row| (key(row), row)).collect()
+    full_scan(reader, asked).unwrap().rows().into_iter().map(|row| (key(row), row)).collect()
 }
 
-fn check(events: &[Event], asked: &Find) {
+fn check(events: &[Event], asked: &SearchRequest) {
     let mut book = Book::new();
     for name in ["contacts", "work"] {
-        book.apply(vec![Change::CreateCollection(name.into(), Kind::Contact)]);
+        book.apply(vec![BatchChange::CreateCollection(name.into(), Kind::Contact)]);
     }
     let reader = book.reader();
     let sort = asked.sort.unwrap();
-    let mut cursor = Cursor::new(asked.query.clone(), asked.collection.as_deref(), sort);
+    let mut cursor = SortedCursor::new(asked.query.clone(), asked.collection.as_deref(), sort);
     let mut stand = Stand::End(false);
     for event in events {
         match event {
@@ -268,23 +273,23 @@ fn check(events: &[Event], asked: &Find) {
                 book.put(collection, [card.as_str()]);
             }
             Event::Remove(number) => {
-                let rows = walk(&reader, &ask(Query::All)).unwrap().rows();
+                let rows = full_scan(&reader, &ask(Query::All)).unwrap().rows();
                 if let Some(row) = rows.get(*number) {
-                    let handle = reader.by_row(*row).unwrap().unwrap().handle;
-                    book.apply(vec![Change::Remove(handle, Expect::Anything)]);
+                    let handle = reader.find_by_row(*row).unwrap().unwrap().handle;
+                    book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
                 }
             }
             Event::First => {
-                cursor.first();
+                cursor.move_to_start();
                 stand = Stand::End(false);
             }
             Event::Last => {
-                cursor.last();
+                cursor.move_to_end();
                 stand = Stand::End(true);
             }
             Event::MoveTo(text) => {
-                cursor.move_to(&reader, text);
-                stand = match letters(&reader.deriver().sort_key(text)) {
+                cursor.move_to_text(&reader, text);
+                stand = match primary_weights(&reader.extractor().sort_key(text)) {
                     [] => Stand::End(false),
                     text => Stand::Text(text.to_vec()),
                 };
@@ -320,8 +325,8 @@ proptest! {
         query in select(&["", "", "has:full_name", "a"][..]),
         collection in select(&[None, Some("contacts")][..]),
     ) {
-        let asked = Find {
-            sort: Some(Sort::parse(sort).unwrap()),
+        let asked = SearchRequest {
+            sort: Some(SortSpec::parse(sort).unwrap()),
             collection: collection.map(str::to_string),
             ..ask(Query::parse(query).unwrap())
         };

@@ -2,24 +2,27 @@
 
 use crate::book::{Book, ask, card};
 use larder_format::contact::Contact;
-use larder_format::field::field;
-use larder_format::fold::{fold, words};
-use larder_format::phone::{Match, Number};
-use larder_query::{Find, Group, Query, Settings, duplicates};
+use larder_format::field::find_contact_field;
+use larder_format::fold::{fold, split_words};
+use larder_format::phone::{ParsedPhoneNumber, PhoneMatch};
+use larder_query::{DuplicateGroup, Query, QueryContext, SearchRequest, find_duplicates};
 use larder_store::Reader;
 use proptest::prelude::*;
 
-fn settings(region: &str) -> Settings {
-    Settings { region: (!region.is_empty()).then(|| region.to_string()), ..Settings::default() }
+fn settings(region: &str) -> QueryContext {
+    QueryContext {
+        region: (!region.is_empty()).then(|| region.to_string()),
+        ..QueryContext::default()
+    }
 }
 
-fn groups(reader: &Reader, asked: &Find, region: &str) -> Vec<Group> {
-    duplicates(reader, asked, &settings(region)).unwrap()
+fn groups(reader: &Reader, asked: &SearchRequest, region: &str) -> Vec<DuplicateGroup> {
+    find_duplicates(reader, asked, &settings(region)).unwrap()
 }
 
 /// The cards of each group by their places in the book, and the fields that they have in common.
-fn shown(groups: &[Group]) -> Vec<String> {
-    let shown = |group: &Group| {
+fn shown(groups: &[DuplicateGroup]) -> Vec<String> {
+    let shown = |group: &DuplicateGroup| {
         let rows: Vec<String> = group.rows.iter().map(ToString::to_string).collect();
         let mut fields: Vec<&str> = group.reasons.iter().map(|reason| reason.field).collect();
         fields.dedup();
@@ -94,7 +97,8 @@ fn what_does_not_join() {
     check(&["EMAIL:a@x.example", "EMAIL:b@x.example"], &[]);
 }
 
-/// A switchboard's number joins only those whose names are one person's, and one that very many have joins none.
+/// A switchboard's number joins only those whose names are one person's, and one that very many
+/// have joins none.
 #[test]
 fn what_a_whole_firm_has() {
     let names = ["Anna Berg", "Otto Kern", "Ida Lind", "A. Berg", "Berg", ""];
@@ -110,8 +114,8 @@ fn what_a_whole_firm_has() {
     check(&cards.iter().map(String::as_str).collect::<Vec<_>>(), &["4 7: phone"]);
 }
 
-/// Cards with as many names, and as many numbers of one ending, as there can be: what is compared of them is bounded, and what
-/// has the same digits is found nevertheless.
+/// Cards with as many names, and as many numbers of one ending, as there can be: what is compared
+/// of them is bounded, and what has the same digits is found nevertheless.
 #[test]
 fn more_than_is_compared() {
     let lines = |card: usize| {
@@ -143,8 +147,12 @@ fn questions_and_collections() {
     let reader = book.reader();
     let check = |line: &str, collection: Option<&str>, limit: Option<usize>, expect: &[&str]| {
         let query = Query::parse(line).unwrap();
-        let asked =
-            Find { query, collection: collection.map(str::to_string), limit, ..Find::default() };
+        let asked = SearchRequest {
+            query,
+            collection: collection.map(str::to_string),
+            limit,
+            ..SearchRequest::default()
+        };
         assert_eq!(shown(&groups(&reader, &asked, "")), expect, "{line}");
     };
     check("", None, None, &["1 3: full_name", "2 4: full_name", "5 6: full_name"]);
@@ -153,8 +161,8 @@ fn questions_and_collections() {
     check("nobody", None, None, &[]);
     check("", Some("work"), None, &["5 6: full_name"]);
     check("anna", Some("work"), None, &[]);
-    let asked = Find { collection: Some("none".into()), ..ask(Query::All) };
-    assert!(duplicates(&reader, &asked, &settings("")).is_err());
+    let asked = SearchRequest { collection: Some("none".into()), ..ask(Query::All) };
+    assert!(find_duplicates(&reader, &asked, &settings("")).is_err());
 }
 
 /// Two cards have one number where `eqphone_national` says so, whatever the region.
@@ -197,18 +205,21 @@ fn numbers_are_compared_by_their_plans() {
     }
     let reader = book.reader();
     for region in ["AT", "US", "RU", ""] {
-        let read =
-            |text: &str| Number::parse(text, Some(region).filter(|region| !region.is_empty()));
+        let read = |text: &str| {
+            ParsedPhoneNumber::parse(text, Some(region).filter(|region| !region.is_empty()))
+        };
         for (at, a) in numbers.iter().enumerate() {
             for (other, b) in numbers.iter().enumerate().skip(at + 1) {
                 let same = read(a.trim_start_matches("tel:"))
                     .zip(read(b.trim_start_matches("tel:")))
                     .is_some_and(|(a, b)| {
-                        a.compare(&b) >= Match::National && a.national.len() >= 6
+                        a.compare(&b) >= PhoneMatch::National && a.national.len() >= 6
                     });
-                let asked = Find { collection: Some(format!("{at} {other}")), ..ask(Query::All) };
+                let asked =
+                    SearchRequest { collection: Some(format!("{at} {other}")), ..ask(Query::All) };
                 let found = !groups(&reader, &asked, region).is_empty();
-                // Without a region no number with letters is read; here what is behind it is an extension.
+                // Without a region no number with letters is read; here what is behind it is an
+                // extension.
                 let letters = [a, b].iter().any(|text| text.contains(char::is_alphabetic));
                 let unread = letters && region.is_empty();
                 assert!(found == same || unread, "{a:?} {b:?} {region:?}: {found}");
@@ -219,30 +230,36 @@ fn numbers_are_compared_by_their_plans() {
 
 /// Have these two cards a value in common, of the fields that count?
 fn have_in_common(a: &Contact<'_>, b: &Contact<'_>) -> bool {
-    let values = |card: &Contact<'_>, name: &str| card.values(field(name).unwrap());
+    let values = |card: &Contact<'_>, name: &str| card.values(find_contact_field(name).unwrap());
     let folded = |card: &Contact<'_>| -> Vec<String> {
         let mut all: Vec<String> =
             values(card, "email").iter().map(|email| fold(email).into_owned()).collect();
         for name in values(card, "full_name") {
             let folded = fold(&name).into_owned();
-            let mut sorted: Vec<&str> = words(&folded).collect();
+            let mut sorted: Vec<&str> = split_words(&folded).collect();
             sorted.sort_unstable();
             all.push(sorted.join(" "));
         }
         all
     };
-    let numbers = |card: &Contact<'_>| -> Vec<Number> {
-        values(card, "phone").iter().filter_map(|phone| Number::parse(phone, Some("AT"))).collect()
+    let numbers = |card: &Contact<'_>| -> Vec<ParsedPhoneNumber> {
+        values(card, "phone")
+            .iter()
+            .filter_map(|phone| ParsedPhoneNumber::parse(phone, Some("AT")))
+            .collect()
     };
     let (in_a, in_b) = (folded(a), folded(b));
     in_a.iter().any(|value| in_b.contains(value))
-        || numbers(a).iter().any(|a| numbers(b).iter().any(|b| a.compare(b) >= Match::National))
+        || numbers(a)
+            .iter()
+            .any(|a| numbers(b).iter().any(|b| a.compare(b) >= PhoneMatch::National))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Each card of a group has a value in common with another one of it, and no card is in two groups.
+    /// Each card of a group has a value in common with another one of it, and no card is in two
+    /// groups.
     #[test]
     fn groups_hang_together(
         people in prop::collection::vec(("(Anna|Otto|A\\.|Ida) (Berg|Kern|Lind)|Anna|", "(a|b|c|d|e)@x|", "(|\\+43|0)66412345[6-9]{2}|"), 0..24)
@@ -257,7 +274,7 @@ proptest! {
         let mut seen = Vec::new();
         for group in &groups {
             prop_assert!(group.rows.len() > 1 && !group.reasons.is_empty());
-            let bytes: Vec<Vec<u8>> = group.rows.iter().map(|row| reader.source(*row).unwrap().unwrap()).collect();
+            let bytes: Vec<Vec<u8>> = group.rows.iter().map(|row| reader.source_bytes(*row).unwrap().unwrap()).collect();
             let cards: Vec<Contact<'_>> = bytes.iter().map(|bytes| Contact::parse(bytes)).collect();
             for (at, card) in cards.iter().enumerate() {
                 let mut others = cards.iter().enumerate().filter(|(other, _)| *other != at);

@@ -1,10 +1,10 @@
-//! The address-book functions of evolution-data-server, each with its traps: what they mean in its evaluator in
-//! memory (`e-book-backend-sexp.c`), with the folding of its SQL evaluator. Where Larder differs on purpose,
-//! the row says so: «differs».
+//! The address-book functions of evolution-data-server, each with its traps: what they mean in its
+//! evaluator in memory (`e-book-backend-sexp.c`), with the folding of its SQL evaluator. Where
+//! Larder differs on purpose, the row says so: «differs».
 
 use crate::book::{Book, ask, card, uids};
-use larder_format::field::eds_field;
-use larder_query::{Query, Settings};
+use larder_format::field::find_eds_field;
+use larder_query::{Query, QueryContext};
 use std::fmt::Write as _;
 
 fn book() -> Book {
@@ -25,13 +25,13 @@ const ALL: &[&str] = &["anna", "jurgen", "Us", "de"];
 fn check(region: &str, rows: &[(&str, &[&str])]) {
     let book = book();
     let reader = book.reader();
-    let settings = Settings { region: Some(region.to_string()), ..Settings::default() };
+    let settings = QueryContext { region: Some(region.to_string()), ..QueryContext::default() };
     let mut wrong = String::new();
     for (text, expect) in rows {
         let query = Query::parse_sexp_with(text, &settings);
         let asked = ask(query.unwrap_or_else(|error| panic!("{text}: {error}")));
         let (found, walked) =
-            (uids(&reader, &asked), larder_query::walk(&reader, &asked).unwrap().len());
+            (uids(&reader, &asked), larder_query::full_scan(&reader, &asked).unwrap().len());
         if found != *expect || walked != found.len() {
             writeln!(wrong, "{text} finds {found:?}, not {expect:?}, and {walked}").unwrap();
         }
@@ -71,7 +71,8 @@ fn contains() {
             (r#"(contains "title" "")"#, ALL),
             (r#"(contains "email" "")"#, &["anna"]),
             (r#"(contains "full_name" "")"#, ALL),
-            // differs: of a phone number also the digits, as later versions of evolution-data-server do.
+            // differs: of a phone number also the digits, as later versions of
+            // evolution-data-server do.
             (r#"(contains "phone" "7655050")"#, &["jurgen", "Us", "de"]),
             (r#"(contains "phone" "765-5050")"#, &["jurgen", "Us", "de"]),
         ],
@@ -221,8 +222,8 @@ fn phone_numbers() {
             (r#"(eqphone "TEL" "+1 221.542.3789")"#, &["anna"]),
             (r#"(eqphone "x-evolution-any-field" "+1 221.542.3789")"#, &["anna"]),
             (r#"(not (eqphone "phone" "+1 221.542.3789"))"#, &["jurgen", "Us", "de"]),
-            // What is no number equals none: the meaning in memory; in SQL it is an error. Who asks is often a
-            // telephone that hands on what the network told it.
+            // What is no number equals none: the meaning in memory; in SQL it is an error. Who asks
+            // is often a telephone that hands on what the network told it.
             (r#"(eqphone "phone" "anonymous")"#, &[]),
             (r#"(eqphone_short "phone" "")"#, &[]),
             (r#"(not (eqphone "phone" "anonymous"))"#, ALL),
@@ -259,8 +260,9 @@ fn patterns() {
             (r#"(regex_normal "note" "(((((a|b)*)*)*)*)*c.*x$")"#, &[]),
         ],
     );
-    // differs: a pattern that cannot be compiled is an error; there, it matches nothing. Looking around and back
-    // is not to be had: the time of a match is bounded by the length of the text instead.
+    // differs: a pattern that cannot be compiled is an error; there, it matches nothing. Looking
+    // around and back is not to be had: the time of a match is bounded by the length of the text
+    // instead.
     for pattern in ["[a", "(a", "*", "a{2", "(?=a)", "(a)\\\\1", "(?<!b)a"] {
         let error =
             Query::parse_sexp(&format!("(regex_normal \"note\" \"{pattern}\")")).unwrap_err();
@@ -312,7 +314,8 @@ fn whole_queries() {
     }
 }
 
-/// Every field that the local book of evolution-data-server 3.46 has, and the names that only queries use.
+/// Every field that the local book of evolution-data-server 3.46 has, and the names that only
+/// queries use.
 #[test]
 fn every_field_has_a_meaning() {
     let fields = "id file_as full_name given_name family_name nickname email_1 email_2 email_3 email_4 mailer \
@@ -339,11 +342,11 @@ fn every_field_has_a_meaning() {
         ["home", "work"].map(|place| (1..=3).map(move |nth| format!("im_{service}_{place}_{nth}")))
     });
     for name in fields.split_whitespace().map(str::to_string).chain(places.flatten()) {
-        assert!(eds_field(&name).is_some(), "{name}");
+        assert!(find_eds_field(&name).is_some(), "{name}");
     }
     for name in
         ["Full_Name", "fn", "FN", "mail", "im_aim_home_4", "im_aim_other_1", "im_none_home_1", ""]
     {
-        assert!(eds_field(name).is_none(), "{name}");
+        assert!(find_eds_field(name).is_none(), "{name}");
     }
 }

@@ -1,19 +1,21 @@
-//! Time zones of a made-up system, which are not those that are built in: what an update of the system's zones is to a store.
+//! Time zones of a made-up system, which are not those that are built in: what an update of the
+//! system's zones is to a store.
 
-use larder_time::zone::Zones;
+use larder_time::zone::ZoneDatabase;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-/// The zones of another system: of those that random events name some are elsewhere, and the rest are not there.
-pub(crate) fn zones() -> Arc<Zones> {
-    static ZONES: LazyLock<Arc<Zones>> = LazyLock::new(|| {
+/// The zones of another system: of those that random events name some are elsewhere, and the rest
+/// are not there.
+pub(crate) fn zones() -> Arc<ZoneDatabase> {
+    static ZONES: LazyLock<Arc<ZoneDatabase>> = LazyLock::new(|| {
         let dir = tempfile::tempdir().unwrap();
         for (name, east) in [("Europe/Berlin", 5), ("America/New_York", -5), ("Etc/Elsewhere", 0)] {
             write_zone(dir.path(), name, east);
         }
         let database = jiff::tz::TimeZoneDatabase::from_dir(dir.path()).unwrap();
-        let zones = Zones::with_version(database, "elsewhere".to_string());
+        let zones = ZoneDatabase::with_version(database, "elsewhere".to_string());
         // They are read while they are there.
         let known =
             ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Kiritimati"];

@@ -1,12 +1,12 @@
 //! What `--explain` says.
 
 use crate::book::{Book, Stale, ask, card, small};
-use larder_query::{Explain, Find, Query, Sort, find};
+use larder_query::{Explanation, Query, SearchRequest, SortSpec, find};
 use larder_store::Reader;
 
-fn explained(reader: &Reader, line: &str, sort: Option<&str>) -> Explain {
-    let sort = sort.map(|sort| Sort::parse(sort).unwrap());
-    let asked = Find { sort, ..ask(Query::parse(line).unwrap()) };
+fn explained(reader: &Reader, line: &str, sort: Option<&str>) -> Explanation {
+    let sort = sort.map(|sort| SortSpec::parse(sort).unwrap());
+    let asked = SearchRequest { sort, ..ask(Query::parse(line).unwrap()) };
     find(reader, &asked).unwrap().explain
 }
 
@@ -27,14 +27,15 @@ fn plans_in_words_and_what_they_cost() {
     check("b", "index: a word begins with \"b\"", [3, 0, 2]);
     check("小", "index: the characters of \"小\"", [1, 0, 1]);
     check("小明", "index: the characters of \"小明\"", [1, 1, 1]);
-    // What has a value is known without a look at it; so is how it begins, and of some fields how it ends.
+    // What has a value is known without a look at it; so is how it begins, and of some fields how
+    // it ends.
     check("email:=bob@example.com", "index: email is \"bob@example.com\"", [1, 0, 1]);
     check("email:bob*", "index: email begins with \"bob\"", [1, 0, 1]);
     check("email:*example.com", "index: email ends with \"example.com\"", [1, 0, 1]);
     check("email:b", "index: \"b\" among all of email", [5, 0, 3]);
     check("has:birthday", "index: has birth_date", [1, 0, 1]);
-    // Of what is kept as text only, the presence is kept beside; its text is looked for as text, and so is
-    // what lies within another field.
+    // Of what is kept as text only, the presence is kept beside; its text is looked for as text,
+    // and so is what lies within another field.
     check("has:title", "index: has title", [1, 0, 1]);
     check("title:join*", "index: \"joi\" and \"oin\"", [1, 1, 1]);
     check("mobile:=664", "index: phone is \"664\"", [0, 0, 0]);

@@ -1,8 +1,11 @@
-//! Answers that are held while the store changes: by other writers, by a restore, under another reader.
+//! Answers that are held while the store changes: by other writers, by a restore, under another
+//! reader.
 
 use crate::book::{Book, ask, card};
-use larder_query::{Find, Query, Sort, find};
-use larder_store::{Change, Expect, Kind, Operation, Options, Put, Reader, Store};
+use larder_query::{Query, SearchRequest, SortSpec, find};
+use larder_store::{
+    BatchChange, ItemPut, Kind, Operation, Precondition, Reader, Store, StoreOptions,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,11 +19,11 @@ fn ahead_given_by_another_reader() {
     let asked = ask(Query::parse_sexp("(is \"id\" \"a\")").unwrap());
     let answer = find(&first, &asked).unwrap();
     let (head, _) = first.get("contacts", "a").unwrap().unwrap();
-    book.apply(vec![Change::Remove(head.handle, Expect::Anything)]);
+    book.apply(vec![BatchChange::Remove(head.handle, Precondition::Any)]);
     let second = Reader::open(&book.dir()).unwrap();
     let mut given = Vec::new();
     answer
-        .each(&second, &mut |head, _| {
+        .for_each(&second, &mut |head, _| {
             given.push(head.uid.clone());
             true
         })
@@ -30,26 +33,26 @@ fn ahead_given_by_another_reader() {
 
 fn other_store() -> (TempDir, PathBuf) {
     let scratch = tempfile::tempdir().unwrap();
-    let options = Options { create: true, ..Options::default() };
+    let options = StoreOptions { create: true, ..StoreOptions::default() };
     let mut store = Store::open(&scratch.path().join("data"), &options).unwrap();
     // another collection first: "contacts" is in row 2
     store
         .apply(
             &mut Operation::new("t", "", 0),
-            vec![Change::CreateCollection("work".into(), Kind::Contact)],
+            vec![BatchChange::CreateCollection("work".into(), Kind::Contact)],
         )
         .unwrap();
     let text = card("UID:a\nFN:Zoe");
-    let (prepared, _) = store.deriver().contact(text.into_bytes()).unwrap();
+    let (parsed, _) = store.extractor().parse_contact(text.into_bytes()).unwrap();
     store
         .apply(
             &mut Operation::new("t", "", 0),
-            vec![Change::Put(Put {
+            vec![BatchChange::Put(ItemPut {
                 collection: "contacts".into(),
                 uid: "a".into(),
                 derived_uid: false,
-                prepared,
-                expect: Expect::Anything,
+                parsed,
+                precondition: Precondition::Any,
             })],
         )
         .unwrap();
@@ -74,7 +77,7 @@ fn get_after_restore() {
 fn answer_over_restore() {
     // batch 2, row 1 in both stores
     let mut book = Book::new();
-    book.apply(vec![Change::CreateCollection("contacts".into(), Kind::Contact)]);
+    book.apply(vec![BatchChange::CreateCollection("contacts".into(), Kind::Contact)]);
     let c = card("UID:x\nFN:Anna");
     book.put("contacts", [c.as_str()]);
     let reader = book.reader();
@@ -86,7 +89,7 @@ fn answer_over_restore() {
     book.store.restore(&from).unwrap();
     let mut given = Vec::new();
     answer
-        .each(&reader, &mut |_, bytes| {
+        .for_each(&reader, &mut |_, bytes| {
             given.push(String::from_utf8_lossy(bytes).into_owned());
             true
         })
@@ -119,7 +122,10 @@ fn sorted_book_while_somebody_writes() {
     for _ in 0..20 {
         let rows = find(
             &reader,
-            &Find { sort: Some(Sort::parse("full_name").unwrap()), ..Find::default() },
+            &SearchRequest {
+                sort: Some(SortSpec::parse("full_name").unwrap()),
+                ..SearchRequest::default()
+            },
         )
         .unwrap()
         .rows();

@@ -1,4 +1,5 @@
-//! The search line: what each line means, what is wrong with those that mean nothing, and whom they find.
+//! The search line: what each line means, what is wrong with those that mean nothing, and whom they
+//! find.
 
 use crate::book::{ask, small, uids};
 use larder_query::Query;

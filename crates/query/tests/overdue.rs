@@ -2,10 +2,10 @@
 
 use crate::book::{Book, ask, uids};
 use crate::calendar::component;
-use larder_query::{Query, Settings};
-use larder_time::civil::Civil;
-use larder_time::value::Stamp;
-use larder_time::zone::Zones;
+use larder_query::{Query, QueryContext};
+use larder_time::civil::CivilTime;
+use larder_time::value::IcalDateTime;
+use larder_time::zone::ZoneDatabase;
 
 fn book() -> Book {
     let items = [
@@ -33,10 +33,10 @@ fn book() -> Book {
 fn a_task_is_overdue_when_its_time_is_over() {
     let book = book();
     let overdue = |now: &str| {
-        let mut settings = Settings::default();
-        settings.asker.local = Zones::bundled().get("Europe/Berlin").unwrap();
-        let civil: Civil = Stamp::parse(now).unwrap().civil;
-        settings.asker.now = settings.asker.local.instant(civil);
+        let mut settings = QueryContext::default();
+        settings.user_locale.zone = ZoneDatabase::open_bundled().get("Europe/Berlin").unwrap();
+        let civil: CivilTime = IcalDateTime::parse(now).unwrap().civil;
+        settings.user_locale.now = settings.user_locale.zone.to_instant(civil);
         uids(&book.reader(), &ask(Query::parse_with("is:overdue", &settings).unwrap()))
     };
     let none: [&str; 0] = [];
@@ -68,7 +68,7 @@ fn the_alarms_of_what_is_due_on_a_day() {
     .map(|lines| component(&lines));
     let book = Book::calendar(tasks.iter().map(String::as_str));
     let find = |line: &str| {
-        uids(&book.reader(), &ask(Query::parse_with(line, &Settings::default()).unwrap()))
+        uids(&book.reader(), &ask(Query::parse_with(line, &QueryContext::default()).unwrap()))
     };
     assert_eq!(find("alarm:2026-12-04"), ["due", "days", "fair"]);
     let none: [&str; 0] = [];

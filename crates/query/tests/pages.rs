@@ -1,8 +1,8 @@
 //! Answers larger than what is read ahead, listed at once, or tested in one transaction.
 
 use crate::book::{Book, ask, card};
-use larder_query::{Find, Query, find, walk};
-use larder_store::Change;
+use larder_query::{Query, SearchRequest, find, full_scan};
+use larder_store::BatchChange;
 use std::collections::HashMap;
 
 #[test]
@@ -31,7 +31,7 @@ fn boundaries() {
         [None, Some("none"), Some("full_name:prefix email:exact"), Some("default note:sort")]
     {
         if let Some(summary) = summary {
-            book.apply(vec![Change::SetSummary("work".into(), summary.parse().unwrap())]);
+            book.apply(vec![BatchChange::SetIndexConfig("work".into(), summary.parse().unwrap())]);
             book.store.refresh().unwrap();
         }
         let reader = book.reader();
@@ -58,7 +58,7 @@ fn boundaries() {
                     Some(1001),
                     Some(1500),
                 ] {
-                    let asked = Find {
+                    let asked = SearchRequest {
                         limit,
                         collection: collection.map(str::to_string),
                         ..ask(Query::parse_sexp(q).unwrap())
@@ -67,7 +67,7 @@ fn boundaries() {
                     if limit.is_none_or(|l| l > 60) || collection.is_none() {
                         let mut given = Vec::new();
                         found
-                            .each(&reader, &mut |head, _| {
+                            .for_each(&reader, &mut |head, _| {
                                 given.push(head.row);
                                 true
                             })
@@ -78,7 +78,9 @@ fn boundaries() {
                             "each {q} {collection:?} {limit:?} {summary:?}"
                         );
                         let all = walks.entry(format!("{q}{collection:?}")).or_insert_with(|| {
-                            walk(&reader, &Find { limit: None, ..asked.clone() }).unwrap().rows()
+                            full_scan(&reader, &SearchRequest { limit: None, ..asked.clone() })
+                                .unwrap()
+                                .rows()
                         });
                         let all = &all[..limit.unwrap_or(all.len()).min(all.len())];
                         assert_eq!(found.rows(), all, "{q} {collection:?} {limit:?} {summary:?}");

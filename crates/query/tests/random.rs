@@ -3,8 +3,8 @@
 //! Cards and questions are made of the same few texts, so that questions have answers.
 
 use crate::book::card;
-use larder_format::field::{FIELDS, Field};
-use larder_query::{Find, Op, Query, Sort, Subject, Test};
+use larder_format::field::{CONTACT_FIELDS, Field};
+use larder_query::{FieldSelector, FieldTest, MatchOp, Query, SearchRequest, SortSpec};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -168,41 +168,51 @@ pub(crate) fn one_card() -> impl Strategy<Value = String> {
 fn one_test() -> impl Strategy<Value = Query> {
     let names = vec!["uid", "full_name", "email", "phone", "given_name", "note", "org"];
     let subject = prop_oneof![
-        8 => (0..FIELDS.len()).prop_map(|row| Subject::Field(&FIELDS[row])),
-        8 => select(names).prop_map(|name| Subject::Field(larder_format::field::field(name).unwrap())),
-        2 => Just(Subject::Any),
+        8 => (0..CONTACT_FIELDS.len()).prop_map(|row| FieldSelector::Field(&CONTACT_FIELDS[row])),
+        8 => select(names).prop_map(|name| FieldSelector::Field(larder_format::field::find_contact_field(name).unwrap())),
+        2 => Just(FieldSelector::Any),
         2 => select(&["N", "x-unknown", "TEL", "Categories", "X-NONE"][..])
-            .prop_map(|name| Subject::Property(name.to_string())),
-        1 => Just(Subject::Nothing),
+            .prop_map(|name| FieldSelector::Property(name.to_string())),
+        1 => Just(FieldSelector::Nothing),
     ];
-    let op = select(vec![Op::Contains, Op::Is, Op::BeginsWith, Op::EndsWith, Op::Exists]);
+    let op = select(vec![
+        MatchOp::Contains,
+        MatchOp::Is,
+        MatchOp::BeginsWith,
+        MatchOp::EndsWith,
+        MatchOp::Exists,
+    ]);
     let plain = (subject.clone(), op, text()).prop_map(|(subject, op, text)| {
-        let text = if op == Op::Exists { String::new() } else { text };
-        Query::Test(Test::new(subject, op, text))
+        let text = if op == MatchOp::Exists { String::new() } else { text };
+        Query::Test(FieldTest::new(subject, op, text))
     });
     let numbers =
         &["+43 664 1234567", "0664/1234567", "664 123", "06641234567", "123", "++", "anna"];
     let regions = &[None, Some("AT"), Some("US"), Some("RU")];
-    let phone = select(vec![Op::EqPhone, Op::EqPhoneNational, Op::EqPhoneShort]);
+    let phone = select(vec![MatchOp::EqPhone, MatchOp::EqPhoneNational, MatchOp::EqPhoneShort]);
     let phone = (subject.clone(), phone, select(&numbers[..]), select(&regions[..])).prop_map(
         |(subject, op, number, region)| {
             let region = region.map(str::to_string);
-            Query::Test(Test { region, ..Test::new(subject, op, number) })
+            Query::Test(FieldTest { region, ..FieldTest::new(subject, op, number) })
         },
     );
     let patterns = &["an+a", "^m.*e$", "", "\\d{3}", "[[:upper:]]", "王|小", ".", "a\\\\", "^$"];
-    let regex = select(vec![Op::RegexNormal, Op::RegexRaw]);
+    let regex = select(vec![MatchOp::RegexNormal, MatchOp::RegexRaw]);
     let regex = (subject, regex, select(&patterns[..]))
-        .prop_map(|(subject, op, pattern)| Query::Test(Test::new(subject, op, pattern)));
+        .prop_map(|(subject, op, pattern)| Query::Test(FieldTest::new(subject, op, pattern)));
     let vcard = select(&["N", "tel", "X-UNKNOWN", "X-NONE", "EMAIL"][..]).prop_map(|name| {
-        Query::Test(Test::new(Subject::Property(name.to_string()), Op::ExistsVcard, ""))
+        Query::Test(FieldTest::new(
+            FieldSelector::Property(name.to_string()),
+            MatchOp::ExistsVcard,
+            "",
+        ))
     });
     prop_oneof![20 => plain, 3 => phone, 3 => regex, 1 => vcard]
 }
 
 fn some_uids() -> impl Strategy<Value = Query> {
     let uid = prop_oneof![4 => (0..12).prop_map(|n| format!("u{n}")), 1 => text()];
-    vec(uid, 0..5).prop_map(Query::uids)
+    vec(uid, 0..5).prop_map(Query::from_uids)
 }
 
 pub(crate) fn query() -> impl Strategy<Value = Query> {
@@ -216,15 +226,18 @@ pub(crate) fn query() -> impl Strategy<Value = Query> {
     })
 }
 
-fn sort() -> impl Strategy<Value = Option<Sort>> {
+fn sort() -> impl Strategy<Value = Option<SortSpec>> {
     let names = vec!["file_as", "full_name", "full_name", "email", "phone", "version"];
     let sort = (select(names), any::<bool>()).prop_map(|(name, descending)| {
-        Some(Sort { field: larder_format::field::field(name).unwrap(), descending })
+        Some(SortSpec {
+            field: larder_format::field::find_contact_field(name).unwrap(),
+            descending,
+        })
     });
     prop_oneof![1 => Just(None), 1 => sort]
 }
 
-pub(crate) fn asked() -> impl Strategy<Value = Find> {
+pub(crate) fn asked() -> impl Strategy<Value = SearchRequest> {
     let collection =
         prop_oneof![3 => Just(None), 1 => select(&["contacts", "work"][..]).prop_map(Some)];
     let limit = prop_oneof![3 => Just(None), 1 => (0..4usize).prop_map(Some)];
@@ -232,7 +245,7 @@ pub(crate) fn asked() -> impl Strategy<Value = Find> {
     (query(), collection, sort(), from, limit, any::<bool>()).prop_map(
         |(query, collection, sort, from, limit, cards)| {
             let collection = collection.map(str::to_string);
-            Find { query, collection, sort, from, limit, cards }
+            SearchRequest { query, collection, sort, start_text: from, limit, prefetch: cards }
         },
     )
 }
@@ -241,17 +254,18 @@ pub(crate) fn asked() -> impl Strategy<Value = Find> {
 pub(crate) fn summary() -> impl Strategy<Value = String> {
     let kinds =
         select(&["exact", "prefix", "suffix", "substring", "sort", "suffix,sort,exact"][..]);
-    let indexed: Vec<&str> = FIELDS.iter().filter(|field| field.indexed).map(|f| f.name).collect();
+    let indexed: Vec<&str> =
+        CONTACT_FIELDS.iter().filter(|field| field.is_indexed).map(|f| f.name).collect();
     let names = vec!["uid", "full_name", "file_as", "email", "phone", "given_name", "note", "org"];
     let field = prop_oneof![select(indexed), select(names)];
     let all = |is: fn(&Field) -> bool| {
-        let fields = FIELDS.iter().filter(move |field| field.indexed && is(field));
+        let fields = CONTACT_FIELDS.iter().filter(move |field| field.is_indexed && is(field));
         fields.map(|field| format!("{}:substring", field.name)).collect::<Vec<_>>().join(" ")
     };
     let word = prop_oneof![
         16 => (field, kinds).prop_map(|(field, kinds)| format!("{field}:{kinds}")),
         2 => Just("phone:phone".to_string()),
-        1 => Just(all(|field| field.words)),
+        1 => Just(all(|field| field.is_default_search)),
         1 => Just(all(|_| true)),
     ];
     prop_oneof![

@@ -1,47 +1,49 @@
-//! Windows that the index answers without asking a series, where calendars and clocks are least regular: what it finds is what
-//! the occurrences say.
+//! Windows that the index answers without asking a series, where calendars and clocks are least
+//! regular: what it finds is what the occurrences say.
 
 use crate::book::Book;
 use crate::calendar::component;
-use larder_store::{Verdict, What, Window};
+use larder_store::{Overlap, TimeRange, TimeTarget};
 use larder_time::civil::Instant;
 use larder_time::value;
-use larder_time::zone::{Zone, Zones};
+use larder_time::zone::{Zone, ZoneDatabase};
 
 fn seconds(text: &str) -> Instant {
-    let stamp = value::Stamp::parse(text).unwrap();
-    Instant::clamped(stamp.civil.seconds())
+    let stamp = value::IcalDateTime::parse(text).unwrap();
+    Instant::from_seconds_clamped(stamp.civil.seconds())
 }
 
 fn zone(name: &str) -> Zone {
-    Zones::bundled().get(name).unwrap()
+    ZoneDatabase::open_bundled().get(name).unwrap()
 }
 
-/// Is what the lines describe in the window? What the index says is compared with what the occurrences do.
+/// Is what the lines describe in the window? What the index says is compared with what the
+/// occurrences do.
 fn check(lines: &[&str], local: &str, from: &str, to: &str, expected: bool) {
     let all = lines
         .iter()
         .map(|lines| component(&format!("VEVENT\nUID:u\nDTSTAMP:20200101T000000Z\n{lines}")));
     let components: Vec<String> = all.collect();
     let book = Book::calendar(components.iter().map(String::as_str));
-    let reader = book.store.reader().unwrap();
-    let window = Window {
+    let reader = book.store.open_reader().unwrap();
+    let window = TimeRange {
         from: seconds(from),
         to: seconds(to),
-        local: zone(local),
-        what: What::Occurrences,
+        local_zone: zone(local),
+        target: TimeTarget::Occurrences,
     };
     let collections = reader.collection_rows(None).unwrap();
-    let found = reader.search(&collections, &window).unwrap().expect("the index is whole");
+    let found =
+        reader.find_in_time_range(&collections, &window).unwrap().expect("the index is whole");
     let collection = reader.collections().unwrap().remove(0);
     let mut truth = Vec::new();
-    for head in reader.page(&collection, i64::MIN, 10).unwrap() {
-        let times = reader.times_anew(head.row).unwrap();
-        if times.is_some_and(|times| times.meets(&window) == Verdict::Yes) {
+    for head in reader.items_after_row(&collection, i64::MIN, 10).unwrap() {
+        let times = reader.recompute_schedule(head.row).unwrap();
+        if times.is_some_and(|times| times.overlap(&window) == Overlap::Yes) {
             truth.push(head.row);
         }
     }
-    assert_eq!(found.rows, truth, "{lines:?} from {from} to {to} in {local}");
+    assert_eq!(found.items, truth, "{lines:?} from {from} to {to} in {local}");
     assert_eq!(!truth.is_empty(), expected, "{lines:?} from {from} to {to} in {local}");
 }
 

@@ -1,7 +1,8 @@
-//! Typing: each letter more is a question of its own, and costs one look-up more than the one before at most.
+//! Typing: each letter more is a question of its own, and costs one look-up more than the one
+//! before at most.
 
 use crate::book::{Book, ask, card};
-use larder_query::{Query, find, walk};
+use larder_query::{Query, find, full_scan};
 use larder_store::Reader;
 
 const FIRST: &[&str] = &[
@@ -51,11 +52,12 @@ fn book() -> Book {
 fn visited(reader: &Reader, line: &str) -> u64 {
     let asked = ask(Query::parse(line).unwrap());
     let answer = find(reader, &asked).unwrap();
-    assert_eq!(answer.rows(), walk(reader, &asked).unwrap().rows(), "{line:?}");
+    assert_eq!(answer.rows(), full_scan(reader, &asked).unwrap().rows(), "{line:?}");
     answer.explain.visited
 }
 
-/// All beginnings of a text but the empty one and those that end in a blank, which are the same question as before.
+/// All beginnings of a text but the empty one and those that end in a blank, which are the same
+/// question as before.
 fn beginnings(text: &str) -> impl Iterator<Item = &str> {
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     ends.map(|end| &text[..end]).filter(|text| !text.ends_with(' '))

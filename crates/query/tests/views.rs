@@ -1,20 +1,21 @@
-//! The property of live views: whatever happens, and in whatever order a client asks for its news, what it was told adds up to
-//! what a fresh question answers.
+//! The property of live views: whatever happens, and in whatever order a client asks for its news,
+//! what it was told adds up to what a fresh question answers.
 
 use crate::agree_in_time;
 use crate::book::Book;
 use crate::elsewhere;
 use crate::random;
 use crate::writer::{self, COLLECTIONS};
-use larder_format::field::field;
+use larder_format::field::find_contact_field;
 use larder_query::views::{
-    Form, Interest, Limits, Question, Tell, Told, View, ViewOptions, Views, ViewsOptions,
+    QuerySyntax, View, ViewEvent, ViewInterest, ViewItem, ViewLimits, ViewOptions, ViewQuery,
+    Views, ViewsOptions,
 };
-use larder_query::{Error, Find, Query, Settings, find, window_of};
-use larder_store::{Handle, Kind, Occurring, Reader};
-use larder_time::civil::{Civil, Instant};
-use larder_time::value::Stamp;
-use larder_time::zone::Zones;
+use larder_query::{Error, Query, QueryContext, SearchRequest, find, required_time_range};
+use larder_store::{Handle, ItemOccurrence, Kind, Reader};
+use larder_time::civil::{CivilTime, Instant};
+use larder_time::value::IcalDateTime;
+use larder_time::zone::ZoneDatabase;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -28,7 +29,7 @@ const DAY: i64 = 86_400;
 /// What is asked, in a form that can be asked again.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
-    form: Form,
+    form: QuerySyntax,
     text: String,
     collection: Option<&'static str>,
     kind: Option<Kind>,
@@ -69,19 +70,19 @@ pub(crate) struct Client {
     view: View,
     following: Following,
     knows: BTreeMap<i64, Knows>,
-    /// Its first answer came after something had happened, or items are read only when they are told: one that has gone meanwhile is told as
-    /// removed and nothing else.
+    /// Its first answer came after something had happened, or items are read only when they are
+    /// told: one that has gone meanwhile is told as removed and nothing else.
     late: bool,
     paused: bool,
     seq: i64,
 }
 
-type Knows = (Option<Handle>, Option<Vec<u8>>, Vec<Vec<String>>, Vec<Occurring>);
+type Knows = (Option<Handle>, Option<Vec<u8>>, Vec<Vec<String>>, Vec<ItemOccurrence>);
 
 struct Run {
     book: Book,
-    limits: Limits,
-    zones: Arc<Zones>,
+    limits: ViewLimits,
+    zones: Arc<ZoneDatabase>,
     views: Views,
     now: Arc<AtomicI64>,
     clients: Vec<Client>,
@@ -91,78 +92,83 @@ struct Run {
 }
 
 pub(crate) fn start() -> i64 {
-    Stamp::parse("20260328T115930").unwrap().civil.seconds()
+    IcalDateTime::parse("20260328T115930").unwrap().civil.seconds()
 }
 
-fn interest(n: usize) -> Interest {
+fn interest(n: usize) -> ViewInterest {
     match n {
-        0 => Interest::Rows,
-        1 => Interest::Heads,
-        2 => Interest::Bytes,
-        3 => Interest::Fields([field("full_name").unwrap(), field("email").unwrap()].into()),
-        _ => Interest::Whole,
+        0 => ViewInterest::Rows,
+        1 => ViewInterest::Heads,
+        2 => ViewInterest::Bytes,
+        3 => ViewInterest::Fields(
+            [find_contact_field("full_name").unwrap(), find_contact_field("email").unwrap()].into(),
+        ),
+        _ => ViewInterest::HeadsAndBytes,
     }
 }
 
 impl Asked {
-    fn settings(&self, now: i64) -> Settings {
-        let mut settings = Settings::default();
-        settings.asker.local = Zones::bundled().get(self.local).unwrap();
-        settings.asker.now = Instant::clamped(now);
+    fn settings(&self, now: i64) -> QueryContext {
+        let mut settings = QueryContext::default();
+        settings.user_locale.zone = ZoneDatabase::open_bundled().get(self.local).unwrap();
+        settings.user_locale.now = Instant::from_seconds_clamped(now);
         settings
     }
 
-    fn question(&self, now: i64) -> Question {
-        let mut question = Question::new(self.form, &self.text, Arc::new(self.settings(now)));
+    fn question(&self, now: i64) -> ViewQuery {
+        let mut question = ViewQuery::new(self.form, &self.text, Arc::new(self.settings(now)));
         if let Some(collection) = self.collection {
-            question = question.within(collection);
+            question = question.with_collection(collection);
         }
         if let Some(kind) = self.kind {
-            question = question.of_kind(kind);
+            question = question.with_kind(kind);
         }
         if self.occurrences { question.with_occurrences() } else { question }
     }
 
     /// What a fresh question answers; views know the time by the minute.
-    fn fresh(&self, reader: &Reader, now: i64, interest: &Interest) -> BTreeMap<i64, Knows> {
+    fn fresh(&self, reader: &Reader, now: i64, interest: &ViewInterest) -> BTreeMap<i64, Knows> {
         let settings = self.settings(now.div_euclid(60) * 60);
         let query = match self.form {
-            Form::Line => Query::parse_with(&self.text, &settings),
-            Form::Sexp => Query::parse_sexp_with(&self.text, &settings),
+            QuerySyntax::Line => Query::parse_with(&self.text, &settings),
+            QuerySyntax::Sexp => Query::parse_sexp_with(&self.text, &settings),
         };
         let mut all = vec![query.unwrap()];
         all.extend(self.kind.map(Query::Kind));
         let query = Query::And(all);
-        let window = window_of(&query).filter(|_| self.occurrences).cloned();
+        let window = required_time_range(&query).filter(|_| self.occurrences).cloned();
         let collection = self.collection.map(str::to_string);
-        let answer = match find(reader, &Find { query, collection, ..Find::default() }) {
-            Err(Error::Store(larder_store::Error::NoCollection { .. })) => return BTreeMap::new(),
-            answer => answer.unwrap(),
-        };
+        let answer =
+            match find(reader, &SearchRequest { query, collection, ..SearchRequest::default() }) {
+                Err(Error::Store(larder_store::Error::NoCollection { .. })) => {
+                    return BTreeMap::new();
+                }
+                answer => answer.unwrap(),
+            };
         let mut fresh = BTreeMap::new();
         answer
-            .each(reader, &mut |head, bytes| {
+            .for_each(reader, &mut |head, bytes| {
                 let mut occurrences = Vec::new();
                 if let Some(window) = &window {
-                    let times = |_, times: &larder_store::Times| {
-                        times.each(window, &mut |occurring| {
+                    let times = |_, times: &larder_store::Schedule| {
+                        times.for_each_in(window, &mut |occurring| {
                             occurrences.push(occurring);
                             occurrences.len() < 1000
                         })
                     };
-                    reader.times(&[head.row], &mut { times }).unwrap();
+                    reader.for_each_schedule(&[head.row], &mut { times }).unwrap();
                 }
                 let values = match interest {
-                    Interest::Fields(fields) => {
+                    ViewInterest::Fields(fields) => {
                         fields.iter().map(|field| values(head.kind, bytes, field)).collect()
                     }
                     _ => Vec::new(),
                 };
                 let (handle, bytes) = match interest {
-                    Interest::Rows => (None, None),
-                    Interest::Heads | Interest::Fields(_) => (Some(head.handle), None),
-                    Interest::Bytes => (None, Some(bytes.to_vec())),
-                    Interest::Whole => (Some(head.handle), Some(bytes.to_vec())),
+                    ViewInterest::Rows => (None, None),
+                    ViewInterest::Heads | ViewInterest::Fields(_) => (Some(head.handle), None),
+                    ViewInterest::Bytes => (None, Some(bytes.to_vec())),
+                    ViewInterest::HeadsAndBytes => (Some(head.handle), Some(bytes.to_vec())),
                 };
                 fresh.insert(head.row, (handle, bytes, values, occurrences));
                 true
@@ -189,10 +195,10 @@ impl Client {
     ) -> Option<Client> {
         let options = ViewOptions {
             interest: interest(following.interest),
-            chunk: following.chunk,
+            items_per_event: following.chunk,
             ..ViewOptions::default()
         };
-        let view = match views.view(asked.question(now), options) {
+        let view = match views.open_view(asked.question(now), options) {
             Err(Error::Store(larder_store::Error::NoCollection { .. })) => return None,
             view => view.unwrap_or_else(|error| panic!("{error}: {asked:?}")),
         };
@@ -209,7 +215,7 @@ impl Client {
 
     /// Takes all that there is to be told.
     pub(crate) fn listen(&mut self) {
-        while let Some(tell) = self.view.tell().unwrap() {
+        while let Some(tell) = self.view.try_next().unwrap() {
             self.hear(tell);
         }
     }
@@ -217,33 +223,33 @@ impl Client {
     /// Waits a moment for something to be told.
     pub(crate) fn wait(&mut self) {
         self.late = true;
-        if let Some(tell) = self.view.wait(Some(Duration::from_millis(1))).unwrap() {
+        if let Some(tell) = self.view.next_timeout(Some(Duration::from_millis(1))).unwrap() {
             self.hear(tell);
         }
     }
 
-    fn hear(&mut self, tell: Tell) {
+    fn hear(&mut self, tell: ViewEvent) {
         match tell {
-            Tell::Fresh => {
+            ViewEvent::Reset => {
                 self.knows.clear();
                 // It may be a store that was put in the place of this one.
                 self.seq = 0;
             }
-            Tell::Added(items) => {
+            ViewEvent::Added(items) => {
                 for told in items {
                     let row = told.row;
                     let before = self.knows.insert(row, knows(told));
                     assert!(self.late || before.is_none(), "{row} again: {:?}", self.asked);
                 }
             }
-            Tell::Modified(items) => {
+            ViewEvent::Modified(items) => {
                 for told in items {
                     let row = told.row;
                     let before = self.knows.insert(row, knows(told));
                     assert!(self.late || before.is_some(), "{row} is new: {:?}", self.asked);
                 }
             }
-            Tell::Removed(items) => {
+            ViewEvent::Removed(items) => {
                 for gone in items {
                     let before = self.knows.remove(&gone.row);
                     assert!(self.late || before.is_some(), "{gone:?}: {:?}", self.asked);
@@ -252,7 +258,7 @@ impl Client {
                     }
                 }
             }
-            Tell::Complete(seq) => {
+            ViewEvent::Complete(seq) => {
                 assert!(seq >= self.seq, "in order");
                 self.seq = seq;
             }
@@ -260,21 +266,28 @@ impl Client {
     }
 }
 
-fn knows(told: Told) -> Knows {
+fn knows(told: ViewItem) -> Knows {
     let bytes = told.bytes.map(|bytes| bytes.to_vec());
     (told.head.map(|head| head.handle), bytes, told.values, told.occurrences)
 }
 
 impl Run {
-    fn new(cache: usize, limits: Limits, zones: Arc<Zones>) -> Run {
+    fn new(cache: usize, limits: ViewLimits, zones: Arc<ZoneDatabase>) -> Run {
         let book = writer::book();
         let now = Arc::new(AtomicI64::new(start()));
         let clock = {
             let now = Arc::clone(&now);
-            move || Instant::clamped(now.load(Ordering::Relaxed))
+            move || Instant::from_seconds_clamped(now.load(Ordering::Relaxed))
         };
         let (clock, known) = (Arc::new(clock), Arc::clone(&zones));
-        let options = ViewsOptions { zones: known, cache, clock, watch: false, limits, log: None };
+        let options = ViewsOptions {
+            zones: known,
+            cache_bytes: cache,
+            clock,
+            watch: false,
+            limits,
+            log: None,
+        };
         let views = Views::open(&book.dir(), options).unwrap();
         Run {
             book,
@@ -291,7 +304,7 @@ impl Run {
 
     /// Somebody who knows no other zones than the views.
     fn reader(&self) -> Reader {
-        Reader::open_with(&self.book.dir(), Arc::clone(&self.zones)).unwrap()
+        Reader::open_with_zones(&self.book.dir(), Arc::clone(&self.zones)).unwrap()
     }
 
     fn now(&self) -> i64 {
@@ -321,8 +334,8 @@ impl Run {
             Deed::Silence(deeds) => self.silent = *deeds,
             Deed::Purge(n) => {
                 let reader = self.reader();
-                let _held = reader.snapshot().unwrap();
-                reader.seq().unwrap();
+                let _held = reader.begin_read().unwrap();
+                reader.last_seq().unwrap();
                 writer::purge(&mut self.book, *n);
             }
         }
@@ -340,7 +353,7 @@ impl Run {
         if !client.late {
             client.listen();
         }
-        client.late |= self.limits.bytes < Limits::default().bytes;
+        client.late |= self.limits.bytes < ViewLimits::default().bytes;
         self.clients.push(client);
     }
 
@@ -356,7 +369,7 @@ impl Run {
             answer => assert_eq!(answer.unwrap(), found.len()),
         }
         let asked = Asked { occurrences: false, ..asked.clone() };
-        let fresh = asked.fresh(&self.reader(), self.now(), &Interest::Whole);
+        let fresh = asked.fresh(&self.reader(), self.now(), &ViewInterest::HeadsAndBytes);
         let fresh = fresh.into_iter().map(|(row, (handle, bytes, ..))| (row, (handle, bytes)));
         assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), fresh.collect(), "{asked:?}");
         self.asked.push(asked);
@@ -416,8 +429,8 @@ pub(crate) fn asked() -> impl Strategy<Value = Asked> {
         ][..]).prop_map(str::to_string),
     ];
     let text = prop_oneof![
-        3 => sexp.prop_map(|text| (Form::Sexp, text)),
-        2 => lines().prop_map(|text| (Form::Line, text)),
+        3 => sexp.prop_map(|text| (QuerySyntax::Sexp, text)),
+        2 => lines().prop_map(|text| (QuerySyntax::Line, text)),
     ];
     let collection = option::weighted(0.3, select(&COLLECTIONS[..]));
     let kind = option::weighted(0.2, select(&[Kind::Contact, Kind::Event, Kind::Task][..]));
@@ -461,11 +474,11 @@ fn cases() -> u32 {
 }
 
 /// What is there, and so little that it never suffices.
-const LIMITS: [Limits; 4] = [
-    Limits { items: 1024, bytes: 4 << 20, changes: 50_000 },
-    Limits { items: 2, bytes: 4 << 20, changes: 50_000 },
-    Limits { items: 1024, bytes: 500, changes: 50_000 },
-    Limits { items: 3, bytes: 2000, changes: 4 },
+const LIMITS: [ViewLimits; 4] = [
+    ViewLimits { items: 1024, bytes: 4 << 20, changes: 50_000 },
+    ViewLimits { items: 2, bytes: 4 << 20, changes: 50_000 },
+    ViewLimits { items: 1024, bytes: 500, changes: 50_000 },
+    ViewLimits { items: 3, bytes: 2000, changes: 4 },
 ];
 
 proptest! {
@@ -479,7 +492,7 @@ proptest! {
         limits in select(&LIMITS[..]),
         elsewhere in any::<bool>(),
     ) {
-        let zones = if elsewhere { elsewhere::zones() } else { Zones::bundled() };
+        let zones = if elsewhere { elsewhere::zones() } else { ZoneDatabase::open_bundled() };
         let mut run = Run::new(cache, limits, zones);
         for (asked, following) in &first {
             run.open(asked, *following);
@@ -493,16 +506,16 @@ proptest! {
         run.views.catch_up().unwrap();
         run.listen(true);
         run.clients.clear();
-        prop_assert_eq!(run.views.open_views(), 0);
+        prop_assert_eq!(run.views.count_open_views(), 0);
     }
 }
 
 /// Midnight of the day that has begun, by a clock.
 #[test]
 fn the_day_turns() {
-    let mut run = Run::new(0, Limits::default(), Zones::bundled());
+    let mut run = Run::new(0, ViewLimits::default(), ZoneDatabase::open_bundled());
     let asked = Asked {
-        form: Form::Line,
+        form: QuerySyntax::Line,
         text: "when:today".into(),
         collection: None,
         kind: None,
@@ -514,8 +527,9 @@ fn the_day_turns() {
     ]);
     run.open(&asked, Following { interest: 4, chunk: 9, each: 1 });
     assert_eq!(run.clients[0].knows.len(), 0);
-    let midnight = Civil::midnight(start().div_euclid(DAY) + 1);
-    let midnight = Zones::bundled().get("Europe/Berlin").unwrap().instant(midnight).seconds();
+    let midnight = CivilTime::midnight(start().div_euclid(DAY) + 1);
+    let midnight =
+        ZoneDatabase::open_bundled().get("Europe/Berlin").unwrap().to_instant(midnight).seconds();
     for (now, count) in [(midnight - 1, 0), (midnight, 1), (midnight + 23 * 3600, 0)] {
         run.now.store(now, Ordering::Relaxed);
         run.views.catch_up().unwrap();

@@ -1,11 +1,12 @@
-//! Views whose store is written by another process, with their own thread waiting for the bell: the same property as in
-//! `views`, when the writer ends, when it is killed, and when nobody hears it ring.
+//! Views whose store is written by another process, with their own thread waiting for the bell: the
+//! same property as in `views`, when the writer ends, when it is killed, and when nobody hears it
+//! ring.
 
 use crate::book::Book;
 use crate::views::{self, Client};
 use crate::writer;
 use larder_query::views::{Views, ViewsOptions};
-use larder_store::{Options, Store};
+use larder_store::{Store, StoreOptions};
 use larder_time::civil::Instant;
 use proptest::strategy::{Strategy, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -32,7 +33,7 @@ fn some<T>(of: &impl Strategy<Value = T>, random: &mut TestRunner) -> T {
 /// The writer's life.
 fn write(dir: &Path) {
     let seed = std::env::var(SEED).unwrap().parse().unwrap();
-    let store = Store::open(dir, &Options::default()).unwrap();
+    let store = Store::open(dir, &StoreOptions::default()).unwrap();
     let (mut book, mut random) = (Book::of_store(store), random(seed));
     for _ in 0..DEEDS {
         writer::write(&mut book, &some(&writer::deed(), &mut random));
@@ -58,7 +59,7 @@ fn check(test: &str, seed: u8, before: &dyn Fn(&Book), fate: Fate<'_>) {
         return write(Path::new(&dir));
     }
     let book = writer::book();
-    let clock = Arc::new(|| Instant::clamped(views::start()));
+    let clock = Arc::new(|| Instant::from_seconds_clamped(views::start()));
     let views =
         Views::open(&book.dir(), ViewsOptions { clock, ..ViewsOptions::default() }).unwrap();
     let mut random = random(seed);
@@ -76,12 +77,12 @@ fn check(test: &str, seed: u8, before: &dyn Fn(&Book), fate: Fate<'_>) {
         let count = clients.len();
         // One after the other, so that most of them do not keep up.
         clients[rounds % count].wait();
-        fate(views.seen(), &mut child);
+        fate(views.current_seq(), &mut child);
     }
-    let last = book.reader().seq().unwrap();
+    let last = book.reader().last_seq().unwrap();
     let began = Timer::now();
-    while views.seen() < last {
-        assert!(began.elapsed() < Duration::from_secs(20), "{} of {last}", views.seen());
+    while views.current_seq() < last {
+        assert!(began.elapsed() < Duration::from_secs(20), "{} of {last}", views.current_seq());
         clients[0].wait();
     }
     for client in &mut clients {
@@ -109,8 +110,8 @@ fn it_is_killed() {
     }
 }
 
-/// The writer rings another bell than the one that the views hear, as one that is killed rings none: the look once
-/// a second is all that there is.
+/// The writer rings another bell than the one that the views hear, as one that is killed rings
+/// none: the look once a second is all that there is.
 #[test]
 fn nobody_hears_it() {
     check(

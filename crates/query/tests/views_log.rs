@@ -1,10 +1,10 @@
 //! What views share, what is kept of answers and for how long, and what the log says of it.
 
 use crate::book::{Book, card, small};
-use larder_query::Settings;
-use larder_query::log::{Event, Lines, Sink};
-use larder_query::views::{Form, Question, View, ViewOptions, Views, ViewsOptions};
-use larder_store::{Change, Expect};
+use larder_query::QueryContext;
+use larder_query::query_log::{JsonLinesLog, QueryLogEvent, QueryLogSink};
+use larder_query::views::{QuerySyntax, View, ViewOptions, ViewQuery, Views, ViewsOptions};
+use larder_store::{BatchChange, Precondition};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
@@ -12,30 +12,30 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug, Default)]
 struct Notes(Mutex<Vec<String>>);
 
-impl Sink for Notes {
-    fn note(&self, event: &Event<'_>) {
+impl QueryLogSink for Notes {
+    fn record(&self, event: &QueryLogEvent<'_>) {
         let said = match event {
-            Event::Start { budget, .. } => format!("start {budget}"),
-            Event::Query(answer) => {
+            QueryLogEvent::Start { budget, .. } => format!("start {budget}"),
+            QueryLogEvent::Query(answer) => {
                 format!(
                     "query {} {:?} {} of {}",
                     answer.query, answer.from, answer.answer, answer.returned
                 )
             }
-            Event::Open { view, answer } => format!(
+            QueryLogEvent::Open { view, answer } => format!(
                 "open {view} by {} {:?} {} of {}",
                 answer.client, answer.from, answer.answer, answer.returned
             ),
-            Event::Told { view, added, modified, removed, .. } => {
+            QueryLogEvent::Told { view, added, modified, removed, .. } => {
                 format!("told {view} +{added} ~{modified} -{removed}")
             }
-            Event::Fresh { view, why, .. } => format!("fresh {view} {why:?}"),
-            Event::Close { view, .. } => format!("close {view}"),
-            Event::Change { batches, items, of, asked, told, .. } => {
+            QueryLogEvent::Fresh { view, why, .. } => format!("fresh {view} {why:?}"),
+            QueryLogEvent::Close { view, .. } => format!("close {view}"),
+            QueryLogEvent::Change { batches, items, of, asked, told, .. } => {
                 format!("change {batches} {items} {of:?} asked {asked} told {told}")
             }
-            Event::Drop { answer, why, bytes } => format!("drop {answer} {why:?} {bytes}"),
-            Event::End => "end".to_string(),
+            QueryLogEvent::Drop { answer, why, bytes } => format!("drop {answer} {why:?} {bytes}"),
+            QueryLogEvent::End => "end".to_string(),
         };
         self.0.lock().unwrap().push(said);
     }
@@ -50,21 +50,25 @@ struct Shop {
 impl Shop {
     fn new(cache: usize) -> Shop {
         let (book, notes) = (small(), Arc::new(Notes::default()));
-        let log: Arc<dyn Sink> = Arc::clone(&notes) as Arc<dyn Sink>;
-        let options =
-            ViewsOptions { cache, log: Some(log), watch: false, ..ViewsOptions::default() };
+        let log: Arc<dyn QueryLogSink> = Arc::clone(&notes) as Arc<dyn QueryLogSink>;
+        let options = ViewsOptions {
+            cache_bytes: cache,
+            log: Some(log),
+            watch: false,
+            ..ViewsOptions::default()
+        };
         let views = Views::open(&book.dir(), options).unwrap();
         Shop { book, views, notes }
     }
 
-    fn question(line: &str) -> Question {
-        Question::new(Form::Line, line, Arc::new(Settings::default()))
+    fn question(line: &str) -> ViewQuery {
+        ViewQuery::new(QuerySyntax::Line, line, Arc::new(QueryContext::default()))
     }
 
     fn open(&self, client: &str, line: &str) -> View {
         let options = ViewOptions { client: client.into(), ..ViewOptions::default() };
-        let mut view = self.views.view(Shop::question(line), options).unwrap();
-        while view.tell().unwrap().is_some() {}
+        let mut view = self.views.open_view(Shop::question(line), options).unwrap();
+        while view.try_next().unwrap().is_some() {}
         view
     }
 
@@ -146,7 +150,7 @@ fn nothing_is_kept_where_that_is_switched_off() {
     let view = shop.open("a", "anna");
     shop.find("anna");
     drop(view);
-    assert_eq!(shop.views.open_views(), 0);
+    assert_eq!(shop.views.count_open_views(), 0);
     drop(shop.views);
     insta::assert_snapshot!(shop.notes.0.lock().unwrap().join("\n"), @r#"
     start 0
@@ -161,13 +165,13 @@ fn nothing_is_kept_where_that_is_switched_off() {
 fn a_view_is_told_and_says_why_it_begins_anew() {
     let mut shop = Shop::new(0);
     let mut view = shop.open("a", "anna");
-    let handle = shop.book.reader().by_uid(None, "anna").unwrap()[0].handle;
-    shop.book.apply(vec![Change::Remove(handle, Expect::Anything)]);
+    let handle = shop.book.reader().find_by_uid(None, "anna").unwrap()[0].handle;
+    shop.book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
     shop.views.catch_up().unwrap();
-    while view.tell().unwrap().is_some() {}
-    shop.book.apply(vec![Change::RenameCollection("contacts".into(), "people".into())]);
+    while view.try_next().unwrap().is_some() {}
+    shop.book.apply(vec![BatchChange::RenameCollection("contacts".into(), "people".into())]);
     shop.views.catch_up().unwrap();
-    while view.tell().unwrap().is_some() {}
+    while view.try_next().unwrap().is_some() {}
     drop(view);
     insta::assert_snapshot!(shop.said(), @r#"
     start 0
@@ -198,11 +202,11 @@ impl Write for Written {
 #[test]
 fn lines_are_objects_of_json() {
     let (book, written) = (small(), Written::default());
-    let log: Arc<dyn Sink> = Arc::new(Lines::new(written.clone()));
+    let log: Arc<dyn QueryLogSink> = Arc::new(JsonLinesLog::new(written.clone()));
     let options = ViewsOptions { log: Some(log), watch: false, ..ViewsOptions::default() };
     let views = Views::open(&book.dir(), options).unwrap();
     let options = ViewOptions { client: "a \"quoted\" client\n".into(), ..ViewOptions::default() };
-    drop(views.view(Shop::question("anna"), options).unwrap());
+    drop(views.open_view(Shop::question("anna"), options).unwrap());
     drop(views);
     let written = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
     let lines: Vec<serde_json::Value> =

@@ -1,11 +1,13 @@
-//! Schedules in which a view was once told something wrong, or nothing: each of them failed before it was mended.
+//! Schedules in which a view was once told something wrong, or nothing: each of them failed before
+//! it was mended.
 
 use crate::book::{Book, card};
-use larder_query::Settings;
+use larder_query::QueryContext;
 use larder_query::views::{
-    Form, Interest, Limits, Question, Tell, View, ViewOptions, Views, ViewsOptions,
+    QuerySyntax, View, ViewEvent, ViewInterest, ViewLimits, ViewOptions, ViewQuery, Views,
+    ViewsOptions,
 };
-use larder_store::{Change, Expect, Handle, Kind, Operation};
+use larder_store::{BatchChange, Handle, Kind, Operation, Precondition};
 use larder_time::civil::Instant;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,30 +20,30 @@ struct Shop {
     now: Arc<AtomicI64>,
 }
 fn at(y: &str) -> i64 {
-    larder_time::value::Stamp::parse(y).unwrap().civil.seconds()
+    larder_time::value::IcalDateTime::parse(y).unwrap().civil.seconds()
 }
 impl Shop {
     fn new() -> Shop {
-        Shop::with(Limits::default())
+        Shop::with(ViewLimits::default())
     }
-    fn with(limits: Limits) -> Shop {
+    fn with(limits: ViewLimits) -> Shop {
         let mut book = Book::new();
         for (n, k) in [("contacts", Kind::Contact), ("calendar", Kind::Event)] {
-            book.apply(vec![Change::CreateCollection(n.into(), k)]);
+            book.apply(vec![BatchChange::CreateCollection(n.into(), k)]);
         }
         let now = Arc::new(AtomicI64::new(at("20260328T120000")));
         let c = Arc::clone(&now);
-        let clock = Arc::new(move || Instant::clamped(c.load(Ordering::Relaxed)));
+        let clock = Arc::new(move || Instant::from_seconds_clamped(c.load(Ordering::Relaxed)));
         let options = ViewsOptions { clock, watch: false, limits, ..ViewsOptions::default() };
         let views = Views::open(&book.dir(), options).unwrap();
         Shop { book, views, now }
     }
-    fn q(line: &str) -> Question {
-        Question::new(Form::Line, line, Arc::new(Settings::default()))
+    fn q(line: &str) -> ViewQuery {
+        ViewQuery::new(QuerySyntax::Line, line, Arc::new(QueryContext::default()))
     }
-    fn open(&self, q: Question) -> View {
+    fn open(&self, q: ViewQuery) -> View {
         self.views
-            .view(q, ViewOptions { interest: Interest::Heads, ..ViewOptions::default() })
+            .open_view(q, ViewOptions { interest: ViewInterest::Heads, ..ViewOptions::default() })
             .unwrap()
     }
     fn event(&mut self, uid: &str, day: &str) {
@@ -51,13 +53,13 @@ impl Shop {
         self.book.put_components("calendar", [text.as_str()]);
     }
     fn handle(&self, uid: &str) -> Handle {
-        self.book.reader().by_uid(None, uid).unwrap()[0].handle
+        self.book.reader().find_by_uid(None, uid).unwrap()[0].handle
     }
     fn remove(&mut self, uid: &str) {
         let h = self.handle(uid);
-        self.book.apply(vec![Change::Remove(h, Expect::Anything)]);
+        self.book.apply(vec![BatchChange::Remove(h, Precondition::Any)]);
     }
-    fn fresh(&self, q: Question) -> BTreeSet<i64> {
+    fn fresh(&self, q: ViewQuery) -> BTreeSet<i64> {
         let mut s = BTreeSet::new();
         self.views
             .find(q, "x", &mut |h, _| {
@@ -69,16 +71,16 @@ impl Shop {
     }
 }
 fn listen(view: &mut View, knows: &mut BTreeSet<i64>) {
-    while let Some(t) = view.tell().unwrap() {
+    while let Some(t) = view.try_next().unwrap() {
         match t {
-            Tell::Fresh => knows.clear(),
-            Tell::Added(a) | Tell::Modified(a) => knows.extend(a.iter().map(|t| t.row)),
-            Tell::Removed(a) => {
+            ViewEvent::Reset => knows.clear(),
+            ViewEvent::Added(a) | ViewEvent::Modified(a) => knows.extend(a.iter().map(|t| t.row)),
+            ViewEvent::Removed(a) => {
                 for g in a {
                     knows.remove(&g.row);
                 }
             }
-            Tell::Complete(_) => {}
+            ViewEvent::Complete(_) => {}
         }
     }
 }
@@ -124,10 +126,10 @@ fn gone_while_lagging_over_midnight() {
 #[test]
 fn lost_is_overwritten() {
     let mut s = Shop::new();
-    s.book.apply(vec![Change::CreateCollection("home".into(), Kind::Contact)]);
+    s.book.apply(vec![BatchChange::CreateCollection("home".into(), Kind::Contact)]);
     s.book.put("contacts", [card("UID:a\nFN:Anna").as_str()]);
     s.book.put("home", [card("UID:b\nFN:Bob").as_str()]);
-    let q = || Shop::q("").within("home");
+    let q = || Shop::q("").with_collection("home");
     let mut v = s.open(q());
     let mut k = BTreeSet::new();
     listen(&mut v, &mut k);
@@ -136,7 +138,7 @@ fn lost_is_overwritten() {
     s.views.catch_up().unwrap();
     v.resume();
     for (a, b) in [("home", "x"), ("contacts", "home")] {
-        s.book.apply(vec![Change::RenameCollection(a.into(), b.into())]);
+        s.book.apply(vec![BatchChange::RenameCollection(a.into(), b.into())]);
     }
     listen(&mut v, &mut k);
     s.views.catch_up().unwrap();
@@ -168,8 +170,8 @@ fn purge_finished_later() {
     s.event("x", "20260328");
     s.event("p", "20260401");
     let reader = s.book.reader();
-    let held = reader.snapshot().unwrap(); // keeps the old pages: ReaderInTheWay
-    reader.seq().unwrap();
+    let held = reader.begin_read().unwrap(); // keeps the old pages: ReaderInTheWay
+    reader.last_seq().unwrap();
     let p = s.handle("p");
     let _unfinished = s.book.store.purge(&mut Operation::new("purge", "", 0), &[p]);
 
@@ -207,17 +209,20 @@ fn fresh_though_it_kept_up() {
     let year = 365 * DAY * 1000;
     for (n, name) in ["Quentin", "Quincy", "Quark"].iter().enumerate() {
         let text = card(&format!("UID:p\nFN:{name}"));
-        let (prepared, _) = s.book.store.deriver().contact((&text[..]).into()).unwrap();
-        let put = larder_store::Put {
+        let (prepared, _) = s.book.store.extractor().parse_contact((&text[..]).into()).unwrap();
+        let put = larder_store::ItemPut {
             collection: "contacts".into(),
             derived_uid: false,
             uid: "p".into(),
-            prepared,
-            expect: Expect::Anything,
+            parsed: prepared,
+            precondition: Precondition::Any,
         };
         s.book
             .store
-            .apply(&mut Operation::new("test", "", year * (n as i64 + 1)), vec![Change::Put(put)])
+            .apply(
+                &mut Operation::new("test", "", year * (n as i64 + 1)),
+                vec![BatchChange::Put(put)],
+            )
             .unwrap();
         s.views.catch_up().unwrap();
         listen(&mut v, &mut k);
@@ -226,7 +231,7 @@ fn fresh_though_it_kept_up() {
     s.remove("a");
     s.views.catch_up().unwrap();
     v.resume();
-    let first = format!("{:?}", v.tell().unwrap());
+    let first = format!("{:?}", v.try_next().unwrap());
     assert!(first.contains("Removed"), "{first}");
 }
 
@@ -239,8 +244,8 @@ fn what_changes_on_its_way_is_told_all_the_same() {
     s.book.put("contacts", [card("UID:a\nFN:Berta").as_str()]);
     s.views.catch_up().unwrap();
     let mut k = BTreeSet::new();
-    assert!(matches!(v.tell().unwrap(), Some(Tell::Added(items)) if items.len() == 1));
-    k.insert(s.book.reader().by_uid(None, "a").unwrap()[0].row);
+    assert!(matches!(v.try_next().unwrap(), Some(ViewEvent::Added(items)) if items.len() == 1));
+    k.insert(s.book.reader().find_by_uid(None, "a").unwrap()[0].row);
     v.pause();
     s.book.put("contacts", [card("UID:a\nFN:Anna again").as_str()]);
     s.views.catch_up().unwrap();
@@ -271,7 +276,7 @@ fn a_rebuild_between_two_looks() {
 #[test]
 fn a_turn_behind_news_that_wait() {
     for (limits, pause) in
-        [(Limits { items: 2, ..Limits::default() }, false), (Limits::default(), true)]
+        [(ViewLimits { items: 2, ..ViewLimits::default() }, false), (ViewLimits::default(), true)]
     {
         let mut s = Shop::with(limits);
         s.book.put_components(
@@ -307,7 +312,7 @@ fn two_windows_from_one_instant() {
     let mut s = Shop::new();
     let text = r#"(or (occur-in-time-range? (make-time "20260301T000000Z") (make-time "20260401T000000Z"))
                       (occur-in-time-range? (make-time "20260301T000000Z") (make-time "20260326T000000Z")))"#;
-    let mut v = s.open(Question::new(Form::Sexp, text, Arc::new(Settings::default())));
+    let mut v = s.open(ViewQuery::new(QuerySyntax::Sexp, text, Arc::new(QueryContext::default())));
     let mut k = BTreeSet::new();
     s.event("a", "20260328");
     s.views.catch_up().unwrap();

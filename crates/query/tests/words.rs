@@ -1,7 +1,7 @@
 //! Words and scripts: what people type, and whom it finds. One card a row.
 
 use crate::book::{Book, ask, card, uids};
-use larder_query::{Query, Settings};
+use larder_query::{Query, QueryContext};
 
 /// The rows whose line finds another answer than it says, told all at once.
 fn check(cards: &[&str], region: Option<&str>, lines: &[(&str, &[&str])]) {
@@ -18,7 +18,7 @@ fn check(cards: &[&str], region: Option<&str>, lines: &[(&str, &[&str])]) {
         .collect();
     let book = Book::of(cards.iter().map(String::as_str));
     let reader = book.reader();
-    let settings = Settings { region: region.map(str::to_string), ..Settings::default() };
+    let settings = QueryContext { region: region.map(str::to_string), ..QueryContext::default() };
     let mut wrong = Vec::new();
     for (line, expect) in lines {
         let found = uids(&reader, &ask(Query::parse_with(line, &settings).unwrap()));
@@ -131,7 +131,8 @@ fn case_and_accents_of_many_languages() {
             ("ilgaz", &["ilgaz"]),
             ("ılgaz", &["ilgaz"]),
             ("full_name:=\"ılgaz ırmak\"", &["ilgaz"]),
-            // German: ß is ss, also for `is`, where evolution-data-server in memory does not see it.
+            // German: ß is ss, also for `is`, where evolution-data-server in memory does not see
+            // it.
             ("strauss", &["strauss"]),
             ("STRAUSS", &["strauss"]),
             ("STRAUẞ", &["strauss"]),
@@ -173,8 +174,8 @@ fn case_and_accents_of_many_languages() {
     );
 }
 
-/// Each country's number, written as a card has it, is found by what people there type; and by nothing else of
-/// the table.
+/// Each country's number, written as a card has it, is found by what people there type; and by
+/// nothing else of the table.
 #[test]
 fn numbers_of_ten_countries() {
     for (region, in_card, typed, not) in [

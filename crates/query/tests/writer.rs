@@ -4,7 +4,9 @@ use crate::book::Book;
 use crate::calendar::one_component;
 use crate::elsewhere;
 use crate::random;
-use larder_store::{Change, Expect, Family, Handle, Kind, Operation, Options, Store};
+use larder_store::{
+    BatchChange, CollectionType, Handle, Kind, Operation, Precondition, Store, StoreOptions,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -37,7 +39,7 @@ pub(crate) fn book() -> Book {
     let mut book = Book::new();
     let kinds = [Kind::Contact, Kind::Contact, Kind::Event, Kind::Event];
     for (name, kind) in COLLECTIONS.into_iter().zip(kinds) {
-        book.apply(vec![Change::CreateCollection(name.into(), kind)]);
+        book.apply(vec![BatchChange::CreateCollection(name.into(), kind)]);
     }
     book
 }
@@ -45,25 +47,25 @@ pub(crate) fn book() -> Book {
 fn handles(book: &Book) -> Vec<Handle> {
     let reader = book.reader();
     let all = reader.collections().unwrap().into_iter();
-    let heads = all.flat_map(|of| reader.page(&of, 0, 9999).unwrap());
+    let heads = all.flat_map(|of| reader.items_after_row(&of, 0, 9999).unwrap());
     heads.map(|head| head.handle).collect()
 }
 
 /// Is there a collection of this name that holds such?
-fn is_of(book: &Book, n: usize, family: Family) -> bool {
+fn is_of(book: &Book, n: usize, family: CollectionType) -> bool {
     let collections = book.reader().collections().unwrap();
-    collections.iter().any(|of| of.name == COLLECTIONS[n] && of.family == family)
+    collections.iter().any(|of| of.name == COLLECTIONS[n] && of.collection_type == family)
 }
 
 /// It may be refused: no such collection, a name that is taken.
-fn one(book: &mut Book, change: Change) {
+fn one(book: &mut Book, change: BatchChange) {
     let _whatever = book.store.apply(&mut Operation::new("test", "", 0), vec![change]);
 }
 
 pub(crate) fn write(book: &mut Book, deed: &Deed) {
     match deed {
-        Deed::Cards(n, _) if is_of(book, n % 2, Family::Calendar) => {}
-        Deed::Components(n, _) if is_of(book, 2 + n % 2, Family::Contacts) => {}
+        Deed::Cards(n, _) if is_of(book, n % 2, CollectionType::Calendar) => {}
+        Deed::Components(n, _) if is_of(book, 2 + n % 2, CollectionType::AddressBook) => {}
         Deed::Cards(n, cards) => book.put(COLLECTIONS[n % 2], cards.iter().map(String::as_str)),
         Deed::Components(n, of) => {
             book.put_components(COLLECTIONS[2 + n % 2], of.iter().map(String::as_str));
@@ -71,27 +73,27 @@ pub(crate) fn write(book: &mut Book, deed: &Deed) {
         Deed::Remove(which) => {
             let handles = handles(book);
             let gone = which.iter().filter_map(|n| handles.get(n % handles.len().max(1)));
-            let gone = gone.map(|handle| Change::Remove(*handle, Expect::Anything)).collect();
+            let gone = gone.map(|handle| BatchChange::Remove(*handle, Precondition::Any)).collect();
             book.apply(gone);
         }
         Deed::Undo => {
-            if let Some(last) = book.reader().last_operation().unwrap() {
+            if let Some(last) = book.reader().last_undoable_operation().unwrap() {
                 let _whatever = book.store.undo(last.id, 0);
             }
         }
         Deed::Purge(n) => purge(book, *n),
         Deed::Rename(from, to) => {
             let [from, to] = [from, to].map(|n| COLLECTIONS[n % 4].to_string());
-            one(book, Change::RenameCollection(from, to));
+            one(book, BatchChange::RenameCollection(from, to));
         }
         Deed::Drop(n) => drop_collection(book, COLLECTIONS[n % 4]),
         Deed::Create(n) => {
             let kind = if n % 4 < 2 { Kind::Contact } else { Kind::Event };
-            one(book, Change::CreateCollection(COLLECTIONS[n % 4].into(), kind));
+            one(book, BatchChange::CreateCollection(COLLECTIONS[n % 4].into(), kind));
         }
         Deed::Rebuild => drop(book.store.rebuild().unwrap()),
         Deed::Visit => {
-            let options = Options { zones: elsewhere::zones(), ..Options::default() };
+            let options = StoreOptions { zones: elsewhere::zones(), ..StoreOptions::default() };
             drop(Store::open(book.store.directory().path(), &options).unwrap());
         }
         Deed::Step(items) => drop(book.store.refresh_step(*items).unwrap()),
@@ -117,10 +119,10 @@ fn drop_collection(book: &mut Book, name: &str) {
     let Some(of) = reader.collections().unwrap().into_iter().find(|of| of.name == name) else {
         return;
     };
-    let items = reader.page(&of, 0, 9999).unwrap().into_iter();
-    let mut changes: Vec<Change> =
-        items.map(|head| Change::Remove(head.handle, Expect::Anything)).collect();
-    changes.push(Change::RemoveCollection(name.into()));
+    let items = reader.items_after_row(&of, 0, 9999).unwrap().into_iter();
+    let mut changes: Vec<BatchChange> =
+        items.map(|head| BatchChange::Remove(head.handle, Precondition::Any)).collect();
+    changes.push(BatchChange::RemoveCollection(name.into()));
     book.apply(changes);
 }
 

@@ -1,7 +1,7 @@
 //! An address book: adding, reading, changing and removing contacts, and what is refused.
 
 use crate::bus::{Bus, card, shown};
-use larder_store::{Change, Expect, Family, Operation, Put};
+use larder_store::{BatchChange, CollectionType, ItemPut, Operation, Precondition};
 use std::collections::BTreeMap;
 use zbus::OwnedVariant;
 
@@ -137,16 +137,16 @@ fn what_others_write_is_told() {
     let client = bus.client();
     let book = client.new_book("friends", "");
     let mut store = bus.store();
-    let deriver = store.deriver_for("friends", Family::Contacts).unwrap();
-    let prepared = deriver.contact(card("a", "Anna").into_bytes()).unwrap().0;
-    let put = Put {
+    let deriver = store.extractor_for_collection("friends", CollectionType::AddressBook).unwrap();
+    let prepared = deriver.parse_contact(card("a", "Anna").into_bytes()).unwrap().0;
+    let put = ItemPut {
         collection: "friends".into(),
         uid: "a".into(),
         derived_uid: false,
-        prepared,
-        expect: Expect::Nothing,
+        parsed: prepared,
+        precondition: Precondition::Absent,
     };
-    store.apply(&mut Operation::new("add", "", 0), vec![Change::Put(put)]).unwrap();
+    store.apply(&mut Operation::new("add", "", 0), vec![BatchChange::Put(put)]).unwrap();
     assert_eq!(shown(&[client.next()]), ["PropertiesChanged Revision"]);
     assert_eq!(client.uids(&book, "").unwrap(), ["a"]);
 }
@@ -178,7 +178,7 @@ fn cards_of_any_kind() {
     let client = bus.client();
     let book = client.open("system-address-book");
     let mut store = bus.store();
-    let deriver = store.deriver_for("contacts", Family::Contacts).unwrap();
+    let deriver = store.extractor_for_collection("contacts", CollectionType::AddressBook).unwrap();
     let long = format!("BEGIN:VCARD\nUID:long\nNOTE:{}\nEND:VCARD", "x".repeat(1 << 20));
     let cards: [&[u8]; 7] = [
         b"BEGIN:VCARD\nVERSION:2.1\nUID:old\nN;ENCODING=QUOTED-PRINTABLE:=C3=96;J\nEND:VCARD",
@@ -190,10 +190,16 @@ fn cards_of_any_kind() {
         long.as_bytes(),
     ];
     let puts = cards.iter().map(|card| {
-        let prepared = deriver.contact(card.to_vec()).unwrap().0;
+        let prepared = deriver.parse_contact(card.to_vec()).unwrap().0;
         let uid = prepared.uid().unwrap().to_string();
         let collection = "contacts".into();
-        Change::Put(Put { collection, uid, derived_uid: false, prepared, expect: Expect::Nothing })
+        BatchChange::Put(ItemPut {
+            collection,
+            uid,
+            derived_uid: false,
+            parsed: prepared,
+            precondition: Precondition::Absent,
+        })
     });
     store.apply(&mut Operation::new("import", "", 0), puts.collect()).unwrap();
     let uids = client.uids(&book, "").unwrap();

@@ -1,7 +1,8 @@
-//! A bus of its own with a service on it, and clients that see every message in its order. It holds no test.
+//! A bus of its own with a service on it, and clients that see every message in its order. It holds
+//! no test.
 
-use larder_query::Settings;
-use larder_serve::eds::{self, End, Error, Options, Stop};
+use larder_query::QueryContext;
+use larder_serve::eds::{self, EdsOptions, Error, ServiceExit, StopHandle};
 use larder_store::Store;
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -67,17 +68,17 @@ impl Bus {
         self.dir.path().join("data")
     }
 
-    pub(crate) fn options(&self) -> Options {
-        let made = larder_store::Options { create: true, ..Default::default() };
-        Options {
+    pub(crate) fn options(&self) -> EdsOptions {
+        let made = larder_store::StoreOptions { create: true, ..Default::default() };
+        EdsOptions {
             address: self.address.clone(),
             dir: self.data(),
             store: made,
-            settings: Settings { region: Some("US".into()), ..Settings::default() },
+            query_context: QueryContext { region: Some("US".into()), ..QueryContext::default() },
             locale: "en_US.UTF-8".into(),
-            cache: "/cache".into(),
-            answers: larder_query::views::CACHE,
-            idle: None,
+            cache_dir: "/cache".into(),
+            answer_cache_bytes: larder_query::views::DEFAULT_CACHE_BYTES,
+            idle_timeout: None,
             log: None,
             clock: || 1_700_000_000_123,
             random,
@@ -96,8 +97,8 @@ impl Bus {
     }
 
     /// Starts a service.
-    pub(crate) fn serve(&self, options: Options) -> Service {
-        let (stop, (told, ready)) = (Stop::default(), mpsc::channel());
+    pub(crate) fn serve(&self, options: EdsOptions) -> Service {
+        let (stop, (told, ready)) = (StopHandle::default(), mpsc::channel());
         let asked = stop.clone();
         let thread =
             std::thread::spawn(move || eds::serve(options, &asked, &mut || told.send(()).unwrap()));
@@ -133,15 +134,15 @@ fn random() -> std::io::Result<[u8; 16]> {
 
 /// A service that runs in a thread.
 pub(crate) struct Service {
-    pub(crate) stop: Stop,
-    thread: Option<JoinHandle<Result<End, Error>>>,
+    pub(crate) stop: StopHandle,
+    thread: Option<JoinHandle<Result<ServiceExit, Error>>>,
     /// Does it own its names?
     pub(crate) ready: bool,
 }
 
 impl Service {
     /// Waits for its end.
-    pub(crate) fn end(mut self) -> Result<End, Error> {
+    pub(crate) fn end(mut self) -> Result<ServiceExit, Error> {
         self.thread.take().unwrap().join().unwrap()
     }
 }
@@ -194,7 +195,8 @@ impl Client {
         waited.expect("nothing comes").expect("the bus is gone").unwrap()
     }
 
-    /// Calls methods without arguments, or with texts and flags, at once and without waiting for any reply.
+    /// Calls methods without arguments, or with texts and flags, at once and without waiting for
+    /// any reply.
     pub(crate) fn post(&self, calls: &[(&str, &str, &str, Option<&[&str]>)]) {
         let message = |(path, interface, method, texts): &(&str, &str, &str, Option<&[&str]>)| {
             let interface = format!("{EDS}.{interface}");
@@ -320,7 +322,8 @@ pub(crate) fn card(uid: &str, name: &str) -> String {
     format!("BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{uid}\r\nFN:{name}\r\nEND:VCARD")
 }
 
-/// Says what was not tested on this machine, and why; where everything is required that is a failure.
+/// Says what was not tested on this machine, and why; where everything is required that is a
+/// failure.
 #[track_caller]
 pub(crate) fn left_out(name: &str, why: &str) {
     let required = std::env::var("LARDER_REQUIRE_ALL").is_ok_and(|value| value == "1");

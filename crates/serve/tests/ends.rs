@@ -1,8 +1,8 @@
 //! How a service begins and ends.
 
 use crate::bus::{BOOKS, Bus, MANAGER, SOURCES, card, shown};
-use larder_serve::eds::{End, Error, service_files};
-use larder_store::{Change, Expect, Family, Operation, Put};
+use larder_serve::eds::{Error, ServiceExit, service_files};
+use larder_store::{BatchChange, CollectionType, ItemPut, Operation, Precondition};
 use std::path::Path;
 use std::time::Duration;
 use zbus::OwnedObjectPath;
@@ -14,7 +14,7 @@ fn it_ends_when_it_is_asked_to() {
     assert!(service.ready);
     bus.client().open("system-address-book");
     service.stop.stop();
-    assert_eq!(service.end().unwrap(), End::Stopped);
+    assert_eq!(service.end().unwrap(), ServiceExit::Stopped);
 }
 
 /// It ends even while nobody reads what it has to say.
@@ -32,18 +32,18 @@ fn it_ends_when_the_bus_is_stuck() {
     // More than what lies between it and the bus can hold.
     let note = format!("NOTE:{}\r\nEND:", "x".repeat(4 << 20));
     let mut store = bus.store();
-    let deriver = store.deriver_for("friends", Family::Contacts).unwrap();
+    let deriver = store.extractor_for_collection("friends", CollectionType::AddressBook).unwrap();
     let text = card("a", "Anna").replace("END:", &note);
-    let put = Put {
+    let put = ItemPut {
         collection: "friends".into(),
         uid: "a".into(),
         derived_uid: false,
-        prepared: deriver.contact(text.into_bytes()).unwrap().0,
-        expect: Expect::Nothing,
+        parsed: deriver.parse_contact(text.into_bytes()).unwrap().0,
+        precondition: Precondition::Absent,
     };
-    store.apply(&mut Operation::new("add", "", 0), vec![Change::Put(put)]).unwrap();
+    store.apply(&mut Operation::new("add", "", 0), vec![BatchChange::Put(put)]).unwrap();
     service.stop.stop();
-    assert_eq!(service.end().unwrap(), End::Stopped);
+    assert_eq!(service.end().unwrap(), ServiceExit::Stopped);
 }
 
 #[test]
@@ -51,17 +51,18 @@ fn it_gives_way_to_another() {
     let Some(bus) = Bus::new("it_gives_way_to_another") else { return };
     let first = bus.serve(bus.options());
     let second = bus.serve(bus.options());
-    assert!(matches!(first.end().unwrap(), End::Replaced(_)));
+    assert!(matches!(first.end().unwrap(), ServiceExit::NameReplaced(_)));
     assert!(second.ready);
     bus.client().open("system-address-book");
 }
 
-/// The bus may start one for each name: one of them has all names in the end, and the other leaves it alone.
+/// The bus may start one for each name: one of them has all names in the end, and the other leaves
+/// it alone.
 #[test]
 fn two_that_the_bus_started() {
     let Some(bus) = Bus::new("two_that_the_bus_started") else { return };
     let idle = Some(Duration::from_secs(60));
-    let options = || larder_serve::eds::Options { idle, ..bus.options() };
+    let options = || larder_serve::eds::EdsOptions { idle_timeout: idle, ..bus.options() };
     drop(bus.store());
     let (first, second) = std::thread::scope(|scope| {
         let first = scope.spawn(|| bus.serve(options()));
@@ -69,12 +70,12 @@ fn two_that_the_bus_started() {
     });
     assert!(first.ready != second.ready);
     let (stays, goes) = if first.ready { (first, second) } else { (second, first) };
-    assert!(matches!(goes.end().unwrap(), End::Taken(_)));
+    assert!(matches!(goes.end().unwrap(), ServiceExit::NameTaken(_)));
     bus.client().open("system-address-book");
     let interface = "org.freedesktop.DBus.Peer";
     bus.client().ask(SOURCES, MANAGER, interface, "Ping", &()).1.unwrap();
     stays.stop.stop();
-    assert_eq!(stays.end().unwrap(), End::Stopped);
+    assert_eq!(stays.end().unwrap(), ServiceExit::Stopped);
 }
 
 /// A name whose owner keeps it is not waited for.
@@ -94,14 +95,14 @@ fn it_ends_with_its_bus() {
     let Some(bus) = Bus::new("it_ends_with_its_bus") else { return };
     let service = bus.serve(bus.options());
     drop(bus);
-    assert_eq!(service.end().unwrap(), End::BusGone);
+    assert_eq!(service.end().unwrap(), ServiceExit::BusGone);
 }
 
 #[test]
 fn no_bus_and_no_store() {
     let Some(bus) = Bus::new("no_bus_and_no_store") else { return };
     let nowhere = format!("unix:path={}/nowhere", bus.dir.path().display());
-    let service = bus.serve(larder_serve::eds::Options { address: nowhere, ..bus.options() });
+    let service = bus.serve(larder_serve::eds::EdsOptions { address: nowhere, ..bus.options() });
     assert!(matches!(service.end(), Err(Error::Bus(_))));
     let mut options = bus.options();
     options.dir = bus.dir.path().join("none");
@@ -115,12 +116,12 @@ fn it_ends_when_nobody_is_there() {
     let Some(bus) = Bus::new("it_ends_when_nobody_is_there") else { return };
     let client = bus.client();
     let idle = Some(Duration::from_secs(1));
-    let service = bus.serve(larder_serve::eds::Options { idle, ..bus.options() });
+    let service = bus.serve(larder_serve::eds::EdsOptions { idle_timeout: idle, ..bus.options() });
     client.open("system-address-book");
     let book = client.open("system-address-book");
     assert_eq!(client.uids(&book, "").unwrap().len(), 0);
     drop(client);
-    assert_eq!(service.end().unwrap(), End::Idle);
+    assert_eq!(service.end().unwrap(), ServiceExit::Idle);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The registry of sources: what there is, made, changed and removed, by clients and by others.
 
 use crate::bus::{BOOKS, Bus, EDS, FACTORY, MANAGER, SOURCES, shown};
-use larder_store::{Change, Kind, Operation};
+use larder_store::{BatchChange, Kind, Operation};
 use std::collections::BTreeMap;
 use zbus::{OwnedObjectPath, OwnedVariant};
 
@@ -62,7 +62,8 @@ fn sources_come_and_go() {
     assert!(client.get(&book, "a").is_err_and(|refused| refused.name.ends_with("UnknownObject")));
 }
 
-/// A collection that another program makes or removes is a source that comes or goes; what lies in it already is in the book.
+/// A collection that another program makes or removes is a source that comes or goes; what lies in
+/// it already is in the book.
 #[test]
 fn collections_of_others_are_sources() {
     let Some(bus) = Bus::new("collections_of_others_are_sources") else { return };
@@ -73,16 +74,16 @@ fn collections_of_others_are_sources() {
     let mut apply = |change| {
         store.apply(&mut Operation::new("collections", "", 0), vec![change]).unwrap();
     };
-    apply(Change::CreateCollection("Work \\ life".into(), Kind::Contact));
-    apply(Change::CreateCollection("Calendar".into(), Kind::Event));
+    apply(BatchChange::CreateCollection("Work \\ life".into(), Kind::Contact));
+    apply(BatchChange::CreateCollection("Calendar".into(), Kind::Event));
     let there = objects(&client);
     assert_eq!(there.len(), 19);
     assert!(there.contains_key("Work \\ life"), "{there:?}");
     client.open("Work \\ life");
-    apply(Change::RemoveCollection("Work \\ life".into()));
+    apply(BatchChange::RemoveCollection("Work \\ life".into()));
     assert_eq!(objects(&client).len(), 18);
     // The one that is always there is a collection of its own name.
-    apply(Change::CreateCollection("contacts".into(), Kind::Contact));
+    apply(BatchChange::CreateCollection("contacts".into(), Kind::Contact));
     assert_eq!(objects(&client).len(), 18);
     client.open("system-address-book");
 }

@@ -144,7 +144,8 @@ fn a_client_that_dies() {
     );
 }
 
-/// Many contacts come in pieces, and who changes one meanwhile does not wait for them; the change is told behind them.
+/// Many contacts come in pieces, and who changes one meanwhile does not wait for them; the change
+/// is told behind them.
 #[test]
 fn many_contacts() {
     let Some(bus) = Bus::new("many_contacts") else { return };

@@ -1,25 +1,25 @@
-//! The one function through which everything is written: a batch of changes, in one transaction, under
-//! one sequence number.
+//! The one function through which everything is written: a batch of changes, in one transaction,
+//! under one sequence number.
 //!
-//! What each change does to the tables is not here but in `batch` (items) and `collections`; this is apart
-//! because it is all that holds the lock and the transaction.
+//! What each change does to the tables is not here but in `batch` (items) and `collections`; this
+//! is apart because it is all that holds the lock and the transaction.
 
-mod batch;
+mod batch_writer;
 mod collections;
 
-use crate::batch::{Applied, Change, Operation, Outcome, Own};
-use crate::derived;
-use crate::deriver::{Derivers, SortKeys};
-use crate::error::{Error, Result, at};
+use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
+use crate::error::{Error, Result, sqlite_error_at};
+use crate::extractor::{ExtractorCache, SortKeys};
 use crate::handle::Handle;
-use crate::identity::{Finder, Standing};
-use crate::snapshot::Snapshot;
-use crate::store::{Meta, Store};
-use crate::summary::Summary;
-use crate::transaction::Transaction;
-use crate::{Seq, history, identity};
-use batch::Batch;
-use larder_format::contact::same_card;
+use crate::index_config::IndexConfig;
+use crate::index_maintenance;
+use crate::read_transaction::ReadTransaction;
+use crate::store::{MetaTable, Store};
+use crate::uid_lookup::{UidFinder, UidLookup};
+use crate::write_transaction::WriteTransaction;
+use crate::{Seq, history, uid_lookup};
+use batch_writer::BatchWriter;
+use larder_format::contact::is_same_card;
 use rusqlite::OptionalExtension as _;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,175 +27,183 @@ use std::time::{Duration, Instant};
 
 /// What a batch found outside the lock, by the place of each change in it.
 #[derive(Default)]
-struct Known {
+struct Prefetched {
     /// The last batch before, and the store's epoch.
     seq: Seq,
     epoch: String,
     /// What the change replaces.
-    before: HashMap<usize, Before>,
+    replaced: HashMap<usize, ReplacedSortKeys>,
     /// Nothing has its UID: the collection that it goes to, and the handle that is free for it.
-    free: HashMap<usize, (i64, Handle)>,
+    free_handles: HashMap<usize, (i64, Handle)>,
 }
 
-/// What an item is sorted by, as long as it was last changed by this batch and its collection has this summary.
-struct Before {
+/// What an item is sorted by, as long as it was last changed by this batch and its collection has
+/// this summary.
+struct ReplacedSortKeys {
     seq: Seq,
-    summary: Arc<Summary>,
+    index_config: Arc<IndexConfig>,
     keys: SortKeys,
 }
 
 /// Why a change could not be made: SQLite's word, or our own.
-enum Trouble {
+enum ApplyError {
     Sqlite(rusqlite::Error),
     Store(Error),
 }
 
-impl From<rusqlite::Error> for Trouble {
-    fn from(error: rusqlite::Error) -> Trouble {
-        Trouble::Sqlite(error)
+impl From<rusqlite::Error> for ApplyError {
+    fn from(error: rusqlite::Error) -> ApplyError {
+        ApplyError::Sqlite(error)
     }
 }
 
 impl Store {
-    /// Writes changes in one transaction, as one batch of `operation`, and returns its number; it is on
-    /// the disk when this returns. Where nothing changes, nothing is written and no number is used.
+    /// Writes changes in one transaction, as one batch of `operation`, and returns its number; it
+    /// is on the disk when this returns. Where nothing changes, nothing is written and no number is
+    /// used.
     ///
-    /// Waits for other writers in turn. At most 4,000 changes keep the lock short; items larger than a few
-    /// megabytes should come alone.
+    /// Waits for other writers in turn. At most 4,000 changes keep the lock short; items larger
+    /// than a few megabytes should come alone.
     ///
     /// # Errors
     /// With any error the whole batch is left out, and all before it is kept.
-    pub fn apply(&mut self, operation: &mut Operation, changes: Vec<Change>) -> Result<Applied> {
-        self.writable()?;
-        let known = self.look_up(&changes).map_err(at(&self.path))?;
-        let lock = self.locks.acquire()?;
+    pub fn apply(
+        &mut self,
+        operation: &mut Operation,
+        changes: Vec<BatchChange>,
+    ) -> Result<AppliedBatch> {
+        self.ensure_writable()?;
+        let known = self.prefetch(&changes).map_err(sqlite_error_at(&self.path))?;
+        let lock = self.lock_files.acquire()?;
         let began = Instant::now();
-        self.recover(&lock)?;
+        self.verify_before_write(&lock)?;
         let mut applied =
-            self.write(operation, changes, known).map_err(|trouble| match trouble {
-                Trouble::Sqlite(error) => at(&self.path)(error),
-                Trouble::Store(error) => error,
+            self.write_batch(operation, changes, known).map_err(|trouble| match trouble {
+                ApplyError::Sqlite(error) => sqlite_error_at(&self.path)(error),
+                ApplyError::Store(error) => error,
             })?;
-        applied.held = began.elapsed();
-        self.let_go(lock);
+        applied.lock_held = began.elapsed();
+        self.release_and_checkpoint(lock);
         Ok(applied)
     }
 
-    fn write(
+    fn write_batch(
         &self,
         operation: &mut Operation,
-        changes: Vec<Change>,
-        mut known: Known,
-    ) -> Result<Applied, Trouble> {
-        let tx = Transaction::begin(&self.conn)?;
-        let meta = Meta::read(&tx)?;
+        changes: Vec<BatchChange>,
+        mut known: Prefetched,
+    ) -> Result<AppliedBatch, ApplyError> {
+        let tx = WriteTransaction::begin(&self.conn)?;
+        let meta = MetaTable::read(&tx)?;
         let now = meta.text("epoch");
         if let Some((begun, id)) = &operation.undoes
             && *begun != now
         {
-            return Err(Trouble::Store(Error::Replaced { id: *id }));
+            return Err(ApplyError::Store(Error::RestoredDuringUndo { id: *id }));
         }
-        if operation.seen.as_deref().is_some_and(|seen| seen != now) {
-            return Err(Trouble::Store(Error::Restored));
+        if operation.expected_epoch.as_deref().is_some_and(|seen| seen != now) {
+            return Err(ApplyError::Store(Error::StoreRestored));
         }
-        if let Some((begun, id)) = &operation.written
+        if let Some((begun, id)) = &operation.id_in_epoch
             && *begun == now
             && history::is_undone(&tx, *id)?
         {
-            return Err(Trouble::Store(Error::Undone { id: *id }));
+            return Err(ApplyError::Store(Error::OperationUndone { id: *id }));
         }
         if known.epoch != now {
             // A restore came in between: the same numbers may mean other bytes.
-            known = Known::default();
+            known = Prefetched::default();
         }
-        let mut batch = Batch::begin(&tx, &self.deriver, &known, operation, &meta)?;
+        let mut batch = BatchWriter::begin(&tx, &self.extractor, &known, operation, &meta)?;
         let mut outcomes = Vec::with_capacity(changes.len());
         for (index, change) in changes.into_iter().enumerate() {
-            outcomes.push(batch.change(index, change)?);
+            outcomes.push(batch.apply_change(index, change)?);
         }
         let seq = batch.seq;
         // What is not committed is rolled back.
-        let refused = outcomes.iter().any(|outcome| matches!(outcome, Outcome::Conflict(..)));
-        if !batch.changed() || (operation.whole && refused) {
-            return Ok(Applied { seq: seq - 1, outcomes, held: Duration::ZERO });
+        let refused = outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..)));
+        if !batch.has_changes() || (operation.all_or_nothing && refused) {
+            return Ok(AppliedBatch { seq: seq - 1, outcomes, lock_held: Duration::ZERO });
         }
-        derived::give_up_others(&tx, &self.deriver, &meta)?;
+        index_maintenance::invalidate_stale(&tx, &self.extractor, &meta)?;
         let written = batch.finish(operation, &meta)?;
         tx.commit()?;
-        if operation.written.as_ref() != Some(&written) {
-            operation.began = Some(seq);
+        if operation.id_in_epoch.as_ref() != Some(&written) {
+            operation.first_seq = Some(seq);
         }
-        operation.written = Some(written);
-        self.locks.ring(seq);
-        Ok(Applied { seq, outcomes, held: Duration::ZERO })
+        operation.id_in_epoch = Some(written);
+        self.lock_files.notify_commit(seq);
+        Ok(AppliedBatch { seq, outcomes, lock_held: Duration::ZERO })
     }
 
     /// Reads and parses what the changes will replace, before the lock is taken.
-    fn look_up(&self, changes: &[Change]) -> rusqlite::Result<Known> {
-        // One read transaction costs less than one for each change. Nothing is written in it, and it is never upgraded.
-        let _snapshot = Snapshot::begin(&self.conn)?;
+    fn prefetch(&self, changes: &[BatchChange]) -> rusqlite::Result<Prefetched> {
+        // One read transaction costs less than one for each change. Nothing is written in it, and
+        // it is never upgraded.
+        let _snapshot = ReadTransaction::begin(&self.conn)?;
         let sql = "SELECT (SELECT value FROM meta WHERE key = 'seq'), value FROM meta WHERE key = 'epoch'";
         let (seq, epoch) =
             self.conn.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let mut known = Known { seq, epoch, ..Known::default() };
-        let mut finder = Finder::new(&self.conn)?;
-        let mut collections: HashMap<&str, Option<identity::Of>> = HashMap::new();
-        let mut derivers = Derivers::new(&self.deriver);
+        let mut known = Prefetched { seq, epoch, ..Prefetched::default() };
+        let mut finder = UidFinder::new(&self.conn)?;
+        let mut collections: HashMap<&str, Option<uid_lookup::CollectionKey>> = HashMap::new();
+        let mut derivers = ExtractorCache::new(&self.extractor);
         for (index, change) in changes.iter().enumerate() {
             let found: Option<(i64, Seq, i64)> = match change {
-                Change::Put(put) => {
+                BatchChange::Put(put) => {
                     if !collections.contains_key(&*put.collection) {
-                        let found = identity::collection(&self.conn, &put.collection)?;
+                        let found = uid_lookup::find_collection(&self.conn, &put.collection)?;
                         collections.insert(&put.collection, found);
                     }
                     match collections.get(&*put.collection) {
                         Some(Some(of)) => {
-                            let (uid, recurrence) = (&put.uid, put.prepared.recurrence());
-                            match finder.look(of, uid, recurrence)? {
-                                Standing::Item(row) => self.row_and_seq(row)?,
-                                Standing::Free(handle) => {
-                                    known.free.insert(index, (of.id, handle));
+                            let (uid, recurrence) = (&put.uid, put.parsed.recurrence_id());
+                            match finder.find(of, uid, recurrence)? {
+                                UidLookup::Item(row) => self.find_item_by_row(row)?,
+                                UidLookup::Free(handle) => {
+                                    known.free_handles.insert(index, (of.id, handle));
                                     None
                                 }
-                                Standing::Taken => None,
+                                UidLookup::HandleTaken => None,
                             }
                         }
                         _ => None,
                     }
                 }
-                Change::Remove(handle, _) | Change::Own(Own::Purge(handle)) => self
+                BatchChange::Remove(handle, _)
+                | BatchChange::Internal(InternalChange::Purge(handle)) => self
                     .conn
                     .prepare_cached("SELECT id, seq, collection FROM item WHERE handle = ?1")?
-                    .query_row([handle.to_bytes()], three)
+                    .query_row([handle.to_bytes()], id_seq_collection_from_row)
                     .optional()?,
                 _ => None,
             };
             if let Some((id, seq, collection)) = found
-                && let Some(stored) = derivers.read(&self.conn, id)?
-                && !is_same(change, &stored.bytes)
+                && let Some(stored) = derivers.read_item(&self.conn, id)?
+                && !is_unchanged_put(change, &stored.bytes)
             {
-                let deriver = derivers.of(&self.conn, collection)?;
-                let keys = deriver.sort_of(&stored.bytes, &stored.place);
-                let summary = Arc::clone(deriver.summary());
-                known.before.insert(index, Before { seq, summary, keys });
+                let deriver = derivers.for_collection(&self.conn, collection)?;
+                let keys = deriver.extract_sort_keys(&stored.bytes, &stored.context);
+                let summary = Arc::clone(deriver.index_config());
+                known.replaced.insert(index, ReplacedSortKeys { seq, index_config: summary, keys });
             }
         }
         Ok(known)
     }
 
-    fn row_and_seq(&self, row: i64) -> rusqlite::Result<Option<(i64, Seq, i64)>> {
+    fn find_item_by_row(&self, row: i64) -> rusqlite::Result<Option<(i64, Seq, i64)>> {
         self.conn
             .prepare_cached("SELECT id, seq, collection FROM item WHERE id = ?1")?
-            .query_row([row], three)
+            .query_row([row], id_seq_collection_from_row)
             .optional()
     }
 }
 
-fn three(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, Seq, i64)> {
+fn id_seq_collection_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, Seq, i64)> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
 }
 
 /// The same card again changes nothing, so what it gave needs no parsing.
-fn is_same(change: &Change, bytes: &[u8]) -> bool {
-    matches!(change, Change::Put(put) if same_card(bytes, put.prepared.bytes()))
+fn is_unchanged_put(change: &BatchChange, bytes: &[u8]) -> bool {
+    matches!(change, BatchChange::Put(put) if is_same_card(bytes, put.parsed.bytes()))
 }

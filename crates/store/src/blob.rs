@@ -1,23 +1,26 @@
 //! Bytes: narrow rows for most items, and one shared row for what is large.
 
-use crate::transaction::Transaction;
+use crate::write_transaction::WriteTransaction;
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
 
 /// Bytes above this lie in `blob`, so that scans of `source` stay narrow.
-const INLINE: usize = 64 << 10;
+const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// Where bytes lie: in the row itself, or in `blob` under this hash. Exactly one is set, unless they were
-/// purged.
-pub(crate) struct Place {
+/// Where bytes lie: in the row itself, or in `blob` under this hash. Exactly one is set, unless
+/// they were purged.
+pub(crate) struct StoredBytes {
     pub(crate) bytes: Option<Vec<u8>>,
-    pub(crate) blob: Option<Vec<u8>>,
+    pub(crate) blob_hash: Option<Vec<u8>>,
 }
 
 /// Finds a place for bytes; large ones get (or share) a row of `blob`, counted once more.
-pub(crate) fn place(tx: &Transaction<'_>, bytes: Vec<u8>) -> rusqlite::Result<Place> {
-    if bytes.len() <= INLINE {
-        return Ok(Place { bytes: Some(bytes), blob: None });
+pub(crate) fn store_bytes(
+    tx: &WriteTransaction<'_>,
+    bytes: Vec<u8>,
+) -> rusqlite::Result<StoredBytes> {
+    if bytes.len() <= MAX_INLINE_BYTES {
+        return Ok(StoredBytes { bytes: Some(bytes), blob_hash: None });
     }
     let hash = Sha256::digest(&bytes).to_vec();
     let known =
@@ -25,11 +28,11 @@ pub(crate) fn place(tx: &Transaction<'_>, bytes: Vec<u8>) -> rusqlite::Result<Pl
     if known == 0 {
         tx.prepare_cached("INSERT INTO blob VALUES(?1, 1, ?2)")?.execute((&hash, &bytes))?;
     }
-    Ok(Place { bytes: None, blob: Some(hash) })
+    Ok(StoredBytes { bytes: None, blob_hash: Some(hash) })
 }
 
 /// Gives a place up; the last user of a large one takes its row along.
-pub(crate) fn release(tx: &Transaction<'_>, blob: Option<&[u8]>) -> rusqlite::Result<()> {
+pub(crate) fn release_blob(tx: &WriteTransaction<'_>, blob: Option<&[u8]>) -> rusqlite::Result<()> {
     if let Some(hash) = blob {
         tx.prepare_cached("UPDATE blob SET uses = uses - 1 WHERE hash = ?1")?.execute([hash])?;
         tx.prepare_cached("DELETE FROM blob WHERE hash = ?1 AND uses <= 0")?.execute([hash])?;
@@ -38,7 +41,7 @@ pub(crate) fn release(tx: &Transaction<'_>, blob: Option<&[u8]>) -> rusqlite::Re
 }
 
 /// The bytes of an item; `None` where there is no such item.
-pub(crate) fn source(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+pub(crate) fn read_source_bytes(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
     conn.prepare_cached(
         "SELECT coalesce(s.bytes, b.bytes) FROM source s LEFT JOIN blob b ON b.hash = s.blob
          WHERE s.item = ?1",
@@ -49,12 +52,12 @@ pub(crate) fn source(conn: &Connection, item: i64) -> rusqlite::Result<Option<Ve
 }
 
 /// The bytes of an item that exists: without them the store is damaged.
-pub(crate) fn must(conn: &Connection, item: i64) -> rusqlite::Result<Vec<u8>> {
-    source(conn, item)?.ok_or_else(|| missing(item))
+pub(crate) fn require_source_bytes(conn: &Connection, item: i64) -> rusqlite::Result<Vec<u8>> {
+    read_source_bytes(conn, item)?.ok_or_else(|| missing_bytes_error(item))
 }
 
 /// An item without bytes, as SQLite would say it; [`crate::error::at`] makes it `Error::Damaged`.
-pub(crate) fn missing(item: i64) -> rusqlite::Error {
+pub(crate) fn missing_bytes_error(item: i64) -> rusqlite::Error {
     let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
     rusqlite::Error::SqliteFailure(
         corrupt,

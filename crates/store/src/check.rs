@@ -1,27 +1,27 @@
 //! Verifying a store: pages, references, and whether the indexes are what the source bytes give.
 
-use crate::backup::Staged;
-use crate::derived::{self, IndexSet};
-use crate::error::{Error, Result, at};
-use crate::store::{Meta, Store, meta};
+use crate::backup::TempCopy;
+use crate::error::{Error, Result, sqlite_error_at};
+use crate::index_maintenance::{self, DerivedIndex};
+use crate::store::{MetaTable, Store, read_meta_number};
 use rusqlite::{Connection, ErrorCode};
 use std::fs;
 
 /// What a check found.
 #[derive(Debug, Clone, Default)]
-pub struct Report {
+pub struct CheckReport {
     /// What is wrong; empty: nothing.
     pub faults: Vec<Fault>,
     /// Items looked at.
     pub items: u64,
     /// Former versions kept, and their bytes.
-    pub former: (u64, u64),
+    pub history: (u64, u64),
     /// Size of the database, in bytes.
-    pub size: u64,
+    pub database_bytes: u64,
     /// Size of the write-ahead log beside it, in bytes.
-    pub wal: u64,
+    pub wal_bytes: u64,
     /// Items derived again by a rebuild.
-    pub rebuilt: u64,
+    pub rebuilt_items: u64,
 }
 
 /// One thing that is wrong.
@@ -66,7 +66,7 @@ pub enum Fault {
 }
 
 /// Counts that must be zero.
-const ORPHANS: &[(&str, &str)] = &[
+const ORPHAN_CHECKS: &[(&str, &str)] = &[
     (
         "items without source bytes",
         "SELECT count(*) FROM item WHERE id NOT IN (SELECT item FROM source)",
@@ -142,45 +142,50 @@ const ORPHANS: &[(&str, &str)] = &[
 
 impl Store {
     /// Verifies everything, and changes nothing.
-    pub fn check(&self) -> Result<Report> {
+    pub fn check(&self) -> Result<CheckReport> {
         let path = &self.path;
-        // On a copy: it takes long, and a reading that long would let the write-ahead log grow. Where there is no
-        // room for one, there is no room for the log, either.
-        let copy = match Staged::of(&self.conn, &self.directory) {
-            Err(Error::Full { .. }) => None,
+        // On a copy: it takes long, and a reading that long would let the write-ahead log grow.
+        // Where there is no room for one, there is no room for the log, either.
+        let copy = match TempCopy::from_connection(&self.conn, &self.directory) {
+            Err(Error::DiskFull { .. }) => None,
             Err(Error::Damaged { what, .. }) => {
                 return Err(Error::Damaged { path: path.clone(), what });
             }
             copy => Some(copy?),
         };
         let conn = copy.as_ref().map_or(&self.conn, |copy| &copy.conn);
-        let tx = conn.unchecked_transaction().map_err(at(path))?;
-        let mut report = Report { faults: integrity(&tx).map_err(at(path))?, ..Report::default() };
-        for (what, sql) in ORPHANS {
-            let count: i64 = tx.query_row(sql, [], |row| row.get(0)).map_err(at(path))?;
+        let tx = conn.unchecked_transaction().map_err(sqlite_error_at(path))?;
+        let mut report = CheckReport {
+            faults: check_integrity(&tx).map_err(sqlite_error_at(path))?,
+            ..CheckReport::default()
+        };
+        for (what, sql) in ORPHAN_CHECKS {
+            let count: i64 =
+                tx.query_row(sql, [], |row| row.get(0)).map_err(sqlite_error_at(path))?;
             if count > 0 {
                 report.faults.push(Fault::Orphans { what, count: count.unsigned_abs() });
             }
         }
-        self.compare(&tx, &mut report)?;
+        self.compare_indexes(&tx, &mut report)?;
         let count = |sql: &str| tx.query_row(sql, [], |row| row.get::<_, i64>(0));
-        report.items = count("SELECT count(*) FROM item").map_err(at(path))?.unsigned_abs();
-        report.former = (
-            count("SELECT count(*) FROM former").map_err(at(path))?.unsigned_abs(),
-            meta(&tx, "former_bytes").map_err(at(path))?.unsigned_abs(),
+        report.items =
+            count("SELECT count(*) FROM item").map_err(sqlite_error_at(path))?.unsigned_abs();
+        report.history = (
+            count("SELECT count(*) FROM former").map_err(sqlite_error_at(path))?.unsigned_abs(),
+            read_meta_number(&tx, "former_bytes").map_err(sqlite_error_at(path))?.unsigned_abs(),
         );
-        report.size = fs::metadata(path).map_or(0, |file| file.len());
-        report.wal = fs::metadata(self.directory.wal()).map_or(0, |file| file.len());
+        report.database_bytes = fs::metadata(path).map_or(0, |file| file.len());
+        report.wal_bytes = fs::metadata(self.directory.wal_path()).map_or(0, |file| file.len());
         Ok(report)
     }
 
-    /// Drops and refills all derived tables, then verifies everything. What the tables held before is
-    /// compared with what they hold now: a difference is a fault that the rebuild has mended.
-    pub fn check_rebuild(&mut self) -> Result<Report> {
+    /// Drops and refills all derived tables, then verifies everything. What the tables held before
+    /// is compared with what they hold now: a difference is a fault that the rebuild has mended.
+    pub fn rebuild_and_check(&mut self) -> Result<CheckReport> {
         let before = self.check()?;
         let rebuilt = self.rebuild()?;
         let mut report = self.check()?;
-        report.rebuilt = rebuilt;
+        report.rebuilt_items = rebuilt;
         let mended = before
             .faults
             .into_iter()
@@ -190,11 +195,11 @@ impl Store {
     }
 
     /// Compares the stored index rows with what the source bytes give.
-    fn compare(&self, conn: &Connection, report: &mut Report) -> Result<()> {
+    fn compare_indexes(&self, conn: &Connection, report: &mut CheckReport) -> Result<()> {
         let mut stale = false;
-        let meta = Meta::read(conn).map_err(at(&self.path))?;
-        for set in IndexSet::ALL {
-            if !set.usable(&meta, &self.deriver) {
+        let meta = MetaTable::read(conn).map_err(sqlite_error_at(&self.path))?;
+        for set in DerivedIndex::ALL {
+            if !set.is_current(&meta, &self.extractor) {
                 stale = true;
                 report.faults.push(Fault::Stale { set: set.name() });
             }
@@ -202,9 +207,10 @@ impl Store {
         if stale {
             return Ok(());
         }
-        let expected = derived::expected_digests(conn, &self.deriver).map_err(at(&self.path))?;
-        for (set, expected) in IndexSet::ALL.into_iter().zip(expected) {
-            let fault = match derived::stored_digest(conn, set) {
+        let expected = index_maintenance::expected_digests(conn, &self.extractor)
+            .map_err(sqlite_error_at(&self.path))?;
+        for (set, expected) in DerivedIndex::ALL.into_iter().zip(expected) {
+            let fault = match index_maintenance::stored_digest(conn, set) {
                 Ok(stored) if stored == expected => continue,
                 Ok(stored) => {
                     let (stored, expected) = (stored.rows, expected.rows);
@@ -213,7 +219,7 @@ impl Store {
                 Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
                     Fault::Malformed { set: set.name() }
                 }
-                Err(error) => return Err(at(&self.path)(error)),
+                Err(error) => return Err(sqlite_error_at(&self.path)(error)),
             };
             report.faults.push(fault);
         }
@@ -222,7 +228,7 @@ impl Store {
 }
 
 /// SQLite's full integrity check, its first hundred findings.
-pub(crate) fn integrity(conn: &Connection) -> rusqlite::Result<Vec<Fault>> {
+pub(crate) fn check_integrity(conn: &Connection) -> rusqlite::Result<Vec<Fault>> {
     let lines = conn
         .prepare("PRAGMA integrity_check(100)")?
         .query_map([], |row| row.get::<_, String>(0))?

@@ -41,7 +41,7 @@ pub enum Error {
     },
     /// A newer Larder wrote the store, in a form that this one does not know.
     #[error("{path} has schema {major}.{minor}, made by a newer larder; this one knows {known}")]
-    TooNew {
+    SchemaTooNew {
         /// The file.
         path: PathBuf,
         /// Major version found.
@@ -53,7 +53,7 @@ pub enum Error {
     },
     /// An older version made the store, and nobody has opened it for writing since.
     #[error("{path} has schema {major}.{minor}, and is migrated when it is opened for writing")]
-    Older {
+    SchemaTooOld {
         /// The file.
         path: PathBuf,
         /// Major version found.
@@ -62,16 +62,18 @@ pub enum Error {
         minor: i64,
     },
     /// The store may be read but not written: a newer minor version made it.
-    #[error("{path} was made by a newer larder (schema {minor}) and can only be read by this one")]
+    #[error(
+        "{path} was made by a newer larder (schema {version}) and can only be read by this one"
+    )]
     ReadOnly {
         /// The file.
         path: PathBuf,
         /// `major.minor` found.
-        minor: String,
+        version: String,
     },
     /// The disk is full. What was committed before is kept.
     #[error("no space left on the disk that holds {dir}")]
-    Full {
+    DiskFull {
         /// The data directory.
         dir: PathBuf,
     },
@@ -85,7 +87,7 @@ pub enum Error {
     },
     /// The SQLite that is linked in could corrupt a WAL database.
     #[error("SQLite {found} is older than 3.51.3 and can damage a store")]
-    OldSqlite {
+    SqliteTooOld {
         /// The version found, as a number.
         found: i32,
     },
@@ -105,7 +107,7 @@ pub enum Error {
     #[error(
         "{name:?} cannot name a collection: a name is 1 to 200 characters, without control characters or /"
     )]
-    BadName {
+    InvalidCollectionName {
         /// The name asked for.
         name: String,
     },
@@ -125,24 +127,25 @@ pub enum Error {
     },
     /// The operation's former versions are not kept any more.
     #[error("operation {id} is too old to be undone: its former versions are no longer kept")]
-    Forgotten {
+    HistoryPruned {
         /// The operation.
         id: i64,
     },
-    /// A restore replaced the store while the operation was being undone: its number may be another one's now.
+    /// A restore replaced the store while the operation was being undone: its number may be another
+    /// one's now.
     #[error(
         "a restore replaced the store while operation {id} was being undone; look at the log and undo again"
     )]
-    Replaced {
+    RestoredDuringUndo {
         /// The operation.
         id: i64,
     },
     /// A restore replaced the store after the items of an operation were looked at.
     #[error("a restore replaced the store in the meantime; nothing was changed")]
-    Restored,
+    StoreRestored,
     /// Somebody undid the operation while it was going on: nothing more is written of it.
     #[error("operation {id} was undone while it was going on, so it ends here")]
-    Undone {
+    OperationUndone {
         /// The operation.
         id: i64,
     },
@@ -156,7 +159,7 @@ pub enum Error {
     },
     /// The operation erased items for good.
     #[error("operation {id} erased items for good: that cannot be undone")]
-    Purged {
+    PurgeNotUndoable {
         /// The operation.
         id: i64,
     },
@@ -170,10 +173,10 @@ pub enum Error {
     },
     /// The cursor is older than what is kept, or of a store that was replaced: read afresh.
     #[error("the cursor has expired: read the whole answer again")]
-    Expired,
+    CursorExpired,
     /// Erasing for good needs the file to itself, and a reader held on to it.
     #[error("purged, but a reader kept the old pages in use: close it and run the purge again")]
-    ReaderInTheWay,
+    ReaderBlocksPurge,
     /// Anything else SQLite reports.
     #[error("{path}: {source}")]
     Sqlite {
@@ -185,10 +188,10 @@ pub enum Error {
 }
 
 /// Names the file to which an SQLite error belongs, and the ones that users can act on.
-pub(crate) fn at(path: &std::path::Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
+pub(crate) fn sqlite_error_at(path: &std::path::Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
     move |source| match source.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DiskFull) => {
-            Error::Full { dir: path.parent().unwrap_or(path).to_path_buf() }
+            Error::DiskFull { dir: path.parent().unwrap_or(path).to_path_buf() }
         }
         Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
             Error::Damaged { path: path.to_path_buf(), what: source.to_string() }
@@ -198,10 +201,10 @@ pub(crate) fn at(path: &std::path::Path) -> impl Fn(rusqlite::Error) -> Error + 
 }
 
 /// Names the file to which a system error belongs.
-pub(crate) fn file(path: &std::path::Path) -> impl Fn(std::io::Error) -> Error + '_ {
+pub(crate) fn file_error_at(path: &std::path::Path) -> impl Fn(std::io::Error) -> Error + '_ {
     move |source| match source.kind() {
         std::io::ErrorKind::StorageFull => {
-            Error::Full { dir: path.parent().unwrap_or(path).to_path_buf() }
+            Error::DiskFull { dir: path.parent().unwrap_or(path).to_path_buf() }
         }
         _ => Error::File { path: path.to_path_buf(), source },
     }

@@ -1,16 +1,16 @@
 //! The short name of an item: 64 bits made from its collection, UID and recurrence id, written in
 //! thirteen letters and digits, of which any unambiguous beginning will do.
 //!
-//! A handle is never made from a row number, so it outlives a rebuilt file. It is apart from `reader`
-//! because it is pure.
+//! A handle is never made from a row number, so it outlives a rebuilt file. It is apart from
+//! `reader` because it is pure.
 
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
 /// Crockford's base 32: no i, l, o or u, so nothing is misread or accidentally rude.
-const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const BASE32_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// Letters in a full handle: 13 x 5 = 65 bits.
-const LETTERS: usize = 13;
+const HANDLE_LETTERS: usize = 13;
 
 /// The short name of an item, the same in every copy of its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,7 +19,7 @@ pub struct Handle(u64);
 impl Handle {
     /// The handle of the item `uid` (and `recurrence`, empty for a master) in the collection `key`.
     /// `attempt` is 0 unless that handle is taken by another item.
-    pub(crate) fn of(key: &[u8], uid: &str, recurrence: &str, attempt: u32) -> Handle {
+    pub(crate) fn from_uid(key: &[u8], uid: &str, recurrence: &str, attempt: u32) -> Handle {
         let mut hash = Sha256::new();
         for part in [key, uid.as_bytes(), recurrence.as_bytes()] {
             hash.update((part.len() as u64).to_le_bytes());
@@ -46,9 +46,9 @@ impl fmt::Display for Handle {
     /// Writes all thirteen letters, or the first N for `{:.N}`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bits = u128::from(self.0) << 1;
-        for place in 0..f.precision().unwrap_or(LETTERS).min(LETTERS) {
-            let letter = (bits >> (5 * (LETTERS - 1 - place))) & 31;
-            write!(f, "{}", char::from(ALPHABET[letter as usize]))?;
+        for place in 0..f.precision().unwrap_or(HANDLE_LETTERS).min(HANDLE_LETTERS) {
+            let letter = (bits >> (5 * (HANDLE_LETTERS - 1 - place))) & 31;
+            write!(f, "{}", char::from(BASE32_ALPHABET[letter as usize]))?;
         }
         Ok(())
     }
@@ -65,15 +65,15 @@ impl HandlePrefix {
     /// Reads one to thirteen letters, in either case. `None` where the text cannot begin a handle.
     #[must_use]
     pub fn parse(text: &str) -> Option<HandlePrefix> {
-        if text.is_empty() || text.len() > LETTERS {
+        if text.is_empty() || text.len() > HANDLE_LETTERS {
             return None;
         }
         let mut bits: u128 = 0;
         for byte in text.bytes() {
-            let letter = ALPHABET.iter().position(|&a| a == byte.to_ascii_lowercase())?;
+            let letter = BASE32_ALPHABET.iter().position(|&a| a == byte.to_ascii_lowercase())?;
             bits = bits << 5 | letter as u128;
         }
-        let open = 5 * (LETTERS - text.len());
+        let open = 5 * (HANDLE_LETTERS - text.len());
         let first = bits << open;
         let last = first | ((1 << open) - 1);
         // The 65th bit is always 0.
@@ -87,10 +87,10 @@ mod tests {
 
     #[test]
     fn a_prefix_holds_its_handle_and_not_its_neighbour() {
-        let handle = Handle::of(b"contacts", "anna", "", 0);
+        let handle = Handle::from_uid(b"contacts", "anna", "", 0);
         let text = handle.to_string();
-        assert_eq!(text.len(), LETTERS);
-        for length in 1..=LETTERS {
+        assert_eq!(text.len(), HANDLE_LETTERS);
+        for length in 1..=HANDLE_LETTERS {
             let prefix = HandlePrefix::parse(&text[..length]).expect("letters of a handle");
             assert!(prefix.first <= handle && handle <= prefix.last, "{length} letters");
         }
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn parts_do_not_run_together() {
-        assert_ne!(Handle::of(b"a", "bc", "", 0), Handle::of(b"ab", "c", "", 0));
-        assert_ne!(Handle::of(b"a", "b", "c", 0), Handle::of(b"a", "bc", "", 0));
-        assert_ne!(Handle::of(b"a", "b", "", 0), Handle::of(b"a", "b", "", 1));
+        assert_ne!(Handle::from_uid(b"a", "bc", "", 0), Handle::from_uid(b"ab", "c", "", 0));
+        assert_ne!(Handle::from_uid(b"a", "b", "c", 0), Handle::from_uid(b"a", "bc", "", 0));
+        assert_ne!(Handle::from_uid(b"a", "b", "", 0), Handle::from_uid(b"a", "b", "", 1));
     }
 }

@@ -1,30 +1,30 @@
 //! Operations and former versions: the log, and what is forgotten when.
 //!
-//! Nothing is put back here, that is `undo`; this is apart because every batch prunes and every reader may
-//! ask for the log.
+//! Nothing is put back here, that is `undo`; this is apart because every batch prunes and every
+//! reader may ask for the log.
 
-use crate::error::{Result, at};
+use crate::error::{Result, sqlite_error_at};
 use crate::handle::Handle;
-use crate::purge::forget;
+use crate::purge::release_history_bytes;
 use crate::reader::Reader;
 use crate::store::set_meta;
-use crate::transaction::Transaction;
-use crate::{Seq, blob, frame};
+use crate::write_transaction::WriteTransaction;
+use crate::{Seq, blob, calendar_context};
 use rusqlite::{Connection, OptionalExtension as _};
 
 /// The number of an operation, as `larder log` prints it.
 pub type OperationId = i64;
 
 /// Former versions are kept for 90 days, in milliseconds ...
-const KEPT_FOR: i64 = 90 * 24 * 3600 * 1000;
+const HISTORY_RETENTION_MS: i64 = 90 * 24 * 3600 * 1000;
 /// ... or up to this many bytes, whichever is less.
-const KEPT_BYTES: i64 = 64 << 20;
+const HISTORY_RETENTION_BYTES: i64 = 64 << 20;
 /// At most so many batches are forgotten at once, so that the lock is not held for long.
-const FORGET_AT_ONCE: usize = 4;
+const MAX_PRUNED_BATCHES_PER_TX: usize = 4;
 
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OperationRow {
+pub struct OperationRecord {
     /// Its number.
     pub id: OperationId,
     /// What was done: `import`, `add`, `edit`, ...
@@ -32,7 +32,7 @@ pub struct OperationRow {
     /// To what: names of files or collections.
     pub detail: String,
     /// When it began, in milliseconds since 1970.
-    pub at: i64,
+    pub started_at_ms: i64,
     /// Items added, updated and removed.
     pub counts: [u64; 3],
     /// The operation that this one undid.
@@ -51,23 +51,23 @@ pub struct Version {
     /// That batch removed it.
     pub removed: bool,
     /// The operation that made it so, where that is known.
-    pub operation: Option<OperationRow>,
+    pub operation: Option<OperationRecord>,
     /// The operation that replaced or removed it.
-    pub ended_by: Option<OperationRow>,
+    pub ended_by: Option<OperationRecord>,
     /// The bytes; `None` after a purge.
     pub bytes: Option<Vec<u8>>,
 }
 
-/// Forgets what is too old or too much, and returns the bytes that are still kept. The operation `newest` is
-/// always whole; however much is kept, the one active before it is, too: it may be an import that is still
-/// running, with a small change in between.
+/// Forgets what is too old or too much, and returns the bytes that are still kept. The operation
+/// `newest` is always whole; however much is kept, the one active before it is, too: it may be an
+/// import that is still running, with a small change in between.
 pub(crate) fn prune(
-    tx: &Transaction<'_>,
+    tx: &WriteTransaction<'_>,
     newest: OperationId,
     now: i64,
     mut bytes: i64,
 ) -> rusqlite::Result<i64> {
-    for _ in 0..FORGET_AT_ONCE {
+    for _ in 0..MAX_PRUNED_BATCHES_PER_TX {
         let oldest: Option<(Seq, OperationId, i64)> = tx
             .prepare_cached(
                 "SELECT b.seq, o.id, o.at FROM batch b JOIN operation o ON o.id = b.operation
@@ -76,14 +76,14 @@ pub(crate) fn prune(
             .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
         let Some((seq, operation, began)) = oldest else { break };
-        let old = began < now - KEPT_FOR;
-        let active = [Some(newest), active_before(tx, newest)?];
-        let much = bytes > KEPT_BYTES && !active.contains(&Some(operation));
-        if operation == newest || !(old || much) || is_needed(tx, seq, active)? {
+        let old = began < now - HISTORY_RETENTION_MS;
+        let active = [Some(newest), previous_active_operation(tx, newest)?];
+        let much = bytes > HISTORY_RETENTION_BYTES && !active.contains(&Some(operation));
+        if operation == newest || !(old || much) || is_needed_for_undo(tx, seq, active)? {
             break;
         }
-        bytes -= forget(tx, "seq", seq)?;
-        frame::release_formers(tx, "seq", seq)?;
+        bytes -= release_history_bytes(tx, "seq", seq)?;
+        calendar_context::release_history(tx, "seq", seq)?;
         tx.prepare_cached("DELETE FROM former WHERE seq = ?1")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM collection_former WHERE seq <= ?1")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM retimed WHERE seq <= ?1")?.execute([seq])?;
@@ -93,20 +93,24 @@ pub(crate) fn prune(
 }
 
 /// The last batch of which it cannot be told what items were in time before it.
-pub(crate) const TOLD_SINCE: &str = "told_since";
+pub(crate) const SCHEDULE_HISTORY_FROM_KEY: &str = "told_since";
 
-/// What items were in time up to a batch is not known any more, or not by these rules; `None`: up to the last one.
-pub(crate) fn forget_before(conn: &Connection, batch: Option<Seq>) -> rusqlite::Result<()> {
+/// What items were in time up to a batch is not known any more, or not by these rules; `None`: up
+/// to the last one.
+pub(crate) fn set_schedule_history_start(
+    conn: &Connection,
+    batch: Option<Seq>,
+) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "INSERT OR REPLACE INTO meta
          SELECT ?1, max(max(value), coalesce(?2, 0)) FROM meta WHERE key IN ('seq', ?1)",
     )?
-    .execute((TOLD_SINCE, batch))
+    .execute((SCHEDULE_HISTORY_FROM_KEY, batch))
     .map(drop)
 }
 
 /// Keeps what an item is in time, which this batch changes without changing the item.
-pub(crate) fn keep_time(tx: &Transaction<'_>, seq: Seq, item: i64) -> rusqlite::Result<()> {
+pub(crate) fn log_schedule(tx: &WriteTransaction<'_>, seq: Seq, item: i64) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT OR IGNORE INTO retimed
          SELECT ?1, i.handle, t.data FROM item i LEFT JOIN idx_time t ON t.item = i.id WHERE i.id = ?2",
@@ -116,8 +120,8 @@ pub(crate) fn keep_time(tx: &Transaction<'_>, seq: Seq, item: i64) -> rusqlite::
 }
 
 /// The operation that wrote last before `newest` did.
-fn active_before(
-    tx: &Transaction<'_>,
+fn previous_active_operation(
+    tx: &WriteTransaction<'_>,
     newest: OperationId,
 ) -> rusqlite::Result<Option<OperationId>> {
     tx.prepare_cached(
@@ -127,10 +131,10 @@ fn active_before(
     .optional()
 }
 
-/// Is one of the active operations an undo that has not come to its end, of an operation that began before this
-/// batch? It needs all that was replaced since.
-fn is_needed(
-    tx: &Transaction<'_>,
+/// Is one of the active operations an undo that has not come to its end, of an operation that began
+/// before this batch? It needs all that was replaced since.
+fn is_needed_for_undo(
+    tx: &WriteTransaction<'_>,
     seq: Seq,
     active: [Option<OperationId>; 2],
 ) -> rusqlite::Result<bool> {
@@ -144,8 +148,9 @@ fn is_needed(
     .map(|found| found.is_some())
 }
 
-/// What a store is known by until a restore replaces it: numbers of operations hold within one epoch.
-pub(crate) fn epoch(conn: &Connection) -> rusqlite::Result<String> {
+/// What a store is known by until a restore replaces it: numbers of operations hold within one
+/// epoch.
+pub(crate) fn read_epoch(conn: &Connection) -> rusqlite::Result<String> {
     conn.prepare_cached("SELECT value FROM meta WHERE key = 'epoch'")?
         .query_row([], |row| row.get(0))
 }
@@ -159,18 +164,18 @@ pub(crate) fn is_undone(conn: &Connection, id: OperationId) -> rusqlite::Result<
 }
 
 /// The verb of an operation that erased items for good.
-pub(crate) const PURGE: &str = "purge";
+pub(crate) const PURGE_VERB: &str = "purge";
 
-pub(crate) const OPERATION: &str =
+pub(crate) const OPERATION_COLUMNS: &str =
     "o.id, o.verb, o.detail, o.at, o.added, o.updated, o.removed, o.undoes, o.undone_by";
 
-pub(crate) fn operation_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
+pub(crate) fn operation_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRecord> {
     let count = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
-    Ok(OperationRow {
+    Ok(OperationRecord {
         id: row.get(0)?,
         verb: row.get(1)?,
         detail: row.get(2)?,
-        at: row.get(3)?,
+        started_at_ms: row.get(3)?,
         counts: [count(4)?, count(5)?, count(6)?],
         undoes: row.get(7)?,
         undone_by: row.get(8)?,
@@ -183,34 +188,34 @@ impl Reader {
         &self,
         before: Option<OperationId>,
         limit: usize,
-    ) -> Result<Vec<OperationRow>> {
-        let run = || -> rusqlite::Result<Vec<OperationRow>> {
+    ) -> Result<Vec<OperationRecord>> {
+        let run = || -> rusqlite::Result<Vec<OperationRecord>> {
             self.conn
                 .prepare_cached(&format!(
-                    "SELECT {OPERATION} FROM operation o WHERE ?1 IS NULL OR o.id < ?1
+                    "SELECT {OPERATION_COLUMNS} FROM operation o WHERE ?1 IS NULL OR o.id < ?1
                      ORDER BY o.id DESC LIMIT ?2"
                 ))?
-                .query_map((before, limit as i64), operation_row)?
+                .query_map((before, limit as i64), operation_from_row)?
                 .collect()
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// The operation that `undo` without a number means: the newest that is neither undone nor an undo, nor a
-    /// purge, which cannot be.
-    pub fn last_operation(&self) -> Result<Option<OperationRow>> {
+    /// The operation that `undo` without a number means: the newest that is neither undone nor an
+    /// undo, nor a purge, which cannot be.
+    pub fn last_undoable_operation(&self) -> Result<Option<OperationRecord>> {
         self.conn
             .query_row(
                 &format!(
-                    "SELECT {OPERATION} FROM operation o WHERE undone_by IS NULL AND undoes IS NULL
-                       AND verb <> '{PURGE}'
+                    "SELECT {OPERATION_COLUMNS} FROM operation o WHERE undone_by IS NULL AND undoes IS NULL
+                       AND verb <> '{PURGE_VERB}'
                      ORDER BY id DESC LIMIT 1"
                 ),
                 [],
-                operation_row,
+                operation_from_row,
             )
             .optional()
-            .map_err(at(&self.path))
+            .map_err(sqlite_error_at(&self.path))
     }
 
     /// What an item was, oldest first, as far as that is kept; the last one may be what it is now.
@@ -228,8 +233,8 @@ impl Reader {
                         since,
                         until: Some(until),
                         removed: row.get(2)?,
-                        operation: operation_of(&self.conn, since)?,
-                        ended_by: operation_of(&self.conn, until)?,
+                        operation: find_batch_operation(&self.conn, since)?,
+                        ended_by: find_batch_operation(&self.conn, until)?,
                         bytes: row.get(3)?,
                     })
                 })?
@@ -244,26 +249,26 @@ impl Reader {
                     since,
                     until: None,
                     removed: false,
-                    operation: operation_of(&self.conn, since)?,
+                    operation: find_batch_operation(&self.conn, since)?,
                     ended_by: None,
-                    bytes: blob::source(&self.conn, id)?,
+                    bytes: blob::read_source_bytes(&self.conn, id)?,
                 });
             }
             Ok(versions)
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 
     /// The handles of removed items of which a version is kept, for a beginning of a handle.
-    pub fn removed_by_handle(
+    pub fn find_removed_handles(
         &self,
         prefix: crate::HandlePrefix,
         limit: usize,
     ) -> Result<Vec<Handle>> {
-        self.former_handles("uid IS NOT NULL", prefix, limit)
+        self.find_history_handles("uid IS NOT NULL", prefix, limit)
     }
 
-    pub(crate) fn former_handles(
+    pub(crate) fn find_history_handles(
         &self,
         condition: &'static str,
         prefix: crate::HandlePrefix,
@@ -281,14 +286,14 @@ impl Reader {
                 )?
                 .collect()
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 }
 
-fn operation_of(conn: &Connection, seq: Seq) -> rusqlite::Result<Option<OperationRow>> {
+fn find_batch_operation(conn: &Connection, seq: Seq) -> rusqlite::Result<Option<OperationRecord>> {
     conn.prepare_cached(&format!(
-        "SELECT {OPERATION} FROM batch b JOIN operation o ON o.id = b.operation WHERE b.seq = ?1"
+        "SELECT {OPERATION_COLUMNS} FROM batch b JOIN operation o ON o.id = b.operation WHERE b.seq = ?1"
     ))?
-    .query_row([seq], operation_row)
+    .query_row([seq], operation_from_row)
     .optional()
 }

@@ -5,8 +5,8 @@
 //! ([`Reader`]) open the same files read-only, from any process, and never wait for a writer.
 //!
 //! This crate is not a query language (that is `larder-query`, which gets one narrow door,
-//! [`Reader::rows`]) and not a parser (`larder-format`). It is apart because it is the one place that
-//! names SQLite: schema, locks, durability, history and repair are all here.
+//! [`Reader::rows`]) and not a parser (`larder-format`). It is apart because it is the one place
+//! that names SQLite: schema, locks, durability, history and repair are all here.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -25,69 +25,72 @@
 mod apply;
 mod backup;
 mod batch;
-mod bell;
+mod before_images;
 mod blob;
-mod changes;
+mod calendar_context;
+mod change_feed;
 mod check;
 mod collection;
+mod commit_notification;
 mod contact;
-mod derived;
-mod deriver;
-mod directory;
+mod data_directory;
 mod error;
 mod event;
-mod frame;
+mod extractor;
 mod handle;
 mod history;
-mod identity;
-pub mod index;
+mod index_config;
+mod index_maintenance;
+mod interval_index;
+pub mod inverted_index;
 mod items;
-mod kept;
 mod lock;
-mod news;
-mod packed_rows;
+mod packed_row_ids;
 mod purge;
+mod read_transaction;
 mod reader;
+mod schedule;
 mod schema;
 mod series;
-mod snapshot;
-mod span;
 mod store;
-mod summary;
-mod terms;
-mod times;
-mod transaction;
+mod stored_fields;
+mod term_extraction;
+mod uid_lookup;
 mod undo;
+mod write_transaction;
 
-pub use crate::backup::Restored;
-pub use crate::batch::{Applied, Change, Expect, Operation, Outcome, Put};
-pub use crate::bell::Bell;
-pub use crate::changes::{Cursor, News, NewsKind};
-pub use crate::check::{Fault, Report};
-pub use crate::derived::IndexSet;
-pub use crate::deriver::{Deriver, Prepared};
-pub use crate::directory::Directory;
+pub use crate::backup::RestoreReport;
+pub use crate::batch::{
+    AppliedBatch, BatchChange, ChangeOutcome, ItemPut, Operation, Precondition,
+};
+pub use crate::before_images::{FeedResult, ItemChange, ItemVersion, StoreStamp};
+pub use crate::calendar_context::{CalendarContext, VtimezoneText};
+pub use crate::change_feed::{ChangeCursor, ChangeRecord, NetEffect};
+pub use crate::check::{CheckReport, Fault};
+pub use crate::commit_notification::CommitWatcher;
+pub use crate::data_directory::DataDirectory;
 pub use crate::error::{Error, Result};
-pub use crate::event::{Clocks, Notes, ZoneUse, is_newer};
-pub use crate::frame::{Frame, Zone};
+pub use crate::event::{LineWarnings, ZoneResolver, ZoneUse, is_newer_revision};
+pub use crate::extractor::{Extractor, ParsedItem};
 pub use crate::handle::{Handle, HandlePrefix};
-pub use crate::history::{OperationId, OperationRow, Version};
-pub use crate::index::term::WORD_LETTERS;
-pub use crate::items::{Candidate, Found, ItemHead, Order};
-pub use crate::kept::{Kept, can_keep};
-pub use crate::news::{Changed, Standing, Then, Told};
-pub use crate::packed_rows::PackedRows;
-pub use crate::purge::Purged;
-pub use crate::reader::{Collection, Reader, Row, Said, Value};
-pub use crate::snapshot::{Moment, Snapshot};
-pub use crate::span::{Searched, What, Window};
-pub use crate::store::{Options, Store};
-pub use crate::summary::{IndexKind, Summary, SummaryError};
-pub use crate::terms::LONG_NUMBER;
-pub use crate::times::{Alarm, Occurring, Times, Trigger, Verdict};
-pub use crate::undo::{Conflict, Undo};
+pub use crate::history::{OperationId, OperationRecord, Version};
+pub use crate::index_config::{FieldIndex, IndexConfig, IndexConfigError};
+pub use crate::index_maintenance::DerivedIndex;
+pub use crate::interval_index::{TimeRange, TimeRangeHits, TimeTarget};
+pub use crate::inverted_index::term::WORD_PREFIX_CHARS;
+pub use crate::items::{Candidate, IndexMatches, IndexedOrder, ItemMeta};
+pub use crate::packed_row_ids::PackedRowIds;
+pub use crate::purge::PurgeReport;
+pub use crate::read_transaction::{DataVersion, ReadTransaction};
+pub use crate::reader::{Collection, CollectionProperties, Reader, SqlRow, SqlValue};
+pub use crate::schedule::{Alarm, ItemOccurrence, Overlap, Schedule, Trigger};
+pub use crate::store::{Store, StoreOptions};
+pub use crate::stored_fields::{StoredFields, is_storable};
+pub use crate::term_extraction::MIN_LONG_NUMBER_DIGITS;
+pub use crate::undo::{UndoConflict, UndoReport};
 
-/// The number of a batch: later batches have larger numbers. Order in a store is by this, never by a clock.
+/// The number of a batch: later batches have larger numbers. Order in a store is by this, never by
+/// a clock.
 pub type Seq = i64;
 
 /// What an item is. The numbers are stored and never reused.
@@ -103,41 +106,45 @@ pub enum Kind {
     /// A VJOURNAL (3.6.3).
     Memo = 4,
     /// Another component of a calendar (VFREEBUSY, VPOLL, ...): kept and exported, not searched.
-    Other = 5,
+    Component = 5,
 }
 
 /// What a collection holds. The numbers are stored and never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Family {
+pub enum CollectionType {
     /// Contacts.
-    Contacts = 1,
+    AddressBook = 1,
     /// Events, tasks and memos together, and what else a calendar may hold.
     Calendar = 2,
 }
 
-impl Family {
+impl CollectionType {
     /// The name used in output.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Family::Contacts => "contacts",
-            Family::Calendar => "calendar",
+            CollectionType::AddressBook => "contacts",
+            CollectionType::Calendar => "calendar",
         }
     }
 
     /// What it holds, in words.
     #[must_use]
-    pub fn plural(self) -> &'static str {
+    pub fn describe_items(self) -> &'static str {
         match self {
-            Family::Contacts => "contacts",
-            Family::Calendar => "events, tasks and memos",
+            CollectionType::AddressBook => "contacts",
+            CollectionType::Calendar => "events, tasks and memos",
         }
     }
 
     /// The family with this stored number; contacts, if there is none.
-    pub(crate) fn of_number(number: i64) -> Family {
-        if number == Family::Calendar as i64 { Family::Calendar } else { Family::Contacts }
+    pub(crate) fn from_number(number: i64) -> CollectionType {
+        if number == CollectionType::Calendar as i64 {
+            CollectionType::Calendar
+        } else {
+            CollectionType::AddressBook
+        }
     }
 }
 
@@ -150,28 +157,28 @@ impl Kind {
             Kind::Event => "event",
             Kind::Task => "task",
             Kind::Memo => "memo",
-            Kind::Other => "other",
+            Kind::Component => "other",
         }
     }
 
     /// What collections it is kept in.
     #[must_use]
-    pub fn family(self) -> Family {
+    pub fn collection_type(self) -> CollectionType {
         match self {
-            Kind::Contact => Family::Contacts,
-            Kind::Event | Kind::Task | Kind::Memo | Kind::Other => Family::Calendar,
+            Kind::Contact => CollectionType::AddressBook,
+            Kind::Event | Kind::Task | Kind::Memo | Kind::Component => CollectionType::Calendar,
         }
     }
 
     /// The kind with this stored number; what is not known is [`Kind::Other`].
     #[must_use]
-    pub fn of_number(number: i64) -> Kind {
+    pub fn from_number(number: i64) -> Kind {
         match number {
             1 => Kind::Contact,
             2 => Kind::Event,
             3 => Kind::Task,
             4 => Kind::Memo,
-            _ => Kind::Other,
+            _ => Kind::Component,
         }
     }
 }

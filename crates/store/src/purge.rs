@@ -1,94 +1,103 @@
 //! Erasing for good: afterwards no byte of the item is in any file of the data directory, the
 //! write-ahead log and free pages included.
 //!
-//! The rows go in one transaction, the bytes in the pages after it. In between, `rewrite` in `meta` says that
-//! the second is still owed, so that a purge that was interrupted can be finished by the next one.
+//! The rows go in one transaction, the bytes in the pages after it. In between, `rewrite` in `meta`
+//! says that the second is still owed, so that a purge that was interrupted can be finished by the
+//! next one.
 
-use crate::batch::{Change, Operation, Outcome};
-use crate::deriver::Deriver;
-use crate::error::{Error, Result, at, file};
-use crate::frame;
+use crate::batch::{BatchChange, ChangeOutcome, Operation};
+use crate::calendar_context;
+use crate::error::{Error, Result, file_error_at, sqlite_error_at};
+use crate::extractor::Extractor;
 use crate::handle::Handle;
 use crate::reader::Reader;
-use crate::store::{Store, meta, set_meta};
-use crate::transaction::Transaction;
-use crate::{Seq, blob, derived, history, index};
+use crate::store::{Store, read_meta_number, set_meta};
+use crate::write_transaction::WriteTransaction;
+use crate::{Seq, blob, history, index_maintenance, inverted_index};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// For how long a rewrite waits for readers. A purge can be run again, so this is short.
-const READERS_GET: Duration = Duration::from_secs(2);
+const PURGE_READER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What a purge did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Purged {
+pub struct PurgeReport {
     /// Items taken away, removed ones of which versions were kept included.
     pub items: u64,
     /// A purge that was interrupted before was finished by this one.
     pub completed: bool,
-    /// Copies beside the store that were damaged, and were deleted since nothing can be erased from them.
+    /// Copies beside the store that were damaged, and were deleted since nothing can be erased from
+    /// them.
     pub deleted: Vec<PathBuf>,
 }
 
 impl Store {
-    /// Takes items and all their former versions away and rewrites the files without them, the copies
-    /// that migrations and restores left included; a copy that is damaged is deleted. Cannot be undone.
-    /// Finishes an earlier purge that was interrupted, also with no handles.
+    /// Takes items and all their former versions away and rewrites the files without them, the
+    /// copies that migrations and restores left included; a copy that is damaged is deleted. Cannot
+    /// be undone. Finishes an earlier purge that was interrupted, also with no handles.
     ///
     /// # Errors
-    /// [`Error::ReaderInTheWay`] where a reader kept the old pages in use: the items are gone, but bytes of
-    /// them may be left until a purge is run again; [`Reader::purge_pending`] tells.
-    pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<Purged> {
-        self.writable()?;
-        let mut purged = Purged { completed: self.pending()?, ..Purged::default() };
+    /// [`Error::ReaderBlocksPurge`] where a reader kept the old pages in use: the items are gone,
+    /// but bytes of them may be left until a purge is run again; [`RiceReader::is_purge_pending`]
+    /// tells.
+    pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
+        self.ensure_writable()?;
+        let mut purged =
+            PurgeReport { completed: self.is_rewrite_pending()?, ..PurgeReport::default() };
         // The copies first: where one of them cannot be purged, nothing is.
         {
-            let _lock = self.locks.acquire()?;
-            self.directory.sweep()?;
+            let _lock = self.lock_files.acquire()?;
+            self.directory.delete_partial_files()?;
         }
-        let copies = self.directory.copies()?;
+        let copies = self.directory.list_copies()?;
         for copy in &copies {
             purge_copy(copy, handles, &mut purged.deleted)?;
         }
-        // Deleted rows are overwritten at once, so that a crash before the rewrite leaves as little as can be.
-        self.conn.pragma_update(None, "secure_delete", true).map_err(at(&self.path))?;
-        let changes =
-            handles.iter().map(|&handle| Change::Own(crate::batch::Own::Purge(handle))).collect();
+        // Deleted rows are overwritten at once, so that a crash before the rewrite leaves as little
+        // as can be.
+        self.conn
+            .pragma_update(None, "secure_delete", true)
+            .map_err(sqlite_error_at(&self.path))?;
+        let changes = handles
+            .iter()
+            .map(|&handle| BatchChange::Internal(crate::batch::InternalChange::Purge(handle)))
+            .collect();
         let applied = self.apply(operation, changes)?;
-        if self.pending()? {
-            self.rewrite(handles, &copies, &mut purged.deleted)?;
+        if self.is_rewrite_pending()? {
+            self.rewrite_database_file(handles, &copies, &mut purged.deleted)?;
         }
-        let gone = |outcome: &&Outcome| matches!(outcome, Outcome::Removed(_));
+        let gone = |outcome: &&ChangeOutcome| matches!(outcome, ChangeOutcome::Removed(_));
         purged.items = applied.outcomes.iter().filter(gone).count() as u64;
         Ok(purged)
     }
 
-    fn pending(&self) -> Result<bool> {
-        owes_rewrite(&self.conn).map_err(at(&self.path))
+    fn is_rewrite_pending(&self) -> Result<bool> {
+        has_pending_rewrite(&self.conn).map_err(sqlite_error_at(&self.path))
     }
 
-    /// Purges the copies that a restore made since, rewrites the file without free pages and empties the
-    /// write-ahead log.
-    fn rewrite(
+    /// Purges the copies that a restore made since, rewrites the file without free pages and
+    /// empties the write-ahead log.
+    fn rewrite_database_file(
         &mut self,
         handles: &[Handle],
         known: &[PathBuf],
         deleted: &mut Vec<PathBuf>,
     ) -> Result<()> {
-        let lock = self.locks.acquire()?;
-        self.recover(&lock)?;
-        for copy in self.directory.copies()? {
+        let lock = self.lock_files.acquire()?;
+        self.verify_before_write(&lock)?;
+        for copy in self.directory.list_copies()? {
             if !known.contains(&copy) {
                 purge_copy(&copy, handles, deleted)?;
             }
         }
         let run = || -> rusqlite::Result<bool> {
-            compact(&self.conn, &self.deriver)?;
+            merge_and_vacuum(&self.conn, &self.extractor)?;
             let patience: u32 =
                 self.conn.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
-            self.conn.busy_timeout(READERS_GET)?;
+            self.conn.busy_timeout(PURGE_READER_TIMEOUT)?;
             let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
             let busy = self.conn.query_row(truncate, [], |row| row.get::<_, bool>(0));
             self.conn.busy_timeout(Duration::from_millis(patience.into()))?;
@@ -98,39 +107,46 @@ impl Store {
             }
             Ok(false)
         };
-        if run().map_err(at(&self.path))? { Ok(()) } else { Err(Error::ReaderInTheWay) }
+        if run().map_err(sqlite_error_at(&self.path))? {
+            Ok(())
+        } else {
+            Err(Error::ReaderBlocksPurge)
+        }
     }
 }
 
 impl Reader {
     /// Was a purge interrupted, so that bytes of what it took away may be left in the files?
-    pub fn purge_pending(&self) -> Result<bool> {
-        owes_rewrite(&self.conn).map_err(at(&self.path))
+    pub fn is_purge_pending(&self) -> Result<bool> {
+        has_pending_rewrite(&self.conn).map_err(sqlite_error_at(&self.path))
     }
 
-    /// The handles of items that were purged, as far as their traces are kept, for a beginning of a handle.
-    pub fn purged_by_handle(
+    /// The handles of items that were purged, as far as their traces are kept, for a beginning of a
+    /// handle.
+    pub fn find_purged_handles(
         &self,
         prefix: crate::HandlePrefix,
         limit: usize,
     ) -> Result<Vec<Handle>> {
-        self.former_handles("uid IS NULL", prefix, limit)
+        self.find_history_handles("uid IS NULL", prefix, limit)
     }
 }
 
-fn owes_rewrite(conn: &Connection) -> rusqlite::Result<bool> {
+fn has_pending_rewrite(conn: &Connection) -> rusqlite::Result<bool> {
     let mark = "SELECT 1 FROM meta WHERE key = 'rewrite'";
     Ok(conn.prepare_cached(mark)?.query_row([], |_| Ok(())).optional()?.is_some())
 }
 
-/// Notes, in the transaction that takes an item away, that its bytes are still to be erased from the pages.
-pub(crate) fn owe_rewrite(conn: &Connection, batch: Seq) -> rusqlite::Result<()> {
+/// Notes, in the transaction that takes an item away, that its bytes are still to be erased from
+/// the pages.
+pub(crate) fn mark_rewrite_pending(conn: &Connection, batch: Seq) -> rusqlite::Result<()> {
     conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES('rewrite', 1)")?.execute([])?;
-    history::forget_before(conn, Some(batch))
+    history::set_schedule_history_start(conn, Some(batch))
 }
 
-/// Takes away what items were in time: of a series that follows from all of its items, also from those that are purged.
-fn erase_times(conn: &Connection) -> rusqlite::Result<()> {
+/// Takes away what items were in time: of a series that follows from all of its items, also from
+/// those that are purged.
+fn erase_schedule_history(conn: &Connection) -> rusqlite::Result<()> {
     let sql = "SELECT 1 FROM pragma_table_info('former') WHERE name = 'time'";
     // Copies may be of a version without them.
     if conn.query_row(sql, [], |_| Ok(())).optional()?.is_none() {
@@ -140,8 +156,8 @@ fn erase_times(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Gives up the bytes of former versions, and returns how many those were.
-pub(crate) fn forget(
-    tx: &Transaction<'_>,
+pub(crate) fn release_history_bytes(
+    tx: &WriteTransaction<'_>,
     column: &'static str,
     key: impl rusqlite::ToSql + Copy,
 ) -> rusqlite::Result<i64> {
@@ -153,18 +169,22 @@ pub(crate) fn forget(
         .query_map([key], |row| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, i64>(1)?)))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     for (hash, _) in &rows {
-        blob::release(tx, hash.as_deref())?;
+        blob::release_blob(tx, hash.as_deref())?;
     }
     Ok(rows.iter().map(|(_, length)| length).sum())
 }
 
-/// Erases what is kept of an item, leaving tombstones. Returns how many versions, and how many bytes.
-pub(crate) fn erase(tx: &Transaction<'_>, handle: Handle) -> rusqlite::Result<(usize, i64)> {
-    let bytes = forget(tx, "handle", handle.to_bytes())?;
+/// Erases what is kept of an item, leaving tombstones. Returns how many versions, and how many
+/// bytes.
+pub(crate) fn erase_item_history(
+    tx: &WriteTransaction<'_>,
+    handle: Handle,
+) -> rusqlite::Result<(usize, i64)> {
+    let bytes = release_history_bytes(tx, "handle", handle.to_bytes())?;
     // Copies may be of a version without frames.
-    let frames = frame::are_there(tx)?;
+    let frames = calendar_context::has_context_table(tx)?;
     if frames {
-        frame::release_formers(tx, "handle", handle.to_bytes())?;
+        calendar_context::release_history(tx, "handle", handle.to_bytes())?;
         tx.execute("UPDATE former SET frame = NULL WHERE handle = ?1", [handle.to_bytes()])?;
     }
     let erased = tx.execute(
@@ -175,13 +195,14 @@ pub(crate) fn erase(tx: &Transaction<'_>, handle: Handle) -> rusqlite::Result<(u
     Ok((erased, bytes))
 }
 
-/// Merges the inverted index into one segment, which says nothing of what was taken away, and rewrites all pages.
-fn compact(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<()> {
-    let tx = Transaction::begin(conn)?;
-    derived::empty_unusable(&tx, deriver)?;
-    index::merge_all(&tx)?;
-    erase_times(&tx)?;
-    history::forget_before(&tx, None)?;
+/// Merges the inverted index into one segment, which says nothing of what was taken away, and
+/// rewrites all pages.
+fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<()> {
+    let tx = WriteTransaction::begin(conn)?;
+    index_maintenance::clear_stale(&tx, deriver)?;
+    inverted_index::merge_all(&tx)?;
+    erase_schedule_history(&tx)?;
+    history::set_schedule_history_start(&tx, None)?;
     tx.execute(
         "DELETE FROM idx_clock WHERE id NOT IN (SELECT clock FROM idx_time WHERE clock IS NOT NULL)",
         [],
@@ -190,13 +211,13 @@ fn compact(conn: &Connection, deriver: &Deriver) -> rusqlite::Result<()> {
     conn.execute_batch("VACUUM")
 }
 
-/// Erases the items from a copy, or deletes it where that cannot be done because it is damaged: a repair set
-/// it aside, and it may hold the items' bytes.
+/// Erases the items from a copy, or deletes it where that cannot be done because it is damaged: a
+/// repair set it aside, and it may hold the items' bytes.
 fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Result<()> {
-    let Err(error) = erase_from(copy, handles) else { return Ok(()) };
+    let Err(error) = erase_items_from_copy(copy, handles) else { return Ok(()) };
     let code = error.sqlite_error_code();
     if !matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) {
-        return Err(at(copy)(error));
+        return Err(sqlite_error_at(copy)(error));
     }
     for end in ["-wal", "-shm", "-journal", ""] {
         let mut name = copy.as_os_str().to_owned();
@@ -204,7 +225,7 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
         let path = PathBuf::from(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(file(&path)(error));
+                return Err(file_error_at(&path)(error));
             }
             _ => {}
         }
@@ -214,7 +235,7 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
 }
 
 /// Erases the items from a copy. Its indexes are simply emptied: a restore refills them.
-fn erase_from(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
+fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
     let conn = Connection::open(copy)?;
     // Where pages contradict each other, bytes may lie where no query finds them.
     let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
@@ -225,11 +246,11 @@ fn erase_from(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
         ));
     }
     conn.pragma_update(None, "secure_delete", true)?;
-    let tx = Transaction::begin(&conn)?;
-    let frames = frame::are_there(&tx)?;
+    let tx = WriteTransaction::begin(&conn)?;
+    let frames = calendar_context::has_context_table(&tx)?;
     for &handle in handles {
-        let (_, bytes) = erase(&tx, handle)?;
-        set_meta(&tx, "former_bytes", meta(&tx, "former_bytes")? - bytes)?;
+        let (_, bytes) = erase_item_history(&tx, handle)?;
+        set_meta(&tx, "former_bytes", read_meta_number(&tx, "former_bytes")? - bytes)?;
         tx.execute(
             "UPDATE blob SET uses = uses - 1 WHERE hash IN (SELECT blob FROM source
                WHERE item IN (SELECT id FROM item WHERE handle = ?1))",
@@ -253,9 +274,9 @@ fn erase_from(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
         tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
     }
     if frames {
-        frame::sweep(&tx)?;
+        calendar_context::delete_unreferenced(&tx)?;
     }
-    erase_times(&tx)?;
+    erase_schedule_history(&tx)?;
     // Of whatever version the copy is.
     let tables = tx
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'idx_*' AND sql LIKE 'CREATE%'")?

@@ -1,22 +1,22 @@
 //! Reading: a read-only connection, and the narrow door through which queries pass.
 //!
-//! A reader never waits for a writer and never checkpoints. Each call is one short read transaction, so
-//! a reader that sleeps between calls holds nothing up; long answers resume by key.
+//! A reader never waits for a writer and never checkpoints. Each call is one short read
+//! transaction, so a reader that sleeps between calls holds nothing up; long answers resume by key.
 
-use crate::derived::IndexSet;
-use crate::deriver::Deriver;
-use crate::directory::Directory;
-use crate::error::{Error, Result, at, file};
-use crate::frame::{self, Frame};
+use crate::calendar_context::{self, CalendarContext};
+use crate::data_directory::DataDirectory;
+use crate::error::{Error, Result, file_error_at, sqlite_error_at};
+use crate::extractor::Extractor;
 use crate::handle::{Handle, HandlePrefix};
-use crate::items::{HEAD, ItemHead, head};
-use crate::schema::{self, Standing};
-use crate::snapshot::{Remembered, Snapshot, data_version};
-use crate::store::{check_sqlite, connect_unread, set_read_cache};
-use crate::summary::Summary;
-use crate::{Family, blob, identity, series};
-use larder_format::component::{Component, Version};
-use larder_time::zone::Zones;
+use crate::index_config::IndexConfig;
+use crate::index_maintenance::DerivedIndex;
+use crate::items::{ITEM_META_COLUMNS, ItemMeta, item_meta_from_row};
+use crate::read_transaction::{ReadTransaction, ReaderCache, read_data_version};
+use crate::schema::{self, SchemaState};
+use crate::store::{check_sqlite_version, open_connection_without_cache, set_read_cache_size};
+use crate::{CollectionType, blob, series, uid_lookup};
+use larder_format::component::{CalendarVersion, Component};
+use larder_time::zone::ZoneDatabase;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
@@ -30,16 +30,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Reader {
     pub(crate) conn: Connection,
     pub(crate) path: PathBuf,
-    pub(crate) deriver: Deriver,
+    pub(crate) extractor: Extractor,
     /// No other reader of this process has it.
-    pub(crate) number: u64,
-    pub(crate) remembered: RefCell<Option<Arc<Remembered>>>,
+    pub(crate) reader_id: u64,
+    pub(crate) cache: RefCell<Option<Arc<ReaderCache>>>,
     /// SQLite's count of what others wrote, in the snapshot that is held.
-    pub(crate) version: Cell<Option<i64>>,
+    pub(crate) data_version: Cell<Option<i64>>,
     /// The file is mapped into memory.
     pub(crate) mapped: Cell<bool>,
     /// Which file it is.
-    file: Option<(u64, u64)>,
+    file_id: Option<(u64, u64)>,
 }
 
 /// A named set of items.
@@ -50,27 +50,28 @@ pub struct Collection {
     /// Its name.
     pub name: String,
     /// What it holds.
-    pub family: Family,
+    pub collection_type: CollectionType,
     /// How many items it holds.
-    pub items: u64,
+    pub item_count: u64,
     /// How they are indexed.
-    pub summary: Arc<Summary>,
+    pub index_config: Arc<IndexConfig>,
 }
 
 /// What a collection says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct CollectionProperties {
     /// Its row in this file.
     pub row: i64,
     /// Its name.
     pub name: String,
-    /// The lines that it has of its own, as they came, see [`Change::SetHead`](crate::Change::SetHead).
-    pub head: Option<Vec<u8>>,
+    /// The lines that it has of its own, as they came, see
+    /// [`Change::SetHead`](crate::BatchChange::SetCollectionProperties).
+    pub properties: Option<Vec<u8>>,
 }
 
 /// A value that is bound to a query's SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
+pub enum SqlValue {
     /// A number.
     Integer(i64),
     /// Text.
@@ -79,20 +80,20 @@ pub enum Value {
     Blob(Vec<u8>),
 }
 
-impl ToSql for Value {
+impl ToSql for SqlValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
-            Value::Integer(number) => ValueRef::Integer(*number),
-            Value::Text(text) => ValueRef::Text(text.as_bytes()),
-            Value::Blob(bytes) => ValueRef::Blob(bytes),
+            SqlValue::Integer(number) => ValueRef::Integer(*number),
+            SqlValue::Text(text) => ValueRef::Text(text.as_bytes()),
+            SqlValue::Blob(bytes) => ValueRef::Blob(bytes),
         }))
     }
 }
 
 /// A row of an answer, while it is being stepped over.
-pub struct Row<'a>(&'a rusqlite::Row<'a>);
+pub struct SqlRow<'a>(&'a rusqlite::Row<'a>);
 
-impl Row<'_> {
+impl SqlRow<'_> {
     /// A number; 0 where the column holds none.
     #[must_use]
     pub fn integer(&self, column: usize) -> i64 {
@@ -112,118 +113,126 @@ impl Row<'_> {
     }
 }
 
-/// Who reads so many items at once has the file mapped, and so many bytes of it: as many as SQLite maps of any.
-const MAPPED_FROM: usize = 64;
-const MAPPED: i64 = 0x7fff_0000;
+/// Who reads so many items at once has the file mapped, and so many bytes of it: as many as SQLite
+/// maps of any.
+const MMAP_MIN_ITEMS: usize = 64;
+const MMAP_LIMIT_BYTES: i64 = 0x7fff_0000;
 
-fn which_file(path: &Path) -> Option<(u64, u64)> {
+fn file_id(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// Readers that were opened.
-static READERS: AtomicU64 = AtomicU64::new(0);
+static NEXT_READER_ID: AtomicU64 = AtomicU64::new(0);
 
 impl Reader {
     /// Opens the store in `dir`, which stays as it is; time zones are those that are built in.
     ///
     /// # Errors
-    /// As [`Reader::open_with`].
+    /// As [`RiceReader::open_with_zones`].
     pub fn open(dir: &Path) -> Result<Reader> {
-        Reader::open_with(dir, Zones::bundled())
+        Reader::open_with_zones(dir, ZoneDatabase::open_bundled())
     }
 
-    /// Opens the store in `dir`, which stays as it is. Where its index of times was made with other zones, it is not used.
+    /// Opens the store in `dir`, which stays as it is. Where its index of times was made with other
+    /// zones, it is not used.
     ///
     /// # Errors
     /// [`Error::Older`] where an older version made it: who opens it for writing migrates it.
-    pub fn open_with(dir: &Path, zones: Arc<Zones>) -> Result<Reader> {
-        check_sqlite()?;
-        let directory = Directory::new(dir);
-        let path = directory.data();
-        let conn = match connect_unread(&path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
+    pub fn open_with_zones(dir: &Path, zones: Arc<ZoneDatabase>) -> Result<Reader> {
+        check_sqlite_version()?;
+        let directory = DataDirectory::new(dir);
+        let path = directory.database_path();
+        let conn = match open_connection_without_cache(&path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
             Ok(conn) => conn,
             Err(error) => {
-                directory.must_hold_store()?;
+                directory.ensure_store_exists()?;
                 // SQLite only says that it could not open the file; the system says why.
-                std::fs::File::open(&path).map_err(file(&path))?;
-                return Err(at(&path)(error));
+                std::fs::File::open(&path).map_err(file_error_at(&path))?;
+                return Err(sqlite_error_at(&path)(error));
             }
         };
-        // Where a connection is the last one, SQLite would try to empty the write-ahead log, which it may not.
-        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(at(&path))?;
-        let known = Reader::look(&conn, &directory)?;
+        // Where a connection is the last one, SQLite would try to empty the write-ahead log, which
+        // it may not.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            .map_err(sqlite_error_at(&path))?;
+        let known = Reader::read_initial_state(&conn, &directory)?;
         Ok(Reader {
             conn,
             path,
-            deriver: Deriver::with_zones(known.meta.text("locale"), zones),
-            number: READERS.fetch_add(1, Ordering::Relaxed),
-            remembered: RefCell::new(Some(Arc::new(known))),
-            version: Cell::new(None),
+            extractor: Extractor::with_zones(known.meta.text("locale"), zones),
+            reader_id: NEXT_READER_ID.fetch_add(1, Ordering::Relaxed),
+            cache: RefCell::new(Some(Arc::new(known))),
+            data_version: Cell::new(None),
             mapped: Cell::new(false),
-            file: which_file(&directory.data()),
+            file_id: file_id(&directory.database_path()),
         })
     }
 
-    /// Is the file that this reader has open no longer the one at its place? Another was put there because it was damaged, or it was
-    /// taken away. It has to be opened again, if it is there.
+    /// Is the file that this reader has open no longer the one at its place? Another was put there
+    /// because it was damaged, or it was taken away. It has to be opened again, if it is there.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
-        which_file(&self.path) != self.file
+        file_id(&self.path) != self.file_id
     }
 
-    /// Maps the file where so many items are going to be read: each lies in a page of its own, and a call of the system for each
-    /// takes longer than what is done with it. To map it takes longer than to read few. Only what is in no write-ahead
-    /// log is read there, and never written; SQLite maps anew what somebody else changed.
-    pub(crate) fn prepare_for(&self, items: usize) {
-        if items >= MAPPED_FROM && !self.mapped.replace(true) {
+    /// Maps the file where so many items are going to be read: each lies in a page of its own, and
+    /// a call of the system for each takes longer than what is done with it. To map it takes longer
+    /// than to read few. Only what is in no write-ahead log is read there, and never written;
+    /// SQLite maps anew what somebody else changed.
+    pub(crate) fn map_file_for_items(&self, items: usize) {
+        if items >= MMAP_MIN_ITEMS && !self.mapped.replace(true) {
             // What is not mapped is read.
-            let _unmapped = self.conn.pragma_update(None, "mmap_size", MAPPED);
+            let _unmapped = self.conn.pragma_update(None, "mmap_size", MMAP_LIMIT_BYTES);
         }
     }
 
-    /// For who looks at the store after each batch: lets go of the file where it was mapped for an answer of many items. SQLite maps it
-    /// anew with each change, and the system reads its tables of pages anew, which takes longer than to read the few pages
-    /// that such a look needs.
-    pub fn follow(&self) {
+    /// For who looks at the store after each batch: lets go of the file where it was mapped for an
+    /// answer of many items. SQLite maps it anew with each change, and the system reads its tables
+    /// of pages anew, which takes longer than to read the few pages that such a look needs.
+    pub fn unmap_file(&self) {
         if self.mapped.replace(false) {
             // What stays mapped is read all the same.
             let _mapped = self.conn.pragma_update(None, "mmap_size", 0);
         }
     }
 
-    /// What is to be known of a store at its opening, in one transaction, which costs less than many.
-    fn look(conn: &Connection, directory: &Directory) -> Result<Remembered> {
-        let path = directory.data();
-        let _snapshot = Snapshot::begin(conn).map_err(at(&path))?;
-        // This begins it; the schema, which SQLite then reads for what comes next, would be a transaction of its own.
-        let version = data_version(conn).map_err(at(&path))?;
-        set_read_cache(conn).map_err(at(&path))?;
-        let standing = schema::standing(conn, &path)?;
-        if let Standing::Older(major, minor) = standing {
-            return Err(Error::Older { path, major, minor });
+    /// What is to be known of a store at its opening, in one transaction, which costs less than
+    /// many.
+    fn read_initial_state(conn: &Connection, directory: &DataDirectory) -> Result<ReaderCache> {
+        let path = directory.database_path();
+        let _snapshot = ReadTransaction::begin(conn).map_err(sqlite_error_at(&path))?;
+        // This begins it; the schema, which SQLite then reads for what comes next, would be a
+        // transaction of its own.
+        let version = read_data_version(conn).map_err(sqlite_error_at(&path))?;
+        set_read_cache_size(conn).map_err(sqlite_error_at(&path))?;
+        let standing = schema::read_schema_state(conn, &path)?;
+        if let SchemaState::Older(major, minor) = standing {
+            return Err(Error::SchemaTooOld { path, major, minor });
         }
-        if standing == Standing::Empty {
-            directory.must_not_be_emptied()?;
+        if standing == SchemaState::Empty {
+            directory.check_not_truncated()?;
             return Err(Error::NoStore { dir: directory.path().to_path_buf() });
         }
-        Remembered::read(conn, version).map_err(at(&path))
+        ReaderCache::read(conn, version).map_err(sqlite_error_at(&path))
     }
 
-    /// Gives up what is held in memory for the sake of the next question, where none is expected soon.
-    pub fn rest(&self) {
-        self.remembered.replace(None);
+    /// Gives up what is held in memory for the sake of the next question, where none is expected
+    /// soon.
+    pub fn release_memory(&self) {
+        self.cache.replace(None);
         // What is not given up stays, as it was.
         let _kept = self.conn.execute_batch("PRAGMA shrink_memory");
     }
 
-    /// Runs one SELECT and gives each row to `each` until that answers false. Returns how many rows were
-    /// given. The read transaction ends with the call: `each` must not wait for anybody.
-    pub fn rows(
+    /// Runs one SELECT and gives each row to `each` until that answers false. Returns how many rows
+    /// were given. The read transaction ends with the call: `each` must not wait for anybody.
+    pub fn for_each_sql_row(
         &self,
         sql: &str,
-        args: &[Value],
-        each: &mut dyn FnMut(&Row<'_>) -> bool,
+        args: &[SqlValue],
+        each: &mut dyn FnMut(&SqlRow<'_>) -> bool,
     ) -> Result<u64> {
         let mut run = || -> rusqlite::Result<u64> {
             let mut select = self.conn.prepare_cached(sql)?;
@@ -231,64 +240,70 @@ impl Reader {
             let mut given = 0;
             while let Some(row) = rows.next()? {
                 given += 1;
-                if !each(&Row(row)) {
+                if !each(&SqlRow(row)) {
                     break;
                 }
             }
             Ok(given)
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 
     /// What derives sort keys in this store's order.
     #[must_use]
-    pub fn deriver(&self) -> &Deriver {
-        &self.deriver
+    pub fn extractor(&self) -> &Extractor {
+        &self.extractor
     }
 
     /// Is this index set whole, and of this program's making? Where it is not, scan.
-    pub fn usable(&self, set: IndexSet) -> Result<bool> {
+    pub fn is_index_current(&self, set: DerivedIndex) -> Result<bool> {
         let run = || -> rusqlite::Result<bool> {
-            let _snapshot = self.hold()?;
-            Ok(set.usable(&self.remembered()?.meta, &self.deriver))
+            let _snapshot = self.begin_read_raw()?;
+            Ok(set.is_current(&self.cache()?.meta, &self.extractor))
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 
     /// The rows of all collections, or of the one of this name, without counting their items.
     pub fn collection_rows(&self, name: Option<&str>) -> Result<Vec<i64>> {
         let run = || -> rusqlite::Result<Vec<i64>> {
-            let _snapshot = self.hold()?;
-            let known = self.remembered()?;
+            let _snapshot = self.begin_read_raw()?;
+            let known = self.cache()?;
             let asked = known.collections.iter();
             let mut asked: Vec<_> =
                 asked.filter(|known| name.is_none_or(|name| *known.name == *name)).collect();
             asked.sort_by(|a, b| a.name.cmp(&b.name));
-            Ok(asked.into_iter().map(|known| known.of.id).collect())
+            Ok(asked.into_iter().map(|known| known.collection_key.id).collect())
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// The rows of all collections, with what each has an index of. For what is looked up next that holds within the
-    /// same [`Reader::snapshot`].
-    pub fn summaries(&self) -> Result<Vec<(i64, Arc<Summary>)>> {
-        let run = || -> rusqlite::Result<Vec<(i64, Arc<Summary>)>> {
-            let _snapshot = self.hold()?;
-            let known = self.remembered()?;
+    /// The rows of all collections, with what each has an index of. For what is looked up next that
+    /// holds within the same [`Reader::snapshot`].
+    pub fn index_configs(&self) -> Result<Vec<(i64, Arc<IndexConfig>)>> {
+        let run = || -> rusqlite::Result<Vec<(i64, Arc<IndexConfig>)>> {
+            let _snapshot = self.begin_read_raw()?;
+            let known = self.cache()?;
             let summaries = known.collections.iter();
-            Ok(summaries.map(|known| (known.of.id, Arc::clone(&known.summary))).collect())
+            Ok(summaries
+                .map(|known| (known.collection_key.id, Arc::clone(&known.index_config)))
+                .collect())
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 
     /// The rows and names of all collections, by row.
     pub fn collection_names(&self) -> Result<Vec<(i64, Arc<str>)>> {
         let run = || -> rusqlite::Result<Vec<(i64, Arc<str>)>> {
-            let _snapshot = self.hold()?;
-            let known = self.remembered()?;
-            Ok(known.collections.iter().map(|of| (of.of.id, Arc::clone(&of.name))).collect())
+            let _snapshot = self.begin_read_raw()?;
+            let known = self.cache()?;
+            Ok(known
+                .collections
+                .iter()
+                .map(|of| (of.collection_key.id, Arc::clone(&of.name)))
+                .collect())
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 
     /// All collections, by name.
@@ -301,38 +316,46 @@ impl Reader {
                      FROM collection c WHERE c.removed = 0 ORDER BY c.name",
                 )?
                 .query_map([], |row| {
-                    let family = Family::of_number(row.get(2)?);
+                    let family = CollectionType::from_number(row.get(2)?);
                     Ok(Collection {
                         row: row.get(0)?,
                         name: row.get(1)?,
-                        family,
-                        items: row.get::<_, i64>(3)?.unsigned_abs(),
-                        summary: Summary::of_stored(row.get_ref(4)?.as_str()?, family),
+                        collection_type: family,
+                        item_count: row.get::<_, i64>(3)?.unsigned_abs(),
+                        index_config: IndexConfig::from_stored(row.get_ref(4)?.as_str()?, family),
                     })
                 })?
                 .collect()
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// What the collections of a family say of themselves, in the order in which they were made. No item is counted.
-    pub fn said(&self, family: Family) -> Result<Vec<Said>> {
+    /// What the collections of a family say of themselves, in the order in which they were made. No
+    /// item is counted.
+    pub fn list_collection_properties(
+        &self,
+        family: CollectionType,
+    ) -> Result<Vec<CollectionProperties>> {
         let sql =
             "SELECT id, name, head FROM collection WHERE removed = 0 AND family = ?1 ORDER BY id";
-        let run = || -> rusqlite::Result<Vec<Said>> {
+        let run = || -> rusqlite::Result<Vec<CollectionProperties>> {
             let said = |row: &rusqlite::Row<'_>| {
-                Ok(Said { row: row.get(0)?, name: row.get(1)?, head: row.get(2)? })
+                Ok(CollectionProperties {
+                    row: row.get(0)?,
+                    name: row.get(1)?,
+                    properties: row.get(2)?,
+                })
             };
             self.conn.prepare_cached(sql)?.query_map([family as i64], said)?.collect()
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 
     /// The items that a beginning of a handle may mean, at most `limit`.
-    pub fn by_handle(&self, prefix: HandlePrefix, limit: usize) -> Result<Vec<ItemHead>> {
-        self.heads(
+    pub fn find_by_handle(&self, prefix: HandlePrefix, limit: usize) -> Result<Vec<ItemMeta>> {
+        self.query_item_meta(
             &format!(
-                "SELECT {HEAD} FROM item i
+                "SELECT {ITEM_META_COLUMNS} FROM item i
                  WHERE i.handle BETWEEN ?1 AND ?2 ORDER BY i.handle LIMIT ?3"
             ),
             (prefix.first.to_bytes(), prefix.last.to_bytes(), limit as i64),
@@ -340,8 +363,8 @@ impl Reader {
     }
 
     /// The items of this UID, in one collection or in any.
-    pub fn by_uid(&self, collection: Option<&str>, uid: &str) -> Result<Vec<ItemHead>> {
-        let _snapshot = self.snapshot()?;
+    pub fn find_by_uid(&self, collection: Option<&str>, uid: &str) -> Result<Vec<ItemMeta>> {
+        let _snapshot = self.begin_read()?;
         let run = || -> rusqlite::Result<Vec<i64>> {
             let of = self
                 .conn
@@ -350,112 +373,123 @@ impl Reader {
                      WHERE removed = 0 AND (?1 IS NULL OR name = ?1) ORDER BY name",
                 )?
                 .query_map([collection], |row| {
-                    Ok(identity::Of { id: row.get(0)?, key: row.get(1)? })
+                    Ok(uid_lookup::CollectionKey { id: row.get(0)?, handle_key: row.get(1)? })
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             let mut rows = Vec::new();
             for of in of {
-                rows.extend(identity::row(&self.conn, &of, uid, "")?);
+                rows.extend(uid_lookup::find_row(&self.conn, &of, uid, "")?);
             }
             Ok(rows)
         };
         let mut found = Vec::new();
-        for row in run().map_err(at(&self.path))? {
-            found.extend(self.by_row(row)?);
+        for row in run().map_err(sqlite_error_at(&self.path))? {
+            found.extend(self.find_by_row(row)?);
         }
         Ok(found)
     }
 
-    /// All items of one UID in the collection of an item: the master, where there is one, and then the detached occurrences.
-    pub fn series_of(&self, head: &ItemHead) -> Result<Vec<ItemHead>> {
-        self.series(&head.collection, &head.uid)
+    /// All items of one UID in the collection of an item: the master, where there is one, and then
+    /// the detached occurrences.
+    pub fn find_series_of_item(&self, head: &ItemMeta) -> Result<Vec<ItemMeta>> {
+        self.find_series(&head.collection, &head.uid)
     }
 
     /// The same of a UID in a collection.
-    pub fn series(&self, collection: &str, uid: &str) -> Result<Vec<ItemHead>> {
-        let _snapshot = self.snapshot()?;
+    pub fn find_series(&self, collection: &str, uid: &str) -> Result<Vec<ItemMeta>> {
+        let _snapshot = self.begin_read()?;
         let run = || -> rusqlite::Result<Vec<i64>> {
-            let of = identity::collection(&self.conn, collection)?;
+            let of = uid_lookup::find_collection(&self.conn, collection)?;
             let Some(of) = of else { return Ok(Vec::new()) };
-            let mut rows: Vec<i64> = identity::row(&self.conn, &of, uid, "")?.into_iter().collect();
-            let detached = series::detached(&self.conn, of.id, uid)?;
+            let mut rows: Vec<i64> =
+                uid_lookup::find_row(&self.conn, &of, uid, "")?.into_iter().collect();
+            let detached = series::find_overrides(&self.conn, of.id, uid)?;
             rows.extend(detached.into_iter().map(|(row, _)| row));
             Ok(rows)
         };
         let mut found = Vec::new();
-        for row in run().map_err(at(&self.path))? {
-            found.extend(self.by_row(row)?);
+        for row in run().map_err(sqlite_error_at(&self.path))? {
+            found.extend(self.find_by_row(row)?);
         }
         Ok(found)
     }
 
     /// The item in this row, if it is there still.
-    pub fn by_row(&self, row: i64) -> Result<Option<ItemHead>> {
-        let sql = format!("SELECT {HEAD} FROM item i WHERE i.id = ?1");
-        Ok(self.heads(&sql, [row])?.pop())
+    pub fn find_by_row(&self, row: i64) -> Result<Option<ItemMeta>> {
+        let sql = format!("SELECT {ITEM_META_COLUMNS} FROM item i WHERE i.id = ?1");
+        Ok(self.query_item_meta(&sql, [row])?.pop())
     }
 
-    /// Items of a collection in the order in which they came, `limit` at most, after row `after`: the step
-    /// of an export.
-    pub fn page(&self, collection: &Collection, after: i64, limit: usize) -> Result<Vec<ItemHead>> {
+    /// Items of a collection in the order in which they came, `limit` at most, after row `after`:
+    /// the step of an export.
+    pub fn items_after_row(
+        &self,
+        collection: &Collection,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<ItemMeta>> {
         // The plus keeps SQLite from sorting the whole collection for each page.
-        self.heads(
+        self.query_item_meta(
             &format!(
-                "SELECT {HEAD} FROM item i
+                "SELECT {ITEM_META_COLUMNS} FROM item i
                  WHERE +i.collection = ?1 AND i.id > ?2 ORDER BY i.id LIMIT ?3"
             ),
             (collection.row, after, limit as i64),
         )
     }
 
-    fn heads(&self, sql: &str, args: impl rusqlite::Params) -> Result<Vec<ItemHead>> {
-        let run = || -> rusqlite::Result<Vec<ItemHead>> {
-            let _snapshot = self.hold()?;
-            let known = self.remembered()?;
+    fn query_item_meta(&self, sql: &str, args: impl rusqlite::Params) -> Result<Vec<ItemMeta>> {
+        let run = || -> rusqlite::Result<Vec<ItemMeta>> {
+            let _snapshot = self.begin_read_raw()?;
+            let known = self.cache()?;
             let mut select = self.conn.prepare_cached(sql)?;
-            select.query_map(args, |row| head(row, &known.collections))?.collect()
+            select.query_map(args, |row| item_meta_from_row(row, &known.collections))?.collect()
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 
     /// What the calendar around an item says that the item needs.
-    pub fn frame(&self, row: i64) -> Result<Option<Arc<Frame>>> {
-        frame::read(&self.conn, row).map_err(at(&self.path))
+    pub fn calendar_context(&self, row: i64) -> Result<Option<Arc<CalendarContext>>> {
+        calendar_context::read_context(&self.conn, row).map_err(sqlite_error_at(&self.path))
     }
 
     /// Takes an item of a calendar apart, as one of its version of the format.
     #[must_use]
-    pub fn component<'b>(&self, head: &ItemHead, bytes: &'b [u8]) -> Component<'b> {
-        let is_1 = |row| frame::is_version_1(&self.conn, row).unwrap_or_default();
-        let version = if head.frame.is_some_and(is_1) { Version::V1_0 } else { Version::V2_0 };
-        Component::parse_as(bytes, version)
+    pub fn parse_component<'b>(&self, head: &ItemMeta, bytes: &'b [u8]) -> Component<'b> {
+        let is_1 = |row| calendar_context::is_vcalendar_1(&self.conn, row).unwrap_or_default();
+        let version = if head.calendar_context.is_some_and(is_1) {
+            CalendarVersion::V1_0
+        } else {
+            CalendarVersion::V2_0
+        };
+        Component::parse_with_version(bytes, version)
     }
 
     /// The frames of a collection's items, each once; `None`: some have none.
-    pub fn frames(&self, collection: &Collection) -> Result<Vec<Option<i64>>> {
+    pub fn calendar_contexts(&self, collection: &Collection) -> Result<Vec<Option<i64>>> {
         let sql = "SELECT DISTINCT frame FROM item WHERE collection = ?1 ORDER BY frame";
         let run = || -> rusqlite::Result<Vec<Option<i64>>> {
             self.conn.prepare_cached(sql)?.query_map([collection.row], |row| row.get(0))?.collect()
         };
-        run().map_err(at(&self.path))
+        run().map_err(sqlite_error_at(&self.path))
     }
 
     /// The lines that a calendar has of its own, as they came.
-    pub fn head(&self, collection: &Collection) -> Result<Option<Vec<u8>>> {
+    pub fn collection_properties(&self, collection: &Collection) -> Result<Option<Vec<u8>>> {
         self.conn
             .prepare_cached("SELECT head FROM collection WHERE id = ?1")
             .and_then(|mut select| select.query_row([collection.row], |row| row.get(0)).optional())
             .map(Option::flatten)
-            .map_err(at(&self.path))
+            .map_err(sqlite_error_at(&self.path))
     }
 
     /// The bytes of the item in this row, as they came.
-    pub fn source(&self, row: i64) -> Result<Option<Vec<u8>>> {
-        blob::source(&self.conn, row).map_err(at(&self.path))
+    pub fn source_bytes(&self, row: i64) -> Result<Option<Vec<u8>>> {
+        blob::read_source_bytes(&self.conn, row).map_err(sqlite_error_at(&self.path))
     }
 
     /// How many letters of this handle name it without doubt, eight at least.
-    pub fn letters(&self, handle: Handle) -> Result<usize> {
+    pub fn unique_prefix_len(&self, handle: Handle) -> Result<usize> {
         let full = handle.to_string();
         for letters in 8..full.len() {
             let Some(prefix) = HandlePrefix::parse(&full[..letters]) else { break };
@@ -467,7 +501,7 @@ impl Reader {
                     )?
                     .query_row((prefix.first.to_bytes(), prefix.last.to_bytes()), |row| row.get(0))
             };
-            if run().map_err(at(&self.path))? <= 1 {
+            if run().map_err(sqlite_error_at(&self.path))? <= 1 {
                 return Ok(letters);
             }
         }
@@ -485,6 +519,6 @@ impl Reader {
             .query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0))
             .optional()
             .map(Option::unwrap_or_default)
-            .map_err(at(&self.path))
+            .map_err(sqlite_error_at(&self.path))
     }
 }

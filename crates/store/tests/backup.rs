@@ -1,7 +1,7 @@
 //! Copies and the way back.
 
 use crate::book::{Book, card, contents_of, handle_of, made, put};
-use larder_store::{Directory, Error, Expect, Operation, Options, Reader, Store};
+use larder_store::{DataDirectory, Error, Operation, Precondition, Reader, Store, StoreOptions};
 use rusqlite::Connection;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -28,14 +28,14 @@ fn a_copy_of_a_busy_store_holds_whole_batches() {
     thread::scope(|scope| {
         let (dir, done) = (book.dir(), &done);
         scope.spawn(move || {
-            let mut store = Store::open(&dir, &Options::default()).unwrap();
+            let mut store = Store::open(&dir, &StoreOptions::default()).unwrap();
             let mut operation = Operation::new("import", "", 0);
             for n in 0.. {
                 if done.load(Ordering::Relaxed) {
                     break;
                 }
                 let changes = (0..10).map(|m| {
-                    put(&store, "contacts", &card(&format!("{n} {m}"), "A", ""), Expect::Anything)
+                    put(&store, "contacts", &card(&format!("{n} {m}"), "A", ""), Precondition::Any)
                 });
                 let changes = changes.collect();
                 store.apply(&mut operation, changes).unwrap();
@@ -77,7 +77,7 @@ fn there_and_back() {
     let kept = book.contents();
     let copy = book.beside("copy.db");
     book.store.backup(&copy).unwrap();
-    let cursor = book.reader().now().unwrap();
+    let cursor = book.reader().current_cursor().unwrap();
     book.put(&card("b", "Berta", ""));
     book.remove(handle_of(&first));
     let lost = book.contents();
@@ -87,14 +87,14 @@ fn there_and_back() {
     assert_eq!(restored.items, 2);
     assert_eq!(book.contents(), kept);
     assert_eq!(crate::book::contents_of(&reader), kept, "who had it open sees it, too");
-    assert!(matches!(reader.changes_since(&cursor, 9), Err(Error::Expired)));
+    assert!(matches!(reader.changes_since(&cursor, 9), Err(Error::CursorExpired)));
     book.sound();
     // What was there lies aside, and is a backup itself.
-    assert_eq!(restored.before, book.dir().join("data.db.before-restore"));
-    assert_eq!(mode(&restored.before), 0o600);
-    let again = book.store.restore(&restored.before).unwrap();
+    assert_eq!(restored.previous_copy, book.dir().join("data.db.before-restore"));
+    assert_eq!(mode(&restored.previous_copy), 0o600);
+    let again = book.store.restore(&restored.previous_copy).unwrap();
     assert_eq!(book.contents(), lost);
-    assert_eq!(again.before, book.dir().join("data.db.before-restore-1"));
+    assert_eq!(again.previous_copy, book.dir().join("data.db.before-restore-1"));
     book.put(&card("c", "Clara", ""));
     book.sound();
     assert!(
@@ -106,7 +106,8 @@ fn there_and_back() {
 
 #[test]
 fn a_restore_brings_its_locale_and_its_own_indexes() {
-    let mut swedish = Book::with(&Options { locale: Some("sv".into()), ..crate::book::made() });
+    let mut swedish =
+        Book::with(&StoreOptions { locale: Some("sv".into()), ..crate::book::made() });
     for name in ["Zebra", "Ärger"] {
         swedish.put(&card(name, name, ""));
     }
@@ -153,14 +154,14 @@ fn what_is_no_backup_is_not_restored() {
     let mut book = Book::new();
     let changes = (0..300)
         .map(|n| {
-            put(&book.store, "contacts", &card(&format!("u{n}"), "Name", ""), Expect::Anything)
+            put(&book.store, "contacts", &card(&format!("u{n}"), "Name", ""), Precondition::Any)
         })
         .collect();
     book.apply(changes);
     let copy = book.beside("copy.db");
     book.store.backup(&copy).unwrap();
     let (before, listed) = (book.contents(), files(&book.dir()));
-    let cursor = book.reader().now().unwrap();
+    let cursor = book.reader().current_cursor().unwrap();
 
     let mut whole = fs::read(&copy).unwrap();
     let half = book.beside("half.db");
@@ -185,7 +186,7 @@ fn what_is_no_backup_is_not_restored() {
         assert_eq!(book.contents(), before);
         assert_eq!(files(&book.dir()), listed, "{}", path.display());
     }
-    assert!(matches!(book.store.restore(&newer), Err(Error::TooNew { major: 2, .. })));
+    assert!(matches!(book.store.restore(&newer), Err(Error::SchemaTooNew { major: 2, .. })));
     assert!(matches!(book.store.restore(&foreign), Err(Error::NotAStore { .. })));
     assert!(book.reader().changes_since(&cursor, 9).is_ok());
     book.sound();
@@ -197,7 +198,7 @@ fn a_damaged_store_makes_room_for_a_backup() {
     for first in [0, 4, 9] {
         let mut book = Book::new();
         let cards = (0..300).map(|n| card(&format!("u{n}"), "Name", ""));
-        let changes = cards.map(|card| put(&book.store, "contacts", &card, Expect::Anything));
+        let changes = cards.map(|card| put(&book.store, "contacts", &card, Precondition::Any));
         let changes = changes.collect();
         book.apply(changes);
         let copy = book.beside("copy.db");
@@ -208,12 +209,16 @@ fn a_damaged_store_makes_room_for_a_backup() {
             let mut bytes = fs::read(&data).unwrap();
             bytes[first * 4096..].fill(0xa5);
             fs::write(&data, &bytes).unwrap();
-            let restored = Directory::new(dir).restore(&made(), &copy).unwrap();
+            let restored = DataDirectory::new(dir).restore(&made(), &copy).unwrap();
             assert_eq!(restored.items, 300, "damaged from page {first} on");
-            assert_eq!(fs::read(&restored.before).unwrap().len(), bytes.len(), "kept as it was");
+            assert_eq!(
+                fs::read(&restored.previous_copy).unwrap().len(),
+                bytes.len(),
+                "kept as it was"
+            );
             assert_eq!(contents_of(&Reader::open(dir).unwrap()), contents);
-            let mut store = Store::open(dir, &Options::default()).unwrap();
-            assert_eq!(store.check_rebuild().unwrap().faults, []);
+            let mut store = Store::open(dir, &StoreOptions::default()).unwrap();
+            assert_eq!(store.rebuild_and_check().unwrap().faults, []);
         });
     }
 }

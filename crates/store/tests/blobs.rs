@@ -1,7 +1,7 @@
 //! Large items: their bytes lie once in `blob`, however many items and former versions have them.
 
 use crate::book::{Book, card, handle_of, large_card};
-use larder_store::{Expect, Operation};
+use larder_store::{Operation, Precondition};
 
 const LARGE: usize = 100 << 10;
 
@@ -52,7 +52,8 @@ fn the_last_user_takes_the_bytes_along() {
     check(&book, &[1]);
     // After 90 days nobody needs them any more.
     let later = crate::book::NOW + 91 * crate::book::DAY;
-    let change = crate::book::put(&book.store, "contacts", &card("n", "New", ""), Expect::Anything);
+    let change =
+        crate::book::put(&book.store, "contacts", &card("n", "New", ""), Precondition::Any);
     book.apply_at(later, vec![change]);
     check(&book, &[]);
 }

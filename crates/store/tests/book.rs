@@ -1,11 +1,11 @@
 //! Stores in scratch directories, and cards to put into them.
 
-use larder_format::contact::{Contact, derived_uid};
+use larder_format::contact::{Contact, derive_uid};
 use larder_format::field::Field;
-use larder_store::index::Place;
+use larder_store::inverted_index::SortPosition;
 use larder_store::{
-    Applied, Change, Collection, Expect, Handle, IndexKind, Operation, OperationId, Options, Order,
-    Outcome, Prepared, Put, Reader, Store,
+    AppliedBatch, BatchChange, ChangeOutcome, Collection, FieldIndex, Handle, IndexedOrder,
+    ItemPut, Operation, OperationId, ParsedItem, Precondition, Reader, Store, StoreOptions,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ pub(crate) struct Book {
     pub(crate) store: Store,
 }
 
-pub(crate) fn made() -> Options {
-    Options { create: true, ..Options::default() }
+pub(crate) fn made() -> StoreOptions {
+    StoreOptions { create: true, ..StoreOptions::default() }
 }
 
 /// A card with this UID and name, and further lines.
@@ -42,32 +42,37 @@ pub(crate) fn large_card(uid: &str, fill: char, size: usize) -> Vec<u8> {
     card(uid, "Large", &format!("PHOTO;ENCODING=b;TYPE=JPEG:{picture}\r\n"))
 }
 
-pub(crate) fn prepared(store: &Store, bytes: &[u8]) -> Prepared {
-    store.deriver().contact(bytes.to_vec()).expect("a contact").0
+pub(crate) fn prepared(store: &Store, bytes: &[u8]) -> ParsedItem {
+    store.extractor().parse_contact(bytes.to_vec()).expect("a contact").0
 }
 
 /// A card on its way into a collection, under the UID it names or one made from its bytes.
-pub(crate) fn put(store: &Store, collection: &str, bytes: &[u8], expect: Expect) -> Change {
+pub(crate) fn put(
+    store: &Store,
+    collection: &str,
+    bytes: &[u8],
+    expect: Precondition,
+) -> BatchChange {
     let prepared = prepared(store, bytes);
     let named = prepared.uid().map(str::to_string);
-    Change::Put(Put {
+    BatchChange::Put(ItemPut {
         collection: Arc::from(collection),
         derived_uid: named.is_none(),
-        uid: named.unwrap_or_else(|| derived_uid(bytes)),
-        prepared,
-        expect,
+        uid: named.unwrap_or_else(|| derive_uid(bytes)),
+        parsed: prepared,
+        precondition: expect,
     })
 }
 
 /// The handle that an outcome names.
-pub(crate) fn handle_of(outcome: &Outcome) -> Handle {
+pub(crate) fn handle_of(outcome: &ChangeOutcome) -> Handle {
     match outcome {
-        Outcome::Added(handle)
-        | Outcome::Updated(handle)
-        | Outcome::Unchanged(handle)
-        | Outcome::AddedBeside(handle)
-        | Outcome::UnchangedBeside(handle)
-        | Outcome::Removed(handle) => *handle,
+        ChangeOutcome::Added(handle)
+        | ChangeOutcome::Updated(handle)
+        | ChangeOutcome::Unchanged(handle)
+        | ChangeOutcome::AddedAsDuplicate(handle)
+        | ChangeOutcome::UnchangedDuplicate(handle)
+        | ChangeOutcome::Removed(handle) => *handle,
         other => panic!("{other:?} names no item"),
     }
 }
@@ -75,8 +80,8 @@ pub(crate) fn handle_of(outcome: &Outcome) -> Handle {
 pub(crate) fn contents_of(reader: &Reader) -> Contents {
     let mut contents = Contents::new();
     for collection in reader.collections().unwrap() {
-        for item in reader.page(&collection, 0, usize::MAX >> 1).unwrap() {
-            let bytes = reader.source(item.row).unwrap().unwrap();
+        for item in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
+            let bytes = reader.source_bytes(item.row).unwrap().unwrap();
             let again = contents.insert((item.collection.to_string(), item.uid), bytes);
             assert_eq!(again, None, "one UID twice in a collection");
         }
@@ -89,7 +94,7 @@ impl Book {
         Book::with(&made())
     }
 
-    pub(crate) fn with(options: &Options) -> Book {
+    pub(crate) fn with(options: &StoreOptions) -> Book {
         let scratch = tempfile::tempdir().unwrap();
         let store = Store::open(&scratch.path().join("data"), options).unwrap();
         Book { scratch, store }
@@ -119,13 +124,13 @@ impl Book {
     }
 
     /// The same store, opened again with other options.
-    pub(crate) fn reopened(self, options: &Options) -> Book {
+    pub(crate) fn reopened(self, options: &StoreOptions) -> Book {
         let (scratch, store) = self.closed(|dir| Store::open(dir, options).unwrap());
         Book { scratch, store }
     }
 
     pub(crate) fn reader(&self) -> Reader {
-        self.store.reader().unwrap()
+        self.store.open_reader().unwrap()
     }
 
     pub(crate) fn contents(&self) -> Contents {
@@ -133,18 +138,22 @@ impl Book {
     }
 
     /// One operation of one batch, at a time of the caller's choice.
-    pub(crate) fn apply_at(&mut self, at: i64, changes: Vec<Change>) -> (OperationId, Applied) {
+    pub(crate) fn apply_at(
+        &mut self,
+        at: i64,
+        changes: Vec<BatchChange>,
+    ) -> (OperationId, AppliedBatch) {
         let mut operation = Operation::new("test", "", at);
         let applied = self.store.apply(&mut operation, changes).unwrap();
         (operation.id().unwrap_or_default(), applied)
     }
 
-    pub(crate) fn apply(&mut self, changes: Vec<Change>) -> (OperationId, Applied) {
+    pub(crate) fn apply(&mut self, changes: Vec<BatchChange>) -> (OperationId, AppliedBatch) {
         self.apply_at(NOW, changes)
     }
 
     /// One operation of several batches.
-    pub(crate) fn batches(&mut self, batches: Vec<Vec<Change>>) -> OperationId {
+    pub(crate) fn batches(&mut self, batches: Vec<Vec<BatchChange>>) -> OperationId {
         let mut operation = Operation::new("import", "", NOW);
         for changes in batches {
             self.store.apply(&mut operation, changes).unwrap();
@@ -153,18 +162,22 @@ impl Book {
     }
 
     /// Puts a card into `contacts`, whatever is there.
-    pub(crate) fn put(&mut self, bytes: &[u8]) -> (OperationId, Outcome) {
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> (OperationId, ChangeOutcome) {
         self.put_into("contacts", bytes)
     }
 
-    pub(crate) fn put_into(&mut self, collection: &str, bytes: &[u8]) -> (OperationId, Outcome) {
-        let change = put(&self.store, collection, bytes, Expect::Anything);
+    pub(crate) fn put_into(
+        &mut self,
+        collection: &str,
+        bytes: &[u8],
+    ) -> (OperationId, ChangeOutcome) {
+        let change = put(&self.store, collection, bytes, Precondition::Any);
         let (id, applied) = self.apply(vec![change]);
         (id, applied.outcomes[0])
     }
 
     pub(crate) fn remove(&mut self, handle: Handle) -> OperationId {
-        self.apply(vec![Change::Remove(handle, Expect::Anything)]).0
+        self.apply(vec![BatchChange::Remove(handle, Precondition::Any)]).0
     }
 
     /// Nothing is wrong with the store.
@@ -174,7 +187,7 @@ impl Book {
         assert_eq!(report.faults, []);
         let reader = self.reader();
         for collection in reader.collections().unwrap() {
-            for field in collection.summary.fields(IndexKind::Sort) {
+            for field in collection.index_config.fields_with_index(FieldIndex::Sort) {
                 in_order(&reader, &collection, field);
             }
         }
@@ -187,30 +200,31 @@ impl Book {
     }
 }
 
-/// An order is what sorting the items gives, in both directions, page by page, and it knows where each place is.
+/// An order is what sorting the items gives, in both directions, page by page, and it knows where
+/// each place is.
 #[track_caller]
 fn in_order(reader: &Reader, collection: &Collection, field: &'static Field) {
     let mut expect = Vec::new();
     let mut after = 0;
-    while let Some(last) = reader.page(collection, after, 100).unwrap().last() {
-        for head in reader.page(collection, after, 100).unwrap() {
-            let bytes = reader.source(head.row).unwrap().unwrap();
-            let name = Contact::parse(&bytes).first(field).unwrap_or_default();
-            expect.push(Place { key: reader.deriver().sort_key(&name), row: head.row });
+    while let Some(last) = reader.items_after_row(collection, after, 100).unwrap().last() {
+        for head in reader.items_after_row(collection, after, 100).unwrap() {
+            let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+            let name = Contact::parse(&bytes).first_value(field).unwrap_or_default();
+            expect.push(SortPosition { key: reader.extractor().sort_key(&name), row: head.row });
         }
         after = last.row;
     }
     expect.sort();
     let collections = vec![collection.row];
-    let mut order = Order { field: field.id, collections, backwards: false };
+    let mut order = IndexedOrder { field: field.id, collections, backwards: false };
     for (number, place) in expect.iter().enumerate() {
         for (row, before) in [
             (place.row, number),
             (place.row + 1, number + 1),
             (i64::MIN, expect[..number].iter().filter(|other| other.key < place.key).count()),
         ] {
-            let place = Place { row, ..place.clone() };
-            let position = reader.position(&order, &place).unwrap().unwrap();
+            let place = SortPosition { row, ..place.clone() };
+            let position = reader.rank(&order, &place).unwrap().unwrap();
             assert_eq!(position, (before as u64, expect.len() as u64), "{}", field.name);
         }
     }
@@ -218,7 +232,7 @@ fn in_order(reader: &Reader, collection: &Collection, field: &'static Field) {
         order.backwards = backwards;
         let (mut found, mut after) = (Vec::new(), None);
         loop {
-            let page = reader.places(&order, after.as_ref(), 7).unwrap().unwrap();
+            let page = reader.sort_positions(&order, after.as_ref(), 7).unwrap().unwrap();
             let Some(last) = page.last().cloned() else { break };
             found.extend(page);
             after = Some(last);

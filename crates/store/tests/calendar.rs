@@ -1,14 +1,15 @@
-//! Calendars under random operations: after each the store is sound, which means that what it holds of time is what its items
-//! give, and an undo brings back bytes, recurrence ids and frames.
+//! Calendars under random operations: after each the store is sound, which means that what it holds
+//! of time is what its items give, and an undo brings back bytes, recurrence ids and frames.
 
 use crate::book::{Book, NOW};
-use larder_format::contact::derived_uid;
+use larder_format::contact::derive_uid;
 use larder_store::{
-    Change, Changed, Expect, Family, Frame, Handle, Kind, Operation, Put, Reader, Store, Then,
-    Told, What, Window, Zone,
+    BatchChange, CalendarContext, CollectionType, FeedResult, Handle, ItemChange, ItemPut,
+    ItemVersion, Kind, Operation, Precondition, Reader, Store, TimeRange, TimeTarget,
+    VtimezoneText,
 };
 use larder_time::civil::Instant;
-use larder_time::value::Stamp;
+use larder_time::value::IcalDateTime;
 use larder_time::zone;
 use proptest::collection::vec;
 use proptest::option;
@@ -28,42 +29,43 @@ pub(crate) fn component(lines: &str) -> Vec<u8> {
 }
 
 /// A zone that no system has, so many minutes east of Greenwich.
-pub(crate) fn zone(tzid: &str, east: i32) -> Arc<Zone> {
+pub(crate) fn zone(tzid: &str, east: i32) -> Arc<VtimezoneText> {
     let (hours, minutes) = (east / 60, east % 60);
     let bytes = component(&format!(
         "VTIMEZONE\nTZID:{tzid}\nBEGIN:STANDARD\nDTSTART:19700101T000000\nTZOFFSETFROM:+{hours:02}{minutes:02}
          TZOFFSETTO:+{hours:02}{minutes:02}\nEND:STANDARD"
     ));
-    Arc::new(Zone::new(&bytes).unwrap())
+    Arc::new(VtimezoneText::new(&bytes).unwrap())
 }
 
-/// What calendars say around their items: nothing, one zone, that zone and another, the first otherwise, and version 1.
-pub(crate) fn frame(n: usize) -> Frame {
+/// What calendars say around their items: nothing, one zone, that zone and another, the first
+/// otherwise, and version 1.
+pub(crate) fn frame(n: usize) -> CalendarContext {
     let zones = match n {
         0 => vec![],
         1 => vec![zone("Own", 345)],
         2 => vec![zone("Own", 345), zone("Other", 60)],
         _ => vec![zone("Own", 90)],
     };
-    Frame { version_1: n == 4, zones }
+    CalendarContext { is_vcalendar_1: n == 4, zone_definitions: zones }
 }
 
 pub(crate) fn put(
     store: &Store,
     collection: &str,
     bytes: &[u8],
-    frame: &Frame,
-    expect: Expect,
-) -> Change {
-    let deriver = store.deriver_for(collection, Family::Calendar).unwrap();
-    let (prepared, ..) = deriver.component(bytes.to_vec(), frame).expect("a component");
+    frame: &CalendarContext,
+    expect: Precondition,
+) -> BatchChange {
+    let deriver = store.extractor_for_collection(collection, CollectionType::Calendar).unwrap();
+    let (prepared, ..) = deriver.parse_component(bytes.to_vec(), frame).expect("a component");
     let named = prepared.uid().map(str::to_string);
-    Change::Put(Put {
+    BatchChange::Put(ItemPut {
         collection: Arc::from(collection),
         derived_uid: named.is_none(),
-        uid: named.unwrap_or_else(|| derived_uid(bytes)),
-        prepared,
-        expect,
+        uid: named.unwrap_or_else(|| derive_uid(bytes)),
+        parsed: prepared,
+        precondition: expect,
     })
 }
 
@@ -73,7 +75,7 @@ struct Item {
     handle: Handle,
     kind: Kind,
     bytes: Vec<u8>,
-    frame: Option<Arc<Frame>>,
+    frame: Option<Arc<CalendarContext>>,
 }
 
 type Contents = BTreeMap<(String, String, String), Item>;
@@ -81,10 +83,12 @@ type Contents = BTreeMap<(String, String, String), Item>;
 fn contents(reader: &Reader) -> Contents {
     let mut contents = Contents::new();
     for collection in reader.collections().unwrap() {
-        for head in reader.page(&collection, 0, usize::MAX >> 1).unwrap() {
-            let bytes = reader.source(head.row).unwrap().unwrap();
-            let frame = head.frame.map(|row| reader.frame(row).unwrap().expect("a frame"));
-            let key = (head.collection.to_string(), head.uid, head.recurrence);
+        for head in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
+            let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+            let frame = head
+                .calendar_context
+                .map(|row| reader.calendar_context(row).unwrap().expect("a frame"));
+            let key = (head.collection.to_string(), head.uid, head.recurrence_id);
             let item = Item { handle: head.handle, kind: head.kind, bytes, frame };
             assert_eq!(contents.insert(key, item), None, "one item twice");
         }
@@ -94,7 +98,7 @@ fn contents(reader: &Reader) -> Contents {
 
 #[derive(Debug, Clone)]
 enum Act {
-    Put { calendar: usize, text: String, frame: usize, expect: Expect },
+    Put { calendar: usize, text: String, frame: usize, expect: Precondition },
     Remove(usize),
 }
 
@@ -126,18 +130,18 @@ struct Run {
 }
 
 /// What an item is, and when it happens.
-fn said(then: &Then) -> String {
-    let window = Window {
+fn said(then: &ItemVersion) -> String {
+    let window = TimeRange {
         from: instant("20260201"),
         to: instant("20260501"),
-        local: zone::Zone::UTC,
-        what: What::Occurrences,
+        local_zone: zone::Zone::UTC,
+        target: TimeTarget::Occurrences,
     };
-    let mut said = format!("{:?} {}", then.head.kind, String::from_utf8_lossy(&then.bytes));
-    for what in [What::Occurrences, What::Alarms] {
-        let (window, mut left) = (Window { what, ..window.clone() }, 50);
-        then.times.iter().for_each(|times| {
-            times.each(&window, &mut |occurring| {
+    let mut said = format!("{:?} {}", then.meta.kind, String::from_utf8_lossy(&then.bytes));
+    for what in [TimeTarget::Occurrences, TimeTarget::Alarms] {
+        let (window, mut left) = (TimeRange { target: what, ..window.clone() }, 50);
+        then.schedule.iter().for_each(|times| {
+            times.for_each_in(&window, &mut |occurring| {
                 left -= 1;
                 said += &format!("{occurring:?}\n");
                 left > 0
@@ -151,17 +155,18 @@ fn said(then: &Then) -> String {
 fn all(reader: &Reader) -> BTreeMap<Handle, String> {
     let mut all = BTreeMap::new();
     for collection in reader.collections().unwrap() {
-        for head in reader.page(&collection, 0, usize::MAX >> 1).unwrap() {
-            let bytes = reader.source(head.row).unwrap().unwrap().into();
+        for head in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
+            let bytes = reader.source_bytes(head.row).unwrap().unwrap().into();
             let mut times = None;
             reader
-                .times(&[head.row], &mut |_, of| {
+                .for_each_schedule(&[head.row], &mut |_, of| {
                     times = Some(of.clone());
                     true
                 })
                 .unwrap();
             let handle = head.handle;
-            let then = Then { head, collection: collection.row, bytes, times };
+            let then =
+                ItemVersion { meta: head, collection: collection.row, bytes, schedule: times };
             all.insert(handle, said(&then));
         }
     }
@@ -189,12 +194,12 @@ impl Run {
             }
             Deed::Rename(from, to) => {
                 let [from, to] = [from, to].map(|n| CALENDARS[n % 3].to_string());
-                self.one(Change::RenameCollection(from, to));
+                self.one(BatchChange::RenameCollection(from, to));
             }
-            Deed::Drop(n) => self.one(Change::RemoveCollection(CALENDARS[n % 3].into())),
+            Deed::Drop(n) => self.one(BatchChange::RemoveCollection(CALENDARS[n % 3].into())),
             // More than 90 days, after which former versions are forgotten.
             Deed::Later => self.now += 100 * crate::book::DAY,
-            Deed::Rebuild => assert_eq!(self.book.store.check_rebuild().unwrap().faults, []),
+            Deed::Rebuild => assert_eq!(self.book.store.rebuild_and_check().unwrap().faults, []),
         }
         assert_eq!(self.book.store.check().unwrap().faults, [], "{deed:?}");
         self.forgets |= matches!(deed, Deed::Purge(_) | Deed::Later | Deed::Rebuild);
@@ -207,20 +212,29 @@ impl Run {
         let (now, names) = (all(&reader), reader.collection_names().unwrap());
         for (seq, then) in &self.seen {
             let mut reached = then.clone();
-            let told = reader.changed(*seq, 10_000, &names, &mut |Changed { handle, was, is }| {
-                assert_eq!(was.as_ref().map(said), reached.remove(&handle), "what {handle} was");
-                reached.extend(is.as_ref().map(|is| (handle, said(is))));
-            });
+            let told = reader.for_each_change(
+                *seq,
+                10_000,
+                &names,
+                &mut |ItemChange { handle, before: was, after: is }| {
+                    assert_eq!(
+                        was.as_ref().map(said),
+                        reached.remove(&handle),
+                        "what {handle} was"
+                    );
+                    reached.extend(is.as_ref().map(|is| (handle, said(is))));
+                },
+            );
             match told.unwrap() {
-                Told::All => assert_eq!(reached, now, "since {seq}"),
-                Told::Expired => assert!(self.forgets, "since {seq}"),
-                Told::TooMany => panic!("too many since {seq}"),
+                FeedResult::Complete => assert_eq!(reached, now, "since {seq}"),
+                FeedResult::Expired => assert!(self.forgets, "since {seq}"),
+                FeedResult::TooMany => panic!("too many since {seq}"),
             }
         }
-        self.seen.push((reader.seq().unwrap(), now));
+        self.seen.push((reader.last_seq().unwrap(), now));
     }
 
-    fn one(&mut self, change: Change) {
+    fn one(&mut self, change: BatchChange) {
         let mut operation = Operation::new("test", "", self.now);
         // It may be refused: no such collection, not empty, a name that is taken.
         let _whatever = self.book.store.apply(&mut operation, vec![change]);
@@ -238,7 +252,7 @@ impl Run {
                 }
                 Act::Remove(n) => {
                     let item = now.values().nth(n % now.len().max(1))?;
-                    Some(Change::Remove(item.handle, Expect::Anything))
+                    Some(BatchChange::Remove(item.handle, Precondition::Any))
                 }
             });
             let changes = changes.collect();
@@ -252,7 +266,7 @@ impl Run {
         let Some(Past { id, before }) = self.past.pop() else { return };
         match self.book.store.undo(id as _, self.now) {
             Ok(undo) => assert_eq!(undo.conflicts, []),
-            Err(larder_store::Error::Forgotten { .. }) => return self.past.clear(),
+            Err(larder_store::Error::HistoryPruned { .. }) => return self.past.clear(),
             Err(error) => panic!("{error}"),
         }
         assert_eq!(contents(&self.book.reader()), before);
@@ -316,7 +330,8 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let expect = prop_oneof![5 => Just(Expect::Anything), 1 => Just(Expect::SecondOfImport)];
+    let expect =
+        prop_oneof![5 => Just(Precondition::Any), 1 => Just(Precondition::DuplicateInImport)];
     prop_oneof![
         6 => (0..6usize, text(), 0..5usize, expect).prop_map(|(calendar, text, frame, expect)| {
             Act::Put { calendar: calendar.saturating_sub(3), text, frame, expect }
@@ -348,7 +363,7 @@ proptest! {
         for deed in &deeds {
             run.act(deed);
         }
-        prop_assert_eq!(run.book.store.check_rebuild().unwrap().faults, []);
+        prop_assert_eq!(run.book.store.rebuild_and_check().unwrap().faults, []);
     }
 }
 
@@ -357,29 +372,31 @@ impl Book {
         &mut self,
         collection: &str,
         lines: &str,
-        frame: &Frame,
-    ) -> larder_store::Outcome {
-        let change = put(&self.store, collection, &component(lines), frame, Expect::Anything);
+        frame: &CalendarContext,
+    ) -> larder_store::ChangeOutcome {
+        let change = put(&self.store, collection, &component(lines), frame, Precondition::Any);
         self.apply(vec![change]).1.outcomes[0]
     }
 }
 
 fn instant(text: &str) -> Instant {
-    Instant::clamped(Stamp::parse(text).unwrap().civil.seconds())
+    Instant::from_seconds_clamped(IcalDateTime::parse(text).unwrap().civil.seconds())
 }
 
 /// When each item first begins in the years that matter here, by its UID.
 pub(crate) fn starts(reader: &Reader) -> BTreeMap<String, String> {
     let (from, to) = (instant("20200101"), instant("20300101"));
-    let window = Window { from, to, local: zone::Zone::UTC, what: What::Occurrences };
+    let window =
+        TimeRange { from, to, local_zone: zone::Zone::UTC, target: TimeTarget::Occurrences };
     let mut starts = BTreeMap::new();
     for collection in reader.collections().unwrap() {
-        for head in reader.page(&collection, 0, 999).unwrap() {
+        for head in reader.items_after_row(&collection, 0, 999).unwrap() {
             reader
-                .times(&[head.row], &mut |_, times| {
-                    times.each(&window, &mut |occurring| {
-                        let civil = occurring.of.start.civil(0);
-                        let start = Stamp { civil, date: false, utc: true }.to_string();
+                .for_each_schedule(&[head.row], &mut |_, times| {
+                    times.for_each_in(&window, &mut |occurring| {
+                        let civil = occurring.occurrence.start.to_civil(0);
+                        let start =
+                            IcalDateTime { civil, is_date: false, is_utc: true }.to_string();
                         starts.insert(head.uid.clone(), start);
                         false
                     });
@@ -413,8 +430,11 @@ fn a_purged_copy_is_sound() {
 fn odd_times_are_named() {
     let book = Book::new();
     let check = |lines: &str, said: &str| {
-        let (_, _, notes) =
-            book.store.deriver().component(component(lines), &Frame::default()).unwrap();
+        let (_, _, notes) = book
+            .store
+            .extractor()
+            .parse_component(component(lines), &CalendarContext::default())
+            .unwrap();
         let notes = notes.iter().map(|(line, what)| format!("{line}: {what}"));
         assert_eq!(notes.collect::<Vec<_>>().join("; "), said, "{lines}");
     };
@@ -445,8 +465,9 @@ fn odd_times_are_named() {
     check("VJOURNAL\nSUMMARY:a", "");
 }
 
-/// A changed occurrence is known by the time that it stands for, as that is written, whatever the zone is called or does; a moment
-/// of UTC and a day are written in other forms, and are known by those.
+/// A changed occurrence is known by the time that it stands for, as that is written, whatever the
+/// zone is called or does; a moment of UTC and a day are written in other forms, and are known by
+/// those.
 #[test]
 fn ways_to_write_one_occurrence() {
     let mut book = Book::new();
@@ -460,19 +481,19 @@ fn ways_to_write_one_occurrence() {
         book.put_component("home", &lines, &frame(1))
     };
     let first = detached(";TZID=Europe/Berlin:20260305T120000");
-    let larder_store::Outcome::Added(handle) = first else { panic!("{first:?}") };
+    let larder_store::ChangeOutcome::Added(handle) = first else { panic!("{first:?}") };
     for of in [
         ";TZID=W. Europe Standard Time:20260305T120000",
         ";TZID=Own:20260305T120000",
         ":20260305T120000",
     ] {
-        assert_eq!(detached(of), larder_store::Outcome::Updated(handle), "{of}");
+        assert_eq!(detached(of), larder_store::ChangeOutcome::Updated(handle), "{of}");
     }
     for of in [":20260305T110000Z", ";VALUE=DATE:20260305"] {
         let other = detached(of);
-        assert!(matches!(other, larder_store::Outcome::Added(_)), "{of}: {other:?}");
+        assert!(matches!(other, larder_store::ChangeOutcome::Added(_)), "{of}: {other:?}");
     }
     let names: Vec<String> = contents(&book.reader()).into_keys().map(|key| key.2).collect();
     assert_eq!(names, ["", "20260305", "20260305T110000Z", "20260305T120000"]);
-    assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+    assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
 }

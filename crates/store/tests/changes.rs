@@ -1,17 +1,19 @@
 //! News since a cursor: the net effect, each item once, in order; or the word that it has expired.
 
 use crate::book::{Book, DAY, NOW, card, handle_of, put};
-use larder_store::{Change, Cursor, Error, Expect, Family, Kind, NewsKind, Operation};
+use larder_store::{
+    BatchChange, ChangeCursor, CollectionType, Error, Kind, NetEffect, Operation, Precondition,
+};
 
 /// The news since a cursor, as text: seq, and what happened to which UID.
-fn news(book: &Book, since: &Cursor) -> Vec<String> {
+fn news(book: &Book, since: &ChangeCursor) -> Vec<String> {
     let reader = book.reader();
     let (news, _) = reader.changes_since(since, 100).unwrap();
-    let text = |news: &larder_store::News| match news.what {
-        NewsKind::Put(row) => {
-            format!("{} put {}", news.seq, reader.by_row(row).unwrap().unwrap().uid)
+    let text = |news: &larder_store::ChangeRecord| match news.effect {
+        NetEffect::Put(row) => {
+            format!("{} put {}", news.seq, reader.find_by_row(row).unwrap().unwrap().uid)
         }
-        NewsKind::Removed => format!("{} removed", news.seq),
+        NetEffect::Removed => format!("{} removed", news.seq),
     };
     news.iter().map(text).collect()
 }
@@ -19,10 +21,10 @@ fn news(book: &Book, since: &Cursor) -> Vec<String> {
 #[test]
 fn each_item_once_with_its_last_change() {
     let mut book = Book::new();
-    let beginning = book.reader().beginning().unwrap();
+    let beginning = book.reader().start_cursor().unwrap();
     let a = handle_of(&book.put(&card("a", "Anna", "")).1);
     book.put(&card("b", "Berta", ""));
-    let middle = book.reader().now().unwrap();
+    let middle = book.reader().current_cursor().unwrap();
     assert_eq!(news(&book, &middle), [""; 0]);
     book.put(&card("a", "Anna II", ""));
     book.put(&card("c", "Clara", ""));
@@ -37,10 +39,10 @@ fn each_item_once_with_its_last_change() {
 #[test]
 fn page_by_page() {
     let mut book = Book::new();
-    let beginning = book.reader().beginning().unwrap();
-    book.apply(vec![Change::CreateCollection("contacts".into(), Kind::Contact)]);
+    let beginning = book.reader().start_cursor().unwrap();
+    book.apply(vec![BatchChange::CreateCollection("contacts".into(), Kind::Contact)]);
     let changes = (0..10)
-        .map(|n| put(&book.store, "contacts", &card(&format!("u{n}"), "A", ""), Expect::Anything))
+        .map(|n| put(&book.store, "contacts", &card(&format!("u{n}"), "A", ""), Precondition::Any))
         .collect();
     book.apply(changes);
     let reader = book.reader();
@@ -62,18 +64,19 @@ fn page_by_page() {
 #[test]
 fn cursors_as_text() {
     let book = Book::new();
-    let now = book.reader().now().unwrap();
-    assert_eq!(Cursor::parse(&now.to_string()), Some(now));
+    let now = book.reader().current_cursor().unwrap();
+    assert_eq!(ChangeCursor::parse(&now.to_string()), Some(now));
     for text in ["", "data", "data-", "data-x-1", "data-x-1-y", "data-x-1-2-3-4", "index-x-1-2"] {
-        assert_eq!(Cursor::parse(text), None, "{text:?}");
+        assert_eq!(ChangeCursor::parse(text), None, "{text:?}");
     }
 }
 
 #[test]
 fn a_cursor_of_another_store_has_expired() {
     let (book, other) = (Book::new(), Book::new());
-    for cursor in [other.reader().now().unwrap(), other.reader().beginning().unwrap()] {
-        assert!(matches!(book.reader().changes_since(&cursor, 9), Err(Error::Expired)));
+    for cursor in [other.reader().current_cursor().unwrap(), other.reader().start_cursor().unwrap()]
+    {
+        assert!(matches!(book.reader().changes_since(&cursor, 9), Err(Error::CursorExpired)));
     }
 }
 
@@ -81,7 +84,7 @@ fn a_cursor_of_another_store_has_expired() {
 fn a_purge_is_news_too() {
     let mut book = Book::new();
     let handle = handle_of(&book.put(&card("a", "Anna", "")).1);
-    let cursor = book.reader().now().unwrap();
+    let cursor = book.reader().current_cursor().unwrap();
     book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
     assert_eq!(news(&book, &cursor), ["2 removed"]);
 }
@@ -94,34 +97,34 @@ fn a_fresh_reading_in_pages_ends() {
         book.put(&card(&format!("u{n}"), "Name", ""));
     }
     for (years, name) in [(1, "One"), (2, "Two")] {
-        let changes = vec![put(&book.store, "contacts", &card("u3", name, ""), Expect::Anything)];
+        let changes = vec![put(&book.store, "contacts", &card("u3", name, ""), Precondition::Any)];
         book.apply_at(NOW + years * 365 * DAY, changes);
     }
     let reader = book.reader();
-    let mut cursor = Cursor::parse(&reader.beginning().unwrap().to_string()).unwrap();
+    let mut cursor = ChangeCursor::parse(&reader.start_cursor().unwrap().to_string()).unwrap();
     let mut seen = 0;
     loop {
         let (news, next) = reader.changes_since(&cursor, 3).unwrap();
         seen += news.len();
-        cursor = Cursor::parse(&next.to_string()).unwrap();
+        cursor = ChangeCursor::parse(&next.to_string()).unwrap();
         if news.len() < 3 {
             break;
         }
     }
     assert_eq!(seen, 20);
-    assert_eq!(cursor, reader.now().unwrap());
+    assert_eq!(cursor, reader.current_cursor().unwrap());
 }
 
 #[test]
 fn a_cursor_ahead_of_the_store_has_expired() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
-    let now = book.reader().now().unwrap().to_string();
+    let now = book.reader().current_cursor().unwrap().to_string();
     let epoch = now.split('-').nth(1).unwrap();
     for place in ["999-1", &format!("{0}-{0}", i64::MAX), &format!("1-1-{}", i64::MAX)] {
-        let cursor = Cursor::parse(&format!("data-{epoch}-{place}")).unwrap();
+        let cursor = ChangeCursor::parse(&format!("data-{epoch}-{place}")).unwrap();
         let read = book.reader().changes_since(&cursor, 0);
-        let expired = matches!(read, Err(Error::Expired));
+        let expired = matches!(read, Err(Error::CursorExpired));
         assert!(expired || place.starts_with("1-1"), "{place}: {read:?}");
     }
 }
@@ -130,9 +133,9 @@ fn a_cursor_ahead_of_the_store_has_expired() {
 fn within_a_snapshot() {
     let mut book = Book::new();
     let reader = book.reader();
-    let cursor = reader.now().unwrap();
+    let cursor = reader.current_cursor().unwrap();
     book.put(&card("a", "Anna", ""));
-    let _snapshot = reader.snapshot().unwrap();
+    let _snapshot = reader.begin_read().unwrap();
     assert_eq!(reader.changes_since(&cursor, 10).unwrap().0.len(), 1);
 }
 
@@ -141,32 +144,37 @@ fn when_a_collection_was_changed() {
     let mut book = Book::new();
     let handle = handle_of(&book.put(&card("a", "Anna", "")).1);
     let row = |book: &Book, name: &str| {
-        book.reader().said(Family::Contacts).unwrap().into_iter().find(|it| it.name == name)
+        book.reader()
+            .list_collection_properties(CollectionType::AddressBook)
+            .unwrap()
+            .into_iter()
+            .find(|it| it.name == name)
     };
     let contacts = row(&book, "contacts").unwrap().row;
     let check = |book: &Book, row: i64, expect: i64| {
         let reader = book.reader();
-        assert_eq!(reader.changed_in(row, 0).unwrap(), Some(expect));
-        assert_eq!(reader.changed_in(row, expect - 1).unwrap(), Some(expect));
-        assert_eq!(reader.changed_in(row, expect).unwrap(), None);
+        assert_eq!(reader.last_collection_change(row, 0).unwrap(), Some(expect));
+        assert_eq!(reader.last_collection_change(row, expect - 1).unwrap(), Some(expect));
+        assert_eq!(reader.last_collection_change(row, expect).unwrap(), None);
     };
     check(&book, contacts, 1);
     // Another collection, and what it says of itself.
-    let head = Change::SetHead("other".into(), Some(b"[Data Source]\n".to_vec()));
-    book.apply(vec![Change::CreateCollection("other".into(), Kind::Contact), head]);
+    let head =
+        BatchChange::SetCollectionProperties("other".into(), Some(b"[Data Source]\n".to_vec()));
+    book.apply(vec![BatchChange::CreateCollection("other".into(), Kind::Contact), head]);
     let other = row(&book, "other").unwrap();
-    assert_eq!(other.head.as_deref(), Some(&b"[Data Source]\n"[..]));
+    assert_eq!(other.properties.as_deref(), Some(&b"[Data Source]\n"[..]));
     check(&book, contacts, 1);
     check(&book, other.row, 2);
     // What is removed leaves its mark, even when it is forgotten.
-    book.apply(vec![Change::Remove(handle, Expect::Anything)]);
+    book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
     check(&book, contacts, 3);
-    let changes = vec![put(&book.store, "other", &card("b", "Berta", ""), Expect::Anything)];
+    let changes = vec![put(&book.store, "other", &card("b", "Berta", ""), Precondition::Any)];
     book.apply_at(NOW + 365 * DAY, changes);
-    assert!(book.reader().changed_in(contacts, 0).unwrap() >= Some(3));
+    assert!(book.reader().last_collection_change(contacts, 0).unwrap() >= Some(3));
     check(&book, other.row, 4);
-    assert_eq!(book.reader().written_at(4).unwrap(), Some(NOW + 365 * DAY));
-    assert_eq!(book.reader().written_at(5).unwrap(), None);
+    assert_eq!(book.reader().batch_time(4).unwrap(), Some(NOW + 365 * DAY));
+    assert_eq!(book.reader().batch_time(5).unwrap(), None);
 }
 
 /// Who follows has to be able to tell a damaged item from a store that cannot be read.
@@ -175,10 +183,10 @@ fn an_item_without_its_bytes_is_damage() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
     let reader = book.reader();
-    let row = reader.by_uid(None, "a").unwrap()[0].row;
+    let row = reader.find_by_uid(None, "a").unwrap()[0].row;
     let conn = rusqlite::Connection::open(book.data()).unwrap();
     conn.execute("DELETE FROM source WHERE item = ?1", [row]).unwrap();
     let names = reader.collection_names().unwrap();
-    let told = reader.changed(0, 10, &names, &mut |_| {});
+    let told = reader.for_each_change(0, 10, &names, &mut |_| {});
     assert!(matches!(told, Err(Error::Damaged { .. })), "{told:?}");
 }

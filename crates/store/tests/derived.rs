@@ -1,24 +1,28 @@
-//! Derived data: fingerprints, rebuilding in steps, writes in the middle of it, faults that are found.
+//! Derived data: fingerprints, rebuilding in steps, writes in the middle of it, faults that are
+//! found.
 
 use crate::book::{Book, card, handle_of, made, put};
-use larder_format::field::field;
-use larder_store::index::{Lookup, Place};
-use larder_store::{Change, Expect, Fault, IndexSet, Operation, Options, Order, Reader, Store};
+use larder_format::field::find_contact_field;
+use larder_store::inverted_index::{IndexQuery, SortPosition};
+use larder_store::{
+    BatchChange, DerivedIndex, Fault, IndexedOrder, Operation, Precondition, Reader, Store,
+    StoreOptions,
+};
 use rusqlite::Connection;
 
-fn with_locale(locale: &str) -> Options {
-    Options { locale: Some(locale.into()), ..made() }
+fn with_locale(locale: &str) -> StoreOptions {
+    StoreOptions { locale: Some(locale.into()), ..made() }
 }
 
 /// The UIDs in the order of the full names.
 fn sorted(reader: &Reader) -> Vec<String> {
-    let order = Order {
-        field: field("full_name").unwrap().id,
+    let order = IndexedOrder {
+        field: find_contact_field("full_name").unwrap().id,
         collections: reader.collections().unwrap().iter().map(|c| c.row).collect(),
         backwards: false,
     };
-    let places = reader.places(&order, None, usize::MAX).unwrap().unwrap();
-    places.iter().map(|place| reader.by_row(place.row).unwrap().unwrap().uid).collect()
+    let places = reader.sort_positions(&order, None, usize::MAX).unwrap().unwrap();
+    places.iter().map(|place| reader.find_by_row(place.row).unwrap().unwrap().uid).collect()
 }
 
 fn names(book: &mut Book, names: &[&str]) {
@@ -34,7 +38,7 @@ fn another_locale_sorts_anew() {
     let check = |book: &Book, locale: &str, expect: &[&str]| {
         let reader = book.reader();
         assert_eq!(reader.locale().unwrap(), locale);
-        assert!(reader.usable(IndexSet::Sort).unwrap());
+        assert!(reader.is_index_current(DerivedIndex::Sort).unwrap());
         assert_eq!(sorted(&reader), expect);
         book.sound();
     };
@@ -42,11 +46,11 @@ fn another_locale_sorts_anew() {
     let book = book.reopened(&with_locale("sv"));
     check(&book, "sv", &["Anna", "Otto", "Zebra", "Ärger", "Öl"]);
     // Who does not say whose order it is leaves it as it is.
-    let book = book.reopened(&Options { locale_if_new: Some("de".into()), ..made() });
+    let book = book.reopened(&StoreOptions { locale_if_new: Some("de".into()), ..made() });
     check(&book, "sv", &["Anna", "Otto", "Zebra", "Ärger", "Öl"]);
-    let new = Book::with(&Options { locale_if_new: Some("sv".into()), ..made() });
+    let new = Book::with(&StoreOptions { locale_if_new: Some("sv".into()), ..made() });
     check(&new, "sv", &[]);
-    let new = Book::with(&Options { locale: Some("de".into()), ..with_locale("de") });
+    let new = Book::with(&StoreOptions { locale: Some("de".into()), ..with_locale("de") });
     check(&new, "de", &[]);
 }
 
@@ -56,7 +60,10 @@ fn a_store_left_open_over_a_change_of_locale() {
     names(&mut book, &["Zebra", "Ärger"]);
     let reader = book.reader();
     let mut other = Store::open(&book.dir(), &with_locale("sv")).unwrap();
-    assert!(!reader.usable(IndexSet::Sort).unwrap(), "sorted by somebody else's order");
+    assert!(
+        !reader.is_index_current(DerivedIndex::Sort).unwrap(),
+        "sorted by somebody else's order"
+    );
     // The first store still has the old order in mind, and writes.
     book.put(&card("Zebra", "Zorn", ""));
     book.put(&card("Öl", "Öl", ""));
@@ -64,12 +71,13 @@ fn a_store_left_open_over_a_change_of_locale() {
     book.remove(handle_of(&outcome));
     other.refresh().unwrap();
     assert_eq!(other.check().unwrap().faults, []);
-    let reader = other.reader().unwrap();
-    assert!(reader.usable(IndexSet::Sort).unwrap());
+    let reader = other.open_reader().unwrap();
+    assert!(reader.is_index_current(DerivedIndex::Sort).unwrap());
     assert_eq!(sorted(&reader), ["Zebra", "Ärger", "Öl"]);
 }
 
-/// Full-text indexes read some characters as others, or not at all; what is expected of them must not differ.
+/// Full-text indexes read some characters as others, or not at all; what is expected of them must
+/// not differ.
 #[test]
 fn characters_that_are_none_are_no_fault() {
     for (name, lines) in [
@@ -104,7 +112,7 @@ fn terms_of_a_long_card_are_bounded() {
     let categories: Vec<String> = (0..60_000).map(|n| n.to_string()).collect();
     check(&format!("CATEGORIES:{}\r\n", categories.join(",")));
     let key =
-        |end: &str| Book::new().store.deriver().sort_key(&format!("{}{end}", "a".repeat(512)));
+        |end: &str| Book::new().store.extractor().sort_key(&format!("{}{end}", "a".repeat(512)));
     assert_eq!(key("b"), key("c"), "the order is that of the first 512 characters");
     assert!(key(&"b".repeat(100_000)).len() < 8 << 10);
 }
@@ -113,7 +121,7 @@ fn many(book: &mut Book, numbers: std::ops::Range<usize>) {
     let changes = numbers
         .map(|n| {
             let bytes = card(&format!("u{n}"), &format!("Name {n:04}"), "TEL:+43 664 123\r\n");
-            put(&book.store, "contacts", &bytes, Expect::Anything)
+            put(&book.store, "contacts", &bytes, Precondition::Any)
         })
         .collect();
     book.apply(changes);
@@ -128,8 +136,8 @@ fn state(conn: &Connection, set: &str) -> String {
         .unwrap()
 }
 
-/// Makes a set one of which a rebuild has come as far as item `last`, and returns what its state will be when it is
-/// whole. Items behind `last` that are there already stay in the set.
+/// Makes a set one of which a rebuild has come as far as item `last`, and returns what its state
+/// will be when it is whole. Items behind `last` that are there already stay in the set.
 fn interrupt(conn: &Connection, set: &str, last: i64) -> String {
     let whole = state(conn, set);
     set_state(conn, set, &format!("rebuilding {last} {whole}"));
@@ -146,11 +154,14 @@ fn what_another_program_filled_is_not_used_and_filled_again() {
         });
         let dir = scratch.path().join("data");
         let reader = Reader::open(&dir).unwrap();
-        assert_eq!(reader.usable(IndexSet::Text).unwrap(), set != "text");
-        assert_eq!(reader.usable(IndexSet::Sort).unwrap(), set != "sort");
+        assert_eq!(reader.is_index_current(DerivedIndex::Text).unwrap(), set != "text");
+        assert_eq!(reader.is_index_current(DerivedIndex::Sort).unwrap(), set != "sort");
         // Opening for writing fills it again, and the reader sees that.
-        let store = Store::open(&dir, &Options::default()).unwrap();
-        assert!(store.usable(IndexSet::Text).unwrap() && reader.usable(IndexSet::Sort).unwrap());
+        let store = Store::open(&dir, &StoreOptions::default()).unwrap();
+        assert!(
+            store.is_index_current(DerivedIndex::Text).unwrap()
+                && reader.is_index_current(DerivedIndex::Sort).unwrap()
+        );
         assert_eq!(store.check().unwrap().faults, []);
     }
 }
@@ -164,11 +175,11 @@ fn an_interrupted_rebuild_goes_on_where_it_was() {
         let whole = interrupt(&conn, set, 500);
         // What comes while it is under way is left to it.
         many(&mut book, 500..700);
-        assert!(!book.store.usable(IndexSet::Text).unwrap() || set == "sort");
+        assert!(!book.store.is_index_current(DerivedIndex::Text).unwrap() || set == "sort");
         assert_eq!(book.store.refresh().unwrap(), 200);
         assert_eq!(state(&conn, set), whole);
         book.sound();
-        assert_eq!(book.store.check_rebuild().unwrap().rebuilt, 1400);
+        assert_eq!(book.store.rebuild_and_check().unwrap().rebuilt_items, 1400);
         book.sound();
     }
 }
@@ -182,15 +193,16 @@ fn writes_in_the_middle_of_a_rebuild() {
         interrupt(&conn, set, 10);
     }
     many(&mut book, 10..30);
-    assert!(!book.store.usable(IndexSet::Text).unwrap());
+    assert!(!book.store.is_index_current(DerivedIndex::Text).unwrap());
     let faults = book.store.check().unwrap().faults;
     assert_eq!(faults, [Fault::Stale { set: "text" }, Fault::Stale { set: "sort" }]);
-    // On both sides of where it has come: edits, a removal, an addition, an edit that leaves the text alone.
+    // On both sides of where it has come: edits, a removal, an addition, an edit that leaves the
+    // text alone.
     for uid in ["u3", "u20"] {
         book.put(&card(uid, "Edited", "EMAIL:new@example.org\r\n"));
     }
     for uid in ["u4", "u21"] {
-        let handle = book.reader().by_uid(None, uid).unwrap()[0].handle;
+        let handle = book.reader().find_by_uid(None, uid).unwrap()[0].handle;
         book.remove(handle);
     }
     for uid in ["u5", "u22"] {
@@ -245,33 +257,34 @@ fn a_report_counts() {
     let bytes = card("u1", "Name 0001", "TEL:+43 664 123\r\n");
     book.put(&card("u1", "Edited", ""));
     let report = book.store.check().unwrap();
-    assert_eq!((report.items, report.former), (5, (1, bytes.len() as u64)));
-    assert!(report.size > 0 || report.wal > 0);
-    assert_eq!(report.rebuilt, 0);
-    assert_eq!(book.store.check_rebuild().unwrap().rebuilt, 10);
-    let handle = book.reader().by_uid(None, "u1").unwrap()[0].handle;
-    book.apply(vec![Change::Remove(handle, Expect::Anything)]);
+    assert_eq!((report.items, report.history), (5, (1, bytes.len() as u64)));
+    assert!(report.database_bytes > 0 || report.wal_bytes > 0);
+    assert_eq!(report.rebuilt_items, 0);
+    assert_eq!(book.store.rebuild_and_check().unwrap().rebuilt_items, 10);
+    let handle = book.reader().find_by_uid(None, "u1").unwrap()[0].handle;
+    book.apply(vec![BatchChange::Remove(handle, Precondition::Any)]);
     assert_eq!(book.store.check().unwrap().items, 4);
 }
 
 #[test]
 fn bytes_that_are_no_contact_are_given_back() {
     let book = Book::new();
-    let deriver = book.store.deriver();
+    let deriver = book.store.extractor();
     for bytes in [&b"nonsense"[..], b"", b"BEGIN:VCARD\r\nVERSION:3.0\r\nEND:VCARD\r\n"] {
-        let (back, _why) = deriver.contact(bytes.to_vec()).unwrap_err();
+        let (back, _why) = deriver.parse_contact(bytes.to_vec()).unwrap_err();
         assert_eq!(back, bytes);
     }
 }
 
-/// A batch that commits while the last step of a rebuild waits for the lock is in the index afterwards.
+/// A batch that commits while the last step of a rebuild waits for the lock is in the index
+/// afterwards.
 #[test]
 fn batches_beside_a_rebuild_are_not_lost() {
     let mut book = Book::new();
     many(&mut book, 0..20);
     let dir = book.dir();
     let rebuilding = std::thread::spawn(move || {
-        let mut store = Store::open(&dir, &Options::default()).unwrap();
+        let mut store = Store::open(&dir, &StoreOptions::default()).unwrap();
         for _ in 0..5 {
             store.rebuild().unwrap();
         }
@@ -282,7 +295,7 @@ fn batches_beside_a_rebuild_are_not_lost() {
         next += 2;
     }
     rebuilding.join().unwrap();
-    Store::open(&book.dir(), &Options::default()).unwrap().refresh().unwrap();
+    Store::open(&book.dir(), &StoreOptions::default()).unwrap().refresh().unwrap();
     book.sound();
 }
 
@@ -297,7 +310,7 @@ fn a_purge_leaves_nothing_in_any_set() {
         for set in ["text", "sort"] {
             set_state(&conn, set, &make(&state(&conn, set)));
         }
-        let handle = book.reader().by_uid(None, "victim").unwrap()[0].handle;
+        let handle = book.reader().find_by_uid(None, "victim").unwrap()[0].handle;
         book.store.purge(&mut Operation::new("purge", "", 0), &[handle]).unwrap();
         let bytes = std::fs::read(book.data()).unwrap();
         for part in ["anzibarius", "elpmaxe.terces", "zanz"] {
@@ -330,8 +343,8 @@ fn damaged_chunks_are_no_panic() {
     let write = |id: i64, data: &[u8]| {
         conn.execute("UPDATE idx_chunk SET data = ?2 WHERE id = ?1", (id, data)).unwrap();
     };
-    let (reader, order) = (book.reader(), |backwards| Order {
-        field: field("full_name").unwrap().id,
+    let (reader, order) = (book.reader(), |backwards| IndexedOrder {
+        field: find_contact_field("full_name").unwrap().id,
         collections: vec![1],
         backwards,
     });
@@ -341,9 +354,9 @@ fn damaged_chunks_are_no_panic() {
             broken[at] ^= 0x91;
             write(id, &broken);
             let _report = book.store.check().unwrap();
-            let _found = reader.look_up(&Lookup::Prefix(Vec::new()), &[]);
-            let _places = reader.places(&order(at % 2 == 0), None, 10);
-            let _position = reader.position(&order(false), &Place { key: b"x".into(), row: 2 });
+            let _found = reader.look_up(&IndexQuery::Prefix(Vec::new()), &[]);
+            let _places = reader.sort_positions(&order(at % 2 == 0), None, 10);
+            let _position = reader.rank(&order(false), &SortPosition { key: b"x".into(), row: 2 });
         }
         write(id, &data[..data.len() / 2]);
         let _report = book.store.check().unwrap();
@@ -361,12 +374,13 @@ fn the_end_of_an_order() {
     let names: Vec<String> = (0..1500).map(|n| format!("\u{ffff}\u{ffff} {n}")).collect();
     let changes = names
         .iter()
-        .map(|name| put(&book.store, "contacts", &card(name, name, ""), Expect::Anything))
+        .map(|name| put(&book.store, "contacts", &card(name, name, ""), Precondition::Any))
         .collect();
     book.apply(changes);
     let reader = book.reader();
-    let order = |backwards| Order { field: 4, collections: vec![1], backwards };
-    let ask = |backwards| reader.places(&order(backwards), None, usize::MAX).unwrap().unwrap();
+    let order = |backwards| IndexedOrder { field: 4, collections: vec![1], backwards };
+    let ask =
+        |backwards| reader.sort_positions(&order(backwards), None, usize::MAX).unwrap().unwrap();
     let (mut up, down) = (ask(false), ask(true));
     assert_eq!(up.len(), 1500);
     up.reverse();

@@ -1,34 +1,36 @@
 //! Which item is which: UIDs, second items of an import, handles that last.
 
 use crate::book::{Book, card, handle_of, put};
-use larder_format::contact::derived_uid;
-use larder_store::{Change, Error, Expect, Handle, HandlePrefix, Kind, Operation, Outcome};
+use larder_format::contact::derive_uid;
+use larder_store::{
+    BatchChange, ChangeOutcome, Error, Handle, HandlePrefix, Kind, Operation, Precondition,
+};
 
-fn names(outcomes: &[Outcome]) -> Vec<&'static str> {
-    let name = |outcome: &Outcome| match outcome {
-        Outcome::Added(_) => "added",
-        Outcome::Updated(_) => "updated",
-        Outcome::Unchanged(_) => "unchanged",
-        Outcome::AddedBeside(_) => "added beside",
-        Outcome::UnchangedBeside(_) => "unchanged beside",
-        Outcome::Removed(_) => "removed",
-        Outcome::Conflict(..) => "conflict",
+fn names(outcomes: &[ChangeOutcome]) -> Vec<&'static str> {
+    let name = |outcome: &ChangeOutcome| match outcome {
+        ChangeOutcome::Added(_) => "added",
+        ChangeOutcome::Updated(_) => "updated",
+        ChangeOutcome::Unchanged(_) => "unchanged",
+        ChangeOutcome::AddedAsDuplicate(_) => "added beside",
+        ChangeOutcome::UnchangedDuplicate(_) => "unchanged beside",
+        ChangeOutcome::Removed(_) => "removed",
+        ChangeOutcome::Conflict(..) => "conflict",
         _ => "done",
     };
     outcomes.iter().map(name).collect()
 }
 
 /// Imports cards in one batch, as an importer does: a UID met before is a second item.
-fn import(book: &mut Book, cards: &[&[u8]]) -> Vec<Outcome> {
+fn import(book: &mut Book, cards: &[&[u8]]) -> Vec<ChangeOutcome> {
     import_in(book, &[cards])
 }
 
 /// The same in several batches.
-fn import_in(book: &mut Book, batches: &[&[&[u8]]]) -> Vec<Outcome> {
-    let mut operation = Operation::new("import", "a test", 0).each_once();
+fn import_in(book: &mut Book, batches: &[&[&[u8]]]) -> Vec<ChangeOutcome> {
+    let mut operation = Operation::new("import", "a test", 0).treat_repeats_as_duplicates();
     let mut outcomes = Vec::new();
     for cards in batches {
-        let put = |bytes: &&[u8]| put(&book.store, "contacts", bytes, Expect::Anything);
+        let put = |bytes: &&[u8]| put(&book.store, "contacts", bytes, Precondition::Any);
         let changes = cards.iter().map(put).collect();
         outcomes.extend(book.store.apply(&mut operation, changes).unwrap().outcomes);
     }
@@ -40,11 +42,11 @@ fn two_items_of_one_uid_are_both_kept() {
     let mut book = Book::new();
     let (a, b) = (card("x", "Anna", ""), card("x", "Berta", ""));
     let check = |book: &mut Book, cards: &[&[u8]], expect: &[&str]| {
-        let seq = book.store.seq().unwrap();
+        let seq = book.store.last_seq().unwrap();
         let outcomes = import(book, cards);
         assert_eq!(names(&outcomes), expect);
         let quiet = expect.iter().all(|name| name.starts_with("unchanged"));
-        assert_eq!(book.store.seq().unwrap() > seq, !quiet);
+        assert_eq!(book.store.last_seq().unwrap() > seq, !quiet);
         book.sound();
     };
     check(&mut book, &[&a, &b], &["added", "added beside"]);
@@ -57,7 +59,7 @@ fn two_items_of_one_uid_are_both_kept() {
     let contents = book.contents();
     assert_eq!(contents.len(), 2);
     assert_eq!(contents[&("contacts".into(), "x".into())], c);
-    assert_eq!(contents[&("contacts".into(), derived_uid(&b))], b);
+    assert_eq!(contents[&("contacts".into(), derive_uid(&b))], b);
 }
 
 #[test]
@@ -69,8 +71,8 @@ fn what_an_operation_wrote_is_its_first_in_all_its_batches() {
     let expect = ["added", "added beside", "unchanged", "added beside", "unchanged beside"];
     assert_eq!(names(&import_in(&mut book, batches)), expect);
     // Another operation's batches in between are no part of it.
-    let mut operation = Operation::new("import", "a test", 0).each_once();
-    let of = |book: &Book, bytes| vec![put(&book.store, "contacts", bytes, Expect::Anything)];
+    let mut operation = Operation::new("import", "a test", 0).treat_repeats_as_duplicates();
+    let of = |book: &Book, bytes| vec![put(&book.store, "contacts", bytes, Precondition::Any)];
     let mut outcomes = Vec::new();
     let other = crate::book::card("y", "Emma", "");
     outcomes.extend(book.store.apply(&mut operation, of(&book, &other)).unwrap().outcomes);
@@ -79,8 +81,9 @@ fn what_an_operation_wrote_is_its_first_in_all_its_batches() {
     outcomes.extend(book.store.apply(&mut operation, of(&book, &e)).unwrap().outcomes);
     assert_eq!(names(&outcomes), ["added", "updated", "updated"]);
     book.sound();
-    // But what it has put stays its first where somebody else has changed that since: theirs is not overwritten.
-    let mut operation = Operation::new("import", "a test", 0).each_once();
+    // But what it has put stays its first where somebody else has changed that since: theirs is not
+    // overwritten.
+    let mut operation = Operation::new("import", "a test", 0).treat_repeats_as_duplicates();
     let mut outcomes = Vec::new();
     for of_z in &[crate::book::card("z", "Frida", ""), crate::book::card("z", "Greta", "")] {
         outcomes.extend(book.store.apply(&mut operation, of(&book, of_z)).unwrap().outcomes);
@@ -100,14 +103,14 @@ fn a_card_without_uid_is_known_by_its_bytes() {
     assert_eq!(names(&import(&mut book, &[&a, &b, &a])), ["added", "added", "unchanged"]);
     assert_eq!(names(&import(&mut book, &[&b, &a])), ["unchanged", "unchanged"]);
     let reader = book.reader();
-    let found = reader.by_uid(None, &derived_uid(&a)).unwrap();
+    let found = reader.find_by_uid(None, &derive_uid(&a)).unwrap();
     assert_eq!(found.len(), 1);
     assert!(found[0].derived_uid);
     assert_eq!(found[0].kind.name(), "contact");
-    assert_eq!(reader.by_row(found[0].row).unwrap(), Some(found[0].clone()));
-    assert_eq!(reader.by_row(99).unwrap(), None);
-    assert_eq!(reader.source(99).unwrap(), None);
-    assert_eq!(reader.by_uid(Some("elsewhere"), &derived_uid(&a)).unwrap(), []);
+    assert_eq!(reader.find_by_row(found[0].row).unwrap(), Some(found[0].clone()));
+    assert_eq!(reader.find_by_row(99).unwrap(), None);
+    assert_eq!(reader.source_bytes(99).unwrap(), None);
+    assert_eq!(reader.find_by_uid(Some("elsewhere"), &derive_uid(&a)).unwrap(), []);
 }
 
 #[test]
@@ -131,31 +134,35 @@ fn line_ends_behind_a_card_make_no_other_card() {
 fn what_a_change_expects() {
     let mut book = Book::new();
     let (a, b) = (card("x", "Anna", ""), card("x", "Berta", ""));
-    let check = |book: &mut Book, bytes: &[u8], expect: Expect, outcome: &str| {
+    let check = |book: &mut Book, bytes: &[u8], expect: Precondition, outcome: &str| {
         let change = put(&book.store, "contacts", bytes, expect);
-        let seq = book.store.seq().unwrap();
+        let seq = book.store.last_seq().unwrap();
         let applied = book.apply(vec![change]).1;
         assert_eq!(names(&applied.outcomes), [outcome]);
-        assert_eq!(applied.seq, book.store.seq().unwrap());
+        assert_eq!(applied.seq, book.store.last_seq().unwrap());
         assert_eq!(applied.seq > seq, ["added", "updated", "removed"].contains(&outcome));
         applied
     };
-    check(&mut book, &a, Expect::At(1), "conflict");
-    let first = check(&mut book, &a, Expect::Nothing, "added");
+    check(&mut book, &a, Precondition::UnchangedSince(1), "conflict");
+    let first = check(&mut book, &a, Precondition::Absent, "added");
     let handle = handle_of(&first.outcomes[0]);
-    check(&mut book, &a, Expect::Nothing, "unchanged");
-    let applied = check(&mut book, &b, Expect::Nothing, "conflict");
-    assert_eq!(applied.outcomes, [Outcome::Conflict(Some(handle), Some(first.seq))]);
-    check(&mut book, &b, Expect::At(first.seq + 1), "conflict");
-    let second = check(&mut book, &b, Expect::At(first.seq), "updated");
-    check(&mut book, &b, Expect::At(second.seq), "unchanged");
+    check(&mut book, &a, Precondition::Absent, "unchanged");
+    let applied = check(&mut book, &b, Precondition::Absent, "conflict");
+    assert_eq!(applied.outcomes, [ChangeOutcome::Conflict(Some(handle), Some(first.seq))]);
+    check(&mut book, &b, Precondition::UnchangedSince(first.seq + 1), "conflict");
+    let second = check(&mut book, &b, Precondition::UnchangedSince(first.seq), "updated");
+    check(&mut book, &b, Precondition::UnchangedSince(second.seq), "unchanged");
 
-    let remove =
-        |book: &mut Book, expect| book.apply(vec![Change::Remove(handle, expect)]).1.outcomes[0];
-    let stale = remove(&mut book, Expect::At(first.seq));
-    assert_eq!(stale, Outcome::Conflict(Some(handle), Some(second.seq)));
-    assert_eq!(remove(&mut book, Expect::At(second.seq)), Outcome::Removed(handle));
-    assert_eq!(remove(&mut book, Expect::Anything), Outcome::Conflict(None, None));
+    let remove = |book: &mut Book, expect| {
+        book.apply(vec![BatchChange::Remove(handle, expect)]).1.outcomes[0]
+    };
+    let stale = remove(&mut book, Precondition::UnchangedSince(first.seq));
+    assert_eq!(stale, ChangeOutcome::Conflict(Some(handle), Some(second.seq)));
+    assert_eq!(
+        remove(&mut book, Precondition::UnchangedSince(second.seq)),
+        ChangeOutcome::Removed(handle)
+    );
+    assert_eq!(remove(&mut book, Precondition::Any), ChangeOutcome::Conflict(None, None));
     book.sound();
 }
 
@@ -166,7 +173,7 @@ fn one_item_many_times_in_one_batch() {
         (0..5).map(|n| card("x", &format!("Anna {n}"), "TEL:+43 1 234\r\n")).collect();
     let changes = versions
         .iter()
-        .map(|bytes| put(&book.store, "contacts", bytes, Expect::Anything))
+        .map(|bytes| put(&book.store, "contacts", bytes, Precondition::Any))
         .collect();
     let applied = book.apply(changes).1;
     assert_eq!(names(&applied.outcomes), ["added", "updated", "updated", "updated", "updated"]);
@@ -176,9 +183,9 @@ fn one_item_many_times_in_one_batch() {
     assert_eq!(history.len(), 5);
     assert!(history.iter().zip(&versions).all(|(kept, bytes)| kept.bytes.as_ref() == Some(bytes)));
     let changes = vec![
-        Change::Remove(handle, Expect::Anything),
-        put(&book.store, "contacts", &versions[0], Expect::Anything),
-        Change::Remove(handle, Expect::Anything),
+        BatchChange::Remove(handle, Precondition::Any),
+        put(&book.store, "contacts", &versions[0], Precondition::Any),
+        BatchChange::Remove(handle, Precondition::Any),
     ];
     assert_eq!(names(&book.apply(changes).1.outcomes), ["removed", "added", "removed"]);
     book.sound();
@@ -192,19 +199,20 @@ fn a_handle_outlives_rebuild_rename_removal_and_undo() {
     let handle = handle_of(&book.put(&bytes).1);
     let there = |book: &Book, collection: &str| {
         let text = handle.to_string();
-        let found = book.reader().by_handle(HandlePrefix::parse(&text[..8]).unwrap(), 2).unwrap();
+        let found =
+            book.reader().find_by_handle(HandlePrefix::parse(&text[..8]).unwrap(), 2).unwrap();
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].handle, &*found[0].collection), (handle, collection));
     };
     there(&book, "contacts");
-    book.store.check_rebuild().unwrap();
+    book.store.rebuild_and_check().unwrap();
     there(&book, "contacts");
-    book.apply(vec![Change::RenameCollection("contacts".into(), "friends".into())]);
+    book.apply(vec![BatchChange::RenameCollection("contacts".into(), "friends".into())]);
     there(&book, "friends");
     let removal = book.remove(handle);
     assert_eq!(
         book.reader()
-            .removed_by_handle(HandlePrefix::parse(&handle.to_string()).unwrap(), 9)
+            .find_removed_handles(HandlePrefix::parse(&handle.to_string()).unwrap(), 9)
             .unwrap(),
         [handle]
     );
@@ -230,20 +238,20 @@ fn handles_are_the_same_in_every_store() {
 fn letters_that_name_an_item_without_doubt() {
     let mut book = Book::new();
     let changes = (0..200)
-        .map(|n| put(&book.store, "contacts", &card(&format!("u{n}"), "A", ""), Expect::Anything));
+        .map(|n| put(&book.store, "contacts", &card(&format!("u{n}"), "A", ""), Precondition::Any));
     let changes = changes.collect();
     let outcomes = book.apply(changes).1.outcomes;
     let reader = book.reader();
     for outcome in &outcomes {
         let handle = handle_of(outcome);
-        let letters = reader.letters(handle).unwrap();
+        let letters = reader.unique_prefix_len(handle).unwrap();
         assert!((8..=13).contains(&letters));
         let prefix = HandlePrefix::parse(&handle.to_string()[..letters]).unwrap();
-        assert_eq!(reader.by_handle(prefix, 2).unwrap().len(), 1);
+        assert_eq!(reader.find_by_handle(prefix, 2).unwrap().len(), 1);
     }
     let letters = "0123456789abcdefghjkmnpqrstvwxyz".chars().map(|letter| {
         let prefix = HandlePrefix::parse(&letter.to_string()).unwrap();
-        reader.by_handle(prefix, 1000).unwrap().len()
+        reader.find_by_handle(prefix, 1000).unwrap().len()
     });
     assert_eq!(letters.sum::<usize>(), 200);
 }
@@ -252,7 +260,7 @@ fn letters_that_name_an_item_without_doubt() {
 fn names_of_collections() {
     let mut book = Book::new();
     let make = |book: &mut Book, name: &str| {
-        let change = Change::CreateCollection(name.into(), Kind::Contact);
+        let change = BatchChange::CreateCollection(name.into(), Kind::Contact);
         book.store.apply(&mut Operation::new("collections", "", 0), vec![change])
     };
     let long = "é".repeat(200);
@@ -262,27 +270,31 @@ fn names_of_collections() {
     }
     let longer = "é".repeat(201);
     for name in ["", "a/b", "a\nb", "\u{7f}", &longer] {
-        assert!(matches!(make(&mut book, name), Err(Error::BadName { .. })), "{name:?}");
+        assert!(
+            matches!(make(&mut book, name), Err(Error::InvalidCollectionName { .. })),
+            "{name:?}"
+        );
     }
-    let mut change = |change: Change| {
+    let mut change = |change: BatchChange| {
         let applied = book.store.apply(&mut Operation::new("collections", "", 0), vec![change]);
         applied.map(|applied| applied.outcomes[0])
     };
-    let rename = |from: &str, to: &str| Change::RenameCollection(from.into(), to.into());
+    let rename = |from: &str, to: &str| BatchChange::RenameCollection(from.into(), to.into());
     assert!(matches!(change(rename("nobody", "x")), Err(Error::NoCollection { .. })));
     assert!(matches!(change(rename("-x", "a b")), Err(Error::CollectionExists { .. })));
-    assert!(matches!(change(rename("-x", "a/b")), Err(Error::BadName { .. })));
+    assert!(matches!(change(rename("-x", "a/b")), Err(Error::InvalidCollectionName { .. })));
     assert!(matches!(
-        change(Change::RemoveCollection("nobody".into())),
+        change(BatchChange::RemoveCollection("nobody".into())),
         Err(Error::NoCollection { .. })
     ));
-    assert_eq!(change(rename("-x", "y")).unwrap(), Outcome::Done);
-    assert_eq!(change(Change::RemoveCollection("y".into())).unwrap(), Outcome::Done);
+    assert_eq!(change(rename("-x", "y")).unwrap(), ChangeOutcome::Done);
+    assert_eq!(change(BatchChange::RemoveCollection("y".into())).unwrap(), ChangeOutcome::Done);
     book.put(&card("x", "Anna", ""));
-    let full = book.apply(vec![Change::RemoveCollection("contacts".into())]).1;
-    assert_eq!(full.outcomes, [Outcome::Conflict(None, None)]);
+    let full = book.apply(vec![BatchChange::RemoveCollection("contacts".into())]).1;
+    assert_eq!(full.outcomes, [ChangeOutcome::Conflict(None, None)]);
     let collections = book.reader().collections().unwrap();
-    let listed: Vec<(&str, u64)> = collections.iter().map(|c| (c.name.as_str(), c.items)).collect();
+    let listed: Vec<(&str, u64)> =
+        collections.iter().map(|c| (c.name.as_str(), c.item_count)).collect();
     assert_eq!(listed, [("Família", 0), ("a b", 0), ("contacts", 1), (long.as_str(), 0)]);
     book.sound();
 }
@@ -291,13 +303,13 @@ fn names_of_collections() {
 fn a_batch_with_an_error_is_left_out_whole() {
     let mut book = Book::new();
     let changes = vec![
-        put(&book.store, "contacts", &card("x", "Anna", ""), Expect::Anything),
-        Change::RemoveCollection("nobody".into()),
+        put(&book.store, "contacts", &card("x", "Anna", ""), Precondition::Any),
+        BatchChange::RemoveCollection("nobody".into()),
     ];
     let result = book.store.apply(&mut Operation::new("import", "", 0), changes);
     assert!(matches!(result, Err(Error::NoCollection { .. })));
     assert!(book.contents().is_empty());
-    assert_eq!(book.store.seq().unwrap(), 0);
+    assert_eq!(book.store.last_seq().unwrap(), 0);
     assert!(book.reader().operations(None, 9).unwrap().is_empty());
     book.sound();
 }
@@ -309,10 +321,10 @@ fn all_or_nothing() {
     book.put(&card("a", "Anna", ""));
     let mut operation = Operation::new("test", "", 0).all_or_nothing();
     let changes = vec![
-        put(&book.store, "contacts", &card("b", "Bob", ""), Expect::Anything),
-        Change::RemoveCollection("contacts".into()),
+        put(&book.store, "contacts", &card("b", "Bob", ""), Precondition::Any),
+        BatchChange::RemoveCollection("contacts".into()),
     ];
     book.store.apply(&mut operation, changes).unwrap();
     assert_eq!(operation.id(), None);
-    assert!(book.reader().by_uid(None, "b").unwrap().is_empty());
+    assert!(book.reader().find_by_uid(None, "b").unwrap().is_empty());
 }

@@ -1,7 +1,9 @@
 //! Writers in turn, readers that hold nothing up, and what a dead writer leaves.
 
 use crate::book::{Book, card, large_card, put};
-use larder_store::{Change, Error, Expect, Operation, Options, Reader, Row, Store, Value};
+use larder_store::{
+    BatchChange, Error, Operation, Precondition, Reader, SqlRow, SqlValue, Store, StoreOptions,
+};
 use std::fs;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;
@@ -9,15 +11,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 fn open(dir: &Path) -> Store {
-    Store::open(dir, &Options::default()).unwrap()
+    Store::open(dir, &StoreOptions::default()).unwrap()
 }
 
-fn one(store: &Store, uid: &str) -> Vec<Change> {
-    vec![put(store, "contacts", &card(uid, "Name", ""), Expect::Anything)]
+fn one(store: &Store, uid: &str) -> Vec<BatchChange> {
+    vec![put(store, "contacts", &card(uid, "Name", ""), Precondition::Any)]
 }
 
-/// Counts batches, not time: a fair lock lets whoever waits in after the batch that is being written. How
-/// many more are counted depends on when the threads are let run, so one good turn of some is asked for.
+/// Counts batches, not time: a fair lock lets whoever waits in after the batch that is being
+/// written. How many more are counted depends on when the threads are let run, so one good turn of
+/// some is asked for.
 #[test]
 fn a_small_change_gets_in_while_a_big_import_runs() {
     let book = Book::new();
@@ -72,7 +75,7 @@ fn two_stores_write_at_once() {
                             })
                             .map(|uid| {
                                 let bytes = card(&uid, &format!("{name} {n}"), "");
-                                put(&store, "contacts", &bytes, Expect::Anything)
+                                put(&store, "contacts", &bytes, Precondition::Any)
                             });
                     let changes = changes.collect();
                     store.apply(&mut Operation::new("import", name, 0), changes).unwrap();
@@ -81,7 +84,7 @@ fn two_stores_write_at_once() {
         }
     });
     assert_eq!(book.contents().len(), 2 * 20 * 4 + 20);
-    assert_eq!(book.store.seq().unwrap(), 40);
+    assert_eq!(book.store.last_seq().unwrap(), 40);
     book.sound();
 }
 
@@ -90,13 +93,13 @@ fn the_bell_tells_the_last_batch() {
     let mut book = Book::new();
     for n in 1..=11 {
         book.put(&card(&format!("u{n}"), "A", ""));
-        let bell = fs::read_to_string(book.store.directory().bell()).unwrap();
+        let bell = fs::read_to_string(book.store.directory().notify_path()).unwrap();
         assert_eq!(bell, format!("{n}\n"));
     }
     // What changes nothing rings no bell.
-    fs::write(book.store.directory().bell(), "").unwrap();
+    fs::write(book.store.directory().notify_path(), "").unwrap();
     book.put(&card("u1", "A", ""));
-    assert_eq!(fs::read_to_string(book.store.directory().bell()).unwrap(), "");
+    assert_eq!(fs::read_to_string(book.store.directory().notify_path()).unwrap(), "");
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn after_an_unclean_stop() {
         assert_eq!(fs::read(&lock).unwrap(), b"at rest\n");
         // ... and one that is opened anew does, too.
         fs::write(&lock, mark).unwrap();
-        assert_eq!(open(&book.dir()).seq().unwrap(), book.store.seq().unwrap());
+        assert_eq!(open(&book.dir()).last_seq().unwrap(), book.store.last_seq().unwrap());
         assert_eq!(fs::read(&lock).unwrap(), b"at rest\n");
     }
     book.sound();
@@ -130,7 +133,7 @@ fn damaged_pages_are_found_after_an_unclean_stop() {
     let mut book = Book::new();
     let changes = (0..300)
         .map(|n| {
-            put(&book.store, "contacts", &card(&format!("u{n}"), "Name", ""), Expect::Anything)
+            put(&book.store, "contacts", &card(&format!("u{n}"), "Name", ""), Precondition::Any)
         })
         .collect();
     book.apply(changes);
@@ -140,7 +143,7 @@ fn damaged_pages_are_found_after_an_unclean_stop() {
     });
     let dir = scratch.path().join("data");
     for attempt in 1..=2 {
-        let opened = Store::open(&dir, &Options::default());
+        let opened = Store::open(&dir, &StoreOptions::default());
         assert!(matches!(opened, Err(Error::Damaged { .. })), "attempt {attempt}: {opened:?}");
     }
 }
@@ -150,20 +153,20 @@ fn damage_is_named_by_check_and_by_reading() {
     let mut book = Book::new();
     let changes = (0..300)
         .map(|n| {
-            put(&book.store, "contacts", &card(&format!("u{n}"), "Name", ""), Expect::Anything)
+            put(&book.store, "contacts", &card(&format!("u{n}"), "Name", ""), Precondition::Any)
         })
         .collect();
     book.apply(changes);
     let (scratch, ()) = book.closed(|dir| damage(&dir.join("data.db")));
     let dir = scratch.path().join("data");
-    if let Ok(store) = Store::open(&dir, &Options::default()) {
+    if let Ok(store) = Store::open(&dir, &StoreOptions::default()) {
         match store.check() {
             Err(Error::Damaged { path, .. }) => assert_eq!(path, dir.join("data.db")),
             Ok(report) => assert!(!report.faults.is_empty()),
             Err(other) => panic!("{other}"),
         }
     }
-    let read = Reader::open(&dir).and_then(|reader| reader.by_uid(None, "u7"));
+    let read = Reader::open(&dir).and_then(|reader| reader.find_by_uid(None, "u7"));
     assert!(matches!(read, Err(Error::Damaged { .. }) | Ok(_)), "{read:?}");
 }
 
@@ -175,11 +178,14 @@ fn an_answer_in_progress_keeps_its_moment_and_stops_nobody() {
     }
     let reader = book.reader();
     let mut seen = Vec::new();
-    let given = reader.rows("SELECT uid FROM item ORDER BY id", &[], &mut |row: &Row<'_>| {
-        book.put(&card(&format!("during {}", seen.len()), "A", ""));
-        seen.push(row.text(0));
-        seen.len() < 4
-    });
+    let given =
+        reader.for_each_sql_row("SELECT uid FROM item ORDER BY id", &[], &mut |row: &SqlRow<
+            '_,
+        >| {
+            book.put(&card(&format!("during {}", seen.len()), "A", ""));
+            seen.push(row.text(0));
+            seen.len() < 4
+        });
     assert_eq!((given.unwrap(), seen), (4, ["u0", "u1", "u2", "u3"].map(String::from).to_vec()));
     assert_eq!(book.contents().len(), 9);
 }
@@ -187,10 +193,10 @@ fn an_answer_in_progress_keeps_its_moment_and_stops_nobody() {
 #[test]
 fn values_go_in_and_out_of_a_question() {
     let book = Book::new();
-    let args = [Value::Integer(7), Value::Text("anna".into()), Value::Blob(vec![1, 2])];
+    let args = [SqlValue::Integer(7), SqlValue::Text("anna".into()), SqlValue::Blob(vec![1, 2])];
     let mut seen = None;
     book.reader()
-        .rows("SELECT ?1, ?2, ?3, NULL", &args, &mut |row| {
+        .for_each_sql_row("SELECT ?1, ?2, ?3, NULL", &args, &mut |row| {
             let wrong = (row.integer(1), row.text(0), row.blob(1).is_none(), row.blob(3).is_none());
             seen = Some((row.integer(0), row.text(1), row.blob(2).map(<[u8]>::to_vec), wrong));
             true
@@ -198,7 +204,7 @@ fn values_go_in_and_out_of_a_question() {
         .unwrap();
     let wrong = (0, String::new(), true, true);
     assert_eq!(seen, Some((7, "anna".to_string(), Some(vec![1, 2]), wrong)));
-    let refused = book.reader().rows("DELETE FROM item", &[], &mut |_| true);
+    let refused = book.reader().for_each_sql_row("DELETE FROM item", &[], &mut |_| true);
     assert!(matches!(refused, Err(Error::Sqlite { .. })));
 }
 
@@ -208,11 +214,12 @@ fn the_log_file_stays_small() {
     for n in 0..40 {
         book.put(&large_card(&format!("u{n}"), 'A', 1 << 20));
     }
-    let size = fs::metadata(book.store.directory().wal()).unwrap().len();
+    let size = fs::metadata(book.store.directory().wal_path()).unwrap().len();
     assert!(size <= 16 << 20, "{size} bytes");
 }
 
-/// A restore gives the numbers of operations anew: a writer that goes on after it must not write into another's.
+/// A restore gives the numbers of operations anew: a writer that goes on after it must not write
+/// into another's.
 #[test]
 fn an_operation_that_goes_on_after_a_restore_is_another() {
     let mut book = Book::new();

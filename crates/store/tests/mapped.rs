@@ -1,7 +1,8 @@
-//! A reader that has the file mapped, while others let it shrink and grow, and put another in its place.
+//! A reader that has the file mapped, while others let it shrink and grow, and put another in its
+//! place.
 
 use crate::book::{Book, card, handle_of, put};
-use larder_store::{Expect, Handle, Operation, Reader};
+use larder_store::{Handle, Operation, Precondition, Reader};
 
 fn text(n: usize) -> Vec<u8> {
     card(&format!("u{n}"), "Name", &format!("NOTE:{}\r\n", n.to_string().repeat(700)))
@@ -10,20 +11,20 @@ fn text(n: usize) -> Vec<u8> {
 /// Puts items in; gives their handles.
 fn fill(book: &mut Book, numbers: std::ops::Range<usize>) -> Vec<Handle> {
     let changes =
-        numbers.map(|n| put(&book.store, "contacts", &text(n), Expect::Anything)).collect();
+        numbers.map(|n| put(&book.store, "contacts", &text(n), Precondition::Any)).collect();
     book.apply(changes).1.outcomes.iter().map(handle_of).collect()
 }
 
 /// All items, read at once.
 fn read(reader: &Reader) -> Vec<Vec<u8>> {
     let collection = reader.collection_rows(None).unwrap()[0];
-    let rows = reader.rows_of(collection, 0, usize::MAX >> 1).unwrap();
+    let rows = reader.item_rows(collection, 0, usize::MAX >> 1).unwrap();
     let mut all = Vec::new();
     let mut each = |_, bytes: &[u8]| {
         all.push(bytes.to_vec());
         true
     };
-    reader.sources(&rows, &mut each).unwrap();
+    reader.for_each_source(&rows, &mut each).unwrap();
     all
 }
 
@@ -52,7 +53,7 @@ fn what_is_mapped_is_what_there_is() {
     book.store.restore(&copy).unwrap();
     assert_eq!(read(&reader), expect(&mut (0..300)));
     // What was written within a snapshot is seen behind it.
-    let snapshot = reader.snapshot().unwrap();
+    let snapshot = reader.begin_read().unwrap();
     assert_eq!(read(&reader).len(), 300);
     fill(&mut book, 900..1000);
     assert_eq!(read(&reader).len(), 300);

@@ -3,7 +3,8 @@
 
 use crate::book::{Book, NOW, card, contents_of, handle_of, large_card, put};
 use larder_store::{
-    Change, Cursor, Expect, Handle, Kind, NewsKind, Operation, OperationId, Outcome,
+    BatchChange, ChangeCursor, ChangeOutcome, Handle, Kind, NetEffect, Operation, OperationId,
+    Precondition,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A change, before it is known to which items it applies.
 #[derive(Debug, Clone)]
 enum Act {
-    Put { collection: usize, uid: usize, body: usize, expect: Expect },
+    Put { collection: usize, uid: usize, body: usize, expect: Precondition },
     Remove(usize),
     PutBack,
 }
@@ -29,7 +30,8 @@ enum Deed {
     Rebuild,
 }
 
-/// An item as the model knows it: the row of its collection never changes, the collection's name may.
+/// An item as the model knows it: the row of its collection never changes, the collection's name
+/// may.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Item {
     collection: usize,
@@ -61,7 +63,7 @@ struct Model {
     removed: Names,
     next: usize,
     past: Vec<Past>,
-    cursors: Vec<(Cursor, Items)>,
+    cursors: Vec<(ChangeCursor, Items)>,
 }
 
 const COLLECTIONS: [&str; 4] = ["contacts", "work", "family", "old"];
@@ -122,7 +124,7 @@ struct Pair {
 
 impl Pair {
     fn act(&mut self, deed: &Deed) {
-        let seq = self.book.store.seq().unwrap();
+        let seq = self.book.store.last_seq().unwrap();
         let before = (self.model.items.clone(), self.model.names.clone());
         match deed {
             Deed::Batches(batches) => self.batches(batches),
@@ -130,7 +132,7 @@ impl Pair {
             Deed::Create(n) => {
                 let name = COLLECTIONS[n % 4];
                 if self.model.collection(name).is_none() {
-                    self.one(Change::CreateCollection(name.into(), Kind::Contact));
+                    self.one(BatchChange::CreateCollection(name.into(), Kind::Contact));
                     self.model.make(name);
                     self.keep(&before, &[]);
                 }
@@ -140,7 +142,7 @@ impl Pair {
                 if let (Some(number), None) =
                     (self.model.collection(from), self.model.collection(to))
                 {
-                    self.one(Change::RenameCollection(from.into(), to.into()));
+                    self.one(BatchChange::RenameCollection(from.into(), to.into()));
                     self.model.names.insert(number, to.to_string());
                     self.keep(&before, &[]);
                 }
@@ -148,24 +150,28 @@ impl Pair {
             Deed::Index(n, how) => {
                 let name = COLLECTIONS[n % 4];
                 if self.model.collection(name).is_some() {
-                    self.one(Change::SetSummary(name.into(), SUMMARIES[*how].parse().unwrap()));
+                    self.one(BatchChange::SetIndexConfig(
+                        name.into(),
+                        SUMMARIES[*how].parse().unwrap(),
+                    ));
                     self.book.store.refresh().unwrap();
                 }
             }
             Deed::Drop(n) => self.drop_collection(COLLECTIONS[n % 4], &before),
             Deed::Purge(n) => self.purge(*n),
-            Deed::Rebuild => assert_eq!(self.book.store.check_rebuild().unwrap().faults, []),
+            Deed::Rebuild => assert_eq!(self.book.store.rebuild_and_check().unwrap().faults, []),
         }
         let changed = before != (self.model.items.clone(), self.model.names.clone());
-        assert!(!changed || self.book.store.seq().unwrap() > seq, "a change without a number");
+        assert!(!changed || self.book.store.last_seq().unwrap() > seq, "a change without a number");
         self.compare();
     }
 
-    fn one(&mut self, change: Change) {
+    fn one(&mut self, change: BatchChange) {
         self.book.apply(vec![change]);
     }
 
-    /// Notes the newest operation, with what was before it, and what it touched without changing it in the end.
+    /// Notes the newest operation, with what was before it, and what it touched without changing it
+    /// in the end.
     fn keep(&mut self, before: &(Items, Names), touched: &[Handle]) {
         let id = self.book.reader().operations(None, 1).unwrap()[0].id;
         let after = (self.model.items.clone(), self.model.names.clone());
@@ -186,8 +192,9 @@ impl Pair {
         let mut operation = Operation::new("import", "", NOW);
         let mut touched = Vec::new();
         for acts in batches {
-            let seq = self.book.store.seq().unwrap();
-            let changes: Vec<Change> = acts.iter().filter_map(|act| self.change(act)).collect();
+            let seq = self.book.store.last_seq().unwrap();
+            let changes: Vec<BatchChange> =
+                acts.iter().filter_map(|act| self.change(act)).collect();
             let applied = self.book.store.apply(&mut operation, changes.clone()).unwrap();
             let mut changed = false;
             for (change, outcome) in changes.iter().zip(&applied.outcomes) {
@@ -196,63 +203,63 @@ impl Pair {
                     changed = true;
                 }
             }
-            let made = self.book.store.seq().unwrap() > seq;
+            let made = self.book.store.last_seq().unwrap() > seq;
             assert!(made || !changed, "changed without a number");
-            assert_eq!(applied.seq, self.book.store.seq().unwrap());
+            assert_eq!(applied.seq, self.book.store.last_seq().unwrap());
         }
         if operation.id().is_some() {
             self.keep(&before, &touched);
         }
     }
 
-    fn change(&self, act: &Act) -> Option<Change> {
+    fn change(&self, act: &Act) -> Option<BatchChange> {
         match act {
             Act::Put { collection, uid, body, expect } => {
                 let bytes = bytes(*uid, *body);
                 Some(put(&self.book.store, COLLECTIONS[collection % 4], &bytes, *expect))
             }
-            Act::Remove(n) => Some(Change::Remove(self.model.nth(*n)?, Expect::Anything)),
+            Act::Remove(n) => Some(BatchChange::Remove(self.model.nth(*n)?, Precondition::Any)),
             Act::PutBack => {
                 let item = self.model.items.values().next()?;
                 let name = &self.model.names[&item.collection];
-                Some(put(&self.book.store, name, &item.bytes, Expect::Anything))
+                Some(put(&self.book.store, name, &item.bytes, Precondition::Any))
             }
         }
     }
 
     /// Does to the model what the store said it did, if that is what it had to do.
-    fn follow(&mut self, change: &Change, outcome: &Outcome) -> bool {
+    fn follow(&mut self, change: &BatchChange, outcome: &ChangeOutcome) -> bool {
         let model = &mut self.model;
         match change {
-            Change::Put(put) => {
+            BatchChange::Put(put) => {
                 let collection = model.make(&put.collection);
-                let bytes = put.prepared.bytes().to_vec();
+                let bytes = put.parsed.bytes().to_vec();
                 let find = |model: &Model, uid: &str| {
                     let same = |item: &&Item| item.collection == collection && item.uid == uid;
                     model.items.values().find(same).map(|item| item.bytes.clone())
                 };
-                let derived = larder_format::contact::derived_uid(&bytes);
+                let derived = larder_format::contact::derive_uid(&bytes);
                 let there = find(model, &put.uid);
                 let beside = find(model, &derived).filter(|_| derived != put.uid);
                 let uid = match outcome {
-                    Outcome::Added(_) => {
+                    ChangeOutcome::Added(_) => {
                         assert_eq!(there, None);
                         put.uid.clone()
                     }
-                    Outcome::Updated(_) => {
+                    ChangeOutcome::Updated(_) => {
                         assert!(there.is_some_and(|there| there != bytes) && beside.is_none());
-                        assert_eq!(put.expect, Expect::Anything);
+                        assert_eq!(put.precondition, Precondition::Any);
                         put.uid.clone()
                     }
-                    Outcome::Unchanged(_) => {
+                    ChangeOutcome::Unchanged(_) => {
                         assert_eq!(there, Some(bytes));
                         return false;
                     }
-                    Outcome::AddedBeside(_) => {
+                    ChangeOutcome::AddedAsDuplicate(_) => {
                         assert!(there.is_some() && beside.is_none());
                         derived
                     }
-                    Outcome::UnchangedBeside(_) => {
+                    ChangeOutcome::UnchangedDuplicate(_) => {
                         assert!(there.is_some() && beside.is_some());
                         return false;
                     }
@@ -261,9 +268,9 @@ impl Pair {
                 model.items.insert(handle_of(outcome), Item { collection, uid, bytes });
                 true
             }
-            Change::Remove(handle, _) => {
+            BatchChange::Remove(handle, _) => {
                 let gone = model.items.remove(handle);
-                assert_eq!(gone.is_some(), matches!(outcome, Outcome::Removed(_)));
+                assert_eq!(gone.is_some(), matches!(outcome, ChangeOutcome::Removed(_)));
                 gone.is_some()
             }
             other => panic!("{other:?}"),
@@ -272,11 +279,12 @@ impl Pair {
 
     fn drop_collection(&mut self, name: &str, before: &(Items, Names)) {
         let Some(number) = self.model.collection(name) else { return };
-        let outcome = self.book.apply(vec![Change::RemoveCollection(name.into())]).1.outcomes[0];
+        let outcome =
+            self.book.apply(vec![BatchChange::RemoveCollection(name.into())]).1.outcomes[0];
         if self.model.items.values().any(|item| item.collection == number) {
-            assert_eq!(outcome, Outcome::Conflict(None, None));
+            assert_eq!(outcome, ChangeOutcome::Conflict(None, None));
         } else {
-            assert_eq!(outcome, Outcome::Done);
+            assert_eq!(outcome, ChangeOutcome::Done);
             self.model.names.remove(&number);
             self.model.removed.insert(number, name.to_string());
             self.keep(before, &[]);
@@ -308,7 +316,7 @@ impl Pair {
         }
         let before = (self.model.items.clone(), self.model.names.clone());
         let undo = match self.book.store.undo(past.id, NOW) {
-            Err(larder_store::Error::Purged { .. }) => return,
+            Err(larder_store::Error::PurgeNotUndoable { .. }) => return,
             other => other.unwrap(),
         };
         let bytes =
@@ -342,8 +350,8 @@ impl Pair {
         }
     }
 
-    /// Names of collections that other operations took or changed since make an undo a matter of taste:
-    /// those are left out here.
+    /// Names of collections that other operations took or changed since make an undo a matter of
+    /// taste: those are left out here.
     fn collections_are_simple(&self, past: &Past) -> bool {
         let model = &self.model;
         let numbers = past.before.1.keys().chain(past.after.1.keys()).collect::<BTreeSet<_>>();
@@ -404,7 +412,7 @@ impl Pair {
         known.sort();
         assert_eq!(names, known);
         self.book.sound();
-        self.model.cursors.push((reader.now().unwrap(), self.model.items.clone()));
+        self.model.cursors.push((reader.current_cursor().unwrap(), self.model.items.clone()));
     }
 
     /// Follows the news from every cursor, in pages, to what is there now.
@@ -423,11 +431,12 @@ impl Pair {
                         assert!(met.insert(one.handle), "an item twice");
                         assert!((one.seq, one.ordinal) > last, "out of order");
                         last = (one.seq, one.ordinal);
-                        match one.what {
-                            NewsKind::Put(row) => {
-                                state.insert(one.handle, reader.source(row).unwrap().unwrap());
+                        match one.effect {
+                            NetEffect::Put(row) => {
+                                state
+                                    .insert(one.handle, reader.source_bytes(row).unwrap().unwrap());
                             }
-                            NewsKind::Removed => {
+                            NetEffect::Removed => {
                                 state.remove(&one.handle);
                             }
                         }
@@ -445,7 +454,8 @@ impl Pair {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let expect = prop_oneof![4 => Just(Expect::Anything), 1 => Just(Expect::SecondOfImport)];
+    let expect =
+        prop_oneof![4 => Just(Precondition::Any), 1 => Just(Precondition::DuplicateInImport)];
     let body = prop_oneof![12 => 0..3usize, 1 => 3..5usize, 8 => 5..9usize];
     prop_oneof![
         6 => (prop_oneof![4 => Just(0usize), 2 => 1..4usize], 0..6usize, body, expect)
@@ -479,6 +489,6 @@ proptest! {
             pair.act(deed);
         }
         pair.news();
-        assert_eq!(pair.book.store.check_rebuild().unwrap().faults, []);
+        assert_eq!(pair.book.store.rebuild_and_check().unwrap().faults, []);
     }
 }

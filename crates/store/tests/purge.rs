@@ -1,7 +1,7 @@
 //! Erasing for good: no byte is left in any file.
 
 use crate::book::{Book, card, handle_of};
-use larder_store::{Directory, Error, HandlePrefix, Operation, Row};
+use larder_store::{DataDirectory, Error, HandlePrefix, Operation, SqlRow};
 use std::fs;
 
 const TOKEN: &str = "Zqxjplänted9931Straße";
@@ -64,9 +64,9 @@ fn nothing_is_left_in_any_file() {
         assert_eq!(book.contents().len(), 50);
         book.sound();
         // Twice is nothing more.
-        let seq = book.store.seq().unwrap();
+        let seq = book.store.last_seq().unwrap();
         assert_eq!(purge(&mut book, handle).unwrap(), 0);
-        assert_eq!(book.store.seq().unwrap(), seq);
+        assert_eq!(book.store.last_seq().unwrap(), seq);
         // The copy lost it, too, and can still be put back.
         book.store.restore(&book.dir().join("data.db.before-restore")).unwrap();
         assert_eq!(book.contents().len(), 50);
@@ -93,14 +93,14 @@ fn a_reader_in_mid_answer_is_in_the_way_or_not_and_then_it_is_done() {
     let reader = book.reader();
     let mut first = None;
     reader
-        .rows("SELECT uid FROM item", &[], &mut |_: &Row<'_>| {
+        .for_each_sql_row("SELECT uid FROM item", &[], &mut |_: &SqlRow<'_>| {
             first.get_or_insert_with(|| purge(&mut book, handle));
             true
         })
         .unwrap();
     match first.unwrap() {
         Ok(1) => assert_eq!(found_in(&book), [""; 0]),
-        Err(Error::ReaderInTheWay) => {}
+        Err(Error::ReaderBlocksPurge) => {}
         other => panic!("{other:?}"),
     }
     purge(&mut book, handle).unwrap();
@@ -118,17 +118,17 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
         let mut first = None;
         let began = std::time::Instant::now();
         let all = "SELECT i.uid, f.uid FROM item i, former f";
-        let mut look = |_: &Row<'_>| {
+        let mut look = |_: &SqlRow<'_>| {
             first.get_or_insert_with(|| purge(&mut book, handle));
             true
         };
-        reader.rows(all, &[], &mut look).unwrap();
-        assert!(matches!(first, Some(Err(Error::ReaderInTheWay))), "{first:?}");
+        reader.for_each_sql_row(all, &[], &mut look).unwrap();
+        assert!(matches!(first, Some(Err(Error::ReaderBlocksPurge))), "{first:?}");
         assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
         assert_ne!(found_in(&book), [""; 0]);
-        assert!(reader.purge_pending().unwrap());
+        assert!(reader.is_purge_pending().unwrap());
         let prefix = HandlePrefix::parse(&handle.to_string()).unwrap();
-        assert_eq!(reader.purged_by_handle(prefix, 2).unwrap(), [handle]);
+        assert_eq!(reader.find_purged_handles(prefix, 2).unwrap(), [handle]);
         drop(reader);
 
         let handles = if handles_again { vec![handle] } else { Vec::new() };
@@ -136,7 +136,7 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
         let purged = book.store.purge(&mut operation, &handles).unwrap();
         assert_eq!((purged.items, purged.completed, operation.id()), (0, true, None));
         assert_eq!(found_in(&book), [""; 0]);
-        assert!(!book.reader().purge_pending().unwrap());
+        assert!(!book.reader().is_purge_pending().unwrap());
         let purged = book.store.purge(&mut operation, &handles).unwrap();
         assert!(!purged.completed, "nothing is left to do");
         book.sound();
@@ -159,13 +159,15 @@ fn a_damaged_copy_is_deleted() {
                 let mut bytes = fs::read(&data).unwrap();
                 bytes[first * 4096..(first + 6) * 4096].fill(0xa5);
                 fs::write(&data, &bytes).unwrap();
-                let before =
-                    Directory::new(dir).restore(&crate::book::made(), &copy).unwrap().before;
+                let before = DataDirectory::new(dir)
+                    .restore(&crate::book::made(), &copy)
+                    .unwrap()
+                    .previous_copy;
                 let mut store = larder_store::Store::open(dir, &Default::default()).unwrap();
                 let mut operation = Operation::new("purge", "", 0);
                 let purged = store.purge(&mut operation, &[handle]).unwrap();
                 assert_eq!((purged.items, purged.deleted), (1, vec![before]));
-                let left: Vec<_> = Directory::new(dir).path().read_dir().unwrap().collect();
+                let left: Vec<_> = DataDirectory::new(dir).path().read_dir().unwrap().collect();
                 let copies = left.iter().filter(|entry| {
                     let name = entry.as_ref().unwrap().file_name();
                     name.to_string_lossy().contains("before")

@@ -1,7 +1,7 @@
 //! How long former versions are kept: 90 days or 64 MB, the newest operation always whole.
 
 use crate::book::{Book, DAY, NOW, card, handle_of, large_card, put};
-use larder_store::{Change, Error, Expect, Handle, Operation};
+use larder_store::{BatchChange, Error, Handle, Operation, Precondition};
 
 const LARGE: usize = 20 << 20;
 
@@ -14,22 +14,25 @@ fn more_than_64_mb_are_forgotten_oldest_first() {
     let mut book = Book::new();
     let (first, outcome) = book.put(&large_card("x", 'A', LARGE));
     let handle = handle_of(&outcome);
-    let early = book.reader().now().unwrap();
+    let early = book.reader().current_cursor().unwrap();
     let mut edits = Vec::new();
     for fill in ['B', 'C', 'D'] {
         edits.push(book.put(&large_card("x", fill, LARGE)).0);
     }
     assert_eq!(kept(&book, handle), 4, "60 MB are kept");
     assert_eq!(book.reader().changes_since(&early, 9).unwrap().0.len(), 1);
-    let late = book.reader().now().unwrap();
+    let late = book.reader().current_cursor().unwrap();
     let (last, _) = book.put(&card("x", "Small", ""));
     assert_eq!(kept(&book, handle), 4, "80 MB are not");
-    assert!(book.store.check().unwrap().former.1 <= 64 << 20);
+    assert!(book.store.check().unwrap().history.1 <= 64 << 20);
     book.sound();
     for id in [first, edits[0]] {
-        assert!(matches!(book.store.undo(id, NOW), Err(Error::Forgotten { .. })), "operation {id}");
+        assert!(
+            matches!(book.store.undo(id, NOW), Err(Error::HistoryPruned { .. })),
+            "operation {id}"
+        );
     }
-    assert!(matches!(book.reader().changes_since(&early, 9), Err(Error::Expired)));
+    assert!(matches!(book.reader().changes_since(&early, 9), Err(Error::CursorExpired)));
     assert_eq!(book.reader().changes_since(&late, 9).unwrap().0.len(), 1);
     assert_eq!(book.store.undo(last, NOW).unwrap().items, 1);
     let bytes = book.contents().into_values().next().unwrap();
@@ -41,9 +44,9 @@ fn more_than_64_mb_are_forgotten_oldest_first() {
 fn the_newest_operation_stays_whole() {
     let mut book = Book::new();
     let uids = ["a", "b", "c", "d"];
-    let cards = |book: &Book, fill: char| -> Vec<Vec<Change>> {
+    let cards = |book: &Book, fill: char| -> Vec<Vec<BatchChange>> {
         let one = |uid: &&str| {
-            vec![put(&book.store, "contacts", &large_card(uid, fill, LARGE), Expect::Anything)]
+            vec![put(&book.store, "contacts", &large_card(uid, fill, LARGE), Precondition::Any)]
         };
         uids.iter().map(one).collect()
     };
@@ -52,13 +55,13 @@ fn the_newest_operation_stays_whole() {
     let before = book.contents();
     let batches = cards(&book, 'B');
     let id = book.batches(batches);
-    assert!(book.store.check().unwrap().former.1 > 64 << 20);
+    assert!(book.store.check().unwrap().history.1 > 64 << 20);
     book.store.undo(id, NOW).unwrap();
     assert_eq!(book.contents(), before);
     // The undo is the newest operation now; it is whole, and what it undid is forgotten at last.
     book.put(&card("e", "Small", ""));
     book.put(&card("e", "Small again", ""));
-    assert!(book.store.check().unwrap().former.1 <= 64 << 20);
+    assert!(book.store.check().unwrap().history.1 <= 64 << 20);
     book.sound();
 }
 
@@ -68,10 +71,10 @@ fn after_90_days() {
     let outcome = book.put(&card("x", "First", "")).1;
     let handle = handle_of(&outcome);
     let (edit, _) = book.put(&card("x", "Second", ""));
-    let cursor = book.reader().now().unwrap();
+    let cursor = book.reader().current_cursor().unwrap();
     let (early, late) = (NOW + 89 * DAY, NOW + 91 * DAY);
     let change = |book: &Book, name: &str| {
-        vec![put(&book.store, "contacts", &card("x", name, ""), Expect::Anything)]
+        vec![put(&book.store, "contacts", &card("x", name, ""), Precondition::Any)]
     };
     let third = change(&book, "Third");
     let (third, _) = book.apply_at(early, third);
@@ -79,7 +82,7 @@ fn after_90_days() {
     let fourth = change(&book, "Fourth");
     book.apply_at(late, fourth);
     assert_eq!(kept(&book, handle), 3, "the first is forgotten");
-    assert!(matches!(book.store.undo(edit, late), Err(Error::Forgotten { .. })));
+    assert!(matches!(book.store.undo(edit, late), Err(Error::HistoryPruned { .. })));
     // What happened since the cursor is still known in full.
     assert_eq!(book.reader().changes_since(&cursor, 9).unwrap().0.len(), 1);
     assert_eq!(book.store.undo(third, late).unwrap().conflicts.len(), 1);
@@ -90,19 +93,20 @@ fn after_90_days() {
 fn a_removal_that_is_forgotten_expires_the_cursors_before_it() {
     let mut book = Book::new();
     let changes = ["a", "b", "c"]
-        .map(|uid| put(&book.store, "contacts", &card(uid, "A", ""), Expect::Anything));
+        .map(|uid| put(&book.store, "contacts", &card(uid, "A", ""), Precondition::Any));
     let applied = book.apply(changes.to_vec()).1;
-    let remove = |n: usize| Change::Remove(handle_of(&applied.outcomes[n]), Expect::Anything);
-    let before = book.reader().now().unwrap();
+    let remove = |n: usize| BatchChange::Remove(handle_of(&applied.outcomes[n]), Precondition::Any);
+    let before = book.reader().current_cursor().unwrap();
     book.apply(vec![remove(0), remove(1), remove(2)]);
     // A reader that stopped in the middle of the batch, and one that read all of it.
     let (news, middle) = book.reader().changes_since(&before, 1).unwrap();
     assert_eq!(news.len(), 1);
     let (rest, end) = book.reader().changes_since(&middle, 9).unwrap();
     assert_eq!(rest.len(), 2);
-    let change = put(&book.store, "contacts", &card("d", "D", ""), Expect::Anything);
+    let change = put(&book.store, "contacts", &card("d", "D", ""), Precondition::Any);
     book.apply_at(NOW + 91 * DAY, vec![change]);
-    let expired = |cursor| matches!(book.reader().changes_since(cursor, 9), Err(Error::Expired));
+    let expired =
+        |cursor| matches!(book.reader().changes_since(cursor, 9), Err(Error::CursorExpired));
     assert!(expired(&before));
     assert!(expired(&middle), "the rest of its batch is forgotten");
     assert_eq!(book.reader().changes_since(&end, 9).unwrap().0.len(), 1);
@@ -114,10 +118,10 @@ fn a_forgotten_operation_without_former_versions() {
     let (add, _) = book.put(&card("a", "Anna", ""));
     let outcome = book.put(&card("b", "Berta", "")).1;
     book.remove(handle_of(&outcome));
-    let change = put(&book.store, "contacts", &card("c", "Clara", ""), Expect::Anything);
+    let change = put(&book.store, "contacts", &card("c", "Clara", ""), Precondition::Any);
     let mut operation = Operation::new("late", "", NOW + 91 * DAY);
     book.store.apply(&mut operation, vec![change]).unwrap();
-    assert!(matches!(book.store.undo(add, NOW), Err(Error::Forgotten { .. })));
+    assert!(matches!(book.store.undo(add, NOW), Err(Error::HistoryPruned { .. })));
     assert_eq!(book.store.undo(operation.id().unwrap(), NOW).unwrap().items, 1);
     book.sound();
 }
@@ -134,7 +138,7 @@ fn a_small_change_in_the_middle_of_an_import_leaves_its_undo() {
     let mut import = Operation::new("import", "", NOW);
     for uid in uids {
         let card = large_card(uid, 'B', LARGE);
-        let change = put(&book.store, "contacts", &card, Expect::Anything);
+        let change = put(&book.store, "contacts", &card, Precondition::Any);
         book.store.apply(&mut import, vec![change]).unwrap();
         if uid == "d" || uid == "f" {
             book.put(&card_of(uid));
@@ -155,11 +159,11 @@ fn an_undo_keeps_what_was_replaced_since() {
     let uids = ["a", "b", "c", "d"];
     let changes = |book: &Book| {
         let cards = uids.map(|uid| large_card(uid, 'A', LARGE));
-        cards.map(|card| put(&book.store, "contacts", &card, Expect::Anything)).to_vec()
+        cards.map(|card| put(&book.store, "contacts", &card, Precondition::Any)).to_vec()
     };
     let changes = changes(&book);
     let (added, applied) = book.apply(changes);
-    let remove = |outcome| Change::Remove(handle_of(outcome), Expect::Anything);
+    let remove = |outcome| BatchChange::Remove(handle_of(outcome), Precondition::Any);
     let (removed, _) = book.apply(applied.outcomes.iter().map(remove).collect());
     book.store.undo(removed, NOW).unwrap();
     let undo = book.store.undo(added, NOW).unwrap();

@@ -1,41 +1,42 @@
-//! Summaries: their text, and collections that are indexed otherwise than the default, or otherwise than before.
+//! Summaries: their text, and collections that are indexed otherwise than the default, or otherwise
+//! than before.
 
 use crate::book::{Book, NOW, card, handle_of, made, put};
-use larder_format::field::{FIELDS, field};
-use larder_store::index::{Lookup, Place, term};
+use larder_format::field::{CONTACT_FIELDS, find_contact_field};
+use larder_store::inverted_index::{IndexQuery, SortPosition, term};
 use larder_store::{
-    Change, Error, Expect, Family, IndexKind, IndexSet, Kind, OperationId, Options, Order, Outcome,
-    Reader, Store, Summary,
+    BatchChange, ChangeOutcome, CollectionType, DerivedIndex, Error, FieldIndex, IndexConfig,
+    IndexedOrder, Kind, OperationId, Precondition, Reader, Store, StoreOptions,
 };
 use std::fs;
 use std::path::Path;
 
-fn summary(text: &str) -> Summary {
+fn summary(text: &str) -> IndexConfig {
     text.parse().unwrap()
 }
 
-fn set(name: &str, text: &str) -> Change {
-    Change::SetSummary(name.into(), summary(text))
+fn set(name: &str, text: &str) -> BatchChange {
+    BatchChange::SetIndexConfig(name.into(), summary(text))
 }
 
-fn create(name: &str, text: &str) -> Vec<Change> {
-    vec![Change::CreateCollection(name.into(), Kind::Contact), set(name, text)]
+fn create(name: &str, text: &str) -> Vec<BatchChange> {
+    vec![BatchChange::CreateCollection(name.into(), Kind::Contact), set(name, text)]
 }
 
 /// The summary of a collection, as text.
 fn stored(reader: &Reader, name: &str) -> String {
     let collections = reader.collections().unwrap();
     let found = collections.iter().find(|collection| collection.name == name).unwrap();
-    assert!(reader.summaries().unwrap().contains(&(found.row, found.summary.clone())));
-    if found.summary.is_default() { "default".into() } else { found.summary.to_string() }
+    assert!(reader.index_configs().unwrap().contains(&(found.row, found.index_config.clone())));
+    if found.index_config.is_default() { "default".into() } else { found.index_config.to_string() }
 }
 
 /// How many items are found by this term.
 fn by_term(reader: &Reader, term: Vec<u8>) -> usize {
-    let _snapshot = reader.snapshot().unwrap();
-    let found = reader.look_up(&Lookup::Term(term), &[]).unwrap().unwrap();
+    let _snapshot = reader.begin_read().unwrap();
+    let found = reader.look_up(&IndexQuery::Term(term), &[]).unwrap().unwrap();
     let mut items = 0;
-    let counted = reader.candidates(&found, 0, false, &mut |_| {
+    let counted = reader.for_each_candidate(&found, 0, false, &mut |_| {
         items += 1;
         true
     });
@@ -44,7 +45,7 @@ fn by_term(reader: &Reader, term: Vec<u8>) -> usize {
 }
 
 fn named(name: &str) -> Vec<u8> {
-    term::value(field("full_name").unwrap().id, name)
+    term::value(find_contact_field("full_name").unwrap().id, name)
 }
 
 fn many(book: &mut Book, name: &str, count: usize) {
@@ -54,7 +55,7 @@ fn many(book: &mut Book, name: &str, count: usize) {
             &book.store,
             name,
             &card(&format!("u{n}"), &format!("Name {n}"), lines),
-            Expect::Anything,
+            Precondition::Any,
         )
     });
     let puts = puts.collect();
@@ -75,11 +76,14 @@ fn text_of_summaries() {
     check("tel:suffix,phone", "phone:suffix,phone");
     check("note:sort,substring email:suffix", "email:suffix note:substring,sort");
     check("note:sort none note:prefix", "note:exact,prefix,sort");
-    check(&format!("rev:sort {}", Summary::default()), &summary("default rev:sort").to_string());
+    check(
+        &format!("rev:sort {}", IndexConfig::default()),
+        &summary("default rev:sort").to_string(),
+    );
     assert!(summary("default").is_default() && summary("default note:substring").is_default());
     assert!(!summary("default note:prefix").is_default());
     for kind in ["exact", "suffix", "substring", "sort"] {
-        for field in FIELDS.iter().filter(|field| field.indexed) {
+        for field in CONTACT_FIELDS.iter().filter(|field| field.is_indexed) {
             let text = format!("{}:{kind}", field.name);
             let again = summary(&text);
             assert_eq!(summary(&again.to_string()), again, "{text}");
@@ -87,7 +91,8 @@ fn text_of_summaries() {
     }
 }
 
-/// What the default is decides what stores hold: who changes it raises the version of the rules in `contact`.
+/// What the default is decides what stores hold: who changes it raises the version of the rules in
+/// `contact`.
 #[test]
 fn the_default() {
     let text = concat!(
@@ -102,15 +107,16 @@ fn the_default() {
         "categories:exact,prefix,substring birth_date:substring anniversary:substring geo:substring ",
         "address:substring address_label:substring im:substring list:substring wants_html:substring",
     );
-    assert_eq!(Summary::default().to_string(), text);
-    let sorted: Vec<_> = Summary::default().fields(IndexKind::Sort).map(|f| f.name).collect();
+    assert_eq!(IndexConfig::default().to_string(), text);
+    let sorted: Vec<_> =
+        IndexConfig::default().fields_with_index(FieldIndex::Sort).map(|f| f.name).collect();
     assert_eq!(sorted, ["file_as", "full_name"]);
 }
 
 #[test]
 fn texts_that_are_no_summaries() {
     let check = |text: &str, expect: &str, hint: &str| {
-        let error = text.parse::<Summary>().unwrap_err();
+        let error = text.parse::<IndexConfig>().unwrap_err();
         assert_eq!(error.to_string(), expect);
         assert!(error.hint().contains(hint), "{}", error.hint());
     };
@@ -138,7 +144,7 @@ fn a_collection_has_the_index_it_was_made_with() {
     assert_eq!(stored(&reader, "work"), "phone:phone note:exact,prefix");
     assert_eq!(stored(&reader, "bare"), "none");
     assert_eq!(stored(&reader, "contacts"), "default");
-    let of = |name: &str| field(name).unwrap().id;
+    let of = |name: &str| find_contact_field(name).unwrap().id;
     assert_eq!(by_term(&reader, named("name 1")), 1);
     assert_eq!(by_term(&reader, term::value(of("note"), "abc")), 3);
     assert_eq!(by_term(&reader, term::phone(of("phone"), "43664123")), 6);
@@ -148,28 +154,38 @@ fn a_collection_has_the_index_it_was_made_with() {
     let rows: Vec<i64> = reader.collections().unwrap().iter().map(|c| c.row).collect();
     let [_bare, contacts, work] = rows[..] else { panic!("three: {rows:?}") };
     let place = |collections: Vec<i64>| {
-        let order = Order { field: of("full_name"), collections, backwards: false };
-        let places = reader.places(&order, None, 9).unwrap().map(|places| places.len());
+        let order = IndexedOrder { field: of("full_name"), collections, backwards: false };
+        let places = reader.sort_positions(&order, None, 9).unwrap().map(|places| places.len());
         assert_eq!(
             places.is_some(),
-            reader.position(&order, &Place { key: Vec::new(), row: 0 }).unwrap().is_some()
+            reader.rank(&order, &SortPosition { key: Vec::new(), row: 0 }).unwrap().is_some()
         );
         places
     };
     assert_eq!(place(vec![contacts]), Some(3));
     assert_eq!((place(vec![work]), place(vec![contacts, work])), (None, None));
     assert_eq!(
-        **book.store.deriver_for("work", Family::Contacts).unwrap().summary(),
+        **book
+            .store
+            .extractor_for_collection("work", CollectionType::AddressBook)
+            .unwrap()
+            .index_config(),
         summary("phone:phone note:prefix")
     );
-    assert!(book.store.deriver_for("none such", Family::Contacts).unwrap().summary().is_default());
+    assert!(
+        book.store
+            .extractor_for_collection("none such", CollectionType::AddressBook)
+            .unwrap()
+            .index_config()
+            .is_default()
+    );
     // Edits and removals go by the collection's summary, too.
     let outcome = book.put_into("work", &card("u1", "Edited", "NOTE:xyz\r\n")).1;
     book.put_into("bare", &card("u1", "Edited", ""));
     book.sound();
     book.remove(handle_of(&outcome));
     book.sound();
-    assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+    assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
 }
 
 #[test]
@@ -177,8 +193,10 @@ fn indexed_otherwise_in_steps() {
     let mut book = Book::new();
     many(&mut book, "contacts", 30);
     many(&mut book, "work", 5);
-    let usable =
-        |book: &Book| [IndexSet::Text, IndexSet::Sort].map(|set| book.store.usable(set).unwrap());
+    let usable = |book: &Book| {
+        [DerivedIndex::Text, DerivedIndex::Sort]
+            .map(|set| book.store.is_index_current(set).unwrap())
+    };
     // Only what is concerned is filled anew; nothing, where there is nothing.
     book.apply(vec![set("contacts", "default note:sort")]);
     assert_eq!(usable(&book), [true, false]);
@@ -191,12 +209,12 @@ fn indexed_otherwise_in_steps() {
     book.store.refresh().unwrap();
     book.apply(create("new", "phone:phone"));
     let (_, again) = book.apply(vec![set("new", "phone:phone")]);
-    assert_eq!((again.outcomes, usable(&book)), (vec![Outcome::Done], [true, true]));
-    assert_eq!(again.seq, book.store.seq().unwrap(), "nothing was written");
+    assert_eq!((again.outcomes, usable(&book)), (vec![ChangeOutcome::Done], [true, true]));
+    assert_eq!(again.seq, book.store.last_seq().unwrap(), "nothing was written");
     book.sound();
     // In steps, with writes in between, and with another change of mind in the middle.
     book.apply(vec![set("contacts", "full_name:prefix,sort")]);
-    assert!(book.reader().look_up(&Lookup::Term(named("name 1")), &[]).unwrap().is_none());
+    assert!(book.reader().look_up(&IndexQuery::Term(named("name 1")), &[]).unwrap().is_none());
     let mut steps = 0;
     while book.store.refresh_step(4).unwrap().is_some() {
         steps += 1;
@@ -208,7 +226,7 @@ fn indexed_otherwise_in_steps() {
     }
     assert!(steps > 10, "{steps} steps");
     book.sound();
-    assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+    assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
 }
 
 /// Whoever stops in the middle, the next one goes on.
@@ -221,9 +239,9 @@ fn killed_between_steps() {
         for _ in 0..done {
             book.store.refresh_step(5).unwrap();
         }
-        let book = book.reopened(&Options::default());
-        assert!(book.store.usable(IndexSet::Text).unwrap());
-        assert!(book.store.usable(IndexSet::Sort).unwrap());
+        let book = book.reopened(&StoreOptions::default());
+        assert!(book.store.is_index_current(DerivedIndex::Text).unwrap());
+        assert!(book.store.is_index_current(DerivedIndex::Sort).unwrap());
         book.sound();
     }
 }
@@ -234,7 +252,7 @@ fn in_one_batch_with_items() {
     let mut book = Book::new();
     many(&mut book, "contacts", 3);
     let one = |book: &Book, uid: &str| {
-        put(&book.store, "contacts", &card(uid, "New", ""), Expect::Anything)
+        put(&book.store, "contacts", &card(uid, "New", ""), Precondition::Any)
     };
     let batch = vec![
         one(&book, "u1"),
@@ -256,8 +274,8 @@ fn in_one_batch_with_items() {
     book.store.refresh().unwrap();
     book.sound();
     let batch = vec![
-        Change::CreateCollection("x".into(), Kind::Contact),
-        put(&book.store, "x", &card("a", "A", ""), Expect::Anything),
+        BatchChange::CreateCollection("x".into(), Kind::Contact),
+        put(&book.store, "x", &card("a", "A", ""), Precondition::Any),
         set("x", "none"),
     ];
     book.apply(batch);
@@ -284,7 +302,7 @@ fn a_summary_comes_back() {
     // A rename since is no obstacle, another summary is.
     let (second, _) = book.apply(vec![set("contacts", "note:sort")]);
     let (rename, _) =
-        book.apply(vec![Change::RenameCollection("contacts".into(), "people".into())]);
+        book.apply(vec![BatchChange::RenameCollection("contacts".into(), "people".into())]);
     undo(&mut book, second);
     assert_eq!(stored(&book.reader(), "people"), "full_name:exact,prefix");
     let (third, _) = book.apply(vec![set("people", "note:sort")]);
@@ -297,7 +315,7 @@ fn a_summary_comes_back() {
     book.apply(vec![set("contacts", "note:sort")]);
     let (all, _) = book.apply(vec![
         set("contacts", "default"),
-        Change::RenameCollection("contacts".into(), "b".into()),
+        BatchChange::RenameCollection("contacts".into(), "b".into()),
     ]);
     undo(&mut book, all);
     assert_eq!(stored(&book.reader(), "contacts"), "note:sort");
@@ -312,14 +330,14 @@ fn a_removed_collection_keeps_its_summary() {
     assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
     let outcome = book.put_into("work", &card("a", "Anna", "")).1;
     let id = book.batches(vec![
-        vec![Change::Remove(handle_of(&outcome), Expect::Anything)],
-        vec![Change::RemoveCollection("work".into())],
+        vec![BatchChange::Remove(handle_of(&outcome), Precondition::Any)],
+        vec![BatchChange::RemoveCollection("work".into())],
     ]);
     undo(&mut book, id);
     assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
     assert_eq!(by_term(&book.reader(), named("anna")), 1);
     book.remove(handle_of(&outcome));
-    book.apply(vec![Change::RemoveCollection("work".into())]);
+    book.apply(vec![BatchChange::RemoveCollection("work".into())]);
     // Made anew, it is as its maker says; filled by a put, as it was.
     book.put_into("work", &card("b", "Berta", ""));
     assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
@@ -353,7 +371,10 @@ fn a_store_from_before_there_were_summaries() {
             for beside in ["data.db-wal", "data.db-shm"] {
                 let _none = fs::remove_file(dir.join(beside));
             }
-            assert!(matches!(Reader::open(dir), Err(Error::Older { major: 1, .. })), "{name}");
+            assert!(
+                matches!(Reader::open(dir), Err(Error::SchemaTooOld { major: 1, .. })),
+                "{name}"
+            );
             let mut store = Store::open(dir, &made()).unwrap();
             let reader = Reader::open(dir).unwrap();
             let first = reader.collections().unwrap()[0].name.clone();
@@ -367,8 +388,8 @@ fn a_store_from_before_there_were_summaries() {
     }
 }
 
-/// One process has derived items for the index when another changes its mind about what is to be in it, and begins
-/// anew, so that the rebuild stands where it stood.
+/// One process has derived items for the index when another changes its mind about what is to be in
+/// it, and begins anew, so that the rebuild stands where it stood.
 #[test]
 fn another_summary_while_a_step_is_under_way() {
     let mut book = Book::new();
@@ -378,7 +399,7 @@ fn another_summary_while_a_step_is_under_way() {
     let (done, ended) = std::sync::mpsc::channel();
     let (next, wait) = std::sync::mpsc::channel::<()>();
     let filling = std::thread::spawn(move || {
-        let mut store = Store::open(&dir, &Options::default()).unwrap();
+        let mut store = Store::open(&dir, &StoreOptions::default()).unwrap();
         while wait.recv().is_ok() {
             go.send(()).unwrap();
             store.refresh_step(400).unwrap();

@@ -1,15 +1,17 @@
 //! Undo: bytes come back exactly, or nothing changes and both versions are shown.
 
 use crate::book::{Book, NOW, card, handle_of, put};
-use larder_store::{Change, Conflict, Error, Expect, Kind, Operation, Outcome};
+use larder_store::{
+    BatchChange, ChangeOutcome, Error, Kind, Operation, Precondition, UndoConflict,
+};
 
 fn key(uid: &str) -> (String, String) {
     ("contacts".into(), uid.into())
 }
 
-fn import(book: &Book, cards: std::ops::Range<usize>, name: &str) -> Vec<Change> {
+fn import(book: &Book, cards: std::ops::Range<usize>, name: &str) -> Vec<BatchChange> {
     cards
-        .map(|n| put(&book.store, "contacts", &card(&format!("u{n}"), name, ""), Expect::Anything))
+        .map(|n| put(&book.store, "contacts", &card(&format!("u{n}"), name, ""), Precondition::Any))
         .collect()
 }
 
@@ -24,7 +26,7 @@ fn an_import_of_many_batches_is_one_undo() {
     assert_eq!(after.len(), 1600);
     let log = book.reader().operations(None, 9).unwrap();
     assert_eq!((log[0].id, log[0].verb.as_str(), log[0].counts), (id, "import", [1599, 1, 0]));
-    assert_eq!(book.reader().last_operation().unwrap().unwrap().id, id);
+    assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, id);
 
     let undo = book.store.undo(id, NOW + 1).unwrap();
     assert_eq!(undo.items, 1600);
@@ -32,7 +34,10 @@ fn an_import_of_many_batches_is_one_undo() {
     assert_eq!(book.contents(), before);
     book.sound();
     let log = book.reader().operations(None, 1).unwrap();
-    assert_eq!((Some(log[0].id), log[0].undoes, log[0].at), (undo.operation, Some(id), NOW + 1));
+    assert_eq!(
+        (Some(log[0].id), log[0].undoes, log[0].started_at_ms),
+        (undo.operation, Some(id), NOW + 1)
+    );
     let undone = book.reader().operations(undo.operation, 1).unwrap();
     assert_eq!((undone[0].id, undone[0].undone_by), (id, undo.operation));
     let again = book.store.undo(id, NOW);
@@ -41,7 +46,7 @@ fn an_import_of_many_batches_is_one_undo() {
     let redo = book.store.undo(undo.operation.unwrap(), NOW).unwrap();
     assert_eq!(redo.items, 1600);
     assert_eq!(book.contents(), after);
-    assert_eq!(book.reader().last_operation().unwrap().unwrap().id, id);
+    assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, id);
     book.sound();
     assert_eq!(book.store.undo(id, NOW).unwrap().items, 1600);
     assert_eq!(book.contents(), before);
@@ -58,12 +63,15 @@ fn what_was_changed_since_is_refused_with_both_versions() {
     let (edit, _) = book.put(&b);
     book.put(&c);
     let refused = |book: &mut Book, id: i64, left: Option<&[u8]>, now: Option<&[u8]>| {
-        let (seq, contents) = (book.store.seq().unwrap(), book.contents());
+        let (seq, contents) = (book.store.last_seq().unwrap(), book.contents());
         let undo = book.store.undo(id, NOW).unwrap();
-        let conflict =
-            Conflict { handle, left: left.map(<[u8]>::to_vec), now: now.map(<[u8]>::to_vec) };
+        let conflict = UndoConflict {
+            handle,
+            after_image: left.map(<[u8]>::to_vec),
+            current: now.map(<[u8]>::to_vec),
+        };
         assert_eq!((undo.operation, undo.items, undo.conflicts), (None, 0, vec![conflict]));
-        assert_eq!(book.store.seq().unwrap(), seq);
+        assert_eq!(book.store.last_seq().unwrap(), seq);
         assert_eq!(book.contents(), contents);
     };
     refused(&mut book, add, Some(&a), Some(&c));
@@ -124,11 +132,11 @@ fn an_interrupted_undo_is_completed() {
     let changes = import(&book, 0..10, "After");
     let (id, applied) = book.apply(changes);
     // Half of it is undone, as an undo that was killed between two batches leaves it.
-    let mut half: Vec<Change> = applied.outcomes[2..6]
+    let mut half: Vec<BatchChange> = applied.outcomes[2..6]
         .iter()
-        .map(|outcome| Change::Remove(handle_of(outcome), Expect::Anything))
+        .map(|outcome| BatchChange::Remove(handle_of(outcome), Precondition::Any))
         .collect();
-    half.push(put(&book.store, "contacts", &card("u1", "Before", ""), Expect::Anything));
+    half.push(put(&book.store, "contacts", &card("u1", "Before", ""), Precondition::Any));
     book.apply(half);
     let undo = book.store.undo(id, NOW).unwrap();
     assert_eq!((undo.items, undo.conflicts.len()), (5, 0));
@@ -142,12 +150,12 @@ fn an_operation_that_changed_one_item_often() {
     let mut book = Book::new();
     let version = |n: usize| card("x", &format!("Anna {n}"), "");
     let change =
-        |book: &Book, n: usize| put(&book.store, "contacts", &version(n), Expect::Anything);
+        |book: &Book, n: usize| put(&book.store, "contacts", &version(n), Precondition::Any);
     book.put(&version(0));
     let handle = handle_of(&book.put(&version(0)).1);
-    let first = vec![change(&book, 1), Change::Remove(handle, Expect::Anything)];
+    let first = vec![change(&book, 1), BatchChange::Remove(handle, Precondition::Any)];
     let second = vec![change(&book, 2), change(&book, 3)];
-    let third = vec![Change::Remove(handle, Expect::Anything), change(&book, 4)];
+    let third = vec![BatchChange::Remove(handle, Precondition::Any), change(&book, 4)];
     let id = book.batches(vec![first, second, third]);
     assert_eq!(book.contents()[&key("x")], version(4));
     let undo = book.store.undo(id, NOW).unwrap();
@@ -161,11 +169,11 @@ fn an_operation_that_changed_one_item_often() {
 #[test]
 fn an_item_made_and_removed_by_one_operation() {
     let mut book = Book::new();
-    let add = put(&book.store, "contacts", &card("x", "Anna", ""), Expect::Anything);
+    let add = put(&book.store, "contacts", &card("x", "Anna", ""), Precondition::Any);
     let mut operation = Operation::new("test", "", NOW);
     let added = book.store.apply(&mut operation, vec![add]).unwrap();
     let handle = handle_of(&added.outcomes[0]);
-    book.store.apply(&mut operation, vec![Change::Remove(handle, Expect::Anything)]).unwrap();
+    book.store.apply(&mut operation, vec![BatchChange::Remove(handle, Precondition::Any)]).unwrap();
     let undo = book.store.undo(operation.id().unwrap(), NOW).unwrap();
     assert_eq!((undo.items, undo.conflicts.len()), (0, 0));
     assert!(book.contents().is_empty());
@@ -176,25 +184,26 @@ fn an_item_made_and_removed_by_one_operation() {
 fn a_second_item_of_one_uid_comes_back_under_its_derived_uid() {
     let mut book = Book::new();
     book.put(&card("x", "Anna", ""));
-    let beside = put(&book.store, "contacts", &card("x", "Berta", ""), Expect::SecondOfImport);
+    let beside =
+        put(&book.store, "contacts", &card("x", "Berta", ""), Precondition::DuplicateInImport);
     let outcome = book.apply(vec![beside]).1.outcomes[0];
     let before = book.contents();
     let removal = book.remove(handle_of(&outcome));
     book.store.undo(removal, NOW).unwrap();
     assert_eq!(book.contents(), before);
-    let uid = larder_format::contact::derived_uid(&card("x", "Berta", ""));
-    assert!(book.reader().by_uid(None, &uid).unwrap()[0].derived_uid);
+    let uid = larder_format::contact::derive_uid(&card("x", "Berta", ""));
+    assert!(book.reader().find_by_uid(None, &uid).unwrap()[0].derived_uid);
     book.sound();
 }
 
 fn collections(book: &Book) -> Vec<(String, u64)> {
-    book.reader().collections().unwrap().into_iter().map(|c| (c.name, c.items)).collect()
+    book.reader().collections().unwrap().into_iter().map(|c| (c.name, c.item_count)).collect()
 }
 
 #[test]
 fn collections_come_back() {
     let mut book = Book::new();
-    let check = |book: &mut Book, changes: Vec<Change>, after: &[(&str, u64)]| {
+    let check = |book: &mut Book, changes: Vec<BatchChange>, after: &[(&str, u64)]| {
         let owned = |list: &[(&str, u64)]| {
             list.iter().map(|(name, items)| (name.to_string(), *items)).collect::<Vec<_>>()
         };
@@ -208,9 +217,9 @@ fn collections_come_back() {
         assert_eq!(collections(book), owned(after));
         book.sound();
     };
-    let create = |name: &str| Change::CreateCollection(name.into(), Kind::Contact);
-    let rename = |from: &str, to: &str| Change::RenameCollection(from.into(), to.into());
-    let drop = |name: &str| Change::RemoveCollection(name.into());
+    let create = |name: &str| BatchChange::CreateCollection(name.into(), Kind::Contact);
+    let rename = |from: &str, to: &str| BatchChange::RenameCollection(from.into(), to.into());
+    let drop = |name: &str| BatchChange::RemoveCollection(name.into());
     check(&mut book, vec![create("a")], &[("a", 0)]);
     check(&mut book, vec![rename("a", "b")], &[("b", 0)]);
     check(&mut book, vec![drop("b")], &[]);
@@ -222,9 +231,9 @@ fn collections_come_back() {
     );
     check(&mut book, vec![create("f"), rename("f", "g")], &[("b", 0), ("e", 0), ("g", 0)]);
     check(&mut book, vec![drop("g"), rename("e", "g")], &[("b", 0), ("g", 0)]);
-    let into = put(&book.store, "h", &card("x", "Anna", ""), Expect::Anything);
+    let into = put(&book.store, "h", &card("x", "Anna", ""), Precondition::Any);
     check(&mut book, vec![into, drop("b")], &[("g", 0), ("h", 1)]);
-    let into = put(&book.store, "i", &card("y", "Berta", ""), Expect::Anything);
+    let into = put(&book.store, "i", &card("y", "Berta", ""), Precondition::Any);
     check(&mut book, vec![rename("h", "i"), into], &[("g", 0), ("i", 2)]);
 }
 
@@ -244,11 +253,11 @@ fn an_item_of_a_removed_collection_brings_it_back() {
     let (_, outcome) = book.put_into("old", &card("x", "Anna", ""));
     let before = book.contents();
     let removal = book.remove(handle_of(&outcome));
-    book.apply(vec![Change::RemoveCollection("old".into())]);
+    book.apply(vec![BatchChange::RemoveCollection("old".into())]);
     assert_eq!(collections(&book), []);
     book.store.undo(removal, NOW).unwrap();
     assert_eq!(book.contents(), before);
-    assert_eq!(book.reader().by_uid(None, "x").unwrap()[0].handle, handle_of(&outcome));
+    assert_eq!(book.reader().find_by_uid(None, "x").unwrap()[0].handle, handle_of(&outcome));
     book.sound();
 }
 
@@ -257,11 +266,11 @@ fn a_name_that_another_collection_took_is_no_place_to_come_back_to() {
     let mut book = Book::new();
     let (_, outcome) = book.put_into("old", &card("x", "Anna", ""));
     let removal = book.remove(handle_of(&outcome));
-    let (drop, _) = book.apply(vec![Change::RemoveCollection("old".into())]);
-    book.apply(vec![Change::CreateCollection("new".into(), Kind::Contact)]);
-    let (rename, _) = book.apply(vec![Change::RenameCollection("new".into(), "old".into())]);
+    let (drop, _) = book.apply(vec![BatchChange::RemoveCollection("old".into())]);
+    book.apply(vec![BatchChange::CreateCollection("new".into(), Kind::Contact)]);
+    let (rename, _) = book.apply(vec![BatchChange::RenameCollection("new".into(), "old".into())]);
     book.put_into("new", &card("y", "Berta", ""));
-    let (seq, before) = (book.store.seq().unwrap(), book.contents());
+    let (seq, before) = (book.store.last_seq().unwrap(), book.contents());
     for (id, taken) in [(removal, "old"), (drop, "old"), (rename, "new")] {
         let refused = book.store.undo(id, NOW);
         assert!(
@@ -269,7 +278,7 @@ fn a_name_that_another_collection_took_is_no_place_to_come_back_to() {
             "{refused:?}"
         );
     }
-    assert_eq!((book.store.seq().unwrap(), book.contents()), (seq, before));
+    assert_eq!((book.store.last_seq().unwrap(), book.contents()), (seq, before));
     book.sound();
 }
 
@@ -277,7 +286,7 @@ fn a_name_that_another_collection_took_is_no_place_to_come_back_to() {
 fn what_cannot_be_undone() {
     let mut book = Book::new();
     assert!(matches!(book.store.undo(1, NOW), Err(Error::NoOperation { id: 1 })));
-    assert_eq!(book.reader().last_operation().unwrap(), None);
+    assert_eq!(book.reader().last_undoable_operation().unwrap(), None);
     let (_, outcome) = book.put(&card("x", "Anna", ""));
     let (edit, _) = book.put(&card("x", "Berta", ""));
     let handle = handle_of(&outcome);
@@ -285,9 +294,9 @@ fn what_cannot_be_undone() {
     // The log says that there was something, not what.
     let log = book.reader().operations(None, 1).unwrap();
     assert!(
-        matches!(book.store.undo(log[0].id, NOW), Err(Error::Purged { id }) if id == log[0].id)
+        matches!(book.store.undo(log[0].id, NOW), Err(Error::PurgeNotUndoable { id }) if id == log[0].id)
     );
-    assert_eq!(book.reader().last_operation().unwrap().unwrap().id, edit, "not the purge");
+    assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, edit, "not the purge");
     let versions = book.reader().versions(handle).unwrap();
     assert!(!versions.is_empty() && versions.iter().all(|version| version.bytes.is_none()));
     assert_eq!(book.store.undo(edit, NOW).unwrap().items, 0);
@@ -305,7 +314,10 @@ fn what_was_purged_and_added_again_is_a_conflict() {
     let new = card("x", "New", "");
     book.put(&new);
     let undo = book.store.undo(edit, NOW).unwrap();
-    assert_eq!(undo.conflicts, [Conflict { handle, left: None, now: Some(new.clone()) }]);
+    assert_eq!(
+        undo.conflicts,
+        [UndoConflict { handle, after_image: None, current: Some(new.clone()) }]
+    );
     assert_eq!(book.contents()[&key("x")], new);
 }
 
@@ -322,7 +334,7 @@ fn the_history_of_an_item() {
     let seen: Vec<_> = versions
         .iter()
         .map(|version| {
-            let id = |row: &Option<larder_store::OperationRow>| row.as_ref().map(|row| row.id);
+            let id = |row: &Option<larder_store::OperationRecord>| row.as_ref().map(|row| row.id);
             let bytes = version.bytes.clone().unwrap();
             (
                 version.since,
@@ -341,12 +353,12 @@ fn the_history_of_an_item() {
     ];
     assert_eq!(seen, expect);
     let nothing = larder_store::HandlePrefix::parse("0000000000000").unwrap();
-    assert_eq!(book.reader().removed_by_handle(nothing, 9).unwrap(), []);
-    assert!(matches!(outcome, Outcome::Added(_)));
+    assert_eq!(book.reader().find_removed_handles(nothing, 9).unwrap(), []);
+    assert!(matches!(outcome, ChangeOutcome::Added(_)));
 }
 
-/// Changes the item with the last handle as another writer would, when an undo has written the row that `when`
-/// names: after it looked for conflicts.
+/// Changes the item with the last handle as another writer would, when an undo has written the row
+/// that `when` names: after it looked for conflicts.
 fn meddle(book: &Book, when: &str) {
     let last = "(SELECT max(handle) FROM item WHERE uid LIKE 'u%')";
     let sql = format!(
@@ -378,11 +390,11 @@ fn what_is_changed_while_it_is_undone_is_left_and_the_operation_stays_open() {
         assert!(undo.operation.is_some());
         let conflict = &undo.conflicts[0];
         let text = |bytes: &Option<Vec<u8>>| String::from_utf8(bytes.clone().unwrap()).unwrap();
-        assert!(text(&conflict.left).contains("FN:After"), "{when}");
-        assert!(text(&conflict.now).contains("FN:Other"), "{when}");
+        assert!(text(&conflict.after_image).contains("FN:After"), "{when}");
+        assert!(text(&conflict.current).contains("FN:Other"), "{when}");
         assert_eq!(book.contents().len(), 1);
         // It is still there to be undone: not while that is so, and completely after.
-        assert_eq!(book.reader().last_operation().unwrap().unwrap().id, id);
+        assert_eq!(book.reader().last_undoable_operation().unwrap().unwrap().id, id);
         let again = book.store.undo(id, NOW).unwrap();
         assert_eq!((again.operation, again.conflicts), (None, undo.conflicts.clone()));
         book.remove(conflict.handle);
@@ -400,11 +412,11 @@ fn an_undo_of_large_items_is_cut_by_bytes() {
     let mut book = Book::new();
     let cards = (0..10).map(|n| crate::book::large_card(&format!("u{n}"), 'A', 1 << 20));
     let changes: Vec<_> =
-        cards.map(|card| put(&book.store, "contacts", &card, Expect::Anything)).collect();
+        cards.map(|card| put(&book.store, "contacts", &card, Precondition::Any)).collect();
     let applied = book.apply(changes).1;
     let before = book.contents();
     let removals = applied.outcomes.iter().map(handle_of);
-    let removals = removals.map(|handle| Change::Remove(handle, Expect::Anything)).collect();
+    let removals = removals.map(|handle| BatchChange::Remove(handle, Precondition::Any)).collect();
     let (removal, _) = book.apply(removals);
     let undo = book.store.undo(removal, NOW).unwrap();
     assert_eq!(undo.items, 10);
@@ -416,18 +428,18 @@ fn an_undo_of_large_items_is_cut_by_bytes() {
 
 #[test]
 fn a_collection_that_got_another_name_since_keeps_it() {
-    let rename = |from: &str, to: &str| Change::RenameCollection(from.into(), to.into());
+    let rename = |from: &str, to: &str| BatchChange::RenameCollection(from.into(), to.into());
     let mut book = Book::new();
-    book.apply(vec![Change::CreateCollection("a".into(), Kind::Contact)]);
+    book.apply(vec![BatchChange::CreateCollection("a".into(), Kind::Contact)]);
     let (first, _) = book.apply(vec![rename("a", "b")]);
     let (second, _) = book.apply(vec![rename("b", "c")]);
-    let seq = book.store.seq().unwrap();
+    let seq = book.store.last_seq().unwrap();
     let refused = book.store.undo(first, NOW);
     assert!(
         matches!(&refused, Err(Error::CollectionChanged { id, name }) if *id == first && name == "b"),
         "{refused:?}"
     );
-    assert_eq!(book.store.seq().unwrap(), seq);
+    assert_eq!(book.store.last_seq().unwrap(), seq);
     assert_eq!(collections(&book), [("c".to_string(), 0)]);
     // The other way round it is none; nor where it was renamed back by hand.
     book.store.undo(second, NOW).unwrap();
@@ -449,10 +461,11 @@ fn an_undo_does_not_go_on_in_a_store_that_a_restore_replaced() {
     let dir = book.store.directory().path().to_path_buf();
     let backup = dir.with_extension("backup");
     book.store.backup(&backup).unwrap();
-    let seq = book.store.seq().unwrap();
-    let mut other = larder_store::Store::open(&dir, &larder_store::Options::default()).unwrap();
+    let seq = book.store.last_seq().unwrap();
+    let mut other =
+        larder_store::Store::open(&dir, &larder_store::StoreOptions::default()).unwrap();
     let restored = std::thread::spawn(move || {
-        while other.seq().unwrap() == seq {
+        while other.last_seq().unwrap() == seq {
             std::thread::yield_now();
         }
         other.restore(&backup).map(drop)
@@ -461,7 +474,7 @@ fn an_undo_does_not_go_on_in_a_store_that_a_restore_replaced() {
     restored.join().unwrap().unwrap();
     // Where the restore came after the undo's last batch there is no error, and nothing to see.
     if let Err(error) = undone {
-        assert!(matches!(error, larder_store::Error::Replaced { .. }), "{error}");
+        assert!(matches!(error, larder_store::Error::RestoredDuringUndo { .. }), "{error}");
     }
     assert_eq!(book.contents(), before);
 }
@@ -471,13 +484,13 @@ fn an_undo_does_not_go_on_in_a_store_that_a_restore_replaced() {
 fn an_operation_that_is_undone_while_it_goes_on() {
     let mut book = Book::new();
     let mut operation = Operation::new("import", "", NOW);
-    let first = put(&book.store, "contacts", &card("a", "Anna", ""), Expect::Anything);
+    let first = put(&book.store, "contacts", &card("a", "Anna", ""), Precondition::Any);
     book.store.apply(&mut operation, vec![first]).unwrap();
     let id = operation.id().unwrap();
-    let second = put(&book.store, "contacts", &card("b", "Berta", ""), Expect::Anything);
+    let second = put(&book.store, "contacts", &card("b", "Berta", ""), Precondition::Any);
     let undone = book.store.undo(id, NOW).unwrap();
     let error = book.store.apply(&mut operation, vec![second.clone()]).unwrap_err();
-    assert!(matches!(error, larder_store::Error::Undone { .. }), "{error}");
+    assert!(matches!(error, larder_store::Error::OperationUndone { .. }), "{error}");
     // Where the undo was undone, it may go on.
     book.store.undo(undone.operation.unwrap(), NOW).unwrap();
     book.store.apply(&mut operation, vec![second]).unwrap();

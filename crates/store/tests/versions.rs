@@ -1,7 +1,7 @@
 //! Files of other versions and of other programs.
 
 use crate::book::{Book, NOW, card, made, put};
-use larder_store::{Error, Expect, Operation, Options, Reader, Store};
+use larder_store::{Error, Operation, Precondition, Reader, Store, StoreOptions};
 use rusqlite::Connection;
 use std::fs;
 use std::path::Path;
@@ -18,10 +18,10 @@ fn a_newer_minor_version_can_only_be_read() {
     let (id, _) = book.put(&card("b", "Berta", ""));
     let (scratch, ()) = book.closed(|dir| set_version(&dir.join("data.db"), 1006));
     let dir = scratch.path().join("data");
-    assert_eq!(Reader::open(&dir).unwrap().collections().unwrap()[0].items, 2);
+    assert_eq!(Reader::open(&dir).unwrap().collections().unwrap()[0].item_count, 2);
     let mut store = Store::open(&dir, &made()).unwrap();
-    let reader = store.reader().unwrap();
-    let handle = reader.by_uid(None, "a").unwrap()[0].handle;
+    let reader = store.open_reader().unwrap();
+    let handle = reader.find_by_uid(None, "a").unwrap()[0].handle;
     let mut operation = Operation::new("test", "", 0);
     let errors = [
         store.apply(&mut operation, Vec::new()).map(drop),
@@ -31,7 +31,7 @@ fn a_newer_minor_version_can_only_be_read() {
     ];
     for error in errors {
         assert!(
-            matches!(&error, Err(Error::ReadOnly { minor, .. }) if minor == "1.6"),
+            matches!(&error, Err(Error::ReadOnly { version, .. }) if version == "1.6"),
             "{error:?}"
         );
     }
@@ -92,7 +92,7 @@ fn no_store_and_an_empty_file() {
     let none = |result: Result<(), Error>| {
         assert!(matches!(result, Err(Error::NoStore { .. })), "{result:?}");
     };
-    none(Store::open(&dir, &Options::default()).map(drop));
+    none(Store::open(&dir, &StoreOptions::default()).map(drop));
     none(Reader::open(&dir).map(drop));
     assert!(!dir.exists(), "looking for a store makes none");
     fs::create_dir(&dir).unwrap();
@@ -101,7 +101,7 @@ fn no_store_and_an_empty_file() {
     let mut store = Store::open(&dir, &made()).unwrap();
     store.apply(&mut Operation::new("test", "", 0), Vec::new()).unwrap();
     assert_eq!(store.check().unwrap().faults, []);
-    assert_eq!(store.seq().unwrap(), 0);
+    assert_eq!(store.last_seq().unwrap(), 0);
 }
 
 /// A file that something emptied is not taken for a new store.
@@ -131,15 +131,16 @@ fn a_version_that_comes_while_it_is_open_is_seen() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
     set_version(&book.data(), 2000);
-    let change = put(&book.store, "contacts", &card("b", "Berta", ""), Expect::Anything);
+    let change = put(&book.store, "contacts", &card("b", "Berta", ""), Precondition::Any);
     let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change.clone()]);
-    assert!(matches!(applied, Err(Error::TooNew { .. })), "{applied:?}");
+    assert!(matches!(applied, Err(Error::SchemaTooNew { .. })), "{applied:?}");
     set_version(&book.data(), 1006);
     let applied = book.store.apply(&mut Operation::new("import", "", NOW), vec![change]);
     assert!(matches!(applied, Err(Error::ReadOnly { .. })), "{applied:?}");
 }
 
-/// 1.3 was never released, but whoever has a store of it keeps it: what it had otherwise is made anew.
+/// 1.3 was never released, but whoever has a store of it keeps it: what it had otherwise is made
+/// anew.
 #[test]
 fn a_store_of_1_3_opens() {
     let mut book = Book::new();
@@ -156,15 +157,16 @@ fn a_store_of_1_3_opens() {
         PRAGMA user_version = 1003;";
     let (_scratch, ()) = book.closed(|dir| {
         Connection::open(dir.join("data.db")).unwrap().execute_batch(as_it_was).unwrap();
-        let mut store = Store::open(dir, &Options::default()).unwrap();
-        assert_eq!(store.check_rebuild().unwrap().faults, []);
+        let mut store = Store::open(dir, &StoreOptions::default()).unwrap();
+        assert_eq!(store.rebuild_and_check().unwrap().faults, []);
         let conn = Connection::open(dir.join("data.db")).unwrap();
         let fences = "SELECT count(*) FROM idx_fence WHERE chunk = 0";
         assert_eq!(conn.query_row(fences, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     });
 }
 
-/// Files in `tests/data`, each with an import of items and, as operation 2, the removal of one; that of 1.2 has a summary, too.
+/// Files in `tests/data`, each with an import of items and, as operation 2, the removal of one;
+/// that of 1.2 has a summary, too.
 const RELEASES: &[(&str, u64)] =
     &[("store-1.0.db", 81), ("store-1.1.db", 81), ("store-1.2.db", 81), ("store-1.4.db", 16)];
 
@@ -178,10 +180,14 @@ fn stores_of_all_releases_open() {
             for beside in ["data.db-wal", "data.db-shm"] {
                 let _none = fs::remove_file(dir.join(beside));
             }
-            let mut store = Store::open(dir, &Options::default()).unwrap();
-            assert_eq!(store.check_rebuild().unwrap().faults, [], "{name}");
-            assert_eq!(store.reader().unwrap().collections().unwrap()[0].items, items, "{name}");
-            let summaries = store.reader().unwrap().summaries().unwrap();
+            let mut store = Store::open(dir, &StoreOptions::default()).unwrap();
+            assert_eq!(store.rebuild_and_check().unwrap().faults, [], "{name}");
+            assert_eq!(
+                store.open_reader().unwrap().collections().unwrap()[0].item_count,
+                items,
+                "{name}"
+            );
+            let summaries = store.open_reader().unwrap().index_configs().unwrap();
             assert_eq!(summaries[0].1.is_default(), name != "store-1.2.db", "{name}");
             let undo = store.undo(2, NOW).unwrap();
             assert_eq!((undo.items, undo.conflicts.len()), (1, 0), "{name}");

@@ -1,15 +1,18 @@
-//! Time zones, those that calendars define and those of the system: whom they concern, how long they are kept, and what becomes
-//! of items when they change.
+//! Time zones, those that calendars define and those of the system: whom they concern, how long
+//! they are kept, and what becomes of items when they change.
 
 use crate::book::{Book, NOW, made};
 use crate::calendar::{component, frame, put, starts, zone};
-use larder_store::{Expect, Frame, IndexSet, Operation, Options, Reader, Zone};
-use larder_time::zone::Zones;
+use larder_store::{
+    CalendarContext, DerivedIndex, Operation, Precondition, Reader, StoreOptions, VtimezoneText,
+};
+use larder_time::zone::ZoneDatabase;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Definitions are kept once, for all calendars, and no longer than an item, or a former version of one, needs them.
+/// Definitions are kept once, for all calendars, and no longer than an item, or a former version of
+/// one, needs them.
 #[test]
 fn zones_live_as_long_as_their_users() {
     let mut book = Book::new();
@@ -47,27 +50,29 @@ fn zones_live_as_long_as_their_users() {
         "home",
         &component("VEVENT\nUID:d\nSUMMARY:x"),
         &frame(0),
-        Expect::Anything,
+        Precondition::Any,
     );
     book.apply_at(later, vec![change]);
     assert_eq!(counted(&book), [0, 0]);
     assert_eq!(book.store.check().unwrap().faults, []);
 }
 
-/// An event whose zone is the system's, defined otherwise, its own, or not known at all: its instant, and what is said.
+/// An event whose zone is the system's, defined otherwise, its own, or not known at all: its
+/// instant, and what is said.
 #[test]
 fn what_zones_mean() {
     let book = Book::new();
-    let check = |tzid: &str, zones: Vec<Arc<Zone>>, expect: &str, said: &str| {
+    let check = |tzid: &str, zones: Vec<Arc<VtimezoneText>>, expect: &str, said: &str| {
         let bytes = component(&format!("VEVENT\nUID:a\nDTSTART;TZID={tzid}:20260705T120000"));
-        let frame = Frame { version_1: false, zones };
-        let (_, problems, notes) = book.store.deriver().component(bytes.clone(), &frame).unwrap();
+        let frame = CalendarContext { is_vcalendar_1: false, zone_definitions: zones };
+        let (_, problems, notes) =
+            book.store.extractor().parse_component(bytes.clone(), &frame).unwrap();
         assert_eq!(problems, [], "{tzid}");
         let notes: Vec<String> =
             notes.iter().map(|(line, what)| format!("{line}: {what}")).collect();
         assert_eq!(notes.join("; "), said, "{tzid}");
         let mut book = Book::new();
-        let change = put(&book.store, "home", &bytes, &frame, Expect::Anything);
+        let change = put(&book.store, "home", &bytes, &frame, Precondition::Any);
         book.apply(vec![change]);
         assert_eq!(starts(&book.reader())["a"], expect, "{tzid}");
     };
@@ -88,7 +93,7 @@ fn what_zones_mean() {
     // One that changes more often than anybody can follow is followed so far.
     let hostile = "BEGIN:VTIMEZONE\r\nTZID:Own\r\nBEGIN:STANDARD\r\nDTSTART:20000101T000000\r\nTZOFFSETFROM:+0100\r\n\
                    TZOFFSETTO:+0200\r\nRRULE:FREQ=SECONDLY;BYHOUR=0;COUNT=5000000\r\nEND:STANDARD\r\nEND:VTIMEZONE\r\n";
-    let hostile = Arc::new(Zone::new(hostile.as_bytes()).unwrap());
+    let hostile = Arc::new(VtimezoneText::new(hostile.as_bytes()).unwrap());
     let said = "3: the definition of \"Own\" has more changes than can be followed";
     check("Own", vec![hostile], "20260705T100000Z", said);
 }
@@ -100,10 +105,10 @@ fn a_zone_that_is_defined_otherwise() {
     let lines = "VEVENT\nUID:a\nDTSTART;TZID=Own:20260305T120000";
     book.put_component("home", lines, &frame(1));
     let unchanged = book.put_component("home", lines, &frame(1));
-    assert!(matches!(unchanged, larder_store::Outcome::Unchanged(_)), "{unchanged:?}");
-    let change = put(&book.store, "home", &component(lines), &frame(3), Expect::Anything);
+    assert!(matches!(unchanged, larder_store::ChangeOutcome::Unchanged(_)), "{unchanged:?}");
+    let change = put(&book.store, "home", &component(lines), &frame(3), Precondition::Any);
     let (id, applied) = book.apply(vec![change]);
-    assert!(matches!(applied.outcomes[0], larder_store::Outcome::Updated(_)), "{applied:?}");
+    assert!(matches!(applied.outcomes[0], larder_store::ChangeOutcome::Updated(_)), "{applied:?}");
     assert_eq!(starts(&book.reader())["a"], "20260305T103000Z");
     assert_eq!(book.store.check().unwrap().faults, []);
     assert_eq!(book.store.undo(id, NOW).unwrap().items, 1);
@@ -131,20 +136,22 @@ fn write_zone(dir: &Path, name: &str, east: i32) {
 }
 
 /// Zones that there are in a made-up system: two, the second one as far east as is said.
-fn system(dir: &Path, version: &str, second: i32) -> Arc<Zones> {
+fn system(dir: &Path, version: &str, second: i32) -> Arc<ZoneDatabase> {
     let dir = dir.join(version);
     write_zone(&dir, "Test/First", 1);
     write_zone(&dir, "Test/Second", second);
     let database = jiff::tz::TimeZoneDatabase::from_dir(&dir).unwrap();
-    Arc::new(Zones::with_version(database, version.to_string()))
+    Arc::new(ZoneDatabase::with_version(database, version.to_string()))
 }
 
 /// When a zone of the system changes, the items in it are derived anew, and no others.
 #[test]
 fn another_version_of_the_zones() {
     let dir = tempfile::tempdir().unwrap();
-    let options =
-        |version: &str, second| Options { zones: system(dir.path(), version, second), ..made() };
+    let options = |version: &str, second| StoreOptions {
+        zones: system(dir.path(), version, second),
+        ..made()
+    };
     let mut book = Book::with(&options("a", 2));
     for n in 0..10 {
         let zone = if n < 3 { "Test/Second" } else { "Test/First" };
@@ -161,7 +168,7 @@ fn another_version_of_the_zones() {
         let sql =
             "SELECT i.uid, t.rowid, t.data, t.clock FROM idx_time t JOIN item i ON i.id = t.item";
         book.reader()
-            .rows(sql, &[], &mut |row| {
+            .for_each_sql_row(sql, &[], &mut |row| {
                 rows.insert(row.text(0), (row.blob(2).map(<[u8]>::to_vec), row.integer(3)));
                 true
             })
@@ -172,12 +179,12 @@ fn another_version_of_the_zones() {
 
     // A reader with other zones does not use what these filled, and is right all the same.
     let other = options("b", 5);
-    let reader = Reader::open_with(&book.dir(), Arc::clone(&other.zones)).unwrap();
-    assert!(!reader.usable(IndexSet::Time).unwrap());
+    let reader = Reader::open_with_zones(&book.dir(), Arc::clone(&other.zones)).unwrap();
+    assert!(!reader.is_index_current(DerivedIndex::Schedule).unwrap());
     assert_eq!(starts(&reader)["u0"], "20260305T070000Z");
 
     let book = book.reopened(&other);
-    assert!(book.reader().usable(IndexSet::Time).unwrap());
+    assert!(book.reader().is_index_current(DerivedIndex::Schedule).unwrap());
     assert_eq!(starts_of(&book)["u0"], "20260305T070000Z");
     assert_eq!(starts_of(&book)["u9"], "20260305T110000Z");
     assert_eq!(book.store.check().unwrap().faults, []);
@@ -191,7 +198,7 @@ fn another_version_of_the_zones() {
                 WHERE key = 'zones'";
     rusqlite::Connection::open(book.data()).unwrap().execute(half, []).unwrap();
     let book = book.reopened(&options("c", 7));
-    assert!(book.reader().usable(IndexSet::Time).unwrap());
+    assert!(book.reader().is_index_current(DerivedIndex::Schedule).unwrap());
     let (before, after) = (after, data(&book));
     let changed: Vec<&String> = before.keys().filter(|uid| before[*uid] != after[*uid]).collect();
     assert_eq!(changed, ["u2"]);

@@ -1,4 +1,5 @@
-//! What ends an import or an export. Bad input does not: that is named in events, and the rest is taken.
+//! What ends an import or an export. Bad input does not: that is named in events, and the rest is
+//! taken.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ pub enum Error {
     Store(#[from] larder_store::Error),
     /// The file for what is not taken could not be made or written.
     #[error("{path}: {source}")]
-    Rejects {
+    RejectsFile {
         /// The file.
         path: PathBuf,
         /// What the system said.
@@ -20,7 +21,7 @@ pub enum Error {
     },
     /// The file for what is not taken is one of those that are to be read.
     #[error("{path} is one of the files to import, so what is not taken cannot be written to it")]
-    RejectsIsInput {
+    RejectsFileIsInput {
         /// The file.
         path: PathBuf,
     },
@@ -29,8 +30,8 @@ pub enum Error {
     Write(#[source] io::Error),
     /// The system gave no thread to read with.
     #[error("could not start a thread: {0}")]
-    Threads(#[source] io::Error),
+    SpawnThread(#[source] io::Error),
     /// A thread that reads or parses ended in mid-work, which is a fault of this program.
     #[error("a thread that reads the input ended too early; this is a fault in larder")]
-    Broken,
+    ThreadDied,
 }

@@ -1,42 +1,45 @@
-//! What a person does to events, tasks and memos: new ones, and changes of one occurrence, of it and all that follow, or of all.
+//! What a person does to events, tasks and memos: new ones, and changes of one occurrence, of it
+//! and all that follow, or of all.
 //!
-//! Pure functions from items as they are to items as they are to be; [`change`](crate::add()) writes them. Zones, the time and random
-//! numbers are passed in. It is apart from [`card`](crate::card), as a card has no time.
+//! Pure functions from items as they are to items as they are to be; [`change`](crate::add())
+//! writes them. Zones, the time and random numbers are passed in. It is apart from
+//! [`card`](crate::card), as a card has no time.
 
-mod along;
-mod cancel;
+mod cancellation;
+mod date_time_form;
 mod draft;
 mod edit;
+mod editable_component;
+mod editable_field;
 mod error;
-mod field;
-mod form;
-mod part;
-mod said;
+mod new_event;
 mod scope;
-mod whole;
-mod zone;
+mod series_shift;
+mod uid_group;
+mod vtimezone;
 
-pub(crate) use self::cancel::{Cancelled, cancelled};
-pub use self::draft::{Draft, DraftError};
-pub use self::edit::Edit;
+pub(crate) use self::cancellation::{CancelOutcome, compute_cancellation};
+pub use self::draft::{EventDraft, EventDraftError};
+pub use self::edit::EventEdit;
 pub use self::error::Error;
-pub use self::said::{Said, SaidError, Speaker, clock};
-pub use self::scope::{Changed, Scope, change, remove};
-pub use self::whole::{At, Whole};
-pub use self::zone::definition;
+pub use self::new_event::{EventRequest, EventRequestError, InputContext, resolve_clock};
+pub use self::scope::{RecurrenceScope, SeriesEdit, compute_edit, compute_removal};
+pub use self::uid_group::{OccurrenceRef, UidGroup};
+pub use self::vtimezone::build_vtimezone;
 
+use editable_component::EditableComponent;
 use larder_format::component::Component;
 use larder_store::{
-    Deriver, Frame, Handle, ItemHead, Operation, OperationId, Outcome, Reader, Store,
+    CalendarContext, ChangeOutcome, Extractor, Handle, ItemMeta, Operation, OperationId, Reader,
+    Store,
 };
 use larder_time::civil::Instant;
-use larder_time::series::Start;
-use larder_time::value::Nominal;
-use part::Part;
+use larder_time::series::CalendarDateTime;
+use larder_time::value::IcalDuration;
 
 /// What a change of occurrences came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Done {
+pub struct EditOutcome {
     /// Items that are new.
     pub added: Vec<Handle>,
     /// Items that were changed.
@@ -44,34 +47,34 @@ pub struct Done {
     /// Items that were taken away.
     pub removed: Vec<Handle>,
     /// Changed occurrences that stay, though a new rule does not have them.
-    pub astray: usize,
+    pub orphaned_overrides: usize,
     /// Changed occurrences that keep what they say otherwise than their series.
-    pub apart: usize,
+    pub diverged_overrides: usize,
     /// Somebody else was first, and nothing was done.
-    pub late: bool,
+    pub conflict: bool,
     /// What to undo it by; `None` where nothing was written.
     pub operation: Option<OperationId>,
 }
 
 /// Which occurrences of the series of an item are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Which {
+pub struct OccurrenceSelector {
     /// How many; `None`: one, if it is said which.
-    pub scope: Option<Scope>,
+    pub scope: Option<RecurrenceScope>,
     /// Which one; `None`: the one that the item stands for.
-    pub at: Option<At>,
+    pub occurrence: Option<OccurrenceRef>,
 }
 
-impl Which {
-    fn key(
+impl OccurrenceSelector {
+    fn resolve_key(
         self,
-        whole: &Whole<'_>,
-        head: &ItemHead,
-        speaker: &Speaker<'_>,
+        whole: &UidGroup<'_>,
+        head: &ItemMeta,
+        speaker: &InputContext<'_>,
     ) -> Result<Option<i64>, Error> {
-        match self.at {
-            Some(at) => whole.find(at, speaker.local).map(Some),
-            None => Ok(whole.key_of(head)),
+        match self.occurrence {
+            Some(at) => whole.find_occurrence(at, speaker.local).map(Some),
+            None => Ok(whole.item_key(head)),
         }
     }
 }
@@ -80,52 +83,57 @@ impl Which {
 ///
 /// # Errors
 /// Why it cannot be done, and what the store says.
-pub fn remove_which(
+pub fn remove_occurrences(
     store: &mut Store,
     operation: &mut Operation,
-    head: &ItemHead,
-    which: Which,
-    speaker: &Speaker<'_>,
-) -> Result<Done, Error> {
-    let deriver = store.deriver_for(&head.collection, head.kind.family())?;
-    let whole = Whole::read(&store.reader()?, &deriver, head)?;
-    let key = which.key(&whole, head, speaker)?;
-    let changes = remove(&whole, which.scope, key, speaker.now)?;
-    written(store, operation, changes)
+    head: &ItemMeta,
+    which: OccurrenceSelector,
+    speaker: &InputContext<'_>,
+) -> Result<EditOutcome, Error> {
+    let deriver = store.extractor_for_collection(&head.collection, head.kind.collection_type())?;
+    let whole = UidGroup::read(&store.open_reader()?, &deriver, head)?;
+    let key = which.resolve_key(&whole, head, speaker)?;
+    let changes = compute_removal(&whole, which.scope, key, speaker.now)?;
+    apply_changes(store, operation, changes)
 }
 
-/// Changes occurrences, in one batch of `operation`, or does nothing. What follows goes on under the UID that is given, where it needs
-/// one.
+/// Changes occurrences, in one batch of `operation`, or does nothing. What follows goes on under
+/// the UID that is given, where it needs one.
 ///
 /// # Errors
 /// Why it cannot be done, and what the store says.
-pub fn change_which(
+pub fn edit_occurrences(
     store: &mut Store,
     operation: &mut Operation,
-    head: &ItemHead,
-    which: Which,
-    edit: &Edit,
+    head: &ItemMeta,
+    which: OccurrenceSelector,
+    edit: &EventEdit,
     uid: &str,
-    speaker: &Speaker<'_>,
-) -> Result<Done, Error> {
-    let deriver = store.deriver_for(&head.collection, head.kind.family())?;
-    let whole = Whole::read(&store.reader()?, &deriver, head)?;
-    let key = which.key(&whole, head, speaker)?;
-    let Changed { changes, astray, apart } = change(&whole, which.scope, key, edit, uid, speaker)?;
-    Ok(Done { astray, apart, ..written(store, operation, changes)? })
+    speaker: &InputContext<'_>,
+) -> Result<EditOutcome, Error> {
+    let deriver = store.extractor_for_collection(&head.collection, head.kind.collection_type())?;
+    let whole = UidGroup::read(&store.open_reader()?, &deriver, head)?;
+    let key = which.resolve_key(&whole, head, speaker)?;
+    let SeriesEdit { changes, orphaned_overrides: astray, diverged_overrides: apart } =
+        compute_edit(&whole, which.scope, key, edit, uid, speaker)?;
+    Ok(EditOutcome {
+        orphaned_overrides: astray,
+        diverged_overrides: apart,
+        ..apply_changes(store, operation, changes)?
+    })
 }
 
 /// Are there several occurrences of an item, or of what it is one of?
 ///
 /// # Errors
 /// What the store says.
-pub fn recurs(reader: &Reader, head: &ItemHead) -> Result<bool, larder_store::Error> {
-    if !head.recurrence.is_empty() {
+pub fn is_recurring(reader: &Reader, head: &ItemMeta) -> Result<bool, larder_store::Error> {
+    if !head.recurrence_id.is_empty() {
         return Ok(true);
     }
-    let mut recurs = reader.series_of(head)?.len() > 1;
-    reader.times(&[head.row], &mut |_, times| {
-        recurs |= times.recurs();
+    let mut recurs = reader.find_series_of_item(head)?.len() > 1;
+    reader.for_each_schedule(&[head.row], &mut |_, times| {
+        recurs |= times.is_recurring();
         true
     })?;
     Ok(recurs)
@@ -136,22 +144,31 @@ pub fn recurs(reader: &Reader, head: &ItemHead) -> Result<bool, larder_store::Er
 /// # Errors
 /// What the store says.
 #[allow(clippy::type_complexity, reason = "two times, each perhaps")]
-pub fn when(
+pub fn read_start_and_end(
     reader: &Reader,
-    head: &ItemHead,
-) -> Result<Option<(Option<Start>, Option<Start>)>, larder_store::Error> {
-    let Some(bytes) = reader.source(head.row)? else { return Ok(None) };
-    let frame = head.frame.map(|row| reader.frame(row)).transpose()?.flatten().unwrap_or_default();
+    head: &ItemMeta,
+) -> Result<Option<(Option<CalendarDateTime>, Option<CalendarDateTime>)>, larder_store::Error> {
+    let Some(bytes) = reader.source_bytes(head.row)? else { return Ok(None) };
+    let frame = head
+        .calendar_context
+        .map(|row| reader.calendar_context(row))
+        .transpose()?
+        .flatten()
+        .unwrap_or_default();
     let component = Component::parse(&bytes);
     let time = |name: &str| {
-        let timed = component.timed(name).next()?;
-        reader.deriver().start(&timed, &frame)
+        let timed = component.time_properties(name).next()?;
+        reader.extractor().resolve_date_time(&timed, &frame)
     };
     let (start, end) = (time("DTSTART"), time("DTEND").or_else(|| time("DUE")));
-    let part = Part { uid: String::new(), bytes: bytes.clone(), frame: Frame::clone(&frame) };
+    let part = EditableComponent {
+        uid: String::new(),
+        bytes: bytes.clone(),
+        context: CalendarContext::clone(&frame),
+    };
     let lasts = || {
-        let seconds = part.plan(reader.deriver())?.length();
-        Some(draft::ended(start.as_ref()?, Nominal { days: 0, seconds }))
+        let seconds = part.schedule(reader.extractor())?.duration_seconds();
+        Some(draft::end_after(start.as_ref()?, IcalDuration { days: 0, seconds }))
     };
     let end = end.or_else(|| lasts().filter(|end| start.as_ref() != Some(end)));
     Ok(Some((start, end)))
@@ -161,31 +178,33 @@ pub fn when(
 ///
 /// # Errors
 /// What the store says.
-pub fn rule(reader: &Reader, head: &ItemHead) -> Result<Option<String>, larder_store::Error> {
-    let Some(bytes) = reader.source(head.row)? else { return Ok(None) };
-    let rule = Component::parse(&bytes).timed("RRULE").next().map(|rule| rule.text.into_owned());
+pub fn read_rrule(reader: &Reader, head: &ItemMeta) -> Result<Option<String>, larder_store::Error> {
+    let Some(bytes) = reader.source_bytes(head.row)? else { return Ok(None) };
+    let rule =
+        Component::parse(&bytes).time_properties("RRULE").next().map(|rule| rule.text.into_owned());
     Ok(rule)
 }
 
-fn written(
+fn apply_changes(
     store: &mut Store,
     operation: &mut Operation,
-    changes: Vec<larder_store::Change>,
-) -> Result<Done, Error> {
-    let mut done = Done::default();
+    changes: Vec<larder_store::BatchChange>,
+) -> Result<EditOutcome, Error> {
+    let mut done = EditOutcome::default();
     if changes.is_empty() {
         return Ok(done);
     }
     let applied = store.apply(operation, changes)?;
-    done.late = applied.outcomes.iter().any(|outcome| matches!(outcome, Outcome::Conflict(..)));
-    if done.late {
+    done.conflict =
+        applied.outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..)));
+    if done.conflict {
         return Ok(done);
     }
     for outcome in applied.outcomes {
         match outcome {
-            Outcome::Added(handle) => done.added.push(handle),
-            Outcome::Updated(handle) => done.changed.push(handle),
-            Outcome::Removed(handle) => done.removed.push(handle),
+            ChangeOutcome::Added(handle) => done.added.push(handle),
+            ChangeOutcome::Updated(handle) => done.changed.push(handle),
+            ChangeOutcome::Removed(handle) => done.removed.push(handle),
             _ => {}
         }
     }
@@ -193,21 +212,25 @@ fn written(
     Ok(done)
 }
 
-/// A component as it came back from an editor, with the time of the change in it; what it says of zones is in the frame.
-pub(crate) fn noted(
-    deriver: &Deriver,
-    frame: &Frame,
+/// A component as it came back from an editor, with the time of the change in it; what it says of
+/// zones is in the frame.
+pub(crate) fn stamp_edited_component(
+    deriver: &Extractor,
+    frame: &CalendarContext,
     before: &[u8],
     text: Vec<u8>,
     now: Instant,
-) -> (Vec<u8>, Frame) {
-    let mut part = Part { uid: String::new(), bytes: text, frame: frame.clone() };
-    let old = Part { uid: String::new(), bytes: before.to_vec(), frame: frame.clone() };
-    if let Some(plan) = part.plan(deriver) {
-        draft::define(&mut part.frame, &plan.form, plan.start);
+) -> (Vec<u8>, CalendarContext) {
+    let mut part = EditableComponent { uid: String::new(), bytes: text, context: frame.clone() };
+    let old =
+        EditableComponent { uid: String::new(), bytes: before.to_vec(), context: frame.clone() };
+    if let Some(plan) = part.schedule(deriver) {
+        draft::ensure_zone_defined(&mut part.context, &plan.form, plan.start);
     }
-    const TIMES: [&str; 7] = ["DTSTART", "DTEND", "DUE", "DURATION", "RRULE", "RDATE", "EXDATE"];
-    let moved = TIMES.iter().any(|name| part.texts(name) != old.texts(name));
-    part.touch(now, moved);
-    (part.bytes, part.frame)
+    const TIME_PROPERTIES: [&str; 7] =
+        ["DTSTART", "DTEND", "DUE", "DURATION", "RRULE", "RDATE", "EXDATE"];
+    let moved =
+        TIME_PROPERTIES.iter().any(|name| part.property_texts(name) != old.property_texts(name));
+    part.bump_revision(now, moved);
+    (part.bytes, part.context)
 }

@@ -1,13 +1,15 @@
-//! Several items that are one person, joined into the first of them: one batch, one operation, one undo.
+//! Several items that are one person, joined into the first of them: one batch, one operation, one
+//! undo.
 //!
 //! What of each card is taken over is for `larder_format` to say
-//! ([`joined`](larder_format::contact::joined())). It is apart from `change` because all of it happens or
-//! nothing: an item that somebody changed after it was looked up ends the merge before it began.
+//! ([`joined`](larder_format::contact::joined())). It is apart from `change` because all of it
+//! happens or nothing: an item that somebody changed after it was looked up ends the merge before
+//! it began.
 
-use larder_format::contact::{Problem, joined};
+use larder_format::contact::{Problem, merge_cards};
 use larder_store::{
-    Change, Error as StoreError, Expect, Handle, ItemHead, Kind, Operation, OperationId, Outcome,
-    Prepared, Put, Reader, Seq, Store,
+    BatchChange, ChangeOutcome, Error as StoreError, Handle, ItemMeta, ItemPut, Kind, Operation,
+    OperationId, ParsedItem, Precondition, Reader, Seq, Store,
 };
 use std::sync::Arc;
 
@@ -23,31 +25,31 @@ pub enum MergeError {
     TooFew,
     /// The same item twice.
     #[error("{handle} is named twice")]
-    Twice {
+    DuplicateItem {
         /// The item.
         handle: Handle,
     },
     /// Of an event, a task or a memo there is nothing to join.
     #[error("only contacts can be joined, and {handle} is none")]
-    NoContact {
+    NotAContact {
         /// The item.
         handle: Handle,
     },
     /// The first item's card cannot be added to, since it is half a card, or too damaged.
     #[error("nothing can be added to the card of {handle}: its end is missing, or it is damaged")]
-    NotWhole {
+    IncompleteCard {
         /// The item.
         handle: Handle,
     },
     /// The card would be none that the store takes.
     #[error("the card would be refused: {problem}")]
-    Refused {
+    InvalidCard {
         /// Why.
         problem: Problem,
     },
     /// Items that somebody changed or removed after they were looked up. Nothing was done.
     #[error("changed or removed by somebody else in the meantime")]
-    Changed {
+    Conflict {
         /// Which.
         handles: Vec<Handle>,
     },
@@ -55,65 +57,66 @@ pub enum MergeError {
 
 /// Items joined, and nothing of it written yet.
 #[derive(Debug, Clone)]
-pub struct Merge {
-    base: ItemHead,
-    others: Vec<ItemHead>,
-    card: Prepared,
+pub struct ContactMerge {
+    base: ItemMeta,
+    others: Vec<ItemMeta>,
+    card: ParsedItem,
     /// In which epoch of the store they were looked at.
     epoch: Arc<str>,
 }
 
 /// What a merge came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergeOutcome {
     /// What to undo it by.
     pub operation: OperationId,
     /// The batch that it is.
     pub seq: Seq,
 }
 
-impl Merge {
-    /// Joins items as they were when they were looked up. The first one stays the item it is, with its UID and in
-    /// its collection.
+impl ContactMerge {
+    /// Joins items as they were when they were looked up. The first one stays the item it is, with
+    /// its UID and in its collection.
     ///
     /// # Errors
-    /// Fewer than two items, one of them twice, one that is gone; a first card that cannot be added to.
-    pub fn of(reader: &Reader, items: &[ItemHead]) -> Result<Merge, MergeError> {
+    /// Fewer than two items, one of them twice, one that is gone; a first card that cannot be added
+    /// to.
+    pub fn from_items(reader: &Reader, items: &[ItemMeta]) -> Result<ContactMerge, MergeError> {
         let [base, others @ ..] = items else { return Err(MergeError::TooFew) };
         if others.is_empty() {
             return Err(MergeError::TooFew);
         }
         // Whatever these items are, they are it in this epoch.
-        let _snapshot = reader.snapshot()?;
+        let _snapshot = reader.begin_read()?;
         let epoch = reader.epoch()?;
         for (at, item) in items.iter().enumerate() {
             if items.iter().take(at).any(|before| before.handle == item.handle) {
-                return Err(MergeError::Twice { handle: item.handle });
+                return Err(MergeError::DuplicateItem { handle: item.handle });
             }
             if item.kind != Kind::Contact {
-                return Err(MergeError::NoContact { handle: item.handle });
+                return Err(MergeError::NotAContact { handle: item.handle });
             }
         }
-        let bytes = |item: &ItemHead| {
-            let gone = || MergeError::Changed { handles: vec![item.handle] };
-            if reader.by_row(item.row)?.as_ref() != Some(item) {
+        let bytes = |item: &ItemMeta| {
+            let gone = || MergeError::Conflict { handles: vec![item.handle] };
+            if reader.find_by_row(item.row)?.as_ref() != Some(item) {
                 return Err(gone());
             }
-            reader.source(item.row)?.ok_or_else(gone)
+            reader.source_bytes(item.row)?.ok_or_else(gone)
         };
         let mut card = bytes(base)?;
         for other in others {
-            card = joined(&card, &bytes(other)?)
-                .ok_or(MergeError::NotWhole { handle: base.handle })?;
+            card = merge_cards(&card, &bytes(other)?)
+                .ok_or(MergeError::IncompleteCard { handle: base.handle })?;
         }
-        let prepared = reader.deriver().contact(card);
-        let (card, _) = prepared.map_err(|(_, problem)| MergeError::Refused { problem })?;
-        Ok(Merge { base: base.clone(), others: others.to_vec(), card, epoch })
+        let prepared = reader.extractor().parse_contact(card);
+        let (card, _) = prepared.map_err(|(_, problem)| MergeError::InvalidCard { problem })?;
+        Ok(ContactMerge { base: base.clone(), others: others.to_vec(), card, epoch })
     }
 
     /// The item that stays.
     #[must_use]
-    pub fn base(&self) -> &ItemHead {
+    pub fn base(&self) -> &ItemMeta {
         &self.base
     }
 
@@ -128,25 +131,31 @@ impl Merge {
 ///
 /// # Errors
 /// What the store says, and [`MergeError::Changed`]. Nothing was done then.
-pub fn merge(store: &mut Store, operation: Operation, merge: Merge) -> Result<Merged, MergeError> {
-    let Merge { base, others, card, epoch } = merge;
-    let mut operation = operation.all_or_nothing().seen_in(epoch);
-    let put = Change::Put(Put {
+pub fn write_merge(
+    store: &mut Store,
+    operation: Operation,
+    merge: ContactMerge,
+) -> Result<MergeOutcome, MergeError> {
+    let ContactMerge { base, others, card, epoch } = merge;
+    let mut operation = operation.all_or_nothing().expect_epoch(epoch);
+    let put = BatchChange::Put(ItemPut {
         collection: Arc::clone(&base.collection),
         uid: base.uid.clone(),
         derived_uid: card.uid() != Some(base.uid.as_str()),
-        prepared: card,
-        expect: Expect::At(base.seq),
+        parsed: card,
+        precondition: Precondition::UnchangedSince(base.seq),
     });
-    let removals = others.iter().map(|item| Change::Remove(item.handle, Expect::At(item.seq)));
+    let removals = others
+        .iter()
+        .map(|item| BatchChange::Remove(item.handle, Precondition::UnchangedSince(item.seq)));
     let changes = std::iter::once(put).chain(removals).collect();
     let applied = store.apply(&mut operation, changes)?;
     let changed: Vec<Handle> = (std::iter::once(&base).chain(&others).zip(&applied.outcomes))
-        .filter(|(_, outcome)| matches!(outcome, Outcome::Conflict(..)))
+        .filter(|(_, outcome)| matches!(outcome, ChangeOutcome::Conflict(..)))
         .map(|(item, _)| item.handle)
         .collect();
     match operation.id() {
-        Some(operation) if changed.is_empty() => Ok(Merged { operation, seq: applied.seq }),
-        _ => Err(MergeError::Changed { handles: changed }),
+        Some(operation) if changed.is_empty() => Ok(MergeOutcome { operation, seq: applied.seq }),
+        _ => Err(MergeError::Conflict { handles: changed }),
     }
 }

@@ -1,7 +1,7 @@
 //! What a calendar says around its items: on the way in, wherever it is said, and on the way out.
 
 use crate::book::{Book, Told, options, path};
-use larder_query::{Find, Query, find, walk};
+use larder_query::{Query, SearchRequest, find, full_scan};
 use larder_sync::ImportOptions;
 use proptest::prelude::*;
 use std::fmt::Write as _;
@@ -30,14 +30,16 @@ fn zone(tzid: &str, offset: &str) -> String {
 
 /// How many items are found, by the index and without it.
 fn found(book: &Book, question: &str) -> usize {
-    let reader = book.store.reader().unwrap();
-    let asked = Find { query: Query::parse(question).unwrap(), ..Find::default() };
+    let reader = book.store.open_reader().unwrap();
+    let asked =
+        SearchRequest { query: Query::parse(question).unwrap(), ..SearchRequest::default() };
     let found = find(&reader, &asked).unwrap();
-    assert_eq!(found.rows(), walk(&reader, &asked).unwrap().rows(), "{question}");
+    assert_eq!(found.rows(), full_scan(&reader, &asked).unwrap().rows(), "{question}");
     found.len()
 }
 
-/// Exports, and imports that into another collection, where the same items must be with the same frames.
+/// Exports, and imports that into another collection, where the same items must be with the same
+/// frames.
 fn goes_round(book: &mut Book) -> String {
     let exported = book.export(INTO);
     let told = book.take(&exported, &into("copy"));
@@ -50,7 +52,7 @@ fn goes_round(book: &mut Book) -> String {
     };
     assert_eq!(ended(book.items("copy")), ended(book.items(INTO)));
     let back = book.take(&exported, &into(INTO)).summary;
-    assert!(!back.changed(), "{back:?}");
+    assert!(!back.has_changes(), "{back:?}");
     String::from_utf8(exported).unwrap()
 }
 
@@ -66,7 +68,7 @@ fn a_zone_may_be_defined_behind_what_needs_it() {
     let exported = book.export(INTO);
     assert!(String::from_utf8(exported).unwrap().contains("TZID:Moon\n"));
     let early = calendar(&format!("{}{timed}", zone("Moon", "+0730")));
-    assert!(!book.take(early, &into(INTO)).summary.changed());
+    assert!(!book.take(early, &into(INTO)).summary.has_changes());
 
     // A stream passes only once: what comes too late is said.
     let told = Book::new().take(late, &into(INTO));
@@ -92,12 +94,13 @@ fn a_zone_that_is_defined_otherwise_is_news() {
     let timed = event("a", "DTSTART;TZID=Moon:20260301T120000\nDURATION:PT1H\n");
     for (offset, changed) in [("+0730", true), ("+0730", false), ("-0100", true)] {
         let told = book.take(calendar(&format!("{}{timed}", zone("Moon", offset))), &into(INTO));
-        assert_eq!(told.summary.changed(), changed, "{offset}");
+        assert_eq!(told.summary.has_changes(), changed, "{offset}");
     }
     assert!(goes_round(&mut book).contains("-0100"));
 }
 
-/// Thousands of definitions of one name are as many calendars, and items that share one share a calendar.
+/// Thousands of definitions of one name are as many calendars, and items that share one share a
+/// calendar.
 #[test]
 fn definitions_of_one_name() {
     let mut book = Book::new();
@@ -133,7 +136,7 @@ fn what_is_not_closed_swallows_nothing() {
     let mut book = Book::new();
     book.take(calendar(&a.replace("END:VEVENT\n", "")), &into(INTO));
     let exported = book.export(INTO);
-    assert!(!book.take(exported, &into(INTO)).summary.changed());
+    assert!(!book.take(exported, &into(INTO)).summary.has_changes());
 }
 
 #[test]
@@ -171,7 +174,8 @@ fn a_calendar_of_version_1() {
     assert_eq!(found(&book, "category:=travel"), 2);
 }
 
-/// A calendar that is a message says how it is to be taken: what is older, or only an answer, replaces nothing.
+/// A calendar that is a message says how it is to be taken: what is older, or only an answer,
+/// replaces nothing.
 #[test]
 fn messages() {
     let check = |method: &str, sequence: &str, stamp: &str, updated: bool| {
@@ -254,7 +258,7 @@ fn words_of_calendars() {
     let mut book = Book::new();
     let mut check = |name: &str, text: String, reason: &str| {
         let file = book.file(name, text);
-        let options = ImportOptions { max_item: 1 << 10, ..into(name) };
+        let options = ImportOptions { max_item_bytes: 1 << 10, ..into(name) };
         let told = book.import(vec![path(file)], &options);
         let said: Vec<&str> =
             told.rejected.iter().filter_map(|said| said.split_once(": ")).map(|of| of.1).collect();
@@ -296,15 +300,18 @@ fn part() -> impl Strategy<Value = String> {
 /// The items of a collection and what their frames say, in some order.
 fn framed(book: &Book, name: &str) -> Vec<(Vec<u8>, bool, Vec<[u8; 32]>)> {
     let Some(collection) = book.collection(name) else { return Vec::new() };
-    let reader = book.store.reader().unwrap();
-    let heads = reader.page(&collection, i64::MIN, 1000).unwrap();
+    let reader = book.store.open_reader().unwrap();
+    let heads = reader.items_after_row(&collection, i64::MIN, 1000).unwrap();
     let mut all: Vec<_> = heads
         .iter()
         .map(|head| {
-            let bytes = reader.source(head.row).unwrap().unwrap();
-            let frame = head.frame.and_then(|row| reader.frame(row).unwrap()).unwrap_or_default();
-            let zones = frame.zones.iter().map(|zone| *zone.hash()).collect();
-            (bytes.trim_ascii_end().to_vec(), frame.version_1, zones)
+            let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+            let frame = head
+                .calendar_context
+                .and_then(|row| reader.calendar_context(row).unwrap())
+                .unwrap_or_default();
+            let zones = frame.zone_definitions.iter().map(|zone| *zone.hash()).collect();
+            (bytes.trim_ascii_end().to_vec(), frame.is_vcalendar_1, zones)
         })
         .collect();
     all.sort();
@@ -324,15 +331,15 @@ proptest! {
         let file = book.file("file.ics", &text);
         let first = book.import(vec![path(&file)], &into(INTO)).summary;
         let again = book.import(vec![path(&file)], &into(INTO)).summary;
-        prop_assert!(!again.changed(), "{again:?}");
-        prop_assert_eq!(first.items(), again.items());
+        prop_assert!(!again.has_changes(), "{again:?}");
+        prop_assert_eq!(first.item_count(), again.item_count());
         let exported = book.export(INTO);
         let shown = String::from_utf8_lossy(&exported).into_owned();
         let told = book.take(&exported, &into("copy"));
         prop_assert!(told.rejected.is_empty(), "{told:?}\n{shown}");
         prop_assert_eq!(framed(&book, "copy"), framed(&book, INTO), "{}", shown);
         let back = book.take(&exported, &into(INTO)).summary;
-        prop_assert!(!back.changed(), "{back:?}\n{shown}");
-        prop_assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+        prop_assert!(!back.has_changes(), "{back:?}\n{shown}");
+        prop_assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
     }
 }

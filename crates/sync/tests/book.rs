@@ -1,7 +1,7 @@
 //! A store of its own for each test, and what an import into it said.
 
-use larder_store::{Collection, Options, Store};
-use larder_sync::{Error, Event, ImportOptions, Input, Summary, export, import};
+use larder_store::{Collection, Store, StoreOptions};
+use larder_sync::{Error, ImportEvent, ImportInput, ImportOptions, ImportReport, export, import};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -18,7 +18,7 @@ pub(crate) struct Book {
 /// An import, as a person sees it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
-    pub(crate) summary: Summary,
+    pub(crate) summary: ImportReport,
     pub(crate) rejected: Vec<String>,
     pub(crate) warnings: Vec<String>,
     pub(crate) unreadable: Vec<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Told {
 impl Book {
     pub(crate) fn new() -> Book {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options { create: true, ..Options::default() };
+        let options = StoreOptions { create: true, ..StoreOptions::default() };
         let store = Store::open(&folder.path().join("larder"), &options).unwrap();
         Book { folder, store }
     }
@@ -44,22 +44,26 @@ impl Book {
         self.folder.path().join("files").join(name)
     }
 
-    pub(crate) fn import(&mut self, inputs: Vec<Input>, options: &ImportOptions) -> Told {
+    pub(crate) fn import(&mut self, inputs: Vec<ImportInput>, options: &ImportOptions) -> Told {
         self.try_import(inputs, options).unwrap()
     }
 
     /// Imports, and shows file names without their folder.
     pub(crate) fn try_import(
         &mut self,
-        inputs: Vec<Input>,
+        inputs: Vec<ImportInput>,
         options: &ImportOptions,
     ) -> Result<Told, Error> {
         let mut told = Told::default();
         let folder = format!("{}/", self.path("").display().to_string().trim_end_matches('/'));
         let summary = import(&mut self.store, inputs, options, &mut |event| match event {
-            Event::Rejected(notice) => told.rejected.push(notice.to_string().replace(&folder, "")),
-            Event::Warning(notice) => told.warnings.push(notice.to_string().replace(&folder, "")),
-            Event::Unreadable(notice) => {
+            ImportEvent::Rejected(notice) => {
+                told.rejected.push(notice.to_string().replace(&folder, ""));
+            }
+            ImportEvent::Warning(notice) => {
+                told.warnings.push(notice.to_string().replace(&folder, ""));
+            }
+            ImportEvent::Unreadable(notice) => {
                 told.unreadable.push(notice.to_string().replace(&folder, ""));
             }
             _ => {}
@@ -77,23 +81,23 @@ impl Book {
     }
 
     pub(crate) fn collection(&self, name: &str) -> Option<Collection> {
-        let collections = self.store.reader().unwrap().collections().unwrap();
+        let collections = self.store.open_reader().unwrap().collections().unwrap();
         collections.into_iter().find(|collection| collection.name == name)
     }
 
     /// The items of a collection in the order in which they came.
     pub(crate) fn items(&self, name: &str) -> Vec<Vec<u8>> {
         let Some(collection) = self.collection(name) else { return Vec::new() };
-        let reader = self.store.reader().unwrap();
-        let heads = reader.page(&collection, i64::MIN, usize::MAX >> 1).unwrap();
-        heads.iter().map(|head| reader.source(head.row).unwrap().unwrap()).collect()
+        let reader = self.store.open_reader().unwrap();
+        let heads = reader.items_after_row(&collection, i64::MIN, usize::MAX >> 1).unwrap();
+        heads.iter().map(|head| reader.source_bytes(head.row).unwrap().unwrap()).collect()
     }
 
     pub(crate) fn export(&self, name: &str) -> Vec<u8> {
         let mut out = Vec::new();
         let Some(collection) = self.collection(name) else { return out };
-        let summary = export(&self.store.reader().unwrap(), &collection, &mut out).unwrap();
-        assert_eq!(summary.items, collection.items);
+        let summary = export(&self.store.open_reader().unwrap(), &collection, &mut out).unwrap();
+        assert_eq!(summary.items, collection.item_count);
         assert_eq!(summary.bytes, out.len() as u64);
         out
     }
@@ -104,12 +108,12 @@ pub(crate) fn options() -> ImportOptions {
     ImportOptions { threads: 2, ..ImportOptions::new(INTO, 1_000) }
 }
 
-pub(crate) fn path(path: impl AsRef<Path>) -> Input {
-    Input::Path(path.as_ref().to_path_buf())
+pub(crate) fn path(path: impl AsRef<Path>) -> ImportInput {
+    ImportInput::Path(path.as_ref().to_path_buf())
 }
 
-pub(crate) fn stream(bytes: impl AsRef<[u8]>) -> Input {
-    Input::Stdin(Box::new(io::Cursor::new(bytes.as_ref().to_vec())))
+pub(crate) fn stream(bytes: impl AsRef<[u8]>) -> ImportInput {
+    ImportInput::Stdin(Box::new(io::Cursor::new(bytes.as_ref().to_vec())))
 }
 
 /// A small card.

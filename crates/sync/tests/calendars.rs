@@ -1,9 +1,10 @@
-//! Every calendar file of the corpora: nothing panics, what is good is taken, what is not is named, and bytes come back
-//! as they came. And the zones of calendars: as many are kept as differ and are used.
+//! Every calendar file of the corpora: nothing panics, what is good is taken, what is not is named,
+//! and bytes come back as they came. And the zones of calendars: as many are kept as differ and are
+//! used.
 
 use crate::book::{Book, Told, options, path};
 use crate::corpora::{corpora, files, position};
-use larder_query::{Find, Query, find, walk};
+use larder_query::{Query, SearchRequest, find, full_scan};
 use larder_sync::ImportOptions;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,7 +78,7 @@ fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
     assert_eq!((summary.files, summary.updated), (1, 0), "{shown}");
     rejected.iter().for_each(|line| is_named(line, file));
     count.files += 1;
-    count.items += summary.items();
+    count.items += summary.item_count();
     count.rejected += rejected.len();
     count.warnings += warnings.len();
     count.zones = (count.zones.0 + summary.zones.0, count.zones.1 + summary.zones.1);
@@ -86,7 +87,7 @@ fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
     }
 
     let items = book.items(&name);
-    assert_eq!(items.len() as u64, summary.added + summary.beside, "{shown}");
+    assert_eq!(items.len() as u64, summary.added + summary.duplicate_uids, "{shown}");
     let mut after = 0;
     for item in &items {
         let at = position(&bytes, after, item);
@@ -94,10 +95,10 @@ fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
         after = at.unwrap() + item.len();
     }
 
-    let seq = book.store.seq().unwrap();
+    let seq = book.store.last_seq().unwrap();
     let again = book.import(vec![path(file)], &options).summary;
-    assert_eq!((again.unchanged, again.changed()), (summary.items(), false), "{shown}");
-    assert_eq!(book.store.seq().unwrap(), seq, "{shown}");
+    assert_eq!((again.unchanged, again.has_changes()), (summary.item_count(), false), "{shown}");
+    assert_eq!(book.store.last_seq().unwrap(), seq, "{shown}");
 
     let exported = book.export(&name);
     let copy = into(format!("copy-{number}"));
@@ -112,7 +113,7 @@ fn check(book: &mut Book, file: &Path, number: usize, count: &mut Count) {
     let once_more = book.export(copy.into.as_deref().unwrap());
     assert!(once_more == exported, "{shown}: the export of an export differs");
     let back = book.take(&exported, &options).summary;
-    assert!(wide || !back.changed(), "{shown}: {back:?}");
+    assert!(wide || !back.has_changes(), "{shown}: {back:?}");
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn every_file_comes_back_byte_for_byte() {
             for (number, file) in files.iter().enumerate() {
                 check(&mut book, file, number, &mut count);
             }
-            assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+            assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
         }
         count
     };
@@ -156,10 +157,10 @@ fn all_of_it_at_once() {
     let options = ImportOptions { into: None, ..options() };
     let told = book.import(vec![path(&root)], &options);
     assert!(told.summary.files > 1000, "{:?}", told.summary);
-    assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+    assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
     let again = book.import(vec![path(&root)], &options).summary;
-    assert!(!again.changed(), "{again:?}");
-    assert_eq!(again.items(), told.summary.items());
+    assert!(!again.has_changes(), "{again:?}");
+    assert_eq!(again.item_count(), told.summary.item_count());
     assert_eq!(book.store.check().unwrap().faults, []);
 }
 
@@ -168,9 +169,9 @@ fn rows(book: &Book, table: &str) -> i64 {
     let mut count = 0;
     let sql = format!("SELECT count(*) FROM {table}");
     book.store
-        .reader()
+        .open_reader()
         .unwrap()
-        .rows(&sql, &[], &mut |row| {
+        .for_each_sql_row(&sql, &[], &mut |row| {
             count = row.integer(0);
             true
         })
@@ -180,7 +181,7 @@ fn rows(book: &Book, table: &str) -> i64 {
 
 fn generated(n: u64, events: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
-    larder_measure::generate::zones(n, 1, events, &mut bytes).unwrap();
+    larder_measure::generate::write_zone_definitions(n, 1, events, &mut bytes).unwrap();
     bytes
 }
 
@@ -190,7 +191,7 @@ fn hundreds_of_copies_of_a_zone() {
     for n in [538, 814] {
         let mut book = Book::new();
         let told = book.take(generated(n, false), &options());
-        assert_eq!((told.summary.zones, told.summary.items()), ((n, 0), 0));
+        assert_eq!((told.summary.zones, told.summary.item_count()), ((n, 0), 0));
         assert_eq!((rows(&book, "zone"), rows(&book, "frame")), (0, 0));
 
         let told = book.take(generated(n, true), &options());
@@ -203,7 +204,7 @@ fn hundreds_of_copies_of_a_zone() {
         // Another calendar shares them.
         book.take(generated(n, true), &into("another".into()));
         assert_eq!((rows(&book, "zone"), rows(&book, "frame")), (6, 6));
-        assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+        assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
     }
 }
 
@@ -211,20 +212,20 @@ fn hundreds_of_copies_of_a_zone() {
 #[test]
 fn a_month_costs_what_it_holds() {
     let mut bytes = Vec::new();
-    larder_measure::generate::calendar(2000, 1, false, &mut bytes).unwrap();
+    larder_measure::generate::write_calendar(2000, 1, false, &mut bytes).unwrap();
     let mut book = Book::new();
     book.take(bytes, &options());
-    let reader = book.store.reader().unwrap();
+    let reader = book.store.open_reader().unwrap();
     let months = (2015..2032).flat_map(|year| (1..=12).map(move |month| (year, month)));
     let (mut cost, mut returned, mut over) = (0, 0, Vec::new());
     for (year, month) in months {
-        let asked = Find {
+        let asked = SearchRequest {
             query: Query::parse(&format!("when:{year}-{month:02}")).unwrap(),
-            ..Find::default()
+            ..SearchRequest::default()
         };
         let found = find(&reader, &asked).unwrap();
         if (year, month % 6) == (2021, 0) {
-            let walked = walk(&reader, &asked).unwrap();
+            let walked = full_scan(&reader, &asked).unwrap();
             assert_eq!(found.rows(), walked.rows());
         }
         let explain = &found.explain;

@@ -36,7 +36,8 @@ const LUNCH: &str =
 const DAILY: &str = "SUMMARY:Daily\nSEQUENCE:1\nDTSTAMP:20260301T000000Z\nDTSTART;TZID=Europe/Prague:20260309T090000\nDURATION:PT15M\nRRULE:FREQ=DAILY;COUNT=5";
 const MOVED: &str = "SUMMARY:Moved\nSEQUENCE:1\nRECURRENCE-ID;TZID=Europe/Prague:20260311T090000\nDTSTART;TZID=Europe/Prague:20260311T160000\nDURATION:PT15M";
 
-/// What is there, what the message says, and what is there then; how many are cancelled, unchanged and left out.
+/// What is there, what the message says, and what is there then; how many are cancelled, unchanged
+/// and left out.
 fn check(there: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3]) {
     let mut book = calendar(there);
     let text = message("CANCEL", components);
@@ -44,13 +45,13 @@ fn check(there: &[&str], components: &[&str], expect: &[&str], counts: [u64; 3])
     assert_eq!(shown(&book), expect, "{components:?}");
     let summary = &told.summary;
     assert_eq!([summary.cancelled, summary.unchanged, summary.rejected], counts, "{told:?}");
-    assert_eq!(summary.added + summary.updated + summary.beside, 0, "{told:?}");
+    assert_eq!(summary.added + summary.updated + summary.duplicate_uids, 0, "{told:?}");
     assert_eq!(summary.collections.len(), usize::from(counts[0] + counts[1] > 0));
     // The same message again says nothing new.
     let again = take(&mut book, &text).summary;
-    assert!(!again.changed(), "{again:?}");
+    assert!(!again.has_changes(), "{again:?}");
     assert_eq!(again.rejected, counts[2], "{again:?}");
-    assert_eq!(book.store.check_rebuild().unwrap().faults, []);
+    assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
     if let Some(operation) = summary.operation {
         let before = calendar(there);
         book.store.undo(operation, 2_000).unwrap();
@@ -135,7 +136,7 @@ fn nothing_that_is_there() {
         assert_eq!((told.summary.added, told.summary.cancelled), (added, 0), "{told:?}");
         assert!(bytes(&book).iter().any(|item| item.contains(components[0])), "{components:?}");
         let again = take(&mut book, &text).summary;
-        assert!(!again.changed() && again.items() == added, "{again:?}");
+        assert!(!again.has_changes() && again.item_count() == added, "{again:?}");
     };
     check(&[], &["SEQUENCE:2\nDTSTART:20260310T110000Z"], 1);
     check(&[DAILY], &["RECURRENCE-ID:20260420T080000Z\nSEQUENCE:2"], 1);
@@ -149,14 +150,14 @@ fn in_the_same_import() {
     let mut book = Book::new();
     let text = [message("REQUEST", &[DAILY]), message("CANCEL", &["SEQUENCE:3"])].concat();
     let told = take(&mut book, &text).summary;
-    assert_eq!((told.added, told.beside, told.cancelled), (1, 1, 0), "{told:?}");
+    assert_eq!((told.added, told.duplicate_uids, told.cancelled), (1, 1, 0), "{told:?}");
     let again = take(&mut book, &text).summary;
-    assert_eq!((again.unchanged, again.changed()), (2, false), "{again:?}");
+    assert_eq!((again.unchanged, again.has_changes()), (2, false), "{again:?}");
     // One message about all of a series, and about what was changed in it.
     let mut book = calendar(&[DAILY, MOVED]);
     let id = "RECURRENCE-ID:20260311T080000Z\nSEQUENCE:3";
     let told = take(&mut book, &message("CANCEL", &["SEQUENCE:2", id, id])).summary;
-    let counts = (told.cancelled, told.unchanged, told.added, told.beside);
+    let counts = (told.cancelled, told.unchanged, told.added, told.duplicate_uids);
     assert_eq!(counts, (2, 1, 0, 0), "{told:?}");
     let ends = ["Daily CANCELLED 2", "Moved CANCELLED 3"];
     assert!(shown(&book).iter().zip(ends).all(|(item, end)| item.ends_with(end)));
@@ -180,23 +181,29 @@ fn a_message_finds_its_calendar() {
     let exported = book.export("Club");
     assert!(String::from_utf8_lossy(&exported).contains("\nX-WR-CALNAME:Club\n"));
     assert!(book.collection(CALENDAR).is_none());
-    // What is published is a calendar of its own; where several have a UID, a message goes where its file says.
+    // What is published is a calendar of its own; where several have a UID, a message goes where
+    // its file says.
     assert_eq!(book.take(message("PUBLISH", &[LUNCH]), &anywhere).summary.added, 1);
     let told = book.take(message("REQUEST", &[&newer]), &anywhere).summary;
     assert_eq!((told.updated, &told.collections[..]), (1, &[CALENDAR.to_string()][..]), "{told:?}");
     assert_eq!(told.warnings, 1, "several calendars have this UID: {told:?}");
-    // What the same import brought counts, and a message does not speak for the calendar that is there.
+    // What the same import brought counts, and a message does not speak for the calendar that is
+    // there.
     let coloured = named.replace("X-WR", "X-COLOR:red\nX-WR");
     let unnamed = message("REQUEST", &[&newer]).replace("METHOD", "X-OTHER:1\nMETHOD");
     let mut book = Book::new();
     let both = [coloured.as_str(), &unnamed].concat();
     let told = book.take(&both, &anywhere).summary;
-    assert_eq!((told.beside, &told.collections[..]), (1, &["Club".to_string()][..]), "{told:?}");
+    assert_eq!(
+        (told.duplicate_uids, &told.collections[..]),
+        (1, &["Club".to_string()][..]),
+        "{told:?}"
+    );
     let again = book.take(&both, &anywhere).summary;
-    assert!(!again.changed(), "{again:?}");
+    assert!(!again.has_changes(), "{again:?}");
     // A second message of an import follows the first.
     let mut book = Book::new();
     let both = [message("REQUEST", &[LUNCH]), message("REQUEST", &[&newer])].concat();
     let told = book.take(both, &anywhere).summary;
-    assert_eq!((told.added, told.beside, told.collections.len()), (1, 1, 1), "{told:?}");
+    assert_eq!((told.added, told.duplicate_uids, told.collections.len()), (1, 1, 1), "{told:?}");
 }

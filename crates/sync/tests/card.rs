@@ -1,15 +1,18 @@
 //! Cards that a person typed or edited: which are taken, and what is said of the others.
 
-use larder_store::Deriver;
-use larder_sync::card::{Error, LARGEST, Pieces, edited, fresh_uid};
+use larder_store::Extractor;
+use larder_sync::item_text::{
+    Error, MAX_TEXT_BYTES, SplitText, parse_edited_card, uid_from_random,
+};
 
 const CARD: &str = "BEGIN:VCARD\nVERSION:4.0\nUID:a\nFN:Anna\nEND:VCARD\n";
 
 /// The UIDs taken, then `LINE: REMARK` for each.
 fn typed(text: &str) -> Result<String, Error> {
-    let typed = Pieces::of(text.as_bytes())?.typed(&Deriver::new("C"), &mut || Ok([7; 16]))?;
-    let taken = typed.cards.iter().map(|card| card.uid().unwrap_or_default().to_string());
-    let said = typed.remarks.iter().map(|remark| format!("{}: {}", remark.line, remark.what));
+    let typed = SplitText::from_bytes(text.as_bytes())?
+        .parse_items(&Extractor::new("C"), &mut || Ok([7; 16]))?;
+    let taken = typed.items.iter().map(|card| card.uid().unwrap_or_default().to_string());
+    let said = typed.diagnostics.iter().map(|remark| format!("{}: {}", remark.line, remark.kind));
     Ok(taken.chain(said).collect::<Vec<_>>().join("; "))
 }
 
@@ -43,13 +46,21 @@ fn what_is_typed() {
     check(&format!("scribbles\n{CARD}"), "a; 1: text outside any card");
     check(&format!("{CARD}BEGIN:VCARD\nEND:VCARD\n"), "a; 6: a card with nothing in it");
     check(CARD.trim_end_matches("END:VCARD\n"), "a; 4: END:VCARD is missing");
-    assert!(matches!(Pieces::of(&vec![b'\n'; LARGEST + 1]), Err(Error::TooLarge)));
+    assert!(matches!(
+        SplitText::from_bytes(&vec![b'\n'; MAX_TEXT_BYTES + 1]),
+        Err(Error::TooLarge)
+    ));
 }
 
 #[test]
 fn what_comes_back_from_an_editor() {
     let check = |before: &str, after: &str, expect: &str| {
-        let got = match edited(&Deriver::new("C"), "kept", before.as_bytes(), after.as_bytes()) {
+        let got = match parse_edited_card(
+            &Extractor::new("C"),
+            "kept",
+            before.as_bytes(),
+            after.as_bytes(),
+        ) {
             Ok(card) => String::from_utf8_lossy(card.bytes()).into_owned(),
             Err(error) => error.to_string(),
         };
@@ -76,6 +87,6 @@ fn what_comes_back_from_an_editor() {
 
 #[test]
 fn a_fresh_uid_is_of_version_4() {
-    assert_eq!(fresh_uid([0; 16]), "urn:uuid:00000000-0000-4000-8000-000000000000");
-    assert_eq!(fresh_uid([0xff; 16]), "urn:uuid:ffffffff-ffff-4fff-bfff-ffffffffffff");
+    assert_eq!(uid_from_random([0; 16]), "urn:uuid:00000000-0000-4000-8000-000000000000");
+    assert_eq!(uid_from_random([0xff; 16]), "urn:uuid:ffffffff-ffff-4fff-bfff-ffffffffffff");
 }

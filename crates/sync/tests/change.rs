@@ -2,7 +2,10 @@
 
 use crate::book::{Book, INTO};
 use larder_store::{Operation, Store};
-use larder_sync::{ImportOptions, Input, list, packed, remove, remove_collection};
+use larder_sync::{
+    ImportInput, ImportOptions, detect_compression, list_collection, remove_collection,
+    remove_items,
+};
 
 fn card(n: usize, name: &str) -> String {
     format!("BEGIN:VCARD\nVERSION:4.0\nUID:n-{n}\nFN:{name}\nEND:VCARD\n")
@@ -10,7 +13,7 @@ fn card(n: usize, name: &str) -> String {
 
 fn import(book: &mut Book, text: &str) {
     let file = book.file("book.vcf", text);
-    book.import(vec![Input::Path(file)], &ImportOptions::new(INTO, 0));
+    book.import(vec![ImportInput::Path(file)], &ImportOptions::new(INTO, 0));
 }
 
 fn book(cards: usize) -> Book {
@@ -20,17 +23,20 @@ fn book(cards: usize) -> Book {
 }
 
 fn names(store: &Store) -> Vec<String> {
-    let collections = store.reader().unwrap().collections().unwrap();
+    let collections = store.open_reader().unwrap().collections().unwrap();
     collections.into_iter().map(|collection| collection.name).collect()
 }
 
 #[test]
 fn a_collection_goes_as_it_was_listed() {
     let mut book = book(1203);
-    let listed = list(&book.store.reader().unwrap(), INTO).unwrap();
+    let listed = list_collection(&book.store.open_reader().unwrap(), INTO).unwrap();
     let mut operation = Operation::new("remove", INTO, 0);
     let removed = remove_collection(&mut book.store, &mut operation, &listed).unwrap();
-    assert!(removed.whole && removed.kept.is_empty() && removed.items == 1203, "{removed:?}");
+    assert!(
+        removed.collection_removed && removed.remaining.is_empty() && removed.items == 1203,
+        "{removed:?}"
+    );
     assert_eq!(names(&book.store), [""; 0]);
     let undone = book.store.undo(removed.operation.unwrap(), 0).unwrap();
     assert_eq!((undone.items, undone.conflicts.len()), (1203, 0));
@@ -43,12 +49,16 @@ fn what_changed_meanwhile_is_kept() {
         [(card(1, "changed"), 2, "n-1"), (card(9, "added"), 3, "n-9")]
     {
         let mut book = book(3);
-        let listed = list(&book.store.reader().unwrap(), INTO).unwrap();
+        let listed = list_collection(&book.store.open_reader().unwrap(), INTO).unwrap();
         import(&mut book, &meanwhile);
         let mut operation = Operation::new("remove", INTO, 0);
         let removed = remove_collection(&mut book.store, &mut operation, &listed).unwrap();
-        assert_eq!((removed.whole, removed.items), (false, removed_items), "{removed:?}");
-        let uids: Vec<_> = removed.kept.iter().map(|head| head.uid.as_str()).collect();
+        assert_eq!(
+            (removed.collection_removed, removed.items),
+            (false, removed_items),
+            "{removed:?}"
+        );
+        let uids: Vec<_> = removed.remaining.iter().map(|head| head.uid.as_str()).collect();
         assert_eq!(uids, [kept]);
         assert_eq!(names(&book.store), [INTO]);
     }
@@ -57,14 +67,14 @@ fn what_changed_meanwhile_is_kept() {
 #[test]
 fn items_go_as_they_were_looked_up() {
     let mut book = book(3);
-    let reader = book.store.reader().unwrap();
-    let found = |uid: &str| reader.by_uid(Some(INTO), uid).unwrap().remove(0);
+    let reader = book.store.open_reader().unwrap();
+    let found = |uid: &str| reader.find_by_uid(Some(INTO), uid).unwrap().remove(0);
     let items: Vec<_> = ["n-0", "n-1", "n-2"].map(found).map(|head| (head.handle, head.seq)).into();
     import(&mut book, &card(1, "changed"));
     let mut operation = Operation::new("remove", "", 0);
-    remove(&mut book.store, &mut operation, &items[2..]).unwrap();
-    let removed = remove(&mut book.store, &mut operation, &items).unwrap();
-    assert_eq!((removed.items, removed.gone), (1, 1));
+    remove_items(&mut book.store, &mut operation, &items[2..]).unwrap();
+    let removed = remove_items(&mut book.store, &mut operation, &items).unwrap();
+    assert_eq!((removed.items, removed.already_removed), (1, 1));
     assert_eq!(removed.changed, [items[1].0]);
 }
 
@@ -82,7 +92,7 @@ fn packed_files() {
         (b"", None),
     ] {
         let file = book.file("file", first);
-        assert_eq!(packed(&file).map(|packed| packed.with), expect, "{first:?}");
+        assert_eq!(detect_compression(&file).map(|packed| packed.format), expect, "{first:?}");
     }
-    assert_eq!(packed(&book.path("")), None);
+    assert_eq!(detect_compression(&book.path("")), None);
 }

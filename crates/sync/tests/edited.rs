@@ -1,7 +1,8 @@
-//! Events and tasks that are edited, by somebody in Prague on Sunday, 1 March 2026, at noon: what is written then.
+//! Events and tasks that are edited, by somebody in Prague on Sunday, 1 March 2026, at noon: what
+//! is written then.
 
 use crate::event::{act, bytes, calendar, edit};
-use larder_sync::event::{Scope, Which};
+use larder_sync::event::{OccurrenceSelector, RecurrenceScope};
 
 const TIMED: &str =
     "DTSTART;TZID=Europe/Prague:20260305T120000\nDTEND;TZID=Europe/Prague:20260305T130000";
@@ -14,7 +15,7 @@ const DAY: &str = "DUE;VALUE=DATE:20260305";
 /// The lines of it, without what stays or only says when it was changed; or why nothing is.
 fn edited(lines: &str, settings: &[(&str, &str)]) -> String {
     let mut book = calendar(&[lines]);
-    let which = Which { scope: Some(Scope::All), at: None };
+    let which = OccurrenceSelector { scope: Some(RecurrenceScope::All), occurrence: None };
     if let Err(error) = act(&mut book, "u", which, &edit(settings), "new") {
         return error.to_string();
     }

@@ -1,19 +1,23 @@
-//! Events that a person changes: one occurrence, it and all that follow, or all. The semantics are those of the modes of
-//! evolution-data-server's ModifyObjects and RemoveObjects, verified on the real service; where we do otherwise, a case says so.
+//! Events that a person changes: one occurrence, it and all that follow, or all. The semantics are
+//! those of the modes of evolution-data-server's ModifyObjects and RemoveObjects, verified on the
+//! real service; where we do otherwise, a case says so.
 
 use crate::book::Book;
 use larder_date_phrase::Language;
 use larder_format::component::Component;
-use larder_format::field::calendar_field;
-use larder_store::{Family, Frame, ItemHead, Operation, Reader, What, Window};
-use larder_sync::card::Pieces;
-use larder_sync::event::{
-    At, Done, Edit, Error, Scope, Speaker, Which, change_which, definition, remove_which,
+use larder_format::field::find_calendar_field;
+use larder_store::{
+    CalendarContext, CollectionType, ItemMeta, Operation, Reader, TimeRange, TimeTarget,
 };
-use larder_time::civil::{Civil, Instant};
-use larder_time::series::Clock;
-use larder_time::value::Stamp;
-use larder_time::zone::{Zone, Zones};
+use larder_sync::event::{
+    EditOutcome, Error, EventEdit, InputContext, OccurrenceRef, OccurrenceSelector,
+    RecurrenceScope, build_vtimezone, edit_occurrences, remove_occurrences,
+};
+use larder_sync::item_text::SplitText;
+use larder_time::civil::{CivilTime, Instant};
+use larder_time::series::ZoneReference;
+use larder_time::value::IcalDateTime;
+use larder_time::zone::{Zone, ZoneDatabase};
 use std::sync::Arc;
 
 pub(crate) const CALENDAR: &str = "calendar";
@@ -21,20 +25,26 @@ pub(crate) const CALENDAR: &str = "calendar";
 const NOW: i64 = 1_772_362_800;
 
 pub(crate) fn prague() -> Zone {
-    Zones::bundled().get("Europe/Prague").unwrap()
+    ZoneDatabase::open_bundled().get("Europe/Prague").unwrap()
 }
 
 /// Calls `run` with somebody in Prague.
-pub(crate) fn speaking<T>(run: impl FnOnce(&Speaker<'_>) -> T) -> T {
-    let (local, zones, language) = (prague(), Zones::bundled(), Language::of("C"));
-    run(&Speaker { now: Instant::clamped(NOW), local: &local, zones: &zones, language: &language })
+pub(crate) fn speaking<T>(run: impl FnOnce(&InputContext<'_>) -> T) -> T {
+    let (local, zones, language) = (prague(), ZoneDatabase::open_bundled(), Language::of("C"));
+    run(&InputContext {
+        now: Instant::from_seconds_clamped(NOW),
+        local: &local,
+        zones: &zones,
+        language: &language,
+    })
 }
 
-pub(crate) fn civil(text: &str) -> Civil {
-    Stamp::parse(text).unwrap().civil
+pub(crate) fn civil(text: &str) -> CivilTime {
+    IcalDateTime::parse(text).unwrap().civil
 }
 
-/// A store with these events, and tasks where something is due, each without BEGIN, END, UID, times and whatever is not said.
+/// A store with these events, and tasks where something is due, each without BEGIN, END, UID, times
+/// and whatever is not said.
 pub(crate) fn calendar(components: &[&str]) -> Book {
     let mut book = Book::new();
     let text: String = components
@@ -46,43 +56,44 @@ pub(crate) fn calendar(components: &[&str]) -> Book {
             format!("BEGIN:{kind}\r\n{uid}{lines}\r\nEND:{kind}\r\n")
         })
         .collect();
-    let pieces = Pieces::of(text.as_bytes()).unwrap();
-    let deriver = book.store.deriver_for(CALENDAR, Family::Calendar).unwrap();
-    let typed = pieces.typed(&deriver, &mut || Ok([1; 16])).unwrap();
+    let pieces = SplitText::from_bytes(text.as_bytes()).unwrap();
+    let deriver = book.store.extractor_for_collection(CALENDAR, CollectionType::Calendar).unwrap();
+    let typed = pieces.parse_items(&deriver, &mut || Ok([1; 16])).unwrap();
     let mut operation = Operation::new("add", "", 0);
     let mut told = |_: &larder_store::Store, _| Ok::<(), larder_store::Error>(());
-    larder_sync::add(&mut book.store, &mut operation, CALENDAR, typed.cards, &mut told).unwrap();
+    larder_sync::add_items(&mut book.store, &mut operation, CALENDAR, typed.items, &mut told)
+        .unwrap();
     book
 }
 
-pub(crate) fn heads(reader: &Reader) -> Vec<ItemHead> {
+pub(crate) fn heads(reader: &Reader) -> Vec<ItemMeta> {
     let collections = reader.collections().unwrap();
     let found = collections.into_iter().find(|collection| collection.name == CALENDAR);
-    found.map_or_else(Vec::new, |of| reader.page(&of, i64::MIN, 10_000).unwrap())
+    found.map_or_else(Vec::new, |of| reader.items_after_row(&of, i64::MIN, 10_000).unwrap())
 }
 
 /// All that happens, as `20260305T123000 Summary`, by the clock of Prague.
 pub(crate) fn occurrences(book: &Book, from: &str, to: &str) -> Vec<String> {
-    all(book, from, to, What::Occurrences)
+    all(book, from, to, TimeTarget::Occurrences)
 }
 
 /// The same, or when alarms ring.
-fn all(book: &Book, from: &str, to: &str, what: What) -> Vec<String> {
-    let reader = book.store.reader().unwrap();
+fn all(book: &Book, from: &str, to: &str, what: TimeTarget) -> Vec<String> {
+    let reader = book.store.open_reader().unwrap();
     let local = prague();
-    let (from, to) = (local.instant(civil(from)), local.instant(civil(to)));
-    let window = Window { from, to, local: local.clone(), what };
+    let (from, to) = (local.to_instant(civil(from)), local.to_instant(civil(to)));
+    let window = TimeRange { from, to, local_zone: local.clone(), target: what };
     let mut found = Vec::new();
     for head in heads(&reader) {
-        let bytes = reader.source(head.row).unwrap().unwrap();
-        let summary = Component::parse(&bytes).first(calendar_field("summary").unwrap());
+        let bytes = reader.source_bytes(head.row).unwrap().unwrap();
+        let summary = Component::parse(&bytes).first_value(find_calendar_field("summary").unwrap());
         let summary = summary.unwrap_or_default();
         reader
-            .times(&[head.row], &mut |_, times| {
-                assert!(times.each(&window, &mut |one| {
-                    let day = if one.date { "day " } else { "" };
-                    let at = one.alarm.map_or(one.of.start, |(at, _)| at);
-                    found.push(format!("{day}{} {summary}", local.civil(at)));
+            .for_each_schedule(&[head.row], &mut |_, times| {
+                assert!(times.for_each_in(&window, &mut |one| {
+                    let day = if one.is_date { "day " } else { "" };
+                    let at = one.alarm.map_or(one.occurrence.start, |(at, _)| at);
+                    found.push(format!("{day}{} {summary}", local.to_civil(at)));
                     true
                 }));
                 true
@@ -95,8 +106,8 @@ fn all(book: &Book, from: &str, to: &str, what: What) -> Vec<String> {
 
 /// The bytes of all items, sorted.
 pub(crate) fn bytes(book: &Book) -> Vec<String> {
-    let reader = book.store.reader().unwrap();
-    let source = |head: &ItemHead| reader.source(head.row).unwrap().unwrap();
+    let reader = book.store.open_reader().unwrap();
+    let source = |head: &ItemMeta| reader.source_bytes(head.row).unwrap().unwrap();
     let mut all: Vec<_> = heads(&reader).iter().map(source).collect();
     all.sort();
     all.into_iter().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
@@ -105,30 +116,32 @@ pub(crate) fn bytes(book: &Book) -> Vec<String> {
 /// What a person does.
 pub(crate) enum Action {
     Remove,
-    Change(Edit),
+    Change(EventEdit),
 }
 
 pub(crate) fn act(
     book: &mut Book,
     uid: &str,
-    which: Which,
+    which: OccurrenceSelector,
     action: &Action,
     new_uid: &str,
-) -> Result<Done, Error> {
-    let reader = book.store.reader().unwrap();
+) -> Result<EditOutcome, Error> {
+    let reader = book.store.open_reader().unwrap();
     let head = heads(&reader).into_iter().find(|head| head.uid == uid).unwrap();
     drop(reader);
     let mut operation = Operation::new("test", "", 0).all_or_nothing();
     speaking(|speaker| match action {
-        Action::Remove => remove_which(&mut book.store, &mut operation, &head, which, speaker),
+        Action::Remove => {
+            remove_occurrences(&mut book.store, &mut operation, &head, which, speaker)
+        }
         Action::Change(edit) => {
-            change_which(&mut book.store, &mut operation, &head, which, edit, new_uid, speaker)
+            edit_occurrences(&mut book.store, &mut operation, &head, which, edit, new_uid, speaker)
         }
     })
 }
 
 pub(crate) fn edit(settings: &[(&str, &str)]) -> Action {
-    let mut edit = Edit::default();
+    let mut edit = EventEdit::default();
     for (name, value) in settings {
         match *name {
             "for" => edit.length = Some((*value).into()),
@@ -136,28 +149,29 @@ pub(crate) fn edit(settings: &[(&str, &str)]) -> Action {
             "zone" => edit.zone = Some((*value).into()),
             "all day" => edit.all_day = true,
             "alarm" => edit.alarms = Some(value.split(',').map(String::from).collect()),
-            name => edit.set(name, value).unwrap(),
+            name => edit.set_field(name, value).unwrap(),
         }
     }
     Action::Change(edit)
 }
 
-pub(crate) fn which(scope: &str, at: &str) -> Which {
+pub(crate) fn which(scope: &str, at: &str) -> OccurrenceSelector {
     let scope = match scope {
-        "this" => Some(Scope::This),
-        "future" => Some(Scope::Future),
-        "all" => Some(Scope::All),
+        "this" => Some(RecurrenceScope::This),
+        "future" => Some(RecurrenceScope::ThisAndFuture),
+        "all" => Some(RecurrenceScope::All),
         _ => None,
     };
     let at = match at {
         "" => None,
-        at if at.contains('-') => Some(At::Local(civil(at))),
-        at => Some(At::Id(Stamp::parse(at).unwrap())),
+        at if at.contains('-') => Some(OccurrenceRef::Local(civil(at))),
+        at => Some(OccurrenceRef::RecurrenceId(IcalDateTime::parse(at).unwrap())),
     };
-    Which { scope, at }
+    OccurrenceSelector { scope, occurrence: at }
 }
 
-/// What happens in 2026 after an action, or why it cannot be done; then it is undone, and all is as before.
+/// What happens in 2026 after an action, or why it cannot be done; then it is undone, and all is as
+/// before.
 fn check(components: &[&str], scope: &str, at: &str, action: &Action, expect: &[&str]) {
     let mut book = calendar(components);
     let before = bytes(&book);
@@ -170,7 +184,7 @@ fn check(components: &[&str], scope: &str, at: &str, action: &Action, expect: &[
         Ok(done) => {
             assert_eq!(occurrences(&book, "20260101", "20270101"), expect, "{components:?}");
             assert_eq!(book.store.check().unwrap().faults, [], "{components:?}");
-            assert!(!done.late);
+            assert!(!done.conflict);
             book.store.undo(done.operation.unwrap(), 0).unwrap();
         }
     }
@@ -534,14 +548,14 @@ fn alarms_at_a_moment_ring_once() {
         for (day, summary) in (5..).zip(summaries.chars()) {
             expect.push(format!("2026030{day}T114500 {summary}"));
         }
-        assert_eq!(all(&book, "20260101", "20270101", What::Alarms), expect, "{scope}");
+        assert_eq!(all(&book, "20260101", "20270101", TimeTarget::Alarms), expect, "{scope}");
     }
 }
 
 /// A definition that is made for a new item does what the zone does, for years to come.
 #[test]
 fn zones_are_defined() {
-    let deriver = larder_store::Deriver::new("C");
+    let deriver = larder_store::Extractor::new("C");
     for name in [
         "Europe/Prague",
         "Europe/Dublin",
@@ -557,23 +571,27 @@ fn zones_are_defined() {
         "Pacific/Chatham",
         "Antarctica/Troll",
     ] {
-        let zone = Zones::bundled().get(name).unwrap();
-        let defined = definition(&zone, 2026).unwrap();
+        let zone = ZoneDatabase::open_bundled().get(name).unwrap();
+        let defined = build_vtimezone(&zone, 2026).unwrap();
         // By another name, so that nothing but the definition says what it is.
         let text = String::from_utf8(defined.bytes().to_vec()).unwrap();
         let text = text.replace(&format!("TZID:{name}"), "TZID:Mine");
-        let frame = Frame {
-            version_1: false,
-            zones: vec![Arc::new(larder_store::Zone::new(text.as_bytes()).unwrap())],
+        let frame = CalendarContext {
+            is_vcalendar_1: false,
+            zone_definitions: vec![Arc::new(
+                larder_store::VtimezoneText::new(text.as_bytes()).unwrap(),
+            )],
         };
         for hours in 0..8 * 366 * 4 {
-            let at = civil("20260101T003000").plus(hours * 6 * 3600);
+            let at = civil("20260101T003000").saturating_add(hours * 6 * 3600);
             let line = format!("BEGIN:VEVENT\nDTSTART;TZID=Mine:{at}\nEND:VEVENT\n");
             let component = Component::parse(line.as_bytes());
-            let start = deriver.start(&component.timed("DTSTART").next().unwrap(), &frame).unwrap();
-            let Clock::Zone(mine) = start.clock else { panic!("{name} floats") };
-            assert_eq!(mine.instant(at), zone.instant(at), "{name} at {at}\n{text}");
+            let start = deriver
+                .resolve_date_time(&component.time_properties("DTSTART").next().unwrap(), &frame)
+                .unwrap();
+            let ZoneReference::Zone(mine) = start.zone_reference else { panic!("{name} floats") };
+            assert_eq!(mine.to_instant(at), zone.to_instant(at), "{name} at {at}\n{text}");
         }
     }
-    assert!(definition(&Zone::UTC, 2026).is_none());
+    assert!(build_vtimezone(&Zone::UTC, 2026).is_none());
 }

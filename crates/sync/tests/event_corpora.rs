@@ -1,12 +1,16 @@
-//! Series of other programs, changed in every way: nothing panics, the index is sound, and undo gives the bytes back.
+//! Series of other programs, changed in every way: nothing panics, the index is sound, and undo
+//! gives the bytes back.
 
 use crate::book::Book;
 use crate::event::{CALENDAR, bytes, heads, prague, speaking};
-use larder_store::{Family, ItemHead, Operation, Store, What, Window};
-use larder_sync::card::Pieces;
-use larder_sync::event::{At, Done, Edit, Error, Scope, Which, change_which, recurs, remove_which};
+use larder_store::{CollectionType, ItemMeta, Operation, Store, TimeRange, TimeTarget};
+use larder_sync::event::{
+    EditOutcome, Error, EventEdit, OccurrenceRef, OccurrenceSelector, RecurrenceScope,
+    edit_occurrences, is_recurring, remove_occurrences,
+};
+use larder_sync::item_text::SplitText;
 use larder_time::civil::Instant;
-use larder_time::value::Stamp;
+use larder_time::value::IcalDateTime;
 use std::path::{Path, PathBuf};
 
 /// Files that are not larger, and so many of them that one is taken.
@@ -29,34 +33,36 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 fn book(files: &[PathBuf]) -> Book {
     let mut book = Book::new();
     for file in files {
-        let Ok(pieces) = Pieces::of(&std::fs::read(file).unwrap()) else { continue };
+        let Ok(pieces) = SplitText::from_bytes(&std::fs::read(file).unwrap()) else { continue };
         let mut number = 0;
         let mut random = || {
             number += 1;
             Ok([number; 16])
         };
-        let deriver = book.store.deriver_for(CALENDAR, Family::Calendar).unwrap();
-        let mut items = pieces.typed(&deriver, &mut random).unwrap().cards;
+        let deriver =
+            book.store.extractor_for_collection(CALENDAR, CollectionType::Calendar).unwrap();
+        let mut items = pieces.parse_items(&deriver, &mut random).unwrap().items;
         items.retain(|item| item.kind() != larder_store::Kind::Contact);
         let mut operation = Operation::new("add", "", 0);
         let mut told = |_: &Store, _| Ok::<(), larder_store::Error>(());
-        larder_sync::add(&mut book.store, &mut operation, CALENDAR, items, &mut told).unwrap();
+        larder_sync::add_items(&mut book.store, &mut operation, CALENDAR, items, &mut told)
+            .unwrap();
     }
     book
 }
 
 /// The time of the occurrence of this number, if there are so many.
-fn nth(store: &Store, head: &ItemHead, number: usize) -> Option<At> {
+fn nth(store: &Store, head: &ItemMeta, number: usize) -> Option<OccurrenceRef> {
     let local = prague();
     let (from, to) = (Instant::MIN, Instant::MAX);
-    let window = Window { from, to, local: local.clone(), what: What::Occurrences };
+    let window = TimeRange { from, to, local_zone: local.clone(), target: TimeTarget::Occurrences };
     let mut found = Vec::new();
     store
-        .reader()
+        .open_reader()
         .unwrap()
-        .times(&[head.row], &mut |_, times| {
-            times.each(&window, &mut |one| {
-                found.push((one.of.original_civil, one.date, one.of.original));
+        .for_each_schedule(&[head.row], &mut |_, times| {
+            times.for_each_in(&window, &mut |one| {
+                found.push((one.occurrence.original_civil, one.is_date, one.occurrence.original));
                 found.len() <= number
             });
             true
@@ -64,21 +70,26 @@ fn nth(store: &Store, head: &ItemHead, number: usize) -> Option<At> {
         .unwrap();
     let (civil, date, instant) = *found.get(number)?;
     Some(match date {
-        true => At::Day(civil),
-        false => At::Id(Stamp { civil: instant.civil(0), date: false, utc: true }),
+        true => OccurrenceRef::Day(civil),
+        false => OccurrenceRef::RecurrenceId(IcalDateTime {
+            civil: instant.to_civil(0),
+            is_date: false,
+            is_utc: true,
+        }),
     })
 }
 
-fn act(store: &mut Store, head: &ItemHead, step: usize) -> Option<Result<Done, Error>> {
+fn act(store: &mut Store, head: &ItemMeta, step: usize) -> Option<Result<EditOutcome, Error>> {
     let at = nth(store, head, step % 3);
-    let scope = [Scope::This, Scope::Future, Scope::All][step / 3 % 3];
-    let at = if scope == Scope::All { None } else { Some(at?) };
-    let which = Which { scope: Some(scope), at };
+    let scope =
+        [RecurrenceScope::This, RecurrenceScope::ThisAndFuture, RecurrenceScope::All][step / 3 % 3];
+    let at = if scope == RecurrenceScope::All { None } else { Some(at?) };
+    let which = OccurrenceSelector { scope: Some(scope), occurrence: at };
     let mut operation = Operation::new("test", "", 0).all_or_nothing();
-    let mut edit = Edit { shift: Some("+1 day".into()), ..Edit::default() };
-    edit.set("summary", "Changed").unwrap();
+    let mut edit = EventEdit { shift: Some("+1 day".into()), ..EventEdit::default() };
+    edit.set_field("summary", "Changed").unwrap();
     Some(speaking(|speaker| match step < 9 {
-        true => change_which(
+        true => edit_occurrences(
             store,
             &mut operation,
             head,
@@ -87,7 +98,7 @@ fn act(store: &mut Store, head: &ItemHead, step: usize) -> Option<Result<Done, E
             &format!("n{}", head.row),
             speaker,
         ),
-        false => remove_which(store, &mut operation, head, which, speaker),
+        false => remove_occurrences(store, &mut operation, head, which, speaker),
     }))
 }
 
@@ -104,20 +115,21 @@ fn series_of_other_programs() {
     let some: Vec<PathBuf> = all.into_iter().step_by(EACH).collect();
     let mut book = book(&some);
     let before = bytes(&book);
-    let reader = book.store.reader().unwrap();
-    let masters: Vec<ItemHead> = heads(&reader)
+    let reader = book.store.open_reader().unwrap();
+    let masters: Vec<ItemMeta> = heads(&reader)
         .into_iter()
-        .filter(|head| head.recurrence.is_empty() && recurs(&reader, head).unwrap())
+        .filter(|head| head.recurrence_id.is_empty() && is_recurring(&reader, head).unwrap())
         .collect();
     drop(reader);
     let (mut done, mut refused) = (0, 0);
     for head in &masters {
         for step in 0..18 {
             // Undo may have given it another row.
-            let found = book.store.reader().unwrap().by_uid(Some(CALENDAR), &head.uid).unwrap();
+            let found =
+                book.store.open_reader().unwrap().find_by_uid(Some(CALENDAR), &head.uid).unwrap();
             let head = &found[0];
             match act(&mut book.store, head, step) {
-                Some(Ok(Done { operation: Some(operation), .. })) => {
+                Some(Ok(EditOutcome { operation: Some(operation), .. })) => {
                     book.store.undo(operation, 0).unwrap();
                     done += 1;
                 }

@@ -1,7 +1,7 @@
 //! What an export writes, byte for byte.
 
 use crate::book::{Book, INTO, card, options};
-use larder_store::{Change, Expect, Operation, Put};
+use larder_store::{BatchChange, ItemPut, Operation, Precondition};
 use larder_sync::{Error, ImportOptions, export};
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ fn check(items: &[&[u8]], expected: &[u8], transcoded: u64) {
     put(&mut book, items);
     let mut out = Vec::new();
     let collection = book.collection(INTO).unwrap();
-    let summary = export(&book.store.reader().unwrap(), &collection, &mut out).unwrap();
+    let summary = export(&book.store.open_reader().unwrap(), &collection, &mut out).unwrap();
     assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(expected));
     assert_eq!(out, expected);
     assert_eq!((summary.items, summary.transcoded), (items.len() as u64, transcoded));
@@ -20,10 +20,16 @@ fn check(items: &[&[u8]], expected: &[u8], transcoded: u64) {
 
 fn put(book: &mut Book, items: &[&[u8]]) {
     let changes = items.iter().enumerate().map(|(number, bytes)| {
-        let (prepared, _) = book.store.deriver().contact(bytes.to_vec()).unwrap();
+        let (prepared, _) = book.store.extractor().parse_contact(bytes.to_vec()).unwrap();
         let uid = format!("uid-{number}");
-        let expect = Expect::Nothing;
-        Change::Put(Put { collection: INTO.into(), uid, derived_uid: true, prepared, expect })
+        let expect = Precondition::Absent;
+        BatchChange::Put(ItemPut {
+            collection: INTO.into(),
+            uid,
+            derived_uid: true,
+            parsed: prepared,
+            precondition: expect,
+        })
     });
     let changes = changes.collect();
     book.store.apply(&mut Operation::new("add", "", 0), changes).unwrap();
@@ -99,7 +105,7 @@ fn an_output_that_takes_no_more_is_an_error() {
     let mut book = Book::new();
     put(&mut book, &[LF.as_bytes()]);
     let collection = book.collection(INTO).unwrap();
-    let error = export(&book.store.reader().unwrap(), &collection, &mut Left).unwrap_err();
+    let error = export(&book.store.open_reader().unwrap(), &collection, &mut Left).unwrap_err();
     let Error::Write(error) = error else { panic!("{error}") };
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
 }

@@ -70,7 +70,7 @@ fn a_folder_or_file_with_nothing_in_it_is_said_to_be_so() {
         told.warnings,
         ["folder: no .vcf, .vcard or .ics file in this folder", "empty.vcf: nothing in this file"]
     );
-    assert_eq!(told.summary.items(), 0);
+    assert_eq!(told.summary.item_count(), 0);
     assert!(book.collection(INTO).is_none());
 }
 
@@ -83,7 +83,7 @@ fn the_log_names_the_inputs_in_short() {
         inputs.push(path(book.file(&file, card(&file, "name"))));
     }
     book.import(inputs, &options());
-    let log = book.store.reader().unwrap().operations(None, 1).unwrap();
+    let log = book.store.open_reader().unwrap().operations(None, 1).unwrap();
     assert_eq!(log[0].detail, "standard input, 1.vcf, 2.vcf, and 3 more");
 }
 
@@ -95,7 +95,7 @@ fn the_file_for_rejects_cannot_be_an_input() {
     for input in [book.path("folder"), file.clone()] {
         let options = larder_sync::ImportOptions { rejects: Some(same.clone()), ..options() };
         let error = book.try_import(vec![path(input)], &options).unwrap_err();
-        assert!(matches!(error, Error::RejectsIsInput { .. }), "{error}");
+        assert!(matches!(error, Error::RejectsFileIsInput { .. }), "{error}");
     }
     assert_eq!(std::fs::read_to_string(file).unwrap(), card("1", "one"));
 }

@@ -1,22 +1,22 @@
-//! Calendars made to cost: each is taken or named, and what it costs to ask afterwards is bounded, by steps and rows and
-//! not by a clock.
+//! Calendars made to cost: each is taken or named, and what it costs to ask afterwards is bounded,
+//! by steps and rows and not by a clock.
 
 use crate::book::{Book, Told, options};
-use larder_query::{Find, Query, TimeTest, expand, find};
-use larder_store::{What, Window};
+use larder_query::{Query, SearchRequest, TimeTest, expand_occurrences, find};
+use larder_store::{TimeRange, TimeTarget};
 use larder_sync::ImportOptions;
 use larder_time::civil::Instant;
-use larder_time::value::Stamp;
+use larder_time::value::IcalDateTime;
 use larder_time::zone::Zone;
 use std::fmt::Write as _;
 
 fn instant(text: &str) -> Instant {
-    Instant::clamped(Stamp::parse(text).unwrap().civil.seconds())
+    Instant::from_seconds_clamped(IcalDateTime::parse(text).unwrap().civil.seconds())
 }
 
-fn window(from: &str, to: &str) -> Window {
+fn window(from: &str, to: &str) -> TimeRange {
     let (from, to) = (instant(from), instant(to));
-    Window { from, to, local: Zone::UTC, what: What::Occurrences }
+    TimeRange { from, to, local_zone: Zone::UTC, target: TimeTarget::Occurrences }
 }
 
 fn calendar(components: &str) -> String {
@@ -37,22 +37,26 @@ struct Seen {
 }
 
 /// Imports, asks for a window and what happens there, and checks.
-fn take(book: &mut Book, text: &str, asked: &Window) -> (Told, Seen) {
+fn take(book: &mut Book, text: &str, asked: &TimeRange) -> (Told, Seen) {
     // In few batches: each reads what else has the UIDs of its items.
     let told = book.take(text, &ImportOptions { batch: Some(4000), ..options() });
     assert_eq!(book.store.check().unwrap().faults, []);
     (told, ask(book, asked))
 }
 
-fn ask(book: &Book, window: &Window) -> Seen {
-    let reader = book.store.reader().unwrap();
-    let asked = Find { query: Query::Time(TimeTest::In(window.clone())), ..Find::default() };
+fn ask(book: &Book, window: &TimeRange) -> Seen {
+    let reader = book.store.open_reader().unwrap();
+    let asked = SearchRequest {
+        query: Query::Time(TimeTest::InRange(window.clone())),
+        ..SearchRequest::default()
+    };
     let answer = find(&reader, &asked).unwrap();
-    let expansion = expand(&reader, &answer, window, 10_000).unwrap();
-    Seen { found: answer.len(), occurrences: expansion.occurrences.len(), cut: expansion.cut }
+    let expansion = expand_occurrences(&reader, &answer, window, 10_000).unwrap();
+    Seen { found: answer.len(), occurrences: expansion.occurrences.len(), cut: expansion.truncated }
 }
 
-/// Rules that go on for ever, that never match, that say nothing, and that are too much for a question.
+/// Rules that go on for ever, that never match, that say nothing, and that are too much for a
+/// question.
 #[test]
 fn rules() {
     let mut wrong = Vec::new();
@@ -87,8 +91,8 @@ fn rules() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Numbers and dates of no calendar, and lists with nothing in them: the event remains, and what was not understood is
-/// named with its line.
+/// Numbers and dates of no calendar, and lists with nothing in them: the event remains, and what
+/// was not understood is named with its line.
 #[test]
 fn malformed() {
     let mut wrong = Vec::new();
@@ -116,10 +120,10 @@ fn list(name: &str, count: i64, each: i64) -> String {
     let start = instant("20260301T000000").seconds();
     let mut line = format!("{name}:");
     for number in 0..count {
-        let stamp = Stamp {
-            civil: Instant::clamped(start + number * each).civil(0),
-            date: false,
-            utc: true,
+        let stamp = IcalDateTime {
+            civil: Instant::from_seconds_clamped(start + number * each).to_civil(0),
+            is_date: false,
+            is_utc: true,
         };
         write!(line, "{}{stamp}", if number > 0 { "," } else { "" }).unwrap();
     }
@@ -136,9 +140,12 @@ fn a_hundred_thousand_exceptions() {
     let (told, seen) = take(&mut book, &text, &window("20260310", "20260311"));
     assert_eq!((told.summary.added, seen.found), (1, 0));
     // The hundred-thousandth minute is on 9 May.
-    let reader = book.store.reader().unwrap();
+    let reader = book.store.open_reader().unwrap();
     let find_in = |from, to| {
-        let asked = Find { query: Query::Time(TimeTest::In(window(from, to))), ..Find::default() };
+        let asked = SearchRequest {
+            query: Query::Time(TimeTest::InRange(window(from, to))),
+            ..SearchRequest::default()
+        };
         find(&reader, &asked).unwrap().len()
     };
     assert_eq!((find_in("20260508", "20260509"), find_in("20260509", "20260510")), (0, 1));
@@ -161,8 +168,8 @@ fn thousands_of_detached_occurrences() {
     let mut text = event("UID:a\nDTSTART:20260301T000000Z\nDURATION:PT1H\nRRULE:FREQ=DAILY");
     let start = instant("20260301T000000").seconds();
     for number in 0..10_000 {
-        let civil = Instant::clamped(start + number * 86_400).civil(0);
-        let of = Stamp { civil, date: false, utc: true };
+        let civil = Instant::from_seconds_clamped(start + number * 86_400).to_civil(0);
+        let of = IcalDateTime { civil, is_date: false, is_utc: true };
         text += &event(&format!(
             "UID:a\nRECURRENCE-ID:{of}\nDTSTART:{of}\nDURATION:PT2H\nSUMMARY:{number}"
         ));
@@ -179,26 +186,28 @@ fn changed_occurrences_come_together() {
     let mut text = event("UID:a\nDTSTART:20260301T000000Z\nRRULE:FREQ=DAILY");
     let start = instant("20260301T000000").seconds();
     for number in 0..3000 {
-        let civil = Instant::clamped(start + number * 86_400).civil(0);
-        let of = Stamp { civil, date: false, utc: true };
+        let civil = Instant::from_seconds_clamped(start + number * 86_400).to_civil(0);
+        let of = IcalDateTime { civil, is_date: false, is_utc: true };
         text += &event(&format!("UID:a\nRECURRENCE-ID:{of}\nDTSTART:{of}"));
     }
     text += &event("UID:b\nDTSTART:20260301T000000Z");
     let told = book.take(calendar(&text), &options());
     assert_eq!(told.summary.added, 3002);
-    // One batch for the series, one for what comes after it, and one for what the calendar says of itself.
-    assert_eq!(book.store.seq().unwrap(), 3);
+    // One batch for the series, one for what comes after it, and one for what the calendar says of
+    // itself.
+    assert_eq!(book.store.last_seq().unwrap(), 3);
 }
 
-/// Of three hundred that stand for all that follow, 64 are followed; the others stand for themselves.
+/// Of three hundred that stand for all that follow, 64 are followed; the others stand for
+/// themselves.
 #[test]
 fn hundreds_that_are_followed() {
     let mut book = Book::new();
     let mut text = event("UID:a\nDTSTART:20260301T000000Z\nDURATION:PT1H\nRRULE:FREQ=DAILY");
     let start = instant("20260301T000000").seconds();
     for number in 0..300 {
-        let civil = Instant::clamped(start + number * 86_400).civil(0);
-        let of = Stamp { civil, date: false, utc: true };
+        let civil = Instant::from_seconds_clamped(start + number * 86_400).to_civil(0);
+        let of = IcalDateTime { civil, is_date: false, is_utc: true };
         text += &event(&format!(
             "UID:a\nRECURRENCE-ID;RANGE=THISANDFUTURE:{of}\nDTSTART:{of}\nDURATION:PT2H\nSUMMARY:{number}"
         ));
@@ -224,9 +233,9 @@ fn deep_and_large() {
     let text = calendar(&format!("{nested}{events}{huge}{last}"));
     let (told, seen) = take(&mut book, &text, &window("20260310", "20260311"));
     let uids: Vec<String> = {
-        let reader = book.store.reader().unwrap();
+        let reader = book.store.open_reader().unwrap();
         let of = reader.collections().unwrap().remove(0);
-        reader.page(&of, 0, 99).unwrap().into_iter().map(|head| head.uid).collect()
+        reader.items_after_row(&of, 0, 99).unwrap().into_iter().map(|head| head.uid).collect()
     };
     assert!(uids.contains(&"last".to_string()), "{uids:?}");
     assert!(seen.found >= 1);

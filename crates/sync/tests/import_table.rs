@@ -2,12 +2,16 @@
 
 use crate::book::{Book, INTO, options};
 
-/// Imports `input`; `rejected` are the lines and reasons of what is not taken. A reason that begins with
-/// `~` is somebody else's wording: only the line counts.
+/// Imports `input`; `rejected` are the lines and reasons of what is not taken. A reason that begins
+/// with `~` is somebody else's wording: only the line counts.
 fn check(input: &str, added: u64, rejected: &[(u64, &str)]) {
     let mut book = Book::new();
     let told = book.take(input, &options());
-    assert_eq!(told.summary.added + told.summary.beside, added, "added of {input:?}: {told:?}");
+    assert_eq!(
+        told.summary.added + told.summary.duplicate_uids,
+        added,
+        "added of {input:?}: {told:?}"
+    );
     assert_eq!(told.rejected.len(), rejected.len(), "rejected of {input:?}: {told:?}");
     for (told, (line, reason)) in told.rejected.iter().zip(rejected) {
         if reason.starts_with('~') {
@@ -82,19 +86,22 @@ fn two_cards_with_one_uid_are_both_kept() {
     let mut book = Book::new();
     let input = format!("{A}{B}{other}{A}");
     let told = book.take(&input, &options());
-    assert_eq!((told.summary.added, told.summary.beside, told.summary.unchanged), (2, 1, 1));
-    assert_eq!(told.summary.items(), 4);
+    assert_eq!(
+        (told.summary.added, told.summary.duplicate_uids, told.summary.unchanged),
+        (2, 1, 1)
+    );
+    assert_eq!(told.summary.item_count(), 4);
     assert_eq!(
         told.warnings,
         ["standard input:9: a second card with UID a, kept beside the first"]
     );
     assert_eq!(book.items(INTO), [A.as_bytes(), B.as_bytes(), other.as_bytes()]);
 
-    let seq = book.store.seq().unwrap();
+    let seq = book.store.last_seq().unwrap();
     let told = book.take(&input, &options());
     assert_eq!((told.summary.unchanged, told.warnings.len()), (4, 0), "{told:?}");
     assert_eq!(told.summary.operation, None);
-    assert_eq!(book.store.seq().unwrap(), seq);
+    assert_eq!(book.store.last_seq().unwrap(), seq);
 }
 
 #[test]
@@ -116,7 +123,7 @@ fn cards_without_uid_are_known_again() {
     assert_eq!(book.take(cards, &options()).summary.unchanged, 2);
     // Without its last line end it is the same card.
     let told = book.take(cards.trim_end(), &options());
-    assert_eq!((told.summary.unchanged, told.summary.changed()), (2, false));
+    assert_eq!((told.summary.unchanged, told.summary.has_changes()), (2, false));
     assert_eq!(book.items(INTO).concat(), cards.as_bytes());
 }
 
@@ -125,10 +132,10 @@ fn one_import_is_one_operation() {
     let mut book = Book::new();
     let options = larder_sync::ImportOptions { batch: Some(1), ..options() };
     let told = book.take(format!("{A}{B}"), &options);
-    assert_eq!(book.store.seq().unwrap(), 2);
-    let log = book.store.reader().unwrap().operations(None, 10).unwrap();
+    assert_eq!(book.store.last_seq().unwrap(), 2);
+    let log = book.store.open_reader().unwrap().operations(None, 10).unwrap();
     assert_eq!(log.len(), 1);
     assert_eq!(log[0].id, told.summary.operation.unwrap());
     assert_eq!((log[0].verb.as_str(), log[0].detail.as_str()), ("import", "standard input"));
-    assert_eq!((log[0].counts, log[0].at), ([2, 0, 0], 1_000));
+    assert_eq!((log[0].counts, log[0].started_at_ms), ([2, 0, 0], 1_000));
 }

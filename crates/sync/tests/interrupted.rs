@@ -1,7 +1,7 @@
 //! Imports that end before their input does: nothing hangs, and what was committed stays.
 
 use crate::book::{Book, INTO, card, cards, options, path};
-use larder_sync::{Error, Event, ImportOptions, Input, import};
+use larder_sync::{Error, ImportEvent, ImportInput, ImportOptions, import};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -19,9 +19,9 @@ impl<R: Read> Read for Stuck<R> {
     }
 }
 
-fn stuck(input: impl Read + Send + 'static) -> (Input, Sender<()>) {
+fn stuck(input: impl Read + Send + 'static) -> (ImportInput, Sender<()>) {
     let (hold, held) = mpsc::channel();
-    (Input::Stdin(Box::new(Stuck(input, held))), hold)
+    (ImportInput::Stdin(Box::new(Stuck(input, held))), hold)
 }
 
 /// Fails in mid-read.
@@ -64,7 +64,10 @@ fn a_store_that_fails_ends_the_import() {
         let options = ImportOptions { into: Some("no/name".into()), threads: 4, ..options() };
         book.try_import(vec![path(file)], &options).unwrap_err()
     });
-    assert!(matches!(error, Error::Store(larder_store::Error::BadName { .. })), "{error}");
+    assert!(
+        matches!(error, Error::Store(larder_store::Error::InvalidCollectionName { .. })),
+        "{error}"
+    );
 }
 
 #[test]
@@ -83,9 +86,9 @@ fn a_stop_ends_after_whole_batches() {
         let mut book = Book::new();
         let options = ImportOptions { batch: Some(100), ..options() };
         let mut batches = 0;
-        let input = vec![Input::Stdin(Box::new(cards(20_000)))];
+        let input = vec![ImportInput::Stdin(Box::new(cards(20_000)))];
         let summary = import(&mut book.store, input, &options, &mut |event| {
-            if let Event::Progress { items, .. } = event {
+            if let ImportEvent::Progress { items, .. } = event {
                 assert_eq!(items % 100, 0);
                 batches += 1;
                 options.stop.store(batches == 3, Ordering::Relaxed);
@@ -117,7 +120,7 @@ fn a_stop_does_not_wait_for_the_input() {
 fn what_came_before_a_read_error_is_taken() {
     let mut book = Book::new();
     let cut = format!("{}BEGIN:VCARD\r\nUID:b\r\nFN:Half\r\n", card("a", "Ada"));
-    let input = Input::Stdin(Box::new(Failing(io::Cursor::new(cut))));
+    let input = ImportInput::Stdin(Box::new(Failing(io::Cursor::new(cut))));
     let next = book.file("next.vcf", card("c", "Cy"));
     let told = book.import(vec![input, path(next)], &options());
     assert_eq!(told.unreadable, ["standard input: the disk went away"]);
@@ -128,7 +131,9 @@ fn what_came_before_a_read_error_is_taken() {
 #[test]
 fn a_panic_while_reading_is_an_error() {
     let error = within_a_minute(|| {
-        Book::new().try_import(vec![Input::Stdin(Box::new(Panicking))], &options()).unwrap_err()
+        Book::new()
+            .try_import(vec![ImportInput::Stdin(Box::new(Panicking))], &options())
+            .unwrap_err()
     });
-    assert!(matches!(error, Error::Broken), "{error}");
+    assert!(matches!(error, Error::ThreadDied), "{error}");
 }

@@ -1,7 +1,7 @@
 //! Inputs that are too much: large cards, garbage without end, and readers that would run away.
 
 use crate::book::{Book, INTO, card, cards, options};
-use larder_sync::{Event, ImportOptions, Input, import};
+use larder_sync::{ImportEvent, ImportInput, ImportOptions, import};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +25,7 @@ fn a_card_above_the_limit_is_left_out() {
     let mut book = Book::new();
     let large = card("large", &"n".repeat(3 << 20));
     let input = format!("{}{large}{}", card("a", "Ada"), card("b", "Bo"));
-    let told = book.take(&input, &ImportOptions { max_item: 1 << 20, ..options() });
+    let told = book.take(&input, &ImportOptions { max_item_bytes: 1 << 20, ..options() });
     assert_eq!(told.summary.added, 2);
     assert_eq!(told.rejected, ["standard input:6: card larger than 1 MB (--max-item)"]);
     assert_eq!(book.items(INTO).concat().len(), input.len() - large.len());
@@ -38,8 +38,10 @@ fn a_card_above_the_limit_is_left_out() {
 #[test]
 fn limits_are_shown_in_whole_units() {
     for (max_item, shown) in [(1 << 10, "1 KB"), (1000, "1000 bytes"), (3 << 10, "3 KB")] {
-        let told = Book::new()
-            .take(card("x", &"n".repeat(5000)), &ImportOptions { max_item, ..options() });
+        let told = Book::new().take(
+            card("x", &"n".repeat(5000)),
+            &ImportOptions { max_item_bytes: max_item, ..options() },
+        );
         let expected = format!("standard input:1: card larger than {shown} (--max-item)");
         assert_eq!(told.rejected, [expected]);
     }
@@ -50,23 +52,23 @@ fn odd_options_do_no_harm() {
     let mut book = Book::new();
     let odd = ImportOptions { batch: Some(0), threads: 0, ..options() };
     assert_eq!(book.take(card("a", "Ada"), &odd).summary.added, 1);
-    let odd = ImportOptions { batch: Some(usize::MAX), max_item: usize::MAX, ..options() };
+    let odd = ImportOptions { batch: Some(usize::MAX), max_item_bytes: usize::MAX, ..options() };
     assert_eq!(book.take(card("b", "Bo"), &odd).summary.added, 1);
-    let odd = ImportOptions { max_item: 0, ..options() };
+    let odd = ImportOptions { max_item_bytes: 0, ..options() };
     assert_eq!(book.take(card("c", "Cy"), &odd).summary.rejected, 1);
 }
 
-/// Imports `input`, which is longer than `bound`, while the caller sleeps at its first event: by then no
-/// more than `bound` bytes may have been read.
+/// Imports `input`, which is longer than `bound`, while the caller sleeps at its first event: by
+/// then no more than `bound` bytes may have been read.
 fn check_bound(input: impl Read + Send + 'static, rejects: bool, bound: u64) -> u64 {
     let mut book = Book::new();
     let read = Arc::new(AtomicU64::new(0));
     let mut slept = false;
     book.file("x", "");
     let options = ImportOptions { rejects: rejects.then(|| book.path("rejects")), ..options() };
-    let counted = Input::Stdin(Box::new(Counted(input, Arc::clone(&read))));
+    let counted = ImportInput::Stdin(Box::new(Counted(input, Arc::clone(&read))));
     let summary = import(&mut book.store, vec![counted], &options, &mut |event| {
-        if !slept && !matches!(event, Event::Warning(_)) {
+        if !slept && !matches!(event, ImportEvent::Warning(_)) {
             slept = true;
             std::thread::sleep(Duration::from_millis(400));
             let read = read.load(Ordering::Relaxed);
@@ -97,7 +99,7 @@ fn a_card_above_the_usual_limit_passes_through_to_the_rejects() {
     let mut book = Book::new();
     book.file("x", "");
     let rejects = book.path("rejects");
-    let input = Input::Stdin(Box::new(large().chain(io::Cursor::new(card("a", "Ada")))));
+    let input = ImportInput::Stdin(Box::new(large().chain(io::Cursor::new(card("a", "Ada")))));
     let options = ImportOptions { rejects: Some(rejects.clone()), ..options() };
     let told = book.import(vec![input], &options);
     assert_eq!(told.rejected, ["standard input:1: card larger than 32 MB (--max-item)"]);

@@ -2,9 +2,9 @@
 
 use crate::book::{Book, INTO, options};
 use larder_format::contact::Contact;
-use larder_format::field::field;
-use larder_store::{ItemHead, Operation};
-use larder_sync::{Merge, MergeError, Merged, merge};
+use larder_format::field::find_contact_field;
+use larder_store::{ItemMeta, Operation};
+use larder_sync::{ContactMerge, MergeError, MergeOutcome, write_merge};
 use proptest::prelude::*;
 
 const OLD: &str = "BEGIN:VCARD\nVERSION:2.1\nUID:old\nN:Berg;Anna\nFN:Anna Berg\n\
@@ -19,19 +19,22 @@ fn book(cards: &[&str]) -> Book {
     book
 }
 
-fn heads(book: &Book) -> Vec<ItemHead> {
-    let reader = book.store.reader().unwrap();
+fn heads(book: &Book) -> Vec<ItemMeta> {
+    let reader = book.store.open_reader().unwrap();
     let collections = reader.collections().unwrap();
-    collections.iter().flat_map(|one| reader.page(one, i64::MIN, 1000).unwrap()).collect()
+    collections
+        .iter()
+        .flat_map(|one| reader.items_after_row(one, i64::MIN, 1000).unwrap())
+        .collect()
 }
 
 fn operation() -> Operation {
     Operation::new("merge", "", 0)
 }
 
-fn join(book: &mut Book, items: &[ItemHead]) -> Result<Merged, MergeError> {
-    let joined = Merge::of(&book.store.reader().unwrap(), items)?;
-    merge(&mut book.store, operation(), joined)
+fn join(book: &mut Book, items: &[ItemMeta]) -> Result<MergeOutcome, MergeError> {
+    let joined = ContactMerge::from_items(&book.store.open_reader().unwrap(), items)?;
+    write_merge(&mut book.store, operation(), joined)
 }
 
 #[test]
@@ -52,7 +55,7 @@ fn the_first_stays_and_gets_what_the_others_have() {
              X-LARDER-FN:A. Berg\nEMAIL:a@berg.example\nEND:VCARD\n"
         )
     );
-    let row = book.store.reader().unwrap().last_operation().unwrap().unwrap();
+    let row = book.store.open_reader().unwrap().last_undoable_operation().unwrap().unwrap();
     assert_eq!((row.id, row.counts), (merged.operation, [0, 1, 2]));
     let undone = book.store.undo(merged.operation, 0).unwrap();
     assert_eq!((undone.items, undone.conflicts.len()), (3, 0));
@@ -86,10 +89,11 @@ fn all_or_nothing() {
         for remove in [false, true] {
             let mut book = book(&[OLD, NEW, NONE.replace("FN", "UID:none\nFN").as_str()]);
             let before = heads(&book);
-            let joined = Merge::of(&book.store.reader().unwrap(), &before).unwrap();
+            let joined =
+                ContactMerge::from_items(&book.store.open_reader().unwrap(), &before).unwrap();
             if remove {
                 let item = [(before[changed].handle, before[changed].seq)];
-                larder_sync::remove(&mut book.store, &mut operation(), &item).unwrap();
+                larder_sync::remove_items(&mut book.store, &mut operation(), &item).unwrap();
             } else {
                 let card = book.items(INTO)[changed].clone();
                 let card =
@@ -97,15 +101,15 @@ fn all_or_nothing() {
                 book.take(card, &options());
             }
             let items = book.items(INTO);
-            let last = book.store.reader().unwrap().last_operation().unwrap();
-            match merge(&mut book.store, operation(), joined) {
-                Err(MergeError::Changed { handles }) => {
+            let last = book.store.open_reader().unwrap().last_undoable_operation().unwrap();
+            match write_merge(&mut book.store, operation(), joined) {
+                Err(MergeError::Conflict { handles }) => {
                     assert_eq!(handles, [before[changed].handle]);
                 }
                 other => panic!("{changed}: {other:?}"),
             }
             assert_eq!(book.items(INTO), items);
-            assert_eq!(book.store.reader().unwrap().last_operation().unwrap(), last);
+            assert_eq!(book.store.open_reader().unwrap().last_undoable_operation().unwrap(), last);
             assert!(book.store.check().unwrap().faults.is_empty());
         }
     }
@@ -116,10 +120,10 @@ fn what_cannot_be_joined() {
     let half = "BEGIN:VCARD\nVERSION:3.0\nUID:half\nFN:Half";
     let book = book(&[OLD, NEW, half]);
     let heads = heads(&book);
-    let reader = book.store.reader().unwrap();
+    let reader = book.store.open_reader().unwrap();
     let check = |items: &[usize], expect: &str| {
         let items: Vec<_> = items.iter().map(|at| heads[*at].clone()).collect();
-        assert_eq!(Merge::of(&reader, &items).unwrap_err().to_string(), expect);
+        assert_eq!(ContactMerge::from_items(&reader, &items).unwrap_err().to_string(), expect);
     };
     check(&[], "two items at least are needed to join them");
     check(&[0], "two items at least are needed to join them");
@@ -131,14 +135,15 @@ fn what_cannot_be_joined() {
     );
     check(&[2, 0], &expect);
     let items = [heads[0].clone(), heads[2].clone()];
-    let joined = Merge::of(&reader, &items).unwrap();
+    let joined = ContactMerge::from_items(&reader, &items).unwrap();
     assert!(String::from_utf8_lossy(joined.card()).contains("X-LARDER-FN:Half"));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every phone number and every address of all that were joined is in the result, and undo brings all bytes back.
+    /// Every phone number and every address of all that were joined is in the result, and undo
+    /// brings all bytes back.
     #[test]
     fn nothing_is_lost_and_undo_brings_it_back(
         people in prop::collection::vec((0..3usize, "[0-9]{6,9}", "[a-c]@[ab]", any::<bool>()), 2..6)
@@ -155,7 +160,7 @@ proptest! {
         let before = heads(&book);
         let merged = join(&mut book, &before).unwrap();
         let whole = book.items(INTO).pop().unwrap();
-        let values = |name: &str| Contact::parse(&whole).values(field(name).unwrap());
+        let values = |name: &str| Contact::parse(&whole).values(find_contact_field(name).unwrap());
         for (_, phone, email, _) in &people {
             prop_assert!(values("phone").contains(phone) && values("email").contains(email));
         }
@@ -176,10 +181,10 @@ fn a_restore_in_between() {
     other.store.backup(&to).unwrap();
     let mut mine = book(&[OLD, NEW]);
     let items = heads(&mine);
-    let joined = Merge::of(&mine.store.reader().unwrap(), &items).unwrap();
+    let joined = ContactMerge::from_items(&mine.store.open_reader().unwrap(), &items).unwrap();
     mine.store.restore(&to).unwrap();
-    let result = merge(&mut mine.store, operation(), joined);
+    let result = write_merge(&mut mine.store, operation(), joined);
     let left = String::from_utf8(mine.export(INTO)).unwrap();
     assert!(left.contains("Zoe") && left.contains("999"), "{left}");
-    assert!(matches!(result, Err(MergeError::Store(larder_store::Error::Restored))));
+    assert!(matches!(result, Err(MergeError::Store(larder_store::Error::StoreRestored))));
 }

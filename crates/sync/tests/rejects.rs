@@ -5,7 +5,7 @@ use larder_sync::{Error, ImportOptions};
 use std::path::Path;
 
 fn with(rejects: &Path) -> ImportOptions {
-    ImportOptions { rejects: Some(rejects.to_path_buf()), max_item: 4 << 10, ..options() }
+    ImportOptions { rejects: Some(rejects.to_path_buf()), max_item_bytes: 4 << 10, ..options() }
 }
 
 /// Imports `input` and compares what is kept.
@@ -14,7 +14,7 @@ fn check(input: impl AsRef<[u8]>, kept: Option<&[u8]>) {
     book.file("folder/x", "");
     let target = book.path("folder/rejects.vcf");
     let told = book.take(input, &with(&target));
-    assert_eq!(told.summary.rejects.is_some(), kept.is_some(), "{told:?}");
+    assert_eq!(told.summary.rejects_file.is_some(), kept.is_some(), "{told:?}");
     assert_eq!(std::fs::read(&target).ok().as_deref(), kept);
     let files = std::fs::read_dir(book.path("folder")).unwrap().count();
     assert_eq!(files, 1 + usize::from(kept.is_some()), "a temporary file was left");
@@ -68,8 +68,8 @@ fn a_place_that_cannot_be_written_to_is_known_first() {
     book.file("folder/x", "");
     for target in [book.path("folder"), book.path("nowhere/rejects.vcf"), "/".into()] {
         let error = book.try_import(vec![stream(card("a", "Ada"))], &with(&target)).unwrap_err();
-        assert!(matches!(error, Error::Rejects { .. }), "{error}");
-        assert_eq!(book.store.seq().unwrap(), 0);
+        assert!(matches!(error, Error::RejectsFile { .. }), "{error}");
+        assert_eq!(book.store.last_seq().unwrap(), 0);
     }
 }
 
@@ -85,7 +85,7 @@ fn a_link_stays_a_link_and_a_device_a_device() {
 
     std::os::unix::fs::symlink("/dev/null", book.path("null")).unwrap();
     let told = book.take("gone", &with(&book.path("null")));
-    assert_eq!(told.summary.rejects.as_deref(), Some(Path::new("/dev/null")));
+    assert_eq!(told.summary.rejects_file.as_deref(), Some(Path::new("/dev/null")));
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
 

@@ -1,7 +1,8 @@
-//! The same input again changes nothing, and how it is cut up and how many work on it makes no difference.
+//! The same input again changes nothing, and how it is cut up and how many work on it makes no
+//! difference.
 
 use crate::book::{Book, INTO, Told, card, options};
-use larder_sync::{ImportOptions, Input};
+use larder_sync::{ImportInput, ImportOptions};
 use proptest::prelude::*;
 use std::io::{self, Read};
 
@@ -45,14 +46,15 @@ fn run(
     let options = ImportOptions { rejects: Some(rejects.clone()), ..options.clone() };
     let bytes = io::Cursor::new(text.as_bytes().to_vec());
     let pieces = Pieces { bytes, sizes: sizes.to_vec(), next: 0 };
-    let mut told = book.import(vec![Input::Stdin(Box::new(pieces))], &options);
-    told.summary.rejects = None;
+    let mut told = book.import(vec![ImportInput::Stdin(Box::new(pieces))], &options);
+    told.summary.rejects_file = None;
 
-    let (items, seq) = (book.items(options.into.as_deref().unwrap()), book.store.seq().unwrap());
+    let (items, seq) =
+        (book.items(options.into.as_deref().unwrap()), book.store.last_seq().unwrap());
     let again = book.take(text, &options).summary;
-    assert_eq!((again.changed(), again.operation), (false, None), "{text:?}");
-    assert_eq!(again.items(), told.summary.items(), "{text:?}");
-    assert_eq!(book.store.seq().unwrap(), seq);
+    assert_eq!((again.has_changes(), again.operation), (false, None), "{text:?}");
+    assert_eq!(again.item_count(), told.summary.item_count(), "{text:?}");
+    assert_eq!(book.store.last_seq().unwrap(), seq);
     assert_eq!(book.items(options.into.as_deref().unwrap()), items);
     (told, items, std::fs::read(rejects).ok())
 }
@@ -67,7 +69,7 @@ proptest! {
         threads in 1..4usize,
     ) {
         let text = parts.concat();
-        let options = ImportOptions { max_item: 2 << 10, ..options() };
+        let options = ImportOptions { max_item_bytes: 2 << 10, ..options() };
         let whole = run(&text, &[usize::MAX], &options);
         let cut = run(&text, &sizes, &ImportOptions { threads, ..options });
         prop_assert_eq!(whole, cut);

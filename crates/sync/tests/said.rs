@@ -2,11 +2,11 @@
 
 use crate::event::speaking;
 use larder_store::Kind;
-use larder_sync::event::Said;
+use larder_sync::event::EventRequest;
 
 /// What is written of it: `DTSTART...`, `DUE...`, `RRULE...`; or why nothing is.
 fn written(text: &str, options: &[(&str, &str)]) -> String {
-    let mut said = Said { text: text.into(), ..Said::default() };
+    let mut said = EventRequest { text: text.into(), ..EventRequest::default() };
     for (name, value) in options {
         let value = Some((*value).to_string());
         match *name {
@@ -22,11 +22,11 @@ fn written(text: &str, options: &[(&str, &str)]) -> String {
             _ => said.all_day = true,
         }
     }
-    let draft = match speaking(|speaker| said.understand(speaker)) {
+    let draft = match speaking(|speaker| said.to_draft(speaker)) {
         Ok(draft) => draft,
         Err(error) => return error.to_string(),
     };
-    let item = match draft.item("u", larder_time::civil::Instant::clamped(0)) {
+    let item = match draft.to_component("u", larder_time::civil::Instant::from_seconds_clamped(0)) {
         Ok((bytes, _)) => String::from_utf8(bytes).unwrap(),
         Err(error) => return error.to_string(),
     };

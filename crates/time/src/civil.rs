@@ -1,56 +1,64 @@
 //! Clock times and moments as whole seconds, and the calendar as arithmetic on day numbers.
 //!
-//! Nothing here knows a zone: a [`Civil`] is what a clock shows, an [`Instant`] is when, and only
-//! [`zone`](crate::zone) leads from one to the other. All arithmetic is on integers, within the years 1 to 9999:
-//! what would leave them is clamped where a window is meant and refused where a date is.
+//! Nothing here knows a zone: a [`CivilTime`] is what a clock shows, an [`Instant`] is when, and
+//! only [`zone`](crate::zone) leads from one to the other. All arithmetic is on integers, within
+//! the years 1 to 9999: what would leave them is clamped where a window is meant and refused where
+//! a date is.
 
 use std::fmt;
 
 /// Seconds of a day; days that are longer or shorter are a matter of zones.
-pub const DAY: i64 = 86_400;
+pub const DAY_SECONDS: i64 = 86_400;
 
 /// The first day there is, 1 January of the year 1, as a day number.
-pub const FIRST_DAY: i64 = -719_162;
+pub const FIRST_DAY_NUMBER: i64 = -719_162;
 
 /// The last day there is, 31 December 9999, as a day number.
-pub const LAST_DAY: i64 = 2_932_896;
+pub const LAST_DAY_NUMBER: i64 = 2_932_896;
 
-/// What a clock shows, as the seconds since it showed 1970-01-01T00:00:00; the zone of the clock is known elsewhere.
+/// What a clock shows, as the seconds since it showed 1970-01-01T00:00:00; the zone of the clock is
+/// known elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Civil(i64);
+pub struct CivilTime(i64);
 
 /// A moment: seconds since 1970-01-01T00:00:00 UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(i64);
 
-impl Civil {
+impl CivilTime {
     /// 0001-01-01T00:00:00.
-    pub const MIN: Civil = Civil(FIRST_DAY * DAY);
+    pub const MIN: CivilTime = CivilTime(FIRST_DAY_NUMBER * DAY_SECONDS);
     /// 9999-12-31T23:59:59.
-    pub const MAX: Civil = Civil(LAST_DAY * DAY + DAY - 1);
+    pub const MAX: CivilTime = CivilTime(LAST_DAY_NUMBER * DAY_SECONDS + DAY_SECONDS - 1);
 
     /// The clock time of so many seconds, if it is in the years 1 to 9999.
     #[must_use]
-    pub const fn new(seconds: i64) -> Option<Civil> {
-        if seconds >= Self::MIN.0 && seconds <= Self::MAX.0 { Some(Civil(seconds)) } else { None }
+    pub const fn new(seconds: i64) -> Option<CivilTime> {
+        if seconds >= Self::MIN.0 && seconds <= Self::MAX.0 {
+            Some(CivilTime(seconds))
+        } else {
+            None
+        }
     }
 
     /// The clock time of so many seconds, or the first or last there is.
     #[must_use]
-    pub fn clamped(seconds: i64) -> Civil {
-        Civil(seconds.clamp(Self::MIN.0, Self::MAX.0))
+    pub fn from_seconds_clamped(seconds: i64) -> CivilTime {
+        CivilTime(seconds.clamp(Self::MIN.0, Self::MAX.0))
     }
 
     /// Midnight of a day, or of the first or last there is.
     #[must_use]
-    pub fn midnight(day: i64) -> Civil {
-        Civil(day.clamp(FIRST_DAY, LAST_DAY) * DAY)
+    pub fn midnight(day: i64) -> CivilTime {
+        CivilTime(day.clamp(FIRST_DAY_NUMBER, LAST_DAY_NUMBER) * DAY_SECONDS)
     }
 
     /// A date and the seconds since its midnight, which are fewer than those of a day.
     #[must_use]
-    pub fn at(date: Date, seconds: i64) -> Option<Civil> {
-        (0..DAY).contains(&seconds).then(|| Civil(date.day_number() * DAY + seconds))
+    pub fn from_date(date: Date, seconds: i64) -> Option<CivilTime> {
+        (0..DAY_SECONDS)
+            .contains(&seconds)
+            .then(|| CivilTime(date.day_number() * DAY_SECONDS + seconds))
     }
 
     /// Seconds since 1970-01-01T00:00:00.
@@ -61,31 +69,31 @@ impl Civil {
 
     /// The number of its day: 0 is 1 January 1970.
     #[must_use]
-    pub const fn day(self) -> i64 {
-        self.0.div_euclid(DAY)
+    pub const fn day_number(self) -> i64 {
+        self.0.div_euclid(DAY_SECONDS)
     }
 
     /// Seconds since midnight.
     #[must_use]
     pub const fn second_of_day(self) -> i64 {
-        self.0.rem_euclid(DAY)
+        self.0.rem_euclid(DAY_SECONDS)
     }
 
     /// Its date.
     #[must_use]
     pub fn date(self) -> Date {
-        Date::of_day(self.day())
+        Date::from_day_number(self.day_number())
     }
 
     /// So many seconds later, or the last there is.
     #[must_use]
-    pub fn plus(self, seconds: i64) -> Civil {
-        Civil::clamped(self.0.saturating_add(seconds))
+    pub fn saturating_add(self, seconds: i64) -> CivilTime {
+        CivilTime::from_seconds_clamped(self.0.saturating_add(seconds))
     }
 }
 
 /// As RFC 5545 writes a date-time without zone: `20260305T120000`.
-impl fmt::Display for Civil {
+impl fmt::Display for CivilTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Date { year, month, day }, second) = (self.date(), self.second_of_day());
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
@@ -95,18 +103,18 @@ impl fmt::Display for Civil {
 
 impl Instant {
     /// Before every clock time of every zone.
-    pub const MIN: Instant = Instant(Civil::MIN.0 - 2 * DAY);
+    pub const MIN: Instant = Instant(CivilTime::MIN.0 - 2 * DAY_SECONDS);
     /// After every clock time of every zone.
-    pub const MAX: Instant = Instant(Civil::MAX.0 + 2 * DAY);
+    pub const MAX: Instant = Instant(CivilTime::MAX.0 + 2 * DAY_SECONDS);
 
     /// Is a moment of so many seconds not clamped?
-    pub(crate) fn in_range(seconds: i64) -> bool {
-        Instant::clamped(seconds).0 == seconds
+    pub(crate) fn is_in_range(seconds: i64) -> bool {
+        Instant::from_seconds_clamped(seconds).0 == seconds
     }
 
     /// The moment of so many seconds, or the first or last there is.
     #[must_use]
-    pub fn clamped(seconds: i64) -> Instant {
+    pub fn from_seconds_clamped(seconds: i64) -> Instant {
         Instant(seconds.clamp(Self::MIN.0, Self::MAX.0))
     }
 
@@ -118,14 +126,14 @@ impl Instant {
 
     /// So many seconds later, or the last there is.
     #[must_use]
-    pub fn plus(self, seconds: i64) -> Instant {
-        Instant::clamped(self.0.saturating_add(seconds))
+    pub fn saturating_add(self, seconds: i64) -> Instant {
+        Instant::from_seconds_clamped(self.0.saturating_add(seconds))
     }
 
     /// What a clock shows that is so many seconds before UTC.
     #[must_use]
-    pub fn civil(self, offset: i32) -> Civil {
-        Civil::clamped(self.0 + i64::from(offset))
+    pub fn to_civil(self, offset: i32) -> CivilTime {
+        CivilTime::from_seconds_clamped(self.0 + i64::from(offset))
     }
 }
 
@@ -146,15 +154,16 @@ impl Date {
     pub fn new(year: i32, month: u8, day: u8) -> Option<Date> {
         let valid = (1..=9999).contains(&year)
             && (1..=12).contains(&month)
-            && (1..=month_length(year, month)).contains(&day);
+            && (1..=days_in_month(year, month)).contains(&day);
         valid.then_some(Date { year, month, day })
     }
 
     /// The date of a day number, or the first or last there is.
     #[must_use]
-    pub fn of_day(day: i64) -> Date {
-        // Years are counted from 1 March of the year 0, so that the leap day is the last one of a year.
-        let day = day.clamp(FIRST_DAY, LAST_DAY) + 719_468;
+    pub fn from_day_number(day: i64) -> Date {
+        // Years are counted from 1 March of the year 0, so that the leap day is the last one of a
+        // year.
+        let day = day.clamp(FIRST_DAY_NUMBER, LAST_DAY_NUMBER) + 719_468;
         let (era, of_era) = (day / 146_097, day % 146_097);
         let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
         let of_year = of_era - (365 * year + year / 4 - year / 100);
@@ -168,7 +177,7 @@ impl Date {
     /// The number of the day.
     #[must_use]
     pub fn day_number(self) -> i64 {
-        month_start(self.year, self.month) + i64::from(self.day) - 1
+        first_day_of_month(self.year, self.month) + i64::from(self.day) - 1
     }
 }
 
@@ -180,13 +189,13 @@ pub const fn is_leap(year: i32) -> bool {
 
 /// Days of a year.
 #[must_use]
-pub const fn year_length(year: i32) -> i64 {
+pub const fn days_in_year(year: i32) -> i64 {
     if is_leap(year) { 366 } else { 365 }
 }
 
 /// Days of a month, which is 1 to 12.
 #[must_use]
-pub const fn month_length(year: i32, month: u8) -> u8 {
+pub const fn days_in_month(year: i32, month: u8) -> u8 {
     match month {
         2 => 28 + is_leap(year) as u8,
         4 | 6 | 9 | 11 => 30,
@@ -196,18 +205,18 @@ pub const fn month_length(year: i32, month: u8) -> u8 {
 
 /// The number of 1 January of a year.
 #[must_use]
-pub const fn year_start(year: i32) -> i64 {
+pub const fn first_day_of_year(year: i32) -> i64 {
     let before = year as i64 - 1;
-    FIRST_DAY + 365 * before + before.div_euclid(4) - before.div_euclid(100)
+    FIRST_DAY_NUMBER + 365 * before + before.div_euclid(4) - before.div_euclid(100)
         + before.div_euclid(400)
 }
 
 /// The number of the first day of a month, which is 1 to 12.
 #[must_use]
-pub const fn month_start(year: i32, month: u8) -> i64 {
-    const BEFORE: [i64; 13] = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+pub const fn first_day_of_month(year: i32, month: u8) -> i64 {
+    const DAYS_BEFORE_MONTH: [i64; 13] = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
     let leap = (month > 2 && is_leap(year)) as i64;
-    year_start(year) + BEFORE[(month % 13) as usize] + leap
+    first_day_of_year(year) + DAYS_BEFORE_MONTH[(month % 13) as usize] + leap
 }
 
 /// A day of the week.
@@ -237,41 +246,41 @@ impl Weekday {
 
     /// The weekday of a day number.
     #[must_use]
-    pub const fn of_day(day: i64) -> Weekday {
+    pub const fn from_day_number(day: i64) -> Weekday {
         Self::ALL[(day + 3).rem_euclid(7) as usize]
     }
 
     /// 0 for Monday to 6 for Sunday.
     #[must_use]
-    pub const fn number(self) -> u8 {
+    pub const fn number_from_monday(self) -> u8 {
         self as u8
     }
 }
 
 /// The first day of the week that holds a day, where weeks begin on `first`.
 #[must_use]
-pub const fn week_start(day: i64, first: Weekday) -> i64 {
-    day - (day + 3 - first.number() as i64).rem_euclid(7)
+pub const fn first_day_of_week(day: i64, first: Weekday) -> i64 {
+    day - (day + 3 - first.number_from_monday() as i64).rem_euclid(7)
 }
 
-/// The first day of the first week of a year: the week that has at least four days in it, as ISO 8601 counts
-/// when weeks begin on Monday.
+/// The first day of the first week of a year: the week that has at least four days in it, as ISO
+/// 8601 counts when weeks begin on Monday.
 #[must_use]
-pub const fn week_one(year: i32, first: Weekday) -> i64 {
-    week_start(year_start(year) + 3, first)
+pub const fn first_day_of_week_one(year: i32, first: Weekday) -> i64 {
+    first_day_of_week(first_day_of_year(year) + 3, first)
 }
 
 /// The year that owns the week of a day, and the number of that week in it.
 #[must_use]
-pub fn week_of(day: i64, first: Weekday) -> (i32, u8) {
+pub fn week_year_and_number(day: i64, first: Weekday) -> (i32, u8) {
     // The fourth day of a week lies in the year that owns it.
-    let start = week_start(day, first);
-    let year = Date::of_day(start + 3).year;
-    (year, ((start - week_one(year, first)) / 7 + 1) as u8)
+    let start = first_day_of_week(day, first);
+    let year = Date::from_day_number(start + 3).year;
+    (year, ((start - first_day_of_week_one(year, first)) / 7 + 1) as u8)
 }
 
 /// How many weeks a year owns: 52 or 53.
 #[must_use]
-pub const fn weeks_in(year: i32, first: Weekday) -> u8 {
-    ((week_one(year + 1, first) - week_one(year, first)) / 7) as u8
+pub const fn weeks_in_year(year: i32, first: Weekday) -> u8 {
+    ((first_day_of_week_one(year + 1, first) - first_day_of_week_one(year, first)) / 7) as u8
 }

@@ -1,10 +1,10 @@
 //! Time of calendars: clock times and moments, the time values of RFC 5545, recurrence rules,
 //! time zones, and the series that follow from them.
 //!
-//! Everything here is pure: no file, no clock, no environment; the database of the system's zones is passed in.
-//! All arithmetic is on whole seconds and day numbers of the years 1 to 9999. Nothing walks: whatever is asked
-//! is found where it is, and what hostile input may cost is bounded by a [`Budget`](rule::Budget) that the
-//! caller gives.
+//! Everything here is pure: no file, no clock, no environment; the database of the system's zones
+//! is passed in. All arithmetic is on whole seconds and day numbers of the years 1 to 9999. Nothing
+//! walks: whatever is asked is found where it is, and what hostile input may cost is bounded by a
+//! [`Budget`](rule::Budget) that the caller gives.
 //!
 //! ```
 //! use larder_time::rule::Rule;
@@ -19,8 +19,8 @@
 //! ```
 
 pub mod civil;
-mod encoding;
 pub mod rule;
 pub mod series;
 pub mod value;
+mod varint;
 pub mod zone;

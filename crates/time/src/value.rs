@@ -1,11 +1,11 @@
-//! The time values of RFC 5545, section 3.3, from their text and back: dates, date-times, durations, periods,
-//! offsets.
+//! The time values of RFC 5545, section 3.3, from their text and back: dates, date-times,
+//! durations, periods, offsets.
 //!
-//! As lenient as real files need and no more: the text decides whether a value is a date, the extended format
-//! of ISO 8601 is read like the basic one, and vCalendar 1.0's longer durations are durations. What is not
-//! understood is an error that names the text.
+//! As lenient as real files need and no more: the text decides whether a value is a date, the
+//! extended format of ISO 8601 is read like the basic one, and vCalendar 1.0's longer durations are
+//! durations. What is not understood is an error that names the text.
 
-use crate::civil::{Civil, DAY, Date};
+use crate::civil::{CivilTime, DAY_SECONDS, Date};
 use std::fmt;
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ use std::str::FromStr;
 pub enum ValueError {
     /// Neither a date nor a date-time.
     #[error("{0:?} is no date and no date-time")]
-    Stamp(String),
+    DateTime(String),
     /// There is no such day, as 30 February, or no such time.
     #[error("{0:?} is not in the calendar")]
     NoSuchDay(String),
@@ -30,56 +30,58 @@ pub enum ValueError {
 }
 
 /// The first hundred characters of a text, for messages.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     text.chars().take(100).collect()
 }
 
 /// A date or a date-time as written: what its zone is, if it has one, stands beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Stamp {
+pub struct IcalDateTime {
     /// The clock time; midnight for a date.
-    pub civil: Civil,
+    pub civil: CivilTime,
     /// A date without time.
-    pub date: bool,
+    pub is_date: bool,
     /// A date-time with `Z`.
-    pub utc: bool,
+    pub is_utc: bool,
 }
 
-impl Stamp {
-    /// Reads `20260305`, `20260305T120000` and `20260305T120000Z`. Hyphens and colons of the extended format,
-    /// missing seconds, lower case and white space around it are forgiven; the second 60 is read as 59 (RFC
-    /// 5545, 3.3.12).
+impl IcalDateTime {
+    /// Reads `20260305`, `20260305T120000` and `20260305T120000Z`. Hyphens and colons of the
+    /// extended format, missing seconds, lower case and white space around it are forgiven; the
+    /// second 60 is read as 59 (RFC 5545, 3.3.12).
     ///
     /// # Errors
     /// When it is neither, or there is no such day or time.
-    pub fn parse(text: &str) -> Result<Stamp, ValueError> {
+    pub fn parse(text: &str) -> Result<IcalDateTime, ValueError> {
         let trimmed = text.trim();
         let (date, time) = match trimmed.split_once(['T', 't', ' ']) {
             Some((date, time)) => (date, Some(time)),
             None => (trimmed, None),
         };
-        let wrong = || ValueError::Stamp(shown(text));
-        let no_such_day = || ValueError::NoSuchDay(shown(text));
-        let [c, y, m, d] = pairs(date, '-').ok_or_else(wrong)?;
+        let wrong = || ValueError::DateTime(excerpt(text));
+        let no_such_day = || ValueError::NoSuchDay(excerpt(text));
+        let [c, y, m, d] = parse_digit_pairs(date, '-').ok_or_else(wrong)?;
         let (month, day) = (m as u8, d as u8);
         let date =
             Date::new(i32::from(c) * 100 + i32::from(y), month, day).ok_or_else(no_such_day)?;
         let Some(time) = time else {
-            let civil = Civil::midnight(date.day_number());
-            return Ok(Stamp { civil, date: true, utc: false });
+            let civil = CivilTime::midnight(date.day_number());
+            return Ok(IcalDateTime { civil, is_date: true, is_utc: false });
         };
         let (time, utc) = match time.strip_suffix(['Z', 'z']) {
             Some(time) => (time, true),
             None => (time, false),
         };
-        let second = seconds_of_day(time).ok_or_else(wrong)?;
-        let civil = second.and_then(|second| Civil::at(date, second)).ok_or_else(no_such_day)?;
-        Ok(Stamp { civil, date: false, utc })
+        let second = parse_time_of_day(time).ok_or_else(wrong)?;
+        let civil =
+            second.and_then(|second| CivilTime::from_date(date, second)).ok_or_else(no_such_day)?;
+        Ok(IcalDateTime { civil, is_date: false, is_utc: utc })
     }
 }
 
-/// Four numbers of two digits, with or without a separator after the second and third: `20260305`, `2026-03-05`.
-fn pairs(text: &str, separator: char) -> Option<[u16; 4]> {
+/// Four numbers of two digits, with or without a separator after the second and third: `20260305`,
+/// `2026-03-05`.
+fn parse_digit_pairs(text: &str, separator: char) -> Option<[u16; 4]> {
     let mut digits = [0; 8];
     let mut count = 0;
     for (place, c) in text.chars().enumerate() {
@@ -94,9 +96,9 @@ fn pairs(text: &str, separator: char) -> Option<[u16; 4]> {
     (count == 8).then(|| [pair(0), pair(2), pair(4), pair(6)])
 }
 
-/// `120000`, `12:00:00`, `1200`, `12000`: the seconds since midnight. None where it is no time at all,
-/// `Some(None)` where no clock shows it.
-fn seconds_of_day(text: &str) -> Option<Option<i64>> {
+/// `120000`, `12:00:00`, `1200`, `12000`: the seconds since midnight. None where it is no time at
+/// all, `Some(None)` where no clock shows it.
+fn parse_time_of_day(text: &str) -> Option<Option<i64>> {
     let colons = text.matches(':').count();
     let mut parts = [0; 3];
     let digits = text.bytes().filter(|byte| *byte != b':');
@@ -116,27 +118,27 @@ fn seconds_of_day(text: &str) -> Option<Option<i64>> {
         .then(|| valid.then(|| hour * 3600 + minute * 60 + second.min(59)))
 }
 
-impl FromStr for Stamp {
+impl FromStr for IcalDateTime {
     type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Stamp, ValueError> {
-        Stamp::parse(text)
+    fn from_str(text: &str) -> Result<IcalDateTime, ValueError> {
+        IcalDateTime::parse(text)
     }
 }
 
-impl fmt::Display for Stamp {
+impl fmt::Display for IcalDateTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.civil.to_string();
-        if self.date {
+        if self.is_date {
             return f.write_str(text.get(..8).unwrap_or_default());
         }
-        write!(f, "{text}{}", if self.utc { "Z" } else { "" })
+        write!(f, "{text}{}", if self.is_utc { "Z" } else { "" })
     }
 }
 
 /// A duration: days, which are nominal (the same clock time on another day), and exact seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Nominal {
+pub struct IcalDuration {
     /// Days; a week is seven.
     pub days: i64,
     /// Seconds on top of them, of the same sign.
@@ -144,36 +146,40 @@ pub struct Nominal {
 }
 
 /// As many days as the years 1 to 9999 have, and then some: no number of a duration is larger.
-const MOST_DAYS: i64 = 4_000_000;
+const MAX_DURATION_DAYS: i64 = 4_000_000;
 
-impl Nominal {
-    /// Reads `P1W`, `-PT15M`, `+P1DT2H3M4S`, and of vCalendar 1.0 years and months, which are 365 and 30 days. Weeks
-    /// beside other parts, lower case and an empty `P` or `PT` are forgiven.
+impl IcalDuration {
+    /// Reads `P1W`, `-PT15M`, `+P1DT2H3M4S`, and of vCalendar 1.0 years and months, which are 365
+    /// and 30 days. Weeks beside other parts, lower case and an empty `P` or `PT` are forgiven.
     ///
     /// # Errors
     /// When it is none, or longer than the calendar.
-    pub fn parse(text: &str) -> Result<Nominal, ValueError> {
-        let wrong = || ValueError::Duration(shown(text));
+    pub fn parse(text: &str) -> Result<IcalDuration, ValueError> {
+        let wrong = || ValueError::Duration(excerpt(text));
         let trimmed = text.trim();
         let (sign, rest) = match trimmed.strip_prefix('-') {
             Some(rest) => (-1, rest),
             None => (1, trimmed.strip_prefix('+').unwrap_or(trimmed)),
         };
         let rest = rest.strip_prefix(['P', 'p']).ok_or_else(wrong)?;
-        let length = length(rest).ok_or_else(wrong)?;
-        Ok(Nominal { days: sign * length.days, seconds: sign * length.seconds })
+        let length = parse_duration_parts(rest).ok_or_else(wrong)?;
+        Ok(IcalDuration { days: sign * length.days, seconds: sign * length.seconds })
     }
 
     /// An upper bound of how many seconds it takes, whatever the zone does.
     #[must_use]
-    pub fn longest(self) -> i64 {
-        let nominal = self.days.saturating_mul(DAY);
-        nominal.saturating_add(self.seconds).saturating_add(if self.days == 0 { 0 } else { DAY })
+    pub fn max_seconds(self) -> i64 {
+        let nominal = self.days.saturating_mul(DAY_SECONDS);
+        nominal.saturating_add(self.seconds).saturating_add(if self.days == 0 {
+            0
+        } else {
+            DAY_SECONDS
+        })
     }
 }
 
 /// What follows the `P` of a duration.
-fn length(text: &str) -> Option<Nominal> {
+fn parse_duration_parts(text: &str) -> Option<IcalDuration> {
     let (mut days, mut seconds, mut number, mut in_time) = (0i64, 0i64, None::<i64>, false);
     for c in text.chars() {
         if let Some(digit) = c.to_digit(10) {
@@ -201,19 +207,19 @@ fn length(text: &str) -> Option<Nominal> {
         let sum = if of_days { &mut days } else { &mut seconds };
         *sum = sum.checked_add(count.checked_mul(unit)?)?;
     }
-    (number.is_none() && days <= MOST_DAYS && seconds <= MOST_DAYS * DAY)
-        .then_some(Nominal { days, seconds })
+    (number.is_none() && days <= MAX_DURATION_DAYS && seconds <= MAX_DURATION_DAYS * DAY_SECONDS)
+        .then_some(IcalDuration { days, seconds })
 }
 
-impl FromStr for Nominal {
+impl FromStr for IcalDuration {
     type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Nominal, ValueError> {
-        Nominal::parse(text)
+    fn from_str(text: &str) -> Result<IcalDuration, ValueError> {
+        IcalDuration::parse(text)
     }
 }
 
-impl fmt::Display for Nominal {
+impl fmt::Display for IcalDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (days, seconds) = (self.days.unsigned_abs(), self.seconds.unsigned_abs());
         f.write_str(if self.days < 0 || self.seconds < 0 { "-P" } else { "P" })?;
@@ -238,29 +244,29 @@ impl fmt::Display for Nominal {
 
 /// How long something takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Length {
+pub enum EventLength {
     /// As many seconds as lie between a start and its DTEND.
     Exact(i64),
     /// A DURATION, or the days of a date.
-    Nominal(Nominal),
+    Nominal(IcalDuration),
 }
 
-impl Length {
+impl EventLength {
     /// No time at all.
-    pub const ZERO: Length = Length::Exact(0);
+    pub const ZERO: EventLength = EventLength::Exact(0);
 
     /// So many days.
     #[must_use]
-    pub const fn days(days: i64) -> Length {
-        Length::Nominal(Nominal { days, seconds: 0 })
+    pub const fn from_days(days: i64) -> EventLength {
+        EventLength::Nominal(IcalDuration { days, seconds: 0 })
     }
 
     /// An upper bound of its seconds.
     #[must_use]
-    pub fn longest(self) -> i64 {
+    pub fn max_seconds(self) -> i64 {
         match self {
-            Length::Exact(seconds) => seconds.max(0),
-            Length::Nominal(nominal) => nominal.longest().max(0),
+            EventLength::Exact(seconds) => seconds.max(0),
+            EventLength::Nominal(nominal) => nominal.max_seconds().max(0),
         }
     }
 }
@@ -269,7 +275,7 @@ impl Length {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Period {
     /// When it begins.
-    pub start: Stamp,
+    pub start: IcalDateTime,
     /// When it ends.
     pub end: PeriodEnd,
 }
@@ -278,9 +284,9 @@ pub struct Period {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PeriodEnd {
     /// `start/end`
-    At(Stamp),
+    DateTime(IcalDateTime),
     /// `start/duration`
-    After(Nominal),
+    Duration(IcalDuration),
 }
 
 impl Period {
@@ -289,23 +295,23 @@ impl Period {
     /// # Errors
     /// When it is neither, or a part of it is none.
     pub fn parse(text: &str) -> Result<Period, ValueError> {
-        let (start, end) = text.split_once('/').ok_or_else(|| ValueError::Period(shown(text)))?;
-        let start = Stamp::parse(start)?;
-        let end = match Stamp::parse(end) {
-            Ok(end) => PeriodEnd::At(end),
-            Err(wrong) => PeriodEnd::After(Nominal::parse(end).map_err(|_| wrong)?),
+        let (start, end) = text.split_once('/').ok_or_else(|| ValueError::Period(excerpt(text)))?;
+        let start = IcalDateTime::parse(start)?;
+        let end = match IcalDateTime::parse(end) {
+            Ok(end) => PeriodEnd::DateTime(end),
+            Err(wrong) => PeriodEnd::Duration(IcalDuration::parse(end).map_err(|_| wrong)?),
         };
         Ok(Period { start, end })
     }
 
     /// How long it takes; a period that ends before it begins takes no time.
     #[must_use]
-    pub fn length(&self) -> Length {
+    pub fn length(&self) -> EventLength {
         match self.end {
-            PeriodEnd::At(end) => {
-                Length::Exact((end.civil.seconds() - self.start.civil.seconds()).max(0))
+            PeriodEnd::DateTime(end) => {
+                EventLength::Exact((end.civil.seconds() - self.start.civil.seconds()).max(0))
             }
-            PeriodEnd::After(nominal) => Length::Nominal(nominal),
+            PeriodEnd::Duration(nominal) => EventLength::Nominal(nominal),
         }
     }
 }
@@ -313,32 +319,32 @@ impl Period {
 impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.end {
-            PeriodEnd::At(end) => write!(f, "{}/{end}", self.start),
-            PeriodEnd::After(length) => write!(f, "{}/{length}", self.start),
+            PeriodEnd::DateTime(end) => write!(f, "{}/{end}", self.start),
+            PeriodEnd::Duration(length) => write!(f, "{}/{length}", self.start),
         }
     }
 }
 
 /// An offset from UTC in seconds, east positive, less than a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Offset(i32);
+pub struct UtcOffset(i32);
 
-impl Offset {
+impl UtcOffset {
     /// UTC itself.
-    pub const UTC: Offset = Offset(0);
+    pub const UTC: UtcOffset = UtcOffset(0);
 
     /// So many seconds east of UTC, if that is less than a day.
     #[must_use]
-    pub fn new(seconds: i32) -> Option<Offset> {
-        (seconds.unsigned_abs() < DAY as u32).then_some(Offset(seconds))
+    pub fn new(seconds: i32) -> Option<UtcOffset> {
+        (seconds.unsigned_abs() < DAY_SECONDS as u32).then_some(UtcOffset(seconds))
     }
 
     /// Reads `+0100`, `-0530`, `+005328`, and of vCalendar 1.0 `+01`; colons are forgiven.
     ///
     /// # Errors
     /// When it is none.
-    pub fn parse(text: &str) -> Result<Offset, ValueError> {
-        let wrong = || ValueError::Offset(shown(text));
+    pub fn parse(text: &str) -> Result<UtcOffset, ValueError> {
+        let wrong = || ValueError::Offset(excerpt(text));
         let trimmed = text.trim();
         let (sign, rest) = match trimmed.strip_prefix('-') {
             Some(rest) => (-1, rest),
@@ -347,8 +353,8 @@ impl Offset {
         let full = if rest.len() == 2 { &*format!("{rest}00") } else { rest };
         // Of five digits nobody knows which two belong together.
         let paired = full.len() != 5 || full.contains(':');
-        let seconds = seconds_of_day(full).flatten().filter(|_| paired).ok_or_else(wrong)?;
-        Ok(Offset(sign * seconds as i32))
+        let seconds = parse_time_of_day(full).flatten().filter(|_| paired).ok_or_else(wrong)?;
+        Ok(UtcOffset(sign * seconds as i32))
     }
 
     /// Seconds east of UTC.
@@ -358,15 +364,15 @@ impl Offset {
     }
 }
 
-impl FromStr for Offset {
+impl FromStr for UtcOffset {
     type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Offset, ValueError> {
-        Offset::parse(text)
+    fn from_str(text: &str) -> Result<UtcOffset, ValueError> {
+        UtcOffset::parse(text)
     }
 }
 
-impl fmt::Display for Offset {
+impl fmt::Display for UtcOffset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sign, seconds) = (if self.0 < 0 { '-' } else { '+' }, self.0.unsigned_abs());
         write!(f, "{sign}{:02}{:02}", seconds / 3600, seconds / 60 % 60)?;

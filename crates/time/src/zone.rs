@@ -1,104 +1,106 @@
 //! Zones: which moment a clock time is, and what a clock shows at a moment.
 //!
-//! A [`Zone`] is UTC, a zone of the system's data (read by jiff), or a [`Definition`] that came with an item.
-//! All three answer from a table of transitions; what lies outside of a table is asked of the data itself.
-//! Which zone a name in a file means is decided in [`Zones::resolve`].
+//! A [`Zone`] is UTC, a zone of the system's data (read by jiff), or a [`Vtimezone`] that came with
+//! an item. All three answer from a table of transitions; what lies outside of a table is asked of
+//! the data itself. Which zone a name in a file means is decided in
+//! [`ZoneDatabase::tzid_resolution`].
 //!
-//! A clock time that a change of the clock leaves out is read with the offset before the change, so it moves
-//! forward (RFC 5545, 3.3.5 and erratum 4271); one that comes twice is the first.
+//! A clock time that a change of the clock leaves out is read with the offset before the change, so
+//! it moves forward (RFC 5545, 3.3.5 and erratum 4271); one that comes twice is the first.
 
-mod behaviour;
 mod definition;
-mod names;
-mod resolve;
-mod table;
+mod equivalence;
+mod transition_table;
+mod tzid_resolution;
+mod zone_names;
 
-pub use self::behaviour::{Difference, differences, same_behaviour};
-pub use self::definition::{Definition, Observance};
-pub use self::resolve::{How, Resolved, Zones};
+pub use self::definition::{Vtimezone, ZoneObservance};
+pub use self::equivalence::{OffsetDifference, has_same_offsets, offset_differences};
+pub use self::tzid_resolution::{ZoneDatabase, ZoneMatch, ZoneResolution};
 
-pub use self::names::{city, is_area};
+pub use self::zone_names::{has_area_prefix, zone_of_city};
 
-use self::definition::Own;
-use self::table::{System, Table};
-use crate::civil::{Civil, DAY, Instant};
+use self::definition::EvaluatedVtimezone;
+use self::transition_table::{SystemZone, TransitionTable};
+use crate::civil::{CivilTime, DAY_SECONDS, Instant};
 use std::fmt;
 use std::sync::Arc;
 
 /// A time zone; a copy shares its data.
 #[derive(Clone)]
-pub struct Zone(Kind);
+pub struct Zone(ZoneData);
 
 #[derive(Clone)]
-enum Kind {
+enum ZoneData {
     Utc,
-    System(Arc<System>),
-    Own(Arc<Own>),
+    System(Arc<SystemZone>),
+    Vtimezone(Arc<EvaluatedVtimezone>),
 }
 
 impl Zone {
     /// Coordinated Universal Time.
-    pub const UTC: Zone = Zone(Kind::Utc);
+    pub const UTC: Zone = Zone(ZoneData::Utc);
 
     /// A zone of the system's data.
     #[must_use]
-    pub fn system(zone: jiff::tz::TimeZone, name: &str) -> Zone {
-        Zone(Kind::System(Arc::new(System::new(zone, name))))
+    pub fn from_system(zone: jiff::tz::TimeZone, name: &str) -> Zone {
+        Zone(ZoneData::System(Arc::new(SystemZone::new(zone, name))))
     }
 
     /// A definition, evaluated as it stands.
     #[must_use]
-    pub fn own(definition: Definition, name: &str) -> Zone {
-        Zone(Kind::Own(Arc::new(Own::new(definition, name))))
+    pub fn from_vtimezone(definition: Vtimezone, name: &str) -> Zone {
+        Zone(ZoneData::Vtimezone(Arc::new(EvaluatedVtimezone::new(definition, name))))
     }
 
     /// Its name: `UTC`, the tz database's, or the TZID of a definition.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.0 {
-            Kind::Utc => "UTC",
-            Kind::System(system) => &system.name,
-            Kind::Own(own) => &own.name,
+            ZoneData::Utc => "UTC",
+            ZoneData::System(system) => &system.name,
+            ZoneData::Vtimezone(own) => &own.name,
         }
     }
 
     /// The definition that it evaluates, if it is not one of the system's.
     #[must_use]
-    pub fn definition(&self) -> Option<&Definition> {
+    pub fn vtimezone(&self) -> Option<&Vtimezone> {
         match &self.0 {
-            Kind::Own(own) => Some(&own.definition),
-            Kind::Utc | Kind::System(_) => None,
+            ZoneData::Vtimezone(own) => Some(&own.vtimezone),
+            ZoneData::Utc | ZoneData::System(_) => None,
         }
     }
 
-    /// Is all that it says followed? Not of a definition with more changes than any zone has, nor of rules that take too many steps.
+    /// Is all that it says followed? Not of a definition with more changes than any zone has, nor
+    /// of rules that take too many steps.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         match &self.0 {
-            Kind::Own(own) => own.whole,
-            Kind::Utc | Kind::System(_) => true,
+            ZoneData::Vtimezone(own) => own.is_complete,
+            ZoneData::Utc | ZoneData::System(_) => true,
         }
     }
 
     /// The moment of a clock time.
     #[must_use]
-    pub fn instant(&self, civil: Civil) -> Instant {
-        Instant::clamped(civil.seconds() - i64::from(self.offset_of(civil)))
+    pub fn to_instant(&self, civil: CivilTime) -> Instant {
+        Instant::from_seconds_clamped(civil.seconds() - i64::from(self.offset_for_civil(civil)))
     }
 
     /// What a clock shows at a moment.
     #[must_use]
-    pub fn civil(&self, instant: Instant) -> Civil {
-        instant.civil(self.offset(instant))
+    pub fn to_civil(&self, instant: Instant) -> CivilTime {
+        instant.to_civil(self.offset(instant))
     }
 
     /// Seconds east of UTC at a moment.
     #[must_use]
     pub fn offset(&self, instant: Instant) -> i32 {
-        let Some(table) = self.table() else { return 0 };
+        let Some(table) = self.transition_table() else { return 0 };
         match table.offset(instant) {
             Some(offset) => offset,
-            None => self.far_offset(instant),
+            None => self.offset_outside_table(instant),
         }
     }
 
@@ -106,50 +108,51 @@ impl Zone {
     #[must_use]
     pub fn transitions(&self, from: Instant, to: Instant) -> Vec<(Instant, i32)> {
         match &self.0 {
-            Kind::Utc => Vec::new(),
-            Kind::System(system) => system.transitions(from, to),
-            Kind::Own(own) => own.table.transitions(from, to),
+            ZoneData::Utc => Vec::new(),
+            ZoneData::System(system) => system.transitions(from, to),
+            ZoneData::Vtimezone(own) => own.table.transitions(from, to),
         }
     }
 
     /// The lowest and the highest that it ever is east of UTC, in seconds.
     #[must_use]
-    pub fn offsets(&self) -> (i32, i32) {
+    pub fn offset_bounds(&self) -> (i32, i32) {
         match &self.0 {
-            Kind::Utc => (0, 0),
-            Kind::System(system) => system.offsets(),
-            Kind::Own(own) => own.offsets,
+            ZoneData::Utc => (0, 0),
+            ZoneData::System(system) => system.offset_bounds(),
+            ZoneData::Vtimezone(own) => own.offsets,
         }
     }
 
-    fn table(&self) -> Option<&Table> {
+    fn transition_table(&self) -> Option<&TransitionTable> {
         match &self.0 {
-            Kind::Utc => None,
-            Kind::System(system) => Some(system.table()),
-            Kind::Own(own) => Some(&own.table),
+            ZoneData::Utc => None,
+            ZoneData::System(system) => Some(system.transition_table()),
+            ZoneData::Vtimezone(own) => Some(&own.table),
         }
     }
 
-    fn far_offset(&self, instant: Instant) -> i32 {
+    fn offset_outside_table(&self, instant: Instant) -> i32 {
         match &self.0 {
-            Kind::Utc => 0,
-            Kind::System(system) => system.offset(instant),
-            Kind::Own(own) => own.far_offset(instant),
+            ZoneData::Utc => 0,
+            ZoneData::System(system) => system.offset(instant),
+            ZoneData::Vtimezone(own) => own.offset_after_table(instant),
         }
     }
 
     /// The offset that a clock time is read with.
-    fn offset_of(&self, civil: Civil) -> i32 {
-        let Some(table) = self.table() else { return 0 };
-        if let Some(offset) = table.offset_of(civil) {
+    fn offset_for_civil(&self, civil: CivilTime) -> i32 {
+        let Some(table) = self.transition_table() else { return 0 };
+        if let Some(offset) = table.offset_for_civil(civil) {
             return offset;
         }
-        let at = |offset: i32| Instant::clamped(civil.seconds() - i64::from(offset));
-        let before = self.offset(Instant::clamped(civil.seconds() - DAY));
+        let at = |offset: i32| Instant::from_seconds_clamped(civil.seconds() - i64::from(offset));
+        let before = self.offset(Instant::from_seconds_clamped(civil.seconds() - DAY_SECONDS));
         if self.offset(at(before)) == before {
             return before;
         }
-        // Behind a change; if it is not behind it with the offset after it either, it is left out by it.
+        // Behind a change; if it is not behind it with the offset after it either, it is left out
+        // by it.
         let after = self.offset(at(before));
         if self.offset(at(after)) == after { after } else { before }
     }
@@ -158,8 +161,8 @@ impl Zone {
 impl fmt::Debug for Zone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match &self.0 {
-            Kind::Utc | Kind::System(_) => "system",
-            Kind::Own(_) => "own",
+            ZoneData::Utc | ZoneData::System(_) => "system",
+            ZoneData::Vtimezone(_) => "own",
         };
         write!(f, "Zone({:?}, {kind})", self.name())
     }
@@ -169,10 +172,10 @@ impl fmt::Debug for Zone {
 impl PartialEq for Zone {
     fn eq(&self, other: &Zone) -> bool {
         match (&self.0, &other.0) {
-            (Kind::Utc, Kind::Utc) => true,
-            (Kind::System(a), Kind::System(b)) => a.name == b.name,
-            (Kind::Own(a), Kind::Own(b)) => {
-                Arc::ptr_eq(a, b) || a.definition.canonical() == b.definition.canonical()
+            (ZoneData::Utc, ZoneData::Utc) => true,
+            (ZoneData::System(a), ZoneData::System(b)) => a.name == b.name,
+            (ZoneData::Vtimezone(a), ZoneData::Vtimezone(b)) => {
+                Arc::ptr_eq(a, b) || a.vtimezone.canonical_text() == b.vtimezone.canonical_text()
             }
             _ => false,
         }

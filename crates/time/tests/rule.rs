@@ -1,20 +1,21 @@
 //! Recurrence rules: the examples of RFC 5545 and a table of what traps those who implement it.
 
-use larder_time::civil::{Civil, DAY};
-use larder_time::rule::{Budget, Elsewhere, Last, Rule, RuleError};
-use larder_time::value::Stamp;
+use larder_time::civil::{CivilTime, DAY_SECONDS};
+use larder_time::rule::{LastOccurrence, LibicalDifference, Rule, RuleError, StepBudget};
+use larder_time::value::IcalDateTime;
 
-fn civil(text: &str) -> Civil {
-    Stamp::parse(text).expect("a date or a date-time").civil
+fn civil(text: &str) -> CivilTime {
+    IcalDateTime::parse(text).expect("a date or a date-time").civil
 }
 
 pub(crate) fn rule(text: &str) -> Rule {
     Rule::parse(text).unwrap_or_else(|wrong| panic!("{text}: {wrong}"))
 }
 
-/// Occurrences as short as they can be told apart: dates, with hours and minutes if they are not the start's.
-fn shown(start: Civil, found: impl Iterator<Item = Civil>) -> String {
-    let one = |at: Civil| {
+/// Occurrences as short as they can be told apart: dates, with hours and minutes if they are not
+/// the start's.
+fn shown(start: CivilTime, found: impl Iterator<Item = CivilTime>) -> String {
+    let one = |at: CivilTime| {
         let text = at.to_string();
         match at.second_of_day() == start.second_of_day() {
             true => text[..8].to_string(),
@@ -25,16 +26,17 @@ fn shown(start: Civil, found: impl Iterator<Item = Civil>) -> String {
     found.map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// The first occurrences of a rule with its end found, as many as are expected; all of them if it ends.
+/// The first occurrences of a rule with its end found, as many as are expected; all of them if it
+/// ends.
 fn check(start: &str, text: &str, expected: &str) {
     let start = civil(start);
     let (expected, goes_on) = match expected.strip_suffix(" ...") {
         Some(expected) => (expected, true),
         None => (expected, false),
     };
-    let ended = rule(text).ended(start, Budget::default()).expect("an end");
+    let ended = rule(text).with_resolved_end(start, StepBudget::default()).expect("an end");
     let count = expected.split_whitespace().count();
-    let mut found = ended.from(start, start);
+    let mut found = ended.occurrences_from(start, start);
     assert_eq!(shown(start, found.by_ref().take(count)), expected, "{text}");
     assert_eq!(found.next().is_some(), goes_on, "{text} goes on");
 }
@@ -243,7 +245,7 @@ fn days_that_are_moved() {
         "20140301 20140830",
     );
     let moved = rule("RSCALE=GREGORIAN;FREQ=MONTHLY;SKIP=FORWARD");
-    let found = moved.from(civil("20140131"), civil("20150301")).next();
+    let found = moved.occurrences_from(civil("20140131"), civil("20150301")).next();
     assert_eq!(found, Some(civil("20150301")), "found from the day that it was moved to");
     assert_eq!(rule("FREQ=MONTHLY;SKIP=FORWARD"), rule("FREQ=MONTHLY"), "SKIP needs RSCALE");
 }
@@ -292,14 +294,21 @@ fn counts_and_ends() {
     check("20260101T0900", "FREQ=DAILY;UNTIL=20260102T085959", "20260101");
     check("20260101T0900", "FREQ=DAILY;UNTIL=20251231", "");
     check("99991230T0900", "FREQ=DAILY", "99991230 99991231");
-    let last = |start: &str, text: &str| rule(text).last(civil(start), Budget::default());
-    let at = |text: &str| Last::At(civil(text));
+    let last =
+        |start: &str, text: &str| rule(text).last_occurrence(civil(start), StepBudget::default());
+    let at = |text: &str| LastOccurrence::At(civil(text));
     assert_eq!(last("19750101T0900", "FREQ=DAILY;COUNT=30000"), at("20570218T0900"));
-    assert_eq!(last("19750101T0900", "FREQ=DAILY"), Last::Endless);
-    assert_eq!(last("19750101T0900", "FREQ=DAILY;COUNT=4000000"), Last::Endless);
-    assert_eq!(last("19750101T0900", "FREQ=MONTHLY;BYMONTHDAY=31;BYMONTH=2"), Last::Never);
+    assert_eq!(last("19750101T0900", "FREQ=DAILY"), LastOccurrence::Endless);
+    assert_eq!(last("19750101T0900", "FREQ=DAILY;COUNT=4000000"), LastOccurrence::Endless);
+    assert_eq!(
+        last("19750101T0900", "FREQ=MONTHLY;BYMONTHDAY=31;BYMONTH=2"),
+        LastOccurrence::NoOccurrence
+    );
     assert_eq!(last("20260101", "FREQ=MONTHLY;UNTIL=20270115"), at("20270101"));
-    assert_eq!(last("20260101", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;UNTIL=20270115"), Last::Never);
+    assert_eq!(
+        last("20260101", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;UNTIL=20270115"),
+        LastOccurrence::NoOccurrence
+    );
     assert_eq!(last("20260101", "FREQ=SECONDLY;UNTIL=90000101"), at("90000101T235959"));
     assert_eq!(last("20260105", "FREQ=WEEKLY;BYDAY=MO,TU;COUNT=3;WKST=TU"), at("20260112"));
     // The first hour begins before the start, and the start's minute is not its first.
@@ -336,11 +345,11 @@ fn counting_is_walking() {
     for text in rules {
         for start in ["20260131T093015", "20240229T000000", "20251231T235959"] {
             let start = civil(start);
-            let all: Vec<Civil> = rule(text).from(start, start).take(200).collect();
+            let all: Vec<CivilTime> = rule(text).occurrences_from(start, start).take(200).collect();
             for count in [1, 2, 3, 5, 99, 200] {
                 let counted = rule(&format!("{text};COUNT={count}"));
-                let last = counted.last(start, Budget::default());
-                assert_eq!(last, Last::At(all[count - 1]), "{counted} from {start}");
+                let last = counted.last_occurrence(start, StepBudget::default());
+                assert_eq!(last, LastOccurrence::At(all[count - 1]), "{counted} from {start}");
             }
         }
     }
@@ -373,11 +382,11 @@ fn what_is_no_rule() {
         assert!(wrong(&format!("FREQ=YEARLY;{value}")).contains("cannot be"), "{value}");
     }
     for text in ["RSCALE=CHINESE;FREQ=YEARLY", "FREQ=YEARLY;BYMONTH=5L;RSCALE=CHINESE"] {
-        assert_eq!(Rule::parse(text), Err(RuleError::Calendar("CHINESE".into())));
+        assert_eq!(Rule::parse(text), Err(RuleError::UnsupportedCalendar("CHINESE".into())));
     }
     assert_eq!(
         Rule::parse("RSCALE=CHINESE;FREQ=YEARLY"),
-        Err(RuleError::Calendar("CHINESE".into()))
+        Err(RuleError::UnsupportedCalendar("CHINESE".into()))
     );
     assert_eq!(rule(" freq=daily ; interval=1;;BYDAY=;wkst=mo;").to_string(), "FREQ=DAILY");
     let text =
@@ -431,9 +440,9 @@ fn far_is_as_near() {
             let rule = rule(text);
             let from = civil(&format!("{year}0101"));
             let to = civil(&format!("{}0101", year + 1));
-            let mut found = rule.from(start, from);
+            let mut found = rule.occurrences_from(start, from);
             let count = found.by_ref().take_while(|at| *at < to).count() as u64;
-            (found.steps(), count)
+            (found.spent_steps(), count)
         };
         let (near, count) = steps(1976);
         for year in [2026, 2500, 9000] {
@@ -449,38 +458,38 @@ fn far_is_as_near() {
 fn hostile_rules_are_bounded() {
     let start = civil("20260101");
     let far = rule("FREQ=SECONDLY;INTERVAL=2;BYSECOND=1");
-    let mut found = far.from(start, start).with_budget(Budget::new(1000));
-    assert_eq!((found.next(), found.exhausted(), found.steps()), (None, true, 1000));
+    let mut found = far.occurrences_from(start, start).with_budget(StepBudget::new(1000));
+    assert_eq!((found.next(), found.is_exhausted(), found.spent_steps()), (None, true, 1000));
     let empty = rule("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30");
-    let mut found = empty.from(start, start);
-    assert_eq!((found.next(), found.exhausted()), (None, false));
-    assert!(found.steps() < 500, "{} steps", found.steps());
+    let mut found = empty.occurrences_from(start, start);
+    assert_eq!((found.next(), found.is_exhausted()), (None, false));
+    assert!(found.spent_steps() < 500, "{} steps", found.spent_steps());
     let rare = rule("FREQ=YEARLY;INTERVAL=4294967295");
-    assert_eq!(rare.from(start, start).collect::<Vec<_>>(), [start]);
+    assert_eq!(rare.occurrences_from(start, start).collect::<Vec<_>>(), [start]);
     let count = rule("FREQ=DAILY;BYDAY=MO;COUNT=1000000000");
-    assert_eq!(count.last(start, Budget::new(1000)), Last::Unknown);
+    assert_eq!(count.last_occurrence(start, StepBudget::new(1000)), LastOccurrence::Unknown);
     let all: String = (1..=366).map(|n| format!("{n},-{n},")).collect();
     let positions = rule(&format!("FREQ=SECONDLY;BYSETPOS={}", all.trim_end_matches(',')));
-    let mut found = positions.from(start, start).with_budget(Budget::new(1000));
+    let mut found = positions.occurrences_from(start, start).with_budget(StepBudget::new(1000));
     assert!(found.by_ref().count() < 20);
-    assert!(found.exhausted());
+    assert!(found.is_exhausted());
 }
 
 #[test]
 fn what_dismisses_a_rule() {
     let start = civil("20260307T0900");
-    let months = |text: &str| rule(text).months(start);
+    let months = |text: &str| rule(text).month_mask(start);
     assert_eq!(months("FREQ=YEARLY"), 1 << 2);
     assert_eq!(months("FREQ=YEARLY;BYMONTHDAY=1"), 0xfff);
     assert_eq!(months("FREQ=DAILY;BYMONTH=1,12"), 0x801);
     assert_eq!(months("FREQ=DAILY"), 0xfff);
     assert_eq!(months("RSCALE=GREGORIAN;SKIP=FORWARD;FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=31"), 0x801);
-    let weekdays = |text: &str| rule(text).weekdays(start);
+    let weekdays = |text: &str| rule(text).weekday_mask(start);
     assert_eq!(weekdays("FREQ=WEEKLY"), 1 << 5);
     assert_eq!(weekdays("FREQ=MONTHLY;BYDAY=1MO,FR"), 0b1_0001);
     assert_eq!(weekdays("FREQ=MONTHLY"), 127);
-    let gap = |text: &str| rule(text).longest_gap(start);
-    assert_eq!(gap("FREQ=WEEKLY;INTERVAL=2"), Some(14 * DAY));
+    let gap = |text: &str| rule(text).max_gap_seconds(start);
+    assert_eq!(gap("FREQ=WEEKLY;INTERVAL=2"), Some(14 * DAY_SECONDS));
     assert_eq!(gap("FREQ=DAILY;BYMONTH=2"), None);
     assert_eq!(gap("FREQ=HOURLY"), Some(3600));
 }
@@ -488,14 +497,15 @@ fn what_dismisses_a_rule() {
 /// The classes of what evolution-data-server shows otherwise.
 #[test]
 fn what_is_read_otherwise_elsewhere() {
-    let check = |text: &str, expected| assert_eq!(rule(text).elsewhere(), expected, "{text}");
-    check("FREQ=YEARLY;BYMONTHDAY=15", Some(Elsewhere::OneMonth));
-    check("FREQ=WEEKLY;BYDAY=MO;BYHOUR=9,17;BYSETPOS=1", Some(Elsewhere::PositionsIgnored));
-    check("FREQ=MONTHLY;BYMONTHDAY=1;BYDAY=1MO", Some(Elsewhere::Refused));
-    check("FREQ=YEARLY;BYWEEKNO=1;BYYEARDAY=1", Some(Elsewhere::Refused));
-    check("FREQ=DAILY;BYMONTHDAY=-1", Some(Elsewhere::DaysBackIgnored));
-    check("FREQ=YEARLY;BYMONTH=2;BYDAY=53MO", Some(Elsewhere::NoSuchOrdinal));
-    check("FREQ=YEARLY;BYWEEKNO=1", Some(Elsewhere::OtherWeeks));
+    let check =
+        |text: &str, expected| assert_eq!(rule(text).libical_difference(), expected, "{text}");
+    check("FREQ=YEARLY;BYMONTHDAY=15", Some(LibicalDifference::StartMonthOnly));
+    check("FREQ=WEEKLY;BYDAY=MO;BYHOUR=9,17;BYSETPOS=1", Some(LibicalDifference::SetPosIgnored));
+    check("FREQ=MONTHLY;BYMONTHDAY=1;BYDAY=1MO", Some(LibicalDifference::RuleRejected));
+    check("FREQ=YEARLY;BYWEEKNO=1;BYYEARDAY=1", Some(LibicalDifference::RuleRejected));
+    check("FREQ=DAILY;BYMONTHDAY=-1", Some(LibicalDifference::NegativeMonthDaysIgnored));
+    check("FREQ=YEARLY;BYMONTH=2;BYDAY=53MO", Some(LibicalDifference::NoSuchOrdinal));
+    check("FREQ=YEARLY;BYWEEKNO=1", Some(LibicalDifference::WeekNumbersDiffer));
     for plain in [
         "FREQ=YEARLY",
         "FREQ=YEARLY;BYMONTH=3;BYMONTHDAY=15",

@@ -1,8 +1,8 @@
 //! What holds for any rule.
 
 use crate::rule::rule;
-use larder_time::civil::Civil;
-use larder_time::rule::{Budget, End, Last, Rule};
+use larder_time::civil::CivilTime;
+use larder_time::rule::{LastOccurrence, Rule, RuleEnd, StepBudget};
 use proptest::prelude::*;
 
 /// Rules that are mostly valid and often hit.
@@ -48,14 +48,14 @@ proptest! {
     #[test]
     fn seeking_walks(text in any_rule(), start in 0i64..2_000_000_000, ahead in 0i64..200_000_000) {
         let rule = rule(&text);
-        let start = Civil::clamped(start);
-        let budget = Budget::new(100_000);
-        let all: Vec<Civil> = rule.from(start, start).with_budget(budget).take(500).collect();
-        for at in [start.plus(ahead % 1_000_000), start.plus(ahead)] {
+        let start = CivilTime::from_seconds_clamped(start);
+        let budget = StepBudget::new(100_000);
+        let all: Vec<CivilTime> = rule.occurrences_from(start, start).with_budget(budget).take(500).collect();
+        for at in [start.saturating_add(ahead % 1_000_000), start.saturating_add(ahead)] {
             let complete = all.last().is_some_and(|last| *last >= at);
             let expected = all.iter().copied().find(|found| *found >= at);
             if complete {
-                let found = rule.from(start, at).with_budget(budget).next();
+                let found = rule.occurrences_from(start, at).with_budget(budget).next();
                 prop_assert_eq!(found, expected, "{} from {} at {}", text, start, at);
             }
         }
@@ -65,35 +65,35 @@ proptest! {
     #[test]
     fn promises_are_kept(text in any_rule(), start in 0i64..2_000_000_000) {
         let rule = rule(&text);
-        let start = Civil::clamped(start);
-        let all: Vec<Civil> =
-            rule.from(start, start).with_budget(Budget::new(20_000)).take(300).collect();
-        let (months, weekdays) = (rule.months(start), rule.weekdays(start));
+        let start = CivilTime::from_seconds_clamped(start);
+        let all: Vec<CivilTime> =
+            rule.occurrences_from(start, start).with_budget(StepBudget::new(20_000)).take(300).collect();
+        let (months, weekdays) = (rule.month_mask(start), rule.weekday_mask(start));
         for at in &all {
             prop_assert!(months >> (at.date().month - 1) & 1 == 1, "{} in its months", at);
-            prop_assert!(weekdays >> (at.day() + 3).rem_euclid(7) & 1 == 1, "{} on its weekdays", at);
+            prop_assert!(weekdays >> (at.day_number() + 3).rem_euclid(7) & 1 == 1, "{} on its weekdays", at);
         }
-        if let Some(gap) = rule.longest_gap(start) {
+        if let Some(gap) = rule.max_gap_seconds(start) {
             for pair in all.windows(2) {
                 prop_assert!(pair[1].seconds() - pair[0].seconds() <= gap, "{} then {}", pair[0], pair[1]);
             }
         }
         if let Some(place) = all.len().checked_sub(1) {
-            let counted = rule.clone().with_end(End::Count(place as u64 + 1));
-            let last = counted.last(start, Budget::new(1_000_000));
-            prop_assert!(matches!(last, Last::At(at) if at == all[place]), "{:?}, not {}", last, all[place]);
-            let until = rule.with_until(all[place].plus(1));
-            let last = until.last(start, Budget::new(1_000_000));
-            prop_assert!(matches!(last, Last::At(at) if at >= all[place]) || last == Last::Unknown);
+            let counted = rule.clone().with_end(RuleEnd::Count(place as u64 + 1));
+            let last = counted.last_occurrence(start, StepBudget::new(1_000_000));
+            prop_assert!(matches!(last, LastOccurrence::At(at) if at == all[place]), "{:?}, not {}", last, all[place]);
+            let until = rule.with_until(all[place].saturating_add(1));
+            let last = until.last_occurrence(start, StepBudget::new(1_000_000));
+            prop_assert!(matches!(last, LastOccurrence::At(at) if at >= all[place]) || last == LastOccurrence::Unknown);
         }
     }
 
     #[test]
     fn no_text_is_a_panic(text in "(FREQ=(DAILY|MONTHLY|YEARLY|HOURLY))?[-+A-Z0-9,;=#é ]{0,40}") {
-        let start = Civil::clamped(0);
+        let start = CivilTime::from_seconds_clamped(0);
         for rule in [Rule::parse(&text), Rule::parse_vcal10(&text)].into_iter().flatten() {
-            let _ = rule.from(start, start).take(10).count();
-            let _ = rule.last(start, Budget::new(1000));
+            let _ = rule.occurrences_from(start, start).take(10).count();
+            let _ = rule.last_occurrence(start, StepBudget::new(1000));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Values from text and back.
 
-use larder_time::value::{Length, Nominal, Offset, Period, Stamp};
+use larder_time::value::{EventLength, IcalDateTime, IcalDuration, Period, UtcOffset};
 use proptest::prelude::*;
 
 /// Reads and writes again; errors begin with `!`.
@@ -20,7 +20,7 @@ where
 
 #[test]
 fn dates_and_times() {
-    let check = check::<Stamp>;
+    let check = check::<IcalDateTime>;
     check("20260305", "20260305");
     check("2026-03-05", "20260305");
     check(" 20260305T120000Z ", "20260305T120000Z");
@@ -48,7 +48,7 @@ fn dates_and_times() {
 
 #[test]
 fn durations() {
-    let check = check::<Nominal>;
+    let check = check::<IcalDuration>;
     check("P1W", "P1W");
     check("P7D", "P1W");
     check("P1D", "P1D");
@@ -75,21 +75,21 @@ fn durations() {
 
 #[test]
 fn offsets_and_periods() {
-    check::<Offset>("+0100", "+0100");
-    check::<Offset>("-0530", "-0530");
-    check::<Offset>("+005328", "+005328");
-    check::<Offset>("-00:30", "-0030");
-    check::<Offset>("+01", "+0100");
-    check::<Offset>("-0000", "+0000");
+    check::<UtcOffset>("+0100", "+0100");
+    check::<UtcOffset>("-0530", "-0530");
+    check::<UtcOffset>("+005328", "+005328");
+    check::<UtcOffset>("-00:30", "-0030");
+    check::<UtcOffset>("+01", "+0100");
+    check::<UtcOffset>("-0000", "+0000");
     for wrong in ["0100", "+2400", "+1", "+01000", "+0160", "", "+"] {
-        check::<Offset>(wrong, "!");
+        check::<UtcOffset>(wrong, "!");
     }
     let period =
         |text: &str| Period::parse(text).map(|period| (period.to_string(), period.length()));
     let text = "19970101T180000Z/19970102T070000Z";
-    assert_eq!(period(text), Ok((text.to_string(), Length::Exact(46_800))));
+    assert_eq!(period(text), Ok((text.to_string(), EventLength::Exact(46_800))));
     let text = "19970101T180000Z/PT5H30M";
-    let length = Length::Nominal(Nominal { days: 0, seconds: 19_800 });
+    let length = EventLength::Nominal(IcalDuration { days: 0, seconds: 19_800 });
     assert_eq!(period(text), Ok((text.to_string(), length)));
     for wrong in ["19970101T180000Z", "19970101T180000Z/", "/PT5H", "19970101T180000Z/5H"] {
         assert!(period(wrong).is_err(), "{wrong}");
@@ -99,13 +99,13 @@ fn offsets_and_periods() {
 proptest! {
     #[test]
     fn no_text_is_a_panic(text in "[-+0-9TPZWDHMSYtz:/ ]{0,24}") {
-        let _ = (Stamp::parse(&text), Nominal::parse(&text), Period::parse(&text), Offset::parse(&text));
+        let _ = (IcalDateTime::parse(&text), IcalDuration::parse(&text), Period::parse(&text), UtcOffset::parse(&text));
     }
 
     #[test]
     fn durations_come_back(days in 0i64..4_000_000, seconds in 0i64..10_000_000, sign in prop::bool::ANY) {
         let sign = if sign { -1 } else { 1 };
-        let length = Nominal { days: sign * days, seconds: sign * seconds };
-        prop_assert_eq!(Nominal::parse(&length.to_string()), Ok(length));
+        let length = IcalDuration { days: sign * days, seconds: sign * seconds };
+        prop_assert_eq!(IcalDuration::parse(&length.to_string()), Ok(length));
     }
 }

@@ -1,18 +1,20 @@
-//! Series of all kinds: a window is a part of the whole, bytes are the series, and no bytes are a panic.
+//! Series of all kinds: a window is a part of the whole, bytes are the series, and no bytes are a
+//! panic.
 
 use crate::rule_random::any_rule;
 use crate::series::{clock, described};
 use crate::zone::zone;
-use larder_time::civil::{Civil, DAY, Instant};
-use larder_time::rule::{Budget, Rule};
+use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
+use larder_time::rule::{Rule, StepBudget};
 use larder_time::series::{
-    Clock, Description, Detached, Extra, Length, Occurrence, Override, Pattern, Series, Start,
+    CalendarDateTime, EventLength, Occurrence, Override, OverrideMode, Rdate, Series, SeriesSpec,
+    TimePattern, ZoneReference,
 };
 use larder_time::zone::Zone;
 use proptest::prelude::*;
 
 /// Descriptions that are mostly sensible.
-fn any_description() -> impl Strategy<Value = Description> {
+fn any_description() -> impl Strategy<Value = SeriesSpec> {
     let clocks = prop::sample::select(vec![
         "Z",
         "-",
@@ -43,45 +45,56 @@ fn any_description() -> impl Strategy<Value = Description> {
         |(base, date, of, length, rules, dates, exclusions, changes)| {
             let of = clock(of);
             let at = |seconds: i64| {
-                let civil = Civil::clamped(seconds - seconds.rem_euclid(1800));
-                if date { Start::date(civil) } else { Start::at(civil, of.clone()) }
+                let civil = CivilTime::from_seconds_clamped(seconds - seconds.rem_euclid(1800));
+                if date {
+                    CalendarDateTime::from_date(civil)
+                } else {
+                    CalendarDateTime::from_civil(civil, of.clone())
+                }
             };
             let mut description = described(&format!("START 19700101\nLENGTH {length}"));
             description.start = at(base);
             let rule =
                 |(rule, end): (String, &str)| Rule::parse(&format!("{rule}{end}")).expect("a rule");
             description.rules = rules.into_iter().map(rule).collect();
-            let near = |(days, half_hours): (i64, i64)| at(base + days * DAY + half_hours * 1800);
-            description.dates = dates
+            let near =
+                |(days, half_hours): (i64, i64)| at(base + days * DAY_SECONDS + half_hours * 1800);
+            description.rdates = dates
                 .into_iter()
-                .map(|near_by| Extra { at: near(near_by), length: None })
+                .map(|near_by| Rdate { start: near(near_by), length: None })
                 .collect();
-            description.exclusions = exclusions.into_iter().map(near).collect();
+            description.exdates = exclusions.into_iter().map(near).collect();
             // Changes are of occurrences that there are.
-            let (plain, _) = Series::new(&description, Budget::new(20_000));
+            let (plain, _) = Series::new(&description, StepBudget::new(20_000));
             let planned: Vec<Occurrence> = plain
                 .occurrences(
                     Instant::MIN,
                     Instant::MAX,
                     &Zone::UTC,
-                    Detached::Give,
-                    Budget::new(5_000),
+                    OverrideMode::Include,
+                    StepBudget::new(5_000),
                 )
                 .take(60)
                 .collect();
             for (tag, (place, following, hours, longer)) in changes.into_iter().enumerate() {
                 let Some(one) = planned.get(place) else { continue };
                 let original = if date {
-                    Start::date(one.original_civil)
+                    CalendarDateTime::from_date(one.original_civil)
                 } else {
-                    Start::at(one.original_civil, of.clone())
+                    CalendarDateTime::from_civil(one.original_civil, of.clone())
                 };
-                let moved = one.original_civil.plus(hours * if date { DAY } else { 3600 });
-                let start = if date { Start::date(moved) } else { Start::at(moved, of.clone()) };
-                let length = longer.then_some(Length::days(2));
+                let moved = one
+                    .original_civil
+                    .saturating_add(hours * if date { DAY_SECONDS } else { 3600 });
+                let start = if date {
+                    CalendarDateTime::from_date(moved)
+                } else {
+                    CalendarDateTime::from_civil(moved, of.clone())
+                };
+                let length = longer.then_some(EventLength::from_days(2));
                 description.overrides.push(Override {
                     original,
-                    following,
+                    is_this_and_future: following,
                     start: Some(start),
                     length,
                     tag: tag as u64,
@@ -95,46 +108,47 @@ fn any_description() -> impl Strategy<Value = Description> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// A window is what meets it of the whole, and each occurrence is where the series says that one can be.
+    /// A window is what meets it of the whole, and each occurrence is where the series says that
+    /// one can be.
     #[test]
     fn a_window_is_a_part_of_the_whole(description in any_description(), local in prop::sample::select(vec!["UTC", "Europe/Berlin", "Pacific/Apia"]), days in 0i64..500, width in 0i64..100) {
-        let (series, _) = Series::new(&description, Budget::new(100_000));
+        let (series, _) = Series::new(&description, StepBudget::new(100_000));
         let local = zone(local);
         let all = |from, to, detached| {
-            let mut found = series.occurrences(from, to, &local, detached, Budget::new(60_000));
+            let mut found = series.occurrences(from, to, &local, detached, StepBudget::new(60_000));
             let all: Vec<Occurrence> = found.by_ref().collect();
-            (all, found.exhausted())
+            (all, found.is_exhausted())
         };
-        let begin = Instant::clamped(series.start().seconds());
-        for detached in [Detached::Give, Detached::Leave] {
-            let (whole, exhausted) = all(begin.plus(-40 * DAY), begin.plus(700 * DAY), detached);
+        let begin = Instant::from_seconds_clamped(series.start().seconds());
+        for detached in [OverrideMode::Include, OverrideMode::Exclude] {
+            let (whole, exhausted) = all(begin.saturating_add(-40 * DAY_SECONDS), begin.saturating_add(700 * DAY_SECONDS), detached);
             if exhausted {
                 continue;
             }
             prop_assert!(whole.windows(2).all(|pair| pair[0].start <= pair[1].start));
-            let (from, to) = (begin.plus(days * DAY - DAY), begin.plus((days + width) * DAY));
+            let (from, to) = (begin.saturating_add(days * DAY_SECONDS - DAY_SECONDS), begin.saturating_add((days + width) * DAY_SECONDS));
             let expected: Vec<Occurrence> = whole.iter().copied()
                 .filter(|one| one.start < to && (one.end > from || one.start >= from)).collect();
             let (found, exhausted) = all(from, to, detached);
             prop_assert!(exhausted || found == expected, "{:?}\n{:?}", found, expected);
-            let (span, pattern) = (series.span(), Pattern::of(&series));
-            let met = found.iter().any(|one| !one.detached);
-            let within = match span.fixed {
-                true => Pattern::of_window(from.seconds(), to.seconds()),
+            let (span, pattern) = (series.span(), TimePattern::from_series(&series));
+            let met = found.iter().any(|one| !one.is_override);
+            let within = match span.is_utc {
+                true => TimePattern::from_time_range(from.seconds(), to.seconds()),
                 false => {
-                    let (low, high) = local.offsets();
-                    Pattern::of_window(from.seconds() + i64::from(low), to.seconds() + i64::from(high))
+                    let (low, high) = local.offset_bounds();
+                    TimePattern::from_time_range(from.seconds() + i64::from(low), to.seconds() + i64::from(high))
                 }
             };
-            prop_assert!(!met || pattern.meets(within), "{:?} in {:?}", pattern, within);
-            for one in whole.iter().filter(|one| !one.detached) {
-                let (start, end) = match span.fixed {
+            prop_assert!(!met || pattern.can_meet(within), "{:?} in {:?}", pattern, within);
+            for one in whole.iter().filter(|one| !one.is_override) {
+                let (start, end) = match span.is_utc {
                     true => (one.start.seconds(), one.end.seconds()),
                     false => (one.start_civil.seconds(), one.end_civil.seconds()),
                 };
                 prop_assert!(start >= span.first, "{:?} in {:?}", one, span);
-                let (low, high) = local.offsets();
-                let change = if span.fixed { 0 } else { i64::from(high - low) };
+                let (low, high) = local.offset_bounds();
+                let change = if span.is_utc { 0 } else { i64::from(high - low) };
                 prop_assert!(span.end.is_none_or(|last| end <= last + change), "{:?} in {:?}", one, span);
             }
         }
@@ -157,30 +171,31 @@ proptest! {
         days in 0i64..60,
     ) {
         let of = clock(of);
-        let civil = Civil::clamped(base);
+        let civil = CivilTime::from_seconds_clamped(base);
         let mut description = described(&format!("START 19700101\nLENGTH {length}"));
-        description.start = if date { Start::date(Civil::clamped(base - base.rem_euclid(DAY))) } else { Start::at(civil, of) };
+        description.start = if date { CalendarDateTime::from_date(CivilTime::from_seconds_clamped(base - base.rem_euclid(DAY_SECONDS))) } else { CalendarDateTime::from_civil(civil, of) };
         description.rules = vec![Rule::parse(&format!("FREQ={rule}")).expect("a rule")];
-        let (series, _) = Series::new(&description, Budget::new(20_000));
-        let pattern = Pattern::of(&series);
-        let floats = !series.span().fixed;
-        let all = series.occurrences(Instant::MIN, Instant::MAX, &Zone::UTC, Detached::Leave, Budget::new(50_000));
+        let (series, _) = Series::new(&description, StepBudget::new(20_000));
+        let pattern = TimePattern::from_series(&series);
+        let floats = !series.span().is_utc;
+        let all = series.occurrences(Instant::MIN, Instant::MAX, &Zone::UTC, OverrideMode::Exclude, StepBudget::new(50_000));
         for one in all.take(120) {
             let (start, end) = match floats {
                 true => (one.start_civil.seconds(), one.end_civil.seconds()),
                 false => (one.start.seconds(), one.end.seconds()),
             };
             for second in [start, end.max(start + 1) - 1] {
-                let windows = [(second, second + 1), (second - days * DAY, second + 1), (second, second + days * DAY + 1)];
+                let windows = [(second, second + 1), (second - days * DAY_SECONDS, second + 1), (second, second + days * DAY_SECONDS + 1)];
                 for (from, to) in windows {
-                    let window = Pattern::of_window(from, to);
-                    prop_assert!(pattern.meets(window), "{:?}: {:?} in {:?}", one, pattern, window);
+                    let window = TimePattern::from_time_range(from, to);
+                    prop_assert!(pattern.can_meet(window), "{:?}: {:?} in {:?}", one, pattern, window);
                 }
             }
         }
     }
 
-    /// A window of which the pattern says that something begins in it has something that begins in it.
+    /// A window of which the pattern says that something begins in it has something that begins in
+    /// it.
     #[test]
     fn what_surely_begins_in_a_window_does(
         base in 0i64..2_000_000_000,
@@ -193,47 +208,47 @@ proptest! {
         ]),
         length in prop::sample::select(vec!["0", "3600", "90000", "P1D"]),
         after in 0i64..1_000_000_000,
-        takes in prop::sample::select(vec![1, 3 * 3600, 12 * 3600, DAY - 1, DAY, DAY + 3600, 2 * DAY, 7 * DAY, 31 * DAY]),
+        takes in prop::sample::select(vec![1, 3 * 3600, 12 * 3600, DAY_SECONDS - 1, DAY_SECONDS, DAY_SECONDS + 3600, 2 * DAY_SECONDS, 7 * DAY_SECONDS, 31 * DAY_SECONDS]),
         midnight in any::<bool>(),
     ) {
         let mut description = described(&format!("START 19700101\nLENGTH {length}"));
-        description.start = Start::at(Civil::clamped(base), clock(of));
+        description.start = CalendarDateTime::from_civil(CivilTime::from_seconds_clamped(base), clock(of));
         description.rules = vec![Rule::parse(&format!("FREQ={rule}")).expect("a rule")];
-        let (series, _) = Series::new(&description, Budget::new(20_000));
-        let change = match series.clock() {
-            Clock::Zone(zone) => i64::from(zone.offsets().1 - zone.offsets().0),
+        let (series, _) = Series::new(&description, StepBudget::new(20_000));
+        let change = match series.zone_reference() {
+            ZoneReference::Zone(zone) => i64::from(zone.offset_bounds().1 - zone.offset_bounds().0),
             _ => 0,
         };
-        let from = base + 2 * DAY + if midnight { after - (base + after).rem_euclid(DAY) } else { after };
-        let (from, to) = (from.max(base + DAY), from.max(base + DAY) + takes);
-        if let Some(gap) = series.longest_gap()
-            && Pattern::of(&series).begins_in(gap + change, from, to)
+        let from = base + 2 * DAY_SECONDS + if midnight { after - (base + after).rem_euclid(DAY_SECONDS) } else { after };
+        let (from, to) = (from.max(base + DAY_SECONDS), from.max(base + DAY_SECONDS) + takes);
+        if let Some(gap) = series.max_gap_seconds()
+            && TimePattern::from_series(&series).has_start_in(gap + change, from, to)
         {
-            let (from, to) = (Instant::clamped(from), Instant::clamped(to));
-            let mut all = series.occurrences(from, to, &Zone::UTC, Detached::Leave, Budget::default());
+            let (from, to) = (Instant::from_seconds_clamped(from), Instant::from_seconds_clamped(to));
+            let mut all = series.occurrences(from, to, &Zone::UTC, OverrideMode::Exclude, StepBudget::default());
             prop_assert!(all.any(|one| one.start >= from && one.start < to), "{} in {}..{}", rule, from.seconds(), to.seconds());
         }
-        if series.is_each_week() && Pattern::of(&series).has_day_in(from, to) {
-            let (from, to) = (Instant::clamped(from), Instant::clamped(to));
-            let mut all = series.occurrences(from, to, &Zone::UTC, Detached::Leave, Budget::default());
+        if series.is_gapless_weekly() && TimePattern::from_series(&series).has_whole_day_in(from, to) {
+            let (from, to) = (Instant::from_seconds_clamped(from), Instant::from_seconds_clamped(to));
+            let mut all = series.occurrences(from, to, &Zone::UTC, OverrideMode::Exclude, StepBudget::default());
             prop_assert!(all.next().is_some(), "{} in {}..{}", rule, from.seconds(), to.seconds());
         }
     }
 
     #[test]
     fn bytes_are_the_series(description in any_description()) {
-        let (series, _) = Series::new(&description, Budget::new(20_000));
+        let (series, _) = Series::new(&description, StepBudget::new(20_000));
         let bytes = series.to_bytes(3);
-        let back = Series::from_bytes(&bytes, &mut |_| series.clock().clone());
+        let back = Series::from_bytes(&bytes, &mut |_| series.zone_reference().clone());
         prop_assert_eq!(back.as_ref(), Some(&series));
         for end in 0..bytes.len() {
-            prop_assert_eq!(Series::from_bytes(&bytes[..end], &mut |_| series.clock().clone()), None);
+            prop_assert_eq!(Series::from_bytes(&bytes[..end], &mut |_| series.zone_reference().clone()), None);
         }
     }
 
     #[test]
     fn no_bytes_are_a_panic(description in any_description(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), noise in prop::collection::vec(any::<u8>(), 0..60)) {
-        let mut bytes = Series::new(&description, Budget::new(20_000)).0.to_bytes(0);
+        let mut bytes = Series::new(&description, StepBudget::new(20_000)).0.to_bytes(0);
         for (place, byte) in changes {
             let place = place.index(bytes.len());
             bytes[place] = byte;
@@ -241,8 +256,8 @@ proptest! {
         for bytes in [bytes, [&[1, 9][..], &noise].concat()] {
             for of in ["Z", "-", "Europe/Berlin"] {
                 let Some(series) = Series::from_bytes(&bytes, &mut |_| clock(of)) else { continue };
-                let _ = (series.span(), series.longest_gap());
-                let found = series.occurrences(Instant::clamped(1_700_000_000), Instant::MAX, &Zone::UTC, Detached::Give, Budget::new(2_000));
+                let _ = (series.span(), series.max_gap_seconds());
+                let found = series.occurrences(Instant::from_seconds_clamped(1_700_000_000), Instant::MAX, &Zone::UTC, OverrideMode::Include, StepBudget::new(2_000));
                 let _ = found.take(100).count();
             }
         }

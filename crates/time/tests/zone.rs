@@ -1,45 +1,50 @@
 //! Zones: gaps and folds, definitions beside the system's zones, and what a TZID means.
 
-use larder_time::civil::{Civil, Instant};
+use larder_time::civil::{CivilTime, Instant};
 use larder_time::rule::Rule;
-use larder_time::value::{Offset, Stamp};
+use larder_time::value::{IcalDateTime, UtcOffset};
 use larder_time::zone::{
-    Definition, Difference, Observance, Zone, Zones, differences, same_behaviour,
+    OffsetDifference, Vtimezone, Zone, ZoneDatabase, ZoneObservance, has_same_offsets,
+    offset_differences,
 };
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
-pub(crate) static ZONES: LazyLock<Zones> = LazyLock::new(|| Zones::new(jiff::tz::db().clone()));
+pub(crate) static ZONES: LazyLock<ZoneDatabase> =
+    LazyLock::new(|| ZoneDatabase::new(jiff::tz::db().clone()));
 
 pub(crate) fn zone(name: &str) -> Zone {
     ZONES.get(name).unwrap_or_else(|| panic!("the system has no {name}"))
 }
 
-pub(crate) fn civil(text: &str) -> Civil {
-    Stamp::parse(text).expect("a date or a date-time").civil
+pub(crate) fn civil(text: &str) -> CivilTime {
+    IcalDateTime::parse(text).expect("a date or a date-time").civil
 }
 
 pub(crate) fn utc(text: &str) -> Instant {
-    Instant::clamped(civil(text).seconds())
+    Instant::from_seconds_clamped(civil(text).seconds())
 }
 
 /// `STANDARD|DAYLIGHT onset from to rule|-`
-fn definition(parts: &[&str]) -> Definition {
+fn definition(parts: &[&str]) -> Vtimezone {
     let observance = |part: &&str| {
         let [kind, onset, from, to, rule] =
             part.split(' ').collect::<Vec<_>>().try_into().expect("five words");
         let (dates, rules): (Vec<&str>, Vec<&str>) =
             rule.split('|').filter(|text| *text != "-").partition(|text| !text.contains('='));
-        Observance {
-            daylight: kind == "DAYLIGHT",
+        ZoneObservance {
+            is_daylight: kind == "DAYLIGHT",
             onset: civil(onset),
-            from: Offset::parse(from).expect("an offset"),
-            to: Offset::parse(to).expect("an offset"),
+            offset_from: UtcOffset::parse(from).expect("an offset"),
+            offset_to: UtcOffset::parse(to).expect("an offset"),
             rules: rules.into_iter().map(|text| Rule::parse(text).expect("a rule")).collect(),
-            dates: dates.into_iter().map(|text| Stamp::parse(text).expect("a date")).collect(),
+            rdates: dates
+                .into_iter()
+                .map(|text| IcalDateTime::parse(text).expect("a date"))
+                .collect(),
         }
     };
-    Definition { observances: parts.iter().map(observance).collect() }
+    Vtimezone { observances: parts.iter().map(observance).collect() }
 }
 
 const BERLIN: [&str; 2] = [
@@ -50,8 +55,12 @@ const BERLIN: [&str; 2] = [
 #[test]
 fn clock_times_are_moments() {
     let check = |name: &str, shown: &str, moment: &str| {
-        let found = zone(name).instant(civil(shown));
-        assert_eq!(Civil::clamped(found.seconds()).to_string(), moment, "{name} {shown}");
+        let found = zone(name).to_instant(civil(shown));
+        assert_eq!(
+            CivilTime::from_seconds_clamped(found.seconds()).to_string(),
+            moment,
+            "{name} {shown}"
+        );
     };
     check("Europe/Berlin", "20260701T120000", "20260701T100000");
     check("Europe/Berlin", "20260101T120000", "20260101T110000");
@@ -75,18 +84,18 @@ fn clock_times_are_moments() {
     check("Australia/Lord_Howe", "20260405T014500", "20260404T144500");
     check("UTC", "20260701T120000", "20260701T120000");
     let berlin = zone("Europe/Berlin");
-    assert_eq!(berlin.civil(utc("20260329T013000")), civil("20260329T033000"));
-    assert_eq!(berlin.civil(berlin.instant(Civil::MAX)), Civil::MAX);
-    assert_eq!(berlin.civil(Instant::MAX), Civil::MAX);
-    assert_eq!(berlin.civil(Instant::MIN), Civil::MIN);
+    assert_eq!(berlin.to_civil(utc("20260329T013000")), civil("20260329T033000"));
+    assert_eq!(berlin.to_civil(berlin.to_instant(CivilTime::MAX)), CivilTime::MAX);
+    assert_eq!(berlin.to_civil(Instant::MAX), CivilTime::MAX);
+    assert_eq!(berlin.to_civil(Instant::MIN), CivilTime::MIN);
 }
 
 #[test]
 fn definitions_do_what_they_say() {
-    let own = Zone::own(definition(&BERLIN), "Custom");
+    let own = Zone::from_vtimezone(definition(&BERLIN), "Custom");
     let berlin = zone("Europe/Berlin");
     let (from, to) = (utc("19970101"), utc("21000101"));
-    assert!(same_behaviour(&own, &berlin, from, to));
+    assert!(has_same_offsets(&own, &berlin, from, to));
     // Also behind the table of changes, in the gap and in the fold.
     for shown in [
         "22500328T013000",
@@ -97,14 +106,14 @@ fn definitions_do_what_they_say() {
         "22501031T033000",
         "98760101",
     ] {
-        assert_eq!(own.instant(civil(shown)), berlin.instant(civil(shown)), "{shown}");
+        assert_eq!(own.to_instant(civil(shown)), berlin.to_instant(civil(shown)), "{shown}");
     }
     // Before the first onset, the time before it.
     assert_eq!(own.offset(utc("19700701")), 3600);
-    let one = Zone::own(definition(&["STANDARD 16010101T000000 -0300 -0500 -"]), "One");
+    let one = Zone::from_vtimezone(definition(&["STANDARD 16010101T000000 -0300 -0500 -"]), "One");
     assert_eq!((one.offset(utc("15000101")), one.offset(utc("20260101"))), (-10_800, -18_000));
     // UNTIL of a zone is in UTC, and the time before the change tells what that is.
-    let until = Zone::own(
+    let until = Zone::from_vtimezone(
         definition(&[
             "DAYLIGHT 20070311T020000 -0500 -0400 FREQ=YEARLY;BYMONTH=3;BYDAY=2SU;UNTIL=20090308T070000Z",
             "STANDARD 20071104T020000 -0400 -0500 FREQ=YEARLY;BYMONTH=11;BYDAY=1SU;UNTIL=20091101T060000Z",
@@ -115,7 +124,7 @@ fn definitions_do_what_they_say() {
     let changes = until.transitions(Instant::MIN, Instant::MAX);
     assert_eq!(changes.len(), 7, "{changes:?}");
     assert_eq!(changes.last(), Some(&(utc("20150308T070000"), -14_400)));
-    assert_eq!(Zone::own(Definition::default(), "").offset(utc("20260101")), 0);
+    assert_eq!(Zone::from_vtimezone(Vtimezone::default(), "").offset(utc("20260101")), 0);
 }
 
 /// A definition with more changes than any zone has is cut, not followed for ever.
@@ -127,11 +136,12 @@ fn hostile_definitions_are_bounded() {
             _ => "STANDARD 20000101T000001 +0200 +0100 FREQ=SECONDLY;INTERVAL=2;COUNT=1000000000",
         })
         .collect();
-    let own = Zone::own(definition(&parts), "Hostile");
+    let own = Zone::from_vtimezone(definition(&parts), "Hostile");
     assert!(own.transitions(Instant::MIN, Instant::MAX).len() < 20_000);
-    let _ = own.instant(civil("20260101"));
-    assert!(!own.is_whole());
-    // Rules that take long to say anything, for ever or at the end: all of them together have one budget.
+    let _ = own.to_instant(civil("20260101"));
+    assert!(!own.is_complete());
+    // Rules that take long to say anything, for ever or at the end: all of them together have one
+    // budget.
     for rule in [
         "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30",
         "FREQ=SECONDLY;BYHOUR=0;COUNT=5000000",
@@ -142,15 +152,15 @@ fn hostile_definitions_are_bounded() {
             .map(|n| format!("STANDARD {}0101T000000 +0100 +0200 {rule}", 1600 + n % 400))
             .collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-        let own = Zone::own(definition(&parts), "Hostile");
-        assert!(!own.is_whole());
+        let own = Zone::from_vtimezone(definition(&parts), "Hostile");
+        assert!(!own.is_complete());
         for year in 2000..3000 {
-            let _ = own.instant(civil(&format!("{year}0101")));
+            let _ = own.to_instant(civil(&format!("{year}0101")));
         }
     }
     // What is long, but no worse than it has to be.
-    let own = Zone::own(definition(&BERLIN), "Berlin");
-    assert!(own.is_whole());
+    let own = Zone::from_vtimezone(definition(&BERLIN), "Berlin");
+    assert!(own.is_complete());
     assert_eq!(own.offset(utc("99000701")), 7_200);
     assert_eq!(own.offset(utc("99000101")), 3_600);
 }
@@ -161,50 +171,50 @@ fn the_same_rules_are_one_text() {
         BERLIN[1],
         "DAYLIGHT 19810329T020000 +0100 +0200 FREQ=YEARLY;INTERVAL=1;WKST=SU;BYMONTH=3;BYDAY=-1SU",
     ]);
-    assert_eq!(same.canonical(), definition(&BERLIN).canonical());
+    assert_eq!(same.canonical_text(), definition(&BERLIN).canonical_text());
     let other = definition(&BERLIN[..1]);
-    assert_ne!(other.canonical(), definition(&BERLIN).canonical());
-    assert_eq!(Zone::own(same, "a"), Zone::own(definition(&BERLIN), "b"));
+    assert_ne!(other.canonical_text(), definition(&BERLIN).canonical_text());
+    assert_eq!(Zone::from_vtimezone(same, "a"), Zone::from_vtimezone(definition(&BERLIN), "b"));
 }
 
 #[test]
 fn where_zones_differ() {
     // The rules of before 2007.
-    let old = Zone::own(
+    let old = Zone::from_vtimezone(
         definition(&[
             "DAYLIGHT 19870405T020000 -0500 -0400 FREQ=YEARLY;BYMONTH=4;BYDAY=1SU",
             "STANDARD 19671029T020000 -0400 -0500 FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU",
         ]),
         "US-Eastern",
     );
-    let found = differences(&old, &zone("US/Eastern"), utc("20260101"), utc("20270101"));
+    let found = offset_differences(&old, &zone("US/Eastern"), utc("20260101"), utc("20270101"));
     let expected = [
-        Difference {
+        OffsetDifference {
             from: utc("20260308T070000"),
             to: utc("20260405T070000"),
-            a: -18_000,
-            b: -14_400,
+            first_offset: -18_000,
+            second_offset: -14_400,
         },
-        Difference {
+        OffsetDifference {
             from: utc("20261025T060000"),
             to: utc("20261101T060000"),
-            a: -18_000,
-            b: -14_400,
+            first_offset: -18_000,
+            second_offset: -14_400,
         },
     ];
     assert_eq!(found, expected);
-    assert!(same_behaviour(&old, &zone("US/Eastern"), utc("19870601"), utc("20061201")));
+    assert!(has_same_offsets(&old, &zone("US/Eastern"), utc("19870601"), utc("20061201")));
 }
 
 #[test]
 fn what_a_tzid_means() {
     let berlin = definition(&BERLIN);
-    let check = |tzid: &str, definition: Option<&Definition>, location, expected: &str| {
+    let check = |tzid: &str, definition: Option<&Vtimezone>, location, expected: &str| {
         let (from, until) = (utc("20100101"), utc("20460101"));
-        let own = definition.map(|definition| Zone::own(definition.clone(), tzid));
+        let own = definition.map(|definition| Zone::from_vtimezone(definition.clone(), tzid));
         let found = ZONES.resolve(tzid, own.as_ref(), location, from, until);
         let name = found.zone.as_ref().map_or("-", Zone::name);
-        assert_eq!(format!("{:?} {name}", found.how), expected, "{tzid}");
+        assert_eq!(format!("{:?} {name}", found.matched_by), expected, "{tzid}");
     };
     for name in ["UTC", "Etc/UTC", "GMT", "Z", "utc"] {
         check(name, None, None, "Utc UTC");
@@ -259,7 +269,7 @@ fn what_a_tzid_means() {
     ] {
         check(name, None, None, "Floating -");
     }
-    check("Custom", Some(&Definition::default()), None, "Floating -");
+    check("Custom", Some(&Vtimezone::default()), None, "Floating -");
 }
 
 #[test]
@@ -269,22 +279,22 @@ fn data_has_a_fingerprint() {
     assert_ne!(of("Europe/Berlin"), of("Europe/Paris"));
     assert_ne!(of("Etc/GMT+1"), of("Etc/GMT+2"));
     assert_eq!(of("UTC"), "utc");
-    assert_eq!(ZONES.version().len(), 16);
+    assert_eq!(ZONES.data_version().len(), 16);
 }
 
 proptest! {
     #[test]
     fn moments_are_clock_times_and_back(name in prop::sample::select(vec!["Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Asia/Tehran", "Africa/Casablanca", "Pacific/Apia", "Etc/GMT+5"]), seconds in -5_000_000_000i64..8_000_000_000) {
         let zone = zone(name);
-        let civil = Civil::clamped(seconds);
+        let civil = CivilTime::from_seconds_clamped(seconds);
         let jiff = jiff::tz::TimeZone::get(name).expect("a zone");
         let date = civil.date();
         let time = civil.second_of_day();
         let shown = jiff::civil::date(date.year as i16, date.month as i8, date.day as i8)
             .at((time / 3600) as i8, (time / 60 % 60) as i8, (time % 60) as i8, 0);
         let expected = jiff.to_ambiguous_timestamp(shown).compatible().expect("a moment");
-        prop_assert_eq!(zone.instant(civil).seconds(), expected.as_second());
-        let instant = Instant::clamped(seconds);
+        prop_assert_eq!(zone.to_instant(civil).seconds(), expected.as_second());
+        let instant = Instant::from_seconds_clamped(seconds);
         let offset = jiff.to_offset(jiff::Timestamp::from_second(seconds).expect("a moment"));
         prop_assert_eq!(zone.offset(instant), offset.seconds());
     }

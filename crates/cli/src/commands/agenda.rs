@@ -1,14 +1,14 @@
-use super::item;
-use crate::args::Format;
-use crate::context::{Context, now};
-use crate::failure::{Code, Failure, Kind};
-use crate::ids::title;
-use crate::output::{FAINT, STRONG, STRUCK, coloured, plain};
-use crate::table::{padded, styled};
+use super::item_format;
+use crate::args::OutputFormat;
+use crate::context::{CommandContext, now_milliseconds};
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::item_ids::display_title;
+use crate::output::{CANCELLED_STYLE, FAINT_STYLE, STRONG_STYLE, colour_style, sanitize_line};
+use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
 use larder_date_phrase::{self as phrase, Language};
-use larder_query::{Busy, Day, Entries, Find, OnDay, when};
-use larder_store::{Reader, What, Window};
+use larder_query::{AgendaDay, BusyPeriod, DayEntry, OccurrenceList, SearchRequest, local_time};
+use larder_store::{Reader, TimeRange, TimeTarget};
 use larder_time::civil::{Date, Instant};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ use std::collections::btree_map::Entry;
 /// tasks on the day on which they are due.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Agenda {
+pub(crate) struct AgendaArgs {
     /// The first day, or the whole range [default: today and the six days that follow]
     #[arg(allow_hyphen_values = true)]
     from: Option<String>,
@@ -44,128 +44,142 @@ pub(crate) struct Agenda {
     #[arg(long)]
     busy: bool,
     /// At most so many occurrences
-    #[arg(long, short = 'n', value_name = "N", default_value_t = MOST)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = DEFAULT_MAX_OCCURRENCES)]
     limit: usize,
 }
 
-/// So many occurrences are shown, unless more are asked for: of what happens each second there is no end.
-pub(super) const MOST: usize = 100_000;
+/// So many occurrences are shown, unless more are asked for: of what happens each second there is
+/// no end.
+pub(super) const DEFAULT_MAX_OCCURRENCES: usize = 100_000;
 
 /// A line of a day: its time, what it is, where, and in which calendar.
-type Row = [String; 4];
+type AgendaRow = [String; 4];
 
-impl Agenda {
+impl AgendaArgs {
     /// Is only busy time asked for?
     pub(super) fn is_busy(&self) -> bool {
         self.busy
     }
 
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let window = self.window(context)?;
-        let reader = context.reader()?;
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let window = self.parse_time_range(context)?;
+        let reader = context.open_reader()?;
         let found = {
-            let mut ask = |find: &Find| context.ask("larder agenda", &reader, find);
-            larder_query::agenda_by(&mut ask, &reader, &self.collections, &window, self.limit)?
+            let mut ask = |find: &SearchRequest| context.run_query("larder agenda", &reader, find);
+            larder_query::read_agenda_with(
+                &mut ask,
+                &reader,
+                &self.collections,
+                &window,
+                self.limit,
+            )?
         };
-        if found.cut {
-            more(context);
+        if found.truncated {
+            note_more_occurrences(context);
         }
-        super::expand::unsure(context, &reader, &found.unsure)?;
+        super::occurrence_list::warn_of_uncertain_items(context, &reader, &found.uncertain_rows)?;
         if self.busy {
-            return busy(context, &found, &window);
+            return print_busy(context, &found, &window);
         }
         match context.format {
-            Format::Json => {
+            OutputFormat::Json => {
                 for entry in &found.entries {
-                    context.out.json(&item::occurrence_json(entry, &window.local))?;
+                    context
+                        .out
+                        .print_json(&item_format::occurrence_json(entry, &window.local_zone))?;
                 }
             }
-            _ => days(context, &reader, &found, &window)?,
+            _ => print_days(context, &reader, &found, &window)?,
         }
-        nothing(context, found.entries.is_empty(), "nothing is on")
+        finish_possibly_empty(context, found.entries.is_empty(), "nothing is on")
     }
 
-    fn window(&self, context: &Context) -> Result<Window, Failure> {
+    fn parse_time_range(&self, context: &CommandContext) -> Result<TimeRange, CommandFailure> {
         if let Some(option) =
             [&self.from, &self.to].into_iter().flatten().find(|from| from.starts_with("--"))
         {
             let what = format!("there is no option {option:?}");
-            return Err(Failure::new(Kind::Usage, what).hint("larder agenda --help lists them"));
+            return Err(CommandFailure::new(FailureKind::Usage, what)
+                .with_hint("larder agenda --help lists them"));
         }
-        let asker = &context.settings.asker;
-        let now = asker.local.civil(asker.now);
+        let asker = &context.settings.user_locale;
+        let now = asker.zone.to_civil(asker.now);
         let (from, to) = match &self.from {
             Some(from) => (from.as_str(), self.to.as_deref()),
             None => ("today", Some("+6d")),
         };
         let phrase = phrase::range(from, to, now, &asker.language)
-            .map_err(|error| Failure::new(Kind::Usage, error))?;
-        Ok(asker.window(&phrase, What::Occurrences))
+            .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
+        Ok(asker.to_time_range(&phrase, TimeTarget::Occurrences))
     }
 }
 
 /// Says that there is more than was printed.
-pub(super) fn more(context: &Context) {
-    context.note("there is more than this: ask for a shorter time, or with a larger --limit");
+pub(super) fn note_more_occurrences(context: &CommandContext) {
+    context.print_note("there is more than this: ask for a shorter time, or with a larger --limit");
 }
 
 /// How an answer ends that may be empty.
-pub(super) fn nothing(context: &Context, empty: bool, note: &str) -> Result<Code, Failure> {
-    if empty && context.format == Format::Text {
-        context.note(note);
+pub(super) fn finish_possibly_empty(
+    context: &CommandContext,
+    empty: bool,
+    note: &str,
+) -> Result<CommandStatus, CommandFailure> {
+    if empty && context.format == OutputFormat::Text {
+        context.print_note(note);
     }
-    Ok(if empty { Code::NothingFound } else { Code::Done })
+    Ok(if empty { CommandStatus::NothingFound } else { CommandStatus::Done })
 }
 
-fn days(
-    context: &mut Context,
+fn print_days(
+    context: &mut CommandContext,
     reader: &Reader,
-    found: &Entries,
-    window: &Window,
-) -> Result<(), Failure> {
-    let width = context.out.width();
-    let days = larder_query::days(&found.entries, window);
-    let lines = laid_out(reader, &context.settings.asker.language, &days, width)?;
+    found: &OccurrenceList,
+    window: &TimeRange,
+) -> Result<(), CommandFailure> {
+    let width = context.out.line_width();
+    let days = larder_query::group_by_day(&found.entries, window);
+    let lines = format_days(reader, &context.settings.user_locale.language, &days, width)?;
     for (place, (row, line)) in lines.iter().enumerate() {
         match row {
             None => {
                 let gap = if place > 0 { "\n" } else { "" };
-                context.out.line(format!("{gap}{line}"))?;
+                context.out.print_line(format!("{gap}{line}"))?;
             }
-            Some(_) => context.out.line(format!("{INDENT}{line}"))?,
+            Some(_) => context.out.print_line(format!("{INDENT}{line}"))?,
         }
     }
     Ok(())
 }
 
 /// Days as lines: their headings, and what is on, each with the row of its item and to be indented.
-pub(super) fn laid_out(
+pub(super) fn format_days(
     reader: &Reader,
     language: &Language,
-    days: &[Day<'_>],
+    days: &[AgendaDay<'_>],
     width: Option<usize>,
-) -> Result<Vec<(Option<i64>, String)>, Failure> {
+) -> Result<Vec<(Option<i64>, String)>, CommandFailure> {
     let entries = || days.iter().flat_map(|day| &day.entries);
-    let colours = colours(reader, entries().map(|on| &*on.entry.item.head.collection))?;
+    let colours = calendar_styles(reader, entries().map(|on| &*on.entry.item.head.collection))?;
     let first = entries().next().map(|on| &on.entry.item.head.collection);
     let several = entries().any(|on| Some(&on.entry.item.head.collection) != first);
-    let rows: Vec<Row> = entries().map(|on| row(on, several)).collect();
+    let rows: Vec<AgendaRow> = entries().map(|on| entry_row(on, several)).collect();
     let width = width.map(|width| width.saturating_sub(INDENT.len()));
-    let mut cells = padded(&rows, [11, 40, 32, 0], width).into_iter();
+    let mut cells = pad_cells(&rows, [11, 40, 32, 0], width).into_iter();
     let mut lines = Vec::with_capacity(rows.len() + days.len());
     for day in days {
-        lines.push((None, format!("{STRONG}{}{STRONG:#}", language.date(day.date))));
+        lines.push((None, format!("{STRONG_STYLE}{}{STRONG_STYLE:#}", language.date(day.date))));
         for (on, [time, what, place, calendar]) in day.entries.iter().zip(&mut cells) {
             let item = &on.entry.item;
             let colour = colours.get(&*item.head.collection).copied().unwrap_or_default();
-            let style = if item.is_cancelled() || item.done { STRUCK } else { colour };
+            let style = if item.is_cancelled() || item.is_done { CANCELLED_STYLE } else { colour };
             let cells = [
                 (Style::new(), time.as_str()),
                 (style, what.as_str()),
-                (FAINT, place.as_str()),
+                (FAINT_STYLE, place.as_str()),
                 (colour, calendar.as_str()),
             ];
-            lines.push((Some(item.head.row), styled(&cells)));
+            lines.push((Some(item.head.row), style_cells(&cells)));
         }
     }
     Ok(lines)
@@ -175,71 +189,84 @@ pub(super) fn laid_out(
 pub(super) const INDENT: &str = "  ";
 
 /// The colours of these calendars.
-fn colours<'e>(
+fn calendar_styles<'e>(
     reader: &Reader,
     names: impl Iterator<Item = &'e str>,
-) -> Result<BTreeMap<&'e str, Style>, Failure> {
+) -> Result<BTreeMap<&'e str, Style>, CommandFailure> {
     let mut colours = BTreeMap::new();
     for name in names {
         if let Entry::Vacant(vacant) = colours.entry(name) {
-            vacant.insert(coloured(larder_query::colour(reader, name)?));
+            vacant.insert(colour_style(larder_query::calendar_colour(reader, name)?));
         }
     }
     Ok(colours)
 }
 
-fn row(on: &OnDay<'_>, several: bool) -> Row {
+fn entry_row(on: &DayEntry<'_>, several: bool) -> AgendaRow {
     let item = &on.entry.item;
-    let mut what = title(&item.summary);
-    let marks = item::marks(item).into_iter().map(String::from).chain(on.part());
+    let mut what = display_title(&item.summary);
+    let marks = item_format::status_marks(item).into_iter().map(String::from).chain(on.part_text());
     let marks: Vec<String> = marks.collect();
     if !marks.is_empty() {
         what.push_str(&format!(" ({})", marks.join(", ")));
     }
-    let place = item::place(&item.location);
+    let place = item_format::first_location_line(&item.location);
     let place = if place.is_empty() { place } else { format!("({place})") };
-    let calendar = if several { plain(&item.head.collection) } else { String::new() };
-    [on.time(), what, place, calendar]
+    let calendar = if several { sanitize_line(&item.head.collection) } else { String::new() };
+    [on.time_text(), what, place, calendar]
 }
 
-fn busy(context: &mut Context, found: &Entries, window: &Window) -> Result<Code, Failure> {
-    let busy = larder_query::busy(&found.entries, window);
-    if context.format == Format::Raw {
-        let at = Instant::clamped(now() / 1000);
-        let text = larder_query::free_busy(&busy, window, at);
-        context.out.bytes(text.as_bytes())?;
-        return Ok(Code::Done);
+fn print_busy(
+    context: &mut CommandContext,
+    found: &OccurrenceList,
+    window: &TimeRange,
+) -> Result<CommandStatus, CommandFailure> {
+    let busy = larder_query::busy_periods(&found.entries, window);
+    if context.format == OutputFormat::Raw {
+        let at = Instant::from_seconds_clamped(now_milliseconds() / 1000);
+        let text = larder_query::format_free_busy(&busy, window, at);
+        context.out.print_bytes(text.as_bytes())?;
+        return Ok(CommandStatus::Done);
     }
     let mut last = None;
     for span in &busy {
-        if context.format == Format::Json {
-            let (from, to) =
-                (when::moment(span.from, &window.local), when::moment(span.to, &window.local));
-            context.out.json(&json!({ "from": from, "to": to, "tentative": span.tentative }))?;
+        if context.format == OutputFormat::Json {
+            let (from, to) = (
+                local_time::format_instant(span.from, &window.local_zone),
+                local_time::format_instant(span.to, &window.local_zone),
+            );
+            context
+                .out
+                .print_json(&json!({ "from": from, "to": to, "tentative": span.tentative }))?;
             continue;
         }
-        let day = window.local.civil(span.from).date();
+        let day = window.local_zone.to_civil(span.from).date();
         if last != Some(day) {
             let gap = if last.is_some() { "\n" } else { "" };
-            let heading = context.settings.asker.language.date(day);
-            context.out.line(format!("{gap}{STRONG}{heading}{STRONG:#}"))?;
+            let heading = context.settings.user_locale.language.date(day);
+            context.out.print_line(format!("{gap}{STRONG_STYLE}{heading}{STRONG_STYLE:#}"))?;
             last = Some(day);
         }
-        let line = taken(context, span, window, day);
-        context.out.line(line)?;
+        let line = format_busy_line(context, span, window, day);
+        context.out.print_line(line)?;
     }
-    nothing(context, busy.is_empty(), "all of it is free")
+    finish_possibly_empty(context, busy.is_empty(), "all of it is free")
 }
 
 /// A line of busy time: `09:30-10:00`, with the day on which it ends where that is another.
-fn taken(context: &Context, span: &Busy, window: &Window, day: Date) -> String {
-    let (from, to) = (window.local.civil(span.from), window.local.civil(span.to));
-    let ends = to.plus(-1).date();
-    let until = when::end_clock(to);
+fn format_busy_line(
+    context: &CommandContext,
+    span: &BusyPeriod,
+    window: &TimeRange,
+    day: Date,
+) -> String {
+    let (from, to) = (window.local_zone.to_civil(span.from), window.local_zone.to_civil(span.to));
+    let ends = to.saturating_add(-1).date();
+    let until = local_time::format_end_clock(to);
     let ends = match ends == day {
         true => String::new(),
-        false => format!(" ({})", context.settings.asker.language.date(ends)),
+        false => format!(" ({})", context.settings.user_locale.language.date(ends)),
     };
     let tentative = if span.tentative { "  tentative" } else { "" };
-    format!("{INDENT}{}-{until}{ends}{tentative}", when::clock(from))
+    format!("{INDENT}{}-{until}{ends}{tentative}", local_time::format_clock(from))
 }

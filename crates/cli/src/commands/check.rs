@@ -1,75 +1,89 @@
-use crate::args::Format;
-use crate::context::Context;
-use crate::failure::{Code, Failure, Kind, WHEN_SOMETHING_BREAKS, copies};
-use crate::output::{complain, count, size};
-use larder_store::{Fault, Report};
+use crate::args::OutputFormat;
+use crate::context::CommandContext;
+use crate::failure::{
+    CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT, backup_copy_hints,
+};
+use crate::output::{format_bytes, format_count, print_message};
+use larder_store::{CheckReport, Fault};
 use serde_json::json;
 use std::path::Path;
 
 /// Verify the store: pages, references, and that the indexes are what the items give
 #[derive(Debug, clap::Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     /// Drop everything that is derived from the items, fill it again, and compare
     #[arg(long)]
     rebuild: bool,
 }
 
-impl Check {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let mut store = context.store()?;
-        let report = if self.rebuild { store.check_rebuild()? } else { store.check()? };
-        print(context, &report)?;
+impl CheckArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let mut store = context.open_store()?;
+        let report = if self.rebuild { store.rebuild_and_check()? } else { store.check()? };
+        print_report(context, &report)?;
         for fault in &report.faults {
-            complain("error", fault);
+            print_message("error", fault);
         }
         if report.faults.is_empty() {
-            return Ok(Code::Done);
+            return Ok(CommandStatus::Done);
         }
         context.out.flush()?;
-        let faults = count(report.faults.len() as u64, "fault");
-        let failure = Failure::new(Kind::Store, format!("the check found {faults}"));
-        Err(next(failure, &context.dir, &report, self.rebuild))
+        let faults = format_count(report.faults.len() as u64, "fault");
+        let failure = CommandFailure::new(FailureKind::Store, format!("the check found {faults}"));
+        Err(with_next_step(failure, &context.dir, &report, self.rebuild))
     }
 }
 
 /// What to do next: indexes can be made again, what they are made from cannot.
-fn next(mut failure: Failure, dir: &Path, report: &Report, rebuilt: bool) -> Failure {
+fn with_next_step(
+    mut failure: CommandFailure,
+    dir: &Path,
+    report: &CheckReport,
+    rebuilt: bool,
+) -> CommandFailure {
     let index = |fault: &Fault| {
         matches!(fault, Fault::Index { .. } | Fault::Malformed { .. } | Fault::Stale { .. })
     };
     if rebuilt && report.faults.iter().any(index) {
-        failure =
-            failure.hint("indexes that differed are mended now: larder check tells what is left");
+        failure = failure
+            .with_hint("indexes that differed are mended now: larder check tells what is left");
     } else if report.faults.iter().any(index) {
-        failure = failure.hint("larder check --rebuild makes indexes again, from the items");
+        failure = failure.with_hint("larder check --rebuild makes indexes again, from the items");
     }
     if report.faults.iter().all(index) {
-        return failure.hint("only indexes are concerned, and no item");
+        return failure.with_hint("only indexes are concerned, and no item");
     }
     let failure = failure
-        .hint("save what can still be read: larder export NAME -o FILE, for each of larder collections")
-        .hint("then bring the last backup back (FILE: what larder backup wrote): larder restore FILE");
-    copies(dir).iter().fold(failure, |failure, copy| failure.hint(copy)).hint(WHEN_SOMETHING_BREAKS)
+        .with_hint("save what can still be read: larder export NAME -o FILE, for each of larder collections")
+        .with_hint("then bring the last backup back (FILE: what larder backup wrote): larder restore FILE");
+    backup_copy_hints(dir)
+        .iter()
+        .fold(failure, |failure, copy| failure.with_hint(copy))
+        .with_hint(RECOVERY_DOC_HINT)
 }
 
-fn print(context: &mut Context, report: &Report) -> Result<(), Failure> {
-    let (versions, kept) = report.former;
-    if context.format == Format::Json {
+fn print_report(context: &mut CommandContext, report: &CheckReport) -> Result<(), CommandFailure> {
+    let (versions, kept) = report.history;
+    if context.format == OutputFormat::Json {
         let faults: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
-        context.out.json(&json!({
+        context.out.print_json(&json!({
             "faults": faults, "items": report.items, "former_versions": versions, "former_bytes": kept,
-            "size": report.size, "wal": report.wal, "rebuilt": report.rebuilt,
+            "size": report.database_bytes, "wal": report.wal_bytes, "rebuilt": report.rebuilt_items,
         }))?;
         return Ok(());
     }
     let out = &mut context.out;
     let verdict = if report.faults.is_empty() { "sound" } else { "not sound" };
-    out.line(format!("{verdict}: {}", count(report.items, "item")))?;
-    out.line(format!("former versions  {} of {}", size(kept), count(versions, "version")))?;
-    out.line(format!("data.db          {}", size(report.size)))?;
-    out.line(format!("write-ahead log  {}", size(report.wal)))?;
-    if report.rebuilt > 0 {
-        out.line("indexes          dropped, refilled and compared")?;
+    out.print_line(format!("{verdict}: {}", format_count(report.items, "item")))?;
+    out.print_line(format!(
+        "former versions  {} of {}",
+        format_bytes(kept),
+        format_count(versions, "version")
+    ))?;
+    out.print_line(format!("data.db          {}", format_bytes(report.database_bytes)))?;
+    out.print_line(format!("write-ahead log  {}", format_bytes(report.wal_bytes)))?;
+    if report.rebuilt_items > 0 {
+        out.print_line("indexes          dropped, refilled and compared")?;
     }
     Ok(())
 }
@@ -82,9 +96,10 @@ mod tests {
     fn what_to_do_depends_on_what_is_wrong() {
         let check = |faults: &[&Fault], rebuilt, expect: &str, not: &str| {
             let faults = faults.iter().copied().cloned().collect();
-            let report = Report { faults, ..Report::default() };
-            let failure = Failure::new(Kind::Store, "the check found faults");
-            let said = format!("{:?}", next(failure, Path::new("/nowhere"), &report, rebuilt));
+            let report = CheckReport { faults, ..CheckReport::default() };
+            let failure = CommandFailure::new(FailureKind::Store, "the check found faults");
+            let said =
+                format!("{:?}", with_next_step(failure, Path::new("/nowhere"), &report, rebuilt));
             assert!(said.contains(expect) && !said.contains(not), "{said}");
         };
         let index = &Fault::Index { set: "text", stored: 1, expected: 2 };

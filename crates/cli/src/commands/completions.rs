@@ -1,5 +1,5 @@
-use crate::context::Context;
-use crate::failure::{Code, Failure};
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus};
 use clap_complete::Shell;
 
 /// Print the completions for a shell
@@ -7,17 +7,22 @@ use clap_complete::Shell;
 ///   larder completions bash > ~/.local/share/bash-completion/completions/larder
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// Which shell
     shell: Shell,
 }
 
-impl Completions {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+impl CompletionsArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         // The generator panics where it cannot write, so it writes to memory.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut crate::args::command(), "larder", &mut script);
-        context.out.bytes(&script)?;
-        Ok(Code::Done)
+        clap_complete::generate(
+            self.shell,
+            &mut crate::args::clap_command(),
+            "larder",
+            &mut script,
+        );
+        context.out.print_bytes(&script)?;
+        Ok(CommandStatus::Done)
     }
 }

@@ -1,17 +1,19 @@
-use crate::args::Format;
-use crate::context::{Context, now, random};
-use crate::failure::{Code, Failure, Kind};
-use crate::ids::{name_in, shown_name};
-use crate::occurrences::{Occurrences, failed, is_of_calendar, late};
-use crate::output::{complain, count, plain};
-use crate::when;
+use crate::args::OutputFormat;
+use crate::context::{CommandContext, now_milliseconds, random_bytes};
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::item_ids::{display_name, name_from_bytes};
+use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure, is_calendar_item};
+use crate::output::{format_count, print_message, sanitize_line};
+use crate::time_display;
 use larder_store::{
-    Applied, Deriver, Frame, Handle, HandlePrefix, ItemHead, Operation, Outcome, Prepared, Reader,
-    Seq,
+    AppliedBatch, CalendarContext, ChangeOutcome, Extractor, Handle, HandlePrefix, ItemMeta,
+    Operation, ParsedItem, Reader, Seq,
 };
-use larder_sync::card::{Remark, edited, edited_component, fresh_uid};
-use larder_sync::event::{self, Which};
-use larder_sync::replace;
+use larder_sync::event::{self, OccurrenceSelector};
+use larder_sync::item_text::{
+    TextDiagnostic, parse_edited_card, parse_edited_component, uid_from_random,
+};
+use larder_sync::replace_item;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _, Write as _};
@@ -22,28 +24,31 @@ use tempfile::TempPath;
 
 /// Change an item in your editor ($VISUAL, $EDITOR), by options, or take its new text from a file
 ///
-/// Of an event that recurs, options change one occurrence (--scope this), one and all that follow (future), or all.
+/// Of an event that recurs, options change one occurrence (--scope this), one and all that follow
+/// (future), or all.
 ///
-/// A text that is no card any more is offered again; if you give up, it is kept in a file. Nothing is lost if
-/// somebody else changed the item in the meantime: your text is kept in a file then, too.
+/// A text that is no card any more is offered again; if you give up, it is kept in a file. Nothing
+/// is lost if somebody else changed the item in the meantime: your text is kept in a file then,
+/// too.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Edit {
+pub(crate) struct EditArgs {
     /// Which item
     id: String,
     /// Take the new text from this file instead of an editor; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scope", "occurrence"])]
     from: Option<PathBuf>,
     #[command(flatten)]
-    changes: Changes,
+    changes: ChangeArgs,
     #[command(flatten)]
-    occurrences: Occurrences,
+    occurrences: OccurrenceArgs,
 }
 
 /// What is to be otherwise in an event, a task or a memo.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Events, tasks and memos")]
-struct Changes {
-    /// A field and what it is to be, nothing to take it out: status=cancelled; may be given several times
+struct ChangeArgs {
+    /// A field and what it is to be, nothing to take it out: status=cancelled; may be given several
+    /// times
     #[arg(long = "set", value_name = "FIELD=TEXT", conflicts_with = "from")]
     fields: Vec<String>,
     /// What it is about
@@ -86,7 +91,8 @@ struct Changes {
     /// 1, the highest, to 9
     #[arg(long, value_name = "NUMBER", conflicts_with = "from")]
     priority: Option<String>,
-    /// An alarm so long before it begins, in the place of those it has; nothing: none; may be given several times
+    /// An alarm so long before it begins, in the place of those it has; nothing: none; may be given
+    /// several times
     #[arg(long = "alarm", value_name = "LENGTH", conflicts_with = "from")]
     alarms: Vec<String>,
     /// The zone of its clock
@@ -97,13 +103,13 @@ struct Changes {
     rule: Option<String>,
 }
 
-impl Changes {
-    fn edit(&self) -> Result<event::Edit, event::Error> {
-        let mut edit = event::Edit::default();
+impl ChangeArgs {
+    fn to_edit(&self) -> Result<event::EventEdit, event::Error> {
+        let mut edit = event::EventEdit::default();
         for field in &self.fields {
-            let no_value = || event::Error::NoProperty(field.clone());
+            let no_value = || event::Error::UnknownField(field.clone());
             let (name, value) = field.split_once('=').ok_or_else(no_value)?;
-            edit.set(name.trim(), value)?;
+            edit.set_field(name.trim(), value)?;
         }
         let categories = (!self.categories.is_empty()).then(|| self.categories.join(","));
         let fields = [
@@ -115,7 +121,7 @@ impl Changes {
         ];
         for (name, value) in fields {
             if let Some(value) = value {
-                edit.set(name, value)?;
+                edit.set_field(name, value)?;
             }
         }
         edit.all_day = self.all_day;
@@ -136,237 +142,268 @@ impl Changes {
 }
 
 /// A card that may be written, and the editor's file that it comes from.
-struct Edited {
-    card: Prepared,
-    remarks: Vec<Remark>,
+struct EditedItem {
+    item: ParsedItem,
+    remarks: Vec<TextDiagnostic>,
     file: Option<TempPath>,
 }
 
-impl Edit {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let reader = context.reader()?;
-        let (head, which) = self.occurrences.of(context, &reader, &self.id)?;
-        let wrong = |error| failed(error, "edit", &self.id);
-        let edit = self.changes.edit().map_err(wrong)?;
+impl EditArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let reader = context.open_reader()?;
+        let (head, which) = self.occurrences.resolve_item(context, &reader, &self.id)?;
+        let wrong = |error| edit_failure(error, "edit", &self.id);
+        let edit = self.changes.to_edit().map_err(wrong)?;
         if !edit.is_empty() {
-            return self.by_options(context, &reader, &head, which, &edit);
+            return self.edit_by_options(context, &reader, &head, which, &edit);
         }
-        if which != Which::default() {
-            return Err(Failure::new(Kind::Usage, "nothing says what is to be otherwise")
-                .hint("--set FIELD=TEXT, --start TIME, --move LENGTH and others do"));
+        if which != OccurrenceSelector::default() {
+            return Err(CommandFailure::new(
+                FailureKind::Usage,
+                "nothing says what is to be otherwise",
+            )
+            .with_hint("--set FIELD=TEXT, --start TIME, --move LENGTH and others do"));
         }
-        let before = reader.source(head.row)?.unwrap_or_default();
-        let frame = head.frame.map(|row| reader.frame(row)).transpose()?.flatten();
-        let before = Before { bytes: before, frame: frame.unwrap_or_default() };
-        let mut store = context.store()?;
-        let deriver = store.deriver_for(&head.collection, head.kind.family())?;
+        let before = reader.source_bytes(head.row)?.unwrap_or_default();
+        let frame =
+            head.calendar_context.map(|row| reader.calendar_context(row)).transpose()?.flatten();
+        let before = OriginalItem { bytes: before, frame: frame.unwrap_or_default() };
+        let mut store = context.open_store()?;
+        let deriver =
+            store.extractor_for_collection(&head.collection, head.kind.collection_type())?;
         let edited = match &self.from {
-            Some(file) => Some(from_file(&deriver, &head, &before, file)?),
-            None => ask(context, &deriver, &head, &before)?,
+            Some(file) => Some(read_edited_file(&deriver, &head, &before, file)?),
+            None => edit_interactively(context, &deriver, &head, &before)?,
         };
-        let Some(Edited { card, remarks, file }) = edited else { return unchanged(context, &head) };
+        let Some(EditedItem { item: card, remarks, file }) = edited else {
+            return print_unchanged(context, &head);
+        };
         let text = card.bytes().to_vec();
         let detail = format!("{} in {}", head.handle, head.collection);
-        let mut operation = Operation::new("edit", detail, now());
-        let applied = match replace(&mut store, &mut operation, &head, card) {
+        let mut operation = Operation::new("edit", detail, now_milliseconds());
+        let applied = match replace_item(&mut store, &mut operation, &head, card) {
             Ok(applied) => applied,
             Err(error) => {
-                let failure = Failure::from(error);
+                let failure = CommandFailure::from(error);
                 return Err(match file {
-                    Some(file) => left(failure, file),
+                    Some(file) => keep_editor_file(failure, file),
                     None => failure,
                 });
             }
         };
-        for Remark { line, what } in remarks {
-            context.warn(plain(&format!("line {line}: {what}")));
+        for TextDiagnostic { line, kind: what } in remarks {
+            context.print_warning(sanitize_line(&format!("line {line}: {what}")));
         }
         match applied.outcomes.first() {
-            Some(Outcome::Updated(_)) => changed(context, &reader, &head, &text, &applied),
-            Some(Outcome::Unchanged(_)) => unchanged(context, &head),
-            _ => Err(self.overtaken(&head, file, &text)?),
+            Some(ChangeOutcome::Updated(_)) => {
+                print_changed(context, &reader, &head, &text, &applied)
+            }
+            Some(ChangeOutcome::Unchanged(_)) => print_unchanged(context, &head),
+            _ => Err(self.conflict_failure(&head, file, &text)?),
         }
     }
 
     /// Changes an event, a task or a memo, or some of its occurrences.
-    fn by_options(
+    fn edit_by_options(
         &self,
-        context: &mut Context,
+        context: &mut CommandContext,
         reader: &Reader,
-        head: &ItemHead,
-        which: Which,
-        edit: &event::Edit,
-    ) -> Result<Code, Failure> {
-        if !is_of_calendar(head) {
-            return Err(Failure::new(Kind::Usage, "a contact is changed as a text")
-                .hint(format!("larder edit {} opens it in your editor", self.id)));
+        head: &ItemMeta,
+        which: OccurrenceSelector,
+        edit: &event::EventEdit,
+    ) -> Result<CommandStatus, CommandFailure> {
+        if !is_calendar_item(head) {
+            return Err(CommandFailure::new(FailureKind::Usage, "a contact is changed as a text")
+                .with_hint(format!("larder edit {} opens it in your editor", self.id)));
         }
-        let uid = random().map_err(|error| Failure::new(Kind::Store, error))?;
-        let uid = fresh_uid(uid);
-        let mut store = context.store()?;
+        let uid = random_bytes().map_err(|error| CommandFailure::new(FailureKind::Store, error))?;
+        let uid = uid_from_random(uid);
+        let mut store = context.open_store()?;
         let detail = format!("{} in {}", head.handle, head.collection);
-        let mut operation = Operation::new("edit", detail, now()).all_or_nothing();
+        let mut operation = Operation::new("edit", detail, now_milliseconds()).all_or_nothing();
         let speaker = context.speaker();
         let done =
-            event::change_which(&mut store, &mut operation, head, which, edit, &uid, &speaker);
-        let done = done.map_err(|error| failed(error, "edit", &self.id))?;
-        late(&done)?;
-        let Some(operation) = done.operation else { return unchanged(context, head) };
-        if done.astray > 0 {
-            let kept = count(done.astray as u64, "changed occurrence");
-            context.warn(format!("its rule does not have all that is kept: {kept}"));
+            event::edit_occurrences(&mut store, &mut operation, head, which, edit, &uid, &speaker);
+        let done = done.map_err(|error| edit_failure(error, "edit", &self.id))?;
+        check_not_outdated(&done)?;
+        let Some(operation) = done.operation else { return print_unchanged(context, head) };
+        if done.orphaned_overrides > 0 {
+            let kept = format_count(done.orphaned_overrides as u64, "changed occurrence");
+            context.print_warning(format!("its rule does not have all that is kept: {kept}"));
         }
-        if done.apart > 0 {
-            let kept = count(done.apart as u64, "changed occurrence");
-            context.warn(format!("not changed where it says something of its own: {kept}"));
+        if done.diverged_overrides > 0 {
+            let kept = format_count(done.diverged_overrides as u64, "changed occurrence");
+            context
+                .print_warning(format!("not changed where it says something of its own: {kept}"));
         }
         // An occurrence that was moved along is another item.
         let gone = done.removed.contains(&head.handle);
         let stays = done.changed.first().or(done.added.first()).filter(|_| gone);
         let handle = stays.copied().unwrap_or(head.handle);
         let new: Vec<String> = done.added.iter().map(ToString::to_string).collect();
-        if context.format == Format::Json {
+        if context.format == OutputFormat::Json {
             let object = json!({
                 "id": handle.to_string(), "changed": true, "added": new, "operation": operation
             });
-            context.out.json(&object)?;
-            return Ok(Code::Done);
+            context.out.print_json(&object)?;
+            return Ok(CommandStatus::Done);
         }
-        let after = store.reader()?;
-        let letters = after.letters(handle)?;
-        context.out.line(format!("{handle:.letters$}  {}  changed", shown_name(reader, head)?))?;
+        let after = store.open_reader()?;
+        let letters = after.unique_prefix_len(handle)?;
+        context
+            .out
+            .print_line(format!("{handle:.letters$}  {}  changed", display_name(reader, head)?))?;
         for handle in done.added.iter().chain(&done.changed) {
-            told_when(context, &after, *handle)?;
+            print_new_time(context, &after, *handle)?;
         }
-        Ok(Code::Done)
+        Ok(CommandStatus::Done)
     }
 
     /// Somebody else was first: the text is kept.
-    fn overtaken(
+    fn conflict_failure(
         &self,
-        head: &ItemHead,
+        head: &ItemMeta,
         file: Option<TempPath>,
         text: &[u8],
-    ) -> Result<Failure, Failure> {
+    ) -> Result<CommandFailure, CommandFailure> {
         let kept = match file.map(TempPath::keep) {
             Some(Ok(path)) => path,
-            _ => keep(head, text)?,
+            _ => keep_text(head, text)?,
         };
         let (id, kept) = (&self.id, kept.display());
         let what = "the item was changed by somebody else in the meantime";
-        Ok(Failure::new(Kind::Input, what).hint(format!("your text is kept in {kept}")).hint(format!(
+        Ok(CommandFailure::new(FailureKind::Input, what).with_hint(format!("your text is kept in {kept}")).with_hint(format!(
             "larder show {id} prints what is there now; larder edit {id} --from {kept} takes yours"
         )))
     }
 }
 
 /// Says when an item is now.
-fn told_when(context: &mut Context, reader: &Reader, handle: Handle) -> Result<(), Failure> {
+fn print_new_time(
+    context: &mut CommandContext,
+    reader: &Reader,
+    handle: Handle,
+) -> Result<(), CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(&handle.to_string()) else { return Ok(()) };
-    let Some(head) = reader.by_handle(prefix, 1)?.pop() else { return Ok(()) };
-    let letters = reader.letters(handle)?;
-    let when = event::when(reader, &head)?;
-    let asker = &context.settings.asker;
+    let Some(head) = reader.find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
+    let letters = reader.unique_prefix_len(handle)?;
+    let when = event::read_start_and_end(reader, &head)?;
+    let asker = &context.settings.user_locale;
     let (start, end) = when.unwrap_or_default();
-    let when = when::shown(head.kind, start.as_ref(), end.as_ref(), asker);
-    let rule = event::rule(reader, &head)?;
-    let rule = rule.map(|rule| format!(", {}", when::repeated(&rule, start.as_ref(), asker)));
+    let when = time_display::format_times(head.kind, start.as_ref(), end.as_ref(), asker);
+    let rule = event::read_rrule(reader, &head)?;
+    let rule =
+        rule.map(|rule| format!(", {}", time_display::format_rule(&rule, start.as_ref(), asker)));
     let rule = rule.unwrap_or_default();
     let when = when.unwrap_or_else(|| "at no time".into());
-    Ok(context.out.line(format!("  {handle:.letters$}  {when}{}", plain(&rule)))?)
+    Ok(context.out.print_line(format!("  {handle:.letters$}  {when}{}", sanitize_line(&rule)))?)
 }
 
 /// What an item was before.
-struct Before {
+struct OriginalItem {
     bytes: Vec<u8>,
-    frame: Arc<Frame>,
+    frame: Arc<CalendarContext>,
 }
 
 /// The item that a text is, if it may take the place of what was before.
-fn taken(
-    deriver: &Deriver,
-    head: &ItemHead,
-    before: &Before,
+fn parse_edited(
+    deriver: &Extractor,
+    head: &ItemMeta,
+    before: &OriginalItem,
     text: &[u8],
-) -> Result<(Prepared, Vec<Remark>), larder_sync::card::Error> {
-    if !is_of_calendar(head) {
-        return Ok((edited(deriver, &head.uid, &before.bytes, text)?, Vec::new()));
+) -> Result<(ParsedItem, Vec<TextDiagnostic>), larder_sync::item_text::Error> {
+    if !is_calendar_item(head) {
+        return Ok((parse_edited_card(deriver, &head.uid, &before.bytes, text)?, Vec::new()));
     }
-    let now = larder_time::civil::Instant::clamped(now() / 1000);
-    edited_component(deriver, &before.frame, &head.uid, &before.bytes, text, now)
+    let now = larder_time::civil::Instant::from_seconds_clamped(now_milliseconds() / 1000);
+    parse_edited_component(deriver, &before.frame, &head.uid, &before.bytes, text, now)
 }
 
-fn from_file(
-    deriver: &Deriver,
-    head: &ItemHead,
-    before: &Before,
+fn read_edited_file(
+    deriver: &Extractor,
+    head: &ItemMeta,
+    before: &OriginalItem,
     file: &Path,
-) -> Result<Edited, Failure> {
+) -> Result<EditedItem, CommandFailure> {
     let mut bytes = Vec::new();
     let (name, read) = match file.to_str() {
         Some("-") => ("standard input".into(), std::io::stdin().read_to_end(&mut bytes).map(drop)),
         _ => {
             let read = std::fs::read(file).map(|text| bytes = text);
-            (plain(&file.display().to_string()), read)
+            (sanitize_line(&file.display().to_string()), read)
         }
     };
-    read.map_err(|error| Failure::file(file, &error))?;
-    match taken(deriver, head, before, &bytes) {
-        Ok((card, remarks)) => Ok(Edited { card, remarks, file: None }),
-        Err(what) => Err(Failure::new(Kind::Input, format!("{name}: {what}"))
-            .hint("nothing was changed: mend the text, and run the same command again")),
+    read.map_err(|error| CommandFailure::from_file_error(file, &error))?;
+    match parse_edited(deriver, head, before, &bytes) {
+        Ok((card, remarks)) => Ok(EditedItem { item: card, remarks, file: None }),
+        Err(what) => Err(CommandFailure::new(FailureKind::Input, format!("{name}: {what}"))
+            .with_hint("nothing was changed: mend the text, and run the same command again")),
     }
 }
 
-fn changed(
-    context: &mut Context,
+fn print_changed(
+    context: &mut CommandContext,
     reader: &Reader,
-    head: &ItemHead,
+    head: &ItemMeta,
     text: &[u8],
-    applied: &Applied,
-) -> Result<Code, Failure> {
-    if context.format == Format::Json {
-        told(context, head, true, applied.seq)?;
+    applied: &AppliedBatch,
+) -> Result<CommandStatus, CommandFailure> {
+    if context.format == OutputFormat::Json {
+        print_result_json(context, head, true, applied.seq)?;
     } else {
-        let (handle, letters) = (head.handle, reader.letters(head.handle)?);
-        context.out.line(format!("{handle:.letters$}  {}  changed", name_in(text)))?;
+        let (handle, letters) = (head.handle, reader.unique_prefix_len(head.handle)?);
+        context
+            .out
+            .print_line(format!("{handle:.letters$}  {}  changed", name_from_bytes(text)))?;
     }
-    Ok(Code::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn unchanged(context: &mut Context, head: &ItemHead) -> Result<Code, Failure> {
-    if context.format == Format::Json {
-        told(context, head, false, head.seq)?;
+fn print_unchanged(
+    context: &mut CommandContext,
+    head: &ItemMeta,
+) -> Result<CommandStatus, CommandFailure> {
+    if context.format == OutputFormat::Json {
+        print_result_json(context, head, false, head.seq)?;
     } else {
-        context.note("nothing was changed");
+        context.print_note("nothing was changed");
     }
-    Ok(Code::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn told(context: &mut Context, head: &ItemHead, changed: bool, seq: Seq) -> Result<(), Failure> {
+fn print_result_json(
+    context: &mut CommandContext,
+    head: &ItemMeta,
+    changed: bool,
+    seq: Seq,
+) -> Result<(), CommandFailure> {
     let id = head.handle.to_string();
-    Ok(context.out.json(&json!({ "id": id, "changed": changed, "seq": seq }))?)
+    Ok(context.out.print_json(&json!({ "id": id, "changed": changed, "seq": seq }))?)
 }
 
-/// Lets the user edit until the text is a card, unchanged, or given up; and the file that holds the text.
-fn ask(
-    context: &Context,
-    deriver: &Deriver,
-    head: &ItemHead,
-    before: &Before,
-) -> Result<Option<Edited>, Failure> {
+/// Lets the user edit until the text is a card, unchanged, or given up; and the file that holds the
+/// text.
+fn edit_interactively(
+    context: &CommandContext,
+    deriver: &Extractor,
+    head: &ItemMeta,
+    before: &OriginalItem,
+) -> Result<Option<EditedItem>, CommandFailure> {
     let editor = match &context.editor {
         Some(editor) => editor.clone(),
         // An editor that somebody chose may need no terminal.
         None if std::io::stdin().is_terminal() => OsString::from("vi"),
-        None => return Err(no_editor(head)),
+        None => return Err(no_editor_failure(head)),
     };
-    let file = create(head, &before.bytes).map_err(|error| {
-        Failure::new(Kind::Source, format!("no temporary file could be made: {error}"))
-            .hint("TMPDIR names the folder for temporary files")
+    let file = create_temp_file(head, &before.bytes).map_err(|error| {
+        CommandFailure::new(
+            FailureKind::Source,
+            format!("no temporary file could be made: {error}"),
+        )
+        .with_hint("TMPDIR names the folder for temporary files")
     })?;
     let said = format!("your text is kept in {}", file.display());
-    let editing = crate::interrupt::say_before_the_end(said);
+    let editing = crate::interrupt::print_hint_on_interrupt(said);
     loop {
         editing.store(true, Ordering::Relaxed);
         let ended = run_editor(&editor, &file);
@@ -375,56 +412,66 @@ fn ask(
         if let Err(failure) = ended {
             // It may have saved before it failed.
             let changed = text.is_ok_and(|text| text != before.bytes);
-            return Err(if changed { left(failure, file) } else { failure });
+            return Err(if changed { keep_editor_file(failure, file) } else { failure });
         }
-        let text = text.map_err(|error| unreadable(&file, &error))?;
+        let text = text.map_err(|error| unreadable_file_failure(&file, &error))?;
         if text == before.bytes {
             return Ok(None);
         }
-        match taken(deriver, head, before, &text) {
-            Ok((card, remarks)) => return Ok(Some(Edited { card, remarks, file: Some(file) })),
-            Err(what) => complain("error", plain(&what.to_string())),
+        match parse_edited(deriver, head, before, &text) {
+            Ok((card, remarks)) => {
+                return Ok(Some(EditedItem { item: card, remarks, file: Some(file) }));
+            }
+            Err(what) => print_message("error", sanitize_line(&what.to_string())),
         }
-        if !again() {
-            return Err(left(Failure::new(Kind::Input, "the item was not changed"), file));
+        if !confirm_edit_again() {
+            return Err(keep_editor_file(
+                CommandFailure::new(FailureKind::Input, "the item was not changed"),
+                file,
+            ));
         }
     }
 }
 
 /// Nobody is there who could edit.
-fn no_editor(head: &ItemHead) -> Failure {
-    let failure = Failure::new(Kind::Usage, "there is no terminal for an editor");
-    let failure = match is_of_calendar(head) {
-        true => failure.hint(
+fn no_editor_failure(head: &ItemMeta) -> CommandFailure {
+    let failure = CommandFailure::new(FailureKind::Usage, "there is no terminal for an editor");
+    let failure = match is_calendar_item(head) {
+        true => failure.with_hint(
             "--set FIELD=TEXT, --start TIME and other options change an event, a task or a memo",
         ),
         false => failure,
     };
     failure
-        .hint("--from FILE takes the new text from a file")
-        .hint("EDITOR, VISUAL or the configuration name an editor that needs no terminal")
+        .with_hint("--from FILE takes the new text from a file")
+        .with_hint("EDITOR, VISUAL or the configuration name an editor that needs no terminal")
 }
 
 /// The text that the editor should have left is not there.
-fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
+fn unreadable_file_failure(file: &Path, error: &std::io::Error) -> CommandFailure {
     if error.kind() != std::io::ErrorKind::NotFound {
-        return Failure::file(file, error);
+        return CommandFailure::from_file_error(file, error);
     }
-    Failure::new(Kind::Input, "the editor deleted the file it was given; nothing was changed")
-        .hint("--from FILE takes the new text from a file")
+    CommandFailure::new(
+        FailureKind::Input,
+        "the editor deleted the file it was given; nothing was changed",
+    )
+    .with_hint("--from FILE takes the new text from a file")
 }
 
-/// A failure after the user typed something: the editor's file stays where it is. It is not copied, since the
-/// disk may be full.
-fn left(failure: Failure, file: TempPath) -> Failure {
+/// A failure after the user typed something: the editor's file stays where it is. It is not copied,
+/// since the disk may be full.
+fn keep_editor_file(failure: CommandFailure, file: TempPath) -> CommandFailure {
     let path = file.to_path_buf();
     match file.keep() {
-        Ok(path) => failure.hint(format!("your text is kept in {}", path.display())),
-        Err(error) => failure.hint(format!("your text in {} is lost: {error}", path.display())),
+        Ok(path) => failure.with_hint(format!("your text is kept in {}", path.display())),
+        Err(error) => {
+            failure.with_hint(format!("your text in {} is lost: {error}", path.display()))
+        }
     }
 }
 
-fn run_editor(editor: &OsString, file: &Path) -> Result<(), Failure> {
+fn run_editor(editor: &OsString, file: &Path) -> Result<(), CommandFailure> {
     // Through the shell, since $EDITOR may have options: EDITOR="code --wait".
     let mut script = editor.clone();
     script.push(" \"$1\"");
@@ -437,22 +484,25 @@ fn run_editor(editor: &OsString, file: &Path) -> Result<(), Failure> {
         .status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Failure::new(
-            Kind::Source,
+        Ok(status) => Err(CommandFailure::new(
+            FailureKind::Source,
             format!("the editor {editor:?} ended with {status}; nothing was changed"),
         )
-        .hint("name another one with EDITOR, or in the configuration")),
-        Err(error) => Err(Failure::new(Kind::Source, format!("no editor could be run: {error}"))
-            .hint("--from FILE takes the new text from a file")),
+        .with_hint("name another one with EDITOR, or in the configuration")),
+        Err(error) => Err(CommandFailure::new(
+            FailureKind::Source,
+            format!("no editor could be run: {error}"),
+        )
+        .with_hint("--from FILE takes the new text from a file")),
     }
 }
 
 /// Asks whether to edit again; where nobody can answer, the answer is no.
-fn again() -> bool {
+fn confirm_edit_again() -> bool {
     if !std::io::stdin().is_terminal() {
         return false;
     }
-    complain("edit again?", "[Y/n]");
+    print_message("edit again?", "[Y/n]");
     let mut answer = String::new();
     match std::io::stdin().read_line(&mut answer) {
         Ok(0) | Err(_) => false,
@@ -461,15 +511,15 @@ fn again() -> bool {
 }
 
 /// Keeps a text that could not be taken where its writer can find it.
-fn keep(head: &ItemHead, text: &[u8]) -> Result<PathBuf, Failure> {
-    let path = create(head, text)?.keep().map_err(|error| error.error)?;
+fn keep_text(head: &ItemMeta, text: &[u8]) -> Result<PathBuf, CommandFailure> {
+    let path = create_temp_file(head, text)?.keep().map_err(|error| error.error)?;
     Ok(path)
 }
 
 /// A file of its own for this text, with an item's name in its own.
-fn create(head: &ItemHead, text: &[u8]) -> std::io::Result<TempPath> {
+fn create_temp_file(head: &ItemMeta, text: &[u8]) -> std::io::Result<TempPath> {
     let name = format!("larder-edit-{:.8}-", head.handle);
-    let suffix = if is_of_calendar(head) { ".ics" } else { ".vcf" };
+    let suffix = if is_calendar_item(head) { ".ics" } else { ".vcf" };
     let mut file = tempfile::Builder::new().prefix(&name).suffix(suffix).tempfile()?;
     file.write_all(text)?;
     Ok(file.into_temp_path())

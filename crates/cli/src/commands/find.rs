@@ -1,17 +1,21 @@
-use super::asked::Asked;
-use super::item::{self, Column};
-use super::{duplicates, expand};
-use crate::args::Format;
-use crate::context::Context;
-use crate::failure::{Code, Failure, Kind};
-use crate::output::{FAINT, Out, STRONG, count, plain};
-use crate::table::{padded, styled};
+use super::item_format::{self, OutputColumn};
+use super::query_args::QueryArgs;
+use super::{duplicate_groups, occurrence_list};
+use crate::args::OutputFormat;
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, format_count, sanitize_line};
+use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
 use larder_date_phrase as phrase;
-use larder_format::field::{CALENDAR_FIELDS, Field, field, nearest, nearest_in};
-use larder_query::when::When;
-use larder_query::{About, Answer, Brief, Partial, Query, Sort, TimeTest};
-use larder_store::{Family, ItemHead, Reader, What};
+use larder_format::field::{
+    CALENDAR_FIELDS, Field, find_contact_field, suggest_contact_field, suggest_field,
+};
+use larder_query::local_time::LocalTimeSpan;
+use larder_query::{
+    ItemSummary, ProjectedItem, Query, ResultDomain, ResultSet, SortSpec, TimeTest,
+};
+use larder_store::{CollectionType, ItemMeta, Reader, TimeTarget};
 use larder_time::zone::Zone;
 use serde_json::json;
 
@@ -44,12 +48,12 @@ use serde_json::json;
 ///   larder find 'when:2026-03 standup' --expand
 ///   larder find --alarms today..tomorrow
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment, after_long_help = super::fields::manual())]
-pub(crate) struct Find {
+#[command(verbatim_doc_comment, after_long_help = super::fields::fields_manual())]
+pub(crate) struct FindArgs {
     #[command(flatten)]
-    asked: Asked,
-    /// Sort by a field, -FIELD backwards [default: file_as, and start for what is in calendars; `--sort
-    /// none` leaves the order in which they came]
+    query_args: QueryArgs,
+    /// Sort by a field, -FIELD backwards [default: file_as, and start for what is in calendars;
+    /// `--sort none` leaves the order in which they came]
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
     /// Start in this order at the first that begins with TEXT, or comes behind it
@@ -73,103 +77,131 @@ pub(crate) struct Find {
     /// Print how the answer was found instead of the answer
     #[arg(long, conflicts_with = "count")]
     explain: bool,
-    /// List what is perhaps the same person, in groups: by e-mail address, phone number or name. With QUERY only groups
-    /// in which one is found by it
+    /// List what is perhaps the same person, in groups: by e-mail address, phone number or name.
+    /// With QUERY only groups in which one is found by it
     #[arg(long, conflicts_with_all = ["explain", "sort"])]
     duplicates: bool,
 }
 
 /// Items whose columns are laid out together, and bytes of them: a cell may be of any length.
-const TOGETHER: usize = 500;
-const TOGETHER_BYTES: usize = 1 << 20;
+const MAX_BUFFERED_ROWS: usize = 500;
+const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
-impl Find {
+impl FindArgs {
     /// Does it print items, rather than what there is to say about them?
-    pub(super) fn lists(&self) -> bool {
+    pub(super) fn is_item_list(&self) -> bool {
         !self.count && !self.explain && !self.duplicates
     }
 
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let columns = columns_named(&self.fields)?;
-        let mut find = self.to_find(context)?;
-        let reader = context.reader()?;
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let columns = parse_columns(&self.fields)?;
+        let mut find = self.to_search_request(context)?;
+        let reader = context.open_reader()?;
         if self.duplicates {
-            find.sort = Some(Sort::parse("file_as")?);
-            return duplicates::run(context, &reader, &find, self.count, columns.as_deref());
+            find.sort = Some(SortSpec::parse("file_as")?);
+            return duplicate_groups::print_duplicates(
+                context,
+                &reader,
+                &find,
+                self.count,
+                columns.as_deref(),
+            );
         }
         if (self.expand || self.alarms.is_some()) && !self.explain {
-            let how = expand::How { limit: self.limit, count: self.count, columns };
-            return expand::run(context, &reader, &find, &how);
+            let how =
+                occurrence_list::ExpandOptions { limit: self.limit, count: self.count, columns };
+            return occurrence_list::print_occurrences(context, &reader, &find, &how);
         }
         if !self.count || self.from.is_some() {
-            self.by_default(&reader, &mut find)?;
+            self.set_default_sort(&reader, &mut find)?;
         }
-        let answer = context.ask("larder find", &reader, &find)?;
-        expand::unsure(context, &reader, &larder_query::unsure(&reader, &answer)?)?;
+        let answer = context.run_query("larder find", &reader, &find)?;
+        occurrence_list::warn_of_uncertain_items(
+            context,
+            &reader,
+            &larder_query::find_uncertain_rows(&reader, &answer)?,
+        )?;
         if self.explain {
-            explain(context, &answer)?;
+            print_explanation(context, &answer)?;
         } else if self.count {
-            counted(context, answer.len() as u64)?;
+            print_count(context, answer.len() as u64)?;
         } else {
-            print(context, &reader, &answer, columns.as_deref())?;
+            print_answer(context, &reader, &answer, columns.as_deref())?;
         }
-        if answer.is_empty() && !self.count && !self.explain && context.format == Format::Text {
-            self.advise(context);
+        if answer.is_empty() && !self.count && !self.explain && context.format == OutputFormat::Text
+        {
+            self.print_advice(context);
         }
-        Ok(if answer.is_empty() { Code::NothingFound } else { Code::Done })
+        Ok(if answer.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
     }
 
     /// What may help where nothing was found.
-    fn advise(&self, context: &Context) {
-        context.note("nothing was found");
-        let words = self.asked.text();
+    fn print_advice(&self, context: &CommandContext) {
+        context.print_note("nothing was found");
+        let words = self.query_args.query_text();
         let has_digits = words.contains(|c: char| c.is_ascii_digit());
-        if self.asked.sexp || words.is_empty() || words.contains(':') {
+        if self.query_args.sexp || words.is_empty() || words.contains(':') {
             return;
         }
         if has_digits && context.settings.region.is_none() {
-            context.note("a number is found however it is written once your country is known: region = \"AT\" in config.toml");
+            context.print_note("a number is found however it is written once your country is known: region = \"AT\" in config.toml");
         } else {
-            context.note(
+            context.print_note(
                 "any:WORD looks in all fields, notes and addresses too; larder fields lists them",
             );
         }
     }
 
-    fn to_find(&self, context: &Context) -> Result<larder_query::Find, Failure> {
-        let query = self.asked.query(&context.settings)?;
+    fn to_search_request(
+        &self,
+        context: &CommandContext,
+    ) -> Result<larder_query::SearchRequest, CommandFailure> {
+        let query = self.query_args.parse_query(&context.settings)?;
         let sort = match self.sort.as_deref() {
             Some("none") if self.from.is_some() => {
-                return Err(Failure::new(Kind::Usage, "--sort none leaves no order to start in")
-                    .hint("--from TEXT starts in the order of --sort FIELD, or of file_as"));
+                return Err(CommandFailure::new(
+                    FailureKind::Usage,
+                    "--sort none leaves no order to start in",
+                )
+                .with_hint("--from TEXT starts in the order of --sort FIELD, or of file_as"));
             }
             None | Some("none") => None,
             Some(_) if self.count && self.from.is_none() => None,
-            Some(name) => Some(Sort::parse(name)?),
+            Some(name) => Some(SortSpec::parse(name)?),
         };
-        Ok(larder_query::Find {
-            query: self.narrowed(query, context)?,
-            collection: self.asked.collection.clone(),
+        Ok(larder_query::SearchRequest {
+            query: self.add_option_terms(query, context)?,
+            collection: self.query_args.collection.clone(),
             sort,
-            from: self.from.clone(),
+            start_text: self.from.clone(),
             limit: self.limit,
-            cards: self.lists() && self.fields.is_empty() && context.format != Format::Text,
+            prefetch: self.is_item_list()
+                && self.fields.is_empty()
+                && context.format != OutputFormat::Text,
         })
     }
 
     /// The question, with what options ask besides.
-    fn narrowed(&self, query: Query, context: &Context) -> Result<Query, Failure> {
+    fn add_option_terms(
+        &self,
+        query: Query,
+        context: &CommandContext,
+    ) -> Result<Query, CommandFailure> {
         let mut all = Vec::new();
         if query != Query::All {
             all.push(query);
         }
-        all.extend(self.asked.kind.map(Query::Kind));
+        all.extend(self.query_args.kind.map(Query::Kind));
         if let Some(text) = &self.alarms {
-            let asker = &context.settings.asker;
-            let phrase = phrase::Window::parse(text, asker.local.civil(asker.now), &asker.language)
-                .map_err(|error| Failure::new(Kind::Usage, error))?;
+            let asker = &context.settings.user_locale;
+            let phrase =
+                phrase::Window::parse(text, asker.zone.to_civil(asker.now), &asker.language)
+                    .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
             // It comes first, as it is what the answer is expanded in.
-            all.insert(0, Query::Time(TimeTest::In(asker.window(&phrase, What::Alarms))));
+            all.insert(
+                0,
+                Query::Time(TimeTest::InRange(asker.to_time_range(&phrase, TimeTarget::Alarms))),
+            );
         }
         Ok(match all.len() {
             0 => Query::All,
@@ -178,77 +210,88 @@ impl Find {
         })
     }
 
-    /// The order where none was asked for: contacts by name, what is in calendars by when it begins.
-    fn by_default(&self, reader: &Reader, find: &mut larder_query::Find) -> Result<(), Failure> {
+    /// The order where none was asked for: contacts by name, what is in calendars by when it
+    /// begins.
+    fn set_default_sort(
+        &self,
+        reader: &Reader,
+        find: &mut larder_query::SearchRequest,
+    ) -> Result<(), CommandFailure> {
         if self.sort.is_none() {
-            find.sort = Some(usual_sort(reader, find)?);
+            find.sort = Some(default_sort(reader, find)?);
         }
         if self.from.is_some() && find.sort.is_some_and(|sort| sort.field.name == "start") {
-            return Err(Failure::new(
-                Kind::Usage,
+            return Err(CommandFailure::new(
+                FailureKind::Usage,
                 "--from starts in an order of text, which --sort start is not",
             )
-            .hint("when:2026-03.. is what happens from a day on"));
+            .with_hint("when:2026-03.. is what happens from a day on"));
         }
         Ok(())
     }
 }
 
 /// The order where none was asked for.
-pub(super) fn usual_sort(reader: &Reader, find: &larder_query::Find) -> Result<Sort, Failure> {
-    let about = larder_query::about(reader, find)?;
-    Ok(Sort::parse(if about == About::Calendar { "start" } else { "file_as" })?)
+pub(super) fn default_sort(
+    reader: &Reader,
+    find: &larder_query::SearchRequest,
+) -> Result<SortSpec, CommandFailure> {
+    let about = larder_query::resolve_domain(reader, find)?;
+    Ok(SortSpec::parse(if about == ResultDomain::Calendar { "start" } else { "file_as" })?)
 }
 
-pub(super) fn counted(context: &mut Context, number: u64) -> Result<(), Failure> {
+pub(super) fn print_count(context: &mut CommandContext, number: u64) -> Result<(), CommandFailure> {
     match context.format {
-        Format::Json => context.out.json(&json!({ "count": number }))?,
-        _ => context.out.line(number)?,
+        OutputFormat::Json => context.out.print_json(&json!({ "count": number }))?,
+        _ => context.out.print_line(number)?,
     }
     Ok(())
 }
 
-pub(super) fn columns_named(names: &[String]) -> Result<Option<Vec<Column>>, Failure> {
+pub(super) fn parse_columns(names: &[String]) -> Result<Option<Vec<OutputColumn>>, CommandFailure> {
     if names.is_empty() {
         return Ok(None);
     }
     let named = |name: &String| {
-        Column::named(name).ok_or_else(|| {
-            let failure = Failure::new(Kind::Usage, format!("there is no field {name:?} to print"));
-            match nearest(name).or_else(|| nearest_in(CALENDAR_FIELDS, name)) {
+        OutputColumn::from_name(name).ok_or_else(|| {
+            let failure = CommandFailure::new(
+                FailureKind::Usage,
+                format!("there is no field {name:?} to print"),
+            );
+            match suggest_contact_field(name).or_else(|| suggest_field(CALENDAR_FIELDS, name)) {
                 _ if name.eq_ignore_ascii_case("zone") => {
-                    failure.hint("larder show and --format json tell the zone")
+                    failure.with_hint("larder show and --format json tell the zone")
                 }
-                Some(near) => failure.hint(format!("did you mean {near}?")),
-                None => failure.hint("larder fields lists them"),
+                Some(near) => failure.with_hint(format!("did you mean {near}?")),
+                None => failure.with_hint("larder fields lists them"),
             }
         })
     };
     names.iter().map(named).collect::<Result<_, _>>().map(Some)
 }
 
-pub(super) fn print(
-    context: &mut Context,
+pub(super) fn print_answer(
+    context: &mut CommandContext,
     reader: &Reader,
-    answer: &Answer,
-    columns: Option<&[Column]>,
-) -> Result<(), Failure> {
+    answer: &ResultSet,
+    columns: Option<&[OutputColumn]>,
+) -> Result<(), CommandFailure> {
     match (context.format, columns) {
-        (Format::Text, None) => return table(context, reader, answer),
-        (Format::Text | Format::Json, Some(columns)) => {
-            return asked(context, reader, answer, columns);
+        (OutputFormat::Text, None) => return print_table(context, reader, answer),
+        (OutputFormat::Text | OutputFormat::Json, Some(columns)) => {
+            return print_columns(context, reader, answer, columns);
         }
-        (Format::Json | Format::Raw, _) => {}
+        (OutputFormat::Json | OutputFormat::Raw, _) => {}
     }
-    let (format, out, local) = (context.format, &mut context.out, &context.settings.asker.local);
+    let (format, out, local) =
+        (context.format, &mut context.out, &context.settings.user_locale.zone);
     let (mut failed, mut left) = (None, answer.len());
-    answer.each(reader, &mut |head, bytes| {
+    answer.for_each(reader, &mut |head, bytes| {
         left = left.saturating_sub(1);
         let printed = match format {
-            Format::Json => {
-                item::whole(reader, local, head, bytes).and_then(|object| Ok(out.json(&object)?))
-            }
-            _ => item::raw(out, bytes, left == 0),
+            OutputFormat::Json => item_format::item_json(reader, local, head, bytes)
+                .and_then(|object| Ok(out.print_json(&object)?)),
+            _ => item_format::print_raw(out, bytes, left == 0),
         };
         failed = printed.err();
         failed.is_none()
@@ -256,83 +299,100 @@ pub(super) fn print(
     failed.map_or(Ok(()), Err)
 }
 
-/// Rows that wait until there are enough to be laid out together: of contacts, or of what is in calendars.
+/// Rows that wait until there are enough to be laid out together: of contacts, or of what is in
+/// calendars.
 #[derive(Default)]
-struct Waiting {
-    contacts: Vec<Row>,
+struct RowBuffer {
+    contacts: Vec<ContactListRow>,
     bytes: usize,
     items: Vec<i64>,
 }
 
-impl Waiting {
+impl RowBuffer {
     /// Prints what waits.
-    fn print(&mut self, reader: &Reader, out: &mut Out, local: &Zone) -> Result<(), Failure> {
-        let width = out.width();
+    fn flush(
+        &mut self,
+        reader: &Reader,
+        out: &mut OutputStream,
+        local: &Zone,
+    ) -> Result<(), CommandFailure> {
+        let width = out.line_width();
         self.bytes = 0;
-        lines(out, &mut self.contacts, width)?;
+        print_buffered_rows(out, &mut self.contacts, width)?;
         let items = std::mem::take(&mut self.items);
-        let briefs = larder_query::briefs(reader, &items, local)?;
+        let briefs = larder_query::read_item_summaries(reader, &items, local)?;
         let mut rows = Vec::new();
         for brief in items.iter().filter_map(|row| briefs.get(row)) {
-            rows.push(item_row(reader, brief)?);
+            rows.push(calendar_item_row(reader, brief)?);
         }
-        expand::lines(out, &rows)
+        occurrence_list::print_rows(out, &rows)
     }
 }
 
-/// Prints what is shown by default, in columns: of contacts four fields, else when it is, and what, and where.
-fn table(context: &mut Context, reader: &Reader, answer: &Answer) -> Result<(), Failure> {
-    let fields = usual_fields();
-    let (local, out) = (&context.settings.asker.local, &mut context.out);
-    let (mut failed, mut waiting) = (None, Waiting::default());
-    answer.fields(reader, &fields, &mut |head, of| {
-        let mut take = || -> Result<(), Failure> {
-            let is_item = head.kind.family() == Family::Calendar;
+/// Prints what is shown by default, in columns: of contacts four fields, else when it is, and what,
+/// and where.
+fn print_table(
+    context: &mut CommandContext,
+    reader: &Reader,
+    answer: &ResultSet,
+) -> Result<(), CommandFailure> {
+    let fields = default_contact_fields();
+    let (local, out) = (&context.settings.user_locale.zone, &mut context.out);
+    let (mut failed, mut waiting) = (None, RowBuffer::default());
+    answer.for_each_projected(reader, &fields, &mut |head, of| {
+        let mut take = || -> Result<(), CommandFailure> {
+            let is_item = head.kind.collection_type() == CollectionType::Calendar;
             let other = if is_item { waiting.contacts.len() } else { waiting.items.len() };
             if other > 0 {
-                waiting.print(reader, out, local)?;
+                waiting.flush(reader, out, local)?;
             }
             if is_item {
                 waiting.items.push(head.row);
             } else {
-                let row = contact_row(reader, head, of, &fields)?;
+                let row = contact_row_from_fields(reader, head, of, &fields)?;
                 waiting.bytes += row.iter().map(String::len).sum::<usize>();
                 waiting.contacts.push(row);
             }
             let number = waiting.contacts.len().max(waiting.items.len());
-            if number < TOGETHER && waiting.bytes < TOGETHER_BYTES {
+            if number < MAX_BUFFERED_ROWS && waiting.bytes < MAX_BUFFERED_BYTES {
                 return Ok(());
             }
-            waiting.print(reader, out, local)
+            waiting.flush(reader, out, local)
         };
         failed = take().err();
         failed.is_none()
     })?;
     match failed {
-        None => waiting.print(reader, out, local),
+        None => waiting.flush(reader, out, local),
         Some(failure) => Err(failure),
     }
 }
 
-/// Prints the fields that were asked for; as text the handle and these, whole, with one tab before each: as many in
-/// every line, so that a program finds the third field in the fourth column.
-fn asked(
-    context: &mut Context,
+/// Prints the fields that were asked for; as text the handle and these, whole, with one tab before
+/// each: as many in every line, so that a program finds the third field in the fourth column.
+fn print_columns(
+    context: &mut CommandContext,
     reader: &Reader,
-    answer: &Answer,
-    columns: &[Column],
-) -> Result<(), Failure> {
-    let (format, out, local) = (context.format, &mut context.out, &context.settings.asker.local);
-    let (fields, mut failed) = (Column::fields(columns), None);
-    answer.fields(reader, &fields, &mut |head, of| {
-        let mut print = || -> Result<(), Failure> {
-            if format == Format::Json {
-                return Ok(out.json(&item::partial_json(reader, local, head, of, columns)?)?);
+    answer: &ResultSet,
+    columns: &[OutputColumn],
+) -> Result<(), CommandFailure> {
+    let (format, out, local) =
+        (context.format, &mut context.out, &context.settings.user_locale.zone);
+    let (fields, mut failed) = (OutputColumn::fields_of_columns(columns), None);
+    answer.for_each_projected(reader, &fields, &mut |head, of| {
+        let mut print = || -> Result<(), CommandFailure> {
+            if format == OutputFormat::Json {
+                return Ok(out.print_json(&item_format::item_columns_json(
+                    reader, local, head, of, columns,
+                )?)?);
             }
-            let letters = reader.letters(head.handle)?;
+            let letters = reader.unique_prefix_len(head.handle)?;
             let handle = format!("{:.letters$}", head.handle);
-            let cells = item::column_cells(reader, local, head, of, columns)?;
-            Ok(out.line(format!("{FAINT}{handle}{FAINT:#}\t{}", cells.join("\t")))?)
+            let cells = item_format::column_cells(reader, local, head, of, columns)?;
+            Ok(out.print_line(format!(
+                "{FAINT_STYLE}{handle}{FAINT_STYLE:#}\t{}",
+                cells.join("\t")
+            ))?)
         };
         failed = print().err();
         failed.is_none()
@@ -341,37 +401,50 @@ fn asked(
 }
 
 /// The handle, and the four fields that are shown by default.
-pub(super) type Row = [String; 5];
+pub(super) type ContactListRow = [String; 5];
 
 /// The fields of contacts that are shown by default.
-pub(super) fn usual_fields() -> Vec<&'static Field> {
-    ["full_name", "email", "phone", "org"].into_iter().filter_map(field).collect()
+pub(super) fn default_contact_fields() -> Vec<&'static Field> {
+    ["full_name", "email", "phone", "org"].into_iter().filter_map(find_contact_field).collect()
 }
 
 /// The row of a contact, with these fields.
-pub(super) fn contact_row(
+pub(super) fn contact_row_from_fields(
     reader: &Reader,
-    head: &ItemHead,
-    of: &Partial<'_>,
+    head: &ItemMeta,
+    of: &ProjectedItem<'_>,
     fields: &[&'static Field],
-) -> Result<Row, Failure> {
-    let mut cells = item::cells(of, fields);
+) -> Result<ContactListRow, CommandFailure> {
+    let mut cells = item_format::field_cells(of, fields);
     // One name in a list; `show` has all.
     if let (Some(cell), Some(field)) = (cells.first_mut(), fields.first()) {
-        *cell = plain(&of.first(field).unwrap_or_default());
+        *cell = sanitize_line(&of.first(field).unwrap_or_default());
     }
-    row(reader, head, cells)
+    contact_list_row(reader, head, cells)
 }
 
 /// The row of what is in calendars.
-pub(super) fn item_row(reader: &Reader, brief: &Brief) -> Result<expand::Row, Failure> {
-    let start = brief.first.as_ref().map(When::listed).unwrap_or_default();
-    expand::row(reader, brief, start, item::place(&brief.location), true)
+pub(super) fn calendar_item_row(
+    reader: &Reader,
+    brief: &ItemSummary,
+) -> Result<occurrence_list::ItemListRow, CommandFailure> {
+    let start = brief.first.as_ref().map(LocalTimeSpan::format_for_list).unwrap_or_default();
+    occurrence_list::item_list_row(
+        reader,
+        brief,
+        start,
+        item_format::first_location_line(&brief.location),
+        true,
+    )
 }
 
 /// A row waits for others, and not the card, which may have a photo of megabytes.
-pub(super) fn row(reader: &Reader, head: &ItemHead, cells: Vec<String>) -> Result<Row, Failure> {
-    let letters = reader.letters(head.handle)?;
+pub(super) fn contact_list_row(
+    reader: &Reader,
+    head: &ItemMeta,
+    cells: Vec<String>,
+) -> Result<ContactListRow, CommandFailure> {
+    let letters = reader.unique_prefix_len(head.handle)?;
     let mut cells = cells.into_iter();
     let mut next = || cells.next().unwrap_or_default();
     let name = next();
@@ -380,30 +453,33 @@ pub(super) fn row(reader: &Reader, head: &ItemHead, cells: Vec<String>) -> Resul
 }
 
 /// Prints the rows that wait.
-pub(super) fn lines(
-    out: &mut Out,
-    waiting: &mut Vec<Row>,
+pub(super) fn print_buffered_rows(
+    out: &mut OutputStream,
+    waiting: &mut Vec<ContactListRow>,
     width: Option<usize>,
-) -> Result<(), Failure> {
-    for line in laid_out(&std::mem::take(waiting), width) {
-        out.line(line)?;
+) -> Result<(), CommandFailure> {
+    for line in format_rows(&std::mem::take(waiting), width) {
+        out.print_line(line)?;
     }
     Ok(())
 }
 
 /// These rows as lines.
-pub(super) fn laid_out(rows: &[Row], width: Option<usize>) -> Vec<String> {
-    let line = |[handle, name, rest @ ..]: Row| {
-        let cells = [(FAINT, handle), (STRONG, name), (Style::new(), rest.concat())];
-        styled(&cells.each_ref().map(|(style, cell)| (*style, cell.as_str())))
+pub(super) fn format_rows(rows: &[ContactListRow], width: Option<usize>) -> Vec<String> {
+    let line = |[handle, name, rest @ ..]: ContactListRow| {
+        let cells = [(FAINT_STYLE, handle), (STRONG_STYLE, name), (Style::new(), rest.concat())];
+        style_cells(&cells.each_ref().map(|(style, cell)| (*style, cell.as_str())))
     };
-    padded(rows, [13, 28, 34, 24, 0], width).into_iter().map(line).collect()
+    pad_cells(rows, [13, 28, 34, 24, 0], width).into_iter().map(line).collect()
 }
 
-fn explain(context: &mut Context, answer: &Answer) -> Result<(), Failure> {
+fn print_explanation(
+    context: &mut CommandContext,
+    answer: &ResultSet,
+) -> Result<(), CommandFailure> {
     let explain = &answer.explain;
-    if context.format == Format::Json {
-        context.out.json(&json!({
+    if context.format == OutputFormat::Json {
+        context.out.print_json(&json!({
             "query": explain.query, "plan": explain.plan, "order": explain.order,
             "visited": explain.visited, "tested": explain.tested, "matched": explain.matched,
             "returned": explain.returned,
@@ -411,12 +487,12 @@ fn explain(context: &mut Context, answer: &Answer) -> Result<(), Failure> {
         return Ok(());
     }
     let out = &mut context.out;
-    out.line(format!("query     {}", explain.query))?;
+    out.print_line(format!("query     {}", explain.query))?;
     for (step, label) in explain.plan.iter().zip(["plan"].into_iter().chain(std::iter::repeat("")))
     {
-        out.line(format!("{label:<8}  {step}"))?;
+        out.print_line(format!("{label:<8}  {step}"))?;
     }
-    out.line(format!("order     {}", explain.order))?;
+    out.print_line(format!("order     {}", explain.order))?;
     let counts = [
         ("visited", explain.visited, "row", " of the index, or of the scan"),
         ("tested", explain.tested, "item", " compared with the query, one by one"),
@@ -424,7 +500,7 @@ fn explain(context: &mut Context, answer: &Answer) -> Result<(), Failure> {
         ("returned", explain.returned, "item", ""),
     ];
     for (label, number, noun, of) in counts {
-        out.line(format!("{label:<8}  {}{of}", count(number, noun)))?;
+        out.print_line(format!("{label:<8}  {}{of}", format_count(number, noun)))?;
     }
     Ok(())
 }

@@ -1,21 +1,24 @@
-use crate::args::Format;
-use crate::context::Context;
-use crate::failure::{Code, Failure, Kind};
-use crate::ids::{name_in, resolve, shown_name};
-use crate::output::{FAINT, GONE, NEW, Out, STRONG, count, moment, plain};
-use crate::table::shorten;
-use larder_store::{Handle, HandlePrefix, OperationRow, Reader, Version};
+use crate::args::OutputFormat;
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::item_ids::{display_name, name_from_bytes, resolve_item};
+use crate::output::{
+    ADDED_STYLE, FAINT_STYLE, OutputStream, REMOVED_STYLE, STRONG_STYLE, format_count,
+    format_local_time, sanitize_line,
+};
+use crate::table::shorten_to_width;
+use larder_store::{Handle, HandlePrefix, OperationRecord, Reader, Version};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io;
 
 /// List what was done, newest first; with ID, what an item was before
 ///
-/// ID names an item as in `larder show`, a removed one too; the number of an operation (fewer than eight
-/// digits) shows that operation alone. Former versions are kept for 90 days or 64 MB, whichever is less.
-/// `larder log ID --format raw` prints the bytes of each version, oldest first.
+/// ID names an item as in `larder show`, a removed one too; the number of an operation (fewer than
+/// eight digits) shows that operation alone. Former versions are kept for 90 days or 64 MB,
+/// whichever is less. `larder log ID --format raw` prints the bytes of each version, oldest first.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Log {
+pub(crate) struct LogArgs {
     /// The history of this item, a removed one too; or the number of an operation
     id: Option<String>,
     /// At most so many operations
@@ -23,43 +26,43 @@ pub(crate) struct Log {
     limit: usize,
 }
 
-impl Log {
-    /// Is it asked about an item? Handles are printed with eight letters at least, and so are no numbers of
-    /// operations.
-    pub(super) fn item(&self) -> bool {
+impl LogArgs {
+    /// Is it asked about an item? Handles are printed with eight letters at least, and so are no
+    /// numbers of operations.
+    pub(super) fn is_about_item(&self) -> bool {
         let number = |id: &str| id.len() < 8 && id.bytes().all(|byte| byte.is_ascii_digit());
         self.id.as_deref().is_some_and(|id| !number(id))
     }
 
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let reader = context.reader()?;
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let reader = context.open_reader()?;
         let operations = match &self.id {
-            Some(id) if self.item() => {
-                let handle = handle_of(&reader, id)?;
-                return versions(context, &reader.versions(handle)?);
+            Some(id) if self.is_about_item() => {
+                let handle = resolve_handle(&reader, id)?;
+                return print_versions(context, &reader.versions(handle)?);
             }
-            Some(number) => operation(&reader, number)?,
+            Some(number) => find_operation(&reader, number)?,
             None => reader.operations(None, self.limit)?,
         };
-        let width = context.out.width();
+        let width = context.out.line_width();
         for row in &operations {
             match context.format {
-                Format::Json => context.out.json(&operation_json(row))?,
-                _ => context.out.line(operation_line(&reader, row, width)?)?,
+                OutputFormat::Json => context.out.print_json(&operation_json(row))?,
+                _ => context.out.print_line(operation_line(&reader, row, width)?)?,
             }
         }
-        Ok(if operations.is_empty() { Code::NothingFound } else { Code::Done })
+        Ok(if operations.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
     }
 }
 
 /// An item that is there, or one that was removed.
-fn handle_of(reader: &Reader, id: &str) -> Result<Handle, Failure> {
-    let missing = match resolve(reader, id) {
+fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
+    let missing = match resolve_item(reader, id) {
         Ok(head) => return Ok(head.handle),
         Err(failure) => failure,
     };
     let prefix = HandlePrefix::parse(id);
-    let removed = prefix.map(|prefix| reader.removed_by_handle(prefix, 2)).transpose()?;
+    let removed = prefix.map(|prefix| reader.find_removed_handles(prefix, 2)).transpose()?;
     match removed.as_deref() {
         Some([handle]) => Ok(*handle),
         _ => Err(missing),
@@ -67,7 +70,7 @@ fn handle_of(reader: &Reader, id: &str) -> Result<Handle, Failure> {
 }
 
 /// The operation of this number.
-fn operation(reader: &Reader, number: &str) -> Result<Vec<OperationRow>, Failure> {
+fn find_operation(reader: &Reader, number: &str) -> Result<Vec<OperationRecord>, CommandFailure> {
     let id: i64 = number.parse().unwrap_or_default();
     let mut found = reader.operations(Some(id + 1), 1)?;
     found.retain(|row| row.id == id);
@@ -79,9 +82,9 @@ fn operation(reader: &Reader, number: &str) -> Result<Vec<OperationRow>, Failure
 
 fn operation_line(
     reader: &Reader,
-    row: &OperationRow,
+    row: &OperationRecord,
     width: Option<usize>,
-) -> Result<String, Failure> {
+) -> Result<String, CommandFailure> {
     let [added, updated, removed] = row.counts;
     let counts: Vec<String> = [(added, "+"), (updated, "~"), (removed, "-")]
         .iter()
@@ -89,117 +92,132 @@ fn operation_line(
         .map(|(number, sign)| format!("{sign}{number}"))
         .collect();
     let undone = row.undone_by.map_or(String::new(), |by| format!("  (undone by {by})"));
-    let (id, verb, mut detail) = (row.id, &row.verb, described(reader, &row.detail)?);
+    let (id, verb, mut detail) = (row.id, &row.verb, describe_detail(reader, &row.detail)?);
     let mut counts_wide = 16;
     if let Some(width) = width {
         counts_wide = if width < 80 { 8 } else { counts_wide };
-        let used = BEFORE_DETAIL + counts_wide + undone.len();
-        detail = shorten(&detail, width.saturating_sub(used).max(1));
+        let used = DETAIL_OFFSET_COLUMNS + counts_wide + undone.len();
+        detail = shorten_to_width(&detail, width.saturating_sub(used).max(1));
     }
     let line = format!(
-        "{id:>5}  {FAINT}{}{FAINT:#}  {STRONG}{verb:<8}{STRONG:#}  {:<counts_wide$}  {detail}{undone}",
-        moment(row.at),
+        "{id:>5}  {FAINT_STYLE}{}{FAINT_STYLE:#}  {STRONG_STYLE}{verb:<8}{STRONG_STYLE:#}  {:<counts_wide$}  {detail}{undone}",
+        format_local_time(row.started_at_ms),
         counts.join(" ")
     );
     Ok(line.trim_end().to_string())
 }
 
-/// The detail of an operation, with a name behind each item's handle. The log itself holds no names: a purge
-/// would have to look for them there.
-fn described(reader: &Reader, detail: &str) -> Result<String, Failure> {
+/// The detail of an operation, with a name behind each item's handle. The log itself holds no
+/// names: a purge would have to look for them there.
+fn describe_detail(reader: &Reader, detail: &str) -> Result<String, CommandFailure> {
     let mut words = Vec::new();
     for word in detail.split(' ') {
-        let prefix = HandlePrefix::parse(word).filter(|_| word.len() == HANDLE);
-        match prefix.map(|prefix| known_as(reader, prefix)).transpose()?.flatten() {
+        let prefix = HandlePrefix::parse(word).filter(|_| word.len() == HANDLE_LETTERS);
+        match prefix.map(|prefix| last_known_name(reader, prefix)).transpose()?.flatten() {
             Some((handle, name)) => words.push(format!("{handle:.8} {name}")),
-            None => words.push(plain(word)),
+            None => words.push(sanitize_line(word)),
         }
     }
     Ok(words.join(" "))
 }
 
 /// Columns of a line of the log before its detail, without the counts.
-const BEFORE_DETAIL: usize = 40;
+const DETAIL_OFFSET_COLUMNS: usize = 40;
 
 /// The letters of a whole handle.
-const HANDLE: usize = 13;
+const HANDLE_LETTERS: usize = 13;
 
 /// What an item is called, or was when it was there last.
-fn known_as(reader: &Reader, prefix: HandlePrefix) -> Result<Option<(Handle, String)>, Failure> {
-    if let Some(head) = reader.by_handle(prefix, 1)?.first() {
-        return Ok(Some((head.handle, shown_name(reader, head)?)));
+fn last_known_name(
+    reader: &Reader,
+    prefix: HandlePrefix,
+) -> Result<Option<(Handle, String)>, CommandFailure> {
+    if let Some(head) = reader.find_by_handle(prefix, 1)?.first() {
+        return Ok(Some((head.handle, display_name(reader, head)?)));
     }
-    let Some(&handle) = reader.removed_by_handle(prefix, 1)?.first() else { return Ok(None) };
+    let Some(&handle) = reader.find_removed_handles(prefix, 1)?.first() else { return Ok(None) };
     let versions = reader.versions(handle)?;
     let bytes = versions.last().and_then(|version| version.bytes.as_deref());
-    Ok(bytes.map(|bytes| (handle, name_in(bytes))))
+    Ok(bytes.map(|bytes| (handle, name_from_bytes(bytes))))
 }
 
-fn operation_json(row: &OperationRow) -> Value {
+fn operation_json(row: &OperationRecord) -> Value {
     let [added, updated, removed] = row.counts;
     json!({
-        "operation": row.id, "verb": row.verb, "detail": row.detail, "at": row.at,
+        "operation": row.id, "verb": row.verb, "detail": row.detail, "at": row.started_at_ms,
         "added": added, "updated": updated, "removed": removed,
         "undoes": row.undoes, "undone_by": row.undone_by,
     })
 }
 
-fn versions(context: &mut Context, versions: &[Version]) -> Result<Code, Failure> {
+fn print_versions(
+    context: &mut CommandContext,
+    versions: &[Version],
+) -> Result<CommandStatus, CommandFailure> {
     if versions.is_empty() {
-        return Err(Failure::new(Kind::NotFound, "no version of it is kept")
-            .hint("former versions are kept for 90 days or 64 MB, whichever is less"));
+        return Err(CommandFailure::new(FailureKind::NotFound, "no version of it is kept")
+            .with_hint("former versions are kept for 90 days or 64 MB, whichever is less"));
     }
     let mut before: &[u8] = &[];
     for version in versions {
         let bytes = version.bytes.as_deref().unwrap_or_default();
         match context.format {
-            Format::Raw => super::item::raw(&mut context.out, bytes, false)?,
-            Format::Json => context.out.json(&json!({
+            OutputFormat::Raw => super::item_format::print_raw(&mut context.out, bytes, false)?,
+            OutputFormat::Json => context.out.print_json(&json!({
                 "since": version.since, "until": version.until, "removed": version.removed,
                 "operation": version.operation.as_ref().map(operation_json),
                 "ended_by": version.ended_by.as_ref().map(operation_json),
                 "source": version.bytes.as_deref().map(String::from_utf8_lossy),
             }))?,
-            Format::Text => {
-                event(&mut context.out, version.operation.as_ref(), "")?;
+            OutputFormat::Text => {
+                print_version_event(&mut context.out, version.operation.as_ref(), "")?;
                 match version.bytes {
-                    Some(_) => difference(&mut context.out, before, bytes)?,
-                    None => context.out.line("  (purged)")?,
+                    Some(_) => print_difference(&mut context.out, before, bytes)?,
+                    None => context.out.print_line("  (purged)")?,
                 }
                 if version.removed {
-                    event(&mut context.out, version.ended_by.as_ref(), "removed")?;
+                    print_version_event(&mut context.out, version.ended_by.as_ref(), "removed")?;
                 }
             }
         }
         before = bytes;
     }
-    Ok(Code::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn event(out: &mut Out, row: Option<&OperationRow>, what: &str) -> io::Result<()> {
+fn print_version_event(
+    out: &mut OutputStream,
+    row: Option<&OperationRecord>,
+    what: &str,
+) -> io::Result<()> {
     match row {
         Some(row) => {
-            let (verb, id, at) = (&row.verb, row.id, moment(row.at));
-            let mut line =
-                format!("{STRONG}{verb}{STRONG:#}  {FAINT}operation {id}, {at}{FAINT:#}");
+            let (verb, id, at) = (&row.verb, row.id, format_local_time(row.started_at_ms));
+            let mut line = format!(
+                "{STRONG_STYLE}{verb}{STRONG_STYLE:#}  {FAINT_STYLE}operation {id}, {at}{FAINT_STYLE:#}"
+            );
             if !what.is_empty() {
                 line.push_str("  ");
                 line.push_str(what);
             }
-            out.line(line)
+            out.print_line(line)
         }
-        None => out.line(format!("(not known any more)  {what}").trim_end()),
+        None => out.print_line(format!("(not known any more)  {what}").trim_end()),
     }
 }
 
 /// Lines of a difference that are printed.
-const SHOWN: usize = 200;
+const MAX_DIFFERENCE_LINES: usize = 200;
 
-/// The lines that are only in one of two texts: what went in red, what came in green. Long lines are cut, and
-/// so is a long list of them.
-pub(crate) fn difference(out: &mut Out, before: &[u8], after: &[u8]) -> io::Result<()> {
+/// The lines that are only in one of two texts: what went in red, what came in green. Long lines
+/// are cut, and so is a long list of them.
+pub(crate) fn print_difference(
+    out: &mut OutputStream,
+    before: &[u8],
+    after: &[u8],
+) -> io::Result<()> {
     let lines = |bytes: &[u8]| -> Vec<String> {
-        String::from_utf8_lossy(bytes).lines().map(|line| plain(line.trim_end())).collect()
+        String::from_utf8_lossy(bytes).lines().map(|line| sanitize_line(line.trim_end())).collect()
     };
     let (before, after) = (lines(before), lines(after));
     let (old, new): (HashSet<_>, HashSet<_>) = (before.iter().collect(), after.iter().collect());
@@ -207,14 +225,15 @@ pub(crate) fn difference(out: &mut Out, before: &[u8], after: &[u8]) -> io::Resu
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_string(),
     };
-    let gone = before.iter().filter(|line| !new.contains(line)).map(|line| (GONE, '-', line));
-    let came = after.iter().filter(|line| !old.contains(line)).map(|line| (NEW, '+', line));
+    let gone =
+        before.iter().filter(|line| !new.contains(line)).map(|line| (REMOVED_STYLE, '-', line));
+    let came = after.iter().filter(|line| !old.contains(line)).map(|line| (ADDED_STYLE, '+', line));
     let mut all = gone.chain(came);
-    for (style, sign, line) in all.by_ref().take(SHOWN) {
-        out.line(format!("  {style}{sign} {}{style:#}", cut(line)))?;
+    for (style, sign, line) in all.by_ref().take(MAX_DIFFERENCE_LINES) {
+        out.print_line(format!("  {style}{sign} {}{style:#}", cut(line)))?;
     }
     match all.count() {
         0 => Ok(()),
-        more => out.line(format!("  ... and {}", count(more as u64, "more line"))),
+        more => out.print_line(format!("  ... and {}", format_count(more as u64, "more line"))),
     }
 }

@@ -1,30 +1,30 @@
-use crate::context::Context;
-use crate::failure::{Code, Failure};
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus};
 use std::path::PathBuf;
 
 /// Print the man page; with --out, write one for every subcommand
 #[derive(Debug, clap::Args)]
-pub(crate) struct Man {
+pub(crate) struct ManArgs {
     /// Write larder.1, larder-import.1, ... into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-impl Man {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let command = crate::args::command();
+impl ManArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let command = crate::args::clap_command();
         match self.out {
             None => {
                 let mut page = Vec::new();
                 clap_mangen::Man::new(command).render(&mut page)?;
-                context.out.bytes(&page)?;
+                context.out.print_bytes(&page)?;
             }
             Some(dir) => {
                 std::fs::create_dir_all(&dir)
                     .and_then(|()| clap_mangen::generate_to(command, &dir))
-                    .map_err(|error| Failure::file(&dir, &error))?;
+                    .map_err(|error| CommandFailure::from_file_error(&dir, &error))?;
             }
         }
-        Ok(Code::Done)
+        Ok(CommandStatus::Done)
     }
 }

@@ -1,12 +1,12 @@
-use super::browse::Browse;
-use super::queries::Queries;
-use crate::args::Format;
-use crate::context::Context;
-use crate::failure::{Code, Failure, Kind};
-use crate::output::{FAINT, size};
-use crate::table::columns;
+use super::query_log_report::QueryLogArgs;
+use super::view_workload::BrowseArgs;
+use crate::args::OutputFormat;
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::output::{FAINT_STYLE, format_bytes};
+use crate::table::format_columns;
 use larder_measure::generate;
-use larder_measure::run::{Run, run, spread};
+use larder_measure::process_cost::{ProcessCost, min_median_max, run_command};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -17,29 +17,30 @@ use std::time::Duration;
 
 /// The instruments
 #[derive(Debug, clap::Args)]
-pub(crate) struct Measure {
+pub(crate) struct MeasureArgs {
     #[command(subcommand)]
-    instrument: Instrument,
+    instrument: MeasureCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Instrument {
+enum MeasureCommand {
     /// Make realistic data of any size, the same for the same seed
     Generate {
         #[command(subcommand)]
-        what: What,
+        what: GenerateCommand,
     },
-    Run(Runs),
-    Browse(Browse),
-    Queries(Queries),
+    Run(MeasureRunArgs),
+    Browse(BrowseArgs),
+    Queries(QueryLogArgs),
 }
 
 /// Run a command and print what it cost: time, processor, peak of anonymous memory, bytes written
 ///
-/// Of several runs the least, the median and the most. What the command prints on standard output is thrown
-/// away unless --show is given. The exit code is the command's; a run that fails is the last one.
+/// Of several runs the least, the median and the most. What the command prints on standard output
+/// is thrown away unless --show is given. The exit code is the command's; a run that fails is the
+/// last one.
 #[derive(Debug, clap::Args)]
-struct Runs {
+struct MeasureRunArgs {
     /// How often
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -53,15 +54,17 @@ struct Runs {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
-    /// vCards: names of many scripts, one to three phones and e-mails, addresses, some photos, all versions
+enum GenerateCommand {
+    /// vCards: names of many scripts, one to three phones and e-mails, addresses, some photos, all
+    /// versions
     Contacts {
         /// How many
         number: u64,
         #[command(flatten)]
-        target: Target,
+        target: GenerateTargetArgs,
     },
-    /// A calendar: events, a fifth of them recurring, tasks and notes, over ten years and in several time zones
+    /// A calendar: events, a fifth of them recurring, tasks and notes, over ten years and in
+    /// several time zones
     Calendar {
         /// How many
         number: u64,
@@ -69,7 +72,7 @@ enum What {
         #[arg(long)]
         events: bool,
         #[command(flatten)]
-        target: Target,
+        target: GenerateTargetArgs,
     },
     /// A calendar that defines the same few time zones again and again
     Zones {
@@ -79,9 +82,10 @@ enum What {
         #[arg(long)]
         events: bool,
         #[command(flatten)]
-        target: Target,
+        target: GenerateTargetArgs,
     },
-    /// Questions to a generated calendar of the same seed: kind, search line and EDS expression on each line
+    /// Questions to a generated calendar of the same seed: kind, search line and EDS expression on
+    /// each line
     Queries {
         /// How many
         number: u64,
@@ -93,12 +97,12 @@ enum What {
         #[arg(long)]
         events: bool,
         #[command(flatten)]
-        target: Target,
+        target: GenerateTargetArgs,
     },
 }
 
 #[derive(Debug, clap::Args)]
-struct Target {
+struct GenerateTargetArgs {
     /// The beginning of the pseudo-random numbers
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -107,127 +111,142 @@ struct Target {
     output: Option<PathBuf>,
 }
 
-impl What {
-    fn target(&self) -> &Target {
+impl GenerateCommand {
+    fn output_target(&self) -> &GenerateTargetArgs {
         match self {
-            What::Contacts { target, .. }
-            | What::Calendar { target, .. }
-            | What::Zones { target, .. }
-            | What::Queries { target, .. } => target,
+            GenerateCommand::Contacts { target, .. }
+            | GenerateCommand::Calendar { target, .. }
+            | GenerateCommand::Zones { target, .. }
+            | GenerateCommand::Queries { target, .. } => target,
         }
     }
 
-    fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
-        let seed = self.target().seed;
+    fn generate_to(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        let seed = self.output_target().seed;
         match *self {
-            What::Contacts { number, .. } => generate::contacts(number, seed, out),
-            What::Calendar { number, events, .. } => generate::calendar(number, seed, events, out),
-            What::Zones { number, events, .. } => generate::zones(number, seed, events, out),
-            What::Queries { number, of, events, .. } => {
-                generate::queries(number, of, seed, events, out)
+            GenerateCommand::Contacts { number, .. } => generate::write_contacts(number, seed, out),
+            GenerateCommand::Calendar { number, events, .. } => {
+                generate::write_calendar(number, seed, events, out)
+            }
+            GenerateCommand::Zones { number, events, .. } => {
+                generate::write_zone_definitions(number, seed, events, out)
+            }
+            GenerateCommand::Queries { number, of, events, .. } => {
+                generate::write_queries(number, of, seed, events, out)
             }
         }
     }
 }
 
-impl Measure {
+impl MeasureArgs {
     /// Does it make data? All others tell something.
-    pub(super) fn generates(&self) -> bool {
-        matches!(self.instrument, Instrument::Generate { .. })
+    pub(super) fn is_generator(&self) -> bool {
+        matches!(self.instrument, MeasureCommand::Generate { .. })
     }
 
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let what = match self.instrument {
-            Instrument::Run(runs) => return runs.run(context),
-            Instrument::Browse(browse) => return browse.run(context),
-            Instrument::Queries(queries) => return queries.run(context),
-            Instrument::Generate { what } => what,
+            MeasureCommand::Run(runs) => return runs.run(context),
+            MeasureCommand::Browse(browse) => return browse.run(context),
+            MeasureCommand::Queries(queries) => return queries.run(context),
+            MeasureCommand::Generate { what } => what,
         };
-        match &what.target().output {
-            None => what.write(&mut context.out)?,
+        match &what.output_target().output {
+            None => what.generate_to(&mut context.out)?,
             Some(path) => {
                 let write = || {
                     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
-                    what.write(&mut file)?;
+                    what.generate_to(&mut file)?;
                     file.flush()
                 };
-                write().map_err(|error: std::io::Error| Failure::file(path, &error))?;
+                write().map_err(|error: std::io::Error| {
+                    CommandFailure::from_file_error(path, &error)
+                })?;
             }
         }
-        Ok(Code::Done)
+        Ok(CommandStatus::Done)
     }
 }
 
-impl Runs {
-    fn run(&self, context: &mut Context) -> Result<Code, Failure> {
+impl MeasureRunArgs {
+    fn run(&self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let Some((program, arguments)) = self.command.split_first() else {
-            return Err(Failure::new(Kind::Usage, "a command is missing behind --")
-                .hint("larder measure run -- COMMAND"));
+            return Err(CommandFailure::new(FailureKind::Usage, "a command is missing behind --")
+                .with_hint("larder measure run -- COMMAND"));
         };
         let mut runs = Vec::new();
         for _ in 0..self.repeat {
             let output = if self.show { Stdio::inherit() } else { Stdio::null() };
-            let cost = run(Command::new(program).args(arguments).stdout(output))
-                .map_err(|error| Failure::file(Path::new(program), &error))?;
+            let cost = run_command(Command::new(program).args(arguments).stdout(output))
+                .map_err(|error| CommandFailure::from_file_error(Path::new(program), &error))?;
             runs.push(cost);
             if !cost.status.success() {
                 break;
             }
         }
-        self.print(context, &runs)?;
-        Ok(runs.last().map_or(Code::Done, |run| Code::Command(code(run.status))))
+        self.print_costs(context, &runs)?;
+        Ok(runs
+            .last()
+            .map_or(CommandStatus::Done, |run| CommandStatus::Command(shell_exit_code(run.status))))
     }
 
-    fn print(&self, context: &mut Context, runs: &[Run]) -> Result<(), Failure> {
-        let code = runs.last().map_or(0, |run| code(run.status));
+    fn print_costs(
+        &self,
+        context: &mut CommandContext,
+        runs: &[ProcessCost],
+    ) -> Result<(), CommandFailure> {
+        let code = runs.last().map_or(0, |run| shell_exit_code(run.status));
         let mut object = json!({ "runs": runs.len(), "code": code });
         let mut rows = vec![["", "least", "median", "most"].map(String::from)];
-        for (name, key, value) in COSTS {
-            let Some(spread) = spread(runs.iter().filter_map(value)) else { continue };
+        for (name, key, value) in COST_COLUMNS {
+            let Some(spread) = min_median_max(runs.iter().filter_map(value)) else { continue };
             let [least, median, most] = spread;
             object[key] = json!({ "min": least, "median": median, "max": most });
             let shown = spread.map(|value| match key.ends_with("_bytes") {
-                true => size(value),
+                true => format_bytes(value),
                 false => format!("{:.1} ms", value as f64 / 1e3),
             });
             let [least, median, most] = shown;
             rows.push([name.to_string(), least, median, most]);
         }
-        if context.format == Format::Json {
-            context.out.json(&object)?;
+        if context.format == OutputFormat::Json {
+            context.out.print_json(&object)?;
             return Ok(());
         }
         if self.show {
             let median = |row: usize| rows.get(row).map_or("", |row| row[2].as_str());
             let (wall, anonymous) = (median(1), median(5));
-            context.out.line(format!("{FAINT}[{wall}, {anonymous} of memory]{FAINT:#}"))?;
+            context.out.print_line(format!(
+                "{FAINT_STYLE}[{wall}, {anonymous} of memory]{FAINT_STYLE:#}"
+            ))?;
             return Ok(());
         }
-        for line in columns(&rows, [20; 4], None) {
-            context.out.line(line)?;
+        for line in format_columns(&rows, [20; 4], None) {
+            context.out.print_line(line)?;
         }
         Ok(())
     }
 }
 
-/// What is printed of a run: its name for people, its key in JSON (microseconds or bytes), its value.
-type Cost = (&'static str, &'static str, fn(&Run) -> Option<u64>);
+/// What is printed of a run: its name for people, its key in JSON (microseconds or bytes), its
+/// value.
+type CostColumn = (&'static str, &'static str, fn(&ProcessCost) -> Option<u64>);
 
-const COSTS: [Cost; 6] = [
-    ("wall", "wall_us", |run| Some(microseconds(run.wall))),
-    ("user", "user_us", |run| Some(microseconds(run.user))),
-    ("system", "system_us", |run| Some(microseconds(run.system))),
-    ("processor", "cpu_us", |run| Some(microseconds(run.user + run.system))),
-    ("anonymous memory", "anonymous_bytes", |run| Some(run.anonymous)),
-    ("written", "written_bytes", |run| run.written),
+const COST_COLUMNS: [CostColumn; 6] = [
+    ("wall", "wall_us", |run| Some(to_microseconds(run.wall))),
+    ("user", "user_us", |run| Some(to_microseconds(run.user))),
+    ("system", "system_us", |run| Some(to_microseconds(run.system))),
+    ("processor", "cpu_us", |run| Some(to_microseconds(run.user + run.system))),
+    ("anonymous memory", "anonymous_bytes", |run| Some(run.peak_anonymous_bytes)),
+    ("written", "written_bytes", |run| run.written_bytes),
 ];
 
-fn microseconds(time: Duration) -> u64 {
+fn to_microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The exit code; 128 and the number of the signal that ended it, as shells have it.
-fn code(status: ExitStatus) -> u8 {
+fn shell_exit_code(status: ExitStatus) -> u8 {
     let signal = status.signal().map(|signal| 128 + signal);
     u8::try_from(status.code().or(signal).unwrap_or(1)).unwrap_or(1)
 }

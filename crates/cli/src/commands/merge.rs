@@ -1,11 +1,11 @@
-use super::item;
-use crate::args::Format;
-use crate::context::{Context, now};
-use crate::failure::{Code, Failure, Kind};
-use crate::ids::{name_in, resolve};
-use crate::output::count;
-use larder_store::{ItemHead, Operation, Reader};
-use larder_sync::{MergeError, Merged, merge};
+use super::item_format;
+use crate::args::OutputFormat;
+use crate::context::{CommandContext, now_milliseconds};
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::item_ids::{name_from_bytes, resolve_item};
+use crate::output::format_count;
+use larder_store::{ItemMeta, Operation, Reader};
+use larder_sync::{MergeError, MergeOutcome, write_merge};
 use serde_json::json;
 
 /// Join items that are the same person; `larder undo` takes them apart again
@@ -20,7 +20,7 @@ use serde_json::json;
 ///   larder merge -n 7k2m hz80        prints the card that would be made, and changes nothing
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Merge {
+pub(crate) struct MergeArgs {
     /// Which items; the first is the one that stays
     #[arg(value_name = "ID", required = true, num_args = 1..)]
     ids: Vec<String>,
@@ -30,97 +30,100 @@ pub(crate) struct Merge {
 }
 
 /// Items that the log names.
-const NAMED: usize = 3;
+const MAX_LOGGED_ITEMS: usize = 3;
 
-impl Merge {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let reader = context.reader()?;
-        let items: Vec<ItemHead> =
-            self.ids.iter().map(|id| resolve(&reader, id)).collect::<Result<_, _>>()?;
-        let joined = larder_sync::Merge::of(&reader, &items)?;
+impl MergeArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let reader = context.open_reader()?;
+        let items: Vec<ItemMeta> =
+            self.ids.iter().map(|id| resolve_item(&reader, id)).collect::<Result<_, _>>()?;
+        let joined = larder_sync::ContactMerge::from_items(&reader, &items)?;
         if self.dry_run {
-            return would(context, &joined);
+            return print_dry_run(context, &joined);
         }
-        let (base, name) = (joined.base().clone(), name_in(joined.card()));
-        let mut store = context.store()?;
-        let operation = Operation::new("merge", detail(&items), now());
-        let merged = merge(&mut store, operation, joined)?;
-        print(context, &reader, &base, &items, &name, merged)
+        let (base, name) = (joined.base().clone(), name_from_bytes(joined.card()));
+        let mut store = context.open_store()?;
+        let operation = Operation::new("merge", operation_detail(&items), now_milliseconds());
+        let merged = write_merge(&mut store, operation, joined)?;
+        print_merged(context, &reader, &base, &items, &name, merged)
     }
 }
 
 /// What the log says of it: handles, since names are contents.
-fn detail(items: &[ItemHead]) -> String {
+fn operation_detail(items: &[ItemMeta]) -> String {
     let mut words: Vec<String> =
-        items.iter().take(NAMED).map(|item| item.handle.to_string()).collect();
-    if items.len() > NAMED {
-        words.push(format!("and {} more", items.len() - NAMED));
+        items.iter().take(MAX_LOGGED_ITEMS).map(|item| item.handle.to_string()).collect();
+    if items.len() > MAX_LOGGED_ITEMS {
+        words.push(format!("and {} more", items.len() - MAX_LOGGED_ITEMS));
     }
     words.join(" ")
 }
 
 /// Prints the card that would be made.
-fn would(context: &mut Context, joined: &larder_sync::Merge) -> Result<Code, Failure> {
+fn print_dry_run(
+    context: &mut CommandContext,
+    joined: &larder_sync::ContactMerge,
+) -> Result<CommandStatus, CommandFailure> {
     match context.format {
-        Format::Json => {
-            let mut object = item::json(joined.base(), joined.card());
+        OutputFormat::Json => {
+            let mut object = item_format::contact_json(joined.base(), joined.card());
             let source = String::from_utf8_lossy(joined.card()).into_owned();
             object["source"] = json!(source);
-            context.out.json(&object)?;
+            context.out.print_json(&object)?;
         }
-        _ => item::raw(&mut context.out, joined.card(), false)?,
+        _ => item_format::print_raw(&mut context.out, joined.card(), false)?,
     }
-    Ok(Code::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn print(
-    context: &mut Context,
+fn print_merged(
+    context: &mut CommandContext,
     reader: &Reader,
-    base: &ItemHead,
-    items: &[ItemHead],
+    base: &ItemMeta,
+    items: &[ItemMeta],
     name: &str,
-    merged: Merged,
-) -> Result<Code, Failure> {
-    let Merged { operation, seq } = merged;
-    if context.format == Format::Json {
+    merged: MergeOutcome,
+) -> Result<CommandStatus, CommandFailure> {
+    let MergeOutcome { operation, seq } = merged;
+    if context.format == OutputFormat::Json {
         let others: Vec<String> =
             items.iter().skip(1).map(|item| item.handle.to_string()).collect();
         let id = base.handle.to_string();
-        context
-            .out
-            .json(&json!({ "id": id, "joined": others, "seq": seq, "operation": operation }))?;
-        return Ok(Code::Done);
+        context.out.print_json(
+            &json!({ "id": id, "joined": others, "seq": seq, "operation": operation }),
+        )?;
+        return Ok(CommandStatus::Done);
     }
-    let (handle, letters) = (base.handle, reader.letters(base.handle)?);
-    let number = count(items.len() as u64, "contact");
-    context.out.line(format!(
+    let (handle, letters) = (base.handle, reader.unique_prefix_len(base.handle)?);
+    let number = format_count(items.len() as u64, "contact");
+    context.out.print_line(format!(
         "{number} joined as {handle:.letters$}  {name}; larder undo {operation} brings them back"
     ))?;
-    Ok(Code::Done)
+    Ok(CommandStatus::Done)
 }
 
-impl From<MergeError> for Failure {
-    fn from(error: MergeError) -> Failure {
+impl From<MergeError> for CommandFailure {
+    fn from(error: MergeError) -> CommandFailure {
         let what = error.to_string();
         match error {
         MergeError::Store(error) => error.into(),
-        MergeError::TooFew => Failure::new(Kind::Usage, what)
-            .hint("larder find --duplicates lists what may belong together"),
-        MergeError::Twice { handle } => {
-            Failure::new(Kind::Usage, format!("{handle:.8} is named twice")).hint("name each item once")
+        MergeError::TooFew => CommandFailure::new(FailureKind::Usage, what)
+            .with_hint("larder find --duplicates lists what may belong together"),
+        MergeError::DuplicateItem { handle } => {
+            CommandFailure::new(FailureKind::Usage, format!("{handle:.8} is named twice")).with_hint("name each item once")
         }
-        MergeError::NoContact { handle } => {
-            Failure::new(Kind::Usage, format!("only contacts can be joined, and {handle:.8} is none"))
-                .hint(format!("larder show {handle:.8} says what it is"))
+        MergeError::NotAContact { handle } => {
+            CommandFailure::new(FailureKind::Usage, format!("only contacts can be joined, and {handle:.8} is none"))
+                .with_hint(format!("larder show {handle:.8} says what it is"))
         }
-        MergeError::NotWhole { handle } => Failure::new(Kind::Input, what).hint(format!(
+        MergeError::IncompleteCard { handle } => CommandFailure::new(FailureKind::Input, what).with_hint(format!(
             "larder edit {handle:.8} mends it; or name another one first, which is then the one that stays"
         )),
-        MergeError::Changed { .. } => {
-            Failure::new(Kind::Input, format!("nothing was joined: {what}"))
-                .hint("run the same command again to join what is there now")
+        MergeError::Conflict { .. } => {
+            CommandFailure::new(FailureKind::Input, format!("nothing was joined: {what}"))
+                .with_hint("run the same command again to join what is there now")
         }
-        _ => Failure::new(Kind::Input, what).hint("nothing was changed"),
+        _ => CommandFailure::new(FailureKind::Input, what).with_hint("nothing was changed"),
     }
     }
 }

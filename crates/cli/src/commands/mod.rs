@@ -1,79 +1,81 @@
-//! The subcommands, one file each: a struct of arguments whose comment is the manual, and one function.
+//! The subcommands, one file each: a struct of arguments whose comment is the manual, and one
+//! function.
 
 mod add;
 mod agenda;
-mod asked;
 mod backup;
-mod browse;
+mod calendar_item;
 mod check;
 mod collections;
 mod completions;
-mod component;
-mod duplicates;
+mod duplicate_groups;
 mod edit;
-mod expand;
 mod export;
 mod fields;
 mod find;
 mod import;
-mod item;
-mod listed;
+mod item_format;
 mod log;
 mod man;
 mod measure;
 mod merge;
+mod occurrence_list;
 mod purge;
-mod queries;
-mod queries_json;
+mod query_args;
+mod query_log_report;
+mod query_log_report_json;
 mod remove;
 mod restore;
 mod serve;
 mod show;
-mod told;
 mod undo;
+mod view_workload;
 mod watch;
+mod watch_screen;
+mod watch_stream;
 
-use crate::args::Format;
-use crate::context::Context;
-use crate::failure::{Code, Failure, Kind};
+use crate::args::OutputFormat;
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    Import(import::Import),
-    Find(find::Find),
-    Agenda(agenda::Agenda),
-    Watch(watch::Watch),
-    Show(show::Show),
-    Add(add::Add),
-    Edit(edit::Edit),
-    Merge(merge::Merge),
-    Remove(remove::Remove),
-    Undo(undo::Undo),
-    Log(log::Log),
-    Purge(purge::Purge),
-    Collections(collections::Collections),
-    Export(export::Export),
-    Fields(fields::Fields),
-    Check(check::Check),
-    Backup(backup::Backup),
-    Restore(restore::Restore),
-    Serve(serve::Serve),
-    Measure(measure::Measure),
-    Completions(completions::Completions),
-    Man(man::Man),
+    Import(import::ImportArgs),
+    Find(find::FindArgs),
+    Agenda(agenda::AgendaArgs),
+    Watch(watch::WatchArgs),
+    Show(show::ShowArgs),
+    Add(add::AddArgs),
+    Edit(edit::EditArgs),
+    Merge(merge::MergeArgs),
+    Remove(remove::RemoveArgs),
+    Undo(undo::UndoArgs),
+    Log(log::LogArgs),
+    Purge(purge::PurgeArgs),
+    Collections(collections::CollectionsArgs),
+    Export(export::ExportArgs),
+    Fields(fields::FieldsArgs),
+    Check(check::CheckArgs),
+    Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
+    Serve(serve::ServeArgs),
+    Measure(measure::MeasureArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// What most verbs can print.
-const USUAL: &[Format] = &[Format::Text, Format::Json];
-const WITH_RAW: &[Format] = &[Format::Text, Format::Json, Format::Raw];
-const TEXT: &[Format] = &[Format::Text];
+const USUAL_FORMATS: &[OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
+const FORMATS_WITH_RAW: &[OutputFormat] =
+    &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Raw];
+const TEXT_FORMAT: &[OutputFormat] = &[OutputFormat::Text];
 
 impl Command {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let supported = self.formats();
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let supported = self.supported_formats();
         if !supported.contains(&context.format) {
-            return Err(unsupported(context.format, supported));
+            return Err(unsupported_format_failure(context.format, supported));
         }
         let code = match self {
             Command::Import(args) => args.run(context),
@@ -104,22 +106,23 @@ impl Command {
     }
 
     /// The formats in which this verb, used in this way, can answer.
-    fn formats(&self) -> &'static [Format] {
+    fn supported_formats(&self) -> &'static [OutputFormat] {
         match self {
-            Command::Find(find) if find.lists() => WITH_RAW,
-            Command::Agenda(agenda) if agenda.is_busy() => WITH_RAW,
-            Command::Log(log) if log.item() => WITH_RAW,
-            Command::Show(_) => WITH_RAW,
-            Command::Export(export) => export.formats(),
-            Command::Measure(measure) if measure.generates() => TEXT,
-            Command::Completions(_) | Command::Man(_) => TEXT,
-            _ => USUAL,
+            Command::Find(find) if find.is_item_list() => FORMATS_WITH_RAW,
+            Command::Agenda(agenda) if agenda.is_busy() => FORMATS_WITH_RAW,
+            Command::Log(log) if log.is_about_item() => FORMATS_WITH_RAW,
+            Command::Show(_) => FORMATS_WITH_RAW,
+            Command::Export(export) => export.supported_formats(),
+            Command::Measure(measure) if measure.is_generator() => TEXT_FORMAT,
+            Command::Completions(_) | Command::Man(_) => TEXT_FORMAT,
+            _ => USUAL_FORMATS,
         }
     }
 }
 
-fn unsupported(format: Format, supported: &[Format]) -> Failure {
+fn unsupported_format_failure(format: OutputFormat, supported: &[OutputFormat]) -> CommandFailure {
     let names: Vec<&str> = supported.iter().map(|format| format.name()).collect();
     let what = format!("this cannot be printed as {}", format.name());
-    Failure::new(Kind::Usage, what).hint(format!("--format takes {} here", names.join(" or ")))
+    CommandFailure::new(FailureKind::Usage, what)
+        .with_hint(format!("--format takes {} here", names.join(" or ")))
 }

@@ -1,18 +1,18 @@
-use crate::args::Format;
-use crate::context::{Context, now};
-use crate::failure::{Code, Failure, Kind};
-use crate::ids::{resolve, shown_name};
-use crate::output::{complain, count, plain};
-use larder_store::{Handle, HandlePrefix, Operation, OperationId, Purged};
+use crate::args::OutputFormat;
+use crate::context::{CommandContext, now_milliseconds};
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::item_ids::{display_name, resolve_item};
+use crate::output::{format_count, print_message, sanitize_line};
+use larder_store::{Handle, HandlePrefix, Operation, OperationId, PurgeReport};
 use serde_json::json;
 use std::io::IsTerminal as _;
 
 /// Erase items for good: they, and all their former versions, are then in no file of the store
 ///
-/// This cannot be undone. Copies outside the data directory (backups, exports) are yours to delete. A removed item is
-/// named by the letters that `larder remove` or `larder log` printed.
+/// This cannot be undone. Copies outside the data directory (backups, exports) are yours to delete.
+/// A removed item is named by the letters that `larder remove` or `larder log` printed.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Purge {
+pub(crate) struct PurgeArgs {
     /// Which items
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
@@ -21,35 +21,38 @@ pub(crate) struct Purge {
     yes: bool,
 }
 
-impl Purge {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+impl PurgeArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         // A reader of our own would keep the old pages in use.
-        let (handles, names) = self.named(context)?;
-        if !self.yes && !confirmed(&names) {
-            return Err(Failure::new(Kind::Usage, "nothing was purged")
-                .hint(format!("this would erase for good: {}", listed(&names)))
-                .hint("--yes purges without asking"));
+        let (handles, names) = self.resolve_handles(context)?;
+        if !self.yes && !confirm_purge(&names) {
+            return Err(CommandFailure::new(FailureKind::Usage, "nothing was purged")
+                .with_hint(format!("this would erase for good: {}", format_names(&names)))
+                .with_hint("--yes purges without asking"));
         }
-        let mut store = context.store()?;
-        let mut operation = Operation::new("purge", "", now());
+        let mut store = context.open_store()?;
+        let mut operation = Operation::new("purge", "", now_milliseconds());
         let purged = store.purge(&mut operation, &handles)?;
-        print(context, &purged, operation.id())?;
-        Ok(Code::Done)
+        print_purged(context, &purged, operation.id())?;
+        Ok(CommandStatus::Done)
     }
 
     /// What is to be erased, and how each is called in messages.
-    fn named(&self, context: &Context) -> Result<(Vec<Handle>, Vec<String>), Failure> {
-        let reader = context.reader()?;
+    fn resolve_handles(
+        &self,
+        context: &CommandContext,
+    ) -> Result<(Vec<Handle>, Vec<String>), CommandFailure> {
+        let reader = context.open_reader()?;
         let (mut handles, mut names) = (Vec::new(), Vec::new());
         for id in &self.ids {
-            let (handle, name) = if let Some(handle) = removed(&reader, id)? {
+            let (handle, name) = if let Some(handle) = find_removed_handle(&reader, id)? {
                 (handle, format!("a removed item ({handle:.8})"))
-            } else if let Some(handle) = purged(&reader, id)? {
+            } else if let Some(handle) = find_purged_handle(&reader, id)? {
                 (handle, format!("an item that was purged before ({handle:.8})"))
             } else {
-                let head = resolve(&reader, id)?;
-                let (handle, name) = (head.handle, shown_name(&reader, &head)?);
-                (handle, format!("{name} ({handle:.8}, in {})", plain(&head.collection)))
+                let head = resolve_item(&reader, id)?;
+                let (handle, name) = (head.handle, display_name(&reader, &head)?);
+                (handle, format!("{name} ({handle:.8}, in {})", sanitize_line(&head.collection)))
             };
             handles.push(handle);
             names.push(name);
@@ -58,88 +61,94 @@ impl Purge {
     }
 }
 
-fn print(
-    context: &mut Context,
-    purged: &Purged,
+fn print_purged(
+    context: &mut CommandContext,
+    purged: &PurgeReport,
     operation: Option<OperationId>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let deleted = purged.deleted.iter().map(|copy| copy.display().to_string());
-    if context.format == Format::Json {
+    if context.format == OutputFormat::Json {
         let deleted: Vec<_> = deleted.collect();
-        context.out.json(&json!({
+        context.out.print_json(&json!({
             "purged": purged.items, "completed": purged.completed, "deleted": deleted,
             "operation": operation,
         }))?;
         return Ok(());
     }
     if purged.completed {
-        context.out.line("the purge that was interrupted before is completed")?;
+        context.out.print_line("the purge that was interrupted before is completed")?;
     }
     if purged.items > 0 || !purged.completed {
-        let items = count(purged.items, "item");
-        context.out.line(format!("{items} purged, with all former versions"))?;
+        let items = format_count(purged.items, "item");
+        context.out.print_line(format!("{items} purged, with all former versions"))?;
     }
     for copy in deleted {
-        context.out.line(format!("{} was damaged, and is deleted", plain(&copy)))?;
+        context.out.print_line(format!("{} was damaged, and is deleted", sanitize_line(&copy)))?;
     }
     Ok(())
 }
 
 /// A handle of which only former versions are left.
-fn removed(reader: &larder_store::Reader, id: &str) -> Result<Option<Handle>, Failure> {
+fn find_removed_handle(
+    reader: &larder_store::Reader,
+    id: &str,
+) -> Result<Option<Handle>, CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(id) else { return Ok(None) };
-    if !reader.by_handle(prefix, 1)?.is_empty() {
+    if !reader.find_by_handle(prefix, 1)?.is_empty() {
         return Ok(None);
     }
-    Ok(match reader.removed_by_handle(prefix, 2)?.as_slice() {
+    Ok(match reader.find_removed_handles(prefix, 2)?.as_slice() {
         [handle] => Some(*handle),
         _ => None,
     })
 }
 
 /// A handle of an item that a purge took away and did not erase from the files yet.
-fn purged(reader: &larder_store::Reader, id: &str) -> Result<Option<Handle>, Failure> {
+fn find_purged_handle(
+    reader: &larder_store::Reader,
+    id: &str,
+) -> Result<Option<Handle>, CommandFailure> {
     let Some(prefix) = HandlePrefix::parse(id) else { return Ok(None) };
-    if !reader.purge_pending()? || !reader.by_handle(prefix, 1)?.is_empty() {
+    if !reader.is_purge_pending()? || !reader.find_by_handle(prefix, 1)?.is_empty() {
         return Ok(None);
     }
-    Ok(match reader.purged_by_handle(prefix, 2)?.as_slice() {
+    Ok(match reader.find_purged_handles(prefix, 2)?.as_slice() {
         [handle] => Some(*handle),
         _ => None,
     })
 }
 
-fn confirmed(names: &[String]) -> bool {
+fn confirm_purge(names: &[String]) -> bool {
     if !std::io::stdin().is_terminal() {
         return false;
     }
-    complain("purge", question(names));
+    print_message("purge", confirmation_text(names));
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).is_ok() && answer.trim().eq_ignore_ascii_case("yes")
 }
 
 /// What the answer yes will do.
-fn question(names: &[String]) -> String {
+fn confirmation_text(names: &[String]) -> String {
     format!(
         "{} will be erased for good, with all former versions, from all files of the store: {}\n\
          larder undo will not bring back what is erased; backups and exports elsewhere stay as they are.\n\
          Type yes and press Enter to erase; anything else leaves all as it is:",
-        count(names.len() as u64, "item"),
-        listed(names)
+        format_count(names.len() as u64, "item"),
+        format_names(names)
     )
 }
 
 /// Names for a message, not all of very many.
-fn listed(names: &[String]) -> String {
-    let shown = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMED) {
+fn format_names(names: &[String]) -> String {
+    let shown = names.iter().take(MAX_NAMED_ITEMS).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_NAMED_ITEMS) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
 }
 
 /// Items that a message names.
-const NAMED: usize = 10;
+const MAX_NAMED_ITEMS: usize = 10;
 
 #[cfg(test)]
 mod tests {
@@ -148,7 +157,8 @@ mod tests {
     #[test]
     fn the_question_says_what_will_be_erased_and_how_to_answer() {
         let check = |names: &[&str], expect: &[&str]| {
-            let question = question(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
+            let question =
+                confirmation_text(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
             for part in expect {
                 assert!(question.contains(part), "{part}: {question}");
             }

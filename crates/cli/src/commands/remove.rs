@@ -1,22 +1,24 @@
-use crate::args::Format;
-use crate::context::{Context, now};
-use crate::failure::{Code, Failure, Kind};
-use crate::ids::{resolve_all, shown, shown_name, title};
-use crate::occurrences::{Occurrences, failed, is_of_calendar, late as late_one};
-use crate::output::{complain, count};
-use larder_format::field::{Field, calendar_field, field};
-use larder_query::{Find, Query};
-use larder_store::{Handle, ItemHead, Operation, Seq};
-use larder_sync::Removed;
-use larder_sync::event::{Scope, Which};
+use crate::args::OutputFormat;
+use crate::context::{CommandContext, now_milliseconds};
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::item_ids::{display_name, display_name_or_placeholder, display_title, resolve_items};
+use crate::occurrence_args::{
+    OccurrenceArgs, check_not_outdated as late_one, edit_failure, is_calendar_item,
+};
+use crate::output::{format_count, print_message};
+use larder_format::field::{Field, find_calendar_field, find_contact_field};
+use larder_query::{Query, SearchRequest};
+use larder_store::{Handle, ItemMeta, Operation, Seq};
+use larder_sync::RemovalOutcome;
+use larder_sync::event::{OccurrenceSelector, RecurrenceScope};
 use serde_json::json;
 
 /// Take items away; `larder undo` brings them back
 ///
-/// Of an event that recurs, one occurrence is taken away (--scope this), one and all that follow (future), or all. A changed
-/// occurrence that is named by its own ID goes alone.
+/// Of an event that recurs, one occurrence is taken away (--scope this), one and all that follow
+/// (future), or all. A changed occurrence that is named by its own ID goes alone.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Remove {
+pub(crate) struct RemoveArgs {
     /// Which items
     #[arg(value_name = "ID", required_unless_present = "query")]
     ids: Vec<String>,
@@ -30,63 +32,72 @@ pub(crate) struct Remove {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    occurrences: Occurrences,
+    occurrences: OccurrenceArgs,
 }
 
 /// What is to be removed.
-struct Found {
+struct RemovalTarget {
     handle: Handle,
     /// The batch that changed it last.
     seq: Seq,
-    is_of_calendar: bool,
+    is_calendar_item: bool,
     name: String,
 }
 
-impl Found {
-    fn new(head: &ItemHead, name: String) -> Found {
-        let is_of_calendar = is_of_calendar(head);
-        Found { handle: head.handle, seq: head.seq, is_of_calendar, name }
+impl RemovalTarget {
+    fn new(head: &ItemMeta, name: String) -> RemovalTarget {
+        let is_calendar_item = is_calendar_item(head);
+        RemovalTarget { handle: head.handle, seq: head.seq, is_calendar_item, name }
     }
 }
 
 /// Items that the log names, and that a message about those left out does.
-const NAMED: usize = 3;
+const MAX_NAMED_ITEMS: usize = 3;
 
-impl Remove {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+impl RemoveArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         if self.query.is_some() && !self.occurrences.is_empty() {
-            return Err(Failure::new(Kind::Usage, "--query takes items away, not occurrences")
-                .hint("name the item whose occurrences are meant"));
+            return Err(CommandFailure::new(
+                FailureKind::Usage,
+                "--query takes items away, not occurrences",
+            )
+            .with_hint("name the item whose occurrences are meant"));
         }
-        if let Some(code) = self.of_series(context)? {
+        if let Some(code) = self.remove_occurrences(context)? {
             return Ok(code);
         }
-        let found = self.items(context)?;
+        let found = self.find_targets(context)?;
         if found.is_empty() {
-            return Err(Failure::new(Kind::NotFound, "nothing was found to remove")
-                .hint("larder find shows what a query finds"));
+            return Err(CommandFailure::new(FailureKind::NotFound, "nothing was found to remove")
+                .with_hint("larder find shows what a query finds"));
         }
         if self.dry_run {
-            return would(context, &found);
+            return print_dry_run(context, &found);
         }
         let items: Vec<_> = found.iter().map(|found| (found.handle, found.seq)).collect();
-        let mut store = context.store()?;
-        let mut operation = Operation::new("remove", self.detail(&items), now());
-        let removed = larder_sync::remove(&mut store, &mut operation, &items)?;
-        print(context, &found, &removed)
+        let mut store = context.open_store()?;
+        let mut operation =
+            Operation::new("remove", self.operation_detail(&items), now_milliseconds());
+        let removed = larder_sync::remove_items(&mut store, &mut operation, &items)?;
+        print_removed(context, &found, &removed)
     }
 
     /// Takes occurrences away, where what is named recurs, or one of its occurrences is named.
-    fn of_series(&self, context: &mut Context) -> Result<Option<Code>, Failure> {
-        let reader = context.reader()?;
+    fn remove_occurrences(
+        &self,
+        context: &mut CommandContext,
+    ) -> Result<Option<CommandStatus>, CommandFailure> {
+        let reader = context.open_reader()?;
         let mut named = Vec::new();
         for id in &self.ids {
-            let (head, which) = self.occurrences.of(context, &reader, id)?;
+            let (head, which) = self.occurrences.resolve_item(context, &reader, id)?;
             named.push((id, head, which));
         }
-        let recurs = |head: &ItemHead, which: &Which| -> Result<bool, Failure> {
-            let said = which.scope.is_some() || which.at.is_some();
-            Ok(is_of_calendar(head) && (said || larder_sync::event::recurs(&reader, head)?))
+        let recurs = |head: &ItemMeta,
+                      which: &OccurrenceSelector|
+         -> Result<bool, CommandFailure> {
+            let said = which.scope.is_some() || which.occurrence.is_some();
+            Ok(is_calendar_item(head) && (said || larder_sync::event::is_recurring(&reader, head)?))
         };
         let mut any = false;
         for (_, head, which) in &named {
@@ -96,47 +107,55 @@ impl Remove {
             return Ok(None);
         }
         let [(id, head, which)] = &named[..] else {
-            return Err(Failure::new(Kind::Usage, "one of them recurs: name it alone"));
+            return Err(CommandFailure::new(
+                FailureKind::Usage,
+                "one of them recurs: name it alone",
+            ));
         };
-        let name = shown_name(&reader, head)?;
-        let found = [Found::new(head, name.clone())];
+        let name = display_name(&reader, head)?;
+        let found = [RemovalTarget::new(head, name.clone())];
         if self.dry_run {
-            return would(context, &found).map(Some);
+            return print_dry_run(context, &found).map(Some);
         }
-        let mut store = context.store()?;
+        let mut store = context.open_store()?;
         let mut operation =
-            Operation::new("remove", head.handle.to_string(), now()).all_or_nothing();
+            Operation::new("remove", head.handle.to_string(), now_milliseconds()).all_or_nothing();
         let speaker = context.speaker();
-        let done =
-            larder_sync::event::remove_which(&mut store, &mut operation, head, *which, &speaker);
-        let done = done.map_err(|error| failed(error, "remove", id))?;
+        let done = larder_sync::event::remove_occurrences(
+            &mut store,
+            &mut operation,
+            head,
+            *which,
+            &speaker,
+        );
+        let done = done.map_err(|error| edit_failure(error, "remove", id))?;
         late_one(&done)?;
-        if !head.recurrence.is_empty() && which.scope.is_none() {
-            context.note("only this occurrence; --scope all takes all of them away");
+        if !head.recurrence_id.is_empty() && which.scope.is_none() {
+            context.print_note("only this occurrence; --scope all takes all of them away");
         }
         let Some(id) = done.operation else {
-            return Err(Failure::new(Kind::Input, "nothing was removed"));
+            return Err(CommandFailure::new(FailureKind::Input, "nothing was removed"));
         };
-        if context.format == Format::Json {
+        if context.format == OutputFormat::Json {
             let object = json!({
                 "removed": done.removed.len(), "changed": done.changed.len(), "operation": id
             });
-            context.out.json(&object)?;
+            context.out.print_json(&object)?;
         } else {
-            let (handle, what) = (head.handle, removed_what(*which, head));
+            let (handle, what) = (head.handle, removed_scope_text(*which, head));
             let line =
                 format!("{handle:.8}  {name}: {what} removed; larder undo {id} brings it back");
-            context.out.line(line)?;
+            context.out.print_line(line)?;
         }
-        Ok(Some(Code::Done))
+        Ok(Some(CommandStatus::Done))
     }
 
     /// What the log says of it: handles, since names and queries are contents.
-    fn detail(&self, items: &[(Handle, Seq)]) -> String {
+    fn operation_detail(&self, items: &[(Handle, Seq)]) -> String {
         let mut words: Vec<String> =
-            items.iter().take(NAMED).map(|(handle, _)| handle.to_string()).collect();
-        if items.len() > NAMED {
-            words.push(format!("and {} more", items.len() - NAMED));
+            items.iter().take(MAX_NAMED_ITEMS).map(|(handle, _)| handle.to_string()).collect();
+        if items.len() > MAX_NAMED_ITEMS {
+            words.push(format!("and {} more", items.len() - MAX_NAMED_ITEMS));
         }
         let found = if self.query.is_some() { "found by a query" } else { "" };
         let place = self.collection.as_ref().map(|name| format!("in {name}")).unwrap_or_default();
@@ -144,27 +163,29 @@ impl Remove {
         words.join(" ")
     }
 
-    fn items(&self, context: &Context) -> Result<Vec<Found>, Failure> {
-        let reader = context.reader()?;
+    fn find_targets(&self, context: &CommandContext) -> Result<Vec<RemovalTarget>, CommandFailure> {
+        let reader = context.open_reader()?;
         let Some(line) = &self.query else {
-            let heads = resolve_all(context, &self.ids)?;
-            let named = heads.iter().map(|head| Ok(Found::new(head, shown_name(&reader, head)?)));
+            let heads = resolve_items(context, &self.ids)?;
+            let named =
+                heads.iter().map(|head| Ok(RemovalTarget::new(head, display_name(&reader, head)?)));
             return named.collect();
         };
         if line.trim().is_empty() {
-            return Err(Failure::new(Kind::Usage, "an empty query would remove everything").hint(
+            return Err(CommandFailure::new(FailureKind::Usage, "an empty query would remove everything").with_hint(
                 "larder collections remove NAME removes a collection; --query 'has:uid or -has:uid' everything",
             ));
         }
-        let find = Find {
+        let find = SearchRequest {
             query: Query::parse_with(line, &context.settings)?,
             collection: self.collection.clone(),
-            ..larder_query::Find::default()
+            ..larder_query::SearchRequest::default()
         };
         let mut found = Vec::new();
-        let (of_card, of_component) = (field("full_name"), calendar_field("summary"));
+        let (of_card, of_component) =
+            (find_contact_field("full_name"), find_calendar_field("summary"));
         let fields: Vec<&Field> = of_card.into_iter().chain(of_component).collect();
-        context.ask("larder remove", &reader, &find)?.fields(
+        context.run_query("larder remove", &reader, &find)?.for_each_projected(
             &reader,
             &fields,
             &mut |head, of| {
@@ -172,11 +193,11 @@ impl Remove {
                     let field = field.filter(|_| found.len() < 2 || self.dry_run);
                     field.and_then(|field| of.first(field)).unwrap_or_default()
                 };
-                let name = match is_of_calendar(head) {
-                    true => title(&first(of_component)),
-                    false => shown(&first(of_card)),
+                let name = match is_calendar_item(head) {
+                    true => display_title(&first(of_component)),
+                    false => display_name_or_placeholder(&first(of_card)),
                 };
-                found.push(Found::new(head, name));
+                found.push(RemovalTarget::new(head, name));
                 true
             },
         )?;
@@ -185,62 +206,70 @@ impl Remove {
 }
 
 /// Which occurrences those were.
-fn removed_what(which: Which, head: &ItemHead) -> &'static str {
+fn removed_scope_text(which: OccurrenceSelector, head: &ItemMeta) -> &'static str {
     match which.scope {
-        Some(Scope::Future) => "one occurrence and all that follow",
-        Some(Scope::This) => "one occurrence",
-        None if which.at.is_some() || !head.recurrence.is_empty() => "one occurrence",
+        Some(RecurrenceScope::ThisAndFuture) => "one occurrence and all that follow",
+        Some(RecurrenceScope::This) => "one occurrence",
+        None if which.occurrence.is_some() || !head.recurrence_id.is_empty() => "one occurrence",
         _ => "all occurrences",
     }
 }
 
 /// Says what would be removed.
-fn would(context: &mut Context, found: &[Found]) -> Result<Code, Failure> {
-    let reader = context.reader()?;
-    for Found { handle, is_of_calendar, name, .. } in found {
-        if context.format == Format::Json {
+fn print_dry_run(
+    context: &mut CommandContext,
+    found: &[RemovalTarget],
+) -> Result<CommandStatus, CommandFailure> {
+    let reader = context.open_reader()?;
+    for RemovalTarget { handle, is_calendar_item: is_of_calendar, name, .. } in found {
+        if context.format == OutputFormat::Json {
             let field = if *is_of_calendar { "summary" } else { "full_name" };
-            context.out.json(&json!({ "id": handle.to_string(), field: name }))?;
+            context.out.print_json(&json!({ "id": handle.to_string(), field: name }))?;
             continue;
         }
-        let letters = reader.letters(*handle)?;
-        context.out.line(format!("{handle:.letters$}  {name}"))?;
+        let letters = reader.unique_prefix_len(*handle)?;
+        context.out.print_line(format!("{handle:.letters$}  {name}"))?;
     }
-    Ok(Code::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// Says what was removed, and what was not.
-fn print(context: &mut Context, found: &[Found], removed: &Removed) -> Result<Code, Failure> {
+fn print_removed(
+    context: &mut CommandContext,
+    found: &[RemovalTarget],
+    removed: &RemovalOutcome,
+) -> Result<CommandStatus, CommandFailure> {
     let again = "run the same command again to remove what is still there";
-    let late = late(removed);
+    let late = conflict_text(removed);
     let Some(id) = removed.operation else {
         let what = format!("nothing was removed: {late}");
-        return Err(Failure::new(Kind::Input, what).hint(again));
+        return Err(CommandFailure::new(FailureKind::Input, what).with_hint(again));
     };
-    if context.format == Format::Json {
-        context.out.json(&json!({ "removed": removed.items, "operation": id }))?;
-    } else if let [Found { handle, name, .. }] = found {
+    if context.format == OutputFormat::Json {
+        context.out.print_json(&json!({ "removed": removed.items, "operation": id }))?;
+    } else if let [RemovalTarget { handle, name, .. }] = found {
         let line = format!("{handle:.8}  {name} removed; larder undo {id} brings it back");
-        context.out.line(line)?;
+        context.out.print_line(line)?;
     } else {
-        let what = count(removed.items, "item");
-        context.out.line(format!("{what} removed; larder undo {id} brings them back"))?;
+        let what = format_count(removed.items, "item");
+        context.out.print_line(format!("{what} removed; larder undo {id} brings them back"))?;
     }
-    if removed.changed.is_empty() && removed.gone == 0 {
-        return Ok(Code::Done);
+    if removed.changed.is_empty() && removed.already_removed == 0 {
+        return Ok(CommandStatus::Done);
     }
-    complain("left out", late);
-    complain("hint", again);
-    Ok(Code::LeftOut)
+    print_message("left out", late);
+    print_message("hint", again);
+    Ok(CommandStatus::LeftOut)
 }
 
 /// What was not removed. Items are looked up before it is our turn to write: others may come first.
-fn late(removed: &Removed) -> String {
-    let left = removed.changed.len() as u64 + removed.gone;
-    let items = count(left, "item");
+fn conflict_text(removed: &RemovalOutcome) -> String {
+    let left = removed.changed.len() as u64 + removed.already_removed;
+    let items = format_count(left, "item");
     let mut text = format!("{items} changed or removed by somebody else in the meantime");
     if !removed.changed.is_empty() {
-        let named: Vec<_> = removed.changed.iter().take(NAMED).map(ToString::to_string).collect();
+        let named: Vec<_> =
+            removed.changed.iter().take(MAX_NAMED_ITEMS).map(ToString::to_string).collect();
         let more = removed.changed.len() - named.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         text.push_str(&format!(" (kept: {}{more})", named.join(", ")));

@@ -1,48 +1,51 @@
-use crate::args::Format;
-use crate::context::Context;
-use crate::failure::{Code, Failure, Kind};
-use crate::output::{count, plain};
-use larder_store::{Directory, Error};
+use crate::args::OutputFormat;
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use crate::output::{format_count, sanitize_line};
+use larder_store::{DataDirectory, Error};
 use serde_json::json;
 use std::path::PathBuf;
 
 /// Put a backup in the store's place; what is there now is copied aside first
 #[derive(Debug, clap::Args)]
-pub(crate) struct Restore {
+pub(crate) struct RestoreArgs {
     /// A file that `larder backup` made
     file: PathBuf,
 }
 
-impl Restore {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+impl RestoreArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         if !self.file.is_file() {
-            return Err(Failure::new(
-                Kind::Source,
-                format!("{}: there is no such file", plain(&self.file.display().to_string())),
+            return Err(CommandFailure::new(
+                FailureKind::Source,
+                format!(
+                    "{}: there is no such file",
+                    sanitize_line(&self.file.display().to_string())
+                ),
             )
-            .hint("name a file that larder backup made"));
+            .with_hint("name a file that larder backup made"));
         }
-        let restored = Directory::new(&context.dir)
-            .restore(&context.options(true), &self.file)
+        let restored = DataDirectory::new(&context.dir)
+            .restore(&context.store_options(true), &self.file)
             .map_err(|error| match &error {
                 Error::Damaged { path, .. } | Error::NotAStore { path, .. }
                     if *path == self.file =>
                 {
-                    Failure::new(Kind::Source, &error)
-                        .hint("name a file that larder backup made; the store is as it was")
+                    CommandFailure::new(FailureKind::Source, &error)
+                        .with_hint("name a file that larder backup made; the store is as it was")
                 }
                 _ => error.into(),
             })?;
-        let (file, before) = (&self.file.display().to_string(), restored.before.display());
-        if context.format == Format::Json {
+        let (file, before) = (&self.file.display().to_string(), restored.previous_copy.display());
+        if context.format == OutputFormat::Json {
             let before = before.to_string();
             let object = json!({ "file": file, "items": restored.items, "before": before });
-            context.out.json(&object)?;
-            return Ok(Code::Done);
+            context.out.print_json(&object)?;
+            return Ok(CommandStatus::Done);
         }
-        let items = count(restored.items, "item");
-        context.out.line(format!("{items} restored from {}", plain(file)))?;
-        context.out.line(format!("what was there before is in {before}"))?;
-        Ok(Code::Done)
+        let items = format_count(restored.items, "item");
+        context.out.print_line(format!("{items} restored from {}", sanitize_line(file)))?;
+        context.out.print_line(format!("what was there before is in {before}"))?;
+        Ok(CommandStatus::Done)
     }
 }

@@ -1,10 +1,10 @@
-use crate::args::Format;
-use crate::context::{self, Context};
-use crate::failure::{Code, Failure, Kind};
+use crate::args::OutputFormat;
+use crate::context::{self, CommandContext};
+use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::interrupt;
-use crate::output::plain;
-use larder_serve::eds::{self, End, Error, Options, Stop};
-use larder_store::Directory;
+use crate::output::sanitize_line;
+use larder_serve::eds::{self, EdsOptions, Error, ServiceExit, StopHandle};
+use larder_store::DataDirectory;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use std::time::Duration;
 ///   larder serve --eds --service-files ~/.local/share/dbus-1/services
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Serve {
+pub(crate) struct ServeArgs {
     /// Own evolution-data-server's names on the session bus: its registry, and its address books
     #[arg(long, required = true)]
     eds: bool,
@@ -36,59 +36,61 @@ pub(crate) struct Serve {
     service_files: Option<PathBuf>,
 }
 
-impl Serve {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
+impl ServeArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         if let Some(dir) = &self.service_files {
             for path in context.write_service_files(dir)? {
                 let path = path.display().to_string();
                 match context.format {
-                    Format::Json => context.out.json(&json!({ "file": path }))?,
-                    _ => context.out.line(format!("{} written", plain(&path)))?,
+                    OutputFormat::Json => context.out.print_json(&json!({ "file": path }))?,
+                    _ => context.out.print_line(format!("{} written", sanitize_line(&path)))?,
                 }
             }
-            return Ok(Code::Done);
+            return Ok(CommandStatus::Done);
         }
-        let stop = Stop::default();
+        let stop = StopHandle::default();
         let asked = stop.clone();
-        interrupt::instead_of_ending(move || asked.stop());
-        let options = Options {
-            address: context.session_bus()?,
+        interrupt::on_interrupt(move || asked.stop());
+        let options = EdsOptions {
+            address: context.session_bus_address()?,
             dir: context.dir.clone(),
-            store: context.options(true),
-            settings: context.settings.clone(),
-            locale: context.collation().unwrap_or_else(|| "C".into()),
-            cache: context.cache_of_others()?.join("evolution/addressbook"),
-            answers: context.cache,
-            idle: self.idle.map(Duration::from_secs),
+            store: context.store_options(true),
+            query_context: context.settings.clone(),
+            locale: context.collation_locale().unwrap_or_else(|| "C".into()),
+            cache_dir: context.cache_dir()?.join("evolution/addressbook"),
+            answer_cache_bytes: context.cache_budget_bytes,
+            idle_timeout: self.idle.map(Duration::from_secs),
             log: context.log.clone(),
-            clock: context::now,
-            random: context::random,
+            clock: context::now_milliseconds,
+            random: context::random_bytes,
         };
-        let was_there = Directory::new(&context.dir).holds_store();
+        let was_there = DataDirectory::new(&context.dir).has_store();
         let mut ready = || {
-            context.note("address books are served");
+            context.print_note("address books are served");
             if !was_there {
-                context.note(format!("a new store was made in {}", context.dir.display()));
+                context.print_note(format!("a new store was made in {}", context.dir.display()));
             }
         };
         match eds::serve(options, &stop, &mut ready)? {
-            End::Replaced(name) => context.note(format!("another program took {name} over")),
-            End::BusGone => context.note("the session bus has ended"),
+            ServiceExit::NameReplaced(name) => {
+                context.print_note(format!("another program took {name} over"));
+            }
+            ServiceExit::BusGone => context.print_note("the session bus has ended"),
             _ => {}
         }
-        Ok(Code::Done)
+        Ok(CommandStatus::Done)
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
+impl From<Error> for CommandFailure {
+    fn from(error: Error) -> CommandFailure {
         match error {
             Error::Store(error) => error.into(),
             Error::Query(error) => error.into(),
-            error @ Error::Bus(_) => Failure::new(Kind::Source, error)
-                .hint("DBUS_SESSION_BUS_ADDRESS says where it is")
-                .hint("dbus-run-session larder serve --eds has one of its own"),
-            error => Failure::new(Kind::Source, error),
+            error @ Error::Bus(_) => CommandFailure::new(FailureKind::Source, error)
+                .with_hint("DBUS_SESSION_BUS_ADDRESS says where it is")
+                .with_hint("dbus-run-session larder serve --eds has one of its own"),
+            error => CommandFailure::new(FailureKind::Source, error),
         }
     }
 }

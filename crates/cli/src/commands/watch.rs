@@ -1,15 +1,17 @@
-use super::asked::Asked;
-use super::expand::no_window;
-use super::find::columns_named;
-use super::item::Column;
-use super::listed::List;
-use super::told::Lines;
-use crate::args::Format;
-use crate::context::Context;
-use crate::failure::{Code, Failure};
-use crate::output::Out;
-use larder_query::views::{Interest, Question, Tell, View, ViewOptions, Views, ViewsOptions};
-use larder_query::{Find, Query, Settings, Sort, window_of};
+use super::find::parse_columns;
+use super::item_format::OutputColumn;
+use super::occurrence_list::no_time_range_failure;
+use super::query_args::QueryArgs;
+use super::watch_screen::WatchScreen;
+use super::watch_stream::StreamPrinter;
+use crate::args::OutputFormat;
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, CommandStatus};
+use crate::output::OutputStream;
+use larder_query::views::{
+    View, ViewEvent, ViewInterest, ViewOptions, ViewQuery, Views, ViewsOptions,
+};
+use larder_query::{Query, QueryContext, SearchRequest, SortSpec, required_time_range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -33,16 +35,17 @@ use std::time::{Duration, Instant};
 /// QUERY is written as for `larder find`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Watch {
+pub(crate) struct WatchArgs {
     #[command(flatten)]
-    asked: Asked,
+    query_args: QueryArgs,
     /// Sort by a field, -FIELD backwards: the list, and what is there at the beginning
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
     /// What to print of each
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     fields: Vec<String>,
-    /// Tell of each item when it happens within when:; the list on a terminal does unless --sort or --fields is given
+    /// Tell of each item when it happens within when:; the list on a terminal does unless --sort or
+    /// --fields is given
     #[arg(long, conflicts_with = "sort")]
     expand: bool,
     /// End when so many changes were told; 0: when what is there was
@@ -54,194 +57,216 @@ pub(crate) struct Watch {
 }
 
 /// What is asked, and how it is to be told.
-pub(super) struct How {
-    pub(super) asked: Asked,
-    pub(super) sort: Option<Sort>,
-    pub(super) columns: Option<Vec<Column>>,
+pub(super) struct WatchOptions {
+    pub(super) query_args: QueryArgs,
+    pub(super) sort: Option<SortSpec>,
+    pub(super) columns: Option<Vec<OutputColumn>>,
     pub(super) expand: bool,
 }
 
-impl How {
+impl WatchOptions {
     /// What is asked, as it is understood now.
-    pub(super) fn find(&self, settings: &Settings) -> Result<Find, Failure> {
-        let query = self.asked.query(settings)?;
-        let query = match (self.asked.kind, query) {
+    pub(super) fn to_search_request(
+        &self,
+        settings: &QueryContext,
+    ) -> Result<SearchRequest, CommandFailure> {
+        let query = self.query_args.parse_query(settings)?;
+        let query = match (self.query_args.kind, query) {
             (None, query) => query,
             (Some(kind), Query::All) => Query::Kind(kind),
             (Some(kind), query) => Query::And(vec![query, Query::Kind(kind)]),
         };
-        let (collection, sort) = (self.asked.collection.clone(), self.sort);
-        Ok(Find { query, collection, sort, ..Find::default() })
+        let (collection, sort) = (self.query_args.collection.clone(), self.sort);
+        Ok(SearchRequest { query, collection, sort, ..SearchRequest::default() })
     }
 
-    fn question(&self, settings: &Settings) -> Question {
-        let mut question = self.asked.question(settings);
+    fn to_live_query(&self, settings: &QueryContext) -> ViewQuery {
+        let mut question = self.query_args.to_live_query(settings);
         if let Some(sort) = self.sort {
-            question = question.sorted(sort);
+            question = question.with_sort(sort);
         }
         if self.expand { question.with_occurrences() } else { question }
     }
 }
 
 /// Who tells it: a list on a terminal, or lines.
-enum Teller {
-    List(List),
-    Lines(Lines),
+enum WatchOutput {
+    List(WatchScreen),
+    Lines(StreamPrinter),
 }
 
-impl Watch {
-    pub(crate) fn run(self, context: &mut Context) -> Result<Code, Failure> {
-        let is_list = context.format == Format::Text && Out::is_screen();
-        let how = self.how(context, is_list)?;
+impl WatchArgs {
+    pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let is_list = context.format == OutputFormat::Text && OutputStream::is_terminal_screen();
+        let how = self.watch_options(context, is_list)?;
         // One of an older version is migrated.
-        drop(context.reader()?);
+        drop(context.open_reader()?);
         let options = ViewsOptions {
-            zones: Arc::clone(&context.settings.asker.zones),
-            cache: context.cache,
+            zones: Arc::clone(&context.settings.user_locale.zones),
+            cache_bytes: context.cache_budget_bytes,
             log: context.log.clone(),
             ..ViewsOptions::default()
         };
         let views = Views::open(&context.dir, options)?;
-        let (signals, wake) = Signals::new();
-        let interest = if is_list { Interest::Rows } else { Interest::Whole };
+        let (signals, wake) = WakeSignals::new();
+        let interest = if is_list { ViewInterest::Rows } else { ViewInterest::HeadsAndBytes };
         let options =
             ViewOptions { client: "larder watch".into(), interest, wake, ..ViewOptions::default() };
-        let view = views.view(how.question(&context.settings), options)?;
+        let view = views.open_view(how.to_live_query(&context.settings), options)?;
         let teller = match is_list {
-            true => Teller::List(List::new(how)),
-            false => Teller::Lines(Lines::new(how)),
+            true => WatchOutput::List(WatchScreen::new(how)),
+            false => WatchOutput::Lines(StreamPrinter::new(how)),
         };
         let end =
             self.seconds.and_then(|time| Instant::now().checked_add(Duration::from_secs(time)));
-        Watching { views, view, teller, signals, end, changes: self.changes }.run(context)
+        WatchSession {
+            views,
+            view,
+            output: teller,
+            signals,
+            deadline: end,
+            max_changes: self.changes,
+        }
+        .run(context)
     }
 
-    fn how(&self, context: &Context, is_list: bool) -> Result<How, Failure> {
-        let how = How {
-            asked: self.asked.clone(),
+    fn watch_options(
+        &self,
+        context: &CommandContext,
+        is_list: bool,
+    ) -> Result<WatchOptions, CommandFailure> {
+        let how = WatchOptions {
+            query_args: self.query_args.clone(),
             sort: self
                 .sort
                 .as_deref()
                 .filter(|name| *name != "none")
-                .map(Sort::parse)
+                .map(SortSpec::parse)
                 .transpose()?,
-            columns: columns_named(&self.fields)?,
+            columns: parse_columns(&self.fields)?,
             expand: false,
         };
-        let has_window = window_of(&how.find(&context.settings)?.query).is_some();
+        let has_window =
+            required_time_range(&how.to_search_request(&context.settings)?.query).is_some();
         if self.expand && !has_window {
-            return Err(no_window());
+            return Err(no_time_range_failure());
         }
         let by_day = is_list && has_window && self.sort.is_none() && how.columns.is_none();
-        Ok(How { expand: self.expand || by_day, ..how })
+        Ok(WatchOptions { expand: self.expand || by_day, ..how })
     }
 }
 
 /// What a watch waits for besides time.
-struct Signals {
-    heard: Receiver<()>,
-    ended: Arc<AtomicBool>,
+struct WakeSignals {
+    wake_receiver: Receiver<()>,
+    is_interrupted: Arc<AtomicBool>,
 }
 
 /// Called when there is something to be told.
-type Wake = Option<Arc<dyn Fn() + Send + Sync>>;
+type WakeCallback = Option<Arc<dyn Fn() + Send + Sync>>;
 
-impl Signals {
-    fn new() -> (Signals, Wake) {
+impl WakeSignals {
+    fn new() -> (WakeSignals, WakeCallback) {
         let (ring, heard) = sync_channel(1);
         let ended = Arc::new(AtomicBool::new(false));
         let (interrupted, ring_too) = (Arc::clone(&ended), ring.clone());
-        crate::interrupt::ask_for_the_end(move || {
+        crate::interrupt::on_terminate(move || {
             interrupted.store(true, Ordering::Relaxed);
-            rung(&ring_too);
+            send_wake(&ring_too);
         });
-        (Signals { heard, ended }, Some(Arc::new(move || rung(&ring))))
+        (
+            WakeSignals { wake_receiver: heard, is_interrupted: ended },
+            Some(Arc::new(move || send_wake(&ring))),
+        )
     }
 
-    fn ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
+    fn is_interrupted(&self) -> bool {
+        self.is_interrupted.load(Ordering::Relaxed)
     }
 }
 
 /// One that has not been heard yet is enough.
-fn rung(ring: &SyncSender<()>) {
+fn send_wake(ring: &SyncSender<()>) {
     let _full = ring.try_send(());
 }
 
 /// A watch that is going on.
-struct Watching {
+struct WatchSession {
     views: Views,
     view: View,
-    teller: Teller,
-    signals: Signals,
-    end: Option<Instant>,
-    changes: Option<usize>,
+    output: WatchOutput,
+    signals: WakeSignals,
+    deadline: Option<Instant>,
+    max_changes: Option<usize>,
 }
 
-impl Watching {
-    fn run(mut self, context: &mut Context) -> Result<Code, Failure> {
-        let code = self.tell_all(context);
-        if let Teller::List(list) = &self.teller {
-            list.end(context)?;
+impl WatchSession {
+    fn run(mut self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
+        let code = self.print_until_done(context);
+        if let WatchOutput::List(list) = &self.output {
+            list.finish(context)?;
         }
         code
     }
 
-    fn tell_all(&mut self, context: &mut Context) -> Result<Code, Failure> {
+    fn print_until_done(
+        &mut self,
+        context: &mut CommandContext,
+    ) -> Result<CommandStatus, CommandFailure> {
         let (mut is_whole, mut changes) = (false, 0);
         loop {
-            while let Some(tell) = self.view.tell()? {
+            while let Some(tell) = self.view.try_next()? {
                 match (&tell, is_whole) {
-                    (Tell::Added(of) | Tell::Modified(of), true) => changes += of.len(),
-                    (Tell::Removed(of), true) => changes += of.len(),
-                    (Tell::Complete(_), _) => is_whole = true,
-                    (Tell::Fresh, _) => is_whole = false,
+                    (ViewEvent::Added(of) | ViewEvent::Modified(of), true) => changes += of.len(),
+                    (ViewEvent::Removed(of), true) => changes += of.len(),
+                    (ViewEvent::Complete(_), _) => is_whole = true,
+                    (ViewEvent::Reset, _) => is_whole = false,
                     _ => {}
                 }
-                match &mut self.teller {
-                    Teller::List(list) => list.tell(&tell),
-                    Teller::Lines(lines) => lines.tell(context, &self.views, &tell)?,
+                match &mut self.output {
+                    WatchOutput::List(list) => list.apply_event(&tell),
+                    WatchOutput::Lines(lines) => lines.print_event(context, &self.views, &tell)?,
                 }
-                if self.signals.ended() {
-                    return Ok(Code::Interrupted);
+                if self.signals.is_interrupted() {
+                    return Ok(CommandStatus::Interrupted);
                 }
-                let is_enough = || self.changes.is_some_and(|most| changes >= most);
-                if matches!(tell, Tell::Complete(_)) && is_enough() {
-                    self.rest(context)?;
-                    return Ok(Code::Done);
+                let is_enough = || self.max_changes.is_some_and(|most| changes >= most);
+                if matches!(tell, ViewEvent::Complete(_)) && is_enough() {
+                    self.flush_output(context)?;
+                    return Ok(CommandStatus::Done);
                 }
             }
-            self.rest(context)?;
-            if self.signals.ended() {
-                return Ok(Code::Interrupted);
+            self.flush_output(context)?;
+            if self.signals.is_interrupted() {
+                return Ok(CommandStatus::Interrupted);
             }
-            if self.is_over() {
-                return Ok(Code::Done);
+            if self.is_finished() {
+                return Ok(CommandStatus::Done);
             }
-            let _rung_or_in_time = self.signals.heard.recv_timeout(self.patience());
+            let _rung_or_in_time = self.signals.wake_receiver.recv_timeout(self.poll_timeout());
         }
     }
 
-    fn rest(&mut self, context: &mut Context) -> Result<(), Failure> {
-        match &mut self.teller {
-            Teller::List(list) => list.draw(context, &self.views),
-            Teller::Lines(_) => Ok(context.out.flush()?),
+    fn flush_output(&mut self, context: &mut CommandContext) -> Result<(), CommandFailure> {
+        match &mut self.output {
+            WatchOutput::List(list) => list.draw(context, &self.views),
+            WatchOutput::Lines(_) => Ok(context.out.flush()?),
         }
     }
 
     /// Has its time come, or has its reader left?
-    fn is_over(&self) -> bool {
-        let is_late = self.end.is_some_and(|end| Instant::now() >= end);
-        is_late || matches!(self.teller, Teller::Lines(_)) && Out::is_abandoned()
+    fn is_finished(&self) -> bool {
+        let is_late = self.deadline.is_some_and(|end| Instant::now() >= end);
+        is_late || matches!(self.output, WatchOutput::Lines(_)) && OutputStream::is_reader_gone()
     }
 
     /// For how long there is nothing to do unless something happens.
-    fn patience(&self) -> Duration {
-        let usual = match &self.teller {
-            Teller::List(list) => list.patience(),
-            Teller::Lines(_) => Lines::PATIENCE,
+    fn poll_timeout(&self) -> Duration {
+        let usual = match &self.output {
+            WatchOutput::List(list) => list.poll_timeout(),
+            WatchOutput::Lines(_) => StreamPrinter::READER_CHECK_INTERVAL,
         };
-        let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
+        let left = self.deadline.map(|end| end.saturating_duration_since(Instant::now()));
         left.map_or(usual, |left| left.min(usual))
     }
 }

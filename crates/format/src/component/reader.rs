@@ -1,80 +1,87 @@
 //! Takes the lines of a component and makes it of them.
 //!
-//! Components inside are closed by their END, or by that of one around them. It is apart so that what a component
-//! is can be read without how it is found out.
+//! Components inside are closed by their END, or by that of one around them. It is apart so that
+//! what a component is can be read without how it is found out.
 
-use super::{Component, Defect, Kind, MAX_PROPERTIES, Part, Problem, Version};
-use crate::line::{Line, lines};
-use crate::properties::{Notes, Properties};
+use super::{
+    CalendarVersion, Component, ComponentKind, MAX_PROPERTIES_PER_ITEM, Problem, ProblemKind,
+    Subcomponent,
+};
+use crate::content_line::{ContentLine, content_lines};
+use crate::properties::{ProblemCollector, PropertyList};
 use crate::property::Property;
 
 /// A component with more than these inside each other is refused.
-const MAX_DEPTH: usize = 32;
+const MAX_NESTING_DEPTH: usize = 32;
 /// Of these only the first counts, and the second is told.
-const START: &str = "DTSTART";
+const START_PROPERTY: &str = "DTSTART";
 /// Properties that hold times of either type.
-const TIMES: &[&str] = &[START, "DTEND", "DUE", "RECURRENCE-ID", "EXDATE", "RDATE"];
+const TIME_PROPERTIES: &[&str] =
+    &[START_PROPERTY, "DTEND", "DUE", "RECURRENCE-ID", "EXDATE", "RDATE"];
 /// A component that is cut off is an item if it has one of these.
-const NEEDED: &[&str] = &["UID", START, "DUE", "TZID"];
+const IDENTIFYING_PROPERTIES: &[&str] = &["UID", START_PROPERTY, "DUE", "TZID"];
 
-pub(super) fn read(bytes: &[u8], version: Version) -> Component<'_> {
+pub(super) fn parse(bytes: &[u8], version: CalendarVersion) -> Component<'_> {
     let component = Component {
-        kind: Kind::Other(String::new()),
+        kind: ComponentKind::Other(String::new()),
         version,
-        properties: Properties::with_room_for(bytes),
-        parts: Vec::new(),
+        properties: PropertyList::with_capacity_for(bytes),
+        subcomponents: Vec::new(),
         problems: Vec::new(),
-        refusal: None,
+        fatal_problem: None,
     };
-    let mut reader = Reader {
+    let mut reader = ComponentReader {
         component,
-        begun: false,
-        ended: false,
+        has_begun: false,
+        has_ended: false,
         open: Vec::new(),
-        count: 0,
-        notes: Notes::new(bytes),
+        property_count: 0,
+        problem_collector: ProblemCollector::new(bytes),
     };
-    let mut lines = lines(bytes);
+    let mut lines = content_lines(bytes);
     for line in lines.by_ref() {
-        if !reader.take(line) {
+        if !reader.read_line(line) {
             break;
         }
     }
-    reader.finish(lines.number().max(1))
+    reader.finish(lines.line_number().max(1))
 }
 
-struct Reader<'a> {
+struct ComponentReader<'a> {
     component: Component<'a>,
-    begun: bool,
-    ended: bool,
+    has_begun: bool,
+    has_ended: bool,
     /// The parts that are open, the innermost last, by their places.
     open: Vec<usize>,
     /// Properties and parts so far.
-    count: usize,
-    notes: Notes,
+    property_count: usize,
+    problem_collector: ProblemCollector,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ComponentReader<'a> {
     /// Takes a line; false where no other is wanted.
-    fn take(&mut self, line: Line<'a>) -> bool {
+    fn read_line(&mut self, line: ContentLine<'a>) -> bool {
         let property = Property::parse(line);
-        if !self.begun {
-            return self.begin(&property);
+        if !self.has_begun {
+            return self.read_first_line(&property);
         }
-        if property.is("END") {
-            return self.end(&property);
+        if property.has_name("END") {
+            return self.end_component(&property);
         }
-        if !self.notes.look_at(&property) {
+        if !self.problem_collector.check_property(&property) {
             return true;
         }
-        self.count += 1;
-        if self.count > MAX_PROPERTIES {
-            return self.refuse(property.number(), Defect::TooLarge);
+        self.property_count += 1;
+        if self.property_count > MAX_PROPERTIES_PER_ITEM {
+            return self.set_fatal_problem(
+                property.line_number(),
+                ProblemKind::TooManyComponentProperties,
+            );
         }
-        if property.is("BEGIN") {
-            return self.begin_part(&property);
+        if property.has_name("BEGIN") {
+            return self.begin_subcomponent(&property);
         }
-        let innermost = self.open.last().and_then(|at| self.component.parts.get_mut(*at));
+        let innermost = self.open.last().and_then(|at| self.component.subcomponents.get_mut(*at));
         match innermost {
             Some(part) => part.properties.push(property),
             None => self.component.properties.push(property),
@@ -82,22 +89,23 @@ impl<'a> Reader<'a> {
         true
     }
 
-    fn begin(&mut self, property: &Property<'a>) -> bool {
-        let name = self.name_in(property);
-        if !property.is("BEGIN") || name.is_empty() {
-            return self.refuse(property.number(), Defect::NotAComponent);
+    fn read_first_line(&mut self, property: &Property<'a>) -> bool {
+        let name = self.read_name(property);
+        if !property.has_name("BEGIN") || name.is_empty() {
+            return self.set_fatal_problem(property.line_number(), ProblemKind::NotAComponent);
         }
-        self.component.kind = Kind::of(&name);
-        self.begun = true;
+        self.component.kind = ComponentKind::from_name(&name);
+        self.has_begun = true;
         true
     }
 
-    /// The name that a BEGIN or an END has in its first line; empty where it has none. A fold behind it belongs to
-    /// a line that was lost.
-    fn name_in(&mut self, property: &Property<'a>) -> String {
+    /// The name that a BEGIN or an END has in its first line; empty where it has none. A fold
+    /// behind it belongs to a line that was lost.
+    fn read_name(&mut self, property: &Property<'a>) -> String {
         let line = property.raw().split(|byte| *byte == b'\n').next().unwrap_or_default();
         if line.len() + 1 < property.raw().len() {
-            self.notes.note(property.number() + 1, Defect::NoColon);
+            self.problem_collector
+                .add_problem(property.line_number() + 1, ProblemKind::MissingColon);
         }
         let name = line.splitn(2, |byte| *byte == b':').nth(1).unwrap_or_default().trim_ascii();
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
@@ -105,25 +113,25 @@ impl<'a> Reader<'a> {
         String::from_utf8_lossy(name).to_ascii_uppercase()
     }
 
-    fn begin_part(&mut self, property: &Property<'a>) -> bool {
-        if self.open.len() == MAX_DEPTH {
-            return self.refuse(property.number(), Defect::TooDeep);
+    fn begin_subcomponent(&mut self, property: &Property<'a>) -> bool {
+        if self.open.len() == MAX_NESTING_DEPTH {
+            return self.set_fatal_problem(property.line_number(), ProblemKind::NestedTooDeep);
         }
-        let part = Part {
-            name: self.name_in(property),
-            number: property.number(),
-            last: u32::MAX,
+        let part = Subcomponent {
+            name: self.read_name(property),
+            first_line: property.line_number(),
+            last_line: u32::MAX,
             depth: self.open.len() + 1,
-            properties: Properties::default(),
+            properties: PropertyList::default(),
         };
-        self.open.push(self.component.parts.len());
-        self.component.parts.push(part);
+        self.open.push(self.component.subcomponents.len());
+        self.component.subcomponents.push(part);
         true
     }
 
     /// Ends the innermost component of this name, with what is inside it.
-    fn end(&mut self, property: &Property<'a>) -> bool {
-        let (name, parts) = (self.name_in(property), &self.component.parts);
+    fn end_component(&mut self, property: &Property<'a>) -> bool {
+        let (name, parts) = (self.read_name(property), &self.component.subcomponents);
         let same = |known: &str| name == known;
         let is_ended = |at: &usize| parts.get(*at).is_some_and(|part| same(&part.name));
         let inside = self.open.iter().rposition(is_ended);
@@ -132,68 +140,72 @@ impl<'a> Reader<'a> {
             Some(at) => at,
             None if whole => 0,
             None => {
-                self.notes.note(property.number(), Defect::EndOfNothing);
+                self.problem_collector
+                    .add_problem(property.line_number(), ProblemKind::EndWithoutBegin);
                 return true;
             }
         };
         if self.open.len() > left + usize::from(!whole) {
-            self.notes.note(property.number(), Defect::NoEndInside);
+            self.problem_collector
+                .add_problem(property.line_number(), ProblemKind::UnclosedSubcomponent);
         }
         for (inner, at) in self.open.drain(left..).enumerate() {
-            if let Some(part) = self.component.parts.get_mut(at) {
-                part.last = property.number() - u32::from(whole || inner > 0);
+            if let Some(part) = self.component.subcomponents.get_mut(at) {
+                part.last_line = property.line_number() - u32::from(whole || inner > 0);
             }
         }
-        self.ended = whole;
+        self.has_ended = whole;
         !whole
     }
 
     /// False, as no other line is wanted then.
-    fn refuse(&mut self, line: u32, what: Defect) -> bool {
-        self.component.refusal.get_or_insert(Problem { line, what });
+    fn set_fatal_problem(&mut self, line: u32, what: ProblemKind) -> bool {
+        self.component.fatal_problem.get_or_insert(Problem { line, kind: what });
         false
     }
 
     fn finish(mut self, last: u32) -> Component<'a> {
-        if !self.begun {
-            self.refuse(1, Defect::NotAComponent);
+        if !self.has_begun {
+            self.set_fatal_problem(1, ProblemKind::NotAComponent);
         }
-        if self.component.refusal.is_none() {
-            self.judge(last);
+        if self.component.fatal_problem.is_none() {
+            self.validate(last);
         }
-        self.component.problems = self.notes.problems;
+        self.component.problems = self.problem_collector.problems;
         self.component
     }
 
-    fn judge(&mut self, last: u32) {
+    fn validate(&mut self, last: u32) {
         let properties = &self.component.properties;
         let empty = |property: &Property<'_>| property.value().trim_ascii().is_empty();
-        if self.component.parts.is_empty() && properties.all().iter().all(empty) {
-            self.refuse(1, Defect::EmptyComponent);
+        if self.component.subcomponents.is_empty() && properties.as_slice().iter().all(empty) {
+            self.set_fatal_problem(1, ProblemKind::EmptyComponent);
             return;
         }
-        if !self.ended {
-            match properties.has(NEEDED) {
-                true => self.notes.note(last, Defect::NoComponentEnd),
+        if !self.has_ended {
+            match properties.has_value(IDENTIFYING_PROPERTIES) {
+                true => self.problem_collector.add_problem(last, ProblemKind::MissingComponentEnd),
                 false => {
-                    self.refuse(last, Defect::NoComponentEnd);
+                    self.set_fatal_problem(last, ProblemKind::MissingComponentEnd);
                     return;
                 }
             }
         }
-        if let Some(line) = properties.second_uid() {
-            self.notes.note(line, Defect::SecondUid);
+        if let Some(line) = properties.second_uid_line() {
+            self.problem_collector.add_problem(line, ProblemKind::SecondUid);
         }
-        if let Some(second) = properties.of_name(START).nth(1) {
-            self.notes.note(second.number(), Defect::SecondStart);
+        if let Some(second) = properties.iter_named(START_PROPERTY).nth(1) {
+            self.problem_collector.add_problem(second.line_number(), ProblemKind::SecondDtstart);
         }
-        let typed = properties.all().iter().filter(|property| property.has_params());
-        for property in typed.filter(|property| TIMES.iter().any(|name| property.is(name))) {
+        let typed = properties.as_slice().iter().filter(|property| property.has_params());
+        for property in
+            typed.filter(|property| TIME_PROPERTIES.iter().any(|name| property.has_name(name)))
+        {
             let is_date = property.single_param("VALUE");
             if is_date.is_some_and(|value| value.eq_ignore_ascii_case("DATE"))
                 && property.value().iter().any(|byte| matches!(byte, b'T' | b't'))
             {
-                self.notes.note(property.number(), Defect::TimeInDate);
+                self.problem_collector.add_problem(property.line_number(), ProblemKind::TimeInDate);
             }
         }
     }

@@ -1,54 +1,58 @@
 //! The fields of events, tasks and memos: the table for components of calendars.
 //!
-//! It is apart from that of contacts, since a name may mean something else here (`comment`, `contact`). The
-//! numbers of both are of one series. Times are given as they are written: what they mean takes more than their text.
+//! It is apart from that of contacts, since a name may mean something else here (`comment`,
+//! `contact`). The numbers of both are of one series. Times are given as they are written: what
+//! they mean takes more than their text.
 
-use super::Kind::{Binary, Flag, Text, Uid, Uri};
-use super::Source::{HasAlarm, IsAllDay, IsDone, ListOf, Of, Person, Position, Recurs};
-use super::{Field, in_table, row};
+use super::FieldSource::{
+    HasAlarm, IsAllDay, IsDone, ListProperties, Person, Position, Properties, Recurs,
+};
+use super::FieldType::{Binary, Flag, Text, Uid, Uri};
+use super::{Field, field_row, find_in_table};
 
 /// All fields of components of calendars.
 #[rustfmt::skip] // A table is read by its columns.
 pub const CALENDAR_FIELDS: &[Field] = &[
-    row(200, "uid", Uid, Of(&["UID"]), "the component's identifier").alias(&["id"]),
-    row(201, "summary", Text, Of(&["SUMMARY"]), "what it is about, in a line").alias(&["title", "subject"]).words(),
-    row(202, "description", Text, Of(&["DESCRIPTION"]), "what it is about, at length").alias(&["desc", "note", "notes"]).multi().words(),
-    row(203, "location", Text, Of(&["LOCATION"]), "where it is").alias(&["place"]).words(),
-    row(204, "comment", Text, Of(&["COMMENT"]), "comments").multi().words(),
-    row(205, "category", Text, ListOf(&["CATEGORIES"]), "categories").alias(&["categories", "category_list", "tag"]).multi().words(),
-    row(206, "organizer", Text, Person(&["ORGANIZER"]), "who invites: address and name").alias(&["organiser"]).multi().words(),
-    row(207, "attendee", Text, Person(&["ATTENDEE"]), "who takes part: addresses and names").alias(&["attendees"]).multi().words(),
-    row(208, "status", Text, Of(&["STATUS"]), "TENTATIVE, CONFIRMED, NEEDS-ACTION, COMPLETED, CANCELLED and others"),
-    row(209, "class", Text, Of(&["CLASS"]), "PUBLIC, PRIVATE or CONFIDENTIAL").alias(&["classification"]),
-    row(210, "priority", Text, Of(&["PRIORITY"]), "1, the highest, to 9; 0: none"),
-    row(211, "url", Uri, Of(&["URL"]), "a web page about it").alias(&["web"]),
-    row(212, "contact", Text, Of(&["CONTACT"]), "whom to ask").alias(&["contacts"]).multi(),
-    row(213, "resources", Text, ListOf(&["RESOURCES"]), "what is needed for it").alias(&["resource"]).multi(),
-    row(214, "transp", Text, Of(&["TRANSP"]), "OPAQUE: the time is busy; TRANSPARENT: it is free").alias(&["transparency"]).unindexed(),
-    row(215, "percent", Text, Of(&["PERCENT-COMPLETE"]), "how much of a task is done, of 100").alias(&["percent_complete"]),
-    row(216, "related", Text, Of(&["RELATED-TO"]), "identifiers of related components").alias(&["related_to"]).multi(),
-    row(217, "conference", Uri, Of(&["CONFERENCE", "X-GOOGLE-CONFERENCE"]), "where to talk by telephone or video").multi(),
-    row(218, "color", Text, Of(&["COLOR"]), "the colour that it is shown in").alias(&["colour"]),
-    row(219, "attach", Binary, Of(&["ATTACH"]), "attachments, or where they are").alias(&["attachment", "attachments"]).multi().unindexed(),
-    row(220, "sequence", Text, Of(&["SEQUENCE"]), "how often it was rescheduled").unindexed(),
-    row(221, "created", Text, Of(&["CREATED", "DCREATED"]), "when it was made, as it says").unindexed(),
-    row(222, "modified", Text, Of(&["LAST-MODIFIED"]), "when it was last changed, as it says").alias(&["last_modified"]).unindexed(),
-    row(223, "geo", Text, Position, "where on earth: latitude,longitude"),
-    row(224, "stamp", Text, Of(&["DTSTAMP"]), "when it was sent, as it says").alias(&["dtstamp"]).unindexed(),
-    row(225, "image", Binary, Of(&["IMAGE"]), "pictures, or where they are").multi().unindexed(),
+    field_row(200, "uid", Uid, Properties(&["UID"]), "the component's identifier").with_aliases(&["id"]),
+    field_row(201, "summary", Text, Properties(&["SUMMARY"]), "what it is about, in a line").with_aliases(&["title", "subject"]).searched_by_default(),
+    field_row(202, "description", Text, Properties(&["DESCRIPTION"]), "what it is about, at length").with_aliases(&["desc", "note", "notes"]).multi_valued().searched_by_default(),
+    field_row(203, "location", Text, Properties(&["LOCATION"]), "where it is").with_aliases(&["place"]).searched_by_default(),
+    field_row(204, "comment", Text, Properties(&["COMMENT"]), "comments").multi_valued().searched_by_default(),
+    field_row(205, "category", Text, ListProperties(&["CATEGORIES"]), "categories").with_aliases(&["categories", "category_list", "tag"]).multi_valued().searched_by_default(),
+    field_row(206, "organizer", Text, Person(&["ORGANIZER"]), "who invites: address and name").with_aliases(&["organiser"]).multi_valued().searched_by_default(),
+    field_row(207, "attendee", Text, Person(&["ATTENDEE"]), "who takes part: addresses and names").with_aliases(&["attendees"]).multi_valued().searched_by_default(),
+    field_row(208, "status", Text, Properties(&["STATUS"]), "TENTATIVE, CONFIRMED, NEEDS-ACTION, COMPLETED, CANCELLED and others"),
+    field_row(209, "class", Text, Properties(&["CLASS"]), "PUBLIC, PRIVATE or CONFIDENTIAL").with_aliases(&["classification"]),
+    field_row(210, "priority", Text, Properties(&["PRIORITY"]), "1, the highest, to 9; 0: none"),
+    field_row(211, "url", Uri, Properties(&["URL"]), "a web page about it").with_aliases(&["web"]),
+    field_row(212, "contact", Text, Properties(&["CONTACT"]), "whom to ask").with_aliases(&["contacts"]).multi_valued(),
+    field_row(213, "resources", Text, ListProperties(&["RESOURCES"]), "what is needed for it").with_aliases(&["resource"]).multi_valued(),
+    field_row(214, "transp", Text, Properties(&["TRANSP"]), "OPAQUE: the time is busy; TRANSPARENT: it is free").with_aliases(&["transparency"]).without_index(),
+    field_row(215, "percent", Text, Properties(&["PERCENT-COMPLETE"]), "how much of a task is done, of 100").with_aliases(&["percent_complete"]),
+    field_row(216, "related", Text, Properties(&["RELATED-TO"]), "identifiers of related components").with_aliases(&["related_to"]).multi_valued(),
+    field_row(217, "conference", Uri, Properties(&["CONFERENCE", "X-GOOGLE-CONFERENCE"]), "where to talk by telephone or video").multi_valued(),
+    field_row(218, "color", Text, Properties(&["COLOR"]), "the colour that it is shown in").with_aliases(&["colour"]),
+    field_row(219, "attach", Binary, Properties(&["ATTACH"]), "attachments, or where they are").with_aliases(&["attachment", "attachments"]).multi_valued().without_index(),
+    field_row(220, "sequence", Text, Properties(&["SEQUENCE"]), "how often it was rescheduled").without_index(),
+    field_row(221, "created", Text, Properties(&["CREATED", "DCREATED"]), "when it was made, as it says").without_index(),
+    field_row(222, "modified", Text, Properties(&["LAST-MODIFIED"]), "when it was last changed, as it says").with_aliases(&["last_modified"]).without_index(),
+    field_row(223, "geo", Text, Position, "where on earth: latitude,longitude"),
+    field_row(224, "stamp", Text, Properties(&["DTSTAMP"]), "when it was sent, as it says").with_aliases(&["dtstamp"]).without_index(),
+    field_row(225, "image", Binary, Properties(&["IMAGE"]), "pictures, or where they are").multi_valued().without_index(),
 
-    row(226, "start", Text, Of(&["DTSTART"]), "when it begins, as it says").alias(&["dtstart"]).unindexed(),
-    row(227, "end", Text, Of(&["DTEND"]), "when it ends, as it says").alias(&["dtend"]).unindexed(),
-    row(228, "due", Text, Of(&["DUE"]), "until when it is to be done, as it says").unindexed(),
-    row(229, "rule", Text, Of(&["RRULE"]), "how it recurs, as it says").alias(&["rrule"]).multi().unindexed(),
-    row(230, "alarm", Flag, HasAlarm, "1: it has an alarm").alias(&["alarms"]),
-    row(231, "recurring", Flag, Recurs, "1: it recurs, or stands for an occurrence of what does").alias(&["recurrences"]),
-    row(232, "done", Flag, IsDone, "1: it has been completed").alias(&["is_completed"]),
-    row(233, "all_day", Flag, IsAllDay, "1: it is of whole days"),
+    field_row(226, "start", Text, Properties(&["DTSTART"]), "when it begins, as it says").with_aliases(&["dtstart"]).without_index(),
+    field_row(227, "end", Text, Properties(&["DTEND"]), "when it ends, as it says").with_aliases(&["dtend"]).without_index(),
+    field_row(228, "due", Text, Properties(&["DUE"]), "until when it is to be done, as it says").without_index(),
+    field_row(229, "rule", Text, Properties(&["RRULE"]), "how it recurs, as it says").with_aliases(&["rrule"]).multi_valued().without_index(),
+    field_row(230, "alarm", Flag, HasAlarm, "1: it has an alarm").with_aliases(&["alarms"]),
+    field_row(231, "recurring", Flag, Recurs, "1: it recurs, or stands for an occurrence of what does").with_aliases(&["recurrences"]),
+    field_row(232, "done", Flag, IsDone, "1: it has been completed").with_aliases(&["is_completed"]),
+    field_row(233, "all_day", Flag, IsAllDay, "1: it is of whole days"),
 ];
 
-/// The field of components that has this name, or this other name: in any case, and with `-` for `_`.
+/// The field of components that has this name, or this other name: in any case, and with `-` for
+/// `_`.
 #[must_use]
-pub fn calendar_field(name: &str) -> Option<&'static Field> {
-    in_table(CALENDAR_FIELDS, name)
+pub fn find_calendar_field(name: &str) -> Option<&'static Field> {
+    find_in_table(CALENDAR_FIELDS, name)
 }

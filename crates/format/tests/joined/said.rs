@@ -1,8 +1,9 @@
-//! What a card says, as people would read it: apart from the code that joins cards, by simpler means.
+//! What a card says, as people would read it: apart from the code that joins cards, by simpler
+//! means.
 
 use larder_format::contact::Contact;
-use larder_format::decode::unescape_text;
-use larder_format::line::lines;
+use larder_format::content_line::content_lines;
+use larder_format::decoding::unescape_text;
 use larder_format::property::Property;
 
 /// Parameters that place a value among others of its card.
@@ -105,8 +106,8 @@ pub(super) fn said(card: &Contact<'_>) -> Vec<Said> {
 /// The lines that are no properties.
 pub(super) fn loose(bytes: &[u8]) -> Vec<String> {
     let card = Contact::parse(bytes);
-    let numbers: Vec<u32> = card.properties().iter().map(Property::number).collect();
-    let loose = lines(bytes).filter(|line| !numbers.contains(&line.number));
+    let numbers: Vec<u32> = card.properties().iter().map(Property::line_number).collect();
+    let loose = content_lines(bytes).filter(|line| !numbers.contains(&line.number));
     loose.map(|line| String::from_utf8_lossy(&line.text).trim().to_string()).collect()
 }
 
@@ -119,5 +120,7 @@ pub(super) fn gave_way(known: &Property<'_>, now: &Property<'_>) -> bool {
     let mut now_parts = now_parts.iter().map(String::as_str).chain(std::iter::repeat(""));
     let kept = before.iter().all(|part| now_parts.next() == Some(part.as_str()) || part.is_empty());
     let nothing = said_by(known).is_empty();
-    known.is(now.name()) && known.group().is_none() && (nothing || (known.is("N") && kept))
+    known.has_name(now.name())
+        && known.group().is_none()
+        && (nothing || (known.has_name("N") && kept))
 }

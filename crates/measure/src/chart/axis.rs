@@ -1,11 +1,11 @@
 //! Axes: where a value lies, which values are marked, and how they are written.
 
-use crate::chart::{Plot, text};
+use crate::chart::{PlotArea, svg_text};
 use std::fmt::Write as _;
 
 /// What numbers are, and so how they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum MeasureUnit {
     /// `1,234`, `3.5`
     Count,
     /// `1.2 kB`
@@ -16,18 +16,18 @@ pub enum Unit {
     Share,
 }
 
-impl Unit {
+impl MeasureUnit {
     /// The value for people, in three digits or so.
     #[must_use]
-    pub fn write(self, value: f64) -> String {
+    pub fn format(self, value: f64) -> String {
         match self {
-            Unit::Count => number(value),
-            Unit::Share => format!("{} %", brief(value * 100.0)),
-            Unit::Bytes => scaled(
+            MeasureUnit::Count => format_number(value),
+            MeasureUnit::Share => format!("{} %", format_brief(value * 100.0)),
+            MeasureUnit::Bytes => format_in_units(
                 value,
                 &[(1.0, "bytes"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")],
             ),
-            Unit::Time => {
+            MeasureUnit::Time => {
                 let units = [
                     (1.0, "µs"),
                     (1e3, "ms"),
@@ -36,30 +36,31 @@ impl Unit {
                     (3.6e9, "h"),
                     (8.64e10, "days"),
                 ];
-                scaled(value, &units)
+                format_in_units(value, &units)
             }
         }
     }
 }
 
 /// The greatest unit that is no greater than the value.
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+fn format_in_units(value: f64, units: &[(f64, &str)]) -> String {
     // What would be written as 1,000 of a unit is 1 of the next.
     let fits = |(size, _): &&(f64, &str)| value.abs() >= size * 0.9995;
     let (size, name) =
         units.iter().rev().find(fits).or(units.first()).copied().unwrap_or((1.0, ""));
-    format!("{} {name}", brief(value / size))
+    format!("{} {name}", format_brief(value / size))
 }
 
 /// One decimal below ten, if it says anything.
-fn brief(value: f64) -> String {
-    let text = if value.abs() < 9.95 { format!("{value:.1}") } else { number(value.round()) };
+fn format_brief(value: f64) -> String {
+    let text =
+        if value.abs() < 9.95 { format!("{value:.1}") } else { format_number(value.round()) };
     text.strip_suffix(".0").map_or(text.clone(), str::to_string)
 }
 
-fn number(value: f64) -> String {
+fn format_number(value: f64) -> String {
     if value.fract() != 0.0 && value.abs() < 100.0 {
-        return brief(value);
+        return format_brief(value);
     }
     let digits = format!("{:.0}", value.abs());
     let mut grouped = String::from(if value < 0.0 { "-" } else { "" });
@@ -73,169 +74,169 @@ fn number(value: f64) -> String {
 }
 
 /// How far local time is ahead of UTC at a moment in microseconds since 1970, in seconds.
-pub type Clock<'a> = &'a dyn Fn(i64) -> i64;
+pub type UtcOffsetFn<'a> = &'a dyn Fn(i64) -> i64;
 
 /// How values lie on an axis.
 #[derive(Clone, Copy)]
-pub enum Scale<'a> {
+pub enum AxisScale<'a> {
     /// As they are.
     Linear,
     /// By their logarithm; what is below 1 is 1.
     Log,
     /// Moments, in microseconds since 1970.
-    Moments(Clock<'a>),
+    Time(UtcOffsetFn<'a>),
 }
 
 /// An axis.
 #[derive(Clone)]
-pub struct Axis<'a> {
+pub struct ChartAxis<'a> {
     /// What is along it.
     pub name: String,
     /// What its numbers are.
-    pub unit: Unit,
+    pub unit: MeasureUnit,
     /// How they lie.
-    pub scale: Scale<'a>,
+    pub scale: AxisScale<'a>,
 }
 
-impl<'a> Axis<'a> {
+impl<'a> ChartAxis<'a> {
     /// Of plain numbers.
     #[must_use]
-    pub fn linear(name: &str, unit: Unit) -> Axis<'a> {
-        Axis { name: name.into(), unit, scale: Scale::Linear }
+    pub fn linear(name: &str, unit: MeasureUnit) -> ChartAxis<'a> {
+        ChartAxis { name: name.into(), unit, scale: AxisScale::Linear }
     }
 
     /// Of numbers by their logarithm.
     #[must_use]
-    pub fn log(name: &str, unit: Unit) -> Axis<'a> {
-        Axis { name: name.into(), unit, scale: Scale::Log }
+    pub fn log(name: &str, unit: MeasureUnit) -> ChartAxis<'a> {
+        ChartAxis { name: name.into(), unit, scale: AxisScale::Log }
     }
 
     /// Of moments.
     #[must_use]
-    pub fn moments(name: &str, clock: Clock<'a>) -> Axis<'a> {
-        Axis { name: name.into(), unit: Unit::Time, scale: Scale::Moments(clock) }
+    pub fn time(name: &str, clock: UtcOffsetFn<'a>) -> ChartAxis<'a> {
+        ChartAxis { name: name.into(), unit: MeasureUnit::Time, scale: AxisScale::Time(clock) }
     }
 
     /// From values to places; the ends are widened to marks where that is usual.
-    pub(super) fn laid(&self, low: f64, high: f64, from: f64, to: f64) -> Laid<'_> {
+    pub(super) fn scale_to(&self, low: f64, high: f64, from: f64, to: f64) -> ScaledAxis<'_> {
         let (low, high) = match self.scale {
-            Scale::Linear => (low, if high > low { high } else { low + 1.0 }),
-            Scale::Log => {
+            AxisScale::Linear => (low, if high > low { high } else { low + 1.0 }),
+            AxisScale::Log => {
                 let low = low.max(1.0);
                 (low, high.max(low * 10.0))
             }
-            Scale::Moments(_) => (low, if high > low { high } else { low + 1e6 }),
+            AxisScale::Time(_) => (low, if high > low { high } else { low + 1e6 }),
         };
         let room = (to - from).abs();
         let marks = match self.scale {
             // What stands has its names above each other, and room for more of them.
-            Scale::Linear if from > to => linear_marks(low, high, self.unit, 5.0),
-            Scale::Linear => linear_marks(low, high, self.unit, marks_in(room)),
-            Scale::Log => log_marks(low, high, self.unit),
-            Scale::Moments(clock) => moment_marks(low, high, room, clock),
+            AxisScale::Linear if from > to => linear_marks(low, high, self.unit, 5.0),
+            AxisScale::Linear => linear_marks(low, high, self.unit, max_mark_count(room)),
+            AxisScale::Log => log_marks(low, high, self.unit),
+            AxisScale::Time(clock) => time_marks(low, high, room, clock),
         };
-        Laid { axis: self, low, high, from, to, marks }
+        ScaledAxis { axis: self, min: low, max: high, start_pixel: from, end_pixel: to, marks }
     }
 }
 
 /// An axis over a range of values, in a picture.
-pub(super) struct Laid<'a> {
-    axis: &'a Axis<'a>,
-    low: f64,
-    high: f64,
-    from: f64,
-    to: f64,
+pub(super) struct ScaledAxis<'a> {
+    axis: &'a ChartAxis<'a>,
+    min: f64,
+    max: f64,
+    start_pixel: f64,
+    end_pixel: f64,
     pub(super) marks: Vec<(f64, String)>,
 }
 
-impl Laid<'_> {
-    fn scaled(&self, value: f64) -> f64 {
+impl ScaledAxis<'_> {
+    fn transform(&self, value: f64) -> f64 {
         match self.axis.scale {
-            Scale::Log => value.max(1.0).log10(),
+            AxisScale::Log => value.max(1.0).log10(),
             _ => value,
         }
     }
 
-    pub(super) fn place(&self, value: f64) -> f64 {
-        let (low, high) = (self.scaled(self.low), self.scaled(self.high));
-        let share = (self.scaled(value) - low) / (high - low).max(1e-9);
-        self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
+    pub(super) fn position(&self, value: f64) -> f64 {
+        let (low, high) = (self.transform(self.min), self.transform(self.max));
+        let share = (self.transform(value) - low) / (high - low).max(1e-9);
+        self.start_pixel + share.clamp(0.0, 1.0) * (self.end_pixel - self.start_pixel)
     }
 
     /// The lower axis: marks with their lines, and its name.
-    pub(super) fn lower(&self, out: &mut String, plot: &Plot) -> std::fmt::Result {
+    pub(super) fn draw_x_axis(&self, out: &mut String, plot: &PlotArea) -> std::fmt::Result {
         let (top, bottom) = (plot.top, plot.bottom);
         let mut free = f64::MIN;
         for (value, name) in &self.marks {
-            let at = self.place(*value);
+            let at = self.position(*value);
             writeln!(out, "<path class=\"grid\" d=\"M{at:.1} {top:.1}V{bottom:.1}\"/>")?;
             // Names that would lie upon each other, or hang out, are left out.
-            let half = super::width_of(name) / 2.0;
+            let half = super::text_width_pixels(name) / 2.0;
             if at - half >= free && at + half <= plot.width {
-                out.push_str(&text(at, bottom + 16.0, "middle", "", name));
+                out.push_str(&svg_text(at, bottom + 16.0, "middle", "", name));
                 free = at + half + 8.0;
             }
         }
-        let middle = f64::midpoint(self.from, self.to);
-        out.push_str(&text(middle, bottom + 36.0, "middle", "faint", &self.axis.name));
+        let middle = f64::midpoint(self.start_pixel, self.end_pixel);
+        out.push_str(&svg_text(middle, bottom + 36.0, "middle", "faint", &self.axis.name));
         Ok(())
     }
 
     /// The axis at the left.
-    pub(super) fn left(&self, out: &mut String, plot: &Plot) -> std::fmt::Result {
+    pub(super) fn draw_y_axis(&self, out: &mut String, plot: &PlotArea) -> std::fmt::Result {
         for (value, name) in &self.marks {
-            let at = self.place(*value);
+            let at = self.position(*value);
             writeln!(
                 out,
                 "<path class=\"grid\" d=\"M{:.1} {at:.1}H{:.1}\"/>",
                 plot.left, plot.right
             )?;
-            out.push_str(&text(plot.left - 6.0, at + 4.0, "end", "", name));
+            out.push_str(&svg_text(plot.left - 6.0, at + 4.0, "end", "", name));
         }
         Ok(())
     }
 }
 
 /// 1, 2 or 5 times a power of ten: the smallest that is no smaller.
-fn nice(step: f64) -> f64 {
+fn nice_step(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let digit = [1.0, 2.0, 5.0].into_iter().find(|digit| digit * power >= step * 0.999);
     digit.unwrap_or(10.0) * power
 }
 
 /// The least mark that is no less: where an axis from zero should end.
-pub(super) fn end_of(most: f64, unit: Unit, marks: f64) -> f64 {
-    let step = step_of(most, unit, marks);
+pub(super) fn round_up_to_mark(most: f64, unit: MeasureUnit, marks: f64) -> f64 {
+    let step = mark_step(most, unit, marks);
     (most / step).ceil().max(1.0) * step
 }
 
-fn step_of(most: f64, unit: Unit, marks: f64) -> f64 {
-    let least = if unit == Unit::Count { 1.0 } else { 1e-3 };
+fn mark_step(most: f64, unit: MeasureUnit, marks: f64) -> f64 {
+    let least = if unit == MeasureUnit::Count { 1.0 } else { 1e-3 };
     // Of times above minutes, steps are steps of a clock.
     let wanted = (most / marks).max(least);
     let clock = [6e7, 3e8, 6e8, 1.8e9, 3.6e9, 1.08e10, 2.16e10, 4.32e10, 8.64e10];
     match clock.into_iter().find(|step| *step >= wanted) {
-        Some(step) if unit == Unit::Time && wanted > 3e7 => step,
-        _ => nice(wanted),
+        Some(step) if unit == MeasureUnit::Time && wanted > 3e7 => step,
+        _ => nice_step(wanted),
     }
 }
 
 /// How many marks there is room for.
-pub(super) fn marks_in(room: f64) -> f64 {
+pub(super) fn max_mark_count(room: f64) -> f64 {
     (room / 70.0).floor().clamp(2.0, 5.0)
 }
 
-fn linear_marks(low: f64, high: f64, unit: Unit, marks: f64) -> Vec<(f64, String)> {
-    let step = step_of(high - low, unit, marks);
+fn linear_marks(low: f64, high: f64, unit: MeasureUnit, marks: f64) -> Vec<(f64, String)> {
+    let step = mark_step(high - low, unit, marks);
     let first = (low / step).ceil();
     let mark = |number: u32| (first + f64::from(number)) * step;
     let marks = (0..50).map(mark).take_while(|value| *value <= high * 1.0001);
-    marks.map(|value| (value, unit.write(value))).collect()
+    marks.map(|value| (value, unit.format(value))).collect()
 }
 
-fn log_marks(low: f64, high: f64, unit: Unit) -> Vec<(f64, String)> {
+fn log_marks(low: f64, high: f64, unit: MeasureUnit) -> Vec<(f64, String)> {
     let all: Vec<f64> = match unit {
-        Unit::Time => {
+        MeasureUnit::Time => {
             [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 6e7, 6e8, 3.6e9, 3.6e10, 8.64e10, 8.64e11]
                 .into()
         }
@@ -247,40 +248,40 @@ fn log_marks(low: f64, high: f64, unit: Unit) -> Vec<(f64, String)> {
         let steps = |power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power));
         all = (0..16).flat_map(steps).filter(within).collect();
     }
-    all.into_iter().map(|value| (value, unit.write(value))).collect()
+    all.into_iter().map(|value| (value, unit.format(value))).collect()
 }
 
-const SECOND: f64 = 1e6;
-const DAY: f64 = 86_400.0 * SECOND;
+const SECOND_MICROS: f64 = 1e6;
+const DAY_MICROS: f64 = 86_400.0 * SECOND_MICROS;
 
-fn moment_marks(low: f64, high: f64, room: f64, clock: Clock<'_>) -> Vec<(f64, String)> {
+fn time_marks(low: f64, high: f64, room: f64, clock: UtcOffsetFn<'_>) -> Vec<(f64, String)> {
     let wanted = (high - low) / (room / 75.0).max(2.0);
-    if wanted < SECOND {
-        let step = nice(wanted.max(1.0));
+    if wanted < SECOND_MICROS {
+        let step = nice_step(wanted.max(1.0));
         let mark = |number: u32| low + f64::from(number) * step;
         let marks = (0..50).map(mark).take_while(|value| *value <= high);
-        return marks.map(|at| (at, format!("+{}", Unit::Time.write(at - low)))).collect();
+        return marks.map(|at| (at, format!("+{}", MeasureUnit::Time.format(at - low)))).collect();
     }
     let seconds = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200];
-    let mut steps = seconds.map(|step| f64::from(step) * SECOND).into_iter();
-    let days = || [1.0, 2.0, 7.0, 14.0, 28.0].map(|days| days * DAY).into_iter();
+    let mut steps = seconds.map(|step| f64::from(step) * SECOND_MICROS).into_iter();
+    let days = || [1.0, 2.0, 7.0, 14.0, 28.0].map(|days| days * DAY_MICROS).into_iter();
     let step = steps.find(|step| *step >= wanted).or_else(|| days().find(|step| *step >= wanted));
-    let step = step.unwrap_or_else(|| (wanted / (364.0 * DAY)).ceil() * 364.0 * DAY);
-    let ahead = clock(low as i64) as f64 * SECOND;
+    let step = step.unwrap_or_else(|| (wanted / (364.0 * DAY_MICROS)).ceil() * 364.0 * DAY_MICROS);
+    let ahead = clock(low as i64) as f64 * SECOND_MICROS;
     let first = ((low + ahead) / step).ceil();
     let mark = |number: u32| (first + f64::from(number)) * step - ahead;
     let marks = (0..50).map(mark).take_while(|value| *value <= high);
     let name = |at: f64| match (at as i64, step) {
-        (at, step) if step >= DAY => date(at, clock),
-        (at, step) => moment(at, clock, step < 60.0 * SECOND),
+        (at, step) if step >= DAY_MICROS => format_date(at, clock),
+        (at, step) => format_time_of_day(at, clock, step < 60.0 * SECOND_MICROS),
     };
     marks.map(|at| (at, name(at))).collect()
 }
 
 /// A time of the day: `09:30`, with seconds where they are wanted.
 #[must_use]
-pub fn moment(at: i64, clock: Clock<'_>, seconds: bool) -> String {
-    let local = local(at, clock).rem_euclid(86_400);
+pub fn format_time_of_day(at: i64, clock: UtcOffsetFn<'_>, seconds: bool) -> String {
+    let local = local_seconds(at, clock).rem_euclid(86_400);
     let (hour, minute, second) = (local / 3600, local / 60 % 60, local % 60);
     match seconds {
         true => format!("{hour:02}:{minute:02}:{second:02}"),
@@ -290,14 +291,15 @@ pub fn moment(at: i64, clock: Clock<'_>, seconds: bool) -> String {
 
 /// A day: `2 Mar 2026`.
 #[must_use]
-pub fn date(at: i64, clock: Clock<'_>) -> String {
-    const MONTHS: [&str; 12] =
+pub fn format_date(at: i64, clock: UtcOffsetFn<'_>) -> String {
+    const MONTH_NAMES: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let (year, month, day) = crate::generate::date(local(at, clock).div_euclid(86_400));
-    let month = MONTHS.get((month as usize).wrapping_sub(1)).unwrap_or(&"");
+    let (year, month, day) =
+        crate::generate::civil_date(local_seconds(at, clock).div_euclid(86_400));
+    let month = MONTH_NAMES.get((month as usize).wrapping_sub(1)).unwrap_or(&"");
     format!("{day} {month} {year}")
 }
 
-fn local(at: i64, clock: Clock<'_>) -> i64 {
+fn local_seconds(at: i64, clock: UtcOffsetFn<'_>) -> i64 {
     at.div_euclid(1_000_000).saturating_add(clock(at))
 }

@@ -1,86 +1,93 @@
 //! Lines in steps: what stays until it changes, and the shares of what is no greater (CDF).
 
-use crate::chart::axis::{Axis, Scale, end_of};
-use crate::chart::{Draw, Escaped, Plot, Tone};
+use crate::chart::axis::{AxisScale, ChartAxis, round_up_to_mark};
+use crate::chart::{Chart, ColourRole, PlotArea, XmlEscaped};
 use std::fmt::{self, Write as _};
 
 /// A line: from each point its value holds until the next.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct StepLine {
     /// What it is.
     pub name: String,
     /// Its colour.
-    pub tone: Tone,
+    pub colour: ColourRole,
     /// Is what lies below it filled?
-    pub filled: bool,
+    pub is_filled: bool,
     /// Where, and how much; in order.
     pub points: Vec<(f64, f64)>,
 }
 
 /// Lines in steps.
-pub struct Lines<'a> {
+pub struct StepChart<'a> {
     /// Along the lower edge.
-    pub along: Axis<'a>,
+    pub x_axis: ChartAxis<'a>,
     /// From where to where.
-    pub from: (f64, f64),
+    pub x_range: (f64, f64),
     /// Upwards, from 0.
-    pub up: Axis<'a>,
+    pub y_axis: ChartAxis<'a>,
     /// How high at least.
-    pub least: f64,
+    pub min_y_max: f64,
     /// The lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<StepLine>,
 }
 
-const DASHES: [&str; 4] = ["none", "7 3", "2 3", "8 3 2 3"];
+const DASH_PATTERNS: [&str; 4] = ["none", "7 3", "2 3", "8 3 2 3"];
 
-impl Draw for Lines<'_> {
+impl Chart for StepChart<'_> {
     fn draw(&self, width: f64) -> Result<String, fmt::Error> {
-        let plot = Plot::new(width, 240.0, 72.0);
+        let plot = PlotArea::new(width, 240.0, 72.0);
         let values = || self.lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
-        let most = values().fold(self.least, f64::max);
-        let x = self.along.laid(self.from.0, self.from.1, plot.left, plot.right);
-        let y = self.up.laid(0.0, end_of(most, self.up.unit, 5.0), plot.bottom, plot.top);
-        let mut out = plot.begin();
-        y.left(&mut out, &plot)?;
-        x.lower(&mut out, &plot)?;
+        let most = values().fold(self.min_y_max, f64::max);
+        let x = self.x_axis.scale_to(self.x_range.0, self.x_range.1, plot.left, plot.right);
+        let y = self.y_axis.scale_to(
+            0.0,
+            round_up_to_mark(most, self.y_axis.unit, 5.0),
+            plot.bottom,
+            plot.top,
+        );
+        let mut out = plot.svg_start_tag();
+        y.draw_y_axis(&mut out, &plot)?;
+        x.draw_x_axis(&mut out, &plot)?;
         for (number, line) in self.lines.iter().enumerate() {
             let Some(&(first, _)) = line.points.first() else { continue };
             let mut path = String::new();
             let mut last = plot.bottom;
-            write!(path, "M{:.1} {last:.1}", x.place(first))?;
+            write!(path, "M{:.1} {last:.1}", x.position(first))?;
             for (at, value) in &line.points {
-                let (across, down) = (x.place(*at), y.place(*value));
+                let (across, down) = (x.position(*at), y.position(*value));
                 // Steps that nobody could see are left out.
                 if (down - last).abs() >= 0.05 {
                     write!(path, "H{across:.1}V{down:.1}")?;
                     last = down;
                 }
             }
-            write!(path, "H{:.1}", x.place(self.from.1))?;
-            let class = line.tone.class();
-            writeln!(out, "<g class=\"{class}\"><title>{}</title>", Escaped(&line.name))?;
-            if line.filled {
+            write!(path, "H{:.1}", x.position(self.x_range.1))?;
+            let class = line.colour.css_class();
+            writeln!(out, "<g class=\"{class}\"><title>{}</title>", XmlEscaped(&line.name))?;
+            if line.is_filled {
                 writeln!(out, "<path class=\"area\" d=\"{path}V{:.1}Z\"/>", plot.bottom)?;
             }
-            let dashes = DASHES.get(number).unwrap_or(&"none");
+            let dashes = DASH_PATTERNS.get(number).unwrap_or(&"none");
             writeln!(out, "<path class=\"line\" stroke-dasharray=\"{dashes}\" d=\"{path}\"/></g>")?;
-            self.points(&mut out, line, &|at| x.place(at), &|value| y.place(value))?;
+            self.draw_hover_points(&mut out, line, &|at| x.position(at), &|value| {
+                y.position(value)
+            })?;
         }
         out.push_str("</svg>");
         Ok(out)
     }
 
-    fn legend(&self) -> Vec<(Tone, String)> {
-        self.lines.iter().map(|line| (line.tone, line.name.clone())).collect()
+    fn legend(&self) -> Vec<(ColourRole, String)> {
+        self.lines.iter().map(|line| (line.colour, line.name.clone())).collect()
     }
 }
 
-impl Lines<'_> {
+impl StepChart<'_> {
     /// Places to point at, as many as there is room for, which tell the values there.
-    fn points(
+    fn draw_hover_points(
         &self,
         out: &mut String,
-        line: &Line,
+        line: &StepLine,
         x: &dyn Fn(f64) -> f64,
         y: &dyn Fn(f64) -> f64,
     ) -> fmt::Result {
@@ -91,15 +98,15 @@ impl Lines<'_> {
                 continue;
             }
             free = across + 8.0;
-            let place = match self.along.scale {
-                Scale::Moments(clock) => super::moment(*at as i64, clock, true),
-                _ => self.along.unit.write(*at),
+            let place = match self.x_axis.scale {
+                AxisScale::Time(clock) => super::format_time_of_day(*at as i64, clock, true),
+                _ => self.x_axis.unit.format(*at),
             };
-            let told = format!("{}: {place}, {}", line.name, self.up.unit.write(*value));
+            let told = format!("{}: {place}, {}", line.name, self.y_axis.unit.format(*value));
             writeln!(
                 out,
                 "<circle class=\"touch\" cx=\"{across:.1}\" cy=\"{down:.1}\" r=\"5\"><title>{}</title></circle>",
-                Escaped(&told)
+                XmlEscaped(&told)
             )?;
         }
         Ok(())

@@ -1,68 +1,77 @@
 //! Ranges: for each name the mean, what 19 of 20 do not exceed, and the worst, by their logarithms.
 
-use crate::chart::axis::Axis;
-use crate::chart::{Draw, Escaped, Plot, Tone, cut, text, width_of};
+use crate::chart::axis::ChartAxis;
+use crate::chart::{
+    Chart, ColourRole, PlotArea, XmlEscaped, svg_text, text_width_pixels, truncate_to_width,
+};
 use std::fmt::{self, Write as _};
 
 /// The values of a name.
 #[derive(Debug, Clone)]
-pub struct Range {
+pub struct ChartRange {
     /// What it is.
     pub name: String,
     /// Whose values they are: the mean, the 95th percentile, the worst.
-    pub values: Vec<(Tone, String, [f64; 3])>,
+    pub values: Vec<(ColourRole, String, [f64; 3])>,
 }
 
 /// Ranges, from above.
-pub struct Ranges<'a> {
+pub struct RangeChart<'a> {
     /// What is measured.
-    pub along: Axis<'a>,
+    pub x_axis: ChartAxis<'a>,
     /// The names.
-    pub ranges: Vec<Range>,
+    pub ranges: Vec<ChartRange>,
 }
 
-const ROW: f64 = 18.0;
+const ROW_HEIGHT_PIXELS: f64 = 18.0;
 
-impl Draw for Ranges<'_> {
+impl Chart for RangeChart<'_> {
     fn draw(&self, width: f64) -> Result<String, fmt::Error> {
         let values = || self.ranges.iter().flat_map(|range| &range.values);
-        let rows = values().count() as f64 * ROW + self.ranges.len() as f64 * 8.0;
-        let names = self.ranges.iter().map(|range| width_of(&range.name)).fold(0.0, f64::max);
+        let rows = values().count() as f64 * ROW_HEIGHT_PIXELS + self.ranges.len() as f64 * 8.0;
+        let names =
+            self.ranges.iter().map(|range| text_width_pixels(&range.name)).fold(0.0, f64::max);
         let left = names.min(width * 0.36) + 14.0;
-        let plot = Plot { right: width - 30.0, ..Plot::new(width, rows + 54.0, left) };
+        let plot = PlotArea { right: width - 30.0, ..PlotArea::new(width, rows + 54.0, left) };
         let all = || values().flat_map(|(_, _, values)| *values);
         let (low, high) = (all().fold(f64::MAX, f64::min), all().fold(1.0, f64::max));
         let power = |value: f64, up: bool| {
             let power = value.max(1.0).log10();
             10f64.powf(if up { power.ceil() } else { power.floor() })
         };
-        let x = self.along.laid(power(low, false), power(high, true), plot.left, plot.right);
-        let mut out = plot.begin();
-        x.lower(&mut out, &plot)?;
+        let x = self.x_axis.scale_to(power(low, false), power(high, true), plot.left, plot.right);
+        let mut out = plot.svg_start_tag();
+        x.draw_x_axis(&mut out, &plot)?;
         let mut top = plot.top;
         for range in &self.ranges {
-            writeln!(out, "<g><title>{}</title>", Escaped(&range.name))?;
-            out.push_str(&text(left - 8.0, top + 14.0, "end", "", &cut(&range.name, left - 14.0)));
+            writeln!(out, "<g><title>{}</title>", XmlEscaped(&range.name))?;
+            out.push_str(&svg_text(
+                left - 8.0,
+                top + 14.0,
+                "end",
+                "",
+                &truncate_to_width(&range.name, left - 14.0),
+            ));
             out.push_str("</g>\n");
             for (tone, whose, values) in &range.values {
-                let [mean, most, worst] = values.map(|value| x.place(value));
-                let [a, b, c] = values.map(|value| self.along.unit.write(value));
+                let [mean, most, worst] = values.map(|value| x.position(value));
+                let [a, b, c] = values.map(|value| self.x_axis.unit.format(value));
                 let told =
                     format!("{} - {whose}: mean {a}, 19 of 20 at most {b}, worst {c}", range.name);
                 let middle = top + 10.0;
-                let class = tone.class();
+                let class = tone.css_class();
                 writeln!(
                     out,
                     "<g class=\"{class}\"><title>{}</title>\
                      <path class=\"line\" d=\"M{mean:.1} {middle:.1}H{worst:.1}M{worst:.1} {:.1}v10\"/>\
                      <path class=\"life\" stroke-width=\"6\" d=\"M{:.1} {middle:.1}H{:.1}\"/>\
                      <circle class=\"fill\" cx=\"{mean:.1}\" cy=\"{middle:.1}\" r=\"5\"/></g>",
-                    Escaped(&told),
+                    XmlEscaped(&told),
                     middle - 5.0,
                     mean.min(most),
                     mean.max(most),
                 )?;
-                top += ROW;
+                top += ROW_HEIGHT_PIXELS;
             }
             top += 8.0;
         }
@@ -70,7 +79,7 @@ impl Draw for Ranges<'_> {
         Ok(out)
     }
 
-    fn legend(&self) -> Vec<(Tone, String)> {
+    fn legend(&self) -> Vec<(ColourRole, String)> {
         let first = self.ranges.iter().max_by_key(|range| range.values.len());
         let all = first.into_iter().flat_map(|range| &range.values);
         let legend: Vec<_> = all.map(|(tone, whose, _)| (*tone, whose.clone())).collect();

@@ -2,75 +2,85 @@
 //!
 //! Apart from the head of [`generate`](super), which says what the mix is.
 
-use super::FLUSH_AT;
-use super::card::Card;
-use super::event::Drawing;
-use super::ical;
-use super::names::Culture;
+use super::FLUSH_BYTES;
+use super::event::Population;
+use super::ical_writer;
+use super::line_writer::LineWriter;
+use super::person_names::Culture;
 use super::zones::{self, ZONES};
 use std::io;
 
-/// Writes one VCALENDAR of `n` components in the mix that the head of [`generate`](super) describes; with `events`, all
-/// of them are VEVENTs.
+/// Writes one VCALENDAR of `n` components in the mix that the head of [`generate`](super)
+/// describes; with `events`, all of them are VEVENTs.
 ///
-/// The same arguments give the same bytes. Component `i` does not depend on `n`, so but for its last line a smaller
-/// calendar is the beginning of a larger one. Memory does not grow with `n`.
+/// The same arguments give the same bytes. Component `i` does not depend on `n`, so but for its
+/// last line a smaller calendar is the beginning of a larger one. Memory does not grow with `n`.
 ///
 /// # Errors
 /// Whatever `out` answers to a write.
-pub fn calendar(n: u64, seed: u64, events: bool, out: &mut dyn io::Write) -> io::Result<()> {
-    let drawing = Drawing { cultures: Culture::all(), seed, events };
-    write("Calendar", out, |card| ZONES.iter().for_each(|zone| zone.write(zone.id, card)), n, {
-        |index, card| ical::component(&drawing.component(index), card)
-    })
+pub fn write_calendar(n: u64, seed: u64, events: bool, out: &mut dyn io::Write) -> io::Result<()> {
+    let drawing = Population { cultures: Culture::load_all(), seed, events_only: events };
+    write_vcalendar(
+        "Calendar",
+        out,
+        |card| ZONES.iter().for_each(|zone| zone.write_definition(zone.tzid, card)),
+        n,
+        |index, card| ical_writer::write_component(&drawing.draw_component(index), card),
+    )
 }
 
-/// Writes one VCALENDAR with `n` definitions of time zones and little else, as a program leaves it that adds the zones again
-/// each time it saves. Of 538 of them, 318 are one and the same. With `events`, there is an event for each.
+/// Writes one VCALENDAR with `n` definitions of time zones and little else, as a program leaves it
+/// that adds the zones again each time it saves. Of 538 of them, 318 are one and the same. With
+/// `events`, there is an event for each.
 ///
 /// # Errors
 /// Whatever `out` answers to a write.
-pub fn zones(n: u64, seed: u64, events: bool, out: &mut dyn io::Write) -> io::Result<()> {
-    let drawing = Drawing { cultures: Culture::all(), seed, events };
-    write(
+pub fn write_zone_definitions(
+    n: u64,
+    seed: u64,
+    events: bool,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let drawing = Population { cultures: Culture::load_all(), seed, events_only: events };
+    write_vcalendar(
         "Zones",
         out,
         |_| (),
         n,
         |index, card| {
-            let (id, zone) = zones::copy(index);
-            zone.write(&id, card);
+            let (id, zone) = zones::nth_repeated_definition(index);
+            zone.write_definition(&id, card);
             if events {
-                ical::component(&drawing.event_in(index, id, zone), card);
+                ical_writer::write_component(&drawing.draw_event_in_zone(index, id, zone), card);
             }
         },
     )
 }
 
 /// The lines around `n` parts, in pieces.
-fn write(
+fn write_vcalendar(
     name: &str,
     out: &mut dyn io::Write,
-    head: impl Fn(&mut Card<'_>),
+    head: impl Fn(&mut LineWriter<'_>),
     n: u64,
-    part: impl Fn(u64, &mut Card<'_>),
+    part: impl Fn(u64, &mut LineWriter<'_>),
 ) -> io::Result<()> {
-    let mut bytes = Vec::with_capacity(FLUSH_AT * 2);
+    let mut bytes = Vec::with_capacity(FLUSH_BYTES * 2);
     let mut line = Vec::new();
-    let mut card = Card::new("\r\n", &mut line, &mut bytes);
+    let mut card = LineWriter::new("\r\n", &mut line, &mut bytes);
     for own in ["BEGIN:VCALENDAR", "CALSCALE:GREGORIAN", "PRODID:-//Larder//measure generate//EN"] {
-        card.put(own).end();
+        card.put(own).end_line();
     }
-    card.put("VERSION:2.0").end();
-    card.put("X-WR-CALNAME:").put(name).end();
+    card.put("VERSION:2.0").end_line();
+    card.put("X-WR-CALNAME:").put(name).end_line();
     head(&mut card);
     for index in 0..n {
-        part(index, &mut Card::new("\r\n", &mut line, &mut bytes));
-        if bytes.len() >= FLUSH_AT {
+        part(index, &mut LineWriter::new("\r\n", &mut line, &mut bytes));
+        if bytes.len() >= FLUSH_BYTES {
             out.write_all(&bytes)?;
             bytes.clear();
         }
     }
-    Card::new("\r\n", &mut line, &mut bytes).put("END:VCALENDAR").end();
+    LineWriter::new("\r\n", &mut line, &mut bytes).put("END:VCALENDAR").end_line();
     out.write_all(&bytes)
 }

@@ -1,16 +1,17 @@
 //! One invented contact: drawn here, written elsewhere.
 //!
-//! Knows what people have (a mobile telephone, a second address at work) and nothing of vCard but which
-//! version the card will have. Apart from the writer, so that the three versions draw from one population.
+//! Knows what people have (a mobile telephone, a second address at work) and nothing of vCard but
+//! which version the card will have. Apart from the writer, so that the three versions draw from
+//! one population.
 
-use super::names::{Culture, Name, Order};
-use super::places::Place;
-use super::random::Random;
-use super::words;
+use super::contact_texts;
+use super::countries::Country;
+use super::person_names::{Culture, NameOrder, PersonName};
+use super::random::SplitMix64;
 
 /// The version a contact is written in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum FakeCardVersion {
     /// vCard 2.1 (versit).
     V2_1,
     /// vCard 3.0 (RFC 2426).
@@ -21,7 +22,7 @@ pub(super) enum Version {
 
 /// What a telephone is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum PhoneType {
     Mobile,
     Home,
     Work,
@@ -29,41 +30,41 @@ pub(super) enum Line {
 }
 
 /// A telephone number: as written, and as an RFC 3966 URI.
-pub(super) struct Phone {
-    pub(super) line: Line,
+pub(super) struct FakePhone {
+    pub(super) phone_type: PhoneType,
     pub(super) number: String,
     pub(super) uri: String,
 }
 
 /// A mailbox, at work or at home.
-pub(super) struct Email {
-    pub(super) work: bool,
+pub(super) struct FakeEmail {
+    pub(super) is_work: bool,
     pub(super) address: String,
 }
 
 /// Where somebody lives, or works.
-pub(super) struct Address {
-    pub(super) work: bool,
+pub(super) struct FakeAddress {
+    pub(super) is_work: bool,
     pub(super) street: String,
     pub(super) city: &'static str,
     pub(super) region: &'static str,
-    pub(super) code: String,
+    pub(super) postal_code: String,
     pub(super) country: &'static str,
 }
 
 /// Everything that a card says.
-pub(super) struct Contact<'c> {
-    pub(super) version: Version,
-    pub(super) newline: &'static str,
+pub(super) struct FakeContact<'c> {
+    pub(super) version: FakeCardVersion,
+    pub(super) line_ending: &'static str,
     pub(super) culture: &'c Culture,
-    pub(super) given: &'c Name,
-    pub(super) second: Option<&'c Name>,
-    pub(super) family: &'c Name,
+    pub(super) given: &'c PersonName,
+    pub(super) middle: Option<&'c PersonName>,
+    pub(super) family: &'c PersonName,
     /// The name as it is shown.
-    pub(super) shown: String,
-    pub(super) phones: Vec<Phone>,
-    pub(super) emails: Vec<Email>,
-    pub(super) addresses: Vec<Address>,
+    pub(super) display_name: String,
+    pub(super) phones: Vec<FakePhone>,
+    pub(super) emails: Vec<FakeEmail>,
+    pub(super) addresses: Vec<FakeAddress>,
     pub(super) organisation: Option<&'static str>,
     pub(super) department: Option<&'static str>,
     pub(super) title: Option<&'static str>,
@@ -81,133 +82,159 @@ pub(super) struct Contact<'c> {
     /// 128 bits that no other contact has.
     pub(super) uid: Option<u128>,
     /// Year, month, day, hour, minute, second.
-    pub(super) revised: [u64; 6],
-    /// Whether some of its properties stand in groups with a label, and where in the labels it begins.
-    pub(super) label: Option<usize>,
+    pub(super) revision_time: [u64; 6],
+    /// Whether some of its properties stand in groups with a label, and where in the labels it
+    /// begins.
+    pub(super) first_label_index: Option<usize>,
     /// A number for small choices of form, such as how the UID is written.
-    pub(super) habit: u64,
+    pub(super) style_bits: u64,
 }
 
-impl<'c> Contact<'c> {
+impl<'c> FakeContact<'c> {
     /// Draws a contact. What `random` yields, and nothing else, decides.
-    pub(super) fn draw(cultures: &'c [Culture], random: &mut Random) -> Contact<'c> {
-        let version = Version::draw(random);
-        let newline = newline(version, random);
+    pub(super) fn draw(cultures: &'c [Culture], random: &mut SplitMix64) -> FakeContact<'c> {
+        let version = FakeCardVersion::draw(random);
+        let line_ending = draw_line_ending(version, random);
         let culture = Culture::pick(cultures, random);
         let place = culture.place;
         let (given, family) =
             (random.pick_early(&culture.given), random.pick_early(&culture.family));
-        let second = (culture.order == Order::GivenFirst && random.percent(20))
+        let middle = (culture.order == NameOrder::GivenFirst && random.roll_percent(20))
             .then(|| random.pick(&culture.given));
-        let employed = random.percent(60);
-        let has_uid = version != Version::V2_1 || random.percent(75);
-        Contact {
+        let employed = random.roll_percent(60);
+        let has_uid = version != FakeCardVersion::V2_1 || random.roll_percent(75);
+        FakeContact {
             version,
-            newline,
+            line_ending,
             culture,
             given,
-            second,
+            middle,
             family,
-            shown: shown(culture.order, given, second, family),
-            phones: phones(place, random),
-            emails: emails(given, family, employed, random),
-            addresses: addresses(place, random),
-            organisation: employed
-                .then(|| either(place.organisations, words::ORGANISATIONS, random)),
-            department: (employed && random.percent(50)).then(|| random.word(words::DEPARTMENTS)),
-            title: (employed && random.percent(67))
-                .then(|| either(place.titles, words::TITLES, random)),
-            nickname: random.percent(15).then(|| random.word(words::NICKNAMES)),
-            categories: categories(random),
-            birthday: random.percent(40).then(|| {
-                (random.between(1930, 2015), random.between(1, 12), random.between(1, 28))
+            display_name: join_names(culture.order, given, middle, family),
+            phones: draw_phones(place, random),
+            emails: draw_emails(given, family, employed, random),
+            addresses: draw_addresses(place, random),
+            organisation: employed.then(|| {
+                pick_from_either(place.organisations, contact_texts::ORGANISATIONS, random)
             }),
-            note: random.percent(50).then(|| note(place, random)),
-            photo: random.percent(2).then(|| photo(random)),
-            account: random.percent(35).then(|| account(given, random)),
-            website: random.percent(30).then(|| website(family, random)),
-            uid: has_uid.then(|| u128::from(random.bits()) << 64 | u128::from(random.bits())),
-            revised: [
-                random.between(2009, 2025),
-                random.between(1, 12),
-                random.between(1, 28),
-                random.below(24),
-                random.below(60),
-                random.below(60),
+            department: (employed && random.roll_percent(50))
+                .then(|| random.pick_word(contact_texts::DEPARTMENTS)),
+            title: (employed && random.roll_percent(67))
+                .then(|| pick_from_either(place.titles, contact_texts::TITLES, random)),
+            nickname: random.roll_percent(15).then(|| random.pick_word(contact_texts::NICKNAMES)),
+            categories: draw_categories(random),
+            birthday: random.roll_percent(40).then(|| {
+                (
+                    random.next_between(1930, 2015),
+                    random.next_between(1, 12),
+                    random.next_between(1, 28),
+                )
+            }),
+            note: random.roll_percent(50).then(|| draw_note(place, random)),
+            photo: random.roll_percent(2).then(|| draw_photo(random)),
+            account: random.roll_percent(35).then(|| draw_account(given, random)),
+            website: random.roll_percent(30).then(|| draw_website(family, random)),
+            uid: has_uid
+                .then(|| u128::from(random.next_bits()) << 64 | u128::from(random.next_bits())),
+            revision_time: [
+                random.next_between(2009, 2025),
+                random.next_between(1, 12),
+                random.next_between(1, 28),
+                random.next_below(24),
+                random.next_below(60),
+                random.next_below(60),
             ],
-            label: (version == Version::V3_0 && random.percent(33))
-                .then(|| random.below(words::LABELS.len() as u64) as usize),
-            habit: random.bits(),
+            first_label_index: (version == FakeCardVersion::V3_0 && random.roll_percent(33))
+                .then(|| random.next_below(contact_texts::PROPERTY_LABELS.len() as u64) as usize),
+            style_bits: random.next_bits(),
         }
     }
 }
 
-impl Version {
-    fn draw(random: &mut Random) -> Version {
-        match random.below(100) {
-            0..20 => Version::V2_1,
-            20..70 => Version::V3_0,
-            _ => Version::V4_0,
+impl FakeCardVersion {
+    fn draw(random: &mut SplitMix64) -> FakeCardVersion {
+        match random.next_below(100) {
+            0..20 => FakeCardVersion::V2_1,
+            20..70 => FakeCardVersion::V3_0,
+            _ => FakeCardVersion::V4_0,
         }
     }
 }
 
 /// The RFCs want CR LF; files that went through a Unix tool have lost the CR.
-fn newline(version: Version, random: &mut Random) -> &'static str {
+fn draw_line_ending(version: FakeCardVersion, random: &mut SplitMix64) -> &'static str {
     match version {
-        Version::V3_0 | Version::V4_0 if random.below(8) == 0 => "\n",
+        FakeCardVersion::V3_0 | FakeCardVersion::V4_0 if random.next_below(8) == 0 => "\n",
         _ => "\r\n",
     }
 }
 
-fn shown(order: Order, given: &Name, second: Option<&Name>, family: &Name) -> String {
+fn join_names(
+    order: NameOrder,
+    given: &PersonName,
+    second: Option<&PersonName>,
+    family: &PersonName,
+) -> String {
     let (given, family) = (given.written.as_str(), family.written.as_str());
     match (order, second) {
-        (Order::GivenFirst, Some(second)) => [given, " ", &second.written, " ", family].concat(),
-        (Order::GivenFirst, None) => [given, " ", family].concat(),
-        (Order::FamilyFirst, _) => [family, " ", given].concat(),
-        (Order::Joined, _) => [family, given].concat(),
+        (NameOrder::GivenFirst, Some(second)) => {
+            [given, " ", &second.written, " ", family].concat()
+        }
+        (NameOrder::GivenFirst, None) => [given, " ", family].concat(),
+        (NameOrder::FamilyFirst, _) => [family, " ", given].concat(),
+        (NameOrder::FamilyFirstUnspaced, _) => [family, given].concat(),
     }
 }
 
 /// One of either list, tossed for.
-fn either(
+fn pick_from_either(
     one: &'static [&'static str],
     other: &'static [&'static str],
-    random: &mut Random,
+    random: &mut SplitMix64,
 ) -> &'static str {
-    if random.percent(50) { random.word(one) } else { random.word(other) }
+    if random.roll_percent(50) { random.pick_word(one) } else { random.pick_word(other) }
 }
 
-fn phones(place: &Place, random: &mut Random) -> Vec<Phone> {
-    const LINES: [Line; 6] =
-        [Line::Mobile, Line::Home, Line::Work, Line::Mobile, Line::Work, Line::Fax];
-    let count = random.one_to_three(30, 20);
+fn draw_phones(place: &Country, random: &mut SplitMix64) -> Vec<FakePhone> {
+    const PHONE_TYPE_SEQUENCE: [PhoneType; 6] = [
+        PhoneType::Mobile,
+        PhoneType::Home,
+        PhoneType::Work,
+        PhoneType::Mobile,
+        PhoneType::Work,
+        PhoneType::Fax,
+    ];
+    let count = random.roll_one_to_three(30, 20);
     // Neighbours in the list, so that nobody has two of a kind before they have a mobile telephone.
-    let first = if random.percent(75) { 0 } else { random.below(4) as usize };
-    LINES[first..]
+    let first = if random.roll_percent(75) { 0 } else { random.next_below(4) as usize };
+    PHONE_TYPE_SEQUENCE[first..]
         .iter()
         .take(count)
         .map(|&line| {
-            let patterns = if line == Line::Mobile { place.mobile } else { place.fixed };
-            let number = fill(random.word(patterns), random);
-            Phone { line, uri: phone_uri(&number, place), number }
+            let patterns = if line == PhoneType::Mobile {
+                place.mobile_patterns
+            } else {
+                place.landline_patterns
+            };
+            let number = fill_pattern(random.pick_word(patterns), random);
+            FakePhone { phone_type: line, uri: phone_uri(&number, place), number }
         })
         .collect()
 }
 
-/// Makes a text of a pattern: `#` is a digit, `~` one from 2 to 9, `٠` an Arabic digit, `%` a house number.
-pub(super) fn fill(pattern: &str, random: &mut Random) -> String {
+/// Makes a text of a pattern: `#` is a digit, `~` one from 2 to 9, `٠` an Arabic digit, `%` a house
+/// number.
+pub(super) fn fill_pattern(pattern: &str, random: &mut SplitMix64) -> String {
     let mut text = String::with_capacity(pattern.len() + 4);
-    let digit = |first: u8, from: u64, random: &mut Random| {
-        char::from(first + random.between(from, 9) as u8)
+    let digit = |first: u8, from: u64, random: &mut SplitMix64| {
+        char::from(first + random.next_between(from, 9) as u8)
     };
     for sign in pattern.chars() {
         match sign {
             '#' => text.push(digit(b'0', 0, random)),
             '~' => text.push(digit(b'0', 2, random)),
-            '٠' => text.extend(char::from_u32('٠' as u32 + random.below(10) as u32)),
-            '%' => text.push_str(&random.between(1, 199).to_string()),
+            '٠' => text.extend(char::from_u32('٠' as u32 + random.next_below(10) as u32)),
+            '%' => text.push_str(&random.next_between(1, 199).to_string()),
             _ => text.push(sign),
         }
     }
@@ -215,22 +242,22 @@ pub(super) fn fill(pattern: &str, random: &mut Random) -> String {
 }
 
 /// The number as `tel:` URI: international, without what is only for the eye; an extension apart.
-fn phone_uri(number: &str, place: &Place) -> String {
+fn phone_uri(number: &str, place: &Country) -> String {
     let (main, extension) = match number.find(char::is_alphabetic) {
         Some(at) => number.split_at(at),
         None => (number, ""),
     };
-    let digits = |text: &str| text.chars().filter_map(decimal).collect::<String>();
+    let digits = |text: &str| text.chars().filter_map(to_ascii_digit).collect::<String>();
     // "(0)" is for those who dial from within.
     let dialled = digits(&main.replace("(0)", ""));
     let national = dialled.strip_prefix("00").map(str::to_owned);
     let mut uri = match national {
         _ if main.trim_start_matches('(').starts_with('+') => format!("tel:+{dialled}"),
         Some(international) => format!("tel:+{international}"),
-        None if place.code == "+1" && dialled.len() == 11 => format!("tel:+{dialled}"),
+        None if place.calling_code == "+1" && dialled.len() == 11 => format!("tel:+{dialled}"),
         None => {
-            let rest = dialled.strip_prefix(place.trunk).unwrap_or(&dialled);
-            format!("tel:{}{rest}", place.code)
+            let rest = dialled.strip_prefix(place.trunk_prefix).unwrap_or(&dialled);
+            format!("tel:{}{rest}", place.calling_code)
         }
     };
     if !extension.is_empty() {
@@ -241,7 +268,7 @@ fn phone_uri(number: &str, place: &Place) -> String {
 }
 
 /// The value of a decimal digit, Western or Arabic, as a Western one.
-fn decimal(sign: char) -> Option<char> {
+fn to_ascii_digit(sign: char) -> Option<char> {
     match sign {
         '0'..='9' => Some(sign),
         '٠'..='٩' => char::from_digit(sign as u32 - '٠' as u32, 10),
@@ -249,97 +276,104 @@ fn decimal(sign: char) -> Option<char> {
     }
 }
 
-pub(super) fn emails(
-    given: &Name,
-    family: &Name,
+pub(super) fn draw_emails(
+    given: &PersonName,
+    family: &PersonName,
     employed: bool,
-    random: &mut Random,
-) -> Vec<Email> {
-    let count = random.one_to_three(30, 15);
+    random: &mut SplitMix64,
+) -> Vec<FakeEmail> {
+    let count = random.roll_one_to_three(30, 15);
     let (given, family) = (given.ascii.as_str(), family.ascii.as_str());
     (0..count)
         .map(|at| {
             let work = employed && at == 0;
-            let number = random.below(10_000).to_string();
+            let number = random.next_below(10_000).to_string();
             // The first may be the plain name, as only one mailbox of a person is.
-            let name = match random.below(if at == 0 { 6 } else { 4 }) {
+            let name = match random.next_below(if at == 0 { 6 } else { 4 }) {
                 4 | 5 => [given, ".", family].concat(),
                 0 => [&given[..1], ".", family, &number].concat(),
                 1 => [given, "_", family, &number].concat(),
                 2 => [family, &number].concat(),
                 _ => [given, ".", family, &number].concat(),
             };
-            let domains = if work { words::WORK_DOMAINS } else { words::HOME_DOMAINS };
-            Email { work, address: [&name, "@", random.word(domains)].concat() }
+            let domains =
+                if work { contact_texts::WORK_DOMAINS } else { contact_texts::HOME_DOMAINS };
+            FakeEmail { is_work: work, address: [&name, "@", random.pick_word(domains)].concat() }
         })
         .collect()
 }
 
-fn addresses(place: &'static Place, random: &mut Random) -> Vec<Address> {
-    let count = if random.percent(25) { 2 } else { 1 };
+fn draw_addresses(place: &'static Country, random: &mut SplitMix64) -> Vec<FakeAddress> {
+    let count = if random.roll_percent(25) { 2 } else { 1 };
     (0..count)
         .map(|at| {
             let &(city, region, code) = random.pick(place.cities);
-            Address {
-                work: at > 0,
-                street: fill(random.word(place.streets), random),
+            FakeAddress {
+                is_work: at > 0,
+                street: fill_pattern(random.pick_word(place.streets), random),
                 city,
                 region,
-                code: fill(code, random),
-                country: place.country,
+                postal_code: fill_pattern(code, random),
+                country: place.name,
             }
         })
         .collect()
 }
 
-fn categories(random: &mut Random) -> Vec<&'static str> {
-    if !random.percent(35) {
+fn draw_categories(random: &mut SplitMix64) -> Vec<&'static str> {
+    if !random.roll_percent(35) {
         return Vec::new();
     }
     // A run of the list: different ones without having to look.
-    let count = random.one_to_three(30, 15);
-    let first = random.below((words::CATEGORIES.len() - count) as u64) as usize;
-    words::CATEGORIES[first..first + count].to_vec()
+    let count = random.roll_one_to_three(30, 15);
+    let first =
+        random.next_below((contact_texts::CONTACT_CATEGORIES.len() - count) as u64) as usize;
+    contact_texts::CONTACT_CATEGORIES[first..first + count].to_vec()
 }
 
 /// A run of the sentences, in different places of the list, and perhaps one in their own language.
-pub(super) fn note(place: &Place, random: &mut Random) -> String {
+pub(super) fn draw_note(place: &Country, random: &mut SplitMix64) -> String {
     let mut note = String::new();
-    let first = random.below(words::SENTENCES.len() as u64) as usize;
-    for at in 0..random.between(1, 4) as usize {
+    let first = random.next_below(contact_texts::NOTE_SENTENCES.len() as u64) as usize;
+    for at in 0..random.next_between(1, 4) as usize {
         if at > 0 {
-            note.push_str(if random.percent(30) { "\n" } else { " " });
+            note.push_str(if random.roll_percent(30) { "\n" } else { " " });
         }
-        note.push_str(words::SENTENCES[(first + at) % words::SENTENCES.len()]);
+        note.push_str(
+            contact_texts::NOTE_SENTENCES[(first + at) % contact_texts::NOTE_SENTENCES.len()],
+        );
     }
-    if random.percent(50) {
+    if random.roll_percent(50) {
         note.push('\n');
-        note.push_str(random.word(place.phrases));
+        note.push_str(random.pick_word(place.note_sentences));
     }
     note
 }
 
 /// Noise of the size of a small portrait, beginning and ending as a JPEG file does.
-fn photo(random: &mut Random) -> Vec<u8> {
-    let size = random.between(2_048, 12_288) as usize;
+fn draw_photo(random: &mut SplitMix64) -> Vec<u8> {
+    let size = random.next_between(2_048, 12_288) as usize;
     let mut bytes = b"\xFF\xD8\xFF\xE0\x00\x10JFIF\x00\x01".to_vec();
     bytes.reserve(size);
     while bytes.len() < size - 2 {
-        bytes.extend_from_slice(&random.bits().to_le_bytes());
+        bytes.extend_from_slice(&random.next_bits().to_le_bytes());
     }
     bytes.truncate(size - 2);
     bytes.extend_from_slice(b"\xFF\xD9");
     bytes
 }
 
-fn account(given: &Name, random: &mut Random) -> (&'static str, &'static str, String) {
-    let &(property, scheme) = random.pick(words::SERVICES);
-    let number = random.below(1_000);
+fn draw_account(
+    given: &PersonName,
+    random: &mut SplitMix64,
+) -> (&'static str, &'static str, String) {
+    let &(property, scheme) = random.pick(contact_texts::ACCOUNT_SERVICES);
+    let number = random.next_below(1_000);
     (property, scheme, format!("{}{number}", given.ascii))
 }
 
-fn website(family: &Name, random: &mut Random) -> String {
+fn draw_website(family: &PersonName, random: &mut SplitMix64) -> String {
     let pages = ["https://www.", "https://blog.", "http://"];
     let site = [random.pick(&pages), family.ascii.as_str()].concat();
-    format!("{site}.example/people/{}", random.below(100_000))
+    format!("{site}.example/people/{}", random.next_below(100_000))
 }

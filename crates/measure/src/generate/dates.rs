@@ -1,26 +1,27 @@
 //! Days of the calendar: counting, writing, and which days a repeating event falls on.
 //!
-//! Only what the generator draws: seven kinds of repetition, none of which needs a clock change to be thought
-//! about. It is no part of Larder's own rules (`larder-time`), which it is there to measure.
+//! Only what the generator draws: seven kinds of repetition, none of which needs a clock change to
+//! be thought about. It is no part of Larder's own rules (`larder-time`), which it is there to
+//! measure.
 
 use std::fmt;
 
 /// A day, counted from 1970-01-01.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Day(pub(crate) i64);
+pub(crate) struct DayNumber(pub(crate) i64);
 
-impl Day {
+impl DayNumber {
     /// The day of that date, in the Gregorian calendar.
-    pub(crate) fn of(year: i64, month: u64, day: u64) -> Day {
+    pub(crate) fn from_date(year: i64, month: u64, day: u64) -> DayNumber {
         // Years begin in March, so that the leap day is the last one.
         let year = year - i64::from(month <= 2);
         let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
         let of_year = (153 * ((month as i64 + 9) % 12) + 2) / 5 + day as i64 - 1;
-        Day(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+        DayNumber(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
     }
 
     /// Year, month, day.
-    pub(crate) fn date(self) -> (i64, u64, u64) {
+    pub(crate) fn to_date(self) -> (i64, u64, u64) {
         let days = self.0 + 719_468;
         let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
         let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -37,113 +38,124 @@ impl Day {
     }
 
     /// So many days later.
-    pub(crate) fn plus(self, days: i64) -> Day {
-        Day(self.0 + days)
+    pub(crate) fn add_days(self, days: i64) -> DayNumber {
+        DayNumber(self.0 + days)
     }
 
     /// The last such weekday of a month, or the one that is `nth` (from 1) in it.
-    pub(super) fn weekday_of(year: i64, month: u64, weekday: i64, nth: Option<i64>) -> Day {
+    pub(super) fn from_nth_weekday(
+        year: i64,
+        month: u64,
+        weekday: i64,
+        nth: Option<i64>,
+    ) -> DayNumber {
         match nth {
             Some(nth) => {
-                let first = Day::of(year, month, 1);
-                first.plus((weekday - first.weekday()).rem_euclid(7) + 7 * (nth - 1))
+                let first = DayNumber::from_date(year, month, 1);
+                first.add_days((weekday - first.weekday()).rem_euclid(7) + 7 * (nth - 1))
             }
             None => {
                 let (after, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-                let last = Day::of(after, next, 1).plus(-1);
-                last.plus(-(last.weekday() - weekday).rem_euclid(7))
+                let last = DayNumber::from_date(after, next, 1).add_days(-1);
+                last.add_days(-(last.weekday() - weekday).rem_euclid(7))
             }
         }
     }
 }
 
 /// As iCalendar writes a DATE.
-impl fmt::Display for Day {
+impl fmt::Display for DayNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = self.date();
+        let (year, month, day) = self.to_date();
         write!(f, "{year:04}{month:02}{day:02}")
     }
 }
 
 /// The days as rules name them.
-pub(super) const WEEKDAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
+pub(super) const WEEKDAY_CODES: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
 /// How an event repeats. What a rule does not say follows from the first day.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Every {
+pub(super) enum RecurrencePattern {
     /// Each day.
-    Day,
+    Daily,
     /// Monday to Friday.
-    Workday,
+    Workdays,
     /// Some days (bit 0 is Monday) of every week, or of every second one.
-    Week { interval: i64, days: u8 },
+    Weekly { interval: i64, days: u8 },
     /// The same day of each month.
-    MonthDay,
+    MonthlyByDay,
     /// The second Tuesday, the last Friday.
-    MonthWeekday,
+    MonthlyByWeekday,
     /// The same date.
-    Year,
+    Yearly,
 }
 
-impl Every {
+impl RecurrencePattern {
     /// The first day on or after `day` that a series may begin with.
-    pub(super) fn first(self, day: Day) -> Day {
+    pub(super) fn first_on_or_after(self, day: DayNumber) -> DayNumber {
         match self {
-            Every::Workday if day.weekday() > 4 => day.plus(7 - day.weekday()),
+            RecurrencePattern::Workdays if day.weekday() > 4 => day.add_days(7 - day.weekday()),
             // Neither February nor a short month is to leave out an occurrence.
-            Every::MonthDay | Every::Year => day.plus((28 - day.date().2 as i64).min(0)),
+            RecurrencePattern::MonthlyByDay | RecurrencePattern::Yearly => {
+                day.add_days((28 - day.to_date().2 as i64).min(0))
+            }
             _ => day,
         }
     }
 
     /// The occurrence behind `day`, of a series that begins on `first`.
-    pub(super) fn after(self, first: Day, day: Day) -> Day {
-        let (year, month, date) = day.date();
+    pub(super) fn next_occurrence(self, first: DayNumber, day: DayNumber) -> DayNumber {
+        let (year, month, date) = day.to_date();
         let (next_year, next_month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
         match self {
-            Every::Day => day.plus(1),
-            Every::Workday => day.plus(if day.weekday() == 4 { 3 } else { 1 }),
-            Every::Week { interval, days } => {
-                let monday = |day: Day| day.0 - day.weekday();
-                let mut next = day.plus(1);
+            RecurrencePattern::Daily => day.add_days(1),
+            RecurrencePattern::Workdays => day.add_days(if day.weekday() == 4 { 3 } else { 1 }),
+            RecurrencePattern::Weekly { interval, days } => {
+                let monday = |day: DayNumber| day.0 - day.weekday();
+                let mut next = day.add_days(1);
                 while days >> next.weekday() & 1 == 0
                     || (monday(next) - monday(first)) / 7 % interval != 0
                 {
-                    next = next.plus(1);
+                    next = next.add_days(1);
                 }
                 next
             }
-            Every::MonthDay => Day::of(next_year, next_month, date),
-            Every::MonthWeekday => {
-                Day::weekday_of(next_year, next_month, first.weekday(), Every::place(first))
-            }
-            Every::Year => Day::of(year + 1, month, date),
+            RecurrencePattern::MonthlyByDay => DayNumber::from_date(next_year, next_month, date),
+            RecurrencePattern::MonthlyByWeekday => DayNumber::from_nth_weekday(
+                next_year,
+                next_month,
+                first.weekday(),
+                RecurrencePattern::weekday_ordinal(first),
+            ),
+            RecurrencePattern::Yearly => DayNumber::from_date(year + 1, month, date),
         }
     }
 
-    /// Which one of its weekday a day is in its month, from 1; none where it is the fifth, which is the last.
-    pub(super) fn place(day: Day) -> Option<i64> {
-        Some((day.date().2 as i64 - 1) / 7 + 1).filter(|&place| place < 5)
+    /// Which one of its weekday a day is in its month, from 1; none where it is the fifth, which is
+    /// the last.
+    pub(super) fn weekday_ordinal(day: DayNumber) -> Option<i64> {
+        Some((day.to_date().2 as i64 - 1) / 7 + 1).filter(|&place| place < 5)
     }
 
     /// The rule without its end.
-    pub(super) fn rule(self, first: Day) -> String {
-        let date = first.date().2;
+    pub(super) fn to_rrule(self, first: DayNumber) -> String {
+        let date = first.to_date().2;
         match self {
-            Every::Day => "FREQ=DAILY".to_owned(),
-            Every::Workday => "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR".to_owned(),
-            Every::Week { interval, days } => {
+            RecurrencePattern::Daily => "FREQ=DAILY".to_owned(),
+            RecurrencePattern::Workdays => "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR".to_owned(),
+            RecurrencePattern::Weekly { interval, days } => {
                 let interval = if interval == 1 { "" } else { ";INTERVAL=2" };
                 let named: Vec<_> = (0..7).filter(|day| days >> day & 1 == 1).collect();
-                let named: Vec<_> = named.iter().map(|&day: &usize| WEEKDAYS[day]).collect();
+                let named: Vec<_> = named.iter().map(|&day: &usize| WEEKDAY_CODES[day]).collect();
                 format!("FREQ=WEEKLY{interval};BYDAY={}", named.join(","))
             }
-            Every::MonthDay => format!("FREQ=MONTHLY;BYMONTHDAY={date}"),
-            Every::MonthWeekday => {
-                let place = Every::place(first).unwrap_or(-1);
-                format!("FREQ=MONTHLY;BYDAY={place}{}", WEEKDAYS[first.weekday() as usize])
+            RecurrencePattern::MonthlyByDay => format!("FREQ=MONTHLY;BYMONTHDAY={date}"),
+            RecurrencePattern::MonthlyByWeekday => {
+                let place = RecurrencePattern::weekday_ordinal(first).unwrap_or(-1);
+                format!("FREQ=MONTHLY;BYDAY={place}{}", WEEKDAY_CODES[first.weekday() as usize])
             }
-            Every::Year => "FREQ=YEARLY".to_owned(),
+            RecurrencePattern::Yearly => "FREQ=YEARLY".to_owned(),
         }
     }
 }

@@ -1,15 +1,17 @@
-//! Time zones: the few that events are drawn in, and files that repeat the same ones hundreds of times.
+//! Time zones: the few that events are drawn in, and files that repeat the same ones hundreds of
+//! times.
 //!
-//! The definitions are written as the programs that left them wrote them: EDS and libical with their prefix,
-//! others with the bare name. Offsets are those since 2007, which is all that the drawn events need.
+//! The definitions are written as the programs that left them wrote them: EDS and libical with
+//! their prefix, others with the bare name. Offsets are those since 2007, which is all that the
+//! drawn events need.
 
-use super::card::Card;
-use super::dates::Day;
-use super::random::Random;
+use super::dates::DayNumber;
+use super::line_writer::LineWriter;
+use super::random::SplitMix64;
 
 /// When summer time is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Summer {
+enum DaylightSaving {
     Never,
     /// From the last Sunday of March to that of October.
     Europe,
@@ -18,126 +20,127 @@ enum Summer {
 }
 
 /// A zone: hours east of Greenwich in winter, its summer, the names of both.
-pub(super) struct Zone {
+pub(super) struct FakeZone {
     /// As properties name it.
-    pub(super) id: &'static str,
+    pub(super) tzid: &'static str,
     location: &'static str,
-    east: i64,
-    summer: Summer,
+    standard_offset_hours: i64,
+    daylight_saving: DaylightSaving,
     names: [&'static str; 2],
 }
 
-impl Zone {
+impl FakeZone {
     /// Minutes east of Greenwich on a day, for the hours at which people meet.
-    pub(super) fn offset(&self, day: Day) -> i64 {
-        let (year, ..) = day.date();
-        let [from, to] = match self.summer {
-            Summer::Never => return self.east * 60,
-            Summer::Europe => [3, 10].map(|month| Day::weekday_of(year, month, 6, None)),
-            Summer::America => {
-                [(3, 2), (11, 1)].map(|(month, nth)| Day::weekday_of(year, month, 6, Some(nth)))
+    pub(super) fn utc_offset_minutes(&self, day: DayNumber) -> i64 {
+        let (year, ..) = day.to_date();
+        let [from, to] = match self.daylight_saving {
+            DaylightSaving::Never => return self.standard_offset_hours * 60,
+            DaylightSaving::Europe => {
+                [3, 10].map(|month| DayNumber::from_nth_weekday(year, month, 6, None))
             }
+            DaylightSaving::America => [(3, 2), (11, 1)]
+                .map(|(month, nth)| DayNumber::from_nth_weekday(year, month, 6, Some(nth))),
         };
-        (self.east + i64::from(from <= day && day < to)) * 60
+        (self.standard_offset_hours + i64::from(from <= day && day < to)) * 60
     }
 
     /// Writes the definition under a name, which is its own or one with a prefix.
-    pub(super) fn write(&self, id: &str, card: &mut Card<'_>) {
+    pub(super) fn write_definition(&self, id: &str, card: &mut LineWriter<'_>) {
         let [winter, summer] = self.names;
-        let (east, more) = (self.east, self.east + 1);
-        card.put("BEGIN:VTIMEZONE").end();
-        card.put("TZID:").put(id).end();
-        card.put("X-LIC-LOCATION:").put(self.location).end();
-        match self.summer {
-            Summer::Never => {
-                observance("STANDARD", winter, [east, east], "19700101T000000", "", card);
+        let (east, more) = (self.standard_offset_hours, self.standard_offset_hours + 1);
+        card.put("BEGIN:VTIMEZONE").end_line();
+        card.put("TZID:").put(id).end_line();
+        card.put("X-LIC-LOCATION:").put(self.location).end_line();
+        match self.daylight_saving {
+            DaylightSaving::Never => {
+                write_observance("STANDARD", winter, [east, east], "19700101T000000", "", card);
             }
-            Summer::Europe => {
+            DaylightSaving::Europe => {
                 let [march, october] = [(3, "T020000"), (10, "T030000")];
-                yearly("DAYLIGHT", summer, [east, more], march, None, card);
-                yearly("STANDARD", winter, [more, east], october, None, card);
+                write_yearly_observance("DAYLIGHT", summer, [east, more], march, None, card);
+                write_yearly_observance("STANDARD", winter, [more, east], october, None, card);
             }
-            Summer::America => {
+            DaylightSaving::America => {
                 let [march, november] = [(3, "T020000"), (11, "T020000")];
-                yearly("DAYLIGHT", summer, [east, more], march, Some(2), card);
-                yearly("STANDARD", winter, [more, east], november, Some(1), card);
+                write_yearly_observance("DAYLIGHT", summer, [east, more], march, Some(2), card);
+                write_yearly_observance("STANDARD", winter, [more, east], november, Some(1), card);
             }
         }
-        card.put("END:VTIMEZONE").end();
+        card.put("END:VTIMEZONE").end_line();
     }
 }
 
 /// A half of the year that begins on a numbered Sunday, or the last one, of a month.
-fn yearly(
+fn write_yearly_observance(
     kind: &str,
     name: &str,
     offsets: [i64; 2],
     (month, time): (u64, &str),
     nth: Option<i64>,
-    card: &mut Card<'_>,
+    card: &mut LineWriter<'_>,
 ) {
     let first = if nth.is_some() { 2007 } else { 1981 };
-    let start = format!("{}{time}", Day::weekday_of(first, month, 6, nth));
+    let start = format!("{}{time}", DayNumber::from_nth_weekday(first, month, 6, nth));
     let rule = format!("RRULE:FREQ=YEARLY;BYMONTH={month};BYDAY={}SU", nth.unwrap_or(-1));
-    observance(kind, name, offsets, &start, &rule, card);
+    write_observance(kind, name, offsets, &start, &rule, card);
 }
 
-fn observance(
+fn write_observance(
     kind: &str,
     name: &str,
     offsets: [i64; 2],
     start: &str,
     rule: &str,
-    card: &mut Card<'_>,
+    card: &mut LineWriter<'_>,
 ) {
     let [from, to] =
         offsets.map(|hours| format!("{}{:02}00", if hours < 0 { '-' } else { '+' }, hours.abs()));
-    card.put("BEGIN:").put(kind).end();
-    card.put("TZNAME:").put(name).end();
-    card.put("TZOFFSETFROM:").put(&from).end();
-    card.put("TZOFFSETTO:").put(&to).end();
-    card.put("DTSTART:").put(start).end();
+    card.put("BEGIN:").put(kind).end_line();
+    card.put("TZNAME:").put(name).end_line();
+    card.put("TZOFFSETFROM:").put(&from).end_line();
+    card.put("TZOFFSETTO:").put(&to).end_line();
+    card.put("DTSTART:").put(start).end_line();
     if !rule.is_empty() {
-        card.put(rule).end();
+        card.put(rule).end_line();
     }
-    card.put("END:").put(kind).end();
+    card.put("END:").put(kind).end_line();
 }
 
 /// The zones that a calendar begins with and its events are in.
-pub(super) static ZONES: [Zone; 4] = [
-    Zone {
-        id: "Europe/Berlin",
+pub(super) static ZONES: [FakeZone; 4] = [
+    FakeZone {
+        tzid: "Europe/Berlin",
         location: "Europe/Berlin",
-        east: 1,
-        summer: Summer::Europe,
+        standard_offset_hours: 1,
+        daylight_saving: DaylightSaving::Europe,
         names: ["CET", "CEST"],
     },
-    Zone {
-        id: "/freeassociation.sourceforge.net/Europe/Berlin",
+    FakeZone {
+        tzid: "/freeassociation.sourceforge.net/Europe/Berlin",
         location: "Europe/Berlin",
-        east: 1,
-        summer: Summer::Europe,
+        standard_offset_hours: 1,
+        daylight_saving: DaylightSaving::Europe,
         names: ["CET", "CEST"],
     },
-    Zone {
-        id: "America/New_York",
+    FakeZone {
+        tzid: "America/New_York",
         location: "America/New_York",
-        east: -5,
-        summer: Summer::America,
+        standard_offset_hours: -5,
+        daylight_saving: DaylightSaving::America,
         names: ["EST", "EDT"],
     },
-    Zone {
-        id: "Asia/Tokyo",
+    FakeZone {
+        tzid: "Asia/Tokyo",
         location: "Asia/Tokyo",
-        east: 9,
-        summer: Summer::Never,
+        standard_offset_hours: 9,
+        daylight_saving: DaylightSaving::Never,
         names: ["JST", "JST"],
     },
 ];
 
 /// One of [`ZONES`], by how many events are in it.
-pub(super) fn pick(random: &mut Random) -> &'static Zone {
-    &ZONES[match random.below(100) {
+pub(super) fn pick_zone(random: &mut SplitMix64) -> &'static FakeZone {
+    &ZONES[match random.next_below(100) {
         0..45 => 0,
         45..60 => 1,
         60..85 => 2,
@@ -146,37 +149,46 @@ pub(super) fn pick(random: &mut Random) -> &'static Zone {
 }
 
 /// What old programs put before the name of each zone.
-const PREFIX: &str = "/softwarestudio.org/Olson_20011030_5/";
+const TZID_PREFIX: &str = "/softwarestudio.org/Olson_20011030_5/";
 /// Of so many definitions ...
-const COPIES: u64 = 538;
+const DEFINITIONS_PER_CYCLE: u64 = 538;
 /// ... so many are the first of [`REPEATED`].
-const SAME: u64 = 318;
+const MAIN_ZONE_DEFINITIONS_PER_CYCLE: u64 = 318;
 
 /// The zones of a file of copies: the first is most of them.
-static REPEATED: [Zone; 6] = [
-    repeated("Africa/Algiers", 1, Summer::Never, ["CET", "CET"]),
-    repeated("Europe/Berlin", 1, Summer::Europe, ["CET", "CEST"]),
-    repeated("America/New_York", -5, Summer::America, ["EST", "EDT"]),
-    repeated("Europe/London", 0, Summer::Europe, ["GMT", "BST"]),
-    repeated("Asia/Tokyo", 9, Summer::Never, ["JST", "JST"]),
-    repeated("Africa/Abidjan", 0, Summer::Never, ["GMT", "GMT"]),
+static REPEATED_ZONES: [FakeZone; 6] = [
+    repeated_zone("Africa/Algiers", 1, DaylightSaving::Never, ["CET", "CET"]),
+    repeated_zone("Europe/Berlin", 1, DaylightSaving::Europe, ["CET", "CEST"]),
+    repeated_zone("America/New_York", -5, DaylightSaving::America, ["EST", "EDT"]),
+    repeated_zone("Europe/London", 0, DaylightSaving::Europe, ["GMT", "BST"]),
+    repeated_zone("Asia/Tokyo", 9, DaylightSaving::Never, ["JST", "JST"]),
+    repeated_zone("Africa/Abidjan", 0, DaylightSaving::Never, ["GMT", "GMT"]),
 ];
 
-const fn repeated(
+const fn repeated_zone(
     location: &'static str,
     east: i64,
-    summer: Summer,
+    summer: DaylightSaving,
     names: [&'static str; 2],
-) -> Zone {
-    Zone { id: location, location, east, summer, names }
+) -> FakeZone {
+    FakeZone {
+        tzid: location,
+        location,
+        standard_offset_hours: east,
+        daylight_saving: summer,
+        names,
+    }
 }
 
 /// Definition `index` of a file of copies: its name, and what it says.
-pub(super) fn copy(index: u64) -> (String, &'static Zone) {
-    let before = |index: u64| u128::from(index) * u128::from(SAME) / u128::from(COPIES);
-    let zone = match before(index) < before(index.saturating_add(1)) {
-        true => &REPEATED[0],
-        false => &REPEATED[1 + (index % (REPEATED.len() as u64 - 1)) as usize],
+pub(super) fn nth_repeated_definition(index: u64) -> (String, &'static FakeZone) {
+    let before = |index: u64| {
+        u128::from(index) * u128::from(MAIN_ZONE_DEFINITIONS_PER_CYCLE)
+            / u128::from(DEFINITIONS_PER_CYCLE)
     };
-    ([PREFIX, zone.location].concat(), zone)
+    let zone = match before(index) < before(index.saturating_add(1)) {
+        true => &REPEATED_ZONES[0],
+        false => &REPEATED_ZONES[1 + (index % (REPEATED_ZONES.len() as u64 - 1)) as usize],
+    };
+    ([TZID_PREFIX, zone.location].concat(), zone)
 }

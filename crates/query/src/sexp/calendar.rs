@@ -1,105 +1,127 @@
-//! The functions for events, tasks and memos (ECalBackendSexp), and the times and numbers that they take.
+//! The functions for events, tasks and memos (ECalBackendSexp), and the times and numbers that they
+//! take.
 //!
-//! Times are worked out while they are read, by the clock of who asks. What EDS's backend computes in UTC, its window for
-//! floating times among it, is in UTC here, too, unless the call names a zone.
+//! Times are worked out while they are read, by the clock of who asks. What EDS's backend computes
+//! in UTC, its window for floating times among it, is in UTC here, too, unless the call names a
+//! zone.
 
-use super::Reader;
+use super::SexpParser;
 use crate::error::SyntaxError;
-use crate::query::{Comparison, Number, Op, Query, Subject, Test};
-use crate::time::{Stamp, TimeTest};
-use larder_format::field::calendar_field;
-use larder_store::{Kind, What, Window};
-use larder_time::civil::{Civil, DAY, Instant};
+use crate::query::{Comparison, FieldSelector, FieldTest, MatchOp, NumericOperand, Query};
+use crate::time_test::{DateProperty, TimeTest};
+use larder_format::field::find_calendar_field;
+use larder_store::{Kind, TimeRange, TimeTarget};
+use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
 use larder_time::value;
 use larder_time::zone::Zone;
 
 /// The functions of this module, for messages.
-pub(super) const KNOWN: &str = "occur-in-time-range?, due-in-time-range?, has-alarms-in-range?, completed-before?, \
+pub(super) const KNOWN_FUNCTIONS: &str = "occur-in-time-range?, due-in-time-range?, has-alarms-in-range?, completed-before?, \
     starts-before?, occurrences-count?, uid?, contains?, has-start?, has-end?, has-due?, has-duration?, has-alarms?, \
     has-attachments?, has-recurrences?, has-categories?, is-completed?, percent-complete?, make-time, time-now, \
     time-add-day, time-day-begin, time-day-end, stamp, overdue?, number, kind";
 
-impl Reader<'_> {
+impl SexpParser<'_> {
     /// A call of one of these functions; `None`: it is none of them.
-    pub(super) fn calendar(&mut self, name: &str, at: usize) -> Result<Option<Query>, SyntaxError> {
+    pub(super) fn parse_calendar_call(
+        &mut self,
+        name: &str,
+        at: usize,
+    ) -> Result<Option<Query>, SyntaxError> {
         Ok(Some(match name {
-            "occur-in-time-range?" => Query::Time(TimeTest::In(self.window(What::Occurrences)?)),
-            "has-alarms-in-range?" => Query::Time(TimeTest::In(self.window(What::Alarms)?)),
+            "occur-in-time-range?" => {
+                Query::Time(TimeTest::InRange(self.parse_time_range(TimeTarget::Occurrences)?))
+            }
+            "has-alarms-in-range?" => {
+                Query::Time(TimeTest::InRange(self.parse_time_range(TimeTarget::Alarms)?))
+            }
             "due-in-time-range?" => {
-                let (from, to) = (self.time()?, self.time()?);
-                stamp(Stamp::Due, from, to.plus(1))
+                let (from, to) = (self.parse_time()?, self.parse_time()?);
+                date_property_query(DateProperty::Due, from, to.saturating_add(1))
             }
-            "completed-before?" => stamp(Stamp::Completed, Instant::MIN, self.time()?),
-            "starts-before?" => stamp(Stamp::Start, Instant::MIN, self.time()?.plus(1)),
+            "completed-before?" => {
+                date_property_query(DateProperty::Completed, Instant::MIN, self.parse_time()?)
+            }
+            "starts-before?" => date_property_query(
+                DateProperty::Start,
+                Instant::MIN,
+                self.parse_time()?.saturating_add(1),
+            ),
             "uid?" => {
-                let text = larder_format::fold::fold(&self.string()?).into_owned();
+                let text = larder_format::fold::fold(&self.parse_string()?).into_owned();
                 let whole = format!(r"\A(?:{})\z", regex::escape(&text));
-                self.of_field("uid", Op::RegexNormal, whole)
+                self.field_query("uid", MatchOp::RegexNormal, whole)
             }
-            "contains?" => self.contains(at)?,
-            "has-start?" => has("DTSTART"),
-            "has-end?" => has("DTEND"),
-            "has-due?" => has("DUE"),
-            "has-duration?" => has("DURATION"),
-            "has-attachments?" => has("ATTACH"),
-            "has-alarms?" => self.of_field("alarm", Op::Exists, String::new()),
-            "has-recurrences?" => self.of_field("recurring", Op::Exists, String::new()),
-            "is-completed?" => self.of_field("done", Op::Exists, String::new()),
-            "has-categories?" => self.categories()?,
-            "stamp" => self.stamp()?,
-            "overdue?" => Query::Time(TimeTest::Overdue(self.window(What::Occurrences)?)),
-            "kind" => self.kind()?,
-            "=" => self.comparison(Comparison::Equal)?,
-            "<" => self.comparison(Comparison::Less)?,
-            ">" => self.comparison(Comparison::Greater)?,
+            "contains?" => self.parse_contains(at)?,
+            "has-start?" => property_exists_query("DTSTART"),
+            "has-end?" => property_exists_query("DTEND"),
+            "has-due?" => property_exists_query("DUE"),
+            "has-duration?" => property_exists_query("DURATION"),
+            "has-attachments?" => property_exists_query("ATTACH"),
+            "has-alarms?" => self.field_query("alarm", MatchOp::Exists, String::new()),
+            "has-recurrences?" => self.field_query("recurring", MatchOp::Exists, String::new()),
+            "is-completed?" => self.field_query("done", MatchOp::Exists, String::new()),
+            "has-categories?" => self.parse_categories()?,
+            "stamp" => self.parse_date_property()?,
+            "overdue?" => {
+                Query::Time(TimeTest::Overdue(self.parse_time_range(TimeTarget::Occurrences)?))
+            }
+            "kind" => self.parse_kind()?,
+            "=" => self.parse_comparison(Comparison::Equal)?,
+            "<" => self.parse_comparison(Comparison::Less)?,
+            ">" => self.parse_comparison(Comparison::Greater)?,
             _ => return Ok(None),
         }))
     }
 
-    fn of_field(&self, name: &str, op: Op, text: String) -> Query {
-        let subject = calendar_field(name).map_or(Subject::Nothing, Subject::Field);
-        Query::Test(Test::new(subject, op, text))
+    fn field_query(&self, name: &str, op: MatchOp, text: String) -> Query {
+        let subject =
+            find_calendar_field(name).map_or(FieldSelector::Nothing, FieldSelector::Field);
+        Query::Test(FieldTest::new(subject, op, text))
     }
 
-    fn window(&mut self, what: What) -> Result<Window, SyntaxError> {
-        let (from, to) = (self.time()?, self.time()?);
-        self.blanks();
+    fn parse_time_range(&mut self, what: TimeTarget) -> Result<TimeRange, SyntaxError> {
+        let (from, to) = (self.parse_time()?, self.parse_time()?);
+        self.skip_blanks();
         let mut local = Zone::UTC;
         if self.rest().starts_with('"') {
             let at = self.at;
-            let name = self.string()?;
-            local = self.settings.asker.zones.get(&name).ok_or_else(|| {
+            let name = self.parse_string()?;
+            local = self.settings.user_locale.zones.get(&name).ok_or_else(|| {
                 self.error(at, format!("there is no time zone {name:?}"))
-                    .hint("zones have names as Europe/Prague")
+                    .with_hint("zones have names as Europe/Prague")
             })?;
         }
-        Ok(Window { from, to, local, what })
+        Ok(TimeRange { from, to, local_zone: local, target: what })
     }
 
     /// `(stamp "DUE" FROM TO ["ZONE"])`, which is ours.
-    fn stamp(&mut self) -> Result<Query, SyntaxError> {
-        self.blanks();
+    fn parse_date_property(&mut self) -> Result<Query, SyntaxError> {
+        self.skip_blanks();
         let at = self.at;
-        let name = self.string()?;
-        let stamp = Stamp::of_property(&name).ok_or_else(|| {
+        let name = self.parse_string()?;
+        let stamp = DateProperty::from_property_name(&name).ok_or_else(|| {
             self.error(at, format!("{name:?} is no property that names a moment"))
         })?;
-        Ok(Query::Time(TimeTest::Stamp(stamp, self.window(What::Occurrences)?)))
+        Ok(Query::Time(TimeTest::DateInRange(
+            stamp,
+            self.parse_time_range(TimeTarget::Occurrences)?,
+        )))
     }
 
     /// `(kind "event")`, which is ours.
-    fn kind(&mut self) -> Result<Query, SyntaxError> {
-        self.blanks();
+    fn parse_kind(&mut self) -> Result<Query, SyntaxError> {
+        self.skip_blanks();
         let at = self.at;
-        let name = self.string()?;
-        let all = [Kind::Contact, Kind::Event, Kind::Task, Kind::Memo, Kind::Other];
+        let name = self.parse_string()?;
+        let all = [Kind::Contact, Kind::Event, Kind::Task, Kind::Memo, Kind::Component];
         let kind = all.into_iter().find(|kind| kind.name() == name);
         kind.map(Query::Kind).ok_or_else(|| self.error(at, format!("{name:?} is no kind of item")))
     }
 
-    fn contains(&mut self, at: usize) -> Result<Query, SyntaxError> {
-        let (name, text) = (self.string()?, self.string()?);
-        let includes = |name: &str| self.of_field(name, Op::Includes, text.clone());
+    fn parse_contains(&mut self, at: usize) -> Result<Query, SyntaxError> {
+        let (name, text) = (self.parse_string()?, self.parse_string()?);
+        let includes = |name: &str| self.field_query(name, MatchOp::Includes, text.clone());
         Ok(match name.as_str() {
             "any" => {
                 Query::Or(["comment", "description", "summary", "location"].map(includes).into())
@@ -107,12 +129,12 @@ impl Reader<'_> {
             "comment" | "description" | "summary" | "location" | "attendee" | "organizer" => {
                 includes(&name)
             }
-            "classification" => self.classification(&text),
-            "status" => self.status(&text),
-            "priority" => self.priority(&text),
+            "classification" => self.classification_query(&text),
+            "status" => self.status_query(&text),
+            "priority" => self.priority_query(&text),
             _ => {
                 let what = format!("contains? knows no field {name:?}");
-                return Err(self.error(at, what).hint(
+                return Err(self.error(at, what).with_hint(
                     "known here: any, comment, description, summary, location, attendee, organizer, \
                      classification, status, priority",
                 ));
@@ -120,32 +142,32 @@ impl Reader<'_> {
         })
     }
 
-    fn classification(&self, text: &str) -> Query {
+    fn classification_query(&self, text: &str) -> Query {
         match text {
             // What says nothing is public (RFC 5545, 3.8.1.3).
             "Public" => Query::Or(vec![
-                self.of_field("class", Op::Is, "PUBLIC".into()),
-                Query::Not(Box::new(self.of_field("class", Op::Exists, String::new()))),
+                self.field_query("class", MatchOp::Is, "PUBLIC".into()),
+                Query::Not(Box::new(self.field_query("class", MatchOp::Exists, String::new()))),
             ]),
-            "Private" | "Confidential" => self.of_field("class", Op::Is, text.into()),
+            "Private" | "Confidential" => self.field_query("class", MatchOp::Is, text.into()),
             _ => Query::Or(Vec::new()),
         }
     }
 
-    fn status(&self, text: &str) -> Query {
+    fn status_query(&self, text: &str) -> Query {
         match text.to_ascii_uppercase().as_str() {
             "NOT STARTED" => {
-                Query::Not(Box::new(self.of_field("status", Op::Exists, String::new())))
+                Query::Not(Box::new(self.field_query("status", MatchOp::Exists, String::new())))
             }
-            "IN PROGRESS" => self.of_field("status", Op::Is, "IN-PROCESS".into()),
-            "NEEDS ACTION" => self.of_field("status", Op::Is, "NEEDS-ACTION".into()),
-            other => self.of_field("status", Op::Is, other.into()),
+            "IN PROGRESS" => self.field_query("status", MatchOp::Is, "IN-PROCESS".into()),
+            "NEEDS ACTION" => self.field_query("status", MatchOp::Is, "NEEDS-ACTION".into()),
+            other => self.field_query("status", MatchOp::Is, other.into()),
         }
     }
 
-    fn priority(&self, text: &str) -> Query {
-        let Some(field) = calendar_field("priority") else { return Query::Or(Vec::new()) };
-        let is = |comparison, value| Query::Number(Number::Field(field), comparison, value);
+    fn priority_query(&self, text: &str) -> Query {
+        let Some(field) = find_calendar_field("priority") else { return Query::Or(Vec::new()) };
+        let is = |comparison, value| Query::Number(NumericOperand::Field(field), comparison, value);
         match text.to_ascii_uppercase().as_str() {
             "HIGH" => Query::And(vec![is(Comparison::Greater, 0), is(Comparison::Less, 5)]),
             "NORMAL" => is(Comparison::Equal, 5),
@@ -156,73 +178,77 @@ impl Reader<'_> {
     }
 
     /// `(has-categories? "a" "b")`, or `#f`.
-    fn categories(&mut self) -> Result<Query, SyntaxError> {
-        self.blanks();
+    fn parse_categories(&mut self) -> Result<Query, SyntaxError> {
+        self.skip_blanks();
         if self.rest().starts_with("#f") {
             self.at += 2;
-            let any = self.of_field("category", Op::Exists, String::new());
+            let any = self.field_query("category", MatchOp::Exists, String::new());
             return Ok(Query::Not(Box::new(any)));
         }
         let mut all = Vec::new();
-        for name in self.strings()? {
+        for name in self.parse_strings()? {
             let exactly = format!(r"\A(?:{})\z", regex::escape(&name));
-            all.push(self.of_field("category", Op::Is, name));
-            all.push(self.of_field("category", Op::RegexRaw, exactly));
+            all.push(self.field_query("category", MatchOp::Is, name));
+            all.push(self.field_query("category", MatchOp::RegexRaw, exactly));
         }
         Ok(Query::And(all))
     }
 
-    fn comparison(&mut self, comparison: Comparison) -> Result<Query, SyntaxError> {
-        let (left, right) = (self.number()?, self.number()?);
+    fn parse_comparison(&mut self, comparison: Comparison) -> Result<Query, SyntaxError> {
+        let (left, right) = (self.parse_number()?, self.parse_number()?);
         let turned = match comparison {
             Comparison::Less => Comparison::Greater,
             Comparison::Greater => Comparison::Less,
             Comparison::Equal => Comparison::Equal,
         };
         match (left, right) {
-            (left, Number::Constant(value)) => Ok(Query::Number(left, comparison, value)),
-            (Number::Constant(value), right) => Ok(Query::Number(right, turned, value)),
+            (left, NumericOperand::Constant(value)) => Ok(Query::Number(left, comparison, value)),
+            (NumericOperand::Constant(value), right) => Ok(Query::Number(right, turned, value)),
             _ => Err(self.error(self.at, "one side of a comparison has to be a number")),
         }
     }
 
-    fn number(&mut self) -> Result<Number, SyntaxError> {
-        self.blanks();
+    fn parse_number(&mut self) -> Result<NumericOperand, SyntaxError> {
+        self.skip_blanks();
         let at = self.at;
         if !self.rest().starts_with('(') {
-            let text = self.symbol();
+            let text = self.parse_symbol();
             let number = text.parse().map_err(|_| self.error(at, "a number is missing"))?;
-            return Ok(Number::Constant(number));
+            return Ok(NumericOperand::Constant(number));
         }
         self.at += 1;
-        self.blanks();
-        let number = match self.symbol() {
+        self.skip_blanks();
+        let number = match self.parse_symbol() {
             "percent-complete?" => {
-                let field = calendar_field("percent");
-                field.map_or(Number::Constant(-1), Number::Field)
+                let field = find_calendar_field("percent");
+                field.map_or(NumericOperand::Constant(-1), NumericOperand::Field)
             }
             "number" => {
-                self.blanks();
+                self.skip_blanks();
                 let at = self.at;
-                let name = self.string()?;
-                let field = calendar_field(&name);
-                Number::Field(field.ok_or_else(|| self.error(at, format!("no field is {name:?}")))?)
+                let name = self.parse_string()?;
+                let field = find_calendar_field(&name);
+                NumericOperand::Field(
+                    field.ok_or_else(|| self.error(at, format!("no field is {name:?}")))?,
+                )
             }
             "occurrences-count?" => {
-                self.blanks();
+                self.skip_blanks();
                 match self.rest().starts_with(')') {
-                    true => Number::Occurrences(None),
-                    false => Number::Occurrences(Some(self.window(What::Occurrences)?)),
+                    true => NumericOperand::Occurrences(None),
+                    false => NumericOperand::Occurrences(Some(
+                        self.parse_time_range(TimeTarget::Occurrences)?,
+                    )),
                 }
             }
             name => return Err(self.error(at, format!("{name:?} gives no number"))),
         };
-        self.close(at)?;
+        self.expect_close(at)?;
         Ok(number)
     }
 
-    fn close(&mut self, began: usize) -> Result<(), SyntaxError> {
-        self.blanks();
+    fn expect_close(&mut self, began: usize) -> Result<(), SyntaxError> {
+        self.skip_blanks();
         if !self.rest().starts_with(')') {
             return Err(self.error(began, "a \"(\" that is not closed"));
         }
@@ -231,88 +257,90 @@ impl Reader<'_> {
     }
 
     /// A call that gives a time.
-    fn time(&mut self) -> Result<Instant, SyntaxError> {
-        self.blanks();
+    fn parse_time(&mut self) -> Result<Instant, SyntaxError> {
+        self.skip_blanks();
         let at = self.at;
         self.calls += 1;
-        if !self.rest().starts_with('(') || self.calls > super::CALLS {
+        if !self.rest().starts_with('(') || self.calls > super::MAX_CALLS {
             return Err(self
                 .error(at, "a time is missing")
-                .hint("as (make-time \"20260301T000000Z\")"));
+                .with_hint("as (make-time \"20260301T000000Z\")"));
         }
         self.at += 1;
-        self.blanks();
-        let (name, asker) = (self.symbol(), self.settings.asker.clone());
+        self.skip_blanks();
+        let (name, asker) = (self.parse_symbol(), self.settings.user_locale.clone());
         let midnight = |instant: Instant, days: i64| {
-            let day = asker.local.civil(instant).day() + days;
-            asker.local.instant(Civil::midnight(day))
+            let day = asker.zone.to_civil(instant).day_number() + days;
+            asker.zone.to_instant(CivilTime::midnight(day))
         };
         let time = match name {
             "time-now" => asker.now,
             "make-time" => {
                 let at = self.at;
-                let text = self.string()?;
-                let stamp = value::Stamp::parse(&text)
+                let text = self.parse_string()?;
+                let stamp = value::IcalDateTime::parse(&text)
                     .map_err(|error| self.error(at, error.to_string()))?;
                 // What can be written of the beginning and the end of all time.
                 match stamp.civil {
-                    Civil::MIN => Instant::MIN,
-                    Civil::MAX => Instant::MAX,
-                    civil => Instant::clamped(civil.seconds()),
+                    CivilTime::MIN => Instant::MIN,
+                    CivilTime::MAX => Instant::MAX,
+                    civil => Instant::from_seconds_clamped(civil.seconds()),
                 }
             }
-            "time-day-begin" => midnight(self.time()?, 0),
-            "time-day-end" => midnight(self.time()?, 1),
+            "time-day-begin" => midnight(self.parse_time()?, 0),
+            "time-day-end" => midnight(self.parse_time()?, 1),
             "time-add-day" => {
-                let from = asker.local.civil(self.time()?);
-                self.blanks();
+                let from = asker.zone.to_civil(self.parse_time()?);
+                self.skip_blanks();
                 let at = self.at;
                 let days: i32 = self
-                    .symbol()
+                    .parse_symbol()
                     .parse()
                     .map_err(|_| self.error(at, "a number of days is missing"))?;
-                asker.local.instant(from.plus(i64::from(days) * DAY))
+                asker.zone.to_instant(from.saturating_add(i64::from(days) * DAY_SECONDS))
             }
             _ => return Err(self.error(at, format!("{name:?} gives no time"))),
         };
-        self.close(at)?;
+        self.expect_close(at)?;
         Ok(time)
     }
 }
 
-fn stamp(stamp: Stamp, from: Instant, to: Instant) -> Query {
-    let window = Window { from, to, local: Zone::UTC, what: What::Occurrences };
-    Query::Time(TimeTest::Stamp(stamp, window))
+fn date_property_query(stamp: DateProperty, from: Instant, to: Instant) -> Query {
+    let window = TimeRange { from, to, local_zone: Zone::UTC, target: TimeTarget::Occurrences };
+    Query::Time(TimeTest::DateInRange(stamp, window))
 }
 
-fn has(property: &str) -> Query {
-    Query::Test(Test::new(Subject::property(property), Op::Exists, ""))
+fn property_exists_query(property: &str) -> Query {
+    Query::Test(FieldTest::new(FieldSelector::from_property_name(property), MatchOp::Exists, ""))
 }
 
 /// `(occurrences-count?)` counts in the window that stands elsewhere in the question.
-pub(super) fn with_window(mut query: Query) -> Query {
-    if let Some(window) = first_window(&query) {
-        fill(&mut query, &window);
+pub(super) fn fill_occurrence_counts(mut query: Query) -> Query {
+    if let Some(window) = first_time_range(&query) {
+        fill_counts(&mut query, &window);
     }
     query
 }
 
-fn first_window(query: &Query) -> Option<Window> {
+fn first_time_range(query: &Query) -> Option<TimeRange> {
     match query {
-        Query::Time(TimeTest::In(window)) if window.what == What::Occurrences => {
+        Query::Time(TimeTest::InRange(window)) if window.target == TimeTarget::Occurrences => {
             Some(window.clone())
         }
-        Query::And(of) | Query::Or(of) => of.iter().find_map(first_window),
-        Query::Not(query) => first_window(query),
+        Query::And(of) | Query::Or(of) => of.iter().find_map(first_time_range),
+        Query::Not(query) => first_time_range(query),
         _ => None,
     }
 }
 
-fn fill(query: &mut Query, window: &Window) {
+fn fill_counts(query: &mut Query, window: &TimeRange) {
     match query {
-        Query::Number(Number::Occurrences(open @ None), ..) => *open = Some(window.clone()),
-        Query::And(of) | Query::Or(of) => of.iter_mut().for_each(|query| fill(query, window)),
-        Query::Not(query) => fill(query, window),
+        Query::Number(NumericOperand::Occurrences(open @ None), ..) => *open = Some(window.clone()),
+        Query::And(of) | Query::Or(of) => {
+            of.iter_mut().for_each(|query| fill_counts(query, window));
+        }
+        Query::Not(query) => fill_counts(query, window),
         _ => {}
     }
 }

@@ -1,24 +1,29 @@
 //! An address book: a collection of contacts as clients open, read and change it.
 //!
-//! A change is one batch, all of it or nothing. When it is committed, everybody is told of the book's new revision and of what changed in
-//! their views, and then the caller gets its reply.
+//! A change is one batch, all of it or nothing. When it is committed, everybody is told of the
+//! book's new revision and of what changed in their views, and then the caller gets its reply.
 
-use super::bus::{Call, LARGEST_ARRAY, Values, changed, without_nul};
-use super::card::{Cards, revision};
-use super::failure::{
-    CONTACT_NOT_FOUND, Failure, ID_EXISTS, INVALID_ARG, INVALID_QUERY, IO_NOT_FOUND,
+use super::bus::{
+    MAX_ARRAY_BYTES, MethodCall, PropertyValues, build_properties_changed, replace_nul,
+};
+use super::call_error::{
+    CONTACT_NOT_FOUND, CallError, ID_EXISTS, INVALID_ARG, INVALID_QUERY, IO_NOT_FOUND,
     IO_NOT_SUPPORTED, NOT_SUPPORTED, OTHER, OUT_OF_SYNC, SIZE_LIMIT,
 };
+use super::card::{CardRenderer, book_revision};
+use super::eds_source::{EdsSource, KeyFile, collection_of};
 use super::interface::ADDRESS_BOOK;
 use super::registry::object_path;
-use super::service::{Service, book_path};
-use super::source::{KeyFile, Source, collection_of};
-use larder_format::contact::{Contact, Defect, with_uid};
-use larder_format::phone::Number;
-use larder_query::views::{Form, Question};
-use larder_query::{Op, Query};
-use larder_store::{Change, Deriver, Expect, Family, ItemHead, Kind, Outcome, Prepared, Put, Seq};
-use larder_sync::card::only_card;
+use super::service::{EdsService, book_path};
+use larder_format::contact::{Contact, ProblemKind, insert_uid};
+use larder_format::phone::ParsedPhoneNumber;
+use larder_query::views::{QuerySyntax, ViewQuery};
+use larder_query::{MatchOp, Query};
+use larder_store::{
+    BatchChange, ChangeOutcome, CollectionType, Extractor, ItemMeta, ItemPut, Kind, ParsedItem,
+    Precondition, Seq,
+};
+use larder_sync::item_text::find_single_card;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -32,85 +37,98 @@ const REQUIRED_FIELDS: &[&str] = &["file_as"];
 /// The fields of a contact, as the client library calls them.
 const SUPPORTED_FIELDS: &str = include_str!("fields.txt");
 
-impl Service {
+impl EdsService {
     /// What the factory is asked.
-    pub(super) fn open_book(&mut self, call: &Call<'_>) -> Result<Message, Failure> {
+    pub(super) fn handle_open_book_call(
+        &mut self,
+        call: &MethodCall<'_>,
+    ) -> Result<Message, CallError> {
         let uid: String = call.arguments()?;
-        let source = self.sources.iter().find(|source| source.uid == uid).cloned();
+        let source = self.published_sources.iter().find(|source| source.uid == uid).cloned();
         let Some(source) = source else {
-            return Err(Failure::new(IO_NOT_FOUND, format!("No such source for UID “{uid}”")));
+            return Err(CallError::new(IO_NOT_FOUND, format!("No such source for UID “{uid}”")));
         };
         if !source.is_book {
             let text = format!(
                 "Backend factory for source “{uid}” and extension “Address Book” cannot be found."
             );
-            return Err(Failure::new(IO_NOT_SUPPORTED, text));
+            return Err(CallError::new(IO_NOT_SUPPORTED, text));
         }
-        let row = self.book_row(&source)?;
-        if !self.books.contains_key(&row) {
-            self.books.insert(row, self.last_change(row)?);
+        let row = self.ensure_book_row(&source)?;
+        if !self.open_books.contains_key(&row) {
+            self.open_books.insert(row, self.last_change(row)?);
         }
-        call.reply(&(book_path(row), super::ADDRESS_BOOK))
+        call.reply(&(book_path(row), super::ADDRESS_BOOK_BUS_NAME))
     }
 
     /// The row of a source's collection, which is made if it is not there yet.
-    pub(super) fn book_row(&mut self, source: &Source) -> Result<i64, Failure> {
+    pub(super) fn ensure_book_row(&mut self, source: &EdsSource) -> Result<i64, CallError> {
         if let Some(row) = source.row {
             return Ok(row);
         }
         let name = collection_of(&source.uid).to_string();
-        self.write("create", &name, vec![Change::CreateCollection(name.clone(), Kind::Contact)])?;
-        let made = self.sources.iter().find(|made| made.uid == source.uid);
-        made.and_then(|made| made.row).ok_or_else(|| Failure::new(OTHER, "the book was not made"))
+        self.write(
+            "create",
+            &name,
+            vec![BatchChange::CreateCollection(name.clone(), Kind::Contact)],
+        )?;
+        let made = self.published_sources.iter().find(|made| made.uid == source.uid);
+        made.and_then(|made| made.row).ok_or_else(|| CallError::new(OTHER, "the book was not made"))
     }
 
     /// Tells which books have another revision.
-    pub(super) fn notice_books(&mut self) -> Result<(), Failure> {
-        self.books.retain(|row, _| self.sources.iter().any(|source| source.row == Some(*row)));
+    pub(super) fn publish_book_revisions(&mut self) -> Result<(), CallError> {
+        self.open_books
+            .retain(|row, _| self.published_sources.iter().any(|source| source.row == Some(*row)));
         let mut other = Vec::new();
         let epoch = self.reader.epoch()?;
         let anew = epoch != self.epoch;
         if anew {
-            self.looked = 0;
-            self.cards = Cards::default();
+            self.published_seq = 0;
+            self.cards = CardRenderer::default();
         }
-        let seq = self.reader.seq()?;
+        let seq = self.reader.last_seq()?;
         // Where something fails, the same is looked for next time.
-        self.asked_views.catch_up()?;
-        for (row, told) in &mut self.books {
-            if let Some(now) = self.reader.changed_in(*row, self.looked)?
+        self.store_views.catch_up()?;
+        for (row, told) in &mut self.open_books {
+            if let Some(now) = self.reader.last_collection_change(*row, self.published_seq)?
                 && (anew || now != *told)
             {
-                let revision = revision(&self.reader, now)?;
+                let revision = book_revision(&self.reader, now)?;
                 *told = now;
                 let path = book_path(*row);
-                self.out.extend(changed(&path, ADDRESS_BOOK.name, "Revision", revision));
+                self.before_reply.extend(build_properties_changed(
+                    &path,
+                    ADDRESS_BOOK.name,
+                    "Revision",
+                    revision,
+                ));
                 other.push(*row);
             }
         }
-        self.notice_views(&other, seq);
-        (self.looked, self.epoch) = (seq, epoch);
+        self.deliver_to_books(&other, seq);
+        (self.published_seq, self.epoch) = (seq, epoch);
         Ok(())
     }
 
     /// The last change of a book.
-    fn last_change(&self, row: i64) -> Result<Seq, Failure> {
-        Ok(self.reader.changed_in(row, 0)?.unwrap_or_default())
+    fn last_change(&self, row: i64) -> Result<Seq, CallError> {
+        Ok(self.reader.last_collection_change(row, 0)?.unwrap_or_default())
     }
 
     /// The properties of a book.
-    pub(super) fn book_values(&mut self, row: i64) -> Result<Values, Failure> {
-        let source = self.sources.iter().find(|source| source.row == Some(row));
+    pub(super) fn book_property_values(&mut self, row: i64) -> Result<PropertyValues, CallError> {
+        let source = self.published_sources.iter().find(|source| source.row == Some(row));
         let uid = source.map(|source| source.uid.replace('/', "_")).unwrap_or_default();
-        let cache = self.options.cache.join(uid).display().to_string();
-        let seq = match self.books.get(&row) {
+        let cache = self.options.cache_dir.join(uid).display().to_string();
+        let seq = match self.open_books.get(&row) {
             Some(told) => *told,
             None => self.last_change(row)?,
         };
-        let revision = revision(&self.reader, seq)?;
+        let revision = book_revision(&self.reader, seq)?;
         let texts = |all: &[&str]| all.iter().map(|one| (*one).to_string()).collect::<Vec<_>>();
         let fields: Vec<&str> = SUPPORTED_FIELDS.split_whitespace().collect();
-        Ok(Values::from([
+        Ok(PropertyValues::from([
             ("Online", Variant::from(true)),
             ("Writable", Variant::from(true)),
             ("Revision", Variant::from(revision)),
@@ -123,58 +141,70 @@ impl Service {
     }
 
     /// What a book is asked.
-    pub(super) fn book(&mut self, row: i64, call: &Call<'_>) -> Result<Message, Failure> {
-        let source = self.sources.iter().find(|source| source.row == Some(row)).cloned();
+    pub(super) fn handle_book_call(
+        &mut self,
+        row: i64,
+        call: &MethodCall<'_>,
+    ) -> Result<Message, CallError> {
+        let source = self.published_sources.iter().find(|source| source.row == Some(row)).cloned();
         let Some(source) = source else {
-            return Err(Failure::of_bus("UnknownObject", call.path()));
+            return Err(CallError::from_bus_error("UnknownObject", call.path()));
         };
-        let book = Book { name: Arc::from(collection_of(&source.uid)), source };
+        let book = AddressBook { name: Arc::from(collection_of(&source.uid)), source };
         match call.member() {
-            "Open" | "RetrieveProperties" => call.reply(&printed(&self.book_values(row)?)),
+            "Open" | "RetrieveProperties" => {
+                call.reply(&format_properties(&self.book_property_values(row)?))
+            }
             "Refresh" => {
-                Err(Failure::new(NOT_SUPPORTED, "Cannot refresh address book: Not supported"))
+                Err(CallError::new(NOT_SUPPORTED, "Cannot refresh address book: Not supported"))
             }
             "CreateContacts" => {
                 let (cards, _): (Vec<String>, u32) = call.arguments()?;
-                let uids = self.create(&book, &cards).map_err(|it| it.of("Cannot add contact"))?;
+                let uids = self
+                    .create_contacts(&book, &cards)
+                    .map_err(|it| it.with_context("Cannot add contact"))?;
                 call.reply(&uids)
             }
             "ModifyContacts" => {
                 let (cards, _): (Vec<String>, u32) = call.arguments()?;
-                self.modify(&book, &cards).map_err(|it| it.of("Cannot modify contacts"))?;
+                self.modify_contacts(&book, &cards)
+                    .map_err(|it| it.with_context("Cannot modify contacts"))?;
                 call.reply(&())
             }
             "RemoveContacts" => {
                 let (uids, _): (Vec<String>, u32) = call.arguments()?;
-                self.remove(&book, &uids).map_err(|it| it.of("Cannot remove contacts"))?;
+                self.remove_contacts(&book, &uids)
+                    .map_err(|it| it.with_context("Cannot remove contacts"))?;
                 call.reply(&())
             }
             "GetContact" => {
                 let uid: String = call.arguments()?;
-                let card = self.contact(&book, &uid).map_err(|it| it.of("Cannot get contact"))?;
+                let card = self
+                    .read_card(&book, &uid)
+                    .map_err(|it| it.with_context("Cannot get contact"))?;
                 call.reply(&card)
             }
             "GetContactList" => {
                 let query: String = call.arguments()?;
-                let cards = self.list(&book, &query, call.sender());
-                call.reply(&cards.map_err(|it| it.of("Cannot get contact list"))?)
+                let cards = self.list_cards(&book, &query, call.sender());
+                call.reply(&cards.map_err(|it| it.with_context("Cannot get contact list"))?)
             }
             "GetContactListUids" => {
                 let query: String = call.arguments()?;
-                let uids = self.uids(&book, &query, call.sender());
-                call.reply(&uids.map_err(|it| it.of("Cannot get contact list uids"))?)
+                let uids = self.list_uids(&book, &query, call.sender());
+                call.reply(&uids.map_err(|it| it.with_context("Cannot get contact list uids"))?)
             }
             "GetView" => {
                 let query: String = call.arguments()?;
-                let question = self.question(&book, &query);
+                let question = self.view_query(&book, &query);
                 let question =
-                    question.map_err(|_| Failure::new(INVALID_QUERY, "Invalid query"))?;
-                let path = self.open_view(row, question, call.sender());
+                    question.map_err(|_| CallError::new(INVALID_QUERY, "Invalid query"))?;
+                let path = self.add_client_view(row, question, call.sender());
                 call.reply(&object_path(&path))
             }
             "ContainsEmail" => {
                 let address: String = call.arguments()?;
-                call.reply(&self.contains_email(&book, &address, call.sender())?)
+                call.reply(&self.has_email(&book, &address, call.sender())?)
             }
             _ => call.reply(&()),
         }
@@ -182,69 +212,76 @@ impl Service {
 }
 
 /// A book that is being asked.
-pub(super) struct Book {
+pub(super) struct AddressBook {
     /// The name of its collection.
     pub(super) name: Arc<str>,
-    pub(super) source: Source,
+    pub(super) source: EdsSource,
 }
 
 /// Writing.
-impl Service {
-    fn create(&mut self, book: &Book, cards: &[String]) -> Result<Vec<String>, Failure> {
-        let deriver = self.store.deriver_for(&book.name, Family::Contacts)?;
+impl EdsService {
+    fn create_contacts(
+        &mut self,
+        book: &AddressBook,
+        cards: &[String],
+    ) -> Result<Vec<String>, CallError> {
+        let deriver =
+            self.store.extractor_for_collection(&book.name, CollectionType::AddressBook)?;
         let (mut uids, mut changes) = (Vec::new(), Vec::new());
         for card in cards {
-            let (mut bytes, uid) = whole(card)?;
+            let (mut bytes, uid) = parse_single_card(card)?;
             if uid.is_none() {
-                bytes = with_uid(&bytes, &self.fresh_uid()?);
+                bytes = insert_uid(&bytes, &self.generate_uid()?);
             }
-            let prepared = prepared(&deriver, bytes)?;
+            let prepared = prepare_card(&deriver, bytes)?;
             let uid = prepared.uid().unwrap_or_default().to_string();
             if self.reader.get(&book.name, &uid)?.is_some() {
-                return Err(conflict());
+                return Err(uid_conflict_error());
             }
             uids.push(uid);
-            changes.push(book.put(prepared, Expect::Nothing));
+            changes.push(book.put_change(prepared, Precondition::Absent));
         }
         let outcomes = self.write("add", &book.name, changes)?.outcomes;
-        match outcomes.iter().any(|outcome| matches!(outcome, Outcome::Conflict(..))) {
-            true => Err(conflict()),
+        match outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..))) {
+            true => Err(uid_conflict_error()),
             false => Ok(uids),
         }
     }
 
-    fn modify(&mut self, book: &Book, cards: &[String]) -> Result<(), Failure> {
-        let guards = KeyFile::parse(&book.source.data).is_ok_and(|file| file.guards_revisions());
-        let deriver = self.store.deriver_for(&book.name, Family::Contacts)?;
+    fn modify_contacts(&mut self, book: &AddressBook, cards: &[String]) -> Result<(), CallError> {
+        let guards = KeyFile::parse(&book.source.data).is_ok_and(|file| file.has_revision_guards());
+        let deriver =
+            self.store.extractor_for_collection(&book.name, CollectionType::AddressBook)?;
         // Of one contact twice the last is meant.
         let mut changes = BTreeMap::new();
         for card in cards {
-            let prepared = prepared(&deriver, whole(card)?.0)?;
+            let prepared = prepare_card(&deriver, parse_single_card(card)?.0)?;
             let Some(uid) = prepared.uid().map(str::to_string) else {
-                return Err(Failure::new(OTHER, "No UID in the contact"));
+                return Err(CallError::new(OTHER, "No UID in the contact"));
             };
-            let (head, _) = self.stored(book, &uid)?;
+            let (head, _) = self.read_item(book, &uid)?;
             if guards && !self.is_current(&prepared, &head)? {
-                return Err(out_of_sync());
+                return Err(out_of_sync_error());
             }
-            let expect = if guards { Expect::At(head.seq) } else { Expect::Anything };
-            changes.insert(uid, book.put(prepared, expect));
+            let expect =
+                if guards { Precondition::UnchangedSince(head.seq) } else { Precondition::Any };
+            changes.insert(uid, book.put_change(prepared, expect));
         }
         let changes = changes.into_values().collect();
         let outcomes = self.write("edit", &book.name, changes)?.outcomes;
-        match outcomes.iter().any(|outcome| matches!(outcome, Outcome::Conflict(..))) {
-            true => Err(out_of_sync()),
+        match outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..))) {
+            true => Err(out_of_sync_error()),
             false => Ok(()),
         }
     }
 
-    fn remove(&mut self, book: &Book, uids: &[String]) -> Result<(), Failure> {
-        let mut changes: Vec<Change> = Vec::new();
-        let mut heads: Vec<ItemHead> = Vec::new();
+    fn remove_contacts(&mut self, book: &AddressBook, uids: &[String]) -> Result<(), CallError> {
+        let mut changes: Vec<BatchChange> = Vec::new();
+        let mut heads: Vec<ItemMeta> = Vec::new();
         for uid in uids {
-            let (head, _) = self.stored(book, uid)?;
+            let (head, _) = self.read_item(book, uid)?;
             if !heads.iter().any(|known| known.row == head.row) {
-                changes.push(Change::Remove(head.handle, Expect::Anything));
+                changes.push(BatchChange::Remove(head.handle, Precondition::Any));
                 heads.push(head);
             }
         }
@@ -252,18 +289,18 @@ impl Service {
     }
 
     /// Does a card say the revision that its item has?
-    fn is_current(&mut self, card: &Prepared, head: &ItemHead) -> Result<bool, Failure> {
+    fn is_current(&mut self, card: &ParsedItem, head: &ItemMeta) -> Result<bool, CallError> {
         let contact = Contact::parse(card.bytes());
-        let said = contact.properties().iter().find(|property| property.is("REV"));
+        let said = contact.properties().iter().find(|property| property.has_name("REV"));
         let rev = self.cards.rev(&self.reader, head.seq)?;
         Ok(said.is_some_and(|said| said.text().trim() == rev))
     }
 
     /// A UID that no item has.
-    fn fresh_uid(&self) -> Result<String, Failure> {
+    fn generate_uid(&self) -> Result<String, CallError> {
         let mut uid = String::from("pas-id-");
         let random =
-            || (self.options.random)().map_err(|error| Failure::new(OTHER, error.to_string()));
+            || (self.options.random)().map_err(|error| CallError::new(OTHER, error.to_string()));
         for byte in random()?.into_iter().chain(random()?).take(20) {
             let _infallible = write!(uid, "{byte:02x}");
         }
@@ -272,102 +309,126 @@ impl Service {
 }
 
 /// Reading.
-impl Service {
+impl EdsService {
     /// An item and its bytes.
-    fn stored(&self, book: &Book, uid: &str) -> Result<(ItemHead, Vec<u8>), Failure> {
-        let text = || Failure::new(CONTACT_NOT_FOUND, format!("Contact “{uid}” not found"));
+    fn read_item(&self, book: &AddressBook, uid: &str) -> Result<(ItemMeta, Vec<u8>), CallError> {
+        let text = || CallError::new(CONTACT_NOT_FOUND, format!("Contact “{uid}” not found"));
         self.reader.get(&book.name, uid)?.ok_or_else(text)
     }
 
-    fn contact(&mut self, book: &Book, uid: &str) -> Result<String, Failure> {
-        let (head, bytes) = self.stored(book, uid)?;
-        Ok(self.cards.card(&self.reader, &head, &bytes)?)
+    fn read_card(&mut self, book: &AddressBook, uid: &str) -> Result<String, CallError> {
+        let (head, bytes) = self.read_item(book, uid)?;
+        Ok(self.cards.render(&self.reader, &head, &bytes)?)
     }
 
-    fn list(&mut self, book: &Book, query: &str, client: &str) -> Result<Vec<String>, Failure> {
-        let question = self.question(book, query)?;
+    fn list_cards(
+        &mut self,
+        book: &AddressBook,
+        query: &str,
+        client: &str,
+    ) -> Result<Vec<String>, CallError> {
+        let question = self.view_query(book, query)?;
         let (mut all, mut size, mut failed) = (Vec::new(), 0, None);
         let (cards, reader) = (&mut self.cards, &self.reader);
-        self.asked_views.find(question, client, &mut |head, bytes| {
-            match cards.card(reader, head, bytes) {
+        self.store_views.find(question, client, &mut |head, bytes| {
+            match cards.render(reader, head, bytes) {
                 Ok(card) => {
                     size += card.len() + 8;
                     all.push(card);
                 }
-                Err(error) => failed = Some(Failure::from(error)),
+                Err(error) => failed = Some(CallError::from(error)),
             }
-            failed.is_none() && size <= LARGEST_ARRAY
+            failed.is_none() && size <= MAX_ARRAY_BYTES
         })?;
         match failed {
             Some(failure) => Err(failure),
-            None if size > LARGEST_ARRAY => {
-                Err(Failure::new(SIZE_LIMIT, "the answer is too large; ask for a view"))
+            None if size > MAX_ARRAY_BYTES => {
+                Err(CallError::new(SIZE_LIMIT, "the answer is too large; ask for a view"))
             }
             None => Ok(all),
         }
     }
 
-    fn uids(&self, book: &Book, query: &str, client: &str) -> Result<Vec<String>, Failure> {
-        let (question, mut uids) = (self.question(book, query)?, Vec::new());
-        self.asked_views.find(question, client, &mut |head, _| {
-            uids.push(without_nul(&head.uid));
+    fn list_uids(
+        &self,
+        book: &AddressBook,
+        query: &str,
+        client: &str,
+    ) -> Result<Vec<String>, CallError> {
+        let (question, mut uids) = (self.view_query(book, query)?, Vec::new());
+        self.store_views.find(question, client, &mut |head, _| {
+            uids.push(replace_nul(&head.uid));
             true
         })?;
         Ok(uids)
     }
 
-    fn contains_email(&self, book: &Book, address: &str, client: &str) -> Result<bool, Failure> {
+    fn has_email(
+        &self,
+        book: &AddressBook,
+        address: &str,
+        client: &str,
+    ) -> Result<bool, CallError> {
         let text = address.replace('\\', "\\\\").replace('"', "\\\"");
-        let question = self.question(book, &format!("(is \"email\" \"{text}\")"))?;
-        Ok(self.asked_views.find(question, client, &mut |_, _| false)? > 0)
+        let question = self.view_query(book, &format!("(is \"email\" \"{text}\")"))?;
+        Ok(self.store_views.find(question, client, &mut |_, _| false)? > 0)
     }
 
-    fn question(&self, book: &Book, text: &str) -> Result<Question, Failure> {
-        self.query(text)?;
-        let question = Question::new(Form::Sexp, text, Arc::clone(&self.settings));
-        Ok(question.within(&book.name).of_kind(Kind::Contact))
+    fn view_query(&self, book: &AddressBook, text: &str) -> Result<ViewQuery, CallError> {
+        self.check_query(text)?;
+        let question = ViewQuery::new(QuerySyntax::Sexp, text, Arc::clone(&self.settings));
+        Ok(question.with_collection(&book.name).with_kind(Kind::Contact))
     }
 
-    /// Looks whether clients are to be given an answer. Everything is asked by an empty text here, and not by `#t`.
-    fn query(&self, text: &str) -> Result<(), Failure> {
-        let invalid = || Failure::new(INVALID_QUERY, format!("Invalid Query “{text}”"));
+    /// Looks whether clients are to be given an answer. Everything is asked by an empty text here,
+    /// and not by `#t`.
+    fn check_query(&self, text: &str) -> Result<(), CallError> {
+        let invalid = || CallError::new(INVALID_QUERY, format!("Invalid Query “{text}”"));
         if text.trim_start().starts_with('#') {
             return Err(invalid());
         }
-        let query = Query::parse_sexp_with(text, &self.options.settings).map_err(|_| invalid())?;
-        if names_no_number(&query) { Err(invalid()) } else { Ok(()) }
+        let query =
+            Query::parse_sexp_with(text, &self.options.query_context).map_err(|_| invalid())?;
+        if has_invalid_phone(&query) { Err(invalid()) } else { Ok(()) }
     }
 }
 
-impl Book {
+impl AddressBook {
     /// The change that puts a card into it.
-    fn put(&self, prepared: Prepared, expect: Expect) -> Change {
+    fn put_change(&self, prepared: ParsedItem, expect: Precondition) -> BatchChange {
         let uid = prepared.uid().unwrap_or_default().to_string();
         let collection = Arc::clone(&self.name);
-        Change::Put(Put { collection, uid, derived_uid: false, prepared, expect })
+        BatchChange::Put(ItemPut {
+            collection,
+            uid,
+            derived_uid: false,
+            parsed: prepared,
+            precondition: expect,
+        })
     }
 }
 
-/// Does it ask for a phone number that is none? Here that matches nothing; clients expect to be told.
-fn names_no_number(query: &Query) -> bool {
+/// Does it ask for a phone number that is none? Here that matches nothing; clients expect to be
+/// told.
+fn has_invalid_phone(query: &Query) -> bool {
     match query {
-        Query::And(all) | Query::Or(all) => all.iter().any(names_no_number),
-        Query::Not(query) => names_no_number(query),
+        Query::And(all) | Query::Or(all) => all.iter().any(has_invalid_phone),
+        Query::Not(query) => has_invalid_phone(query),
         Query::Test(test) => {
-            matches!(test.op, Op::EqPhone | Op::EqPhoneNational | Op::EqPhoneShort)
-                && Number::parse(&test.text, test.region.as_deref()).is_none()
+            matches!(test.op, MatchOp::EqPhone | MatchOp::EqPhoneNational | MatchOp::EqPhoneShort)
+                && ParsedPhoneNumber::parse(&test.text, test.region.as_deref()).is_none()
         }
         _ => false,
     }
 }
 
 /// The card that a client gives, and the UID that it names: one, whole, and with something in it.
-fn whole(text: &str) -> Result<(Vec<u8>, Option<String>), Failure> {
-    let wrong = |why: String| Failure::new(INVALID_ARG, why);
-    let bytes = only_card(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+fn parse_single_card(text: &str) -> Result<(Vec<u8>, Option<String>), CallError> {
+    let wrong = |why: String| CallError::new(INVALID_ARG, why);
+    let bytes = find_single_card(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
     let card = Contact::parse(&bytes);
-    let half = card.problems().iter().find(|problem| problem.what == Defect::NoEnd);
-    if let Some(problem) = card.refusal().or(half) {
+    let half = card.problems().iter().find(|problem| problem.kind == ProblemKind::MissingCardEnd);
+    if let Some(problem) = card.fatal_problem().or(half) {
         return Err(wrong(problem.to_string()));
     }
     let uid = card.uid();
@@ -376,31 +437,31 @@ fn whole(text: &str) -> Result<(Vec<u8>, Option<String>), Failure> {
 }
 
 /// A card made ready to be kept.
-fn prepared(deriver: &Deriver, bytes: Vec<u8>) -> Result<Prepared, Failure> {
-    match deriver.contact(bytes) {
+fn prepare_card(deriver: &Extractor, bytes: Vec<u8>) -> Result<ParsedItem, CallError> {
+    match deriver.parse_contact(bytes) {
         Ok((prepared, _)) => Ok(prepared),
-        Err((_, problem)) => Err(Failure::new(INVALID_ARG, problem.to_string())),
+        Err((_, problem)) => Err(CallError::new(INVALID_ARG, problem.to_string())),
     }
 }
 
-fn conflict() -> Failure {
-    Failure::new(ID_EXISTS, "Conflicting UIDs found in added contacts")
+fn uid_conflict_error() -> CallError {
+    CallError::new(ID_EXISTS, "Conflicting UIDs found in added contacts")
 }
 
-fn out_of_sync() -> Failure {
-    Failure::new(OUT_OF_SYNC, "Tried to modify contact with an out of sync revision")
+fn out_of_sync_error() -> CallError {
+    CallError::new(OUT_OF_SYNC, "Tried to modify contact with an out of sync revision")
 }
 
 /// Properties as a list of names and values, as GLib prints them.
-fn printed(values: &Values) -> Vec<String> {
+fn format_properties(values: &PropertyValues) -> Vec<String> {
     let mut all: Vec<(String, String)> =
-        values.iter().map(|(name, value)| (dashed(name), glib_text(value))).collect();
+        values.iter().map(|(name, value)| (to_kebab_case(name), format_variant(value))).collect();
     all.sort();
     all.into_iter().flat_map(|(name, value)| [name, value]).collect()
 }
 
 /// `CacheDir` as `cache-dir`.
-fn dashed(name: &str) -> String {
+fn to_kebab_case(name: &str) -> String {
     let mut text = String::new();
     for (at, letter) in name.chars().enumerate() {
         if at > 0 && letter.is_ascii_uppercase() {
@@ -412,19 +473,19 @@ fn dashed(name: &str) -> String {
 }
 
 /// A value in GVariant's text form.
-fn glib_text(value: &Variant<'_>) -> String {
+fn format_variant(value: &Variant<'_>) -> String {
     match value {
         Variant::Bool(value) => value.to_string(),
-        Variant::Str(text) => quoted(text),
+        Variant::Str(text) => quote_text(text),
         Variant::Array(all) => {
-            let all: Vec<String> = all.iter().map(glib_text).collect();
+            let all: Vec<String> = all.iter().map(format_variant).collect();
             format!("[{}]", all.join(", "))
         }
         _ => String::new(),
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     let quote = if text.contains('\'') { '"' } else { '\'' };
     let mut quoted = String::from(quote);
     for letter in text.chars() {

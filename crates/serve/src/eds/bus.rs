@@ -1,8 +1,9 @@
 //! Messages: a call taken apart, and the replies and signals that are made of answers.
 //!
-//! Nothing is sent here: what a call gives is a list of messages, which goes out in one piece and in its order.
+//! Nothing is sent here: what a call gives is a list of messages, which goes out in one piece and
+//! in its order.
 
-use super::failure::{Failure, SIZE_LIMIT};
+use super::call_error::{CallError, SIZE_LIMIT};
 use super::interface::PROPERTIES;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -11,22 +12,22 @@ use zbus::wire::DynamicDeserialize;
 use zbus::{DynamicType, Message, Variant};
 
 /// The largest message that is sent: D-Bus ends connections that send larger ones.
-const LARGEST: usize = 100 << 20;
+const MAX_MESSAGE_BYTES: usize = 100 << 20;
 /// The most bytes of an array that are sent; D-Bus has 64 MB.
-pub(super) const LARGEST_ARRAY: usize = 60 << 20;
+pub(super) const MAX_ARRAY_BYTES: usize = 60 << 20;
 
 /// Properties of an interface, by name.
-pub(super) type Values = BTreeMap<&'static str, Variant<'static>>;
+pub(super) type PropertyValues = BTreeMap<&'static str, Variant<'static>>;
 
 /// A method call.
-pub(super) struct Call<'m> {
+pub(super) struct MethodCall<'m> {
     header: Header<'m>,
     body: Body,
 }
 
-impl<'m> Call<'m> {
-    pub(super) fn new(message: &'m Message) -> Call<'m> {
-        Call { header: message.header(), body: message.body() }
+impl<'m> MethodCall<'m> {
+    pub(super) fn new(message: &'m Message) -> MethodCall<'m> {
+        MethodCall { header: message.header(), body: message.body() }
     }
 
     /// Who calls, by the name that the bus gave.
@@ -58,34 +59,39 @@ impl<'m> Call<'m> {
     }
 
     /// Its arguments.
-    pub(super) fn arguments<'s, T: DynamicDeserialize<'s>>(&'s self) -> Result<T, Failure> {
-        self.body.deserialize().map_err(|error| Failure::of_bus("InvalidArgs", error.to_string()))
+    pub(super) fn arguments<'s, T: DynamicDeserialize<'s>>(&'s self) -> Result<T, CallError> {
+        self.body
+            .deserialize()
+            .map_err(|error| CallError::from_bus_error("InvalidArgs", error.to_string()))
     }
 
     /// The reply that gives this.
-    pub(super) fn reply<T: Serialize + DynamicType>(&self, body: &T) -> Result<Message, Failure> {
+    pub(super) fn reply<T: Serialize + DynamicType>(&self, body: &T) -> Result<Message, CallError> {
         let reply = Message::method_return(&self.header).build(body);
-        reply.ok().filter(fits).ok_or_else(|| Failure::new(SIZE_LIMIT, "the answer is too large"))
+        reply
+            .ok()
+            .filter(is_sendable)
+            .ok_or_else(|| CallError::new(SIZE_LIMIT, "the answer is too large"))
     }
 
     /// The reply that says what is wrong.
-    pub(super) fn refuse(&self, failure: &Failure) -> Option<Message> {
+    pub(super) fn reply_error(&self, failure: &CallError) -> Option<Message> {
         let error = Message::error(&self.header, failure.name.as_str());
-        error.build(&without_nul(&failure.text)).ok()
+        error.build(&replace_nul(&failure.message)).ok()
     }
 }
 
-fn fits(message: &Message) -> bool {
-    message.data().len() <= LARGEST
+fn is_sendable(message: &Message) -> bool {
+    message.data().len() <= MAX_MESSAGE_BYTES
 }
 
 /// A text without the one character that D-Bus cannot carry.
-pub(super) fn without_nul(text: &str) -> String {
+pub(super) fn replace_nul(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
 /// A signal for everybody, or for one client.
-pub(super) fn signal<T: Serialize + DynamicType>(
+pub(super) fn build_signal<T: Serialize + DynamicType>(
     path: &str,
     interface: &'static str,
     member: &'static str,
@@ -96,17 +102,17 @@ pub(super) fn signal<T: Serialize + DynamicType>(
     if let Some(to) = to {
         signal = signal.destination(to);
     }
-    signal.build(body).ok().filter(fits)
+    signal.build(body).ok().filter(is_sendable)
 }
 
 /// The signal that properties of an object have changed.
-pub(super) fn changed(
+pub(super) fn build_properties_changed(
     path: &str,
     interface: &'static str,
     name: &'static str,
     value: String,
 ) -> Option<Message> {
-    let values = Values::from([(name, Variant::from(value))]);
+    let values = PropertyValues::from([(name, Variant::from(value))]);
     let body = (interface, values, Vec::<&str>::new());
-    signal(path, PROPERTIES.name, "PropertiesChanged", None, &body)
+    build_signal(path, PROPERTIES.name, "PropertiesChanged", None, &body)
 }

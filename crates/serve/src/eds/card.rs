@@ -1,49 +1,55 @@
 //! Cards on their way to clients: of version 3.0, with UID and REV.
 //!
-//! What is stored is what came. Clients need a UID in each card, a REV that differs after every change, and one version of the
-//! format: these are put into what they are given, and never into what is kept. REV is the time of the item's last change with
-//! the number of its batch as the fraction of the second, so it is a time that programs can read, and no two changes have the same.
+//! What is stored is what came. Clients need a UID in each card, a REV that differs after every
+//! change, and one version of the format: these are put into what they are given, and never into
+//! what is kept. REV is the time of the item's last change with the number of its batch as the
+//! fraction of the second, so it is a time that programs can read, and no two changes have the
+//! same.
 
-use super::bus::without_nul;
-use larder_format::contact::{Contact, Version, rewritten};
-use larder_format::write::{content_line, escape_text};
-use larder_store::{Error, ItemHead, Reader, Seq};
-use larder_time::civil::{Civil, Date};
+use super::bus::replace_nul;
+use larder_format::contact::{Contact, VcardVersion, convert_card};
+use larder_format::writer::{escape_text, format_content_line};
+use larder_store::{Error, ItemMeta, Reader, Seq};
+use larder_time::civil::{CivilTime, Date};
 
 /// Gives cards, and remembers the time of the last batch: many cards in a row are of one.
 #[derive(Debug, Default)]
-pub(super) struct Cards {
+pub(super) struct CardRenderer {
     last: Option<(Seq, String)>,
 }
 
-impl Cards {
+impl CardRenderer {
     /// The card of an item as clients get it: no line end at its end.
-    pub(super) fn card(
+    pub(super) fn render(
         &mut self,
         reader: &Reader,
-        head: &ItemHead,
+        head: &ItemMeta,
         bytes: &[u8],
     ) -> Result<String, Error> {
         let rev = self.rev(reader, head.seq)?;
         let contact = Contact::parse(bytes);
         let keep = |name: &str| name != "UID" && name != "REV";
-        let text = rewritten(&contact, Version::V3_0, "\r\n", &|property| {
+        let text = convert_card(&contact, VcardVersion::V3_0, "\r\n", &|property| {
             keep(property.name().to_ascii_uppercase().as_str())
         });
-        Ok(with_lines(&text, &[("UID", &escape_text(&head.uid)), ("REV", rev)]))
+        Ok(append_lines(&text, &[("UID", &escape_text(&head.uid)), ("REV", rev)]))
     }
 
     /// A card that holds nothing but UID and REV.
-    pub(super) fn short(&mut self, reader: &Reader, head: &ItemHead) -> Result<String, Error> {
+    pub(super) fn render_short(
+        &mut self,
+        reader: &Reader,
+        head: &ItemMeta,
+    ) -> Result<String, Error> {
         let rev = self.rev(reader, head.seq)?;
         let text = "BEGIN:VCARD\r\nVERSION:3.0\r\nEND:VCARD\r\n";
-        Ok(with_lines(text, &[("UID", &escape_text(&head.uid)), ("REV", rev)]))
+        Ok(append_lines(text, &[("UID", &escape_text(&head.uid)), ("REV", rev)]))
     }
 
     /// The REV of what a batch wrote.
     pub(super) fn rev(&mut self, reader: &Reader, seq: Seq) -> Result<&str, Error> {
         if self.last.as_ref().is_none_or(|(known, _)| *known != seq) {
-            let time = stamp(reader.written_at(seq)?.unwrap_or_default());
+            let time = format_timestamp(reader.batch_time(seq)?.unwrap_or_default());
             self.last = Some((seq, format!("{time}.{seq:09}Z")));
         }
         Ok(self.last.as_ref().map_or("", |(_, rev)| rev))
@@ -51,27 +57,27 @@ impl Cards {
 }
 
 /// The revision of a book that was last changed by this batch.
-pub(super) fn revision(reader: &Reader, seq: Seq) -> Result<String, Error> {
-    let time = stamp(reader.written_at(seq)?.unwrap_or_default());
+pub(super) fn book_revision(reader: &Reader, seq: Seq) -> Result<String, Error> {
+    let time = format_timestamp(reader.batch_time(seq)?.unwrap_or_default());
     Ok(format!("{time}Z({seq})"))
 }
 
 /// A time in milliseconds since 1970, to the second and in UTC.
-fn stamp(milliseconds: i64) -> String {
-    let civil = Civil::clamped(milliseconds.div_euclid(1000));
+fn format_timestamp(milliseconds: i64) -> String {
+    let civil = CivilTime::from_seconds_clamped(milliseconds.div_euclid(1000));
     let (Date { year, month, day }, second) = (civil.date(), civil.second_of_day());
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
 }
 
 /// The card with these lines before its end, and no line end behind it.
-fn with_lines(card: &str, lines: &[(&str, &str)]) -> String {
+fn append_lines(card: &str, lines: &[(&str, &str)]) -> String {
     const END: &str = "END:VCARD\r\n";
     let mut text = card.strip_suffix(END).unwrap_or(card).to_string();
     for (name, value) in lines {
-        text.push_str(&content_line(name, &[], value));
+        text.push_str(&format_content_line(name, &[], value));
         text.push_str("\r\n");
     }
     text.push_str(END.trim_end());
-    without_nul(&text)
+    replace_nul(&text)
 }

@@ -1,13 +1,13 @@
 //! The interfaces, as tables: what each object has, the types of what goes in and comes out.
 //!
-//! A call is held against them before anything looks at it, and what introspection prints is made of them. What a method does is for
-//! the module of its object.
+//! A call is held against them before anything looks at it, and what introspection prints is made
+//! of them. What a method does is for the module of its object.
 
 use std::fmt::Write as _;
 
 /// One interface.
 #[derive(Debug)]
-pub(super) struct Interface {
+pub(super) struct BusInterface {
     pub(super) name: &'static str,
     /// Name, types in, types out.
     pub(super) methods:
@@ -25,7 +25,7 @@ macro_rules! eds {
     };
 }
 
-pub(super) static PROPERTIES: Interface = Interface {
+pub(super) static PROPERTIES: BusInterface = BusInterface {
     name: "org.freedesktop.DBus.Properties",
     methods: &[
         ("Get", &["s", "s"], &["v"]),
@@ -36,28 +36,28 @@ pub(super) static PROPERTIES: Interface = Interface {
     properties: &[],
 };
 
-pub(super) static INTROSPECTABLE: Interface = Interface {
+pub(super) static INTROSPECTABLE: BusInterface = BusInterface {
     name: "org.freedesktop.DBus.Introspectable",
     methods: &[("Introspect", &[], &["s"])],
     signals: &[],
     properties: &[],
 };
 
-pub(super) static PEER: Interface = Interface {
+pub(super) static PEER: BusInterface = BusInterface {
     name: "org.freedesktop.DBus.Peer",
     methods: &[("Ping", &[], &[])],
     signals: &[],
     properties: &[],
 };
 
-pub(super) static OBJECT_MANAGER: Interface = Interface {
+pub(super) static OBJECT_MANAGER: BusInterface = BusInterface {
     name: "org.freedesktop.DBus.ObjectManager",
     methods: &[("GetManagedObjects", &[], &["a{oa{sa{sv}}}"])],
     signals: &[("InterfacesAdded", &["o", "a{sa{sv}}"]), ("InterfacesRemoved", &["o", "as"])],
     properties: &[],
 };
 
-pub(super) static SOURCE_MANAGER: Interface = Interface {
+pub(super) static SOURCE_MANAGER: BusInterface = BusInterface {
     name: eds!("SourceManager"),
     methods: &[
         ("CreateSources", &["a{ss}"], &[]),
@@ -68,7 +68,7 @@ pub(super) static SOURCE_MANAGER: Interface = Interface {
     properties: &[],
 };
 
-pub(super) static SOURCE: Interface = Interface {
+pub(super) static SOURCE: BusInterface = BusInterface {
     name: eds!("Source"),
     methods: &[
         ("InvokeCredentialsRequired", &["s", "s", "s", "s", "s"], &[]),
@@ -80,28 +80,28 @@ pub(super) static SOURCE: Interface = Interface {
     properties: &[("UID", "s", false), ("Data", "s", false), ("ConnectionStatus", "s", true)],
 };
 
-pub(super) static SOURCE_WRITABLE: Interface = Interface {
+pub(super) static SOURCE_WRITABLE: BusInterface = BusInterface {
     name: eds!("Source.Writable"),
     methods: &[("Write", &["s"], &[])],
     signals: &[],
     properties: &[],
 };
 
-pub(super) static SOURCE_REMOVABLE: Interface = Interface {
+pub(super) static SOURCE_REMOVABLE: BusInterface = BusInterface {
     name: eds!("Source.Removable"),
     methods: &[("Remove", &[], &[])],
     signals: &[],
     properties: &[],
 };
 
-pub(super) static ADDRESS_BOOK_FACTORY: Interface = Interface {
+pub(super) static ADDRESS_BOOK_FACTORY: BusInterface = BusInterface {
     name: eds!("AddressBookFactory"),
     methods: &[("OpenAddressBook", &["s"], &["s", "s"])],
     signals: &[],
     properties: &[],
 };
 
-pub(super) static ADDRESS_BOOK: Interface = Interface {
+pub(super) static ADDRESS_BOOK: BusInterface = BusInterface {
     name: eds!("AddressBook"),
     methods: &[
         ("RetrieveProperties", &[], &["as"]),
@@ -130,7 +130,7 @@ pub(super) static ADDRESS_BOOK: Interface = Interface {
     ],
 };
 
-pub(super) static ADDRESS_BOOK_VIEW: Interface = Interface {
+pub(super) static ADDRESS_BOOK_VIEW: BusInterface = BusInterface {
     name: eds!("AddressBookView"),
     methods: &[
         ("Start", &[], &[]),
@@ -149,14 +149,14 @@ pub(super) static ADDRESS_BOOK_VIEW: Interface = Interface {
     properties: &[],
 };
 
-impl Interface {
+impl BusInterface {
     /// The types of what a method takes, written after each other.
-    pub(super) fn takes(&self, method: &str) -> Option<String> {
+    pub(super) fn input_signature(&self, method: &str) -> Option<String> {
         let (_, takes, _) = self.methods.iter().find(|(name, ..)| *name == method)?;
         Some(takes.concat())
     }
 
-    fn describe(&self, xml: &mut String) {
+    fn write_xml(&self, xml: &mut String) {
         let mut say = |text: std::fmt::Arguments<'_>| {
             let _infallible = xml.write_fmt(text);
         };
@@ -188,13 +188,13 @@ impl Interface {
 }
 
 /// What introspection says of an object with these interfaces, and of what lies below it.
-pub(super) fn introspection(interfaces: &[&Interface], children: &[String]) -> String {
+pub(super) fn introspection_xml(interfaces: &[&BusInterface], children: &[String]) -> String {
     let mut xml = String::from(concat!(
         "<!DOCTYPE node PUBLIC \"-//freedesktop//DTD D-BUS Object Introspection 1.0//EN\"\n",
         "  \"http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd\">\n<node>\n",
     ));
     for interface in interfaces {
-        interface.describe(&mut xml);
+        interface.write_xml(&mut xml);
     }
     for child in children {
         let _infallible = writeln!(xml, "  <node name=\"{child}\"/>");

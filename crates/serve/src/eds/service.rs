@@ -1,22 +1,23 @@
 //! Which object a call is for, and who calls: the frame around registry, books and views.
 //!
-//! Each message gives a list of messages: signals first, then the reply. A client is known from its first call until the bus says that
-//! it is gone, and all that was done for it alone ends then. What others write is noticed before a call is answered, so that no
-//! answer is ahead of the signals.
+//! Each message gives a list of messages: signals first, then the reply. A client is known from its
+//! first call until the bus says that it is gone, and all that was done for it alone ends then.
+//! What others write is noticed before a call is answered, so that no answer is ahead of the
+//! signals.
 
-use super::bus::{Call, Values};
-use super::card::Cards;
-use super::failure::Failure;
+use super::bus::{MethodCall, PropertyValues};
+use super::call_error::CallError;
+use super::card::CardRenderer;
+use super::client_view::{ClientView, ReadyViews, open_store_views, view_path};
+use super::eds_source::{EdsSource, read_sources};
 use super::interface::{
-    ADDRESS_BOOK, ADDRESS_BOOK_FACTORY, ADDRESS_BOOK_VIEW, INTROSPECTABLE, Interface,
-    OBJECT_MANAGER, PEER, PROPERTIES, SOURCE, SOURCE_MANAGER, introspection,
+    ADDRESS_BOOK, ADDRESS_BOOK_FACTORY, ADDRESS_BOOK_VIEW, BusInterface, INTROSPECTABLE,
+    OBJECT_MANAGER, PEER, PROPERTIES, SOURCE, SOURCE_MANAGER, introspection_xml,
 };
-use super::source::{Source, sources};
-use super::view::{News, View, open_views, view_path};
-use super::{BUS, BUS_PATH, Error, Options};
-use larder_query::Settings;
+use super::{BUS_NAME, BUS_PATH, EdsOptions, Error};
+use larder_query::QueryContext;
 use larder_query::views::Views;
-use larder_store::{Bell, Change, Moment, Operation, Reader, Seq, Store};
+use larder_store::{BatchChange, CommitWatcher, DataVersion, Operation, Reader, Seq, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::num::NonZeroU32;
@@ -25,45 +26,45 @@ use zbus::Message;
 use zbus::message::{Flags, Type};
 
 /// The root of all paths.
-pub(super) const ROOT: &str = "/org/gnome/evolution/dataserver";
+pub(super) const ROOT_PATH: &str = "/org/gnome/evolution/dataserver";
 
 /// The service, between two messages.
-pub(super) struct Service {
-    pub(super) options: Options,
+pub(super) struct EdsService {
+    pub(super) options: EdsOptions,
     pub(super) store: Store,
     pub(super) reader: Reader,
-    pub(super) cards: Cards,
+    pub(super) cards: CardRenderer,
     /// What clients were told there is.
-    pub(super) sources: Vec<Source>,
+    pub(super) published_sources: Vec<EdsSource>,
     /// The books that were opened, with the last change that clients were told of.
-    pub(super) books: BTreeMap<i64, Seq>,
+    pub(super) open_books: BTreeMap<i64, Seq>,
     /// The last batch when it was looked which books have changed.
-    pub(super) looked: Seq,
+    pub(super) published_seq: Seq,
     /// Which numbering of batches that is of: a restore begins another.
     pub(super) epoch: Arc<str>,
     /// Views as the store has them, and those that have something to tell.
-    pub(super) asked_views: Views,
-    pub(super) news: News,
-    pub(super) settings: Arc<Settings>,
+    pub(super) store_views: Views,
+    pub(super) ready_views: ReadyViews,
+    pub(super) settings: Arc<QueryContext>,
     /// It says that somebody wrote.
-    _bell: Option<Bell>,
+    _bell: Option<CommitWatcher>,
     /// What the store was when it was last looked at.
-    seen: Option<Moment>,
+    published_moment: Option<DataVersion>,
     clients: BTreeSet<String>,
     /// Questions to the bus whether a client is still there.
-    asked: BTreeMap<NonZeroU32, String>,
-    pub(super) views: BTreeMap<u64, View>,
+    owner_queries: BTreeMap<NonZeroU32, String>,
+    pub(super) client_views: BTreeMap<u64, ClientView>,
     /// How many views were opened: the number of the last one.
-    pub(super) opened: u64,
+    pub(super) last_view_number: u64,
     /// Messages that go out before the reply.
-    pub(super) out: Vec<Message>,
+    pub(super) before_reply: Vec<Message>,
     /// Messages that go out behind it.
-    pub(super) behind: Vec<Message>,
+    pub(super) after_reply: Vec<Message>,
 }
 
 /// An object that can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Object {
+pub(super) enum BusObject {
     /// A node that only has others below it.
     Node,
     SourceManager,
@@ -76,36 +77,36 @@ pub(super) enum Object {
     View(u64),
 }
 
-impl Service {
-    pub(super) fn open(options: Options) -> Result<Service, Error> {
+impl EdsService {
+    pub(super) fn open(options: EdsOptions) -> Result<EdsService, Error> {
         let store = Store::open(&options.dir, &options.store)?;
-        let reader = store.reader()?;
-        let sources = sources(&reader)?;
+        let reader = store.open_reader()?;
+        let sources = read_sources(&reader)?;
         let epoch = reader.epoch()?;
-        let asked_views = open_views(&options)?;
-        let news = News::default();
-        let bell = Arc::clone(&news.bell);
+        let asked_views = open_store_views(&options)?;
+        let news = ReadyViews::default();
+        let bell = Arc::clone(&news.notify);
         // Without it what others write is noticed at the next call, or by a view.
-        let bell = Bell::hear(&options.dir, move || bell.notify_one()).ok();
-        Ok(Service {
+        let bell = CommitWatcher::watch(&options.dir, move || bell.notify_one()).ok();
+        Ok(EdsService {
             store,
             reader,
-            cards: Cards::default(),
-            sources,
-            books: BTreeMap::new(),
-            looked: 0,
+            cards: CardRenderer::default(),
+            published_sources: sources,
+            open_books: BTreeMap::new(),
+            published_seq: 0,
             epoch,
-            asked_views,
-            news,
-            settings: Arc::new(options.settings.clone()),
+            store_views: asked_views,
+            ready_views: news,
+            settings: Arc::new(options.query_context.clone()),
             _bell: bell,
-            seen: None,
+            published_moment: None,
             clients: BTreeSet::new(),
-            asked: BTreeMap::new(),
-            views: BTreeMap::new(),
-            opened: 0,
-            out: Vec::new(),
-            behind: Vec::new(),
+            owner_queries: BTreeMap::new(),
+            client_views: BTreeMap::new(),
+            last_view_number: 0,
+            before_reply: Vec::new(),
+            after_reply: Vec::new(),
             options,
         })
     }
@@ -116,45 +117,46 @@ impl Service {
     }
 
     /// Takes a message, and gives what is to be sent.
-    pub(super) fn take(&mut self, message: &Message) -> Vec<Message> {
+    pub(super) fn handle_message(&mut self, message: &Message) -> Vec<Message> {
         match message.message_type() {
-            Type::MethodCall => self.answer(&Call::new(message)),
-            Type::MethodReturn | Type::Error => self.is_still_there(message),
-            Type::Signal => self.listen(message),
+            Type::MethodCall => self.handle_call(&MethodCall::new(message)),
+            Type::MethodReturn | Type::Error => self.on_name_has_owner_reply(message),
+            Type::Signal => self.on_signal(message),
         }
-        self.out.append(&mut self.behind);
-        mem::take(&mut self.out)
+        self.before_reply.append(&mut self.after_reply);
+        mem::take(&mut self.before_reply)
     }
 
-    fn answer(&mut self, call: &Call<'_>) {
-        self.meet(call.sender());
-        let reply = self.notice().and_then(|()| self.called(call));
-        let reply = reply.map_or_else(|failure| call.refuse(&failure), Some);
-        self.out.extend(reply.filter(|_| call.wants_reply()));
+    fn handle_call(&mut self, call: &MethodCall<'_>) {
+        self.register_client(call.sender());
+        let reply = self.publish_changes().and_then(|()| self.dispatch(call));
+        let reply = reply.map_or_else(|failure| call.reply_error(&failure), Some);
+        self.before_reply.extend(reply.filter(|_| call.wants_reply()));
     }
 
     /// Somebody wrote: what there is to tell.
-    pub(super) fn hear(&mut self) -> Vec<Message> {
+    pub(super) fn on_store_changed(&mut self) -> Vec<Message> {
         // What is wrong is told to whoever calls next.
-        let _noticed = self.notice();
-        mem::take(&mut self.out)
+        let _noticed = self.publish_changes();
+        mem::take(&mut self.before_reply)
     }
 
     /// Tells what changed since the store was last looked at, whoever changed it.
-    pub(super) fn notice(&mut self) -> Result<(), Failure> {
+    pub(super) fn publish_changes(&mut self) -> Result<(), CallError> {
         if self.reader.is_replaced() {
             // One that was taken away is missed, and not begun anew: somebody may bring it back.
-            let options = larder_store::Options { create: false, ..self.options.store.clone() };
+            let options =
+                larder_store::StoreOptions { create: false, ..self.options.store.clone() };
             self.store = Store::open(&self.options.dir, &options)?;
-            self.reader = self.store.reader()?;
+            self.reader = self.store.open_reader()?;
         }
-        let now = self.reader.moment()?;
-        if self.seen == Some(now) {
+        let now = self.reader.data_version()?;
+        if self.published_moment == Some(now) {
             return Ok(());
         }
-        self.notice_sources()?;
-        self.notice_books()?;
-        self.seen = Some(now);
+        self.publish_sources()?;
+        self.publish_book_revisions()?;
+        self.published_moment = Some(now);
         Ok(())
     }
 
@@ -163,92 +165,96 @@ impl Service {
         &mut self,
         verb: &str,
         detail: &str,
-        changes: Vec<Change>,
-    ) -> Result<larder_store::Applied, Failure> {
+        changes: Vec<BatchChange>,
+    ) -> Result<larder_store::AppliedBatch, CallError> {
         let operation = Operation::new(verb, detail, (self.options.clock)());
         let applied = self.store.apply(&mut operation.all_or_nothing(), changes)?;
-        self.notice_own();
+        self.publish_own_write();
         Ok(applied)
     }
 
-    /// Tells what was just written. It is committed, so that where this fails the writer is no less successful: what is wrong is told
-    /// to whoever calls next, and the news when that is mended.
-    pub(super) fn notice_own(&mut self) {
-        let _noticed = self.notice();
+    /// Tells what was just written. It is committed, so that where this fails the writer is no less
+    /// successful: what is wrong is told to whoever calls next, and the news when that is mended.
+    pub(super) fn publish_own_write(&mut self) {
+        let _noticed = self.publish_changes();
     }
 
-    fn called(&mut self, call: &Call<'_>) -> Result<Message, Failure> {
-        let Some(object) = self.object(call.path()) else {
+    fn dispatch(&mut self, call: &MethodCall<'_>) -> Result<Message, CallError> {
+        let Some(object) = self.object_at(call.path()) else {
             let text = format!("there is no object at {}", call.path());
-            return Err(Failure::of_bus("UnknownObject", text));
+            return Err(CallError::from_bus_error("UnknownObject", text));
         };
         let interfaces = self.interfaces(object);
         let member = call.member();
         let mut called = interfaces.iter().filter(|interface| {
-            (call.interface().is_empty() && interface.takes(member).is_some())
+            (call.interface().is_empty() && interface.input_signature(member).is_some())
                 || interface.name == call.interface()
         });
         let Some(interface) = called.next() else {
             let text = format!("there is no interface {} at {}", call.interface(), call.path());
-            return Err(Failure::of_bus("UnknownInterface", text));
+            return Err(CallError::from_bus_error("UnknownInterface", text));
         };
-        match interface.takes(member) {
+        match interface.input_signature(member) {
             None => {
                 let text = format!("{} has no method {member}", interface.name);
-                return Err(Failure::of_bus("UnknownMethod", text));
+                return Err(CallError::from_bus_error("UnknownMethod", text));
             }
             Some(takes) if takes != call.signature() => {
                 let text = format!("{member} takes ({takes}), not ({})", call.signature());
-                return Err(Failure::of_bus("InvalidArgs", text));
+                return Err(CallError::from_bus_error("InvalidArgs", text));
             }
             Some(_) => {}
         }
         match (interface.name, member) {
             (name, _) if name == PEER.name => call.reply(&()),
             (name, _) if name == INTROSPECTABLE.name => {
-                call.reply(&introspection(&interfaces, &self.children(call.path())))
+                call.reply(&introspection_xml(&interfaces, &self.children(call.path())))
             }
-            (name, _) if name == PROPERTIES.name => self.property(object, &interfaces, call),
-            (name, _) if name == OBJECT_MANAGER.name => self.managed_objects(call),
+            (name, _) if name == PROPERTIES.name => {
+                self.handle_properties_call(object, &interfaces, call)
+            }
+            (name, _) if name == OBJECT_MANAGER.name => self.handle_managed_objects_call(call),
             _ => match object {
-                Object::SourceManager => self.source_manager(call),
-                Object::Source(number) => self.source(number, call),
-                Object::Factory => self.open_book(call),
-                Object::Book(row) => self.book(row, call),
-                Object::View(number) => self.view(number, call),
-                Object::Node => Err(Failure::of_bus("UnknownMethod", member)),
+                BusObject::SourceManager => self.handle_source_manager_call(call),
+                BusObject::Source(number) => self.handle_source_call(number, call),
+                BusObject::Factory => self.handle_open_book_call(call),
+                BusObject::Book(row) => self.handle_book_call(row, call),
+                BusObject::View(number) => self.handle_view_call(number, call),
+                BusObject::Node => Err(CallError::from_bus_error("UnknownMethod", member)),
             },
         }
     }
 
     /// The object at a path.
-    fn object(&self, path: &str) -> Option<Object> {
-        if path == "/" || is_above(path, ROOT) || path == ROOT {
-            return Some(Object::Node);
+    fn object_at(&self, path: &str) -> Option<BusObject> {
+        if path == "/" || is_above(path, ROOT_PATH) || path == ROOT_PATH {
+            return Some(BusObject::Node);
         }
-        let rest = path.strip_prefix(ROOT)?.strip_prefix('/')?;
+        let rest = path.strip_prefix(ROOT_PATH)?.strip_prefix('/')?;
         let mut parts = rest.split('/');
         let object = match (parts.next()?, parts.next(), parts.next()) {
-            ("SourceManager", None, None) => Object::SourceManager,
+            ("SourceManager", None, None) => BusObject::SourceManager,
             ("SourceManager", Some(source), None) => {
                 let number = source.strip_prefix("Source")?;
                 let number = number.strip_prefix('_').map_or(Some(0), |text| text.parse().ok())?;
-                Object::Source(self.sources.iter().find(|source| source.number == number)?.number)
+                BusObject::Source(
+                    self.published_sources.iter().find(|source| source.number == number)?.number,
+                )
             }
-            ("AddressBookFactory", None, None) => Object::Factory,
-            ("Subprocess" | "AddressBookView", None, None) => Object::Node,
-            ("Subprocess" | "AddressBookView", Some(process), None) if process == pid() => {
-                Object::Node
+            ("AddressBookFactory", None, None) => BusObject::Factory,
+            ("Subprocess" | "AddressBookView", None, None) => BusObject::Node,
+            ("Subprocess" | "AddressBookView", Some(process), None) if process == process_id() => {
+                BusObject::Node
             }
-            ("AddressBookView", Some(process), Some(number)) if process == pid() => {
+            ("AddressBookView", Some(process), Some(number)) if process == process_id() => {
                 let number = number.parse().ok()?;
-                self.views.get(&number)?;
-                Object::View(number)
+                self.client_views.get(&number)?;
+                BusObject::View(number)
             }
-            ("Subprocess", Some(process), Some(row)) if process == pid() => {
+            ("Subprocess", Some(process), Some(row)) if process == process_id() => {
                 let row = row.parse().ok()?;
-                self.sources.iter().find(|source| source.row == Some(row))?;
-                Object::Book(row)
+                self.published_sources.iter().find(|source| source.row == Some(row))?;
+                BusObject::Book(row)
             }
             _ => return None,
         };
@@ -256,16 +262,16 @@ impl Service {
     }
 
     /// The interfaces of an object.
-    pub(super) fn interfaces(&self, object: Object) -> Vec<&'static Interface> {
+    pub(super) fn interfaces(&self, object: BusObject) -> Vec<&'static BusInterface> {
         let mut all = match object {
-            Object::Node => vec![],
-            Object::SourceManager => vec![&SOURCE_MANAGER, &OBJECT_MANAGER],
-            Object::Factory => vec![&ADDRESS_BOOK_FACTORY],
-            Object::Book(_) => vec![&ADDRESS_BOOK],
-            Object::View(_) => vec![&ADDRESS_BOOK_VIEW],
-            Object::Source(number) => {
-                let source = self.sources.iter().find(|source| source.number == number);
-                source.map(Source::interfaces).unwrap_or_default()
+            BusObject::Node => vec![],
+            BusObject::SourceManager => vec![&SOURCE_MANAGER, &OBJECT_MANAGER],
+            BusObject::Factory => vec![&ADDRESS_BOOK_FACTORY],
+            BusObject::Book(_) => vec![&ADDRESS_BOOK],
+            BusObject::View(_) => vec![&ADDRESS_BOOK_VIEW],
+            BusObject::Source(number) => {
+                let source = self.published_sources.iter().find(|source| source.number == number);
+                source.map(EdsSource::interfaces).unwrap_or_default()
             }
         };
         all.extend([&PROPERTIES, &INTROSPECTABLE, &PEER]);
@@ -274,10 +280,10 @@ impl Service {
 
     /// What lies right below a path.
     fn children(&self, path: &str) -> Vec<String> {
-        let mut paths = vec![format!("{ROOT}/AddressBookFactory")];
-        paths.extend(self.sources.iter().map(Source::path));
-        paths.extend(self.books.keys().map(|row| book_path(*row)));
-        paths.extend(self.views.keys().map(|number| view_path(*number)));
+        let mut paths = vec![format!("{ROOT_PATH}/AddressBookFactory")];
+        paths.extend(self.published_sources.iter().map(EdsSource::path));
+        paths.extend(self.open_books.keys().map(|row| book_path(*row)));
+        paths.extend(self.client_views.keys().map(|number| view_path(*number)));
         let below = |all: &String| {
             let rest = all.strip_prefix(path.trim_end_matches('/'))?.strip_prefix('/')?;
             rest.split('/').next().map(str::to_string)
@@ -286,28 +292,29 @@ impl Service {
         children.into_iter().collect()
     }
 
-    fn property(
+    fn handle_properties_call(
         &mut self,
-        object: Object,
-        interfaces: &[&Interface],
-        call: &Call<'_>,
-    ) -> Result<Message, Failure> {
-        let unknown =
-            |name: &str| Failure::of_bus("UnknownProperty", format!("no property {name}"));
-        let of = |name: &str| -> Result<&Interface, Failure> {
+        object: BusObject,
+        interfaces: &[&BusInterface],
+        call: &MethodCall<'_>,
+    ) -> Result<Message, CallError> {
+        let unknown = |name: &str| {
+            CallError::from_bus_error("UnknownProperty", format!("no property {name}"))
+        };
+        let of = |name: &str| -> Result<&BusInterface, CallError> {
             let mut all = interfaces.iter();
             let text = || format!("there is no interface {name} at {}", call.path());
             let found = all.find(|interface| interface.name == name);
-            found.copied().ok_or_else(|| Failure::of_bus("UnknownInterface", text()))
+            found.copied().ok_or_else(|| CallError::from_bus_error("UnknownInterface", text()))
         };
         match call.member() {
             "GetAll" => {
                 let name: String = call.arguments()?;
-                call.reply(&self.values(object, of(&name)?)?)
+                call.reply(&self.property_values(object, of(&name)?)?)
             }
             "Get" => {
                 let (interface, name): (String, String) = call.arguments()?;
-                let mut values = self.values(object, of(&interface)?)?;
+                let mut values = self.property_values(object, of(&interface)?)?;
                 call.reply(&values.remove(name.as_str()).ok_or_else(|| unknown(&name))?)
             }
             _ => {
@@ -315,10 +322,12 @@ impl Service {
                 let mut properties = of(&interface)?.properties.iter();
                 match properties.find(|(known, ..)| *known == name) {
                     None => Err(unknown(&name)),
-                    Some((.., false)) => {
-                        Err(Failure::of_bus("PropertyReadOnly", format!("{name} is read only")))
-                    }
-                    // The one that may be set is the state of a connection, and there is none to lose.
+                    Some((.., false)) => Err(CallError::from_bus_error(
+                        "PropertyReadOnly",
+                        format!("{name} is read only"),
+                    )),
+                    // The one that may be set is the state of a connection, and there is none to
+                    // lose.
                     Some((.., true)) => call.reply(&()),
                 }
             }
@@ -326,72 +335,89 @@ impl Service {
     }
 
     /// The values of all properties of an interface of an object.
-    fn values(&mut self, object: Object, interface: &Interface) -> Result<Values, Failure> {
+    fn property_values(
+        &mut self,
+        object: BusObject,
+        interface: &BusInterface,
+    ) -> Result<PropertyValues, CallError> {
         match object {
-            Object::Source(number) if interface.name == SOURCE.name => {
-                let source = self.sources.iter().find(|source| source.number == number);
-                Ok(source.map(Source::values).unwrap_or_default())
+            BusObject::Source(number) if interface.name == SOURCE.name => {
+                let source = self.published_sources.iter().find(|source| source.number == number);
+                Ok(source.map(EdsSource::property_values).unwrap_or_default())
             }
-            Object::Book(row) if interface.name == ADDRESS_BOOK.name => self.book_values(row),
-            _ => Ok(Values::new()),
+            BusObject::Book(row) if interface.name == ADDRESS_BOOK.name => {
+                self.book_property_values(row)
+            }
+            _ => Ok(PropertyValues::new()),
         }
     }
 }
 
 /// Clients: they are known by the name that the bus gave them.
-impl Service {
-    /// From its first call on, the bus is to say when a client goes; that it is still there is asked after that, as it may have gone before.
-    fn meet(&mut self, client: &str) {
+impl EdsService {
+    /// From its first call on, the bus is to say when a client goes; that it is still there is
+    /// asked after that, as it may have gone before.
+    fn register_client(&mut self, client: &str) {
         if client.is_empty() || !self.clients.insert(client.to_string()) {
             return;
         }
-        self.out.extend(to_bus("AddMatch", &goes(client), Flags::NO_REPLY_EXPECTED));
-        if let Some(question) = to_bus("NameHasOwner", client, Flags::default()) {
-            self.asked.insert(question.primary_header().serial_num(), client.to_string());
-            self.out.push(question);
+        self.before_reply.extend(call_bus(
+            "AddMatch",
+            &owner_changed_match_rule(client),
+            Flags::NO_REPLY_EXPECTED,
+        ));
+        if let Some(question) = call_bus("NameHasOwner", client, Flags::default()) {
+            self.owner_queries.insert(question.primary_header().serial_num(), client.to_string());
+            self.before_reply.push(question);
         }
     }
 
-    fn is_still_there(&mut self, message: &Message) {
+    fn on_name_has_owner_reply(&mut self, message: &Message) {
         let serial = message.header().reply_serial();
-        let Some(client) = serial.and_then(|serial| self.asked.remove(&serial)) else { return };
+        let Some(client) = serial.and_then(|serial| self.owner_queries.remove(&serial)) else {
+            return;
+        };
         if let Ok(false) = message.body().deserialize::<bool>() {
-            self.leave(&client);
+            self.remove_client(&client);
         }
     }
 
-    fn listen(&mut self, message: &Message) {
+    fn on_signal(&mut self, message: &Message) {
         let header = message.header();
         let is = |field: Option<&str>, wanted: &str| field == Some(wanted);
-        let from_bus = is(header.sender().map(|sender| sender.as_str()), BUS)
+        let from_bus = is(header.sender().map(|sender| sender.as_str()), BUS_NAME)
             && is(header.member().map(|member| member.as_str()), "NameOwnerChanged");
         if from_bus
             && let Ok((client, _, owner)) = message.body().deserialize::<(String, String, String)>()
             && owner.is_empty()
         {
-            self.leave(&client);
+            self.remove_client(&client);
         }
     }
 
     /// All that was done for a client ends.
-    fn leave(&mut self, client: &str) {
+    fn remove_client(&mut self, client: &str) {
         if self.clients.remove(client) {
-            self.views.retain(|_, view| *view.client != *client);
-            self.out.extend(to_bus("RemoveMatch", &goes(client), Flags::NO_REPLY_EXPECTED));
+            self.client_views.retain(|_, view| *view.client != *client);
+            self.before_reply.extend(call_bus(
+                "RemoveMatch",
+                &owner_changed_match_rule(client),
+                Flags::NO_REPLY_EXPECTED,
+            ));
         }
     }
 }
 
 /// A call of the bus itself.
-fn to_bus(method: &'static str, argument: &str, flags: Flags) -> Option<Message> {
-    let call = Message::method_call(BUS_PATH, method).destination(BUS).interface(BUS);
+fn call_bus(method: &'static str, argument: &str, flags: Flags) -> Option<Message> {
+    let call = Message::method_call(BUS_PATH, method).destination(BUS_NAME).interface(BUS_NAME);
     call.with_flags(flags).build(&argument).ok()
 }
 
 /// The signals that say that a client goes.
-fn goes(client: &str) -> String {
+fn owner_changed_match_rule(client: &str) -> String {
     format!(
-        "type='signal',sender='{BUS}',interface='{BUS}',member='NameOwnerChanged',arg0='{client}'"
+        "type='signal',sender='{BUS_NAME}',interface='{BUS_NAME}',member='NameOwnerChanged',arg0='{client}'"
     )
 }
 
@@ -400,12 +426,13 @@ fn is_above(path: &str, other: &str) -> bool {
     other.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// This process, as it is called in paths: who finds another one behind the same name does not take its objects for ours.
-fn pid() -> String {
+/// This process, as it is called in paths: who finds another one behind the same name does not take
+/// its objects for ours.
+fn process_id() -> String {
     std::process::id().to_string()
 }
 
 /// The path of a book, by its collection's row.
 pub(super) fn book_path(row: i64) -> String {
-    format!("{ROOT}/Subprocess/{}/{row}", std::process::id())
+    format!("{ROOT_PATH}/Subprocess/{}/{row}", std::process::id())
 }

@@ -1,37 +1,44 @@
-//! Collections in a batch: made, renamed, indexed otherwise, removed, brought back, each with a note of what was before.
+//! Collections in a batch: made, renamed, indexed otherwise, removed, brought back, each with a
+//! note of what was before.
 //!
-//! Items are not touched here: a collection is taken away only when it is empty. Apart from `batch` because a
-//! collection has a name and a key but no bytes.
+//! Items are not touched here: a collection is taken away only when it is empty. Apart from `batch`
+//! because a collection has a name and a key but no bytes.
 
-use super::Trouble;
-use super::batch::Batch;
+use super::ApplyError;
+use super::batch_writer::BatchWriter;
 use crate::Kind;
-use crate::batch::Outcome;
-use crate::derived::IndexSet;
+use crate::batch::ChangeOutcome;
 use crate::error::Error;
-use crate::identity::Of;
-use crate::summary::Summary;
+use crate::index_config::IndexConfig;
+use crate::index_maintenance::DerivedIndex;
+use crate::uid_lookup::CollectionKey;
 use rusqlite::OptionalExtension as _;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
-impl Batch<'_> {
+impl BatchWriter<'_> {
     /// The collection of this name, made (or brought back) where there is none.
-    pub(super) fn collection(&mut self, name: &str, kind: Kind) -> Result<Of, Trouble> {
+    pub(super) fn find_or_create_collection(
+        &mut self,
+        name: &str,
+        kind: Kind,
+    ) -> Result<CollectionKey, ApplyError> {
         if let Some((known, family)) = self.collections.get(name)
-            && *family == kind.family()
+            && *family == kind.collection_type()
         {
             return Ok(known.clone());
         }
         let into = match self.find_collection(name)? {
-            Some((id, key, family)) if family == kind.family() as i64 => Of { id, key },
-            Some(_) => {
-                let (name, kind) = (name.to_string(), kind.family().name());
-                return Err(Trouble::Store(Error::WrongKind { name, kind }));
+            Some((id, key, family)) if family == kind.collection_type() as i64 => {
+                CollectionKey { id, handle_key: key }
             }
-            None => self.make_collection(name, kind)?,
+            Some(_) => {
+                let (name, kind) = (name.to_string(), kind.collection_type().name());
+                return Err(ApplyError::Store(Error::WrongKind { name, kind }));
+            }
+            None => self.insert_or_restore_collection(name, kind)?,
         };
-        self.collections.insert(name.to_string(), (into.clone(), kind.family()));
+        self.collections.insert(name.to_string(), (into.clone(), kind.collection_type()));
         Ok(into)
     }
 
@@ -47,33 +54,37 @@ impl Batch<'_> {
             .optional()
     }
 
-    fn make_collection(&mut self, name: &str, kind: Kind) -> Result<Of, Trouble> {
-        check_name(name)?;
+    fn insert_or_restore_collection(
+        &mut self,
+        name: &str,
+        kind: Kind,
+    ) -> Result<CollectionKey, ApplyError> {
+        check_collection_name(name)?;
         let removed: Option<(i64, Vec<u8>)> = self
             .tx
             .query_row(
                 "SELECT id, key FROM collection WHERE name = ?1 AND family = ?2 AND removed = 1",
-                (name, kind.family() as i64),
+                (name, kind.collection_type() as i64),
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
             .optional()?;
         if let Some((id, key)) = removed {
             self.restore_collection(id)?;
-            return Ok(Of { id, key });
+            return Ok(CollectionKey { id, handle_key: key });
         }
-        let key = self.free_key(name)?;
+        let key = self.unused_key(name)?;
         self.tx.execute(
             "INSERT INTO collection(key, name, family, seq) VALUES(?1, ?2, ?3, ?4)",
-            (&key, name, kind.family() as i64, self.seq),
+            (&key, name, kind.collection_type() as i64, self.seq),
         )?;
         let id = self.tx.last_insert_rowid();
-        self.keep_collection(id, None, false)?;
-        Ok(Of { id, key })
+        self.log_collection_version(id, None, false)?;
+        Ok(CollectionKey { id, handle_key: key })
     }
 
-    /// The key of a new collection is made from its name, so that the same books imported elsewhere have
-    /// the same handles; a counter is added where a renamed collection has that key.
-    fn free_key(&self, name: &str) -> rusqlite::Result<Vec<u8>> {
+    /// The key of a new collection is made from its name, so that the same books imported elsewhere
+    /// have the same handles; a counter is added where a renamed collection has that key.
+    fn unused_key(&self, name: &str) -> rusqlite::Result<Vec<u8>> {
         let mut attempt: u64 = 0;
         loop {
             let mut hash = Sha256::new();
@@ -94,7 +105,7 @@ impl Batch<'_> {
     }
 
     /// Notes what a collection was before this batch: its name and its summary, or nothing.
-    fn keep_collection(
+    fn log_collection_version(
         &mut self,
         id: i64,
         name: Option<&str>,
@@ -110,74 +121,91 @@ impl Batch<'_> {
             .map(drop)
     }
 
-    pub(super) fn create(&mut self, name: &str, kind: Kind) -> Result<Outcome, Trouble> {
+    pub(super) fn create_new_collection(
+        &mut self,
+        name: &str,
+        kind: Kind,
+    ) -> Result<ChangeOutcome, ApplyError> {
         if self.find_collection(name)?.is_some() {
-            return Err(Trouble::Store(Error::CollectionExists { name: name.to_string() }));
+            return Err(ApplyError::Store(Error::CollectionExists { name: name.to_string() }));
         }
-        self.collection(name, kind)?;
-        Ok(Outcome::Done)
+        self.find_or_create_collection(name, kind)?;
+        Ok(ChangeOutcome::Done)
     }
 
-    fn existing(&self, name: &str) -> Result<i64, Trouble> {
+    fn require_collection(&self, name: &str) -> Result<i64, ApplyError> {
         match self.find_collection(name)? {
             Some((id, ..)) => Ok(id),
-            None => Err(Trouble::Store(Error::NoCollection { name: name.to_string() })),
+            None => Err(ApplyError::Store(Error::NoCollection { name: name.to_string() })),
         }
     }
 
-    pub(super) fn rename(&mut self, from: &str, to: &str) -> Result<Outcome, Trouble> {
-        check_name(to)?;
-        let id = self.existing(from)?;
+    pub(super) fn rename_collection(
+        &mut self,
+        from: &str,
+        to: &str,
+    ) -> Result<ChangeOutcome, ApplyError> {
+        check_collection_name(to)?;
+        let id = self.require_collection(from)?;
         if self.find_collection(to)?.is_some() {
-            return Err(Trouble::Store(Error::CollectionExists { name: to.to_string() }));
+            return Err(ApplyError::Store(Error::CollectionExists { name: to.to_string() }));
         }
-        self.keep_collection(id, Some(from), false)?;
+        self.log_collection_version(id, Some(from), false)?;
         self.tx.execute(
             "UPDATE collection SET name = ?2, seq = ?3 WHERE id = ?1",
             (id, to, self.seq),
         )?;
         self.collections.clear();
-        Ok(Outcome::Done)
+        Ok(ChangeOutcome::Done)
     }
 
-    /// Has the items of a collection indexed otherwise: the sets concerned are given up, and refilled by a refresh.
-    pub(super) fn set_summary(
+    /// Has the items of a collection indexed otherwise: the sets concerned are given up, and
+    /// refilled by a refresh.
+    pub(super) fn set_index_config(
         &mut self,
         name: &str,
-        summary: &Summary,
-    ) -> Result<Outcome, Trouble> {
-        let id = self.existing(name)?;
-        let before = Arc::clone(self.derivers.of(self.tx, id)?.summary());
+        summary: &IndexConfig,
+    ) -> Result<ChangeOutcome, ApplyError> {
+        let id = self.require_collection(name)?;
+        let before = Arc::clone(self.extractors.for_collection(self.tx, id)?.index_config());
         if *before == *summary {
-            return Ok(Outcome::Done);
+            return Ok(ChangeOutcome::Done);
         }
-        self.keep_collection(id, Some(name), false)?;
+        self.log_collection_version(id, Some(name), false)?;
         self.tx.execute(
             "UPDATE collection SET summary = ?2, seq = ?3 WHERE id = ?1",
             (id, summary.to_stored(), self.seq),
         )?;
-        self.derivers.forget();
+        self.extractors.invalidate();
         if self.has_items(id)? {
-            let changed = [before.finds_otherwise(summary), before.sorts_otherwise(summary)];
-            for (set, _) in IndexSet::ALL.iter().zip(changed).filter(|(_, changed)| *changed) {
-                set.give_up(self.tx)?;
+            let changed = [
+                before.has_different_text_indexes(summary),
+                before.has_different_sort_indexes(summary),
+            ];
+            for (set, _) in DerivedIndex::ALL.iter().zip(changed).filter(|(_, changed)| *changed) {
+                set.invalidate(self.tx)?;
             }
         }
-        Ok(Outcome::Done)
+        Ok(ChangeOutcome::Done)
     }
 
-    /// Has a calendar say something else of itself. Where there is no such collection, there is nothing to say.
-    pub(super) fn set_head(&mut self, name: &str, head: Option<&[u8]>) -> Result<Outcome, Trouble> {
-        let Some((id, ..)) = self.find_collection(name)? else { return Ok(Outcome::Done) };
+    /// Has a calendar say something else of itself. Where there is no such collection, there is
+    /// nothing to say.
+    pub(super) fn set_collection_properties(
+        &mut self,
+        name: &str,
+        head: Option<&[u8]>,
+    ) -> Result<ChangeOutcome, ApplyError> {
+        let Some((id, ..)) = self.find_collection(name)? else { return Ok(ChangeOutcome::Done) };
         let same = "SELECT 1 FROM collection WHERE id = ?1 AND head IS ?2";
         if self.tx.query_row(same, (id, head), |_| Ok(())).optional()?.is_none() {
-            self.keep_collection(id, Some(name), false)?;
+            self.log_collection_version(id, Some(name), false)?;
             self.tx.execute(
                 "UPDATE collection SET head = ?2, seq = ?3 WHERE id = ?1",
                 (id, head, self.seq),
             )?;
         }
-        Ok(Outcome::Done)
+        Ok(ChangeOutcome::Done)
     }
 
     fn has_items(&self, collection: i64) -> rusqlite::Result<bool> {
@@ -185,41 +213,41 @@ impl Batch<'_> {
         Ok(self.tx.query_row(one, [collection], |_| Ok(())).optional()?.is_some())
     }
 
-    pub(super) fn remove_collection(&mut self, name: &str) -> Result<Outcome, Trouble> {
-        let id = self.existing(name)?;
+    pub(super) fn remove_collection(&mut self, name: &str) -> Result<ChangeOutcome, ApplyError> {
+        let id = self.require_collection(name)?;
         if self.has_items(id)? {
-            return Ok(Outcome::Conflict(None, None));
+            return Ok(ChangeOutcome::Conflict(None, None));
         }
-        self.keep_collection(id, Some(name), false)?;
+        self.log_collection_version(id, Some(name), false)?;
         self.tx
             .execute("UPDATE collection SET removed = 1, seq = ?2 WHERE id = ?1", (id, self.seq))?;
         self.collections.clear();
-        Ok(Outcome::Done)
+        Ok(ChangeOutcome::Done)
     }
 
-    pub(super) fn restore_collection(&mut self, id: i64) -> Result<Outcome, Trouble> {
+    pub(super) fn restore_collection(&mut self, id: i64) -> Result<ChangeOutcome, ApplyError> {
         let name: Option<String> = self
             .tx
             .query_row("SELECT name FROM collection WHERE id = ?1 AND removed = 1", [id], |row| {
                 row.get(0)
             })
             .optional()?;
-        let Some(name) = name else { return Ok(Outcome::Conflict(None, None)) };
+        let Some(name) = name else { return Ok(ChangeOutcome::Conflict(None, None)) };
         if self.find_collection(&name)?.is_some() {
-            return Err(Trouble::Store(Error::CollectionExists { name }));
+            return Err(ApplyError::Store(Error::CollectionExists { name }));
         }
-        self.keep_collection(id, Some(&name), true)?;
+        self.log_collection_version(id, Some(&name), true)?;
         self.tx
             .execute("UPDATE collection SET removed = 0, seq = ?2 WHERE id = ?1", (id, self.seq))?;
-        Ok(Outcome::Done)
+        Ok(ChangeOutcome::Done)
     }
 }
 
 /// Names go into command lines and item addresses (`COLLECTION/UID`).
-fn check_name(name: &str) -> Result<(), Trouble> {
+fn check_collection_name(name: &str) -> Result<(), ApplyError> {
     let long = name.chars().count() > 200;
     if name.is_empty() || long || name.chars().any(|c| c.is_control() || c == '/') {
-        return Err(Trouble::Store(Error::BadName { name: name.to_string() }));
+        return Err(ApplyError::Store(Error::InvalidCollectionName { name: name.to_string() }));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Why a change of an event cannot be made.
 
-use super::said::SaidError;
+use super::new_event::EventRequestError;
 use larder_date_phrase::PhraseError;
 use larder_format::problem::Problem;
 use larder_time::rule::RuleError;
@@ -23,7 +23,7 @@ pub enum Error {
     NoOccurrence(String),
     /// Several on that day.
     #[error("there are several occurrences on that day: say at what time")]
-    Several,
+    AmbiguousOccurrence,
     /// It has no time at all.
     #[error("it has no time that could be changed")]
     NoTime,
@@ -31,28 +31,28 @@ pub enum Error {
     #[error(
         "it cannot be divided there: its rule means something else when it begins with that occurrence"
     )]
-    Indivisible,
+    CannotSplit,
     /// Its rule has too many occurrences to count them.
     #[error("its rule has too many occurrences to count them")]
-    TooMany,
+    TooManyOccurrences,
     /// The new beginning does not match the rule.
     #[error("its rule does not have the new beginning: give it a new rule, too")]
     NeedsRule,
     /// A rule for one occurrence.
     #[error("one occurrence has no rule")]
-    RuleOfOne,
+    RuleOnOccurrence,
     /// The beginning does not match the new rule.
     #[error("its new rule does not have its beginning: give it a new beginning, too")]
     NeedsStart,
     /// One of its ends is a day and the other a time.
     #[error("one end is a day and the other a time")]
-    Mixed,
+    MixedDateAndTime,
     /// There is no such property, or it cannot be set like this.
     #[error("{0:?} cannot be set")]
-    NoProperty(String),
+    UnknownField(String),
     /// A property does not take such a value.
     #[error("{text:?} is no {name}: write {expected}")]
-    NoValue {
+    InvalidValue {
         /// The field.
         name: String,
         /// What was said.
@@ -62,13 +62,13 @@ pub enum Error {
     },
     /// A calendar of the format before iCalendar.
     #[error("it is a vCalendar 1.0, whose occurrences cannot be changed one by one")]
-    Old,
+    UnsupportedVersion,
     /// What would become of it is no item.
     #[error("line {}: {}", .0.line, .0)]
-    Refused(Problem),
+    InvalidItem(Problem),
     /// A zone, a time or a length is none.
     #[error(transparent)]
-    Said(#[from] SaidError),
+    Request(#[from] EventRequestError),
     /// A time or a length is none.
     #[error(transparent)]
     Phrase(#[from] PhraseError),

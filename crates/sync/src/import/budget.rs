@@ -1,31 +1,31 @@
 //! How much may be in memory between the thread that reads and the one that writes.
 //!
-//! It counts; it holds nothing itself. It is apart because it is the only place where the reading thread
-//! waits for the writing one, and so the only place where the two could wait for each other.
+//! It counts; it holds nothing itself. It is apart because it is the only place where the reading
+//! thread waits for the writing one, and so the only place where the two could wait for each other.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that may be in flight. Closing it wakes and turns away whoever waits.
-pub(super) struct Budget {
+pub(super) struct MemoryBudget {
     limit: usize,
-    state: Mutex<State>,
+    state: Mutex<BudgetState>,
     freed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct BudgetState {
     used: usize,
     closed: bool,
 }
 
-impl Budget {
-    pub(super) fn new(limit: usize) -> Budget {
-        Budget { limit, state: Mutex::default(), freed: Condvar::new() }
+impl MemoryBudget {
+    pub(super) fn new(limit: usize) -> MemoryBudget {
+        MemoryBudget { limit, state: Mutex::default(), freed: Condvar::new() }
     }
 
     /// Waits until `cost` fits. What is larger than the whole budget passes when nothing else is in
     /// flight. False where the budget was closed.
-    pub(super) fn take(&self, cost: usize) -> bool {
+    pub(super) fn acquire(&self, cost: usize) -> bool {
         let mut state = self.lock();
         while !state.closed && state.used > 0 && state.used + cost > self.limit {
             state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -35,7 +35,7 @@ impl Budget {
     }
 
     /// Gives back what was taken.
-    pub(super) fn give(&self, cost: usize) {
+    pub(super) fn release(&self, cost: usize) {
         let mut state = self.lock();
         state.used = state.used.saturating_sub(cost);
         drop(state);
@@ -48,12 +48,12 @@ impl Budget {
         self.freed.notify_all();
     }
 
-    pub(super) fn closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.lock().closed
     }
 
     /// The counts are whole after every statement, so a thread that panicked did not break them.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BudgetState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

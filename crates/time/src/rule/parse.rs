@@ -1,8 +1,8 @@
 //! A rule from the text of RRULE or EXRULE.
 
-use super::{End, Frequency, Nth, Rule, Skip};
+use super::{Frequency, NthWeekday, Rule, RuleEnd, SkipMode};
 use crate::civil::Weekday;
-use crate::value::{Stamp, shown};
+use crate::value::{IcalDateTime, excerpt};
 use std::str::FromStr;
 
 /// Why a text is no rule, or none that can be followed. An item keeps it and shows its start only.
@@ -13,10 +13,10 @@ pub enum RuleError {
     NoFrequency,
     /// A part that is not NAME=VALUE, or one that no standard knows.
     #[error("unknown part {0:?} of a rule")]
-    Part(String),
+    UnknownPart(String),
     /// A value that the part cannot have.
     #[error("{name} of a rule cannot be {value:?}")]
-    Value {
+    InvalidValue {
         /// The part.
         name: &'static str,
         /// What it says.
@@ -24,17 +24,17 @@ pub enum RuleError {
     },
     /// A part that is there twice.
     #[error("{0} is twice in a rule")]
-    Twice(&'static str),
+    DuplicatePart(&'static str),
     /// RSCALE of another calendar than the Gregorian.
     #[error("rules of the calendar {0:?} are not supported")]
-    Calendar(String),
+    UnsupportedCalendar(String),
     /// Not a rule of vCalendar 1.0, or one that recurs within the days of another.
     #[error("{0:?} is no rule of vCalendar 1.0 that is supported")]
-    VCalendar(String),
+    InvalidVcal10(String),
 }
 
 /// The parts of a rule, to tell which were there.
-const PARTS: [&str; 16] = [
+const PART_NAMES: [&str; 16] = [
     "FREQ",
     "UNTIL",
     "COUNT",
@@ -54,37 +54,40 @@ const PARTS: [&str; 16] = [
 ];
 
 impl Rule {
-    /// Reads a rule. Case, white space, the order of parts, a trailing semicolon and lists without members are
-    /// forgiven; SKIP without RSCALE is passed over, as one who knows RFC 5545 only would do.
+    /// Reads a rule. Case, white space, the order of parts, a trailing semicolon and lists without
+    /// members are forgiven; SKIP without RSCALE is passed over, as one who knows RFC 5545 only
+    /// would do.
     ///
     /// # Errors
     /// When it is no rule, or one of another calendar.
     pub fn parse(text: &str) -> Result<Rule, RuleError> {
-        let mut values: [Option<&str>; PARTS.len()] = [None; PARTS.len()];
+        let mut values: [Option<&str>; PART_NAMES.len()] = [None; PART_NAMES.len()];
         for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
-            let unknown = || RuleError::Part(shown(part));
+            let unknown = || RuleError::UnknownPart(excerpt(part));
             let (name, value) = part.split_once('=').ok_or_else(unknown)?;
             let is = |known: &&str| known.eq_ignore_ascii_case(name.trim());
-            let place = PARTS.iter().position(is).ok_or_else(unknown)?;
+            let place = PART_NAMES.iter().position(is).ok_or_else(unknown)?;
             let slot = values.get_mut(place).ok_or_else(unknown)?;
             if slot.replace(value.trim()).is_some() {
-                return Err(RuleError::Twice(PARTS.get(place).copied().unwrap_or_default()));
+                return Err(RuleError::DuplicatePart(
+                    PART_NAMES.get(place).copied().unwrap_or_default(),
+                ));
             }
         }
         let [frequency, until, count, interval, by @ .., scale, skip] = values;
         // Another calendar has other months, so nothing else of the rule can be read.
         if let Some(scale) = scale.filter(|scale| !scale.eq_ignore_ascii_case("GREGORIAN")) {
-            return Err(RuleError::Calendar(shown(scale)));
+            return Err(RuleError::UnsupportedCalendar(excerpt(scale)));
         }
         let frequency = frequency.ok_or(RuleError::NoFrequency)?;
-        let mut rule = Rule::every(1, one_of("FREQ", frequency, &FREQUENCIES)?);
+        let mut rule = Rule::with_frequency(1, parse_keyword("FREQ", frequency, &FREQUENCY_NAMES)?);
         if let Some(text) = interval {
-            rule.interval = positive("INTERVAL", text)?;
+            rule.interval = parse_positive("INTERVAL", text)?;
         }
-        rule.end = end(until, count)?;
+        rule.end = parse_end(until, count)?;
         rule.read_parts(by)?;
         if let (Some(_), Some(skip)) = (scale, skip) {
-            rule.skip = one_of("SKIP", skip, &SKIPS)?;
+            rule.skip = parse_keyword("SKIP", skip, &SKIP_NAMES)?;
         }
         Ok(rule)
     }
@@ -94,48 +97,49 @@ impl Rule {
         let bit = |number: i32| 1u64 << number.clamp(0, 63);
         let bits = |numbers: Vec<i32>| numbers.into_iter().fold(0, |set, number| set | bit(number));
         // Who knows no leap seconds takes the second 60 for 59 (RFC 5545, section 3.3.12).
-        let second = numbers("BYSECOND", second, 0, 60)?;
+        let second = parse_numbers("BYSECOND", second, 0, 60)?;
         self.seconds = bits(second.into_iter().map(|second| second.min(59)).collect());
-        self.minutes = bits(numbers("BYMINUTE", minute, 0, 59)?);
-        self.hours = bits(numbers("BYHOUR", hour, 0, 23)?) as u32;
-        self.months = (bits(numbers("BYMONTH", month, 1, 12)?) >> 1) as u16;
-        let (ahead, back) = signed("BYMONTHDAY", month_day, 31)?;
-        (self.month_days, self.month_days_back) = (ahead as u32, back as u32);
-        (self.weeks, self.weeks_back) = signed("BYWEEKNO", week, 53)?;
-        let year_days = sorted(numbers("BYYEARDAY", year_day, -366, 366)?);
+        self.minutes = bits(parse_numbers("BYMINUTE", minute, 0, 59)?);
+        self.hours = bits(parse_numbers("BYHOUR", hour, 0, 23)?) as u32;
+        self.months = (bits(parse_numbers("BYMONTH", month, 1, 12)?) >> 1) as u16;
+        let (ahead, back) = parse_signed("BYMONTHDAY", month_day, 31)?;
+        (self.month_days, self.month_days_from_end) = (ahead as u32, back as u32);
+        (self.weeks, self.weeks_from_end) = parse_signed("BYWEEKNO", week, 53)?;
+        let year_days = sort_and_dedup(parse_numbers("BYYEARDAY", year_day, -366, 366)?);
         self.year_days = year_days.into_iter().map(|number| number as i16).collect();
-        self.positions = sorted(numbers("BYSETPOS", position, i32::MIN + 1, i32::MAX)?);
-        let zero = |name| RuleError::Value { name, value: "0".to_string() };
+        self.positions =
+            sort_and_dedup(parse_numbers("BYSETPOS", position, i32::MIN + 1, i32::MAX)?);
+        let zero = |name| RuleError::InvalidValue { name, value: "0".to_string() };
         if self.year_days.contains(&0) {
             return Err(zero("BYYEARDAY"));
         }
         if self.positions.contains(&0) {
             return Err(zero("BYSETPOS"));
         }
-        self.read_days(day)?;
+        self.read_weekdays(day)?;
         if let Some(text) = start {
-            self.week_start = weekday(text).ok_or_else(|| wrong("WKST", text))?;
+            self.week_start = parse_weekday(text).ok_or_else(|| value_error("WKST", text))?;
         }
         Ok(())
     }
 
-    fn read_days(&mut self, text: Option<&str>) -> Result<(), RuleError> {
-        for member in members(text) {
-            let error = || wrong("BYDAY", member);
+    fn read_weekdays(&mut self, text: Option<&str>) -> Result<(), RuleError> {
+        for member in split_members(text) {
+            let error = || value_error("BYDAY", member);
             let cut = member.len().checked_sub(2).ok_or_else(error)?;
             let (number, name) = member.split_at_checked(cut).ok_or_else(error)?;
-            let weekday = weekday(name).ok_or_else(error)?;
+            let weekday = parse_weekday(name).ok_or_else(error)?;
             if number.is_empty() {
-                self.weekdays |= 1 << weekday.number();
+                self.weekdays |= 1 << weekday.number_from_monday();
                 continue;
             }
             let number = number.trim().parse::<i16>().map_err(|_| error())?;
             if number == 0 || number.unsigned_abs() > 366 {
                 return Err(error());
             }
-            self.nth.push(Nth { number, weekday });
+            self.nth_weekdays.push(NthWeekday { number, weekday });
         }
-        self.nth = sorted(std::mem::take(&mut self.nth));
+        self.nth_weekdays = sort_and_dedup(std::mem::take(&mut self.nth_weekdays));
         Ok(())
     }
 }
@@ -148,7 +152,7 @@ impl FromStr for Rule {
     }
 }
 
-pub(super) const FREQUENCIES: [(&str, Frequency); 7] = [
+pub(super) const FREQUENCY_NAMES: [(&str, Frequency); 7] = [
     ("SECONDLY", Frequency::Secondly),
     ("MINUTELY", Frequency::Minutely),
     ("HOURLY", Frequency::Hourly),
@@ -158,52 +162,56 @@ pub(super) const FREQUENCIES: [(&str, Frequency); 7] = [
     ("YEARLY", Frequency::Yearly),
 ];
 
-pub(super) const SKIPS: [(&str, Skip); 3] =
-    [("OMIT", Skip::Omit), ("BACKWARD", Skip::Backward), ("FORWARD", Skip::Forward)];
+pub(super) const SKIP_NAMES: [(&str, SkipMode); 3] =
+    [("OMIT", SkipMode::Omit), ("BACKWARD", SkipMode::Backward), ("FORWARD", SkipMode::Forward)];
 
-pub(super) const WEEKDAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
+pub(super) const WEEKDAY_NAMES: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
-pub(super) fn wrong(name: &'static str, value: &str) -> RuleError {
-    RuleError::Value { name, value: shown(value) }
+pub(super) fn value_error(name: &'static str, value: &str) -> RuleError {
+    RuleError::InvalidValue { name, value: excerpt(value) }
 }
 
-fn one_of<T: Copy>(name: &'static str, value: &str, table: &[(&str, T)]) -> Result<T, RuleError> {
+fn parse_keyword<T: Copy>(
+    name: &'static str,
+    value: &str,
+    table: &[(&str, T)],
+) -> Result<T, RuleError> {
     let found = table.iter().find(|(known, _)| known.eq_ignore_ascii_case(value));
-    found.map(|(_, meaning)| *meaning).ok_or_else(|| wrong(name, value))
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| value_error(name, value))
 }
 
-pub(super) fn weekday(text: &str) -> Option<Weekday> {
-    let place = WEEKDAYS.iter().position(|name| name.eq_ignore_ascii_case(text.trim()))?;
+pub(super) fn parse_weekday(text: &str) -> Option<Weekday> {
+    let place = WEEKDAY_NAMES.iter().position(|name| name.eq_ignore_ascii_case(text.trim()))?;
     Weekday::ALL.get(place).copied()
 }
 
-fn positive<T: FromStr + From<u8> + PartialOrd>(
+fn parse_positive<T: FromStr + From<u8> + PartialOrd>(
     name: &'static str,
     text: &str,
 ) -> Result<T, RuleError> {
     let number = text.parse::<T>().ok().filter(|number| *number >= T::from(1));
-    number.ok_or_else(|| wrong(name, text))
+    number.ok_or_else(|| value_error(name, text))
 }
 
-fn end(until: Option<&str>, count: Option<&str>) -> Result<End, RuleError> {
+fn parse_end(until: Option<&str>, count: Option<&str>) -> Result<RuleEnd, RuleError> {
     let until = match until {
-        Some(text) => Some(Stamp::parse(text).map_err(|_| wrong("UNTIL", text))?),
+        Some(text) => Some(IcalDateTime::parse(text).map_err(|_| value_error("UNTIL", text))?),
         None => None,
     };
-    let count = count.map(|text| positive::<u64>("COUNT", text)).transpose()?;
+    let count = count.map(|text| parse_positive::<u64>("COUNT", text)).transpose()?;
     Ok(match (until, count) {
-        (None, None) => End::Never,
-        (Some(until), None) => End::Until(until),
-        (None, Some(count)) => End::Count(count),
-        (Some(until), Some(count)) => End::Both(until, count),
+        (None, None) => RuleEnd::Never,
+        (Some(until), None) => RuleEnd::Until(until),
+        (None, Some(count)) => RuleEnd::Count(count),
+        (Some(until), Some(count)) => RuleEnd::UntilAndCount(until, count),
     })
 }
 
-fn members(text: Option<&str>) -> impl Iterator<Item = &str> {
+fn split_members(text: Option<&str>) -> impl Iterator<Item = &str> {
     text.unwrap_or_default().split(',').map(str::trim).filter(|member| !member.is_empty())
 }
 
-fn numbers(
+fn parse_numbers(
     name: &'static str,
     text: Option<&str>,
     least: i32,
@@ -211,17 +219,21 @@ fn numbers(
 ) -> Result<Vec<i32>, RuleError> {
     let number = |member: &str| {
         let number = member.parse::<i32>().ok().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| wrong(name, member))
+        number.ok_or_else(|| value_error(name, member))
     };
-    members(text).map(number).collect()
+    split_members(text).map(number).collect()
 }
 
 /// Numbers of either sign as two sets of bits.
-fn signed(name: &'static str, text: Option<&str>, most: i32) -> Result<(u64, u64), RuleError> {
+fn parse_signed(
+    name: &'static str,
+    text: Option<&str>,
+    most: i32,
+) -> Result<(u64, u64), RuleError> {
     let (mut ahead, mut back) = (0, 0);
-    for number in numbers(name, text, -most, most)? {
+    for number in parse_numbers(name, text, -most, most)? {
         match number {
-            0 => return Err(wrong(name, "0")),
+            0 => return Err(value_error(name, "0")),
             1.. => ahead |= 1 << number,
             _ => back |= 1 << -number,
         }
@@ -229,7 +241,7 @@ fn signed(name: &'static str, text: Option<&str>, most: i32) -> Result<(u64, u64
     Ok((ahead, back))
 }
 
-fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+fn sort_and_dedup<T: Ord>(mut list: Vec<T>) -> Vec<T> {
     list.sort_unstable();
     list.dedup();
     list

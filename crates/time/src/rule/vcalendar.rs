@@ -1,14 +1,15 @@
-//! The rules of vCalendar 1.0: `D1 #5`, `W2 MO WE 19991231`, `MP1 1+ MO #0`, `MD1 1 LD`, `YM1 6`, `YD1 100`.
+//! The rules of vCalendar 1.0: `D1 #5`, `W2 MO WE 19991231`, `MP1 1+ MO #0`, `MD1 1 LD`, `YM1 6`,
+//! `YD1 100`.
 //!
-//! They become rules of RFC 5545 of the same meaning. Rules within rules (`YM1 6 MP1 ...`) are not supported: nobody
-//! wrote them.
+//! They become rules of RFC 5545 of the same meaning. Rules within rules (`YM1 6 MP1 ...`) are not
+//! supported: nobody wrote them.
 
-use super::parse::{RuleError, weekday};
-use super::{End, Frequency, Nth, Rule};
-use crate::value::{Stamp, shown};
+use super::parse::{RuleError, parse_weekday};
+use super::{Frequency, NthWeekday, Rule, RuleEnd};
+use crate::value::{IcalDateTime, excerpt};
 
 /// An occurrence count that is not given is two (vCalendar 1.0, page 18).
-const COUNT: u64 = 2;
+const DEFAULT_COUNT: u64 = 2;
 
 impl Rule {
     /// Reads a rule of vCalendar 1.0.
@@ -16,14 +17,14 @@ impl Rule {
     /// # Errors
     /// When it is none, or one within another.
     pub fn parse_vcal10(text: &str) -> Result<Rule, RuleError> {
-        read(text).ok_or_else(|| RuleError::VCalendar(shown(text)))
+        parse(text).ok_or_else(|| RuleError::InvalidVcal10(excerpt(text)))
     }
 }
 
-fn read(text: &str) -> Option<Rule> {
+fn parse(text: &str) -> Option<Rule> {
     let text = text.trim().to_ascii_uppercase();
     let mut words = text.split_whitespace().peekable();
-    let (kind, interval) = kind(words.next()?)?;
+    let (kind, interval) = split_kind(words.next()?)?;
     let frequency = match kind {
         "M" => Frequency::Minutely,
         "D" => Frequency::Daily,
@@ -32,61 +33,61 @@ fn read(text: &str) -> Option<Rule> {
         "YM" | "YD" => Frequency::Yearly,
         _ => return None,
     };
-    let mut rule = Rule::every(interval, frequency);
-    rule.end = End::Count(COUNT);
+    let mut rule = Rule::with_frequency(interval, frequency);
+    rule.end = RuleEnd::Count(DEFAULT_COUNT);
     let mut ordinals: Vec<i16> = Vec::new();
     let mut after_weekday = false;
     while let Some(word) = words.next() {
-        if let Some(end) = end(word) {
+        if let Some(end) = parse_end(word) {
             rule.end = end;
-            return words.next().is_none().then_some(()).and(finish(rule));
+            return words.next().is_none().then_some(()).and(sort_lists(rule));
         }
-        if let Some(weekday) = weekday(word).filter(|_| matches!(kind, "W" | "MP")) {
+        if let Some(weekday) = parse_weekday(word).filter(|_| matches!(kind, "W" | "MP")) {
             if kind == "W" {
-                rule.weekdays |= 1 << weekday.number();
+                rule.weekdays |= 1 << weekday.number_from_monday();
             }
-            let numbered = ordinals.iter().map(|number| Nth { number: *number, weekday });
-            rule.nth.extend(numbered);
+            let numbered = ordinals.iter().map(|number| NthWeekday { number: *number, weekday });
+            rule.nth_weekdays.extend(numbered);
             after_weekday = true;
         } else if kind == "MP" && word.ends_with(['+', '-']) {
             if std::mem::take(&mut after_weekday) {
                 ordinals.clear();
             }
-            ordinals.push(ordinal(word)?);
+            ordinals.push(parse_ordinal(word)?);
         } else if word.len() == 4 && matches!(kind, "D" | "W" | "MP" | "MD") {
-            time(&mut rule, word)?;
+            add_time(&mut rule, word)?;
         } else {
-            number(&mut rule, kind, word)?;
+            add_number(&mut rule, kind, word)?;
         }
     }
-    finish(rule)
+    sort_lists(rule)
 }
 
 /// `MP1` is `MP` and 1.
-fn kind(word: &str) -> Option<(&str, u32)> {
+fn split_kind(word: &str) -> Option<(&str, u32)> {
     let digits = word.find(|c: char| c.is_ascii_digit())?;
     let (kind, interval) = word.split_at_checked(digits)?;
     let interval = interval.parse().ok().filter(|interval| *interval > 0)?;
     Some((kind, interval))
 }
 
-fn end(word: &str) -> Option<End> {
+fn parse_end(word: &str) -> Option<RuleEnd> {
     if let Some(count) = word.strip_prefix('#') {
         let count = count.parse::<u64>().ok()?;
-        return Some(if count == 0 { End::Never } else { End::Count(count) });
+        return Some(if count == 0 { RuleEnd::Never } else { RuleEnd::Count(count) });
     }
-    (word.len() >= 8).then(|| Stamp::parse(word).ok()).flatten().map(End::Until)
+    (word.len() >= 8).then(|| IcalDateTime::parse(word).ok()).flatten().map(RuleEnd::Until)
 }
 
 /// `2+` is the second, `1-` the last.
-fn ordinal(word: &str) -> Option<i16> {
+fn parse_ordinal(word: &str) -> Option<i16> {
     let (number, sign) = word.split_at_checked(word.len().checked_sub(1)?)?;
     let number = number.parse::<i16>().ok().filter(|number| (1..=5).contains(number))?;
     Some(if sign == "-" { -number } else { number })
 }
 
 /// Several times a day are one rule only if each hour has each minute.
-fn time(rule: &mut Rule, word: &str) -> Option<()> {
+fn add_time(rule: &mut Rule, word: &str) -> Option<()> {
     let number = word.parse::<u32>().ok()?;
     let (hour, minute) = (number / 100, number % 100);
     if hour > 23 || minute > 59 {
@@ -101,16 +102,16 @@ fn time(rule: &mut Rule, word: &str) -> Option<()> {
     Some(())
 }
 
-fn number(rule: &mut Rule, kind: &str, word: &str) -> Option<()> {
+fn add_number(rule: &mut Rule, kind: &str, word: &str) -> Option<()> {
     match kind {
-        "MD" if word == "LD" => rule.month_days_back |= 1 << 1,
+        "MD" if word == "LD" => rule.month_days_from_end |= 1 << 1,
         "MD" => {
             let (digits, back) = match word.strip_suffix('-') {
                 Some(digits) => (digits, true),
                 None => (word.strip_suffix('+').unwrap_or(word), false),
             };
             let day = digits.parse::<u32>().ok().filter(|day| (1..=31).contains(day))?;
-            let days = if back { &mut rule.month_days_back } else { &mut rule.month_days };
+            let days = if back { &mut rule.month_days_from_end } else { &mut rule.month_days };
             *days |= 1 << day;
         }
         "YM" => {
@@ -126,9 +127,9 @@ fn number(rule: &mut Rule, kind: &str, word: &str) -> Option<()> {
     Some(())
 }
 
-fn finish(mut rule: Rule) -> Option<Rule> {
-    rule.nth.sort_unstable();
-    rule.nth.dedup();
+fn sort_lists(mut rule: Rule) -> Option<Rule> {
+    rule.nth_weekdays.sort_unstable();
+    rule.nth_weekdays.dedup();
     rule.year_days.sort_unstable();
     rule.year_days.dedup();
     Some(rule)

@@ -1,80 +1,86 @@
 //! A series from its description: everything in the start's clock, and every end found.
 
 use super::{
-    Added, Clock, Description, Extra, Override, Place, Range, Series, Single, Start, Trouble,
+    CalendarDateTime, CompiledOverride, FutureOverride, Override, OverrideStart, PlannedOccurrence,
+    Rdate, Series, SeriesSpec, SeriesWarning, ZoneReference,
 };
-use crate::civil::{Civil, DAY, Instant};
-use crate::rule::{Budget, End, Rule};
-use crate::value::Stamp;
+use crate::civil::{CivilTime, DAY_SECONDS, Instant};
+use crate::rule::{Rule, RuleEnd, StepBudget};
+use crate::value::IcalDateTime;
 use crate::zone::Zone;
 
 impl Series {
     /// Compiles a description. The budget is for finding where each rule ends.
     #[must_use]
-    pub fn new(description: &Description, budget: Budget) -> (Series, Vec<Trouble>) {
-        let Start { civil, date, clock } = &description.start;
-        let civil = if *date { Civil::midnight(civil.day()) } else { *civil };
+    pub fn new(description: &SeriesSpec, budget: StepBudget) -> (Series, Vec<SeriesWarning>) {
+        let CalendarDateTime { civil, is_date: date, zone_reference: clock } = &description.start;
+        let civil = if *date { CivilTime::midnight(civil.day_number()) } else { *civil };
         let mut series = Series {
             start: civil,
-            date: *date,
-            clock: if *date { Clock::Floating } else { clock.clone() },
+            is_date: *date,
+            zone_reference: if *date { ZoneReference::Floating } else { clock.clone() },
             length: description.length,
             rules: Vec::new(),
             exrules: Vec::new(),
-            extras: Vec::new(),
-            excluded: Vec::new(),
+            rdates: Vec::new(),
+            excluded_keys: Vec::new(),
             excluded_days: Vec::new(),
-            singles: Vec::new(),
-            ranges: Vec::new(),
+            overrides: Vec::new(),
+            future_overrides: Vec::new(),
         };
         let mut troubles = Vec::new();
-        series.rules = series.ended(&description.rules, true, budget, &mut troubles);
-        series.exrules = series.ended(&description.exrules, false, budget, &mut Vec::new());
-        series.add(&description.dates);
-        series.exclude(&description.exclusions);
+        series.rules = series.resolve_rule_ends(&description.rules, true, budget, &mut troubles);
+        series.exrules =
+            series.resolve_rule_ends(&description.exrules, false, budget, &mut Vec::new());
+        series.set_rdates(&description.rdates);
+        series.set_exdates(&description.exdates);
         (series.with_overrides(&description.overrides), troubles)
     }
 
-    /// The same with these changes to it, besides those that it has. Where its rules end is known already.
+    /// The same with these changes to it, besides those that it has. Where its rules end is known
+    /// already.
     #[must_use]
     pub fn with_overrides(mut self, overrides: &[Override]) -> Series {
-        overrides.iter().for_each(|change| self.change(change));
-        self.singles.sort_by_key(|single| single.original);
-        self.singles.dedup_by_key(|single| single.original);
-        self.ranges.sort_by_key(|range| range.from);
-        self.ranges.dedup_by_key(|range| range.from);
+        overrides.iter().for_each(|change| self.add_override(change));
+        self.overrides.sort_by_key(|single| single.original);
+        self.overrides.dedup_by_key(|single| single.original);
+        self.future_overrides.sort_by_key(|range| range.from);
+        self.future_overrides.dedup_by_key(|range| range.from);
         self
     }
 
-    /// Rules with their ends found. The start takes one of COUNT, whether the rule matches it or not.
-    fn ended(
+    /// Rules with their ends found. The start takes one of COUNT, whether the rule matches it or
+    /// not.
+    fn resolve_rule_ends(
         &self,
         rules: &[Rule],
         start_counts: bool,
-        budget: Budget,
-        troubles: &mut Vec<Trouble>,
+        budget: StepBudget,
+        troubles: &mut Vec<SeriesWarning>,
     ) -> Vec<Rule> {
         let mut ended = Vec::with_capacity(rules.len());
         for (number, rule) in rules.iter().enumerate() {
-            let mut rule = self.in_clock(rule);
-            if self.date {
-                rule = rule.of_days();
+            let mut rule = self.localize_until(rule);
+            if self.is_date {
+                rule = rule.into_date_only();
             }
-            if start_counts && rule.count().is_some() && !self.matches(&rule) {
-                rule = one_less(rule, self.start);
+            if start_counts && rule.count().is_some() && !self.is_start_matched_by(&rule) {
+                rule = decrement_count(rule, self.start);
             }
-            let bound = rule.bound();
-            let known = rule.clone().ended(self.start, budget);
-            match known.as_ref().map(Rule::bound) {
-                None => troubles.push(Trouble::EndUnknown(number)),
-                Some(Some(end)) if end < self.start => troubles.push(Trouble::Empty(number)),
+            let bound = rule.until_bound();
+            let known = rule.clone().with_resolved_end(self.start, budget);
+            match known.as_ref().map(Rule::until_bound) {
+                None => troubles.push(SeriesWarning::UnknownEnd(number)),
+                Some(Some(end)) if end < self.start => {
+                    troubles.push(SeriesWarning::NoOccurrence(number));
+                }
                 Some(_) => {}
             }
             let unknown = || match (rule.count(), bound) {
                 // It is followed without that end, and says so.
                 (Some(_), _) => rule.clone(),
                 (None, Some(bound)) => rule.clone().with_until(bound),
-                (None, None) => rule.clone().with_end(End::Never),
+                (None, None) => rule.clone().with_end(RuleEnd::Never),
             };
             ended.push(known.unwrap_or_else(unknown));
         }
@@ -82,131 +88,154 @@ impl Series {
     }
 
     /// Is the start an occurrence of a rule?
-    pub(super) fn matches(&self, rule: &Rule) -> bool {
-        rule.from(self.start, self.start).up_to(self.start).next().is_some()
+    pub(super) fn is_start_matched_by(&self, rule: &Rule) -> bool {
+        rule.occurrences_from(self.start, self.start).with_last(self.start).next().is_some()
     }
 
     /// A rule whose UNTIL is the last time of the series' clock that belongs to it.
-    fn in_clock(&self, rule: &Rule) -> Rule {
-        let (End::Until(until) | End::Both(until, _)) = rule.end() else { return rule.clone() };
-        let last = match &self.clock {
-            _ if until.date || self.date => Civil::midnight(until.civil.day()).plus(DAY - 1),
-            Clock::Zone(zone) if until.utc => last_until(zone, until.civil),
+    fn localize_until(&self, rule: &Rule) -> Rule {
+        let (RuleEnd::Until(until) | RuleEnd::UntilAndCount(until, _)) = rule.end() else {
+            return rule.clone();
+        };
+        let last = match &self.zone_reference {
+            _ if until.is_date || self.is_date => {
+                CivilTime::midnight(until.civil.day_number()).saturating_add(DAY_SECONDS - 1)
+            }
+            ZoneReference::Zone(zone) if until.is_utc => last_civil_until(zone, until.civil),
             _ => until.civil,
         };
-        let until = Stamp { civil: last, date: false, utc: false };
+        let until = IcalDateTime { civil: last, is_date: false, is_utc: false };
         match rule.count() {
-            Some(count) => rule.clone().with_end(End::Both(until, count)),
+            Some(count) => rule.clone().with_end(RuleEnd::UntilAndCount(until, count)),
             None => rule.clone().with_until(last),
         }
     }
 
-    /// A date-time as a key. A clock that floats and one that does not have nothing in common, so what is
-    /// written counts.
-    fn key_of(&self, start: &Start) -> i64 {
+    /// A date-time as a key. A clock that floats and one that does not have nothing in common, so
+    /// what is written counts.
+    fn exact_key(&self, start: &CalendarDateTime) -> i64 {
         match start.zone() {
-            Some(zone) if self.is_fixed() => zone.instant(start.civil).seconds(),
-            _ => self.key(start.civil),
+            Some(zone) if self.has_instant_keys() => zone.to_instant(start.civil).seconds(),
+            _ => self.civil_key(start.civil),
         }
     }
 
-    /// The key of a date or date-time in a series that may be of the other kind: a day has the start's time, a
-    /// time its day.
+    /// The key of a date or date-time in a series that may be of the other kind: a day has the
+    /// start's time, a time its day.
     #[must_use]
-    pub fn key_near(&self, start: &Start) -> i64 {
-        match (start.date, self.date) {
+    pub fn lenient_key(&self, start: &CalendarDateTime) -> i64 {
+        match (start.is_date, self.is_date) {
             (true, false) => {
-                let midnight = Civil::midnight(start.civil.day());
-                self.key(midnight.plus(self.start.second_of_day()))
+                let midnight = CivilTime::midnight(start.civil.day_number());
+                self.civil_key(midnight.saturating_add(self.start.second_of_day()))
             }
-            (_, true) => Civil::midnight(start.civil.day()).seconds(),
-            (false, false) => self.key_of(start),
+            (_, true) => CivilTime::midnight(start.civil.day_number()).seconds(),
+            (false, false) => self.exact_key(start),
         }
     }
 
-    fn add(&mut self, dates: &[Extra]) {
-        let added = |extra: &Extra| Added { key: self.key_near(&extra.at), length: extra.length };
-        let mut extras: Vec<Added> = dates.iter().map(added).collect();
+    fn set_rdates(&mut self, dates: &[Rdate]) {
+        let added = |extra: &Rdate| PlannedOccurrence {
+            key: self.lenient_key(&extra.start),
+            length: extra.length,
+        };
+        let mut extras: Vec<PlannedOccurrence> = dates.iter().map(added).collect();
         // Of two at one time, the one that says how long it takes.
         extras.sort_by_key(|extra| (extra.key, extra.length.is_none()));
         extras.dedup_by_key(|extra| extra.key);
-        self.extras = extras;
+        self.rdates = extras;
     }
 
-    fn exclude(&mut self, exclusions: &[Start]) {
-        let (days, moments): (Vec<&Start>, Vec<&Start>) =
-            exclusions.iter().partition(|exclusion| exclusion.date && !self.date);
-        self.excluded_days = days.into_iter().map(|day| day.civil.day()).collect();
-        self.excluded = moments.into_iter().map(|moment| self.key_near(moment)).collect();
-        for list in [&mut self.excluded_days, &mut self.excluded] {
+    fn set_exdates(&mut self, exclusions: &[CalendarDateTime]) {
+        let (days, moments): (Vec<&CalendarDateTime>, Vec<&CalendarDateTime>) =
+            exclusions.iter().partition(|exclusion| exclusion.is_date && !self.is_date);
+        self.excluded_days = days.into_iter().map(|day| day.civil.day_number()).collect();
+        self.excluded_keys = moments.into_iter().map(|moment| self.lenient_key(moment)).collect();
+        for list in [&mut self.excluded_days, &mut self.excluded_keys] {
             list.sort_unstable();
             list.dedup();
             list.shrink_to_fit();
         }
     }
 
-    fn change(&mut self, change: &Override) {
-        let original = self.original(&change.original);
+    fn add_override(&mut self, change: &Override) {
+        let original = self.resolve_recurrence_id(&change.original);
         let length = change.length.unwrap_or(self.length);
         let place = match &change.start {
-            Some(start) => place(start),
-            None if self.date => Place::Date(Civil::clamped(original)),
-            None if self.is_fixed() => Place::Instant(Instant::clamped(original)),
-            None => Place::Civil(Civil::clamped(original)),
+            Some(start) => override_start(start),
+            None if self.is_date => OverrideStart::Date(CivilTime::from_seconds_clamped(original)),
+            None if self.has_instant_keys() => {
+                OverrideStart::Instant(Instant::from_seconds_clamped(original))
+            }
+            None => OverrideStart::Civil(CivilTime::from_seconds_clamped(original)),
         };
-        self.singles.push(Single { original, place, length, tag: change.tag });
-        if change.following {
+        self.overrides.push(CompiledOverride { original, start: place, length, tag: change.tag });
+        if change.is_this_and_future {
             let shift = change.start.as_ref().map_or(0, |start| {
-                self.shown(self.key_near(start)).seconds() - self.shown(original).seconds()
+                self.civil_at_key(self.lenient_key(start)).seconds()
+                    - self.civil_at_key(original).seconds()
             });
-            let range = Range { from: original, shift, length: change.length, tag: change.tag };
-            self.ranges.push(range);
+            let range = FutureOverride {
+                from: original,
+                shift_seconds: shift,
+                length: change.length,
+                tag: change.tag,
+            };
+            self.future_overrides.push(range);
         }
     }
 
     /// The key that a RECURRENCE-ID names. A day in a timed series means what is on that day.
-    pub(super) fn original(&self, named: &Start) -> i64 {
-        if !named.date || self.date {
-            return self.key_near(named);
+    pub(super) fn resolve_recurrence_id(&self, named: &CalendarDateTime) -> i64 {
+        if !named.is_date || self.is_date {
+            return self.lenient_key(named);
         }
-        let midnight = Civil::midnight(named.civil.day());
-        let on_that_day =
-            self.planned(midnight.plus(-DAY), midnight.plus(2 * DAY), &mut Budget::default());
-        let on_that_day =
-            on_that_day.iter().find(|added| self.shown(added.key).day() == midnight.day());
-        on_that_day.map_or_else(|| self.key_near(named), |added| added.key)
+        let midnight = CivilTime::midnight(named.civil.day_number());
+        let on_that_day = self.planned_occurrences(
+            midnight.saturating_add(-DAY_SECONDS),
+            midnight.saturating_add(2 * DAY_SECONDS),
+            &mut StepBudget::default(),
+        );
+        let on_that_day = on_that_day
+            .iter()
+            .find(|added| self.civil_at_key(added.key).day_number() == midnight.day_number());
+        on_that_day.map_or_else(|| self.lenient_key(named), |added| added.key)
     }
 }
 
-fn place(start: &Start) -> Place {
+fn override_start(start: &CalendarDateTime) -> OverrideStart {
     match start.zone() {
-        _ if start.date => Place::Date(Civil::midnight(start.civil.day())),
-        Some(zone) => Place::Instant(zone.instant(start.civil)),
-        None => Place::Civil(start.civil),
+        _ if start.is_date => OverrideStart::Date(CivilTime::midnight(start.civil.day_number())),
+        Some(zone) => OverrideStart::Instant(zone.to_instant(start.civil)),
+        None => OverrideStart::Civil(start.civil),
     }
 }
 
-fn one_less(rule: Rule, start: Civil) -> Rule {
+fn decrement_count(rule: Rule, start: CivilTime) -> Rule {
     match rule.end() {
-        End::Count(1) | End::Both(_, 1) => rule.with_until(start.plus(-1)),
-        End::Count(count) => rule.with_end(End::Count(count - 1)),
-        End::Both(until, count) => rule.with_end(End::Both(until, count - 1)),
+        RuleEnd::Count(1) | RuleEnd::UntilAndCount(_, 1) => {
+            rule.with_until(start.saturating_add(-1))
+        }
+        RuleEnd::Count(count) => rule.with_end(RuleEnd::Count(count - 1)),
+        RuleEnd::UntilAndCount(until, count) => {
+            rule.with_end(RuleEnd::UntilAndCount(until, count - 1))
+        }
         _ => rule,
     }
 }
 
-/// The last clock time whose moment is not after one: where the clock shows a time twice and the moment is in
-/// the second pass, all of the first pass is before it.
-fn last_until(zone: &Zone, until: Civil) -> Civil {
-    let until = Instant::clamped(until.seconds());
-    let shown = zone.civil(until);
-    let (mut least, mut most) = (0, until.seconds() - zone.instant(shown).seconds());
+/// The last clock time whose moment is not after one: where the clock shows a time twice and the
+/// moment is in the second pass, all of the first pass is before it.
+fn last_civil_until(zone: &Zone, until: CivilTime) -> CivilTime {
+    let until = Instant::from_seconds_clamped(until.seconds());
+    let shown = zone.to_civil(until);
+    let (mut least, mut most) = (0, until.seconds() - zone.to_instant(shown).seconds());
     while least < most {
         let middle = (least + most + 1) / 2;
-        match zone.instant(shown.plus(middle)) <= until {
+        match zone.to_instant(shown.saturating_add(middle)) <= until {
             true => least = middle,
             false => most = middle - 1,
         }
     }
-    shown.plus(least)
+    shown.saturating_add(least)
 }

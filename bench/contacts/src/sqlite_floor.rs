@@ -1,0 +1,170 @@
+//! The same questions, by bare SQL to the rows that `larder-floor same` wrote: no parsing, no test
+//! of what was found. What is folded, and the text of the MATCH, are made outside the measured
+//! time.
+
+use crate::Result;
+use crate::larder::NeedleGroups as _;
+use crate::needles::{SearchNeedle, UID_SEPARATOR};
+use crate::timing::time_row;
+use larder_format::field::find_contact_field;
+use larder_format::fold::{collect_digits, fold};
+use larder_store::Extractor;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags, params_from_iter};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
+
+const PROGRAM_NAME: &str = "floor";
+/// As in `larder-floor`: added to a field's number for values from their ends, and for the ends of
+/// numbers.
+const SUFFIX_FIELD_OFFSET: i64 = 1000;
+const PHONE_FIELD_OFFSET: i64 = 2000;
+/// After every text.
+const PREFIX_END: &str = "\u{10ffff}";
+
+/// A statement with its values, to run once or several times.
+struct FloorQuery {
+    sql: &'static str,
+    values: Vec<Vec<Value>>,
+}
+
+const SELECT_ALL: &str = "SELECT bytes FROM source ORDER BY item";
+const SELECT_UIDS: &str = "SELECT uid FROM item";
+const SELECT_STORED_FIELDS: &str = "SELECT uid || kept FROM item";
+/// By the hash, which may have several.
+const SELECT_BY_UID: &str =
+    "SELECT s.bytes FROM item i JOIN source s ON s.item = i.id WHERE i.handle = ?1 AND i.uid = ?2";
+const SELECT_RANGE: &str = "SELECT s.bytes FROM idx_value v JOIN source s ON s.item = v.item
+    WHERE v.field = ?1 AND v.value >= ?2 AND v.value < ?3 LIMIT ?4";
+/// A name is looked for in four fields.
+const NAME_FIELDS: [&str; 4] = ["full_name", "family_name", "given_name", "nickname"];
+const SELECT_NAMES_RANGE: &str = "SELECT s.bytes FROM (SELECT DISTINCT item FROM idx_value
+    WHERE field IN (?1, ?2, ?3, ?4) AND value >= ?5 AND value < ?6 LIMIT ?7) v JOIN source s ON s.item = v.item";
+const SELECT_EQUAL: &str = "SELECT s.bytes FROM idx_value v JOIN source s ON s.item = v.item
+    WHERE v.field = ?1 AND v.value = ?2 LIMIT ?3";
+const SELECT_MATCH: &str = "SELECT s.bytes FROM idx_text JOIN source s ON s.item = idx_text.rowid
+    WHERE idx_text MATCH ?1 LIMIT ?2";
+const SELECT_PAGE: &str = "SELECT s.bytes FROM idx_sort o JOIN source s ON s.item = o.item
+    WHERE o.field = ?1 AND o.key >= ?2 ORDER BY o.key, o.item LIMIT ?3";
+const SELECT_PAGE_BACK: &str = "SELECT s.bytes FROM idx_sort o JOIN source s ON s.item = o.item
+    WHERE o.field = ?1 AND o.key < ?2 ORDER BY o.key DESC, o.item DESC LIMIT ?3";
+
+/// Times every row of the needles.
+pub(crate) fn time_all_rows(
+    file: &Path,
+    needles: &[SearchNeedle],
+    seconds: f64,
+    n: &str,
+) -> Result<()> {
+    let conn = open(file)?;
+    let deriver = Extractor::new("und");
+    for group in needles.group_by_row() {
+        let name = group[0].row.as_str();
+        if name == "letters" {
+            continue;
+        }
+        let asked: Vec<FloorQuery> =
+            group.iter().map(|needle| to_floor_query(needle, &deriver)).collect::<Result<_>>()?;
+        time_row(PROGRAM_NAME, n, name, seconds, &asked, &mut |asked| match name {
+            "open" => run_query(&open(file)?, asked),
+            _ => run_query(&conn, asked),
+        })?;
+    }
+    Ok(())
+}
+
+fn open(file: &Path) -> Result<Connection> {
+    let conn = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    conn.pragma_update(None, "cache_size", -8192)?;
+    Ok(conn)
+}
+
+fn run_query(conn: &Connection, asked: &FloorQuery) -> Result<usize> {
+    let mut select = conn.prepare_cached(asked.sql)?;
+    let mut given = 0;
+    for values in &asked.values {
+        let mut rows = select.query(params_from_iter(values))?;
+        while let Some(row) = rows.next()? {
+            given += usize::from(!row.get_ref(0)?.as_bytes()?.to_vec().is_empty());
+        }
+    }
+    let may_be_none = asked.sql == SELECT_PAGE || asked.sql == SELECT_PAGE_BACK;
+    Ok(if may_be_none { given.max(1) } else { given })
+}
+
+fn to_floor_query(needle: &SearchNeedle, deriver: &Extractor) -> Result<FloorQuery> {
+    let id = |name: &str| {
+        find_contact_field(name).map(|field| i64::from(field.id)).ok_or("no such field")
+    };
+    let limit = if needle.limit == 0 { -1 } else { needle.limit as i64 };
+    let folded = fold(&needle.text).into_owned();
+    let equal = |field: i64, text: &str| vec![field.into(), text.to_string().into(), limit.into()];
+    let from = |field: i64, text: String| {
+        let end = format!("{text}{PREFIX_END}");
+        vec![vec![field.into(), text.into(), end.into(), limit.into()]]
+    };
+    let kind = needle.row.split('/').next().unwrap_or_default();
+    let (sql, values) = match kind {
+        "all" | "all-eds" => (SELECT_ALL, vec![Vec::new()]),
+        "ids" => (SELECT_UIDS, vec![Vec::new()]),
+        "ids-rev" | "fields-3" => (SELECT_STORED_FIELDS, vec![Vec::new()]),
+        "uid" | "uids-100" => {
+            let uids = needle.text.split(UID_SEPARATOR);
+            let handle = |uid: &str| hash_uid(uid).to_be_bytes().to_vec();
+            (
+                SELECT_BY_UID,
+                uids.map(|uid| vec![handle(uid).into(), uid.to_string().into()]).collect(),
+            )
+        }
+        "open" | "exact" => (SELECT_EQUAL, vec![equal(id("full_name")?, &folded)]),
+        "exact-email" => (SELECT_EQUAL, vec![equal(id("email")?, &folded)]),
+        "suffix" => (
+            SELECT_RANGE,
+            from(id("full_name")? + SUFFIX_FIELD_OFFSET, folded.chars().rev().collect()),
+        ),
+        "suffix-email" => {
+            (SELECT_RANGE, from(id("email")? + SUFFIX_FIELD_OFFSET, folded.chars().rev().collect()))
+        }
+        "phone" => {
+            let last: String = collect_digits(&folded).chars().rev().take(7).collect();
+            (SELECT_EQUAL, vec![equal(id("phone")? + PHONE_FIELD_OFFSET, &last)])
+        }
+        "page-50" | "page-back" | "page-end" => {
+            let key = match kind {
+                "page-end" => vec![0xff],
+                _ => deriver.sort_key(&needle.text),
+            };
+            let sql = if kind == "page-50" { SELECT_PAGE } else { SELECT_PAGE_BACK };
+            (sql, vec![vec![id("file_as")?.into(), key.into(), limit.into()]])
+        }
+        "substring" | "any" => {
+            (SELECT_MATCH, vec![vec![trigram_match(&folded).into(), limit.into()]])
+        }
+        _ if kind.starts_with("prefix-") => {
+            let end = format!("{folded}{PREFIX_END}");
+            let fields = NAME_FIELDS.iter().map(|name| Ok(id(name)?.into()));
+            let mut values: Vec<Value> = fields.collect::<Result<_>>()?;
+            values.extend([folded.into(), end.into(), limit.into()]);
+            (SELECT_NAMES_RANGE, vec![values])
+        }
+        other => return Err(format!("no floor for {other}").into()),
+    };
+    Ok(FloorQuery { sql, values })
+}
+
+/// As in `larder-floor`.
+fn hash_uid(uid: &str) -> u64 {
+    let mut hash = DefaultHasher::new();
+    uid.hash(&mut hash);
+    hash.finish()
+}
+
+/// A MATCH for what has all trigrams of a text.
+fn trigram_match(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let terms: Vec<String> = chars
+        .windows(3)
+        .map(|three| format!("\"{}\"", String::from_iter(three).replace('"', "\"\"")))
+        .collect();
+    terms.join(" AND ")
+}

@@ -1,0 +1,283 @@
+//! What is asked: months, and the questions that ten thousand views are open on.
+
+use crate::Result;
+use jiff::tz::TimeZoneDatabase;
+use larder_query::views::{
+    QuerySyntax, View, ViewEvent, ViewInterest, ViewOptions, ViewQuery, Views, ViewsOptions,
+};
+use larder_query::{QueryContext, UserLocale};
+use larder_store::{Kind, Reader};
+use larder_time::civil::{Date, Instant};
+use larder_time::zone::ZoneDatabase;
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// The calendar begins in this year and has ten.
+const FIRST_YEAR: i64 = 2017;
+/// Of a thousand views so many are open on words of two letters: for these no index says whom a
+/// change concerns.
+const SHORT_PREFIX_VIEWS_PER_THOUSAND: usize = 2;
+
+/// The zones of this system, known by their version as `larder` knows them.
+pub(crate) fn system_zones() -> Arc<ZoneDatabase> {
+    static SYSTEM_ZONES: OnceLock<Arc<ZoneDatabase>> = OnceLock::new();
+    Arc::clone(SYSTEM_ZONES.get_or_init(|| {
+        let database = TimeZoneDatabase::from_env();
+        let first = fs::read_to_string("/usr/share/zoneinfo/tzdata.zi").unwrap_or_default();
+        let version = first.lines().next().and_then(|line| line.strip_prefix("# version "));
+        Arc::new(match version {
+            Some(version) => ZoneDatabase::with_version(database, format!("tzdata {version}")),
+            None => ZoneDatabase::new(database),
+        })
+    }))
+}
+
+/// It is the middle of the calendar.
+pub(crate) fn bench_now() -> Instant {
+    Instant::from_seconds_clamped(1_640_995_200)
+}
+
+pub(crate) fn views_config(cache: usize) -> ViewsOptions {
+    let clock = Arc::new(bench_now);
+    ViewsOptions {
+        zones: system_zones(),
+        cache_bytes: cache,
+        clock,
+        watch: false,
+        ..ViewsOptions::default()
+    }
+}
+
+/// Everybody asks in UTC.
+pub(crate) fn bench_settings() -> Arc<QueryContext> {
+    static BENCH_SETTINGS: OnceLock<Arc<QueryContext>> = OnceLock::new();
+    let settings = || {
+        let asker = UserLocale { now: bench_now(), zones: system_zones(), ..UserLocale::default() };
+        Arc::new(QueryContext { user_locale: asker, ..QueryContext::default() })
+    };
+    Arc::clone(BENCH_SETTINGS.get_or_init(settings))
+}
+
+pub(crate) fn line_query(text: &str) -> ViewQuery {
+    ViewQuery::new(QuerySyntax::Line, text, bench_settings())
+}
+
+pub(crate) fn sexp_query(text: &str) -> ViewQuery {
+    ViewQuery::new(QuerySyntax::Sexp, text, bench_settings())
+}
+
+pub(crate) fn format_iso_date(day: i64) -> String {
+    let date = Date::from_day_number(day);
+    format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)
+}
+
+/// From the beginning of one day to that of another, each so many hours earlier.
+pub(crate) fn time_range_sexp(from: i64, to: i64, earlier: i64) -> String {
+    let at = |day: i64| {
+        let (day, hour) = if earlier > 0 { (day - 1, 24 - earlier) } else { (day, 0) };
+        format!("{}T{hour:02}0000Z", format_iso_date(day).replace('-', ""))
+    };
+    format!("(occur-in-time-range? (make-time \"{}\") (make-time \"{}\"))", at(from), at(to))
+}
+
+/// The first day of a month, counted from the beginning of the calendar.
+pub(crate) fn month_start(number: i64) -> i64 {
+    let (year, month) = (FIRST_YEAR + number.div_euclid(12), 1 + number.rem_euclid(12));
+    let date = Date::new(year as i32, month as u8, 1);
+    date.map_or(0, Date::day_number)
+}
+
+/// 180 months that differ: all of the calendar as they are in UTC, and half of them as they are an
+/// hour east of it.
+pub(crate) fn month_query_lines() -> Vec<String> {
+    let of = |number: i64, earlier: i64| {
+        let (from, to) = (month_start(number), month_start(number + 1));
+        format!(
+            "month\twhen:{}\t{}",
+            &format_iso_date(from)[..7],
+            time_range_sexp(from, to, earlier)
+        )
+    };
+    let utc = (0..120).map(|number| of(number, 0));
+    utc.chain((0..60).map(|number| of(2 * number, 1))).collect()
+}
+
+/// What questions are made of.
+#[derive(Default)]
+struct QueryNeedles {
+    words: Vec<String>,
+    addresses: Vec<String>,
+    uids: Vec<String>,
+}
+
+impl QueryNeedles {
+    fn from_store(store: &Path) -> Result<QueryNeedles> {
+        let reader = Reader::open_with_zones(store, system_zones())?;
+        let mut needles = QueryNeedles::default();
+        for collection in reader.collections()? {
+            if collection.name.starts_with("planted") {
+                continue;
+            }
+            for head in reader.items_after_row(&collection, i64::MIN, 4000)? {
+                needles.uids.push(head.uid.clone());
+                if head.kind != Kind::Contact {
+                    continue;
+                }
+                let card = reader.source_bytes(head.row)?.unwrap_or_default();
+                needles.add_card(&String::from_utf8_lossy(&card));
+            }
+        }
+        Ok(needles)
+    }
+
+    fn add_card(&mut self, card: &str) {
+        for line in card.lines() {
+            let Some((name, value)) = line.split_once(':') else { continue };
+            if name == "FN" || name.starts_with("FN;CHARSET") {
+                let long = |word: &&str| word.chars().count() >= 4 && !word.contains('=');
+                self.words.extend(value.split_whitespace().filter(long).map(str::to_lowercase));
+            }
+            if name.contains("EMAIL") && value.contains('@') {
+                self.addresses.push(value.trim().to_string());
+            }
+        }
+    }
+}
+
+/// So many questions, no two alike: what a desk has open, many times over.
+pub(crate) fn query_mix(store: &Path, number: usize) -> Result<Vec<ViewQuery>> {
+    let needles = QueryNeedles::from_store(store)?;
+    let (mut all, mut known) = (Vec::new(), HashSet::new());
+    let mut put = |share: usize, from: &mut dyn Iterator<Item = ViewQuery>| {
+        let before = all.len();
+        let wanted = number * share / 1000;
+        for question in from {
+            if all.len() - before >= wanted {
+                break;
+            }
+            if known.insert(query_key(&question)) {
+                all.push(question);
+            }
+        }
+    };
+    let first = month_start(0);
+    let within = |question: ViewQuery, number: i64| match number % 2 {
+        0 => question.with_collection("calendar"),
+        _ => question.with_kind(Kind::Event),
+    };
+    let day = |n: i64| within(line_query(&format!("when:{}", format_iso_date(first + n))), n);
+    put(250, &mut (0..3650).map(day));
+    let week =
+        |n: i64| within(sexp_query(&time_range_sexp(first + 1 + 7 * n, first + 8 + 7 * n, 0)), n);
+    put(50, &mut (0..520).map(week));
+    let a_month = |n: i64| {
+        within(
+            sexp_query(&time_range_sexp(month_start(n % 120), month_start(n % 120 + 1), n / 120)),
+            n,
+        )
+    };
+    put(30, &mut (0..600).map(a_month));
+    let begun = |letters: usize| {
+        let words = needles.words.iter().cycle().take(4 * needles.words.len());
+        words.enumerate().filter_map(move |(n, word)| {
+            let letters = if letters == 0 { 3 + n % 5 } else { letters };
+            let begun: String = word.chars().take(letters).collect();
+            is_word(&begun).then_some(begun)
+        })
+    };
+    put(
+        SHORT_PREFIX_VIEWS_PER_THOUSAND,
+        &mut begun(2).map(|text| line_query(&text).with_kind(Kind::Contact)),
+    );
+    put(
+        300 - SHORT_PREFIX_VIEWS_PER_THOUSAND,
+        &mut begun(0).map(|text| line_query(&text).with_kind(Kind::Contact)),
+    );
+    let completion = |text: String| {
+        sexp_query(&format!(
+            "(or (beginswith \"full_name\" \"{text}\") (beginswith \"email\" \"{text}\"))"
+        ))
+    };
+    put(110, &mut begun(0).map(|text| completion(text).with_kind(Kind::Contact)));
+    let mut addresses = needles.addresses.iter();
+    put(120, &mut addresses.by_ref().map(|of| line_query(&format!("email:={of}"))));
+    let collections = ["has:email", "has:phone", "has:birthday", "has:nickname", "", "has:note"];
+    let whole = collections.iter().map(|text| line_query(text).with_collection("contacts"));
+    let whole = whole.chain([
+        line_query("").with_collection("calendar"),
+        line_query("alarm:any").with_collection("calendar"),
+    ]);
+    put(2, &mut whole.filter(is_valid_query));
+    put(1000, &mut needles.uids.iter().map(|uid| line_query(&format!("uid:={uid}"))));
+    if all.len() < number {
+        return Err(format!("only {} different questions", all.len()).into());
+    }
+    all.truncate(number);
+    Ok(all)
+}
+
+/// A question as a line of a file.
+pub(crate) fn format_query_line(question: &ViewQuery) -> String {
+    let form = if question.text().starts_with('(') { "sexp" } else { "line" };
+    let (kind, collection) = (question.kind().map_or("", Kind::name), question.collection());
+    format!("{form}\t{kind}\t{}\t{}", collection.unwrap_or_default(), question.text())
+}
+
+/// The same from there.
+pub(crate) fn parse_query_line(written: &str) -> Option<ViewQuery> {
+    let mut parts = written.splitn(4, '\t');
+    let (form, kind, collection, text) =
+        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let question = if form == "sexp" { sexp_query(text) } else { line_query(text) };
+    let question = match kind {
+        "event" => question.with_kind(Kind::Event),
+        "contact" => question.with_kind(Kind::Contact),
+        _ => question,
+    };
+    Some(if collection.is_empty() { question } else { question.with_collection(collection) })
+}
+
+/// What makes two questions the same.
+fn query_key(question: &ViewQuery) -> (String, Option<Kind>, Option<String>) {
+    let collection = question.collection().map(str::to_string);
+    (question.text().to_string(), question.kind(), collection)
+}
+
+/// Words of two letters, that are typed before there are three.
+pub(crate) fn two_letter_queries(store: &Path, number: usize) -> Result<Vec<ViewQuery>> {
+    let needles = QueryNeedles::from_store(store)?;
+    let begun = needles.words.iter().rev().map(|word| word.chars().take(2).collect::<String>());
+    let words: HashSet<String> = begun.filter(|two| is_word(two)).collect();
+    Ok(words.iter().take(number).map(|text| line_query(text).with_kind(Kind::Contact)).collect())
+}
+
+/// Is this no operator, and nothing else but letters?
+fn is_word(text: &str) -> bool {
+    text.chars().all(char::is_alphabetic) && !["and", "or", "not"].contains(&text)
+}
+
+fn is_valid_query(question: &ViewQuery) -> bool {
+    larder_query::Query::parse_with(question.text(), &bench_settings()).is_ok()
+}
+
+/// Opens a view, and takes its first answer. Returns how many items it was told.
+pub(crate) fn open_view(
+    views: &Views,
+    question: ViewQuery,
+    interest: ViewInterest,
+    client: &Arc<str>,
+) -> Result<(View, usize)> {
+    let options = ViewOptions { client: Arc::clone(client), interest, ..ViewOptions::default() };
+    let mut view = views.open_view(question, options)?;
+    let mut told = 0;
+    loop {
+        match view.try_next()? {
+            Some(ViewEvent::Added(items)) => told += items.len(),
+            Some(ViewEvent::Complete(_)) => return Ok((view, told)),
+            Some(_) => {}
+            None => return Err("the first answer has no end".into()),
+        }
+    }
+}

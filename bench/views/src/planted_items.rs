@@ -1,0 +1,239 @@
+//! Items of which it is known how many of the open views a change of theirs concerns: each in a
+//! collection of its own, with words and at a time that nobody else asks for.
+
+use crate::Result;
+use crate::bench_queries::{
+    format_iso_date, line_query, sexp_query, system_zones, time_range_sexp,
+};
+use larder_query::views::ViewQuery;
+use larder_store::{
+    BatchChange, CalendarContext, CollectionType, ItemPut, Kind, Operation, Precondition, Store,
+    StoreOptions,
+};
+use larder_time::civil::Date;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// So many views a change concerns.
+pub(crate) const AFFECTED_VIEW_COUNTS: [usize; 5] = [0, 10, 20, 50, 100];
+/// Nobody is called so.
+const UNIQUE_WORDS: [&str; 6] =
+    ["xqjvzwqjxvz", "qvjwzxqvwjq", "wzjvxwqxzqv", "zvxjwqzxvwj", "jqvzjwxvqzx", "vwvjzqwxjqz"];
+
+#[derive(Clone)]
+pub(crate) struct PlantedItem {
+    pub(crate) kind: Kind,
+    pub(crate) affected_views: usize,
+    collection: Arc<str>,
+    /// The day on which it happens, since 1970.
+    day_number: i64,
+}
+
+/// All of them.
+pub(crate) fn planted_items() -> Vec<PlantedItem> {
+    let of = |kind: Kind, concerned: usize, year: i32| PlantedItem {
+        kind,
+        affected_views: concerned,
+        collection: format!("planted-{}-{concerned}", kind.name()).into(),
+        day_number: Date::new(year, 6, 13).map_or(0, Date::day_number),
+    };
+    let planted = AFFECTED_VIEW_COUNTS.into_iter().zip((2041..).step_by(3));
+    planted
+        .flat_map(|(concerned, year)| {
+            [of(Kind::Event, concerned, year), of(Kind::Contact, concerned, year)]
+        })
+        .collect()
+}
+
+impl PlantedItem {
+    pub(crate) fn description(&self) -> String {
+        format!("{} that {} ask for", self.kind.name(), self.affected_views)
+    }
+
+    fn uid(&self) -> String {
+        format!("{}@example.org", self.collection)
+    }
+
+    /// Its words, of which no part is found elsewhere.
+    fn words(&self) -> Vec<String> {
+        let own = SEPARATOR_LETTERS[self.affected_views % SEPARATOR_LETTERS.len()];
+        UNIQUE_WORDS
+            .iter()
+            .map(|word| word.chars().flat_map(|letter| [letter, own]).collect())
+            .collect()
+    }
+
+    fn bytes(&self, count: usize) -> String {
+        let (uid, words) = (self.uid(), self.words());
+        let [a, b, c, d, e, f] =
+            [0, 1, 2, 3, 4, 5].map(|n| words.get(n).map_or("", String::as_str));
+        match self.kind {
+            Kind::Contact => format!(
+                "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{uid}\r\nFN:{a} {b}\r\nN:{b};{a};;;\r\nNICKNAME:{c}\r\nORG:{d};{e}\r\n\
+                 TITLE:{f}\r\nEMAIL;TYPE=WORK:{a}@{c}.qq\r\nEMAIL;TYPE=HOME:{b}@{d}.qq\r\nEMAIL:{c}@{d}.qq\r\n\
+                 TEL;TYPE=CELL:+43 664 0000000\r\nNOTE:seen {count} times\r\nEND:VCARD\r\n"
+            ),
+            _ => {
+                let day = format_iso_date(self.day_number).replace('-', "");
+                format!(
+                    "BEGIN:VEVENT\r\nUID:{uid}\r\nDTSTAMP:20220101T000000Z\r\nDTSTART:{day}T100000Z\r\nDTEND:{day}T113000Z\r\n\
+                     SUMMARY:{a} {b} {c}\r\nLOCATION:{d}\r\nDESCRIPTION:{e} {f}\\, seen {count} times\r\nCLASS:PUBLIC\r\n\
+                     SEQUENCE:{count}\r\nORGANIZER;CN={f}:mailto:{f}@example.org\r\nEND:VEVENT\r\n"
+                )
+            }
+        }
+    }
+
+    /// A change of it: how often it was seen.
+    pub(crate) fn item_put(&self, store: &Store, count: usize) -> Result<BatchChange> {
+        let bytes = self.bytes(count).into_bytes();
+        let prepared = match self.kind {
+            Kind::Contact => {
+                store
+                    .extractor_for_collection(&self.collection, CollectionType::AddressBook)?
+                    .parse_contact(bytes)
+                    .map_err(|_| "not a contact")?
+                    .0
+            }
+            _ => {
+                store
+                    .extractor_for_collection(&self.collection, CollectionType::Calendar)?
+                    .parse_component(bytes, &CalendarContext::default())
+                    .map_err(|_| "not an event")?
+                    .0
+            }
+        };
+        let (collection, uid) = (Arc::clone(&self.collection), self.uid());
+        let (derived_uid, expect) = (false, Precondition::Any);
+        Ok(BatchChange::Put(ItemPut {
+            collection,
+            uid,
+            derived_uid,
+            parsed: prepared,
+            precondition: expect,
+        }))
+    }
+
+    /// So many questions that it answers, and nothing else does.
+    pub(crate) fn matching_queries(&self) -> Vec<ViewQuery> {
+        let mut sources: Vec<Box<dyn Iterator<Item = ViewQuery> + '_>> = match self.kind {
+            Kind::Contact => {
+                vec![
+                    Box::new(self.prefix_queries()),
+                    Box::new(self.completion_queries()),
+                    Box::new(self.exact_queries()),
+                ]
+            }
+            _ => vec![
+                Box::new(self.time_range_queries()),
+                Box::new(self.prefix_queries()),
+                Box::new(self.exact_queries()),
+            ],
+        };
+        let mut all = Vec::with_capacity(self.affected_views);
+        while all.len() < self.affected_views && !sources.is_empty() {
+            sources.retain_mut(|source| {
+                let next = (all.len() < self.affected_views).then(|| source.next()).flatten();
+                let more = next.is_some();
+                all.extend(next);
+                more
+            });
+        }
+        all
+    }
+
+    /// Days, weeks, months and whatever else has it in it.
+    fn time_range_queries(&self) -> impl Iterator<Item = ViewQuery> + '_ {
+        (0..100).map(|n| {
+            let (from, to) = (self.day_number - n % 40, self.day_number + 1 + n / 2);
+            match n % 3 {
+                0 => line_query(&format!(
+                    "when:{}..{}",
+                    format_iso_date(from),
+                    format_iso_date(to - 1)
+                ))
+                .with_kind(Kind::Event),
+                1 => sexp_query(&time_range_sexp(from, to, 0)).with_collection(&self.collection),
+                _ => sexp_query(&time_range_sexp(from, to, 2)),
+            }
+        })
+    }
+
+    /// Its words as they are typed.
+    fn prefix_queries(&self) -> impl Iterator<Item = ViewQuery> + '_ {
+        (4..10).flat_map(move |letters| {
+            let begun = move |word: String| word.chars().take(letters).collect::<String>();
+            self.words()
+                .into_iter()
+                .take(3)
+                .map(move |word| line_query(&begun(word)).with_kind(self.kind))
+        })
+    }
+
+    /// What completes addresses asks so.
+    fn completion_queries(&self) -> impl Iterator<Item = ViewQuery> + '_ {
+        let words: Vec<String> = self.words().into_iter().take(3).collect();
+        (4..14).flat_map(move |letters| {
+            let asked = |word: &String| {
+                let text: String = word.chars().take(letters).collect();
+                let each = |field: &str| format!("(beginswith \"{field}\" \"{text}\")");
+                [
+                    sexp_query(&format!("(or {} {})", each("full_name"), each("email")))
+                        .with_kind(Kind::Contact),
+                    sexp_query(&each("email")),
+                    sexp_query(&format!(
+                        "(or {} {} {})",
+                        each("full_name"),
+                        each("email"),
+                        each("nickname")
+                    )),
+                ]
+            };
+            words.iter().flat_map(asked).collect::<Vec<_>>()
+        })
+    }
+
+    /// By its UID, its address, its collection.
+    fn exact_queries(&self) -> impl Iterator<Item = ViewQuery> + '_ {
+        let uid = line_query(&format!("uid:={}", self.uid()));
+        let mut all = vec![
+            uid.clone(),
+            line_query("").with_collection(&self.collection),
+            uid.with_kind(self.kind),
+        ];
+        let words = self.words();
+        if self.kind == Kind::Contact {
+            let addresses = words.iter().zip(words.iter().skip(2)).take(2);
+            all.extend(
+                addresses.map(|(name, host)| line_query(&format!("email:={name}@{host}.qq"))),
+            );
+        } else {
+            let contains = |word: &String| sexp_query(&format!("(contains? \"any\" \"{word}\")"));
+            all.extend(words.iter().take(5).map(contains));
+        }
+        all.into_iter()
+    }
+}
+
+/// Letters that keep the words of one apart from those of another.
+const SEPARATOR_LETTERS: [char; 7] = ['k', 'g', 'p', 'b', 'f', 'h', 'm'];
+
+/// Opens the store for changes, with all of these in it.
+pub(crate) fn open_planted_store(path: &Path) -> Result<Store> {
+    let mut store =
+        Store::open(path, &StoreOptions { zones: system_zones(), ..StoreOptions::default() })?;
+    for planted in planted_items() {
+        let change = planted.item_put(&store, 0)?;
+        apply_change(&mut store, change)?;
+    }
+    Ok(store)
+}
+
+/// Writes a change as a command of its own, and tells when it began to and when it was done.
+pub(crate) fn apply_change(store: &mut Store, change: BatchChange) -> Result<(Instant, Instant)> {
+    let mut operation = Operation::new("change", "", 0);
+    let began = Instant::now();
+    store.apply(&mut operation, vec![change])?;
+    Ok((began, Instant::now()))
+}

@@ -1,0 +1,61 @@
+//! What is asked on the command line, and where it is put: the arguments of everything that takes a
+//! QUERY.
+
+use crate::failure::CommandFailure;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use larder_query::views::{QuerySyntax, ViewQuery};
+use larder_query::{Query, QueryContext};
+use larder_store::Kind;
+use std::sync::Arc;
+
+/// A question and where it is put.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct QueryArgs {
+    /// What to look for; several words all have to match
+    query: Vec<String>,
+    /// Only in this collection
+    #[arg(long = "in", value_name = "NAME")]
+    pub(super) collection: Option<String>,
+    /// Only items of this kind
+    #[arg(long, value_name = "KIND", value_parser = kind_parser())]
+    pub(super) kind: Option<Kind>,
+    /// QUERY is an S-expression of evolution-data-server: (contains "full_name" "anna")
+    #[arg(long)]
+    pub(super) sexp: bool,
+}
+
+impl QueryArgs {
+    /// The question as it was written.
+    pub(super) fn query_text(&self) -> String {
+        self.query.join(" ")
+    }
+
+    /// What it means now, of items of any kind.
+    pub(super) fn parse_query(&self, settings: &QueryContext) -> Result<Query, CommandFailure> {
+        Ok(match self.sexp {
+            true => Query::parse_sexp_with(&self.query_text(), settings)?,
+            false => Query::parse_with(&self.query_text(), settings)?,
+        })
+    }
+
+    /// The same to be kept open.
+    pub(super) fn to_live_query(&self, settings: &QueryContext) -> ViewQuery {
+        let form = if self.sexp { QuerySyntax::Sexp } else { QuerySyntax::Line };
+        let mut question = ViewQuery::new(form, &self.query_text(), Arc::new(settings.clone()));
+        if let Some(name) = &self.collection {
+            question = question.with_collection(name);
+        }
+        if let Some(kind) = self.kind {
+            question = question.with_kind(kind);
+        }
+        question
+    }
+}
+
+/// Reads a kind of items.
+pub(super) fn kind_parser() -> impl TypedValueParser<Value = Kind> {
+    const KINDS: [Kind; 4] = [Kind::Contact, Kind::Event, Kind::Task, Kind::Memo];
+    let kind = |name: String| KINDS.into_iter().find(|kind| kind.name() == name);
+    PossibleValuesParser::new(KINDS.map(Kind::name))
+        .map(move |name| kind(name).unwrap_or(Kind::Component))
+}

@@ -1,0 +1,154 @@
+//! What a person types to name an item: `HANDLE`, `uid:TEXT` or `COLLECTION/UID`.
+
+use crate::context::CommandContext;
+use crate::failure::{CommandFailure, FailureKind};
+use crate::output::sanitize_line;
+use larder_format::component::{self, Component};
+use larder_format::contact::Contact;
+use larder_format::field::{find_calendar_field, find_contact_field};
+use larder_query::{Query, SearchRequest};
+use larder_store::{HandlePrefix, ItemMeta, Reader};
+
+/// How many items a message about an ambiguous name lists.
+const MAX_LISTED_ITEMS: usize = 20;
+
+/// The one item that the text names.
+pub(crate) fn resolve_item(reader: &Reader, text: &str) -> Result<ItemMeta, CommandFailure> {
+    let mut found = find_candidates(reader, text)?;
+    match found.len() {
+        1 => Ok(found.swap_remove(0)),
+        0 => Err(not_found_failure(reader, text)?),
+        _ => Err(ambiguity_failure(reader, text, &found)?),
+    }
+}
+
+/// Lists what a text may mean, and how to name one of them.
+fn ambiguity_failure(
+    reader: &Reader,
+    text: &str,
+    found: &[ItemMeta],
+) -> Result<CommandFailure, CommandFailure> {
+    let mut failure =
+        CommandFailure::new(FailureKind::Usage, format!("{text:?} may mean several items"));
+    for head in found.iter().take(MAX_LISTED_ITEMS) {
+        let (name, handle, collection) =
+            (display_name(reader, head)?, head.handle, sanitize_line(&head.collection));
+        failure = failure.with_hint(format!("{handle}  {name}  (in {collection})"));
+    }
+    if found.len() > MAX_LISTED_ITEMS {
+        failure = failure.with_hint("... and more");
+    }
+    Ok(match text.strip_prefix("uid:") {
+        Some(_) => failure.with_hint(format!(
+            "name one by its letters ({}), or the first of a collection as COLLECTION/UID",
+            found[0].handle
+        )),
+        None => failure.with_hint("type more of its letters"),
+    })
+}
+
+fn find_candidates(reader: &Reader, text: &str) -> Result<Vec<ItemMeta>, CommandFailure> {
+    if let Some(uid) = text.strip_prefix("uid:") {
+        return find_by_uid(reader, uid);
+    }
+    if let Some((collection, uid)) = text.split_once('/') {
+        return Ok(reader.find_by_uid(Some(collection), uid)?);
+    }
+    match HandlePrefix::parse(text) {
+        Some(prefix) => Ok(reader.find_by_handle(prefix, MAX_LISTED_ITEMS + 1)?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The items that are kept under this UID, and those that were kept beside another one of it.
+fn find_by_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemMeta>, CommandFailure> {
+    let mut found = reader.find_by_uid(None, uid)?;
+    let quoted = uid.replace('\\', "\\\\").replace('"', "\\\"");
+    let query = Query::parse_sexp(&format!("(is \"uid\" \"{quoted}\")"))?;
+    let find = SearchRequest { query, ..SearchRequest::default() };
+    larder_query::find(reader, &find)?.for_each(reader, &mut |head, _| {
+        if !found.contains(head) {
+            found.push(head.clone());
+        }
+        true
+    })?;
+    // A series is known by its master; the occurrences that were changed have names of their own.
+    let masters: Vec<_> =
+        found.iter().filter(|head| head.recurrence_id.is_empty()).cloned().collect();
+    let has_master = |head: &ItemMeta| {
+        let of =
+            |master: &ItemMeta| (&master.collection, &master.uid) == (&head.collection, &head.uid);
+        masters.iter().any(of)
+    };
+    found.retain(|head| head.recurrence_id.is_empty() || !has_master(head));
+    Ok(found)
+}
+
+fn not_found_failure(reader: &Reader, text: &str) -> Result<CommandFailure, CommandFailure> {
+    let failure = CommandFailure::new(FailureKind::NotFound, format!("no item is named {text:?}"));
+    if let Some(prefix) = HandlePrefix::parse(text)
+        && let Some(handle) = reader.find_removed_handles(prefix, 1)?.first()
+    {
+        // Which operation it was is no longer known where the log has forgotten it.
+        let by = reader.versions(*handle)?.pop().and_then(|version| version.ended_by);
+        let back =
+            by.map(|by| format!(", larder undo {} brings it back", by.id)).unwrap_or_default();
+        return Ok(failure.with_hint(format!(
+            "an item of that name was removed: larder log {handle} shows it{back}"
+        )));
+    }
+    Ok(failure.with_hint(
+        "an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by \
+         COLLECTION/UID",
+    ))
+}
+
+/// The name of an item, for messages.
+pub(crate) fn display_name(reader: &Reader, head: &ItemMeta) -> Result<String, CommandFailure> {
+    let bytes = reader.source_bytes(head.row)?.unwrap_or_default();
+    Ok(name_from_bytes(&bytes))
+}
+
+/// The name that a card gives, or the title that a component has, for messages.
+pub(crate) fn name_from_bytes(bytes: &[u8]) -> String {
+    let component = Component::parse(bytes);
+    if matches!(component.kind(), component::ComponentKind::Other(name) if name == "VCARD") {
+        let card = Contact::parse(bytes);
+        return display_name_or_placeholder(
+            &find_contact_field("full_name")
+                .and_then(|field| card.first_value(field))
+                .unwrap_or_default(),
+        );
+    }
+    display_title(
+        &find_calendar_field("summary")
+            .and_then(|field| component.first_value(field))
+            .unwrap_or_default(),
+    )
+}
+
+/// What something is about, as it is shown.
+pub(crate) fn display_title(summary: &str) -> String {
+    if summary.trim().is_empty() { "(no title)".into() } else { sanitize_line(summary) }
+}
+
+/// A name as it is shown.
+pub(crate) fn display_name_or_placeholder(name: &str) -> String {
+    if name.trim().is_empty() { "(no name)".into() } else { sanitize_line(name) }
+}
+
+/// All of these items, by the store of the command.
+pub(crate) fn resolve_items(
+    context: &CommandContext,
+    texts: &[String],
+) -> Result<Vec<ItemMeta>, CommandFailure> {
+    let reader = context.open_reader()?;
+    let mut heads = Vec::new();
+    for text in texts {
+        let head = resolve_item(&reader, text)?;
+        if !heads.contains(&head) {
+            heads.push(head);
+        }
+    }
+    Ok(heads)
+}

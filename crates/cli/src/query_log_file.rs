@@ -1,0 +1,166 @@
+//! The file that the query log is written to: whole lines, shared by all processes, and put aside
+//! when it is large.
+//!
+//! What the lines say is `larder_query::log`'s; here they only reach a file. Several processes
+//! append to it at once, and one of them puts it aside: so each takes the file's lock for a moment,
+//! and looks whether the file that it has open is still the one of that name. It is apart because
+//! only the binary opens files.
+
+use crate::output::{print_message, sanitize_line};
+use larder_query::query_log::{JsonLinesLog, QueryLogSink};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A log of more bytes than this is put aside.
+const MAX_LOG_BYTES: u64 = 16 << 20;
+
+/// A log of questions in this file, which is made when the first line is written.
+pub(crate) fn open_sink(path: PathBuf, quiet: bool) -> Arc<dyn QueryLogSink> {
+    Arc::new(JsonLinesLog::new(QueryLogFile {
+        path,
+        max_bytes: MAX_LOG_BYTES,
+        file: None,
+        is_warning_pending: !quiet,
+    }))
+}
+
+struct QueryLogFile {
+    path: PathBuf,
+    max_bytes: u64,
+    file: Option<File>,
+    /// The first failure is told, and no other.
+    is_warning_pending: bool,
+}
+
+impl Write for QueryLogFile {
+    /// Writes whole lines, or warns that it cannot: no command fails for it.
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        if let Err(error) = self.append(lines) {
+            self.file = None;
+            if std::mem::take(&mut self.is_warning_pending) {
+                let path = sanitize_line(&self.path.display().to_string());
+                print_message(
+                    "warning",
+                    format!("the query log {path} cannot be written: {error}"),
+                );
+            }
+        }
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl QueryLogFile {
+    fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        loop {
+            let mut file = match self.file.take() {
+                Some(file) => file,
+                None => open_log(&self.path)?,
+            };
+            // Where files cannot be locked, lines are appended whole all the same.
+            let locked = file.lock().is_ok();
+            let about = file.metadata()?;
+            if !about.is_file() {
+                return file.write_all(lines).map(|()| self.file = Some(file));
+            }
+            if !is_same_file(&self.path, about.dev(), about.ino()) {
+                // Somebody has put it aside in the meantime.
+                continue;
+            }
+            let full = about.len() > 0 && about.len() + lines.len() as u64 > self.max_bytes;
+            // Who waits for the lock finds another file of this name.
+            if full && locked && std::fs::rename(&self.path, rotated_path(&self.path)).is_ok() {
+                continue;
+            }
+            let written = file.write_all(lines);
+            let _unlocked = file.unlock();
+            self.file = Some(file);
+            return written;
+        }
+    }
+}
+
+/// The file, which only its owner may read, in a folder of the same kind.
+fn open_log(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
+
+fn is_same_file(path: &Path, dev: u64, ino: u64) -> bool {
+    std::fs::metadata(path).is_ok_and(|about| about.dev() == dev && about.ino() == ino)
+}
+
+/// Where the lines before are: `queries.jsonl.1`.
+fn rotated_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".1");
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn log(path: &Path, largest: u64) -> QueryLogFile {
+        QueryLogFile {
+            path: path.to_path_buf(),
+            max_bytes: largest,
+            file: None,
+            is_warning_pending: true,
+        }
+    }
+
+    /// Two that append at once: no line is lost, none is broken, and the log is put aside once, not
+    /// twice.
+    #[test]
+    fn two_put_it_aside_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state/queries.jsonl");
+        const LINES: usize = 400;
+        // All lines but some are in the first file, so that a second time would lose them.
+        let length = "writer 0 line 0000\n".len();
+        let largest = (LINES * length * 3 / 2) as u64;
+        std::thread::scope(|scope| {
+            for writer in 0..2 {
+                let mut log = log(&path, largest);
+                scope.spawn(move || {
+                    for line in 0..LINES {
+                        let line = format!("writer {writer} line {line:04}\n");
+                        log.write_all(line.as_bytes()).unwrap();
+                    }
+                });
+            }
+        });
+        let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+        let (before, now) = (read(&rotated_path(&path)), read(&path));
+        assert!(before.len() as u64 <= largest && !now.is_empty());
+        let both = before + &now;
+        let lines: BTreeSet<&str> = both.lines().collect();
+        assert_eq!((both.lines().count(), lines.len()), (2 * LINES, 2 * LINES));
+        assert!(lines.iter().all(|line| line.len() + 1 == length), "{lines:?}");
+        for (path, mode) in [(path.as_path(), 0o600), (path.parent().unwrap(), 0o700)] {
+            assert_eq!(std::fs::metadata(path).unwrap().mode() & 0o777, mode);
+        }
+    }
+
+    /// What is written to a terminal, or to nothing, is not put aside.
+    #[test]
+    fn what_is_no_file_stays() {
+        let mut log = log(Path::new("/dev/null"), 1);
+        log.write_all(b"one\n").unwrap();
+        log.write_all(b"two\n").unwrap();
+        assert!(log.is_warning_pending && log.file.is_some());
+    }
+}

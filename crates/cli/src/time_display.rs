@@ -1,0 +1,93 @@
+//! When something is, for people: `Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Prague`.
+
+use larder_query::local_time::{LocalTimeSpan, format_clock};
+use larder_query::{UserLocale, description};
+use larder_store::Kind;
+use larder_time::series::{CalendarDateTime, ZoneReference};
+use larder_time::zone::Zone;
+
+/// When something begins and ends, by its own clock, and by that of who asks where it shows another
+/// time; `None`: at no time.
+pub(crate) fn format_times(
+    kind: Kind,
+    start: Option<&CalendarDateTime>,
+    end: Option<&CalendarDateTime>,
+    asker: &UserLocale,
+) -> Option<String> {
+    let language = &asker.language;
+    let due = end.filter(|_| kind == Kind::Task);
+    let first = start.or(end)?;
+    let mut text = match (start, due) {
+        (Some(start), None) => LocalTimeSpan::from_start_and_end(start, end).describe(language),
+        (start, due) => {
+            let begins = start
+                .filter(|start| due != Some(start))
+                .map(|start| LocalTimeSpan::from_start_and_end(start, None));
+            let begins = begins.map(|when| format!("{}, ", when.describe_due(language)));
+            // By the clock of its beginning, which is named behind it.
+            let timed = start.filter(|start| !start.is_date);
+            let until = |due| {
+                timed.map_or(LocalTimeSpan::from_start_and_end(due, None), |at| {
+                    LocalTimeSpan::from_start_and_end(at, Some(due))
+                })
+            };
+            let due = due.map(|due| format!("due {}", until(due).describe_due(language)));
+            format!("{}{}", begins.unwrap_or_default(), due.unwrap_or_default())
+        }
+    };
+    if !first.is_date {
+        text.push_str(&format!(", {}", zone_display_name(first)));
+    }
+    if let Some(clock) = skipped_clock_time(first) {
+        text.push_str(&format!("; there is no {clock} on that day"));
+    }
+    if let Some(here) = format_local_equivalent(first, asker) {
+        text.push_str(&format!("; here {here}"));
+    }
+    Some(text)
+}
+
+/// A rule in words, with its end by the clock of what recurs.
+pub(crate) fn format_rule(
+    rule: &str,
+    start: Option<&CalendarDateTime>,
+    asker: &UserLocale,
+) -> String {
+    let zone = start.map_or(Zone::UTC, zone_of_date_time);
+    description::describe_rule(rule, &zone, &asker.language)
+}
+
+/// A time by the clock of who asks, where its own clock shows another one.
+fn format_local_equivalent(time: &CalendarDateTime, asker: &UserLocale) -> Option<String> {
+    if time.is_date || time.zone_reference == ZoneReference::Floating {
+        return None;
+    }
+    let zone = zone_of_date_time(time);
+    let at = zone.to_instant(time.civil);
+    let civil = asker.zone.to_civil(at);
+    let here = CalendarDateTime::from_civil(civil, ZoneReference::Floating);
+    (civil != zone.to_civil(at))
+        .then(|| LocalTimeSpan::from_start_and_end(&here, None).describe_due(&asker.language))
+}
+
+/// What is said of a time that its clock leaves out.
+fn skipped_clock_time(time: &CalendarDateTime) -> Option<String> {
+    let zone = zone_of_date_time(time);
+    let shown = zone.to_civil(zone.to_instant(time.civil));
+    (!time.is_date && shown != time.civil).then(|| format_clock(time.civil))
+}
+
+fn zone_of_date_time(time: &CalendarDateTime) -> Zone {
+    match &time.zone_reference {
+        ZoneReference::Zone(zone) => zone.clone(),
+        ZoneReference::Utc | ZoneReference::Floating => Zone::UTC,
+    }
+}
+
+fn zone_display_name(time: &CalendarDateTime) -> &str {
+    match &time.zone_reference {
+        ZoneReference::Utc => "UTC",
+        ZoneReference::Floating => "by any clock",
+        ZoneReference::Zone(zone) => zone.name(),
+    }
+}

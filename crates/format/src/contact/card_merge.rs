@@ -1,0 +1,501 @@
+//! Two cards joined into one, without losing a value.
+//!
+//! One card is the base: its lines stay as they are, and what the other one says besides is added
+//! before its END. Pure, and sure of itself: what was added is read again before it is given out.
+//! How a line is version_conversion in another version is for [`version_conversion`].
+//!
+//! | of the other card | what becomes of it |
+//! |---|---|
+//! | what the base says, too | nothing; parameters that only the other has are added to the base's line, types united |
+//! | what makes a value the first | nothing, unless the base has no value of that name |
+//! | what may stand only once, and says something else | it is kept as `X-LARDER-` and its name |
+//! | UID | always kept so: the base stays the item it is |
+//! | VERSION, PRODID, REV | nothing: they are about the other card, not about the person |
+//! | members of a list | those that the base has not |
+//! | lines of a group | all, under a name that the base does not use, if the base lacks one of them |
+//! | what is no property | `X-LARDER-LINES`, as text; of a card within the card, AGENT |
+
+mod card_layout;
+
+use super::version_conversion::{
+    self, BinaryValue, ParamValues, PropertyWriter, VcardStyle, add_values, convert_params,
+    strip_position_params,
+};
+use crate::decoding::{split_raw, split_structured, unescape_text};
+use crate::edit::{decode_text, splice};
+use crate::field_values::clean_text;
+use crate::property::Property;
+use card_layout::{
+    CanonicalProperty, CardLayout, LARDER_PREFIX, has_content, has_value, original_name,
+};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// Of more lines of the base that say the same the rest is not looked at: no card needs them.
+const MAX_EQUIVALENT_LINES: usize = 64;
+/// They may stand once (RFC 6350, 6; RFC 6474; programs' own that mean one thing).
+const SINGLE_VALUE_PROPERTIES: &[&str] = &[
+    "N",
+    "BDAY",
+    "ANNIVERSARY",
+    "BIRTHPLACE",
+    "DEATHDATE",
+    "DEATHPLACE",
+    "GENDER",
+    "KIND",
+    "UID",
+    "X-EVOLUTION-FILE-AS",
+    "X-EVOLUTION-LIST",
+    "X-ADDRESSBOOKSERVER-KIND",
+];
+/// They, too, before version 4.0.
+const SINGLE_VALUE_PROPERTIES_BEFORE_V4: &[&str] =
+    &["FN", "SORT-STRING", "NAME", "CLASS", "MAILER"];
+
+/// The base with all values of the other card that it does not have. `None`: the base is no whole
+/// card that could be added to.
+#[must_use]
+pub fn merge_cards(base: &[u8], other: &[u8]) -> Option<Vec<u8>> {
+    let (text, other) = (decode_text(base), decode_text(other));
+    let (into, from) = (CardLayout::parse(&text), CardLayout::parse(&other));
+    let end = into.end.filter(|_| into.is_complete())?;
+    let mut join = CardMerge::new(&into, &from);
+    join.decide_actions();
+    let edits = join.build_edits(end);
+    let result = splice(base, &edits)?;
+    join.verify_result(&result).then_some(result)
+}
+
+/// What becomes of a property of the other card.
+enum MergeAction {
+    /// It says nothing, or nothing about the person.
+    Ignore,
+    /// The base's property of this number says it, but for these parameters.
+    AddParams(usize, ParamValues),
+    /// It takes the place of the base's property of this number.
+    Replace(usize),
+    /// It is added under this name.
+    Add(String),
+    /// These members of the list are added.
+    AddMembers(Vec<String>),
+}
+
+/// The work of joining two cards.
+struct CardMerge<'c, 't> {
+    base: &'c CardLayout<'t>,
+    other: &'c CardLayout<'t>,
+    /// The base's properties by what they say.
+    by_canonical: HashMap<&'c CanonicalProperty, Vec<usize>>,
+    /// The names of which the base has a value, as they were first.
+    names_with_value: HashSet<&'c str>,
+    /// By the base's properties: the parameters they get.
+    added_params: HashMap<usize, ParamValues>,
+    /// Is all of one group in the other?
+    group_matches: HashMap<(String, Option<String>), bool>,
+    /// The members of the base's lists, by name, and those that are added.
+    list_members: HashMap<String, HashSet<String>>,
+    actions: Vec<MergeAction>,
+    /// The names that groups get in the base.
+    group_names: HashMap<String, String>,
+    /// What has to be read in the result: names and values; and how many properties.
+    added: Vec<CanonicalProperty>,
+}
+
+impl<'c, 't> CardMerge<'c, 't> {
+    fn new(base: &'c CardLayout<'t>, other: &'c CardLayout<'t>) -> CardMerge<'c, 't> {
+        let mut by_canonical: HashMap<&CanonicalProperty, Vec<usize>> = HashMap::new();
+        for (at, meaning) in base.canonical.iter().enumerate() {
+            by_canonical.entry(meaning).or_default().push(at);
+        }
+        CardMerge {
+            base,
+            other,
+            by_canonical,
+            names_with_value: base
+                .canonical
+                .iter()
+                .filter(|one| has_value(one))
+                .map(|(name, _)| &name[..])
+                .collect(),
+            added_params: HashMap::new(),
+            group_matches: HashMap::new(),
+            list_members: HashMap::new(),
+            actions: Vec::new(),
+            group_names: HashMap::new(),
+            added: Vec::new(),
+        }
+    }
+
+    fn decide_actions(&mut self) {
+        let from = self.other;
+        for (property, meaning) in from.card.properties().iter().zip(&from.canonical) {
+            let fate = self.choose_action(property, meaning);
+            self.actions.push(fate);
+        }
+        self.add_displaced_values();
+        self.add_whole_groups();
+        self.rename_groups();
+    }
+
+    fn choose_action(
+        &mut self,
+        property: &'c Property<'t>,
+        meaning: &CanonicalProperty,
+    ) -> MergeAction {
+        if !has_content(property, meaning) {
+            return MergeAction::Ignore;
+        }
+        let target = self.target_name(property);
+        if let Some((at, missing)) = self.find_equivalent(property, meaning, &target) {
+            let united = self.added_params.entry(at).or_default();
+            for (name, values) in &missing {
+                add_values(united, name, values.clone());
+            }
+            return MergeAction::AddParams(at, missing);
+        }
+        if let Some(at) = self.find_subsumed(property, meaning) {
+            return MergeAction::Replace(at);
+        }
+        match self.take_missing_members(property) {
+            Some(members) if members.is_empty() => MergeAction::Ignore,
+            Some(members) => MergeAction::AddMembers(members),
+            None => MergeAction::Add(target),
+        }
+    }
+
+    /// The name that a property gets in the base, if it has to be added.
+    fn target_name(&self, property: &Property<'_>) -> String {
+        let name = property.name();
+        let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+        let once = is(SINGLE_VALUE_PROPERTIES)
+            || (self.base.card.version() < super::VcardVersion::V4_0
+                && is(SINGLE_VALUE_PROPERTIES_BEFORE_V4));
+        if property.has_name("UID") || (once && self.base.has_property(name)) {
+            return format!("{LARDER_PREFIX}{}", name.to_ascii_uppercase());
+        }
+        name.to_string()
+    }
+
+    /// The base's property that says the same, and the parameters it lacks. One that lacks none
+    /// goes first.
+    fn find_equivalent(
+        &mut self,
+        property: &'c Property<'t>,
+        meaning: &CanonicalProperty,
+        target: &str,
+    ) -> Option<(usize, ParamValues)> {
+        let mut found: Option<(usize, ParamValues)> = None;
+        let same = self.by_canonical.get(meaning)?;
+        for at in same.iter().take(MAX_EQUIVALENT_LINES).copied().collect::<Vec<_>>() {
+            let known = self.base.card.properties().get(at)?;
+            // What was kept of a third card may be what the base says itself.
+            let named = known.has_name(target)
+                || known.has_name(property.name())
+                || known.has_name(&original_name(property.name()));
+            if !named || !self.match_group(property, known) {
+                continue;
+            }
+            match self.missing_params(property, at, known) {
+                Some(missing) if missing.is_empty() => return Some((at, missing)),
+                Some(missing) if found.is_none() && known.text_after_name().is_some() => {
+                    found = Some((at, missing));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn match_group(&mut self, property: &Property<'_>, known: &Property<'_>) -> bool {
+        let Some((name, said)) = self.other.find_group(property) else { return true };
+        let there = self.base.find_group(known);
+        let key = (name, there.as_ref().map(|(name, _)| name.clone()));
+        *self
+            .group_matches
+            .entry(key)
+            .or_insert_with(|| there.is_some_and(|(_, there)| said.is_subset(there)))
+    }
+
+    /// The parameters that the base's property lacks; `None`: they contradict its own, or those it
+    /// gets already.
+    fn missing_params(
+        &self,
+        property: &Property<'_>,
+        at: usize,
+        known: &Property<'_>,
+    ) -> Option<ParamValues> {
+        let to = self.base.card.version();
+        let there = convert_params(known, to, to);
+        let binary = BinaryValue::from_property(known).is_some();
+        let (mut new, mut missing) =
+            (convert_params(property, self.other.card.version(), to), ParamValues::new());
+        strip_position_params(&mut new);
+        for (name, values) in new {
+            let is = |known: &str| name.eq_ignore_ascii_case(known);
+            if is("VALUE") || (binary && (is("TYPE") || is("MEDIATYPE"))) {
+                continue;
+            }
+            let united = self.added_params.get(&at).into_iter().flatten();
+            let mut same = there.iter().chain(united).filter(|(known, _)| is(known)).peekable();
+            if is("TYPE") {
+                let same: Vec<_> = same.flat_map(|(_, values)| values).collect();
+                let is_new =
+                    |value: &String| !same.iter().any(|known| known.eq_ignore_ascii_case(value));
+                let new: Vec<_> = values.into_iter().filter(is_new).collect();
+                if !new.is_empty() {
+                    missing.push((name, new));
+                }
+            } else if same.peek().is_none() {
+                missing.push((name, values));
+            } else if !same.all(|(_, same)| *same == values) {
+                return None;
+            }
+        }
+        Some(missing)
+    }
+
+    /// The base's only property of this name, if all that it says is part of what this one says.
+    fn find_subsumed(
+        &self,
+        property: &Property<'_>,
+        (name, value): &CanonicalProperty,
+    ) -> Option<usize> {
+        if self.target_name(property) == property.name() || property.group().is_some() {
+            return None;
+        }
+        let at = self.base.find_single(name).filter(|_| self.other.find_single(name).is_some())?;
+        let known = self.base.card.properties().get(at)?;
+        let (_, said) = self.base.canonical.get(at)?;
+        let to = self.base.card.version();
+        let bare = known.group().is_none() && convert_params(known, to, to).is_empty();
+        let mut parts = value.split(|byte| *byte == 0x1f);
+        let part_of = name == "N"
+            && said.split(|byte| *byte == 0x1f).all(|part| {
+                let other = parts.next().unwrap_or_default();
+                part.is_empty() || part == other
+            });
+        (bare && !property.has_name("UID") && (said.is_empty() || part_of)).then_some(at)
+    }
+
+    /// The members of a list that the base has not; `None`: it is no list, or it has parameters.
+    fn take_missing_members(&mut self, property: &Property<'_>) -> Option<Vec<String>> {
+        let to = self.base.card.version();
+        let is_list = property.has_name("CATEGORIES") || property.has_name("NICKNAME");
+        if !is_list
+            || property.group().is_some()
+            || !convert_params(property, self.other.card.version(), to).is_empty()
+        {
+            return None;
+        }
+        let there =
+            self.list_members.entry(property.name().to_ascii_uppercase()).or_insert_with(|| {
+                let of_name = self
+                    .base
+                    .card
+                    .properties()
+                    .iter()
+                    .filter(|known| known.has_name(property.name()));
+                let members = |known: &Property<'_>| -> Vec<String> {
+                    split_structured(&known.text(), ',')
+                        .iter()
+                        .filter_map(|one| clean_text(one))
+                        .collect()
+                };
+                of_name.flat_map(members).collect()
+            });
+        let text = property.text();
+        let is_new = |part: &&str| {
+            clean_text(&unescape_text(part)).is_some_and(|member| there.insert(member))
+        };
+        Some(split_raw(&text, ',').filter(is_new).map(str::to_string).collect())
+    }
+
+    /// What is said by a line that gives way is added: that line says it no more.
+    fn add_displaced_values(&mut self) {
+        let gave_way = self.displaced_properties();
+        for at in 0..self.actions.len() {
+            if let Some(MergeAction::AddParams(known, _)) = self.actions.get(at)
+                && gave_way.contains(known)
+                && let Some(property) = self.other.card.properties().get(at)
+            {
+                let target = self.target_name(property);
+                if let Some(fate) = self.actions.get_mut(at) {
+                    *fate = MergeAction::Add(target);
+                }
+            }
+        }
+    }
+
+    fn displaced_properties(&self) -> HashSet<usize> {
+        let instead =
+            |fate: &MergeAction| if let MergeAction::Replace(at) = fate { Some(*at) } else { None };
+        self.actions.iter().filter_map(instead).collect()
+    }
+
+    /// A group of which anything is added is added whole: a number belongs to its label.
+    fn add_whole_groups(&mut self) {
+        let from = self.other;
+        let group =
+            |at: usize| from.find_group(from.card.properties().get(at)?).map(|(name, _)| name);
+        let added: HashSet<String> = (self.actions.iter().enumerate())
+            .filter(|(_, fate)| matches!(fate, MergeAction::Add(_)))
+            .filter_map(|(at, _)| group(at))
+            .collect();
+        for at in 0..self.actions.len() {
+            let said = matches!(self.actions.get(at), Some(MergeAction::AddParams(..)));
+            if said
+                && group(at).is_some_and(|group| added.contains(&group))
+                && let (Some(property), Some(fate)) =
+                    (from.card.properties().get(at), self.actions.get_mut(at))
+            {
+                let name = property.name();
+                let once = self.base.has_property(name)
+                    && SINGLE_VALUE_PROPERTIES
+                        .iter()
+                        .chain(SINGLE_VALUE_PROPERTIES_BEFORE_V4)
+                        .any(|known| name.eq_ignore_ascii_case(known));
+                let kept = format!("{LARDER_PREFIX}{}", name.to_ascii_uppercase());
+                *fate = MergeAction::Add(if once { kept } else { name.to_string() });
+            }
+        }
+    }
+
+    /// Gives the groups of what is added names that the base does not use.
+    fn rename_groups(&mut self) {
+        let names = |parts: &'c CardLayout<'t>| {
+            parts.card.properties().iter().filter_map(|property| property.group())
+        };
+        let used: HashSet<String> = names(self.base).map(str::to_ascii_lowercase).collect();
+        let mut taken: HashSet<String> = names(self.other).map(str::to_ascii_lowercase).collect();
+        taken.extend(used.iter().cloned());
+        let mut number = 0;
+        for (property, fate) in self.other.card.properties().iter().zip(&self.actions) {
+            let (Some(group), MergeAction::Add(_)) = (property.group(), fate) else { continue };
+            let lower = group.to_ascii_lowercase();
+            if !used.contains(&lower) || self.group_names.contains_key(&lower) {
+                continue;
+            }
+            let mut name = lower.clone();
+            while taken.contains(&name) {
+                number += 1;
+                name = format!("item{number}");
+            }
+            taken.insert(name.clone());
+            self.group_names.insert(lower, name);
+        }
+    }
+
+    /// What changes in the base's text, in its order.
+    fn build_edits(&mut self, end: usize) -> Vec<(Range<usize>, String)> {
+        let style = self.base.style();
+        let (mut edits, mut lines) = (Vec::new(), String::new());
+        let mut missing: HashMap<usize, ParamValues> = HashMap::new();
+        for (at, fate) in self.actions.iter().enumerate() {
+            let (Some(property), Some(meaning)) =
+                (self.other.card.properties().get(at), self.other.canonical.get(at))
+            else {
+                continue;
+            };
+            match fate {
+                MergeAction::Ignore => {}
+                MergeAction::AddParams(known, params) => {
+                    let there = missing.entry(*known).or_default();
+                    for (name, values) in params.clone() {
+                        add_values(there, &name, values);
+                    }
+                }
+                MergeAction::Replace(known) => {
+                    let span = self.base.spans.get(*known).cloned().unwrap_or(end..end);
+                    edits.push((span, self.format_line(property, property.name(), style)));
+                    self.added.push(meaning.clone());
+                }
+                MergeAction::Add(name) => {
+                    lines.push_str(&self.format_line(property, name, style));
+                    self.added.push(meaning.clone());
+                }
+                MergeAction::AddMembers(members) => {
+                    let from = self.other.card.version();
+                    lines.push_str(&version_conversion::format_list_line(
+                        property.name(),
+                        members,
+                        from,
+                        style,
+                    ));
+                }
+            }
+        }
+        for (known, params) in missing {
+            if let (Some(span), Some(property)) =
+                (self.base.spans.get(known), self.base.card.properties().get(known))
+                && !params.is_empty()
+            {
+                let place = span.start + property.name_end();
+                edits.push((
+                    place..place,
+                    version_conversion::format_params(&params, style.version),
+                ));
+            }
+        }
+        lines.push_str(&self.format_unparsed_lines(style));
+        if !lines.is_empty() {
+            edits.push((end..end, format!("{}{lines}", self.separator_before_lines())));
+        }
+        edits.sort_by_key(|(range, _)| range.start);
+        edits
+    }
+
+    fn format_line(&self, property: &Property<'_>, name: &str, style: VcardStyle) -> String {
+        let group = property.group().map(|group| {
+            self.group_names.get(&group.to_ascii_lowercase()).map_or(group, String::as_str)
+        });
+        let from = self.other.card.version();
+        let placed = !self.names_with_value.contains(original_name(property.name()).as_str());
+        PropertyWriter { property, from_version: from, group, name, keep_position: placed }
+            .format_line(style)
+    }
+
+    /// Where the base's last line ends in a soft break, an empty line keeps what is added out of
+    /// it.
+    fn separator_before_lines(&self) -> &'static str {
+        let soft = self.base.card.properties().last().is_some_and(|last| {
+            let encoding = last.param("ENCODING").unwrap_or_default();
+            encoding.eq_ignore_ascii_case("QUOTED-PRINTABLE")
+                && last.raw().trim_ascii_end().ends_with(b"=")
+        });
+        if soft { self.base.line_end } else { "" }
+    }
+
+    /// The lines that are no properties, which the base has not.
+    fn format_unparsed_lines(&mut self, style: VcardStyle) -> String {
+        let mut lines = String::new();
+        for (name, text) in &self.other.unparsed_lines {
+            let meaning = (original_name(name), clean_text(text).unwrap_or_default().into_bytes());
+            let there =
+                self.base.unparsed_lines.iter().any(|known| known == &(*name, text.clone()));
+            if !there && !self.by_canonical.contains_key(&meaning) {
+                lines.push_str(&version_conversion::format_unparsed_line(name, text, style));
+                self.added.push(meaning);
+            }
+        }
+        lines
+    }
+
+    /// Is all that was added in the result, and nothing of the base lost, and nothing else there?
+    fn verify_result(&self, result: &[u8]) -> bool {
+        let text = decode_text(result);
+        let parts = CardLayout::parse(&text);
+        let there: HashSet<&CanonicalProperty> = parts.canonical.iter().collect();
+        let listed =
+            self.actions.iter().filter(|fate| matches!(fate, MergeAction::AddMembers(_))).count();
+        let gave_way = self.displaced_properties();
+        let stays = |at: usize, meaning| gave_way.contains(&at) || there.contains(meaning);
+        let base = &self.base.canonical;
+        let number = base.len() + self.added.len() + listed - gave_way.len();
+        parts.is_complete()
+            && parts.card.version() == self.base.card.version()
+            && parts.canonical.len() == number
+            && parts.unparsed_text().eq(self.base.unparsed_text())
+            && base.iter().enumerate().all(|(at, meaning)| stays(at, meaning))
+            && self.added.iter().all(|meaning| there.contains(meaning))
+    }
+}

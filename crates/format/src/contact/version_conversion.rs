@@ -1,0 +1,523 @@
+//! A property as a line of another card: in that card's version, with that card's line ends.
+//!
+//! Where the versions are the same the line is copied as it came, folds and all. Else what it says
+//! is written again, by the rules of the other version: transfer encodings, character sets,
+//! escapes, parameters without names, pictures. What is read of the line afterwards is what was
+//! read of it before. Which lines are written is for [`joined`](super::joined()) to say.
+
+use super::{Contact, VcardVersion};
+use crate::decoding;
+use crate::field_values::strip_scheme;
+use crate::property::Property;
+use crate::writer::{MAX_LINE_OCTETS, fold_line, normalise_line_ends, quote_param_value};
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Properties whose text is neither a list nor made of components: what separates those has no
+/// meaning there.
+const PLAIN_TEXT_PROPERTIES: &[&str] = &["FN", "LABEL", "NOTE", "ROLE", "TITLE"];
+/// Properties that hold pictures, sounds and keys.
+const MEDIA_PROPERTIES: &[&str] = &["KEY", "LOGO", "PHOTO", "SOUND"];
+/// Words that vCard 2.1 writes without a parameter's name and that are no types.
+const NON_TYPE_WORDS: &[&str] =
+    &["QUOTED-PRINTABLE", "BASE64", "7BIT", "8BIT", "INLINE", "URL", "CONTENT-ID", "CID"];
+
+/// Parameters that place a value among others of its card.
+pub(super) const POSITION_PARAMS: &[&str] = &["PREF", "PID", "INDEX", "X-EVOLUTION-UI-SLOT"];
+
+/// How a card writes its lines.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct VcardStyle {
+    pub(super) version: VcardVersion,
+    pub(super) line_end: &'static str,
+}
+
+/// Parameters: each name once, with all its values.
+pub(super) type ParamValues = Vec<(String, Vec<String>)>;
+
+/// A property on its way into another card.
+pub(super) struct PropertyWriter<'a> {
+    pub(super) property: &'a Property<'a>,
+    /// The version of the card that it comes from.
+    pub(super) from_version: VcardVersion,
+    /// The group and the name that it gets there.
+    pub(super) group: Option<&'a str>,
+    pub(super) name: &'a str,
+    /// Does it keep what places it among the values of its card?
+    pub(super) keep_position: bool,
+}
+
+impl PropertyWriter<'_> {
+    /// Its line, or lines, with line ends.
+    pub(super) fn format_line(&self, style: VcardStyle) -> String {
+        let copied = if self.from_version == style.version { self.copy_line(style) } else { None };
+        copied.unwrap_or_else(|| self.convert_line(style))
+    }
+
+    fn line_start(&self) -> String {
+        self.group.map_or_else(|| self.name.to_string(), |group| format!("{group}.{}", self.name))
+    }
+
+    /// As it came, but for group, name and line ends. `None`: that would not be read as it was, or
+    /// says what it is not to say.
+    fn copy_line(&self, style: VcardStyle) -> Option<String> {
+        let rest = self.property.text_after_name()?.trim_end_matches(['\r', '\n']);
+        let lines: Vec<&str> = rest.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+        let encoded = |name: &str| {
+            let encoding = self.property.param("ENCODING");
+            encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case(name))
+        };
+        let to = style.version;
+        let broken = self.target_params(to) != convert_params(self.property, self.from_version, to)
+            || lines.iter().any(|line| line.contains('\r'))
+            || (lines.len() > 1 && style.line_end == "\r")
+            || (rest.ends_with('=') && encoded("QUOTED-PRINTABLE"));
+        if broken {
+            return None;
+        }
+        let end = style.line_end;
+        let blank = style.version == VcardVersion::V2_1 && (encoded("BASE64") || encoded("B"));
+        let blank = if blank { end } else { "" };
+        Some(format!("{}{}{end}{blank}", self.line_start(), lines.join(end)))
+    }
+
+    /// Its parameters there.
+    fn target_params(&self, to: VcardVersion) -> ParamValues {
+        let mut params = convert_params(self.property, self.from_version, to);
+        if !self.keep_position {
+            strip_position_params(&mut params);
+        }
+        params
+    }
+
+    fn convert_line(&self, style: VcardStyle) -> String {
+        let mut params = self.target_params(style.version);
+        if let Some(binary) = BinaryValue::from_property(self.property) {
+            return binary.format_line(self.line_start(), params, style);
+        }
+        let text = self.property.text();
+        let text = self.convert_value(text.trim(), style.version, &mut params);
+        format_text_line(&self.line_start(), &format_params(&params, style.version), &text, style)
+    }
+
+    /// The text as the other version writes it.
+    fn convert_value<'t>(
+        &self,
+        text: &'t str,
+        to: VcardVersion,
+        params: &mut ParamValues,
+    ) -> Cow<'t, str> {
+        let property = self.property;
+        let old = to < VcardVersion::V4_0;
+        let no_value = |params: &mut ParamValues| {
+            params.retain(|(name, _)| !name.eq_ignore_ascii_case("VALUE"));
+        };
+        if property.has_name("GEO")
+            && let Some(position) = convert_geo(text, to)
+        {
+            no_value(params);
+            return Cow::Owned(position);
+        }
+        if property.has_name("TEL")
+            && old
+            && !text.contains(';')
+            && strip_scheme(text, "tel:") != text
+        {
+            no_value(params);
+            return Cow::Borrowed(strip_scheme(text, "tel:"));
+        }
+        let is_uri =
+            || text.contains("://") || text.starts_with("cid:") || text.starts_with("data:");
+        if is_media_property(property)
+            && old
+            && is_uri()
+            && !params.iter().any(|(name, _)| name.eq_ignore_ascii_case("VALUE"))
+        {
+            let value = if to == VcardVersion::V2_1 { "URL" } else { "uri" };
+            params.push(("VALUE".into(), vec![value.into()]));
+        }
+        let plain = PLAIN_TEXT_PROPERTIES.iter().any(|name| property.has_name(name));
+        match (self.from_version, to) {
+            (VcardVersion::V2_1, VcardVersion::V2_1) => Cow::Borrowed(text),
+            (_, VcardVersion::V2_1) => Cow::Owned(unescape_value(text, plain)),
+            (VcardVersion::V2_1, _) => Cow::Owned(escape_value(text, plain)),
+            _ => Cow::Owned(escape_value(text, false)),
+        }
+    }
+}
+
+/// A card as one of another version: every property that `keep` wants, written as that version has
+/// it, between BEGIN, VERSION and END. What is no property, and a card inside this one, is left
+/// out. It ends with a line end.
+#[must_use]
+pub fn convert_card(
+    card: &Contact<'_>,
+    version: VcardVersion,
+    line_end: &'static str,
+    keep: &dyn Fn(&Property<'_>) -> bool,
+) -> String {
+    let style = VcardStyle { version, line_end };
+    let mut text = format!("BEGIN:VCARD{line_end}VERSION:{}{line_end}", version.name());
+    for property in card.properties() {
+        if property.is_property() && !property.has_name("VERSION") && keep(property) {
+            let (group, name) = (property.group(), property.name());
+            let from = card.version();
+            text.push_str(
+                &PropertyWriter { property, from_version: from, group, name, keep_position: true }
+                    .format_line(style),
+            );
+        }
+    }
+    text + "END:VCARD" + line_end
+}
+
+/// A line with a text that is no property of any card.
+pub(super) fn format_unparsed_line(name: &str, text: &str, style: VcardStyle) -> String {
+    let text: String = normalise_line_ends(text)
+        .chars()
+        .flat_map(|c| if matches!(c, '\\' | ',' | ';') { vec!['\\', c] } else { vec![c] })
+        .collect();
+    let text = if style.version == VcardVersion::V2_1 { text } else { text.replace('\n', "\\n") };
+    format_text_line(name, "", &text, style)
+}
+
+/// The line of these members of a list, escaped as they are.
+pub(super) fn format_list_line(
+    name: &str,
+    members: &[String],
+    from: VcardVersion,
+    style: VcardStyle,
+) -> String {
+    let list = members.join(",");
+    let list = match style.version {
+        VcardVersion::V2_1 if from != VcardVersion::V2_1 => unescape_value(&list, false),
+        VcardVersion::V2_1 => list,
+        _ => escape_value(&list, false),
+    };
+    format_text_line(name, "", &list, style)
+}
+
+fn format_text_line(start: &str, params: &str, text: &str, style: VcardStyle) -> String {
+    let VcardStyle { version, line_end } = style;
+    if version != VcardVersion::V2_1 {
+        return fold_line(&format!("{start}{params}:{text}"), line_end);
+    }
+    if text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+        return format!("{start}{params}:{text}{line_end}");
+    }
+    // First, since a reader that knows no quotes takes a colon in the others for the end of them.
+    let charset = if text.is_ascii() { "" } else { ";CHARSET=UTF-8" };
+    let text = encode_quoted_printable(text, line_end);
+    format!("{start}{charset};ENCODING=QUOTED-PRINTABLE{params}:{text}{line_end}")
+}
+
+/// Colons are encoded, too, so that no line of it looks like the end of a card.
+fn encode_quoted_printable(text: &str, line_end: &str) -> String {
+    let mut quoted = String::new();
+    // About as much stands before the value.
+    let mut width = 40;
+    for byte in normalise_line_ends(text).replace('\n', "\r\n").bytes() {
+        if width + 3 > MAX_LINE_OCTETS && line_end != "\r" {
+            quoted.push('=');
+            quoted.push_str(line_end);
+            width = 0;
+        }
+        match byte {
+            b'!'..=b'~' if !matches!(byte, b'=' | b':') => {
+                quoted.push(char::from(byte));
+                width += 1;
+            }
+            // A blank is safe wherever something follows it, if only a break.
+            b' ' => {
+                quoted.push(' ');
+                width += 1;
+            }
+            byte => {
+                let _infallible = write!(quoted, "={byte:02X}");
+                width += 3;
+            }
+        }
+    }
+    quoted
+}
+
+/// A picture, a sound, a key: bytes, and what they are.
+pub(super) struct BinaryValue {
+    pub(super) bytes: Vec<u8>,
+    /// `image/jpeg`, where the card says so with both words.
+    media_type: Option<String>,
+    /// `KEY`, `SOUND` or another: what the bytes are where a type alone is named.
+    name: String,
+}
+
+impl BinaryValue {
+    /// `None`: it is text, or an address, or damaged.
+    pub(super) fn from_property(property: &Property<'_>) -> Option<BinaryValue> {
+        let name = property.name().to_ascii_uppercase();
+        let value = property.value().trim_ascii();
+        if value.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"data:")) {
+            let comma = value.iter().position(|byte| *byte == b',')?;
+            let head = std::str::from_utf8(value.get(5..comma)?).ok()?;
+            let media = head.get(..head.len().checked_sub(7)?)?;
+            head.get(media.len()..).filter(|end| end.eq_ignore_ascii_case(";base64"))?;
+            let bytes = decoding::decode_base64(value.get(comma + 1..)?)?;
+            let media = media.split(';').next().filter(|media| media.contains('/'));
+            return Some(BinaryValue { bytes, media_type: media.map(str::to_string), name });
+        }
+        let encoding = property.param("ENCODING")?;
+        if !(encoding.eq_ignore_ascii_case("b") || encoding.eq_ignore_ascii_case("base64")) {
+            return None;
+        }
+        let bytes = decoding::decode_base64(value)?;
+        let text = property.param("CHARSET").is_some() || std::str::from_utf8(&bytes).is_ok();
+        if text && !is_media_property(property) {
+            return None;
+        }
+        let media = property.param("MEDIATYPE").map(Cow::into_owned);
+        Some(BinaryValue { bytes, media_type: media, name })
+    }
+
+    fn format_line(&self, mut head: String, mut params: ParamValues, style: VcardStyle) -> String {
+        let is = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
+        params.retain(|(name, _)| !is(name, "MEDIATYPE") && !is(name, "VALUE"));
+        let VcardStyle { version, line_end } = style;
+        let mut start = String::new();
+        if version == VcardVersion::V4_0 {
+            start = format!("data:{};base64,", self.take_media_type(&mut params));
+        } else if let Some(media) = &self.media_type {
+            let kind = short_media_type(media);
+            match params.iter_mut().find(|(name, _)| is(name, "TYPE")) {
+                Some((_, types)) if types.iter().any(|one| is(one, &kind)) => {}
+                Some((_, types)) => types.push(kind),
+                None => params.push(("TYPE".into(), vec![kind])),
+            }
+        }
+        head.push_str(match version {
+            VcardVersion::V2_1 => ";ENCODING=BASE64",
+            VcardVersion::V3_0 => ";ENCODING=b",
+            VcardVersion::V4_0 => "",
+        });
+        head.push_str(&format_params(&params, version));
+        let line = fold_line(&format!("{head}:{start}{}", encode_base64(&self.bytes)), line_end);
+        // vCard 2.1 ends such a value with an empty line.
+        if version == VcardVersion::V2_1 { line + line_end } else { line }
+    }
+
+    /// What the bytes are, in the two words of vCard 4.0; a type that says so is taken out.
+    fn take_media_type(&self, params: &mut ParamValues) -> String {
+        if let Some(media) = &self.media_type {
+            return media.clone();
+        }
+        let about = ["HOME", "WORK", "PREF"];
+        let is_kind = |kind: &String| !about.iter().any(|known| kind.eq_ignore_ascii_case(known));
+        let types = params.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("TYPE"));
+        let kind = types.and_then(|(_, types)| {
+            types.iter().position(is_kind).map(|at| types.remove(at).to_ascii_lowercase())
+        });
+        params.retain(|(_, values)| !values.is_empty());
+        let is_token = |kind: &String| {
+            !kind.is_empty()
+                && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte))
+        };
+        match (self.name.trim_start_matches("X-LARDER-"), kind.filter(is_token)) {
+            ("KEY", Some(kind)) if kind == "pgp" => "application/pgp-keys".into(),
+            ("KEY", Some(kind)) if kind == "x509" => "application/x-x509-user-cert".into(),
+            ("PHOTO" | "LOGO", Some(kind)) => format!("image/{kind}"),
+            ("SOUND", Some(kind)) => format!("audio/{kind}"),
+            (_, Some(kind)) => format!("application/{kind}"),
+            (_, None) => "application/octet-stream".into(),
+        }
+    }
+}
+
+/// The type that vCard 3.0 names, of two words.
+fn short_media_type(media: &str) -> String {
+    let lower = media.to_ascii_lowercase();
+    match lower.split_once('/') {
+        Some((_, kind)) if kind.contains("pgp") => "PGP".into(),
+        Some((_, kind)) if kind.contains("x509") || kind.contains("pkix") => "X509".into(),
+        Some((_, kind)) => kind.to_ascii_uppercase(),
+        None => lower.to_ascii_uppercase(),
+    }
+}
+
+fn is_media_property(property: &Property<'_>) -> bool {
+    let name = property.name();
+    let name = name.get(9..).filter(|_| name.starts_with("X-LARDER-")).unwrap_or(name);
+    MEDIA_PROPERTIES.iter().any(|media| media.eq_ignore_ascii_case(name))
+}
+
+fn encode_base64(bytes: &[u8]) -> String {
+    const BASE64_ALPHABET: &[u8; 64] =
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte))
+            << (8 * (3 - three.len()));
+        for place in 0..4 {
+            let letter = BASE64_ALPHABET[(bits >> (18 - 6 * place) & 63) as usize];
+            text.push(if place > three.len() { '=' } else { char::from(letter) });
+        }
+    }
+    text
+}
+
+/// The parameters of a property, as a card of another version has them: without those of the
+/// encoding.
+pub(super) fn convert_params(
+    property: &Property<'_>,
+    from: VcardVersion,
+    to: VcardVersion,
+) -> ParamValues {
+    let mut params: ParamValues = Vec::new();
+    for param in property.params() {
+        let is = |name: &str| param.name.eq_ignore_ascii_case(name);
+        if is("ENCODING") || is("CHARSET") {
+            continue;
+        }
+        let mut values: Vec<String> = param.values.iter().map(|value| value.to_string()).collect();
+        if is("TYPE") {
+            let each = values.iter().flat_map(|value| value.split(','));
+            values = each.map(|value| value.trim().to_string()).collect();
+            values.retain(|value| !value.is_empty());
+        } else if is("VALUE") {
+            values = values.iter().filter_map(|value| convert_value_type(value, to)).collect();
+        }
+        if !values.is_empty() {
+            add_values(&mut params, &param.name, values);
+        }
+    }
+    if from != to {
+        convert_preference(&mut params, to);
+    }
+    params
+}
+
+/// Takes out what places a value among others of its card.
+pub(super) fn strip_position_params(params: &mut ParamValues) {
+    for (_, types) in params.iter_mut().filter(|(name, _)| name.eq_ignore_ascii_case("TYPE")) {
+        types.retain(|one| !one.eq_ignore_ascii_case("pref"));
+    }
+    let is_place =
+        |name: &String| POSITION_PARAMS.iter().any(|place| name.eq_ignore_ascii_case(place));
+    params.retain(|(name, values)| !values.is_empty() && !is_place(name));
+}
+
+/// Adds values to a parameter's, each once.
+pub(super) fn add_values(params: &mut ParamValues, name: &str, values: Vec<String>) {
+    match params.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        None => params.push((name.to_string(), values)),
+        Some((_, there)) => {
+            for value in values {
+                if !there.iter().any(|known| known.eq_ignore_ascii_case(&value)) {
+                    there.push(value);
+                }
+            }
+        }
+    }
+}
+
+fn convert_value_type(value: &str, to: VcardVersion) -> Option<String> {
+    let is = |names: &[&str]| names.iter().any(|name| value.eq_ignore_ascii_case(name));
+    if is(&["INLINE", "BINARY"]) {
+        None
+    } else if is(&["URL", "URI", "CID", "CONTENT-ID"]) {
+        Some(if to == VcardVersion::V2_1 { "URL".into() } else { "uri".into() })
+    } else {
+        Some(value.to_string())
+    }
+}
+
+/// What is to be preferred is a type before version 4.0, and a parameter since. There the type
+/// stays, too, which does no harm.
+fn convert_preference(params: &mut ParamValues, to: VcardVersion) {
+    let is = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
+    let number = params.iter().position(|(name, _)| is(name, "PREF"));
+    let has_type = params
+        .iter()
+        .any(|(name, values)| is(name, "TYPE") && values.iter().any(|value| is(value, "pref")));
+    match (to, number) {
+        (VcardVersion::V4_0, None) if has_type => params.push(("PREF".into(), vec!["1".into()])),
+        (VcardVersion::V2_1 | VcardVersion::V3_0, Some(at))
+            if params.get(at).is_some_and(|(_, values)| *values == ["1"]) =>
+        {
+            params.remove(at);
+            add_values(params, "TYPE", vec!["pref".into()]);
+        }
+        _ => {}
+    }
+}
+
+/// Parameters with the semicolons before them.
+pub(super) fn format_params(params: &ParamValues, version: VcardVersion) -> String {
+    let mut text = String::new();
+    let is_token = |value: &str| {
+        !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    for (name, values) in params {
+        let bare = |value: &String| {
+            is_token(value) && !NON_TYPE_WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
+        };
+        if version == VcardVersion::V2_1
+            && name.eq_ignore_ascii_case("TYPE")
+            && values.iter().all(bare)
+        {
+            for value in values {
+                let _infallible = write!(text, ";{}", value.to_ascii_uppercase());
+            }
+            continue;
+        }
+        let values: Vec<_> = values.iter().map(|value| quote_param_value(value)).collect();
+        let _infallible = write!(text, ";{name}={}", values.join(","));
+    }
+    text
+}
+
+/// A position as the version writes it; `None`: it is none.
+fn convert_geo(text: &str, to: VcardVersion) -> Option<String> {
+    let text = strip_scheme(text, "geo:");
+    let (latitude, longitude) = text.split_once([',', ';'])?;
+    let is_number = |text: &str| text.trim().parse::<f64>().is_ok();
+    (is_number(latitude) && is_number(longitude)).then(|| match to {
+        VcardVersion::V2_1 => format!("{latitude},{longitude}"),
+        VcardVersion::V3_0 => format!("{latitude};{longitude}"),
+        VcardVersion::V4_0 => format!("geo:{latitude},{longitude}"),
+    })
+}
+
+/// A text with its line feeds escaped, and with separators escaped that are not. A backslash that
+/// escapes nothing becomes one that stands for itself.
+fn escape_value(text: &str, separators: bool) -> String {
+    let text = normalise_line_ends(text);
+    let mut escaped = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => {
+                escaped.push('\\');
+                let next = chars.next_if(|next| matches!(next, 'n' | 'N' | ',' | ';' | ':' | '\\'));
+                escaped.push(next.unwrap_or('\\'));
+            }
+            '\n' => escaped.push_str("\\n"),
+            ',' | ';' if separators => escaped.extend(['\\', c]),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// A text as vCard 2.1 has it: with line feeds, and with separators bare where they have no
+/// meaning.
+fn unescape_value(text: &str, separators: bool) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, if c == '\\' { chars.next() } else { None }) {
+            ('\\', Some('n' | 'N')) => plain.push('\n'),
+            ('\\', Some(c @ (',' | ';'))) if separators => plain.push(c),
+            ('\\', Some(c)) => plain.extend(['\\', c]),
+            (c, _) => plain.push(c),
+        }
+    }
+    plain
+}

@@ -1,0 +1,169 @@
+//! Transfer encodings, character sets and escapes: from the bytes of a value to its text.
+//!
+//! Each function takes what it is given as well as it can; nothing is refused but base64 that is
+//! none. Which of them apply is for [`Property`](crate::property::Property) and the readers of
+//! fields to say.
+
+use crate::utf16::{self, Endian};
+use memchr::{memchr, memchr2};
+use std::borrow::Cow;
+
+/// Decodes quoted-printable (RFC 2045, 6.7). An `=` that two hex digits do not follow stands for
+/// itself; soft breaks, and a lone `=` at the end, vanish.
+#[must_use]
+pub fn decode_quoted_printable(value: &[u8]) -> Cow<'_, [u8]> {
+    let Some(first) = memchr(b'=', value) else {
+        return Cow::Borrowed(value);
+    };
+    let mut decoded = value[..first].to_vec();
+    let mut rest = &value[first..];
+    while let [byte, behind @ ..] = rest {
+        rest = behind;
+        if *byte != b'=' {
+            decoded.push(*byte);
+            continue;
+        }
+        match rest {
+            [] => {}
+            [b'\r', b'\n', behind @ ..] | [b'\n', behind @ ..] => rest = behind,
+            [high, low, behind @ ..] => match (hex_digit_value(*high), hex_digit_value(*low)) {
+                (Some(high), Some(low)) => {
+                    decoded.push(high << 4 | low);
+                    rest = behind;
+                }
+                _ => decoded.push(b'='),
+            },
+            _ => decoded.push(b'='),
+        }
+    }
+    Cow::Owned(decoded)
+}
+
+fn hex_digit_value(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+/// Decodes base64 (RFC 4648, both alphabets). White space is skipped and padding may be missing;
+/// any other byte that does not belong there gives `None`.
+#[must_use]
+pub fn decode_base64(value: &[u8]) -> Option<Vec<u8>> {
+    let mut decoded = Vec::with_capacity(value.len() / 4 * 3);
+    let (mut bits, mut count, mut padded) = (0u32, 0u32, false);
+    for byte in value {
+        let six = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            b'=' => {
+                padded = true;
+                continue;
+            }
+            byte if byte.is_ascii_whitespace() => continue,
+            _ => return None,
+        };
+        if padded {
+            return None;
+        }
+        bits = bits << 6 | u32::from(six);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            decoded.push((bits >> count & 0xff) as u8);
+        }
+    }
+    (count < 6).then_some(decoded)
+}
+
+/// Decodes text in the named character set (a label as the web has them). Without one, or with one
+/// that nobody knows, it is UTF-8, and where it is not valid as that, Windows-1252.
+#[must_use]
+pub fn decode_charset<'a>(value: &'a [u8], label: Option<&str>) -> Cow<'a, str> {
+    let named = label.and_then(|label| encoding_rs::Encoding::for_label(label.trim().as_bytes()));
+    match named {
+        Some(encoding) if encoding != encoding_rs::UTF_8 => {
+            encoding.decode_without_bom_handling(value).0
+        }
+        _ => match std::str::from_utf8(value) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => encoding_rs::WINDOWS_1252.decode_without_bom_handling(value).0,
+        },
+    }
+}
+
+/// The text of a whole item in UTF-16, without its byte-order mark; `None` for any other item. It
+/// is known by its mark, or by beginning as BEGIN does in UTF-16: the rule by which items are found
+/// and read. Halves of pairs become U+FFFD.
+#[must_use]
+pub fn decode_utf16(item: &[u8]) -> Option<String> {
+    Endian::detect(item).map(|order| utf16::decode(item, order))
+}
+
+/// The text of lines from inside a calendar, which have no mark, if they are UTF-16.
+#[must_use]
+pub fn decode_utf16_lines(lines: &[u8]) -> Option<String> {
+    utf16::detect_line_endian(lines).map(|order| utf16::decode(lines, order))
+}
+
+/// Undoes the escapes of a text value (RFC 6350, 3.4): `\n`, `\,`, `\;`, `\\`, and `\:`, which
+/// older programs write. Any other backslash stands for itself.
+#[must_use]
+pub fn unescape_text(text: &str) -> Cow<'_, str> {
+    if memchr(b'\\', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            plain.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('n' | 'N') => plain.push('\n'),
+            Some(c @ (',' | ';' | ':' | '\\')) => plain.push(c),
+            Some(c) => plain.extend(['\\', c]),
+            None => plain.push('\\'),
+        }
+    }
+    Cow::Owned(plain)
+}
+
+/// Splits a structured value at a separator (`;` between components, `,` between the members of a
+/// list) where it is not escaped, and undoes the escapes of each part. There is always one part at
+/// least.
+///
+/// To read lists inside components, split raw: see [`split_raw`].
+#[must_use]
+pub fn split_structured(text: &str, separator: char) -> Vec<Cow<'_, str>> {
+    split_raw(text, separator).map(unescape_text).collect()
+}
+
+/// Splits as [`split_structured`] does and leaves the escapes as they are.
+pub fn split_raw(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let (part, behind) = split_at_unescaped(text, separator);
+        rest = behind;
+        Some(part)
+    })
+}
+
+/// The text up to the first separator that is not escaped, and what is behind it.
+fn split_at_unescaped(text: &str, separator: char) -> (&str, Option<&str>) {
+    let Ok(wanted) = u8::try_from(separator) else {
+        return (text, None);
+    };
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    while let Some(found) = memchr2(wanted, b'\\', bytes.get(from..).unwrap_or_default()) {
+        let at = from + found;
+        if bytes[at] == wanted {
+            return (&text[..at], Some(&text[at + 1..]));
+        }
+        from = at + 2;
+    }
+    (text, None)
+}

@@ -1,0 +1,95 @@
+//! The page of a browse: how many views are open, and how much memory there is, on one time axis.
+
+use super::{MemorySample, WorkloadResult};
+use crate::chart::{ChartAxis, ColourRole, MeasureUnit, StepChart, StepLine};
+use crate::html_page::{HtmlPage, TableCell};
+
+/// Rounds in the table; of more, the first and the last.
+const MAX_ROUNDS_SHOWN: usize = 20;
+
+/// A page with charts that needs nothing else. `about`: what was done, in a sentence.
+#[must_use]
+pub fn render_html(found: &WorkloadResult, about: &str) -> String {
+    let mut page = HtmlPage::new("Browsing a calendar");
+    page.add_paragraph(about);
+    let bytes = |value: u64| MeasureUnit::Bytes.format(value as f64);
+    let [before, most, first, _, last] = found.memory_stages();
+    page.add_key_figures(&[
+        (MeasureUnit::Count.format(found.views_opened as f64), "views opened".into()),
+        (MeasureUnit::Count.format(found.peak_open_views() as f64), "open at once, at most".into()),
+        (MeasureUnit::Count.format(found.views_left_open() as f64), "left open".into()),
+        (bytes(before), "of memory before".into()),
+        (bytes(most), "at most".into()),
+        (bytes(first), "after the first round".into()),
+        (bytes(last), "after the last".into()),
+    ]);
+    if found.views_left_open() > 0 {
+        page.add_warning("Views were left open.");
+    }
+    add_sample_chart(
+        &mut page,
+        found,
+        "Open views",
+        MeasureUnit::Count,
+        ColourRole::First,
+        |sample| sample.open_views as f64,
+    );
+    add_sample_chart(
+        &mut page,
+        found,
+        "Anonymous memory",
+        MeasureUnit::Bytes,
+        ColourRole::Second,
+        |sample| sample.anonymous_bytes as f64,
+    );
+    let rows: Vec<Vec<TableCell>> = select_rounds(found.round_ends.len())
+        .filter_map(|round| {
+            let sample = found.round_ends.get(round)?;
+            Some(vec![
+                TableCell::Number((round + 1).to_string()),
+                TableCell::Number(MeasureUnit::Time.format(sample.elapsed.as_micros() as f64)),
+                TableCell::Number(sample.open_views.to_string()),
+                TableCell::Number(bytes(sample.anonymous_bytes)),
+            ])
+        })
+        .collect();
+    page.add_table(
+        "When all views of a round were closed",
+        &["round", "at", "open views", "memory"],
+        &rows,
+    );
+    page.into_html()
+}
+
+/// Which of so many rounds are shown.
+fn select_rounds(rounds: usize) -> impl Iterator<Item = usize> {
+    let half = MAX_ROUNDS_SHOWN / 2;
+    (0..rounds)
+        .filter(move |round| rounds <= MAX_ROUNDS_SHOWN || *round < half || *round + half >= rounds)
+}
+
+fn add_sample_chart(
+    page: &mut HtmlPage,
+    found: &WorkloadResult,
+    name: &str,
+    unit: MeasureUnit,
+    colour: ColourRole,
+    value: fn(&MemorySample) -> f64,
+) {
+    let at = |sample: &MemorySample| sample.elapsed.as_micros() as f64;
+    let end = found.samples.last().map_or(0.0, at);
+    let points = found.samples.iter().map(|sample| (at(sample), value(sample))).collect();
+    let lines = vec![StepLine { name: name.into(), colour, is_filled: true, points }];
+    let chart = StepChart {
+        x_axis: ChartAxis::linear("since the beginning", MeasureUnit::Time),
+        x_range: (0.0, end),
+        y_axis: ChartAxis::linear(name, unit),
+        min_y_max: 1.0,
+        lines,
+    };
+    page.add_chart(
+        name,
+        "Noted after each view that was opened, and when all of a round were closed.",
+        &chart,
+    );
+}

@@ -1,0 +1,121 @@
+//! The words of a contact that do not depend on where somebody lives.
+//!
+//! Lists only. Domains are those that RFC 2606 sets aside, so that no mail ever leaves a test.
+
+/// Where private mail goes.
+pub(super) static HOME_DOMAINS: &[&str] = &[
+    "example.com",
+    "mail.example",
+    "example.org",
+    "post.example.net",
+    "webmail.example",
+    "inbox.example",
+];
+
+/// Where mail at work goes.
+pub(super) static WORK_DOMAINS: &[&str] = &[
+    "corp.example.com",
+    "firma.example",
+    "office.example.org",
+    "uni.example",
+    "hq.example.net",
+    "stadt.example",
+    "lab.example",
+];
+
+/// Employers known in many countries.
+pub(super) static ORGANISATIONS: &[&str] = &[
+    "Example Ltd",
+    "Brightwater Systems",
+    "Cormorant Shipping, S.A.",
+    "Institute of Applied Botany",
+    "Redgate & Pine Consulting",
+    "Halcyon Instruments",
+    "Mapleton University",
+    "International Society of Kite Makers",
+];
+
+/// Parts of an employer.
+pub(super) static DEPARTMENTS: &[&str] = &[
+    "Sales",
+    "Research and Development",
+    "IT",
+    "Human Resources",
+    "Accounts; Payroll",
+    "Kundendienst",
+    "Logistics",
+    "Support",
+];
+
+/// What people do, in English.
+pub(super) static TITLES: &[&str] = &[
+    "Engineer",
+    "Project Manager",
+    "Software Developer",
+    "Account Manager",
+    "Professor, Department of History",
+    "Assistant to the Director",
+    "CTO",
+    "Consultant",
+];
+
+/// What people call one another.
+pub(super) static NICKNAMES: &[&str] = &[
+    "Bear",
+    "Mimi",
+    "Doc",
+    "Ace",
+    "Señor T",
+    "Pünktchen",
+    "Boss",
+    "Kiki",
+    "Red",
+    "Тёма",
+    "Zuzu",
+    "小宝",
+    "Momo",
+    "Skip",
+];
+
+/// What address books are sorted into.
+pub(super) static CONTACT_CATEGORIES: &[&str] = &[
+    "Friends",
+    "Work",
+    "Family",
+    "myContacts",
+    "Holiday Cards",
+    "Club",
+    "Neighbours",
+    "School",
+    "Suppliers",
+    "VIP",
+    "Chor",
+];
+
+/// Sentences of notes.
+pub(super) static NOTE_SENTENCES: &[&str] = &[
+    "Met at the conference in spring, talked about sailing and old maps.",
+    "Has two children and a dog called Biscuit.",
+    "Do not call before ten o'clock; works nights.",
+    "Recommended by the accountant, very thorough, a little slow to answer.",
+    "Old address book says a different number - check next time.",
+    "Allergic to nuts, likes walnuts anyway.",
+    "Customer number 40-17, contract runs until the end of the year.",
+    "Moved in May.",
+    "Plays second violin in the orchestra, rehearsals every Thursday.",
+    "Sends postcards from every journey and would like some in return.",
+];
+
+/// Labels that people give to a number or an address.
+pub(super) static PROPERTY_LABELS: &[&str] =
+    &["_$!<Other>!$_", "Cottage", "Ferienhaus", "Weekend only", "実家", "Дача"];
+
+/// Services on which people have an account.
+pub(super) static ACCOUNT_SERVICES: &[(&str, &str)] = &[
+    ("X-SKYPE", "skype"),
+    ("X-JABBER", "xmpp"),
+    ("X-ICQ", "icq"),
+    ("X-AIM", "aim"),
+    ("X-MATRIX", "matrix"),
+    ("X-TWITTER", "twitter"),
+];

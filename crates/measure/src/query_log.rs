@@ -1,0 +1,230 @@
+//! What a query log shows: which questions are asked and how often, how long views live, what
+//! answers cost, whether the cache is worth its memory, and how many views each change informs.
+//!
+//! Not the log's writer, which is in `larder-query`, and no measurement of its own: a log is all
+//! that is looked at. It is read once, as it comes, and what is remembered grows with the number of
+//! different questions and of views that are open at once, not with its length. Each of the modules
+//! answers one of the questions.
+//!
+//! A log tells of many processes; a view or an answer is known by its process and its number there.
+
+pub mod anonymisation;
+pub mod cache_residency;
+pub mod cache_simulation;
+pub mod comparison;
+pub mod cost;
+pub mod fan_out;
+pub mod histogram;
+pub mod html_report;
+mod interner;
+pub mod log_reader;
+pub mod reuse;
+pub mod text_report;
+pub mod timeline;
+pub mod view_lifetimes;
+
+pub use self::anonymisation::{AnonymisationReport, anonymise};
+pub use self::html_report::render_html;
+pub use self::interner::LoggedQuery;
+
+use self::cache_residency::ResidencyTracker;
+use self::cache_simulation::{CacheReplays, CacheReport};
+use self::cost::{CostAccumulator, CostReport};
+use self::fan_out::{FanOutAccumulator, FanOutReport};
+use self::interner::{InternedQuery, LogInterner};
+use self::log_reader::{AnswerEvent, BadLines, LogEvent, LogLine};
+use self::reuse::{ReuseAccumulator, ReuseReport};
+use self::view_lifetimes::{LifetimeReport, ViewEnd, ViewTracker};
+use std::collections::HashMap;
+use std::io::{self, BufRead};
+
+/// What a log shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryLogReport {
+    /// Lines that were understood.
+    pub lines: u64,
+    /// Those of them whose event is not known.
+    pub unknown_lines: u64,
+    /// Lines that were not.
+    pub bad_lines: BadLines,
+    /// How many processes wrote it.
+    pub process_count: u64,
+    /// The first and the last moment, in microseconds since 1970.
+    pub time_span: (i64, i64),
+    /// Which questions are asked, and how often.
+    pub reuse: ReuseReport,
+    /// How long views and kept answers live.
+    pub lifetimes: LifetimeReport,
+    /// How long answers take.
+    pub cost: CostReport,
+    /// Is the cache worth its memory?
+    pub cache: CacheReport,
+    /// How many views each change informed.
+    pub fan_out: FanOutReport,
+}
+
+impl QueryLogReport {
+    /// Is there anything that a report can be about?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines == self.unknown_lines
+    }
+}
+
+/// Reads a log to its end. `budget`: one more that the cache is tried with, in bytes.
+///
+/// # Errors
+/// Whatever the source answers to a read.
+pub fn read_log(source: &mut dyn BufRead, budget: Option<u64>) -> io::Result<QueryLogReport> {
+    let mut reading = ReportBuilder::new(budget);
+    let broken = log_reader::read_lines(source, &mut |_, line| {
+        reading.add_line(&line);
+        Ok(())
+    })?;
+    Ok(reading.finish(broken))
+}
+
+/// All that is remembered of a log while it is read.
+struct ReportBuilder {
+    lines: u64,
+    unknown_lines: u64,
+    time_span: Option<(i64, i64)>,
+    /// The process that has a pid now, by its number here.
+    processes: HashMap<u64, u32>,
+    process_count: u32,
+    interner: LogInterner,
+    reuse: ReuseAccumulator,
+    residency: ResidencyTracker,
+    view_tracker: ViewTracker,
+    cost: CostAccumulator,
+    replays: CacheReplays,
+    fan_out: FanOutAccumulator,
+}
+
+impl ReportBuilder {
+    fn new(budget: Option<u64>) -> ReportBuilder {
+        ReportBuilder {
+            lines: 0,
+            unknown_lines: 0,
+            time_span: None,
+            processes: HashMap::new(),
+            process_count: 0,
+            interner: LogInterner::default(),
+            reuse: ReuseAccumulator::new(),
+            residency: ResidencyTracker::new(),
+            view_tracker: ViewTracker::default(),
+            cost: CostAccumulator::default(),
+            replays: CacheReplays::new(budget),
+            fan_out: FanOutAccumulator::default(),
+        }
+    }
+
+    fn add_line(&mut self, line: &LogLine) {
+        let &LogLine { at, pid, .. } = line;
+        self.lines += 1;
+        if line.event == LogEvent::Unknown {
+            self.unknown_lines += 1;
+            return;
+        }
+        let (first, last) = self.time_span.unwrap_or((at, at));
+        self.time_span = Some((first.min(at), last.max(at)));
+        if let LogEvent::Start(start) = &line.event {
+            self.end_process(pid, at, ViewEnd::ProcessDied);
+            self.start_process(pid, Some(start.budget));
+            return;
+        }
+        if line.event == LogEvent::End {
+            return self.end_process(pid, at, ViewEnd::Leaked);
+        }
+        let process = match self.processes.get(&pid) {
+            Some(process) => *process,
+            // Its beginning was in a part of the log that is gone.
+            None => self.start_process(pid, None),
+        };
+        self.add_event(process, line);
+    }
+
+    fn add_event(&mut self, process: u32, line: &LogLine) {
+        let &LogLine { at, pid, .. } = line;
+        match &line.event {
+            LogEvent::Query(asked) => {
+                let ask = self.interner.intern_query(asked);
+                self.add_answer(process, at, ask, asked);
+            }
+            LogEvent::Open(view, asked) => {
+                let ask = self.interner.intern_query(asked);
+                // A view that wants to know of changes alone has no first answer.
+                if asked.answer > 0 {
+                    self.add_answer(process, at, ask, asked);
+                }
+                self.residency.open_view(process, at, *view, ask.query);
+                self.replays.open_view(process, *view, ask, asked);
+                self.view_tracker.open_view(process, pid, at, *view, ask);
+            }
+            LogEvent::Close(view) => {
+                self.residency.close_view(process, at, view.view);
+                self.replays.close_view(process, view.view);
+                self.view_tracker.close_view(process, at, view.view);
+            }
+            LogEvent::Change(change) => {
+                let texts = &mut self.interner.texts;
+                self.fan_out.add_change(change, self.view_tracker.open_view_count(process));
+                self.replays
+                    .apply_change(process, change, &mut |name| texts.intern(name.to_string()));
+            }
+            LogEvent::Evict(dropped) => {
+                self.residency.remove_answer(process, at, dropped.answer, dropped.why);
+                self.replays.evict_answer(process, dropped.answer, dropped.why);
+            }
+            LogEvent::Notified(told) => self.fan_out.add_notification(told),
+            LogEvent::Reset(fresh) => {
+                self.fan_out.add_reset(fresh);
+                self.replays.reset_view(process, fresh.view);
+            }
+            LogEvent::Start(_) | LogEvent::End | LogEvent::Unknown => {}
+        }
+    }
+
+    fn add_answer(&mut self, process: u32, at: i64, ask: InternedQuery, asked: &AnswerEvent) {
+        self.reuse.add_answer(at, ask, asked.from, asked.us);
+        self.cost.add_answer(ask, asked);
+        self.residency.add_answer(process, at, ask.query, asked);
+        self.replays.add_answer(process, ask, asked);
+    }
+
+    fn start_process(&mut self, pid: u64, budget: Option<u64>) -> u32 {
+        let number = self.process_count;
+        self.process_count = self.process_count.saturating_add(1);
+        self.processes.insert(pid, number);
+        self.residency.start_process(number, budget);
+        self.replays.start_process(number, budget);
+        number
+    }
+
+    fn end_process(&mut self, pid: u64, at: i64, end: ViewEnd) {
+        let Some(process) = self.processes.remove(&pid) else { return };
+        self.residency.end_process(process, at);
+        self.replays.end_process(process);
+        self.view_tracker.end_process(process, at, end);
+    }
+
+    fn finish(mut self, broken: BadLines) -> QueryLogReport {
+        let time = self.time_span.unwrap_or((0, 0));
+        for process in self.processes.values() {
+            self.view_tracker.end_process(*process, time.1, ViewEnd::Open);
+        }
+        let (kept, held) = self.residency.finish(time.1);
+        QueryLogReport {
+            lines: self.lines,
+            unknown_lines: self.unknown_lines,
+            bad_lines: broken,
+            process_count: u64::from(self.process_count),
+            time_span: time,
+            reuse: self.reuse.finish(&self.interner, held),
+            lifetimes: self.view_tracker.finish(&self.interner, time, kept),
+            cost: self.cost.finish(&self.interner),
+            cache: self.replays.finish(),
+            fan_out: self.fan_out.finish(),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! A log that can be given away: texts and names become tokens, everything else stays.
+//!
+//! The same text has the same token wherever it stands in the log, different texts have different
+//! ones, so that every figure of the log is that of the original. What stays: numbers and times,
+//! what happened, the form of a question with its functions and the names of fields, and the times
+//! that a question names. What goes: everything that a person or a program wrote, names of
+//! collections and of clients, and whatever is not known here - lines that are broken, events and
+//! fields of later versions -, as nobody can say what is in it.
+
+use crate::query_log::log_reader::{BadLines, read_lines};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::io::{self, BufRead, Write};
+
+/// What became of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnonymisationReport {
+    /// Lines that were written.
+    pub lines: u64,
+    /// Lines that were left out because their event is not known.
+    pub unknown_lines: u64,
+    /// Lines that were left out because they are broken.
+    pub bad_lines: BadLines,
+    /// How many texts have a token now.
+    pub texts: u64,
+}
+
+/// Writes a log again without its texts and names.
+///
+/// # Errors
+/// Whatever the source answers to a read, or the target to a write.
+pub fn anonymise(
+    source: &mut dyn BufRead,
+    target: &mut dyn Write,
+) -> io::Result<AnonymisationReport> {
+    let (mut tokens, mut written, mut unknown) = (TextTokens::default(), 0, 0);
+    let broken = read_lines(source, &mut |text, _| {
+        let Ok(Value::Object(line)) = serde_json::from_str(text) else { return Ok(()) };
+        match tokens.anonymise_line(&line) {
+            Some(line) => {
+                written += 1;
+                writeln!(target, "{}", Value::Object(line))
+            }
+            None => {
+                unknown += 1;
+                Ok(())
+            }
+        }
+    })?;
+    Ok(AnonymisationReport {
+        lines: written,
+        unknown_lines: unknown,
+        bad_lines: broken,
+        texts: tokens.numbers.len() as u64,
+    })
+}
+
+/// The fields of each event that are numbers, or words of the log itself.
+const NUMERIC_FIELDS_BY_EVENT: &[(&str, &[&str])] = &[
+    ("start", &["budget"]),
+    ("query", ANSWER_NUMERIC_FIELDS),
+    ("open", ANSWER_NUMERIC_FIELDS),
+    ("told", &["view", "seq", "added", "modified", "removed", "us"]),
+    ("fresh", &["view", "seq", "returned", "us"]),
+    ("close", &["view"]),
+    ("change", &["seq", "batches", "items", "asked", "told", "us"]),
+    ("drop", &["answer", "bytes"]),
+    ("end", &[]),
+];
+const ANSWER_NUMERIC_FIELDS: &[&str] =
+    &["view", "answer", "scanned", "tested", "returned", "us", "bytes"];
+
+/// Words of the log itself, by the field that they stand in.
+const LOG_KEYWORDS_BY_FIELD: &[(&str, &[&str])] = &[
+    ("event", &["start", "query", "open", "told", "fresh", "close", "change", "drop", "end"]),
+    ("from", &["run", "cache", "shared"]),
+    ("why", &["stale", "budget", "expired", "collections", "zones"]),
+    ("kind", KIND_NAMES),
+    ("source", &["local"]),
+];
+const KIND_NAMES: &[&str] = &["contact", "event", "task", "memo", "other"];
+
+/// Functions whose first text is the name of a field, a kind or a time.
+const FIELD_NAME_FUNCTIONS: &[&str] = &[
+    "contains",
+    "is",
+    "beginswith",
+    "endswith",
+    "includes",
+    "exists",
+    "exists_vcard",
+    "eqphone",
+    "eqphone_national",
+    "eqphone_short",
+    "regex_normal",
+    "regex_raw",
+    "contains?",
+    "stamp",
+    "number",
+    "kind",
+    "make-time",
+];
+
+/// The other functions.
+const OTHER_FUNCTIONS: &[&str] = &[
+    "and",
+    "or",
+    "not",
+    "word",
+    "uids",
+    "uid?",
+    "occur-in-time-range?",
+    "has-alarms-in-range?",
+    "due-in-time-range?",
+    "completed-before?",
+    "starts-before?",
+    "has-start?",
+    "has-end?",
+    "has-due?",
+    "has-duration?",
+    "has-attachments?",
+    "has-alarms?",
+    "has-recurrences?",
+    "is-completed?",
+    "has-categories?",
+    "overdue?",
+    "percent-complete?",
+    "occurrences-count?",
+    "time-now",
+    "time-day-begin",
+    "time-day-end",
+    "time-add-day",
+    "=",
+    "<",
+    ">",
+];
+
+/// Numbers for texts, in the order in which they come.
+#[derive(Debug, Default)]
+struct TextTokens {
+    numbers: HashMap<String, usize>,
+}
+
+impl TextTokens {
+    /// The token of a text. What it begins with says where it stands.
+    fn token_for(&mut self, begin: &str, text: &str) -> String {
+        let next = self.numbers.len() + 1;
+        let number = *self.numbers.entry(text.to_string()).or_insert(next);
+        format!("{begin}{number}")
+    }
+
+    /// The line with tokens; `None` where its event is not known.
+    fn anonymise_line(&mut self, line: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let event = line.get("event")?.as_str()?;
+        let (_, numbers) = NUMERIC_FIELDS_BY_EVENT.iter().find(|(known, _)| *known == event)?;
+        let mut new = Map::new();
+        for (name, value) in line {
+            let number = ["at", "pid"].contains(&name.as_str()) || numbers.contains(&name.as_str());
+            let value = match name.as_str() {
+                _ if number => Some(value).filter(|value| value.is_number()).cloned(),
+                "query" => value.as_str().map(|text| self.anonymise_query(text).into()),
+                "collection" => Some(self.anonymise_name("collection", value)),
+                "client" => Some(self.anonymise_name("client", value)),
+                "kind" | "source" | "from" | "why" | "event" => {
+                    Some(self.anonymise_keyword(name, value))
+                }
+                "of" => Some(self.anonymise_changed_kinds(value)),
+                "version" => value.as_str().filter(|text| is_version(text)).map(Value::from),
+                _ => None,
+            };
+            if let Some(value) = value {
+                new.insert(name.clone(), value);
+            }
+        }
+        Some(new)
+    }
+
+    fn anonymise_name(&mut self, begin: &str, value: &Value) -> Value {
+        value.as_str().map_or(Value::Null, |text| self.token_for(begin, text).into())
+    }
+
+    /// A word that is the log's own stays.
+    fn anonymise_keyword(&mut self, field: &str, value: &Value) -> Value {
+        let (_, words) =
+            LOG_KEYWORDS_BY_FIELD.iter().find(|(of, _)| *of == field).unwrap_or(&("", &[]));
+        match value.as_str() {
+            Some(text) if words.contains(&text) => text.into(),
+            Some(text) => self.token_for(field, text).into(),
+            None => Value::Null,
+        }
+    }
+
+    /// Collections and kinds that changed.
+    fn anonymise_changed_kinds(&mut self, value: &Value) -> Value {
+        let pairs = value.as_array().into_iter().flatten().filter_map(Value::as_array);
+        let mut pair = |pair: &Vec<Value>| -> Value {
+            let [collection, kind] = [0, 1].map(|at| pair.get(at).unwrap_or(&Value::Null));
+            vec![
+                self.anonymise_name("collection", collection),
+                self.anonymise_keyword("kind", kind),
+            ]
+            .into()
+        };
+        pairs.map(&mut pair).collect::<Vec<_>>().into()
+    }
+
+    /// A question with its form. What is no S-expression is one text.
+    fn anonymise_query(&mut self, text: &str) -> String {
+        match split_sexp(text) {
+            Some(parts) => self.anonymise_sexp(&parts),
+            None => self.token_for("t", text),
+        }
+    }
+
+    fn anonymise_sexp(&mut self, parts: &[SexpPart<'_>]) -> String {
+        let mut out = String::new();
+        // The function that is called, and how many texts it was given.
+        let mut calls: Vec<(&str, usize)> = Vec::new();
+        let mut first = false;
+        for part in parts {
+            match *part {
+                SexpPart::Whitespace(blank) => out.push_str(blank),
+                SexpPart::Open => {
+                    out.push('(');
+                    calls.push(("", 0));
+                }
+                SexpPart::Close => {
+                    out.push(')');
+                    calls.pop();
+                }
+                SexpPart::Atom(word) if first && is_function(word) => {
+                    out.push_str(word);
+                    if let Some(call) = calls.last_mut() {
+                        *call = (word, 0);
+                    }
+                }
+                SexpPart::Atom(word) if is_harmless_atom(word) => out.push_str(word),
+                SexpPart::Atom(word) => out.push_str(&self.token_for("t", word)),
+                SexpPart::Text(text) => {
+                    let (function, texts) = calls.last().copied().unwrap_or_default();
+                    let stays = texts == 0
+                        && FIELD_NAME_FUNCTIONS.contains(&function)
+                        && is_harmless_argument(function, text);
+                    let shown =
+                        if stays { text.to_string() } else { self.token_for("t", &unescape(text)) };
+                    out.extend(["\"", &shown, "\""]);
+                    if let Some(call) = calls.last_mut() {
+                        call.1 += 1;
+                    }
+                }
+            }
+            first = matches!(part, SexpPart::Open)
+                || (first && matches!(part, SexpPart::Whitespace(_)));
+        }
+        out
+    }
+}
+
+/// A part of an S-expression.
+#[derive(Debug, Clone, Copy)]
+enum SexpPart<'a> {
+    Open,
+    Close,
+    Whitespace(&'a str),
+    Atom(&'a str),
+    /// Without its quotes, as it is written.
+    Text(&'a str),
+}
+
+/// The parts of an S-expression; `None` where it is none.
+fn split_sexp(text: &str) -> Option<Vec<SexpPart<'_>>> {
+    let (mut parts, mut depth, mut rest) = (Vec::new(), 0_usize, text);
+    while let Some(c) = rest.chars().next() {
+        let end = match c {
+            '(' => {
+                depth += 1;
+                parts.push(SexpPart::Open);
+                1
+            }
+            ')' => {
+                depth = depth.checked_sub(1)?;
+                parts.push(SexpPart::Close);
+                1
+            }
+            '"' => {
+                let inner = rest.get(1..)?;
+                let end = find_closing_quote(inner)?;
+                parts.push(SexpPart::Text(inner.get(..end)?));
+                end + 2
+            }
+            c if c.is_whitespace() => {
+                let end = rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len());
+                parts.push(SexpPart::Whitespace(rest.get(..end)?));
+                end
+            }
+            _ => {
+                let ends = |c: char| c.is_whitespace() || "()\"".contains(c);
+                let end = rest.find(ends).unwrap_or(rest.len());
+                parts.push(SexpPart::Atom(rest.get(..end)?));
+                end
+            }
+        };
+        // Behind the first expression, and outside of one, anything could stand.
+        if depth == 0 && !matches!(parts.first(), Some(SexpPart::Open)) && rest.len() > end {
+            return None;
+        }
+        rest = rest.get(end..)?;
+    }
+    (depth == 0 && !parts.is_empty()).then_some(parts)
+}
+
+/// Where the quote stands that ends a text.
+fn find_closing_quote(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    text.char_indices().find_map(|(at, c)| {
+        let found = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        found.then_some(at)
+    })
+}
+
+/// The text itself, so that it is the same wherever it stands.
+fn unescape(text: &str) -> String {
+    let (mut plain, mut escaped) = (String::new(), false);
+    for c in text.chars() {
+        if escaped && !matches!(c, '"' | '\\') {
+            // Two ways to write a text make two questions, which stay two: such a one is like
+            // nothing else.
+            return format!("\0{text}");
+        }
+        escaped = c == '\\' && !escaped;
+        if !escaped {
+            plain.push(c);
+        }
+    }
+    plain
+}
+
+fn is_function(word: &str) -> bool {
+    OTHER_FUNCTIONS.contains(&word) || FIELD_NAME_FUNCTIONS.contains(&word)
+}
+
+/// `#t`, `#f`, and numbers that nobody can be called at.
+fn is_harmless_atom(word: &str) -> bool {
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    ["#t", "#f"].contains(&word)
+        || ((1..=5).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// May the first text of such a function stay? Names of fields are short words; those that programs
+/// make up begin with `x-`, and may say anything.
+fn is_harmless_argument(function: &str, text: &str) -> bool {
+    let short = |of: fn(u8) -> bool| text.len() <= 40 && !text.is_empty() && text.bytes().all(of);
+    match function {
+        "make-time" => short(|byte| byte.is_ascii_digit() || b"TZ-:".contains(&byte)),
+        "kind" => KIND_NAMES.contains(&text),
+        _ => {
+            let own = text.get(..2).is_some_and(|begin| begin.eq_ignore_ascii_case("x-"));
+            let token = text.strip_prefix('t').is_some_and(|rest| rest.parse::<u64>().is_ok());
+            let word = short(|byte| byte.is_ascii_alphanumeric() || b"_-:".contains(&byte));
+            word && !token && (!own || text == "x-evolution-any-field")
+        }
+    }
+}
+
+fn is_version(text: &str) -> bool {
+    text.len() <= 20 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}

@@ -1,0 +1,244 @@
+//! What answers held in memory, by what the log says.
+//!
+//! Not what could have been kept: that is [`crate::queries::worth`].
+
+use crate::query_log::histogram::Histogram;
+use crate::query_log::log_reader::{AnswerEvent, LoggedEvictionReason, LoggedOrigin};
+use crate::query_log::timeline::{Timeline, TimelineBucket};
+use std::collections::{BTreeMap, HashMap};
+
+/// So many points at most for the time of the log.
+const MAX_TIMELINE_BUCKETS: usize = 400;
+
+/// What answers held in a stretch of time, in bytes: the most, and what it was at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ResidentBytes {
+    /// All answers that were kept: the most.
+    pub cached_max: u64,
+    /// And at the end.
+    pub cached_last: u64,
+    /// Those of them that open views have: the most.
+    pub open_max: u64,
+    /// And at the end.
+    pub open_last: u64,
+}
+
+impl TimelineBucket for ResidentBytes {
+    fn merge(&mut self, later: ResidentBytes) {
+        *self = ResidentBytes {
+            cached_max: self.cached_max.max(later.cached_max),
+            open_max: self.open_max.max(later.open_max),
+            ..later
+        };
+    }
+}
+
+/// How answers that were kept lived.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CacheResidency {
+    /// How many answers were kept.
+    pub answers: u64,
+    /// How many of them were used before they went.
+    pub answers_used: u64,
+    /// The most bytes that were kept at once, by all processes.
+    pub peak_bytes: u64,
+    /// How long they were kept, in microseconds, by why they went.
+    pub lifetimes_us: BTreeMap<LoggedEvictionReason, Histogram>,
+    /// Kept until the process or the log ended.
+    pub lifetimes_to_end_us: Histogram,
+}
+
+impl CacheResidency {
+    /// An answer went: `None` at the end of its process, or of the log.
+    fn record_removal(
+        &mut self,
+        answer: ResidentAnswer,
+        at: i64,
+        why: Option<LoggedEvictionReason>,
+    ) {
+        let life = u64::try_from(at.saturating_sub(answer.cached_at)).unwrap_or(0);
+        self.answers += 1;
+        self.answers_used += u64::from(answer.uses > 0);
+        match why {
+            Some(why) => self.lifetimes_us.entry(why).or_default().add(life),
+            None => self.lifetimes_to_end_us.add(life),
+        }
+    }
+}
+
+/// An answer that is kept.
+#[derive(Debug, Clone, Copy)]
+struct ResidentAnswer {
+    number: u64,
+    bytes: u64,
+    cached_at: i64,
+    uses: u64,
+}
+
+/// A question of a process: how many views have it open, and its answer.
+#[derive(Debug, Clone, Copy, Default)]
+struct QueryResidency {
+    open_views: u64,
+    answer: Option<ResidentAnswer>,
+}
+
+impl QueryResidency {
+    /// What is kept of it, and what of that an open view has.
+    fn cached_and_open_bytes(&self) -> [u64; 2] {
+        let bytes = self.answer.map_or(0, |answer| answer.bytes);
+        [bytes, if self.open_views > 0 { bytes } else { 0 }]
+    }
+}
+
+#[derive(Debug, Default)]
+struct ProcessResidency {
+    budget_bytes: u64,
+    queries: HashMap<u32, QueryResidency>,
+    /// The questions of answers and of views.
+    answers: HashMap<u64, u32>,
+    views: HashMap<u64, u32>,
+}
+
+/// What is held while the log is read.
+#[derive(Debug)]
+pub(super) struct ResidencyTracker {
+    processes: HashMap<u32, ProcessResidency>,
+    /// Kept, and of that open.
+    cached_and_open_bytes: [u64; 2],
+    residency: CacheResidency,
+    timeline: Timeline<ResidentBytes>,
+}
+
+impl ResidencyTracker {
+    pub(super) fn new() -> ResidencyTracker {
+        ResidencyTracker {
+            processes: HashMap::new(),
+            cached_and_open_bytes: [0; 2],
+            residency: CacheResidency::default(),
+            timeline: Timeline::new(MAX_TIMELINE_BUCKETS),
+        }
+    }
+
+    /// `budget` where the log says it.
+    pub(super) fn start_process(&mut self, process: u32, budget: Option<u64>) {
+        let budget = budget.unwrap_or(u64::MAX);
+        self.processes.insert(
+            process,
+            ProcessResidency { budget_bytes: budget, ..ProcessResidency::default() },
+        );
+    }
+
+    /// A question was answered.
+    pub(super) fn add_answer(&mut self, process: u32, at: i64, number: u32, asked: &AnswerEvent) {
+        let Some(of) = self.processes.get_mut(&process) else { return };
+        let question = of.queries.entry(number).or_default();
+        let before = question.cached_and_open_bytes();
+        match (asked.from, &mut question.answer) {
+            (LoggedOrigin::Cache | LoggedOrigin::Shared, Some(answer))
+                if answer.number == asked.answer =>
+            {
+                answer.uses += 1;
+            }
+            (LoggedOrigin::Run, _) if asked.bytes > of.budget_bytes || of.budget_bytes == 0 => {}
+            (from, kept) => {
+                // What is used and was not seen to be kept was so before, or came with a fresh
+                // answer of a view.
+                let uses = u64::from(from != LoggedOrigin::Run);
+                let bytes = asked.bytes.min(MAX_ANSWER_BYTES);
+                let new = ResidentAnswer { number: asked.answer, bytes, cached_at: at, uses };
+                if let Some(old) = kept.replace(new) {
+                    of.answers.remove(&old.number);
+                    self.residency.record_removal(old, at, Some(LoggedEvictionReason::Other));
+                }
+                of.answers.insert(asked.answer, number);
+            }
+        }
+        let after = question.cached_and_open_bytes();
+        self.record_bytes(at, before, after);
+    }
+
+    /// A view was opened.
+    pub(super) fn open_view(&mut self, process: u32, at: i64, view: u64, number: u32) {
+        // Its number may have been another's that was never closed.
+        self.close_view(process, at, view);
+        let Some(of) = self.processes.get_mut(&process) else { return };
+        of.views.insert(view, number);
+        let question = of.queries.entry(number).or_default();
+        let before = question.cached_and_open_bytes();
+        question.open_views += 1;
+        let after = question.cached_and_open_bytes();
+        self.record_bytes(at, before, after);
+    }
+
+    pub(super) fn close_view(&mut self, process: u32, at: i64, view: u64) {
+        let Some(of) = self.processes.get_mut(&process) else { return };
+        let Some(number) = of.views.remove(&view) else { return };
+        let Some(question) = of.queries.get_mut(&number) else { return };
+        let before = question.cached_and_open_bytes();
+        question.open_views = question.open_views.saturating_sub(1);
+        let after = question.cached_and_open_bytes();
+        if question.open_views == 0 && question.answer.is_none() {
+            of.queries.remove(&number);
+        }
+        self.record_bytes(at, before, after);
+    }
+
+    pub(super) fn remove_answer(
+        &mut self,
+        process: u32,
+        at: i64,
+        answer: u64,
+        why: LoggedEvictionReason,
+    ) {
+        let Some(of) = self.processes.get_mut(&process) else { return };
+        let Some(number) = of.answers.remove(&answer) else { return };
+        let Some(question) = of.queries.get_mut(&number) else { return };
+        let before = question.cached_and_open_bytes();
+        if let Some(answer) = question.answer.take() {
+            self.residency.record_removal(answer, at, Some(why));
+        }
+        if question.open_views == 0 {
+            of.queries.remove(&number);
+        }
+        self.record_bytes(at, before, [0; 2]);
+    }
+
+    /// The process has ended, or broke off.
+    pub(super) fn end_process(&mut self, process: u32, at: i64) {
+        let Some(of) = self.processes.remove(&process) else { return };
+        for question in of.queries.into_values() {
+            if let Some(answer) = question.answer {
+                self.residency.record_removal(answer, at, None);
+            }
+            self.record_bytes(at, question.cached_and_open_bytes(), [0; 2]);
+        }
+    }
+
+    fn record_bytes(&mut self, at: i64, before: [u64; 2], after: [u64; 2]) {
+        for (sum, (before, after)) in
+            self.cached_and_open_bytes.iter_mut().zip(before.into_iter().zip(after))
+        {
+            *sum = sum.saturating_sub(before).saturating_add(after);
+        }
+        let [kept, open] = self.cached_and_open_bytes;
+        self.residency.peak_bytes = self.residency.peak_bytes.max(kept);
+        self.timeline.bucket_at(at).merge(ResidentBytes {
+            cached_max: kept,
+            cached_last: kept,
+            open_max: open,
+            open_last: open,
+        });
+    }
+
+    pub(super) fn finish(mut self, at: i64) -> (CacheResidency, Timeline<ResidentBytes>) {
+        let line = self.timeline.clone();
+        let processes: Vec<u32> = self.processes.keys().copied().collect();
+        for process in processes {
+            self.end_process(process, at);
+        }
+        (self.residency, line)
+    }
+}
+
+/// No answer is said to be larger, so that no sum of them overflows.
+const MAX_ANSWER_BYTES: u64 = 1 << 40;

@@ -1,0 +1,90 @@
+//! The figures of a log that are told first, and those of two logs beside each other.
+
+use crate::chart::MeasureUnit;
+use crate::query_log::QueryLogReport;
+
+/// One figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KeyFigure {
+    /// What it is.
+    pub name: &'static str,
+    /// How much.
+    pub value: f64,
+    /// Of what.
+    pub unit: MeasureUnit,
+}
+
+/// The figures that are told first.
+#[must_use]
+pub fn key_figures(report: &QueryLogReport) -> Vec<KeyFigure> {
+    let QueryLogReport { reuse, lifetimes: lives, cost, cache: worth, fan_out: informed, .. } =
+        report;
+    let figure = |name, value, unit| KeyFigure { name, value, unit };
+    let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
+    vec![
+        figure("answers", reuse.answers.total() as f64, MeasureUnit::Count),
+        figure("different questions", reuse.query_count as f64, MeasureUnit::Count),
+        figure(
+            "from the cache",
+            share(reuse.answers.cache, reuse.answers.total()),
+            MeasureUnit::Share,
+        ),
+        figure(
+            "from an open view",
+            share(reuse.answers.shared, reuse.answers.total()),
+            MeasureUnit::Share,
+        ),
+        figure("views opened", lives.opened as f64, MeasureUnit::Count),
+        figure("views never closed", lives.unclosed_count() as f64, MeasureUnit::Count),
+        figure("mean time, worked out", cost.executed.us.mean(), MeasureUnit::Time),
+        figure("worst time", cost.executed.us.max as f64, MeasureUnit::Time),
+        figure(
+            "visited per item given",
+            cost.executed.scanned_per_returned().unwrap_or(0.0),
+            MeasureUnit::Count,
+        ),
+        figure(
+            "kept answers, at most",
+            lives.cache_residency.peak_bytes as f64,
+            MeasureUnit::Bytes,
+        ),
+        figure(
+            "kept without a limit",
+            worth.trials.last().map_or(0.0, |it| it.peak_bytes as f64),
+            MeasureUnit::Bytes,
+        ),
+        figure(
+            "views told per change",
+            share(informed.views_notified, informed.changes),
+            MeasureUnit::Count,
+        ),
+    ]
+}
+
+/// The figures of two logs: the name, before, after, and how it changed.
+#[must_use]
+pub fn compare_reports(before: &QueryLogReport, after: &QueryLogReport) -> Vec<[String; 4]> {
+    let row = |(a, b): (KeyFigure, KeyFigure)| {
+        [
+            a.name.to_string(),
+            a.unit.format(a.value),
+            b.unit.format(b.value),
+            format_change(a.value, b.value),
+        ]
+    };
+    key_figures(before).into_iter().zip(key_figures(after)).map(row).collect()
+}
+
+/// `+20 %`, `/ 3.5`: what became of a value.
+#[must_use]
+pub fn format_change(before: f64, after: f64) -> String {
+    let brief = |times: f64| MeasureUnit::Count.format((times * 10.0).round() / 10.0);
+    match after / before {
+        _ if before == after => "same".into(),
+        _ if before == 0.0 => "new".into(),
+        _ if after == 0.0 => "gone".into(),
+        times if times >= 2.0 => format!("x {}", brief(times)),
+        times if times <= 0.5 => format!("/ {}", brief(1.0 / times)),
+        times => format!("{:+.0} %", (times - 1.0) * 100.0),
+    }
+}

@@ -1,0 +1,122 @@
+//! How long questions take, and how much is looked at for what is found.
+//!
+//! Of answers that were worked out alone: what is kept or shared costs what a look-up does, and is
+//! told by itself.
+
+use crate::query_log::histogram::Histogram;
+use crate::query_log::interner::{InternedQuery, LogInterner, LoggedQuery};
+use crate::query_log::log_reader::{AnswerEvent, LoggedOrigin};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// So many of the dearest questions are named.
+const MAX_COSTLIEST_QUERIES: usize = 20;
+
+/// What was found out about the cost of answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CostReport {
+    /// All answers that were worked out.
+    pub executed: QueryWork,
+    /// How long answers took that were kept or shared, in microseconds.
+    pub cached_us: Histogram,
+    /// By collection and kind of source, the dearest first.
+    pub collections: Vec<CostGroup>,
+    /// By kind of source.
+    pub sources: Vec<CostGroup>,
+    /// The questions that took most time, all together.
+    pub costliest: Vec<(LoggedQuery, QueryWork)>,
+}
+
+/// What answers cost.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueryWork {
+    /// How long they took, in microseconds.
+    pub us: Histogram,
+    /// What was visited.
+    pub scanned: u64,
+    /// What was compared with the question.
+    pub tested: u64,
+    /// What was given.
+    pub returned: u64,
+}
+
+impl QueryWork {
+    fn add_answer(&mut self, asked: &AnswerEvent) {
+        self.us.add(asked.us);
+        self.scanned = self.scanned.saturating_add(asked.scanned);
+        self.tested = self.tested.saturating_add(asked.tested);
+        self.returned = self.returned.saturating_add(asked.returned);
+    }
+
+    /// Items visited for each that is given; `None` where none is.
+    #[must_use]
+    pub fn scanned_per_returned(&self) -> Option<f64> {
+        (self.returned > 0).then(|| self.scanned as f64 / self.returned as f64)
+    }
+}
+
+/// The answers of a collection, or of a kind of source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CostGroup {
+    /// The collection; `None`: all were asked, or that of [`Cost::sources`].
+    pub collection: Option<String>,
+    /// The kind of source.
+    pub source: String,
+    /// What they cost.
+    pub work: QueryWork,
+    /// The question that took longest.
+    pub slowest_query: LoggedQuery,
+}
+
+/// Cost while the log is read: of each group, with its worst question.
+#[derive(Debug, Default)]
+pub(super) struct CostAccumulator {
+    executed: QueryWork,
+    cached_us: Histogram,
+    collections: HashMap<(Option<u32>, u32), (QueryWork, u32)>,
+    sources: HashMap<u32, (QueryWork, u32)>,
+    queries: HashMap<u32, QueryWork>,
+}
+
+impl CostAccumulator {
+    pub(super) fn add_answer(&mut self, ask: InternedQuery, asked: &AnswerEvent) {
+        if asked.from != LoggedOrigin::Run {
+            self.cached_us.add(asked.us);
+            return;
+        }
+        let add = |(work, worst): &mut (QueryWork, u32)| {
+            if work.us.count == 0 || asked.us > work.us.max {
+                *worst = ask.query;
+            }
+            work.add_answer(asked);
+        };
+        self.executed.add_answer(asked);
+        add(self.collections.entry((ask.collection, ask.source)).or_default());
+        add(self.sources.entry(ask.source).or_default());
+        self.queries.entry(ask.query).or_default().add_answer(asked);
+    }
+
+    pub(super) fn finish(self, names: &LogInterner) -> CostReport {
+        let group = |collection: Option<u32>, source, (work, worst)| CostGroup {
+            collection: collection.map(|name| names.text(name)),
+            source: names.text(source),
+            work,
+            slowest_query: names.query(worst),
+        };
+        let mut collections: Vec<_> = self.collections.into_iter().collect();
+        collections.sort_by_key(|(of, (work, _))| (Reverse(work.us.sum), *of));
+        let mut sources: Vec<_> = self.sources.into_iter().collect();
+        sources.sort_by_key(|(of, (work, _))| (Reverse(work.us.sum), *of));
+        let mut dearest: Vec<_> = self.queries.into_iter().collect();
+        dearest.sort_by_key(|(of, work)| (Reverse(work.us.sum), *of));
+        dearest.truncate(MAX_COSTLIEST_QUERIES);
+        let dearest = dearest.into_iter().map(|(of, work)| (names.query(of), work));
+        CostReport {
+            executed: self.executed,
+            cached_us: self.cached_us,
+            collections: collections.into_iter().map(|((c, s), it)| group(c, s, it)).collect(),
+            sources: sources.into_iter().map(|(s, it)| group(None, s, it)).collect(),
+            costliest: dearest.collect(),
+        }
+    }
+}

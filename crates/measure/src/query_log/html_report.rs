@@ -1,0 +1,134 @@
+//! The page of a query log: each question with its answer in words, charts and tables.
+//!
+//! Two logs stand beside each other, the one from before first. Each part has a module of its own.
+
+mod cache_simulation;
+mod cost;
+mod reuse;
+mod view_lifetimes;
+
+use self::cache_simulation::{add_cache_simulation, add_fan_out};
+use self::cost::{add_cost, add_cost_comparison};
+use self::reuse::add_reuse;
+use self::view_lifetimes::add_lifetimes;
+use crate::chart::{ChartAxis, MeasureUnit, UtcOffsetFn, format_date};
+use crate::html_page::{HtmlPage, TableCell};
+use crate::query_log::QueryLogReport;
+use crate::query_log::comparison::{KeyFigure, compare_reports, key_figures};
+use crate::query_log::text_report;
+
+/// A log, and what it is called.
+pub type NamedReport<'a> = (&'a str, &'a QueryLogReport);
+
+/// So many rows of a table.
+const MAX_TABLE_ROWS: usize = 12;
+
+/// The page of a log, or of one before and one after a change. `clock` tells local time.
+#[must_use]
+pub fn render_html(
+    log: NamedReport<'_>,
+    after: Option<NamedReport<'_>>,
+    clock: UtcOffsetFn<'_>,
+) -> String {
+    let title = match after {
+        None => format!("Query log: {}", log.0),
+        Some((after, _)) => format!("Query logs: {} and {after}", log.0),
+    };
+    let mut page = HtmlPage::new(&title);
+    let logs: Vec<NamedReport<'_>> = [Some(log), after].into_iter().flatten().collect();
+    add_summary(&mut page, &logs, clock);
+    add_section(&mut page, &logs, "Which questions are asked, and how often?", &|page, it| {
+        add_reuse(page, &it.reuse, it.time_span, clock);
+    });
+    add_section(&mut page, &logs, "How long do views and kept answers live?", &|page, it| {
+        add_lifetimes(page, &it.lifetimes, clock);
+    });
+    add_section(&mut page, &logs, "How long do answers take?", &|page, it| {
+        add_cost(page, &it.cost);
+    });
+    if let Some(after) = after {
+        add_cost_comparison(&mut page, log, after);
+    }
+    add_section(&mut page, &logs, "Is the cache worth its memory?", &|page, it| {
+        add_cache_simulation(page, &it.cache);
+    });
+    add_section(&mut page, &logs, "How many views does a change inform?", &|page, it| {
+        add_fan_out(page, &it.fan_out);
+    });
+    page.into_html()
+}
+
+fn add_section(
+    page: &mut HtmlPage,
+    logs: &[NamedReport<'_>],
+    title: &str,
+    each: &dyn Fn(&mut HtmlPage, &QueryLogReport),
+) {
+    page.add_heading(title);
+    for (name, report) in logs {
+        if logs.len() > 1 {
+            page.add_subheading(name);
+        }
+        each(page, report);
+    }
+}
+
+fn count_cell(value: u64) -> TableCell {
+    TableCell::Number(MeasureUnit::Count.format(value as f64))
+}
+
+fn duration_cell(us: f64) -> TableCell {
+    TableCell::Number(text_report::format_duration(us))
+}
+
+/// A question, not longer than anybody reads.
+fn format_short_query(text: &str) -> String {
+    shorten(&text_report::format_query(text))
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(240) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_string(),
+    }
+}
+
+/// What is most wanted of each log, and what was not understood.
+fn add_summary(page: &mut HtmlPage, logs: &[NamedReport<'_>], clock: UtcOffsetFn<'_>) {
+    for (name, report) in logs {
+        let of = if logs.len() > 1 { format!("{name}: ") } else { String::new() };
+        page.add_paragraph(&format!("{of}{}", text_report::describe_log(report, clock)));
+        if report.bad_lines.lines > 0 {
+            let broken = text_report::format_count(report.bad_lines.lines, "line");
+            page.add_warning(&format!(
+                "{broken} could not be understood, and are not in these figures."
+            ));
+        }
+    }
+    match logs {
+        [(_, report)] => {
+            let figures: Vec<(String, String)> = key_figures(report)
+                .into_iter()
+                .map(|KeyFigure { name, value, unit }| (unit.format(value), name.to_string()))
+                .collect();
+            page.add_key_figures(&figures);
+        }
+        [(before, a), (after, b)] => {
+            let row = |it: &[String; 4]| {
+                let [name, rest @ ..] = it;
+                let cells = rest.iter().cloned().map(TableCell::Number);
+                [TableCell::Text(name.clone())].into_iter().chain(cells).collect()
+            };
+            let rows: Vec<Vec<TableCell>> = compare_reports(a, b).iter().map(row).collect();
+            page.add_table("Before and after", &["", before, after, "change"], &rows);
+        }
+        _ => {}
+    }
+}
+
+/// What the axis of time is called.
+fn time_axis((from, to): (i64, i64), clock: UtcOffsetFn<'_>) -> ChartAxis<'_> {
+    let (first, last) = (format_date(from, clock), format_date(to, clock));
+    let name = if first == last { format!("time, {first}") } else { format!("{first} to {last}") };
+    ChartAxis::time(&name, clock)
+}

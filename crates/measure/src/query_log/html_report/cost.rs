@@ -1,0 +1,151 @@
+//! How long answers take: the part of the page, of one log and of two.
+
+use crate::chart::{ChartAxis, ChartRange, ColourRole, MeasureUnit, RangeChart};
+use crate::html_page::{HtmlPage, TableCell};
+use crate::query_log::comparison::format_change;
+use crate::query_log::cost::{CostGroup, CostReport, QueryWork};
+use crate::query_log::html_report::{
+    MAX_TABLE_ROWS, NamedReport, count_cell, duration_cell, format_short_query,
+};
+use crate::query_log::interner::LoggedQuery;
+use crate::query_log::text_report;
+
+fn mean_p95_max(work: &QueryWork) -> [f64; 3] {
+    [work.us.mean(), work.us.quantile(0.95) as f64, work.us.max as f64]
+}
+
+const RANGE_CHART_CAPTION: &str = "A dot is the mean, the bar ends at what 19 of 20 answers do not exceed, the line at the worst.";
+
+pub(super) fn add_cost(page: &mut HtmlPage, it: &CostReport) {
+    page.add_paragraph(&text_report::describe_cost(it));
+    if it.collections.is_empty() {
+        return;
+    }
+    let range = |group: &CostGroup| ChartRange {
+        name: text_report::format_cost_group(group),
+        values: vec![(ColourRole::First, "time".into(), mean_p95_max(&group.work))],
+    };
+    let chart = RangeChart {
+        x_axis: ChartAxis::log("time of an answer that was worked out", MeasureUnit::Time),
+        ranges: it.collections.iter().take(2 * MAX_TABLE_ROWS).map(range).collect(),
+    };
+    page.add_chart("Time by collection and kind of source", RANGE_CHART_CAPTION, &chart);
+    let row = |group: &CostGroup| {
+        let mut cells = vec![TableCell::Text(text_report::format_cost_group(group))];
+        cells.extend(work_cells(&group.work));
+        cells.push(TableCell::Code(format_short_query(&group.slowest_query.query)));
+        cells
+    };
+    let rows: Vec<Vec<TableCell>> =
+        it.collections.iter().take(2 * MAX_TABLE_ROWS).map(row).collect();
+    let head = [
+        "",
+        "answers",
+        "mean",
+        "19 of 20",
+        "worst",
+        "visited",
+        "given",
+        "visited per given",
+        "the worst",
+    ];
+    page.add_table("By collection", &head, &rows);
+    let row = |group: &CostGroup| {
+        let mut cells = vec![TableCell::Text(group.source.clone())];
+        cells.extend(work_cells(&group.work));
+        cells.push(TableCell::Code(format_short_query(&group.slowest_query.query)));
+        cells
+    };
+    let rows: Vec<Vec<TableCell>> = it.sources.iter().take(MAX_TABLE_ROWS).map(row).collect();
+    page.add_table("By kind of source", &head, &rows);
+    let row = |(question, it): &(LoggedQuery, QueryWork)| {
+        let of = TableCell::Text(text_report::format_query_target(question));
+        vec![
+            duration_cell(it.us.sum as f64),
+            count_cell(it.us.count),
+            duration_cell(it.us.mean()),
+            duration_cell(it.us.max as f64),
+            scan_ratio_cell(it),
+            of,
+            TableCell::Code(format_short_query(&question.query)),
+        ]
+    };
+    let rows: Vec<Vec<TableCell>> = it.costliest.iter().take(MAX_TABLE_ROWS).map(row).collect();
+    let head = ["in all", "answers", "mean", "worst", "visited per given", "of", "question"];
+    page.add_table("The dearest questions", &head, &rows);
+}
+
+fn scan_ratio_cell(work: &QueryWork) -> TableCell {
+    TableCell::Number(text_report::format_scan_ratio(work))
+}
+
+fn work_cells(work: &QueryWork) -> Vec<TableCell> {
+    let [mean, most, worst] = mean_p95_max(work).map(duration_cell);
+    vec![
+        count_cell(work.us.count),
+        mean,
+        most,
+        worst,
+        count_cell(work.scanned),
+        count_cell(work.returned),
+        scan_ratio_cell(work),
+    ]
+}
+
+/// The cost by collection, before and after.
+pub(super) fn add_cost_comparison(
+    page: &mut HtmlPage,
+    (before, a): NamedReport<'_>,
+    (after, b): NamedReport<'_>,
+) {
+    let other = |group: &CostGroup| {
+        let same =
+            |it: &&CostGroup| (&it.collection, &it.source) == (&group.collection, &group.source);
+        b.cost.collections.iter().find(same)
+    };
+    let (mut ranges, mut rows) = (Vec::new(), Vec::new());
+    for group in a.cost.collections.iter().take(2 * MAX_TABLE_ROWS) {
+        let Some(then) = other(group) else { continue };
+        let name = text_report::format_cost_group(group);
+        ranges.push(ChartRange {
+            name: name.clone(),
+            values: vec![
+                (ColourRole::Reference, before.into(), mean_p95_max(&group.work)),
+                (ColourRole::First, after.into(), mean_p95_max(&then.work)),
+            ],
+        });
+        let mean = |it: &CostGroup| it.work.us.mean();
+        rows.push(vec![
+            TableCell::Text(name),
+            duration_cell(mean(group)),
+            duration_cell(mean(then)),
+            TableCell::Number(format_change(mean(group), mean(then))),
+            duration_cell(group.work.us.max as f64),
+            duration_cell(then.work.us.max as f64),
+            scan_ratio_cell(&group.work),
+            scan_ratio_cell(&then.work),
+        ]);
+    }
+    if ranges.is_empty() {
+        page.add_paragraph("The logs have no collection in common.");
+        return;
+    }
+    page.add_subheading("Before and after");
+    let along = ChartAxis::log("time of an answer that was worked out", MeasureUnit::Time);
+    page.add_chart(
+        "Time by collection, before and after",
+        RANGE_CHART_CAPTION,
+        &RangeChart { x_axis: along, ranges },
+    );
+    let head = [
+        "",
+        "mean before",
+        "after",
+        "change",
+        "worst before",
+        "after",
+        "visited per given before",
+        "after",
+    ];
+    page.add_table("Time by collection, before and after", &head, &rows);
+}

@@ -1,0 +1,177 @@
+//! How long views and kept answers live: the part of the page, with the lifelines.
+
+use crate::chart::{
+    ChartAxis, ColourRole, Lifeline, LifelineBand, LifelineChart, MeasureUnit, StepChart, StepLine,
+    UtcOffsetFn,
+};
+use crate::html_page::{HtmlPage, TableCell};
+use crate::query_log::cache_residency::CacheResidency;
+use crate::query_log::histogram::Histogram;
+use crate::query_log::html_report::{
+    MAX_TABLE_ROWS, count_cell, duration_cell, format_short_query, shorten, time_axis,
+};
+use crate::query_log::log_reader::LoggedEvictionReason;
+use crate::query_log::text_report;
+use crate::query_log::view_lifetimes::{ClientLifetimes, LifetimeReport, ViewEnd, ViewLifetime};
+use std::collections::HashMap;
+
+/// So many lives that ended, and so many that did not, are drawn.
+const MAX_LIFELINES_PER_END: usize = 300;
+/// So many clients have a band of their own.
+const MAX_BANDS: usize = 16;
+
+/// Of lives that there are.
+fn lifetime_cell(lives: &Histogram, us: u64) -> TableCell {
+    if lives.count > 0 { duration_cell(us as f64) } else { TableCell::Number("-".into()) }
+}
+
+fn end_colour(end: ViewEnd) -> ColourRole {
+    match end {
+        ViewEnd::Leaked => ColourRole::Error,
+        ViewEnd::ProcessDied => ColourRole::Warning,
+        ViewEnd::Open => ColourRole::Third,
+        ViewEnd::Closed => ColourRole::First,
+    }
+}
+
+pub(super) fn add_lifetimes(page: &mut HtmlPage, it: &LifetimeReport, clock: UtcOffsetFn<'_>) {
+    if it.leaked > 0 {
+        page.add_warning(&text_report::describe_lifetimes(it));
+    } else {
+        page.add_paragraph(&text_report::describe_lifetimes(it));
+    }
+    page.add_paragraph(&text_report::describe_cache_residency(it));
+    if it.opened > 0 {
+        add_lifeline_chart(page, it, clock);
+    }
+    let row = |life: &ViewLifetime| {
+        vec![
+            match life.end {
+                ViewEnd::Leaked => TableCell::Warning("leaked".into()),
+                end => TableCell::Text(end.key().replace('_', " ")),
+            },
+            TableCell::Text(life.client.clone()),
+            TableCell::Number(text_report::format_log_time(life.opened_at, it.time_span, clock)),
+            duration_cell(life.duration_us() as f64),
+            TableCell::Text(text_report::format_query_target(&life.query)),
+            TableCell::Code(format_short_query(&life.query.query)),
+        ]
+    };
+    let rows: Vec<Vec<TableCell>> = it.unclosed.iter().take(4 * MAX_TABLE_ROWS).map(row).collect();
+    let title = match it.unclosed.len() - rows.len() {
+        0 => "Never closed".to_string(),
+        more => format!("Never closed (and {} more)", MeasureUnit::Count.format(more as f64)),
+    };
+    page.add_table(&title, &["", "client", "opened", "open for", "of", "question"], &rows);
+    let row = |client: &ClientLifetimes| {
+        let never = client.leaked + client.process_died + client.open_at_end;
+        let left = MeasureUnit::Count.format(never as f64);
+        vec![
+            TableCell::Text(client.client.clone()),
+            count_cell(client.opened),
+            if client.leaked > 0 { TableCell::Warning(left) } else { TableCell::Text(left) },
+            lifetime_cell(&client.lifetimes_us, client.lifetimes_us.quantile(0.5)),
+            lifetime_cell(&client.lifetimes_us, client.lifetimes_us.max),
+        ]
+    };
+    let rows: Vec<Vec<TableCell>> = it.clients.iter().take(MAX_TABLE_ROWS).map(row).collect();
+    let head = ["client", "opened", "never closed", "median life", "longest"];
+    page.add_table("Views by client", &head, &rows);
+    if it.lifetimes_us.count + it.cache_residency.answers > 0 {
+        add_lifetime_curves(page, it);
+    }
+}
+
+fn add_lifeline_chart(page: &mut HtmlPage, it: &LifetimeReport, clock: UtcOffsetFn<'_>) {
+    // Of too many every second, third, ... so that how they become more is seen.
+    let each = it.unclosed.len().div_ceil(MAX_LIFELINES_PER_END).max(1);
+    let shown =
+        || it.unclosed.iter().step_by(each).chain(it.longest.iter().take(MAX_LIFELINES_PER_END));
+    let line = |life: &&ViewLifetime| Lifeline {
+        start: life.opened_at as f64,
+        end: life.ended_at as f64,
+        colour: end_colour(life.end),
+        is_open_ended: life.end != ViewEnd::Closed,
+        tooltip: shorten(&text_report::describe_view_lifetime(life, it.time_span, clock)),
+    };
+    let band = |(name, mut lives): (String, Vec<&ViewLifetime>)| {
+        lives.sort_by_key(|life| (life.opened_at, life.view));
+        LifelineBand { name, lifelines: lives.iter().map(line).collect() }
+    };
+    let ends = [ViewEnd::Leaked, ViewEnd::ProcessDied, ViewEnd::Open, ViewEnd::Closed];
+    let there = ends.into_iter().filter(|end| shown().any(|life| life.end == *end));
+    let chart = LifelineChart {
+        x_axis: time_axis(it.time_span, clock),
+        x_range: (it.time_span.0 as f64, it.time_span.1 as f64),
+        legend_entries: there.map(|end| (end_colour(end), end.description().to_string())).collect(),
+        bands: group_by_client(it, shown()).into_iter().map(band).collect(),
+    };
+    let number = shown().count() as u64;
+    let mut about =
+        "A line is a view, from when it was opened until it was closed, by client.".to_string();
+    if number < it.opened {
+        let all = text_report::format_count(it.opened, "view");
+        about.push_str(&format!(" Drawn are {number} of {all}: "));
+        about.push_str(match each {
+            1 => "those that were never closed, and the longest.",
+            _ => "some of those that were never closed, and the longest.",
+        });
+    }
+    page.add_chart("The lives of views", &about, &chart);
+}
+
+/// Lives by their clients, those that leave most open first. Where there are too many clients the
+/// others come last, together.
+fn group_by_client<'a>(
+    it: &'a LifetimeReport,
+    shown: impl Iterator<Item = &'a ViewLifetime>,
+) -> Vec<(String, Vec<&'a ViewLifetime>)> {
+    let mut by: HashMap<&str, Vec<&ViewLifetime>> = HashMap::new();
+    for life in shown {
+        by.entry(&life.client).or_default().push(life);
+    }
+    let order = it.clients.iter().filter_map(|it| by.remove_entry(it.client.as_str()));
+    let mut all: Vec<(String, Vec<&ViewLifetime>)> =
+        order.map(|(name, lives)| (name.to_string(), lives)).collect();
+    if all.len() > MAX_BANDS {
+        let others = all.split_off(MAX_BANDS - 1);
+        let name = text_report::format_count(others.len() as u64, "other");
+        all.push((name, others.into_iter().flat_map(|(_, lives)| lives).collect()));
+    }
+    all
+}
+
+/// The lives of views and of answers, as shares.
+fn add_lifetime_curves(page: &mut HtmlPage, it: &LifetimeReport) {
+    let CacheResidency { lifetimes_us: lives, lifetimes_to_end_us: ended, .. } =
+        &it.cache_residency;
+    let of = |why: LoggedEvictionReason| lives.get(&why).cloned().unwrap_or_default();
+    let all = [
+        ("views, until they were closed", ColourRole::First, it.lifetimes_us.clone()),
+        ("answers, until a change", ColourRole::Error, of(LoggedEvictionReason::Stale)),
+        (
+            "answers, until others needed their room",
+            ColourRole::Warning,
+            of(LoggedEvictionReason::Budget),
+        ),
+        ("answers, until the end", ColourRole::Reference, ended.clone()),
+    ];
+    let there: Vec<_> = all.into_iter().filter(|(.., lives)| lives.count > 0).collect();
+    let ends = || there.iter().map(|(.., lives)| lives.max as f64);
+    let starts = there.iter().map(|(.., lives)| lives.quantile(0.0) as f64);
+    let line = |(name, tone, lives): &(&str, ColourRole, Histogram)| StepLine {
+        name: format!("{name} ({})", MeasureUnit::Count.format(lives.count as f64)),
+        colour: *tone,
+        is_filled: false,
+        points: lives.cumulative_shares(),
+    };
+    let chart = StepChart {
+        x_axis: ChartAxis::log("how long they lived", MeasureUnit::Time),
+        x_range: (starts.fold(f64::MAX, f64::min), ends().fold(1.0, f64::max)),
+        y_axis: ChartAxis::linear("", MeasureUnit::Share),
+        min_y_max: 1.0,
+        lines: there.iter().map(line).collect(),
+    };
+    let about = "At each place: the share of them that lived no longer than that.";
+    page.add_chart("How long views and kept answers live", about, &chart);
+}

@@ -1,0 +1,89 @@
+//! Texts and questions by numbers.
+//!
+//! A log says the same few texts again and again; what is kept of each line is a number. Not a
+//! store of anything else: it only grows, by what is new.
+
+use crate::query_log::log_reader::AnswerEvent;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Things by the order in which they came first.
+#[derive(Debug)]
+pub(super) struct Interner<T> {
+    values: Vec<T>,
+    numbers: HashMap<T, u32>,
+}
+
+impl<T> Default for Interner<T> {
+    fn default() -> Interner<T> {
+        Interner { values: Vec::new(), numbers: HashMap::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Interner<T> {
+    pub(super) fn intern(&mut self, thing: T) -> u32 {
+        let next = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        *self.numbers.entry(thing).or_insert_with_key(|thing| {
+            self.values.push(thing.clone());
+            next
+        })
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<&T> {
+        self.values.get(number as usize)
+    }
+}
+
+/// What is asked, of what: the same question has the same answer until something changes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LoggedQuery {
+    /// As an S-expression.
+    pub query: String,
+    /// The kind of item; `None`: any.
+    pub kind: Option<String>,
+    /// The collection; `None`: all.
+    pub collection: Option<String>,
+}
+
+/// The texts of a log.
+#[derive(Debug, Default)]
+pub(super) struct LogInterner {
+    pub(super) texts: Interner<String>,
+    pub(super) queries: Interner<LoggedQuery>,
+}
+
+/// A question or an opening, by numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InternedQuery {
+    pub(super) client: u32,
+    pub(super) query: u32,
+    pub(super) collection: Option<u32>,
+    pub(super) kind: Option<u32>,
+    pub(super) source: u32,
+}
+
+impl LogInterner {
+    pub(super) fn intern_query(&mut self, asked: &AnswerEvent) -> InternedQuery {
+        let question = LoggedQuery {
+            query: asked.query.clone(),
+            kind: asked.kind.clone(),
+            collection: asked.collection.clone(),
+        };
+        InternedQuery {
+            client: self.texts.intern(asked.client.clone()),
+            query: self.queries.intern(question),
+            collection: asked.collection.as_ref().map(|name| self.texts.intern(name.clone())),
+            kind: asked.kind.as_ref().map(|name| self.texts.intern(name.clone())),
+            source: self.texts.intern(asked.source.clone()),
+        }
+    }
+
+    pub(super) fn text(&self, number: u32) -> String {
+        self.texts.get(number).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn query(&self, number: u32) -> LoggedQuery {
+        let none = || LoggedQuery { query: String::new(), kind: None, collection: None };
+        self.queries.get(number).cloned().unwrap_or_else(none)
+    }
+}

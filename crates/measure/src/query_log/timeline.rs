@@ -1,0 +1,91 @@
+//! What happened when, in so many boxes at most.
+//!
+//! How long a log is nobody knows before its end, so boxes are a millisecond wide at first, and
+//! whenever there are too many, they become wider: seconds, minutes, hours, days. Lines that come
+//! out of order, or from another century, find their place, too.
+
+use std::collections::BTreeMap;
+
+/// How wide boxes may be, in microseconds: each is a multiple of the one before. Then they double.
+const BUCKET_WIDTHS_MICROS: [i64; 16] = [
+    1_000,
+    10_000,
+    100_000,
+    SECOND_MICROS,
+    5 * SECOND_MICROS,
+    15 * SECOND_MICROS,
+    60 * SECOND_MICROS,
+    5 * 60 * SECOND_MICROS,
+    15 * 60 * SECOND_MICROS,
+    30 * 60 * SECOND_MICROS,
+    HOUR_MICROS,
+    2 * HOUR_MICROS,
+    6 * HOUR_MICROS,
+    12 * HOUR_MICROS,
+    24 * HOUR_MICROS,
+    7 * 24 * HOUR_MICROS,
+];
+const SECOND_MICROS: i64 = 1_000_000;
+const HOUR_MICROS: i64 = 3600 * SECOND_MICROS;
+
+/// Boxes in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeline<T> {
+    /// How wide a box is, in microseconds.
+    pub bucket_width_micros: i64,
+    max_buckets: usize,
+    buckets: BTreeMap<i64, T>,
+}
+
+/// What can be put together with the same of the next box.
+pub trait TimelineBucket: Default {
+    /// Takes in what was later.
+    fn merge(&mut self, later: Self);
+}
+
+impl<T: TimelineBucket> Timeline<T> {
+    /// None yet, and never more than so many.
+    #[must_use]
+    pub fn new(most: usize) -> Timeline<T> {
+        Timeline {
+            bucket_width_micros: BUCKET_WIDTHS_MICROS[0],
+            max_buckets: most.max(2),
+            buckets: BTreeMap::new(),
+        }
+    }
+
+    /// The box of this moment.
+    pub fn bucket_at(&mut self, at: i64) -> &mut T {
+        while self.buckets.len() > self.max_buckets
+            || self.bucket_count(at) > self.max_buckets as u64
+        {
+            self.widen_buckets();
+        }
+        self.buckets.entry(at.div_euclid(self.bucket_width_micros)).or_default()
+    }
+
+    /// When each box that has something begins, in order.
+    pub fn buckets(&self) -> impl Iterator<Item = (i64, &T)> {
+        self.buckets
+            .iter()
+            .map(|(number, it)| (number.saturating_mul(self.bucket_width_micros), it))
+    }
+
+    /// How many boxes there are from the first to the last, with this moment in one of them.
+    fn bucket_count(&self, at: i64) -> u64 {
+        let at = at.div_euclid(self.bucket_width_micros);
+        let first = self.buckets.keys().next().map_or(at, |first| at.min(*first));
+        let last = self.buckets.keys().next_back().map_or(at, |last| at.max(*last));
+        last.abs_diff(first).saturating_add(1)
+    }
+
+    fn widen_buckets(&mut self) {
+        let wider = BUCKET_WIDTHS_MICROS.iter().find(|width| **width > self.bucket_width_micros);
+        let wider = wider.copied().unwrap_or(self.bucket_width_micros.saturating_mul(2));
+        let times = (wider / self.bucket_width_micros).max(2);
+        self.bucket_width_micros = self.bucket_width_micros.saturating_mul(times);
+        for (number, it) in std::mem::take(&mut self.buckets) {
+            self.buckets.entry(number.div_euclid(times)).or_default().merge(it);
+        }
+    }
+}

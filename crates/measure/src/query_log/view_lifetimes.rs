@@ -1,0 +1,252 @@
+//! How long views live, and which were never closed.
+
+use crate::query_log::cache_residency::CacheResidency;
+use crate::query_log::histogram::Histogram;
+use crate::query_log::interner::{InternedQuery, LogInterner, LoggedQuery};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+
+/// So many of the closed views are kept for the chart: those that lived longest.
+const MAX_LONGEST_VIEWS: usize = 300;
+
+/// How a view ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ViewEnd {
+    /// Its process ended in order, and had never closed it.
+    Leaked,
+    /// Its process broke off.
+    ProcessDied,
+    /// It was open when the log ended.
+    Open,
+    /// It was closed.
+    Closed,
+}
+
+impl ViewEnd {
+    /// In words.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            ViewEnd::Leaked => "leaked: its process ended and had never closed it",
+            ViewEnd::ProcessDied => "open when its process broke off",
+            ViewEnd::Open => "open when the log ended",
+            ViewEnd::Closed => "closed",
+        }
+    }
+
+    /// In a word.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            ViewEnd::Leaked => "leaked",
+            ViewEnd::ProcessDied => "broken_off",
+            ViewEnd::Open => "open",
+            ViewEnd::Closed => "closed",
+        }
+    }
+}
+
+/// The life of a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewLifetime {
+    /// The process.
+    pub pid: u64,
+    /// Its number there.
+    pub view: u64,
+    /// Who opened it.
+    pub client: String,
+    /// What it asks.
+    pub query: LoggedQuery,
+    /// When it was opened.
+    pub opened_at: i64,
+    /// When it ended, or was seen last.
+    pub ended_at: i64,
+    /// How.
+    pub end: ViewEnd,
+}
+
+impl ViewLifetime {
+    /// How long, in microseconds.
+    #[must_use]
+    pub fn duration_us(&self) -> u64 {
+        u64::try_from(self.ended_at.saturating_sub(self.opened_at)).unwrap_or(0)
+    }
+}
+
+/// The views of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClientLifetimes {
+    /// Who.
+    pub client: String,
+    /// How many it opened.
+    pub opened: u64,
+    /// Never closed, and its process ended in order.
+    pub leaked: u64,
+    /// Never closed, and its process broke off.
+    pub process_died: u64,
+    /// Open when the log ended.
+    pub open_at_end: u64,
+    /// The lives of those that were closed, in microseconds.
+    pub lifetimes_us: Histogram,
+}
+
+/// What was found out about the lives of views and of answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LifetimeReport {
+    /// How many were opened.
+    pub opened: u64,
+    /// How many were closed.
+    pub closed: u64,
+    /// Never closed, and the process ended in order.
+    pub leaked: u64,
+    /// Never closed, and the process broke off.
+    pub process_died: u64,
+    /// Open when the log ended.
+    pub open_at_end: u64,
+    /// The most that were open at once.
+    pub peak_open: u64,
+    /// The lives of those that were closed, in microseconds.
+    pub lifetimes_us: Histogram,
+    /// By client, those that leave most open first.
+    pub clients: Vec<ClientLifetimes>,
+    /// Those that were never closed: leaks first, then by when they were opened.
+    pub unclosed: Vec<ViewLifetime>,
+    /// Some of those that were closed: the longest, by when they were opened.
+    pub longest: Vec<ViewLifetime>,
+    /// The first and the last moment of the log.
+    pub time_span: (i64, i64),
+    /// The answers that were kept.
+    pub cache_residency: CacheResidency,
+}
+
+impl LifetimeReport {
+    /// Views that nobody closed, whatever became of their processes.
+    #[must_use]
+    pub fn unclosed_count(&self) -> u64 {
+        self.leaked + self.process_died + self.open_at_end
+    }
+}
+
+/// An open view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct OpenView {
+    opened_at: i64,
+    pid: u64,
+    view: u64,
+    client: u32,
+    query: u32,
+}
+
+/// Views while the log is read.
+#[derive(Debug, Default)]
+pub(super) struct ViewTracker {
+    /// Of each process, by their numbers.
+    open_views: HashMap<u32, HashMap<u64, OpenView>>,
+    open_view_count: u64,
+    opened: u64,
+    peak_open: u64,
+    lifetimes_us: Histogram,
+    clients: BTreeMap<u32, ClientLifetimes>,
+    unclosed: Vec<(ViewEnd, OpenView, i64)>,
+    longest: BinaryHeap<(Reverse<u64>, OpenView, i64)>,
+}
+
+impl ViewTracker {
+    pub(super) fn open_view(
+        &mut self,
+        process: u32,
+        pid: u64,
+        at: i64,
+        view: u64,
+        ask: InternedQuery,
+    ) {
+        let open = OpenView { opened_at: at, pid, view, client: ask.client, query: ask.query };
+        self.open_view_count += 1;
+        if let Some(former) = self.open_views.entry(process).or_default().insert(view, open) {
+            // Its number was given away: whatever happened to it, nobody closed it.
+            self.add_unclosed(ViewEnd::ProcessDied, former, at);
+        }
+        self.opened += 1;
+        self.peak_open = self.peak_open.max(self.open_view_count);
+        self.clients.entry(ask.client).or_default().opened += 1;
+    }
+
+    pub(super) fn close_view(&mut self, process: u32, at: i64, view: u64) {
+        let views = self.open_views.get_mut(&process);
+        let Some(open) = views.and_then(|views| views.remove(&view)) else { return };
+        self.open_view_count -= 1;
+        let life = u64::try_from(at.saturating_sub(open.opened_at)).unwrap_or(0);
+        self.lifetimes_us.add(life);
+        self.clients.entry(open.client).or_default().lifetimes_us.add(life);
+        self.longest.push((Reverse(life), open, at));
+        if self.longest.len() > MAX_LONGEST_VIEWS {
+            self.longest.pop();
+        }
+    }
+
+    /// The process has ended, in one way or another.
+    pub(super) fn end_process(&mut self, process: u32, at: i64, end: ViewEnd) {
+        for open in self.open_views.remove(&process).unwrap_or_default().into_values() {
+            self.add_unclosed(end, open, at);
+        }
+    }
+
+    /// How many views a process has open.
+    pub(super) fn open_view_count(&self, process: u32) -> u64 {
+        self.open_views.get(&process).map_or(0, |views| views.len() as u64)
+    }
+
+    fn add_unclosed(&mut self, end: ViewEnd, open: OpenView, at: i64) {
+        self.open_view_count -= 1;
+        let client = self.clients.entry(open.client).or_default();
+        match end {
+            ViewEnd::Leaked => client.leaked += 1,
+            ViewEnd::ProcessDied => client.process_died += 1,
+            ViewEnd::Open => client.open_at_end += 1,
+            ViewEnd::Closed => {}
+        }
+        self.unclosed.push((end, open, at));
+    }
+
+    pub(super) fn finish(
+        mut self,
+        names: &LogInterner,
+        time: (i64, i64),
+        kept: CacheResidency,
+    ) -> LifetimeReport {
+        let life = |end, open: OpenView, ended| ViewLifetime {
+            pid: open.pid,
+            view: open.view,
+            client: names.text(open.client),
+            query: names.query(open.query),
+            opened_at: open.opened_at,
+            ended_at: ended,
+            end,
+        };
+        self.unclosed.sort_unstable();
+        let mut longest: Vec<(OpenView, i64)> =
+            self.longest.into_iter().map(|(_, open, at)| (open, at)).collect();
+        longest.sort_unstable();
+        let of = |end| self.unclosed.iter().filter(|(how, ..)| *how == end).count() as u64;
+        let name = |(client, it)| ClientLifetimes { client: names.text(client), ..it };
+        let mut clients: Vec<ClientLifetimes> = self.clients.into_iter().map(name).collect();
+        clients.sort_by_key(|it| Reverse((it.leaked, it.process_died + it.open_at_end, it.opened)));
+        LifetimeReport {
+            opened: self.opened,
+            closed: self.lifetimes_us.count,
+            leaked: of(ViewEnd::Leaked),
+            process_died: of(ViewEnd::ProcessDied),
+            open_at_end: of(ViewEnd::Open),
+            peak_open: self.peak_open,
+            lifetimes_us: self.lifetimes_us,
+            clients,
+            unclosed: self.unclosed.iter().map(|&(end, open, at)| life(end, open, at)).collect(),
+            longest: longest
+                .into_iter()
+                .map(|(open, at)| life(ViewEnd::Closed, open, at))
+                .collect(),
+            time_span: time,
+            cache_residency: kept,
+        }
+    }
+}

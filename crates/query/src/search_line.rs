@@ -1,0 +1,433 @@
+//! The search line: what people type.
+//!
+//! ```text
+//! line   = terms that all have to match; "or" between terms needs one side only
+//! term   = [ "-" | "not" ] ( "(" line ")" | field ":" value | "uid:" uid "," uid ... | "has:" field | word )
+//! value  = text        the field contains it        "=" text   it is the whole value
+//!          text "*"    the value begins with it     "*" text   the value ends with it
+//!          nothing     the field is there           "~" text   the folded value matches the pattern
+//! field  = a row of the table, or a property of the vCard that begins with "X-"
+//! word   = a word, or a phrase in double quotes; \" and \\ stand for themselves inside
+//! ```
+//!
+//! Terms about time, `when:today..+7d` and its like, are in `calendar`. An empty line matches
+//! everything. What can be a whole phone number, as a word or as (part of) the value of a phone
+//! field, is also compared as one, as `eqphone_national` does.
+
+mod calendar;
+
+use crate::error::SyntaxError;
+use crate::query::{FieldSelector, FieldTest, MatchOp, Query, QueryContext};
+use crate::value_matcher::{compile_pattern, parse_phone_digits};
+use larder_format::field::{
+    Field, FieldType, find_calendar_field, find_contact_field, suggest_contact_field,
+};
+use larder_format::phone::is_number_like;
+
+/// How deep parentheses may nest.
+const MAX_DEPTH: usize = 100;
+/// How many words, parentheses and signs a line may have.
+const MAX_TOKENS: usize = 16_384;
+/// Fewer digits than this are no whole phone number.
+const MIN_WHOLE_NUMBER_DIGITS: usize = 7;
+
+/// A piece of the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum SearchLineToken {
+    Open,
+    Close,
+    /// A leading minus.
+    Minus,
+    /// A word as typed. `field`: what stood before its first colon.
+    Word {
+        field: Option<String>,
+        op: MatchOp,
+        text: String,
+        quoted: bool,
+    },
+}
+
+impl Query {
+    /// Reads a search line.
+    ///
+    /// # Errors
+    /// Names what is wrong, where, and what to do: an unclosed quote, an unknown field, a
+    /// parenthesis too few or too many, a pattern that cannot be compiled.
+    pub fn parse(line: &str) -> Result<Query, SyntaxError> {
+        Query::parse_with(line, &QueryContext::default())
+    }
+
+    /// Reads a search line, with settings.
+    ///
+    /// # Errors
+    /// As [`Query::parse`].
+    pub fn parse_with(line: &str, settings: &QueryContext) -> Result<Query, SyntaxError> {
+        let tokens = tokenize(line)?;
+        if let Some((at, _)) = tokens.get(MAX_TOKENS) {
+            return Err(SyntaxError::new(line, *at, format!("more than {MAX_TOKENS} words")));
+        }
+        let mut parser = SearchLineParser { line, settings, tokens: &tokens, next: 0, depth: 0 };
+        if let Some(number) = parser.parse_number_with_parentheses() {
+            return Ok(number);
+        }
+        let query = parser.parse_alternatives()?;
+        match parser.peek() {
+            None => Ok(query),
+            Some((at, _)) => Err(SyntaxError::new(line, *at, "a \")\" that closes nothing")
+                .with_hint("remove it, or quote the word that contains it")),
+        }
+    }
+}
+
+struct SearchLineParser<'a> {
+    line: &'a str,
+    settings: &'a QueryContext,
+    tokens: &'a [(usize, SearchLineToken)],
+    next: usize,
+    depth: usize,
+}
+
+impl<'a> SearchLineParser<'a> {
+    fn peek(&self) -> Option<&'a (usize, SearchLineToken)> {
+        self.tokens.get(self.next)
+    }
+
+    /// Is the next token this bare word, in any case?
+    fn is_keyword(&self, word: &str) -> bool {
+        matches!(self.peek(), Some((_, SearchLineToken::Word { field: None, op: MatchOp::Contains, text, quoted: false }))
+            if text.eq_ignore_ascii_case(word))
+    }
+
+    fn parse_alternatives(&mut self) -> Result<Query, SyntaxError> {
+        let mut any = vec![self.parse_terms()?];
+        while self.is_keyword("or") {
+            let at = self.peek().map_or(0, |(at, _)| *at);
+            self.next += 1;
+            let side = self.parse_terms()?;
+            if side == Query::All || any.contains(&Query::All) {
+                return Err(SyntaxError::new(self.line, at, "\"or\" needs a term on both sides")
+                    .with_hint("to look for the word itself, quote it: \"or\""));
+            }
+            any.push(side);
+        }
+        Ok(if any.len() == 1 { any.swap_remove(0) } else { Query::from_alternatives(any) })
+    }
+
+    fn parse_terms(&mut self) -> Result<Query, SyntaxError> {
+        let mut all = Vec::new();
+        while let Some((_, token)) = self.peek() {
+            if *token == SearchLineToken::Close || self.is_keyword("or") {
+                break;
+            }
+            if self.is_keyword("and") {
+                self.next += 1;
+                continue;
+            }
+            match self.parse_number_in_words() {
+                Some((number, words)) => {
+                    self.next += words;
+                    all.push(number);
+                }
+                None => all.push(self.parse_term()?),
+            }
+        }
+        Ok(match all.len() {
+            0 => Query::All,
+            1 => all.swap_remove(0),
+            _ => Query::And(all),
+        })
+    }
+
+    /// Bare words that follow one another and are a whole phone number together, `0664 123 45 67`:
+    /// each of them, or that number. And how many words they are.
+    fn parse_number_in_words(&self) -> Option<(Query, usize)> {
+        let digits = |(_, token): &'a (usize, SearchLineToken)| match token {
+            SearchLineToken::Word { field: None, op: MatchOp::Contains, text, quoted: false }
+                if text.contains(char::is_numeric) && is_number_like(text) =>
+            {
+                Some(text.as_str())
+            }
+            _ => None,
+        };
+        let words: Vec<&str> = self.tokens[self.next..].iter().map_while(digits).collect();
+        if words.len() < 2 {
+            return None;
+        }
+        let all = words.iter().map(|word| Query::Word((*word).to_string())).collect();
+        let query = self.add_phone_alternative(
+            Query::And(all),
+            find_contact_field("phone"),
+            &words.join(" "),
+        );
+        matches!(query, Query::Or(_)).then_some((query, words.len()))
+    }
+
+    /// A line that is one phone number, with parentheses as people write them: `+43 (0)664 123 45
+    /// 67`.
+    fn parse_number_with_parentheses(&self) -> Option<Query> {
+        let line = self.line.trim();
+        // What is in them is one run of digits: a word, as (a b) is two.
+        let mut groups =
+            line.split('(').skip(1).map(|rest| rest.split(')').next().unwrap_or_default());
+        let digits = |group: &str| group.chars().all(|c| c.is_numeric() || c == '+');
+        if !line.contains('(')
+            || line.starts_with('-')
+            || !groups.all(digits)
+            || !is_whole_number(line)
+        {
+            return None;
+        }
+        let words = line.split(|c: char| c.is_whitespace() || c == '(' || c == ')');
+        let words = words.filter(|word| word.contains(char::is_numeric));
+        let all = Query::And(words.map(|word| Query::Word(word.to_string())).collect());
+        Some(self.add_phone_alternative(all, find_contact_field("phone"), line))
+    }
+
+    fn parse_term(&mut self) -> Result<Query, SyntaxError> {
+        let negated =
+            self.is_keyword("not") || matches!(self.peek(), Some((_, SearchLineToken::Minus)));
+        let Some((at, token)) = self.peek() else {
+            return Err(SyntaxError::new(self.line, self.line.len(), "a term is missing"));
+        };
+        self.next += 1;
+        if negated {
+            if self.peek().is_none_or(|(_, token)| *token == SearchLineToken::Close) {
+                return Err(SyntaxError::new(self.line, *at, "nothing follows the negation")
+                    .with_hint("put a term behind it, as in -anna or not anna"));
+            }
+            self.enter_group(*at)?;
+            let query = Query::Not(Box::new(self.parse_term()?));
+            self.depth -= 1;
+            return Ok(query);
+        }
+        match token {
+            SearchLineToken::Open => {
+                self.enter_group(*at)?;
+                let inner = self.parse_alternatives()?;
+                self.depth -= 1;
+                match self.peek() {
+                    Some((_, SearchLineToken::Close)) => self.next += 1,
+                    _ => {
+                        return Err(SyntaxError::new(self.line, *at, "a \"(\" that is not closed")
+                            .with_hint("add a \")\", or quote the word that contains it"));
+                    }
+                }
+                Ok(inner)
+            }
+            SearchLineToken::Word { field: None, text, quoted, .. } => {
+                // Many write a star behind the beginning of a word; a word is found by any part.
+                let bare = text.trim_end_matches('*');
+                let text = if *quoted || bare.is_empty() { text } else { bare };
+                Ok(self.add_phone_alternative(
+                    Query::Word(text.to_string()),
+                    find_contact_field("phone"),
+                    text,
+                ))
+            }
+            SearchLineToken::Word { field: Some(name), op, text, quoted } => {
+                let uids = find_contact_field(name)
+                    .is_some_and(|field| field.field_type == FieldType::Uid);
+                if uids && *op == MatchOp::Contains && !quoted && text.contains(',') {
+                    let some = text.split(',').filter(|uid| !uid.is_empty());
+                    return Ok(Query::from_uids(some.map(str::to_string).collect()));
+                }
+                self.parse_test(*at, name, *op, text)
+            }
+            SearchLineToken::Minus | SearchLineToken::Close => {
+                Err(SyntaxError::new(self.line, *at, "a \")\" that closes nothing"))
+            }
+        }
+    }
+
+    fn enter_group(&mut self, at: usize) -> Result<(), SyntaxError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(SyntaxError::new(self.line, at, "nested too deeply"));
+        }
+        Ok(())
+    }
+
+    fn parse_test(
+        &self,
+        at: usize,
+        name: &str,
+        op: MatchOp,
+        text: &str,
+    ) -> Result<Query, SyntaxError> {
+        if let Some(query) = self.parse_calendar_term(at, name, op, text)? {
+            return Ok(query);
+        }
+        let (name, op, text) = match name.eq_ignore_ascii_case("has") {
+            true => (text, MatchOp::Exists, ""),
+            false => (name, op, text),
+        };
+        let subject = match find_contact_field(name).or_else(|| find_calendar_field(name)) {
+            _ if name.eq_ignore_ascii_case("any") => FieldSelector::Any,
+            Some(field) => FieldSelector::Field(field),
+            None if is_extension(name) => FieldSelector::from_property_name(name),
+            None => return Err(self.unknown_field(at, name)),
+        };
+        if op == MatchOp::RegexNormal
+            && let Err(why) = compile_pattern(text)
+        {
+            let what = format!("the pattern {text:?} cannot be used: {why}");
+            return Err(SyntaxError::new(self.line, at, what)
+                .with_hint("to look for the text itself, quote it"));
+        }
+        let op = match op {
+            MatchOp::Contains | MatchOp::BeginsWith | MatchOp::EndsWith if text.is_empty() => {
+                MatchOp::Exists
+            }
+            op => op,
+        };
+        let number = match subject {
+            FieldSelector::Field(field) if matches!(op, MatchOp::Contains | MatchOp::Is) => {
+                Some(field)
+            }
+            _ => None,
+        };
+        let query = Query::Test(FieldTest::new(subject, op, text));
+        Ok(self.add_phone_alternative(query, number, text))
+    }
+
+    /// The question, or, if the text can be a whole phone number, that number in a phone field.
+    fn add_phone_alternative(
+        &self,
+        query: Query,
+        field: Option<&'static Field>,
+        text: &str,
+    ) -> Query {
+        let region = self.settings.region.clone();
+        let Some(field) = field.filter(|field| field.field_type == FieldType::Phone) else {
+            return query;
+        };
+        if !is_whole_number(text) || is_date(text) {
+            return query;
+        }
+        let (subject, text) = (FieldSelector::Field(field), text.to_string());
+        let number = FieldTest { subject, op: MatchOp::EqPhoneNational, text, region };
+        Query::Or(vec![query, Query::Test(number)])
+    }
+
+    fn unknown_field(&self, at: usize, name: &str) -> SyntaxError {
+        let hint = match suggest_contact_field(name) {
+            Some(near) => format!("did you mean {near}:? \"larder fields\" lists them all"),
+            None => "\"larder fields\" lists them all; quote a word that contains a colon".into(),
+        };
+        SyntaxError::new(self.line, at, format!("there is no field {name:?}")).with_hint(hint)
+    }
+}
+
+/// Cuts the line into tokens, each with the byte it begins at.
+fn tokenize(line: &str) -> Result<Vec<(usize, SearchLineToken)>, SyntaxError> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(c) = line[at..].chars().next() {
+        match c {
+            c if c.is_whitespace() => at += c.len_utf8(),
+            '(' => {
+                tokens.push((at, SearchLineToken::Open));
+                at += 1;
+            }
+            ')' => {
+                tokens.push((at, SearchLineToken::Close));
+                at += 1;
+            }
+            '-' if line[at + 1..].chars().next().is_some_and(|c| !c.is_whitespace()) => {
+                tokens.push((at, SearchLineToken::Minus));
+                at += 1;
+            }
+            _ => {
+                let (token, end) = read_word(line, at)?;
+                tokens.push((at, token));
+                at = end;
+            }
+        }
+    }
+    Ok(tokens)
+}
+
+/// Reads `word`, `"phrase"`, `field:value` or `field:"phrase"` from byte `start` on.
+fn read_word(line: &str, start: usize) -> Result<(SearchLineToken, usize), SyntaxError> {
+    let (name, mut at) = match parse_field_name(&line[start..]) {
+        Some(name) => (Some(name.to_string()), start + name.len() + 1),
+        None => (None, start),
+    };
+    let mut op = MatchOp::Contains;
+    if name.is_some() {
+        if line[at..].starts_with('=') {
+            (op, at) = (MatchOp::Is, at + 1);
+        } else if line[at..].starts_with('*') {
+            (op, at) = (MatchOp::EndsWith, at + 1);
+        } else if line[at..].starts_with('~') {
+            (op, at) = (MatchOp::RegexNormal, at + 1);
+        }
+    }
+    let (mut text, quoted, mut end) = read_text(line, at)?;
+    if name.is_some() && op == MatchOp::Contains {
+        if quoted && line[end..].starts_with('*') {
+            (op, end) = (MatchOp::BeginsWith, end + 1);
+        } else if !quoted && text.len() > 1 && text.ends_with('*') {
+            text.pop();
+            op = MatchOp::BeginsWith;
+        }
+    }
+    Ok((SearchLineToken::Word { field: name, op, text, quoted }, end))
+}
+
+/// A quoted phrase, or all up to white space or a parenthesis; where it ends.
+fn read_text(line: &str, start: usize) -> Result<(String, bool, usize), SyntaxError> {
+    let Some(inside) = line[start..].strip_prefix('"') else {
+        let length = line[start..]
+            .find(|c: char| c.is_whitespace() || c == '(' || c == ')')
+            .unwrap_or(line.len() - start);
+        return Ok((line[start..start + length].to_string(), false, start + length));
+    };
+    let mut text = String::new();
+    let mut chars = inside.char_indices();
+    while let Some((offset, c)) = chars.next() {
+        match c {
+            '"' => return Ok((text, true, start + 1 + offset + 1)),
+            '\\' => match chars.next() {
+                Some((_, c @ ('"' | '\\'))) => text.push(c),
+                Some((_, c)) => text.extend(['\\', c]),
+                None => break,
+            },
+            c => text.push(c),
+        }
+    }
+    Err(SyntaxError::new(line, start, "a quote that is not closed")
+        .with_hint("add a \" at the end of the phrase"))
+}
+
+/// The field's name, if the text begins with one and a colon. A URL is a word, not a field, and so
+/// is a time of day.
+fn parse_field_name(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'))?;
+    let (name, rest) = text.split_at(end);
+    let is_field = rest.starts_with(':')
+        && !rest.starts_with("://")
+        && name.starts_with(|c: char| c.is_ascii_alphabetic());
+    is_field.then_some(name)
+}
+
+/// A property that no standard has a field for.
+fn is_extension(name: &str) -> bool {
+    name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"))
+        && name.len() > 2
+        && matches!(FieldSelector::from_property_name(name), FieldSelector::Property(_))
+}
+
+/// Has it as many digits as a number that can be called?
+fn is_whole_number(text: &str) -> bool {
+    parse_phone_digits(text).is_some_and(|digits| digits.len() >= MIN_WHOLE_NUMBER_DIGITS)
+}
+
+/// `1970-02-28` is a day before it is a number.
+fn is_date(text: &str) -> bool {
+    let parts: Vec<usize> = text
+        .split('-')
+        .map(|part| if part.bytes().all(|byte| byte.is_ascii_digit()) { part.len() } else { 0 })
+        .collect();
+    parts == [4, 2, 2]
+}

@@ -1,0 +1,136 @@
+//! The terms of a search line that are about events, tasks and memos.
+//!
+//! ```text
+//! when:WINDOW      an occurrence is in it         alarm:WINDOW     an alarm rings in it
+//! start:WINDOW     it begins in it (DTSTART)      due:WINDOW       it is due in it; also end:, completed:, created:, modified:
+//! is:recurring     is:completed  is:overdue  is:cancelled  is:all-day  is:event  is:task  is:memo
+//! priority:high    1 to 4; normal: 5; low: 6 to 9; or a number
+//! ```
+//!
+//! A window is what [`larder_date_phrase`] reads: `2026-03`, `today..+7d`, `"next friday"`.
+
+use super::SearchLineParser;
+use crate::error::SyntaxError;
+use crate::query::{Comparison, FieldSelector, FieldTest, MatchOp, NumericOperand, Query};
+use crate::time_test::{DateProperty, TimeTest};
+use larder_date_phrase as phrase;
+use larder_format::field::find_calendar_field;
+use larder_store::{Kind, TimeRange, TimeTarget};
+use larder_time::civil::Instant;
+
+/// What may stand behind `is:`.
+const KNOWN_STATES: &str =
+    "recurring, completed, overdue, cancelled, tentative, all-day, event, task, memo, contact";
+
+impl SearchLineParser<'_> {
+    /// A term of this name and text; `None`: it is not about time.
+    pub(super) fn parse_calendar_term(
+        &self,
+        at: usize,
+        name: &str,
+        op: MatchOp,
+        text: &str,
+    ) -> Result<Option<Query>, SyntaxError> {
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        Ok(Some(match DateProperty::from_search_name(name) {
+            _ if op != MatchOp::Contains => return Ok(None),
+            _ if is("is") => self.parse_state(at, text)?,
+            _ if is("when") => {
+                time_range_query(self.parse_time_range(at, text, TimeTarget::Occurrences)?)
+            }
+            _ if is("alarm") && !text.is_empty() => {
+                time_range_query(self.parse_time_range(at, text, TimeTarget::Alarms)?)
+            }
+            _ if is("priority") => match self.priority_query(text) {
+                Some(query) => query,
+                None => return Ok(None),
+            },
+            Some(stamp) if text.is_empty() => Query::Test(FieldTest::new(
+                FieldSelector::from_property_name(stamp.property_name()),
+                MatchOp::Exists,
+                "",
+            )),
+            Some(stamp) => {
+                let window = self.parse_time_range(at, text, TimeTarget::Occurrences)?;
+                Query::Time(TimeTest::DateInRange(stamp, window))
+            }
+            None => return Ok(None),
+        }))
+    }
+
+    fn parse_time_range(
+        &self,
+        at: usize,
+        text: &str,
+        what: TimeTarget,
+    ) -> Result<TimeRange, SyntaxError> {
+        let asker = &self.settings.user_locale;
+        let now = asker.zone.to_civil(asker.now);
+        let window = phrase::Window::parse(text, now, &asker.language).map_err(|error| {
+            SyntaxError::new(self.line, at, error.to_string())
+                .with_hint("as in when:2026-03, when:today..+7d or when:\"next friday\"")
+        })?;
+        let instant = |civil| asker.zone.to_instant(civil);
+        let (from, to) = (instant(window.from), instant(window.to));
+        Ok(TimeRange { from, to, local_zone: asker.zone.clone(), target: what })
+    }
+
+    fn parse_state(&self, at: usize, text: &str) -> Result<Query, SyntaxError> {
+        let field = |name: &str| {
+            let subject =
+                find_calendar_field(name).map_or(FieldSelector::Nothing, FieldSelector::Field);
+            Query::Test(FieldTest::new(subject, MatchOp::Exists, ""))
+        };
+        Ok(match text.to_ascii_lowercase().as_str() {
+            "recurring" => field("recurring"),
+            "completed" | "done" => field("done"),
+            "cancelled" | "canceled" => self.status_query("CANCELLED"),
+            "tentative" => self.status_query("TENTATIVE"),
+            "all-day" | "allday" | "all_day" => field("all_day"),
+            "overdue" => {
+                let asker = &self.settings.user_locale;
+                // What is due now is overdue: a window ends before its end.
+                let (from, to, local) =
+                    (Instant::MIN, asker.now.saturating_add(1), asker.zone.clone());
+                let before =
+                    TimeRange { from, to, local_zone: local, target: TimeTarget::Occurrences };
+                let not = |query| Query::Not(Box::new(query));
+                let (done, cancelled) = (field("done"), self.status_query("CANCELLED"));
+                // What takes longest comes last.
+                let overdue = Query::Time(TimeTest::Overdue(before));
+                Query::And(vec![Query::Kind(Kind::Task), not(done), not(cancelled), overdue])
+            }
+            "event" => Query::Kind(Kind::Event),
+            "task" => Query::Kind(Kind::Task),
+            "memo" => Query::Kind(Kind::Memo),
+            "contact" => Query::Kind(Kind::Contact),
+            _ => {
+                let what = format!("nothing is known of is:{text}");
+                return Err(SyntaxError::new(self.line, at, what)
+                    .with_hint(format!("behind is: may stand {KNOWN_STATES}")));
+            }
+        })
+    }
+
+    fn status_query(&self, status: &str) -> Query {
+        let subject =
+            find_calendar_field("status").map_or(FieldSelector::Nothing, FieldSelector::Field);
+        Query::Test(FieldTest::new(subject, MatchOp::Is, status))
+    }
+
+    fn priority_query(&self, text: &str) -> Option<Query> {
+        let field = find_calendar_field("priority")?;
+        let is = |comparison, value| Query::Number(NumericOperand::Field(field), comparison, value);
+        Some(match text.to_ascii_lowercase().as_str() {
+            "high" => Query::And(vec![is(Comparison::Greater, 0), is(Comparison::Less, 5)]),
+            "normal" | "medium" => is(Comparison::Equal, 5),
+            "low" => is(Comparison::Greater, 5),
+            "none" => is(Comparison::Less, 1),
+            number => is(Comparison::Equal, number.parse().ok()?),
+        })
+    }
+}
+
+fn time_range_query(window: TimeRange) -> Query {
+    Query::Time(TimeTest::InRange(window))
+}

@@ -1,0 +1,653 @@
+//! A batch while it is written: what putting, updating, removing and purging do to items.
+//!
+//! It takes no lock and begins no transaction (`apply` does), and leaves collections to
+//! `collections`. It is apart because these are the rules of items: what is a conflict, what
+//! becomes a former version.
+
+use super::{ApplyError, Prefetched, ReplacedSortKeys};
+use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
+use crate::calendar_context::{self, ContextRefCounts};
+use crate::event::is_newer_revision;
+use crate::extractor::{Extractor, ExtractorCache, SortKeys};
+use crate::handle::Handle;
+use crate::history::OperationId;
+use crate::index_maintenance::IndexUpdates;
+use crate::series::ItemLocation;
+use crate::store::{MetaTable, set_meta};
+use crate::uid_lookup::{self, CollectionKey, UidFinder, UidLookup};
+use crate::write_transaction::WriteTransaction;
+use crate::{CollectionType, Kind, Seq, blob, history, purge};
+use larder_format::contact::{derive_uid, is_same_card};
+use rusqlite::{CachedStatement, OptionalExtension as _};
+use std::collections::{HashMap, HashSet};
+
+/// What stands in the transaction under the UID of what arrives.
+enum ExistingItem {
+    Item(StoredItem),
+    /// Nothing; this handle is free for it, if that is known.
+    Absent(Option<Handle>),
+}
+
+/// An item as it stands in the transaction.
+struct StoredItem {
+    id: i64,
+    handle: Handle,
+    seq: Seq,
+    location: ItemLocation,
+}
+
+/// What an operation that puts each item once has done before: its first batch, and its number.
+struct ImportDedup {
+    first_batch: Option<(Seq, OperationId)>,
+}
+
+impl ImportDedup {
+    fn from_operation(operation: &Operation, epoch: &str) -> ImportDedup {
+        let written = operation.id_in_epoch.as_ref().filter(|(of, _)| of == epoch);
+        ImportDedup { first_batch: operation.first_seq.zip(written.map(|(_, id)| *id)) }
+    }
+}
+
+/// A batch while it is being written.
+pub(super) struct BatchWriter<'a> {
+    pub(super) tx: &'a WriteTransaction<'a>,
+    pub(super) extractors: ExtractorCache<'a>,
+    prefetched: &'a Prefetched,
+    pub(super) seq: Seq,
+    /// The place of the next change in the batch.
+    ordinal: i64,
+    /// The last row number given to an item.
+    last_item_row: i64,
+    history_bytes: i64,
+    index_updates: IndexUpdates,
+    context_refs: ContextRefCounts,
+    /// The handles that were given to new items.
+    new_handles: HashSet<Handle>,
+    /// Of an operation that puts each item once: what came already, and was left as it was; and its
+    /// batches before this one.
+    unchanged_items: HashSet<i64>,
+    dedup: Option<ImportDedup>,
+    finder: UidFinder<'a>,
+    inserts: InsertStatements<'a>,
+    pub(super) collections: HashMap<String, (CollectionKey, CollectionType)>,
+    added: i64,
+    updated: i64,
+    removed: i64,
+    /// Operations that this one undoes.
+    undone_operations: Vec<OperationId>,
+    /// Marks on operations were written, which are changes without a place.
+    operations_marked: bool,
+    /// An item was not what a change expected.
+    has_conflict: bool,
+}
+
+/// Statements that a batch runs for each new item.
+#[derive(Default)]
+struct InsertStatements<'a> {
+    item: Option<CachedStatement<'a>>,
+    source_bytes: Option<CachedStatement<'a>>,
+}
+
+impl<'a> InsertStatements<'a> {
+    fn item(&mut self, tx: &'a WriteTransaction<'a>) -> rusqlite::Result<&mut CachedStatement<'a>> {
+        prepare_once(
+            &mut self.item,
+            tx,
+            "INSERT INTO item(id, collection, kind, uid, recurrence, derived_uid, handle, seq, ordinal, kept,
+                              frame) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        )
+    }
+
+    fn source_bytes(
+        &mut self,
+        tx: &'a WriteTransaction<'a>,
+    ) -> rusqlite::Result<&mut CachedStatement<'a>> {
+        prepare_once(&mut self.source_bytes, tx, "INSERT INTO source VALUES(?1, ?2, ?3)")
+    }
+}
+
+fn prepare_once<'s, 'a>(
+    kept: &'s mut Option<CachedStatement<'a>>,
+    tx: &'a WriteTransaction<'a>,
+    sql: &str,
+) -> rusqlite::Result<&'s mut CachedStatement<'a>> {
+    let statement = match kept.take() {
+        Some(statement) => statement,
+        None => tx.prepare_cached(sql)?,
+    };
+    Ok(kept.insert(statement))
+}
+
+impl<'a> BatchWriter<'a> {
+    pub(super) fn begin(
+        tx: &'a WriteTransaction<'a>,
+        deriver: &'a Extractor,
+        known: &'a Prefetched,
+        operation: &Operation,
+        meta: &MetaTable,
+    ) -> rusqlite::Result<BatchWriter<'a>> {
+        Ok(BatchWriter {
+            tx,
+            extractors: ExtractorCache::new(deriver),
+            prefetched: known,
+            seq: meta.number("seq")? + 1,
+            ordinal: 0,
+            last_item_row: meta.number("items")?,
+            history_bytes: meta.number("former_bytes")?,
+            index_updates: IndexUpdates::begin(deriver, meta),
+            context_refs: ContextRefCounts::default(),
+            new_handles: HashSet::new(),
+            unchanged_items: HashSet::new(),
+            dedup: operation
+                .puts_each_once
+                .then(|| ImportDedup::from_operation(operation, meta.text("epoch"))),
+            finder: UidFinder::new(tx)?,
+            inserts: InsertStatements::default(),
+            collections: HashMap::new(),
+            added: 0,
+            updated: 0,
+            removed: 0,
+            undone_operations: Vec::new(),
+            operations_marked: false,
+            has_conflict: false,
+        })
+    }
+
+    pub(super) fn has_changes(&self) -> bool {
+        self.ordinal > 0 || self.operations_marked
+    }
+
+    pub(super) fn apply_change(
+        &mut self,
+        index: usize,
+        change: BatchChange,
+    ) -> Result<ChangeOutcome, ApplyError> {
+        match change {
+            BatchChange::Put(put) => {
+                let outcome = self.put_item(index, put)?;
+                self.has_conflict |= is_conflict(&outcome);
+                Ok(outcome)
+            }
+            BatchChange::Remove(handle, expect) => {
+                let outcome = self.remove_item(index, handle, expect)?;
+                self.has_conflict |= is_conflict(&outcome);
+                Ok(outcome)
+            }
+            BatchChange::Internal(InternalChange::MarkUndone(_))
+            | BatchChange::Internal(InternalChange::MarkRedone(_))
+                if self.has_conflict =>
+            {
+                Ok(ChangeOutcome::Conflict(None, None))
+            }
+            BatchChange::Internal(InternalChange::Purge(handle)) => self.purge_item(index, handle),
+            BatchChange::CreateCollection(name, kind) => self.create_new_collection(&name, kind),
+            BatchChange::SetIndexConfig(name, summary) => self.set_index_config(&name, &summary),
+            BatchChange::SetCollectionProperties(name, head) => {
+                self.set_collection_properties(&name, head.as_deref())
+            }
+            BatchChange::RenameCollection(from, to) => self.rename_collection(&from, &to),
+            BatchChange::RemoveCollection(name) => self.remove_collection(&name),
+            BatchChange::Internal(InternalChange::RestoreCollection(id)) => {
+                self.restore_collection(id)
+            }
+            BatchChange::Internal(InternalChange::MarkUndone(id)) => self.mark_operation(id, true),
+            BatchChange::Internal(InternalChange::MarkRedone(id)) => self.mark_operation(id, false),
+        }
+    }
+
+    /// Writes what was gathered, and the batch's own rows. Returns what the operation is known by
+    /// from now on.
+    pub(super) fn finish(
+        mut self,
+        operation: &Operation,
+        meta: &MetaTable,
+    ) -> Result<(String, OperationId), ApplyError> {
+        let tx = self.tx;
+        self.index_updates.write(tx, &mut self.extractors, self.seq)?;
+        self.context_refs.write(tx)?;
+        let epoch = meta.text("epoch");
+        let id = match &operation.id_in_epoch {
+            Some((of, id)) if *of == epoch => *id,
+            _ => {
+                tx.prepare_cached(
+                    "INSERT INTO operation(verb, detail, at, undoes, added, updated, removed)
+                     VALUES(?1, ?2, ?3, ?4, 0, 0, 0)",
+                )?
+                .execute((
+                    &operation.verb,
+                    &operation.detail,
+                    operation.started_at_ms,
+                    operation.undoes.as_ref().map(|(_, id)| *id),
+                ))?;
+                tx.last_insert_rowid()
+            }
+        };
+        tx.prepare_cached(
+            "UPDATE operation SET added = added + ?2, updated = updated + ?3, removed = removed + ?4
+             WHERE id = ?1",
+        )?
+        .execute((id, self.added, self.updated, self.removed))?;
+        tx.prepare_cached("INSERT INTO batch VALUES(?1, ?2)")?.execute((self.seq, id))?;
+        for undone in &self.undone_operations {
+            tx.prepare_cached("UPDATE operation SET undone_by = ?2 WHERE id = ?1")?
+                .execute((undone, id))?;
+        }
+        let kept = history::prune(tx, id, operation.started_at_ms, self.history_bytes)?;
+        for (key, now) in [("seq", self.seq), ("items", self.last_item_row), ("former_bytes", kept)]
+        {
+            if meta.number(key)? != now {
+                set_meta(tx, key, now)?;
+            }
+        }
+        calendar_context::delete_unreferenced(tx)?;
+        Ok((epoch.to_string(), id))
+    }
+
+    pub(super) fn next_ordinal(&mut self) -> i64 {
+        self.ordinal += 1;
+        self.ordinal
+    }
+
+    /// Looks for what the change at `index` puts, without doing again what was done before the lock
+    /// was taken.
+    fn find_existing(
+        &mut self,
+        index: usize,
+        of: &CollectionKey,
+        put: &ItemPut,
+    ) -> rusqlite::Result<ExistingItem> {
+        if let Some((collection, handle)) = self.prefetched.free_handles.get(&index)
+            && self.prefetched.seq + 1 == self.seq
+            && *collection == of.id
+            && !self.new_handles.contains(handle)
+        {
+            return Ok(ExistingItem::Absent(Some(*handle)));
+        }
+        self.find_by_uid(of, &put.uid, put.parsed.recurrence_id())
+    }
+
+    fn find_by_uid(
+        &mut self,
+        of: &CollectionKey,
+        uid: &str,
+        recurrence: &str,
+    ) -> rusqlite::Result<ExistingItem> {
+        let row = match self.finder.find(of, uid, recurrence)? {
+            UidLookup::Item(row) => row,
+            UidLookup::Free(handle) => return Ok(ExistingItem::Absent(Some(handle))),
+            UidLookup::HandleTaken => return Ok(ExistingItem::Absent(None)),
+        };
+        self.tx
+            .prepare_cached(
+                "SELECT id, handle, seq, kind, collection, uid, recurrence FROM item WHERE id = ?1",
+            )?
+            .query_row([row], stored_item_from_row)
+            .map(ExistingItem::Item)
+    }
+
+    fn find_by_handle(&self, handle: Handle) -> rusqlite::Result<Option<StoredItem>> {
+        self.tx
+            .prepare_cached(concat!(
+                "SELECT id, handle, seq, kind, collection, uid, recurrence FROM item ",
+                "WHERE handle = ?1"
+            ))?
+            .query_row([handle.to_bytes()], stored_item_from_row)
+            .optional()
+    }
+
+    /// The sort keys that an item had before this batch. Parsed under the lock only where another
+    /// writer changed the item, or its collection's summary, after it was looked up.
+    fn sort_keys_before(
+        &mut self,
+        index: usize,
+        item: &StoredItem,
+    ) -> Result<SortKeys, ApplyError> {
+        if self.index_updates.has_item(item.id) {
+            return Ok(SortKeys::new());
+        }
+        let collection = item.location.collection;
+        let deriver = self.extractors.for_collection(self.tx, collection)?;
+        if let Some(ReplacedSortKeys { seq, index_config: summary, keys }) =
+            self.prefetched.replaced.get(&index)
+            && *seq == item.seq
+            && deriver.has_index_config(summary)
+        {
+            return Ok(keys.clone());
+        }
+        let Some(stored) = self.extractors.read_item(self.tx, item.id)? else {
+            return Ok(SortKeys::new());
+        };
+        let deriver = self.extractors.for_collection(self.tx, collection)?;
+        Ok(deriver.extract_sort_keys(&stored.bytes, &stored.context))
+    }
+
+    fn put_item(&mut self, index: usize, put: ItemPut) -> Result<ChangeOutcome, ApplyError> {
+        if matches!(put.precondition, Precondition::UnchangedSince(_))
+            && self.find_collection(&put.collection)?.is_none()
+        {
+            return Ok(ChangeOutcome::Conflict(None, None));
+        }
+        let into = self.find_or_create_collection(&put.collection, put.parsed.kind())?;
+        let item = match self.find_existing(index, &into, &put)? {
+            ExistingItem::Item(item) => item,
+            ExistingItem::Absent(_)
+                if matches!(put.precondition, Precondition::UnchangedSince(_)) =>
+            {
+                return Ok(ChangeOutcome::Conflict(None, None));
+            }
+            ExistingItem::Absent(free) => {
+                return Ok(ChangeOutcome::Added(self.add_item(&into, put, free)?));
+            }
+        };
+        let second = match put.precondition {
+            Precondition::DuplicateInImport => true,
+            Precondition::UnchangedSince(_) => false,
+            _ => self.is_repeat_in_operation(&item)?,
+        };
+        let there = blob::require_source_bytes(self.tx, item.id)?;
+        let same = is_same_card(&there, put.parsed.bytes());
+        // The same words in a calendar that defines a zone otherwise say another time.
+        let same = same && (second || self.has_same_calendar_context(&item, &put)?);
+        if second && !same {
+            return self.put_duplicate(&into, put);
+        }
+        let outcome = match put.precondition {
+            Precondition::UnchangedSince(seq) if seq != item.seq => {
+                ChangeOutcome::Conflict(Some(item.handle), Some(item.seq))
+            }
+            _ if same => ChangeOutcome::Unchanged(item.handle),
+            Precondition::Absent => ChangeOutcome::Conflict(Some(item.handle), Some(item.seq)),
+            Precondition::NotNewer if is_newer_revision(&there, put.parsed.bytes()) => {
+                ChangeOutcome::Conflict(Some(item.handle), Some(item.seq))
+            }
+            Precondition::UnchangedSince(_) => ChangeOutcome::Updated(item.handle),
+            _ => match self.find_duplicate(&into, &item, &put)? {
+                Some(beside) => ChangeOutcome::UnchangedDuplicate(beside),
+                None => ChangeOutcome::Updated(item.handle),
+            },
+        };
+        match outcome {
+            ChangeOutcome::Updated(_) => self.update_item(index, &item, put)?,
+            // What was left out was not put.
+            ChangeOutcome::Conflict(..) => {}
+            _ if self.dedup.is_some() => drop(self.unchanged_items.insert(item.id)),
+            _ => {}
+        }
+        Ok(outcome)
+    }
+
+    /// Did this operation put the item already, where it is one that puts each once?
+    fn is_repeat_in_operation(&self, item: &StoredItem) -> rusqlite::Result<bool> {
+        let Some(once) = &self.dedup else { return Ok(false) };
+        if item.seq == self.seq || self.unchanged_items.contains(&item.id) {
+            return Ok(true);
+        }
+        let Some((_, id)) = once.first_batch.filter(|(began, _)| item.seq >= *began) else {
+            return Ok(false);
+        };
+        // By the last batch, or by one before that of somebody else who has changed it since.
+        self.tx
+            .prepare_cached(
+                "SELECT EXISTS(SELECT 1 FROM batch WHERE seq = ?1 AND operation = ?3)
+                     OR EXISTS(SELECT 1 FROM former f JOIN batch b ON b.seq = f.before
+                               WHERE f.handle = ?2 AND b.operation = ?3)",
+            )?
+            .query_row((item.seq, item.handle.to_bytes(), id), |row| row.get(0))
+    }
+
+    /// The handle under which these bytes are kept beside an item of the same UID, if they are.
+    fn find_duplicate(
+        &mut self,
+        into: &CollectionKey,
+        item: &StoredItem,
+        put: &ItemPut,
+    ) -> rusqlite::Result<Option<Handle>> {
+        let uid = derive_uid(put.parsed.bytes());
+        Ok(match self.find_by_uid(into, &uid, put.parsed.recurrence_id())? {
+            ExistingItem::Item(beside) if beside.id != item.id => Some(beside.handle),
+            _ => None,
+        })
+    }
+
+    /// Keeps a second item with a UID that another one had first, under a UID made from its bytes.
+    fn put_duplicate(
+        &mut self,
+        into: &CollectionKey,
+        mut put: ItemPut,
+    ) -> Result<ChangeOutcome, ApplyError> {
+        put.uid = derive_uid(put.parsed.bytes());
+        put.derived_uid = true;
+        Ok(match self.find_by_uid(into, &put.uid, put.parsed.recurrence_id())? {
+            ExistingItem::Item(item) => ChangeOutcome::UnchangedDuplicate(item.handle),
+            ExistingItem::Absent(free) => {
+                ChangeOutcome::AddedAsDuplicate(self.add_item(into, put, free)?)
+            }
+        })
+    }
+
+    /// Adds an item, with this handle where one is known to be free.
+    fn add_item(
+        &mut self,
+        into: &CollectionKey,
+        mut put: ItemPut,
+        free: Option<Handle>,
+    ) -> Result<Handle, ApplyError> {
+        let entry =
+            self.extractors.for_collection(self.tx, into.id)?.take_or_extract(&mut put.parsed);
+        self.last_item_row += 1;
+        let (id, ordinal) = (self.last_item_row, self.next_ordinal());
+        let recurrence = put.parsed.recurrence_id();
+        let handle = match free {
+            Some(handle) => handle,
+            None => {
+                self.finder.record_collision();
+                uid_lookup::allocate_handle(self.tx, into, &put.uid, recurrence, id)?
+            }
+        };
+        self.new_handles.insert(handle);
+        let frame = self.acquire_calendar_context(&put)?;
+        self.inserts.item(self.tx)?.execute((
+            id,
+            into.id,
+            put.parsed.kind() as i64,
+            &put.uid,
+            recurrence,
+            encode_uid_origin(put.derived_uid, entry.has_uid),
+            handle.to_bytes(),
+            self.seq,
+            ordinal,
+            &entry.stored_fields,
+            frame,
+        ))?;
+        let whose =
+            ItemLocation::new(put.parsed.kind(), into.id, &put.uid, put.parsed.recurrence_id());
+        let place = blob::store_bytes(self.tx, put.parsed.bytes)?;
+        self.inserts.source_bytes(self.tx)?.execute((id, place.bytes, place.blob_hash))?;
+        self.added += 1;
+        self.index_updates.put(id, whose, SortKeys::new(), entry);
+        Ok(handle)
+    }
+
+    fn update_item(
+        &mut self,
+        index: usize,
+        item: &StoredItem,
+        mut put: ItemPut,
+    ) -> Result<(), ApplyError> {
+        let old = self.sort_keys_before(index, item)?;
+        let collection = item.location.collection;
+        let entry =
+            self.extractors.for_collection(self.tx, collection)?.take_or_extract(&mut put.parsed);
+        let ordinal = self.next_ordinal();
+        self.log_item_version(item, ordinal, false)?;
+        let (kind, frame) = (put.parsed.kind(), self.acquire_calendar_context(&put)?);
+        let place = blob::store_bytes(self.tx, put.parsed.bytes)?;
+        self.tx
+            .prepare_cached("UPDATE source SET bytes = ?2, blob = ?3 WHERE item = ?1")?
+            .execute((item.id, place.bytes, place.blob_hash))?;
+        self.tx
+            .prepare_cached(
+                "UPDATE item SET seq = ?2, ordinal = ?3, derived_uid = ?4, kept = ?5, kind = ?6, frame = ?7
+                 WHERE id = ?1",
+            )?
+            .execute((
+                item.id,
+                self.seq,
+                ordinal,
+                encode_uid_origin(put.derived_uid, entry.has_uid),
+                &entry.stored_fields,
+                kind as i64,
+                frame,
+            ))?;
+        self.updated += 1;
+        self.index_updates.put(item.id, item.location.clone(), old, entry);
+        Ok(())
+    }
+
+    fn has_same_calendar_context(
+        &self,
+        item: &StoredItem,
+        put: &ItemPut,
+    ) -> rusqlite::Result<bool> {
+        if !item.location.is_in_calendar {
+            return Ok(true);
+        }
+        let row: Option<i64> = self
+            .tx
+            .prepare_cached("SELECT frame FROM item WHERE id = ?1")?
+            .query_row([item.id], |row| row.get(0))?;
+        let frame = match row {
+            Some(row) => calendar_context::read_context(self.tx, row)?,
+            None => None,
+        };
+        Ok(frame
+            .as_deref()
+            .is_some_and(|is| put.parsed.calendar_context().is_some_and(|to| is.is_equivalent(to)))
+            || (frame.is_none() && put.parsed.calendar_context().is_none()))
+    }
+
+    fn acquire_calendar_context(&mut self, put: &ItemPut) -> rusqlite::Result<Option<i64>> {
+        put.parsed
+            .calendar_context()
+            .map(|frame| self.context_refs.acquire(self.tx, frame))
+            .transpose()
+    }
+
+    /// Copies what an item is into `former`. A large item's bytes get one more user instead of a
+    /// copy.
+    fn log_item_version(
+        &mut self,
+        item: &StoredItem,
+        ordinal: i64,
+        removed: bool,
+    ) -> rusqlite::Result<()> {
+        self.tx
+            .prepare_cached(
+                "INSERT INTO former(seq, ordinal, handle, collection, kind, removed, before, uid,
+                                    recurrence, derived_uid, bytes, blob, frame, item, time)
+                 SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence,
+                        i.derived_uid, s.bytes, s.blob, i.frame, i.id,
+                        CASE i.kind WHEN 1 THEN NULL ELSE (SELECT data FROM idx_time WHERE item = i.id) END
+                 FROM item i JOIN source s ON s.item = i.id WHERE i.id = ?1",
+            )?
+            .execute((item.id, self.seq, ordinal, removed))?;
+        // The place moves from `source` to `former`: the number of a blob's users stays the same.
+        self.history_bytes += self
+            .tx
+            .prepare_cached(
+                "SELECT coalesce(length(s.bytes), length(b.bytes), 0)
+                 FROM source s LEFT JOIN blob b ON b.hash = s.blob WHERE s.item = ?1",
+            )?
+            .query_row([item.id], |row| row.get::<_, i64>(0))?;
+        Ok(())
+    }
+
+    fn remove_item(
+        &mut self,
+        index: usize,
+        handle: Handle,
+        expect: Precondition,
+    ) -> Result<ChangeOutcome, ApplyError> {
+        let Some(item) = self.find_by_handle(handle)? else {
+            return Ok(ChangeOutcome::Conflict(None, None));
+        };
+        if let Precondition::UnchangedSince(seq) = expect
+            && seq != item.seq
+        {
+            return Ok(ChangeOutcome::Conflict(Some(handle), Some(item.seq)));
+        }
+        let old = self.sort_keys_before(index, &item)?;
+        let ordinal = self.next_ordinal();
+        self.log_item_version(&item, ordinal, true)?;
+        self.delete_item_rows(&item, old)?;
+        Ok(ChangeOutcome::Removed(handle))
+    }
+
+    fn delete_item_rows(&mut self, item: &StoredItem, old: SortKeys) -> Result<(), ApplyError> {
+        self.index_updates.remove(item.id, item.location.clone(), old);
+        uid_lookup::delete_collision(self.tx, item.id)?;
+        self.tx.prepare_cached("DELETE FROM source WHERE item = ?1")?.execute([item.id])?;
+        self.tx.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([item.id])?;
+        self.removed += 1;
+        Ok(())
+    }
+
+    fn purge_item(&mut self, index: usize, handle: Handle) -> Result<ChangeOutcome, ApplyError> {
+        let item = self.find_by_handle(handle)?;
+        if let Some(item) = &item {
+            let old = self.sort_keys_before(index, item)?;
+            let ordinal = self.next_ordinal();
+            self.log_item_version(item, ordinal, true)?;
+            self.delete_item_rows(item, old)?;
+        }
+        let (erased, bytes) = purge::erase_item_history(self.tx, handle)?;
+        self.history_bytes -= bytes;
+        self.operations_marked |= erased > 0;
+        match (item, erased) {
+            (None, 0) => Ok(ChangeOutcome::Conflict(None, None)),
+            _ => {
+                purge::mark_rewrite_pending(self.tx, self.seq)?;
+                Ok(ChangeOutcome::Removed(handle))
+            }
+        }
+    }
+
+    fn mark_operation(&mut self, id: i64, undone: bool) -> Result<ChangeOutcome, ApplyError> {
+        match undone {
+            // The number of the undoing operation is known when the batch is finished.
+            true => self.undone_operations.push(id),
+            false => drop(
+                self.tx
+                    .prepare_cached("UPDATE operation SET undone_by = NULL WHERE id = ?1")?
+                    .execute([id])?,
+            ),
+        }
+        self.operations_marked = true;
+        Ok(ChangeOutcome::Done)
+    }
+}
+
+/// As `item.derived_uid` has it.
+fn encode_uid_origin(derived_uid: bool, names_uid: bool) -> i64 {
+    i64::from(derived_uid) * (1 + i64::from(names_uid))
+}
+
+fn is_conflict(outcome: &ChangeOutcome) -> bool {
+    matches!(outcome, ChangeOutcome::Conflict(..))
+}
+
+fn stored_item_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredItem> {
+    Ok(StoredItem {
+        id: row.get(0)?,
+        handle: Handle::from_bytes(&row.get::<_, Vec<u8>>(1)?),
+        seq: row.get(2)?,
+        location: ItemLocation {
+            is_in_calendar: Kind::from_number(row.get(3)?).collection_type()
+                == CollectionType::Calendar,
+            collection: row.get(4)?,
+            uid: row.get(5)?,
+            recurrence_id: row.get(6)?,
+            is_new: false,
+        },
+    })
+}

@@ -1,0 +1,296 @@
+//! Frames: what the calendar around an item says that the item's own bytes do not.
+//!
+//! An item of a calendar names its time zones only (`TZID=...`); what these are is defined
+//! elsewhere in its file, and so is the version of the format. Thousands of items share a frame,
+//! and many calendars a definition, so each is kept once (`schema` describes the tables). Here they
+//! are written, read and taken away again; what a definition means is for `event` to say.
+
+use larder_format::component::Component;
+use larder_format::decoding::unescape_text;
+use larder_format::vtimezone;
+use rusqlite::{Connection, OptionalExtension as _};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A VTIMEZONE, as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VtimezoneText {
+    tzid: String,
+    hash: [u8; 32],
+    bytes: Vec<u8>,
+}
+
+impl VtimezoneText {
+    /// The definition in these bytes, a VTIMEZONE from BEGIN to END; `None`: it has no TZID.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Option<VtimezoneText> {
+        let component = Component::parse(bytes);
+        let tzid = component
+            .properties_named("TZID")
+            .map(|tzid| unescape_text(&tzid.text()).trim().to_string());
+        let tzid = tzid.into_iter().find(|tzid| !tzid.is_empty())?;
+        let hash = Sha256::digest(vtimezone::normalise_definition(bytes)).into();
+        Some(VtimezoneText { tzid, hash, bytes: bytes.to_vec() })
+    }
+
+    /// The name that items call it by.
+    #[must_use]
+    pub fn tzid(&self) -> &str {
+        &self.tzid
+    }
+
+    /// Equal for definitions of one text, however that is folded.
+    #[must_use]
+    pub fn hash(&self) -> &[u8; 32] {
+        &self.hash
+    }
+
+    /// Its bytes, as they first came.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// What the calendar around an item says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CalendarContext {
+    /// It is a vCalendar 1.0, not an iCalendar.
+    pub is_vcalendar_1: bool,
+    /// Definitions of time zones: the first one of a name counts.
+    pub zone_definitions: Vec<Arc<VtimezoneText>>,
+}
+
+impl CalendarContext {
+    /// What of it these names need; `None`: nothing.
+    #[must_use]
+    pub fn subset_for(&self, tzids: &[String]) -> Option<CalendarContext> {
+        let zones: Vec<Arc<VtimezoneText>> =
+            tzids.iter().filter_map(|tzid| self.zone_definition(tzid)).map(Arc::clone).collect();
+        let version_1 = self.is_vcalendar_1;
+        (version_1 || !zones.is_empty())
+            .then_some(CalendarContext { is_vcalendar_1: version_1, zone_definitions: zones })
+    }
+
+    /// The definition of this name.
+    #[must_use]
+    pub fn zone_definition(&self, tzid: &str) -> Option<&Arc<VtimezoneText>> {
+        self.zone_definitions.iter().find(|zone| zone.tzid == tzid)
+    }
+
+    /// Does it say the same as this one, however that is folded?
+    pub(crate) fn is_equivalent(&self, other: &CalendarContext) -> bool {
+        let hashes = |frame: &CalendarContext| -> Vec<[u8; 32]> {
+            frame.zone_definitions.iter().map(|zone| *zone.hash()).collect()
+        };
+        self.is_vcalendar_1 == other.is_vcalendar_1 && hashes(self) == hashes(other)
+    }
+
+    fn version_number(&self) -> i64 {
+        if self.is_vcalendar_1 { 1 } else { 2 }
+    }
+}
+
+/// The frames of a batch: which rows they are, and how many users they gain and lose by it.
+#[derive(Debug, Default)]
+pub(crate) struct ContextRefCounts {
+    cached_rows: Vec<(Arc<CalendarContext>, i64)>,
+    count_changes: BTreeMap<i64, i64>,
+}
+
+/// So many frames are remembered by a batch.
+const MAX_CACHED_CONTEXTS: usize = 32;
+
+impl ContextRefCounts {
+    /// The row of this frame, written where it is new, with one more user.
+    pub(crate) fn acquire(
+        &mut self,
+        conn: &Connection,
+        frame: &Arc<CalendarContext>,
+    ) -> rusqlite::Result<i64> {
+        let same = |known: &&(Arc<CalendarContext>, i64)| {
+            Arc::ptr_eq(&known.0, frame) || known.0 == *frame
+        };
+        let row = match self.cached_rows.iter().find(same) {
+            Some((_, row)) => *row,
+            None => {
+                let row = find_or_insert(conn, frame)?;
+                if self.cached_rows.len() >= MAX_CACHED_CONTEXTS {
+                    self.cached_rows.clear();
+                }
+                self.cached_rows.push((Arc::clone(frame), row));
+                row
+            }
+        };
+        *self.count_changes.entry(row).or_default() += 1;
+        Ok(row)
+    }
+
+    /// Writes how many users there are now. What lost its last one goes with the next [`sweep`].
+    pub(crate) fn write(&mut self, conn: &Connection) -> rusqlite::Result<()> {
+        for (row, more) in std::mem::take(&mut self.count_changes) {
+            conn.prepare_cached("UPDATE frame SET uses = uses + ?2 WHERE id = ?1")?
+                .execute((row, more))?;
+        }
+        Ok(())
+    }
+}
+
+fn find_or_insert(conn: &Connection, frame: &CalendarContext) -> rusqlite::Result<i64> {
+    let mut zones = Vec::new();
+    for zone in &frame.zone_definitions {
+        zones.push(find_or_insert_zone(conn, zone)?.to_string());
+    }
+    let key = (frame.version_number(), zones.join(" "));
+    let known = conn
+        .prepare_cached("SELECT id FROM frame WHERE version = ?1 AND zones = ?2")?
+        .query_row((key.0, &key.1), |row| row.get(0))
+        .optional()?;
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    conn.execute("INSERT INTO frame(version, zones, uses) VALUES(?1, ?2, 0)", key)?;
+    Ok(conn.last_insert_rowid())
+}
+
+fn find_or_insert_zone(conn: &Connection, zone: &VtimezoneText) -> rusqlite::Result<i64> {
+    let known = conn
+        .prepare_cached("SELECT id FROM zone WHERE hash = ?1")?
+        .query_row([&zone.hash[..]], |row| row.get(0))
+        .optional()?;
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    conn.execute(
+        "INSERT INTO zone(hash, tzid, bytes) VALUES(?1, ?2, ?3)",
+        (&zone.hash[..], &zone.tzid, &zone.bytes),
+    )?;
+    Ok(conn.last_insert_rowid())
+}
+
+/// Has this file, which may be a copy of an older version, frames at all?
+pub(crate) fn has_context_table(conn: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM pragma_table_info('former') WHERE name = 'frame'";
+    Ok(conn.query_row(sql, [], |_| Ok(())).optional()?.is_some())
+}
+
+/// The former versions with this key go: their frames have fewer users.
+pub(crate) fn release_history(
+    conn: &Connection,
+    column: &'static str,
+    key: impl rusqlite::ToSql,
+) -> rusqlite::Result<()> {
+    let sql = format!(
+        "SELECT frame, count(*) FROM former WHERE {column} = ?1 AND frame IS NOT NULL GROUP BY frame"
+    );
+    let lost: Vec<(i64, i64)> = conn
+        .prepare_cached(&sql)?
+        .query_map([key], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (row, uses) in lost {
+        conn.prepare_cached("UPDATE frame SET uses = uses - ?2 WHERE id = ?1")?
+            .execute((row, uses))?;
+    }
+    Ok(())
+}
+
+/// Takes away the frames that nothing uses, and the definitions that no frame names.
+pub(crate) fn delete_unreferenced(conn: &Connection) -> rusqlite::Result<()> {
+    if conn.prepare_cached("DELETE FROM frame WHERE uses <= 0")?.execute([])? == 0 {
+        return Ok(());
+    }
+    let lists: Vec<String> = conn
+        .prepare("SELECT zones FROM frame")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let used: std::collections::BTreeSet<i64> =
+        lists.iter().flat_map(|list| parse_row_ids(list)).collect();
+    let there: Vec<i64> = conn
+        .prepare("SELECT id FROM zone")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for unused in there.into_iter().filter(|row| !used.contains(row)) {
+        conn.execute("DELETE FROM zone WHERE id = ?1", [unused])?;
+    }
+    Ok(())
+}
+
+fn parse_row_ids(list: &str) -> impl Iterator<Item = i64> + '_ {
+    list.split(' ').filter_map(|number| number.parse().ok())
+}
+
+/// The frame in this row.
+pub(crate) fn read_context(
+    conn: &Connection,
+    row: i64,
+) -> rusqlite::Result<Option<Arc<CalendarContext>>> {
+    let found: Option<(i64, String)> = conn
+        .prepare_cached("SELECT version, zones FROM frame WHERE id = ?1")?
+        .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((version, list)) = found else { return Ok(None) };
+    let mut zones = Vec::new();
+    for number in parse_row_ids(&list) {
+        zones.extend(read_zone(conn, number)?.map(Arc::new));
+    }
+    Ok(Some(Arc::new(CalendarContext { is_vcalendar_1: version == 1, zone_definitions: zones })))
+}
+
+/// Is the frame in this row that of a vCalendar 1.0?
+pub(crate) fn is_vcalendar_1(conn: &Connection, row: i64) -> rusqlite::Result<bool> {
+    let version: Option<i64> = conn
+        .prepare_cached("SELECT version FROM frame WHERE id = ?1")?
+        .query_row([row], |row| row.get(0))
+        .optional()?;
+    Ok(version == Some(1))
+}
+
+fn read_zone(conn: &Connection, row: i64) -> rusqlite::Result<Option<VtimezoneText>> {
+    conn.prepare_cached("SELECT tzid, hash, bytes FROM zone WHERE id = ?1")?
+        .query_row([row], |row| {
+            Ok(VtimezoneText { tzid: row.get(0)?, hash: row.get(1)?, bytes: row.get(2)? })
+        })
+        .optional()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zone_named(tzid: &str) -> Arc<VtimezoneText> {
+        let bytes = format!("BEGIN:VTIMEZONE\r\nTZID:{tzid}\r\nEND:VTIMEZONE\r\n");
+        Arc::new(VtimezoneText::new(bytes.as_bytes()).expect("a definition with a name"))
+    }
+
+    #[test]
+    fn frames_are_kept_once_and_go_with_their_last_user() {
+        let conn = Connection::open_in_memory().expect("a database");
+        crate::schema::create_tables(&conn, "und").expect("the tables");
+        let (a, b) = (zone_named("A"), zone_named("B"));
+        let both = Arc::new(CalendarContext {
+            is_vcalendar_1: false,
+            zone_definitions: vec![Arc::clone(&a), b],
+        });
+        let one = Arc::new(CalendarContext { is_vcalendar_1: false, zone_definitions: vec![a] });
+        let mut frames = ContextRefCounts::default();
+        let first = frames.acquire(&conn, &both).expect("a row");
+        assert_eq!(
+            frames.acquire(&conn, &Arc::new(CalendarContext::clone(&both))).expect("a row"),
+            first
+        );
+        let second = frames.acquire(&conn, &one).expect("a row");
+        assert_ne!(first, second);
+        frames.write(&conn).expect("written");
+        assert_eq!(read_context(&conn, first).expect("readable").as_deref(), Some(&*both));
+        let count = |table: &str| -> i64 {
+            conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
+                .expect("a count")
+        };
+        assert_eq!((count("frame"), count("zone")), (2, 2));
+        conn.execute("UPDATE frame SET uses = uses - 2 WHERE id = ?1", [first])
+            .expect("fewer users");
+        delete_unreferenced(&conn).expect("swept");
+        assert_eq!((count("frame"), count("zone")), (1, 1));
+    }
+}

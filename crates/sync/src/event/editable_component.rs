@@ -1,0 +1,388 @@
+//! One component of a series while it is being changed: its bytes, what is around it, and what it
+//! says of time.
+
+use super::date_time_form::{DateTimeForm, format_utc};
+use super::draft::ensure_zone_defined;
+use larder_format::component::{self, Component, TimeProperty};
+use larder_format::edit;
+use larder_format::field::find_calendar_field;
+use larder_format::writer::ComponentBuilder;
+use larder_store::{CalendarContext, Extractor};
+use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
+use larder_time::rule::StepBudget;
+use larder_time::series::{CalendarDateTime, Occurrence, OverrideMode, Series};
+use larder_time::zone::Zone;
+use std::sync::Arc;
+
+/// A component, and what the calendar around it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EditableComponent {
+    pub(crate) uid: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) context: CalendarContext,
+}
+
+/// When a component is, by itself.
+#[derive(Debug, Clone)]
+pub(crate) struct ComponentSchedule {
+    pub(crate) form: DateTimeForm,
+    pub(crate) start: CivilTime,
+    /// DTSTART, or DUE where there is none.
+    pub(crate) start_property: &'static str,
+    series: Series,
+}
+
+/// What becomes of a value of a list.
+pub(crate) enum ValueEdit {
+    Keep,
+    Drop,
+    /// It is written so, in the form of the series.
+    Write(String),
+}
+
+impl EditableComponent {
+    pub(crate) fn schedule(&self, deriver: &Extractor) -> Option<ComponentSchedule> {
+        let component = Component::parse(&self.bytes);
+        let named = |name| {
+            Some((
+                name,
+                DateTimeForm::from_named_property(name, &component, deriver, &self.context)?,
+            ))
+        };
+        let (name, (form, start)) = named("DTSTART").or_else(|| named("DUE"))?;
+        let description = deriver.series_spec(&component, &self.context)?;
+        let (series, _) = Series::new(&description, StepBudget::default());
+        Some(ComponentSchedule { form, start: start.civil, start_property: name, series })
+    }
+
+    /// Gives a property one value.
+    pub(crate) fn set_property(&mut self, name: &str, params: &[(&str, &str)], value: &str) {
+        self.replace_bytes(edit::set_property(&self.bytes, name, params, value));
+    }
+
+    pub(crate) fn remove_property(&mut self, name: &str) {
+        if Component::parse(&self.bytes).properties_named(name).next().is_some() {
+            self.replace_bytes(edit::remove_property(&self.bytes, name));
+        }
+    }
+
+    pub(crate) fn set_time(&mut self, name: &str, form: &DateTimeForm, civil: CivilTime) {
+        self.set_property(name, &form.params(), &form.format_value(civil));
+        ensure_zone_defined(&mut self.context, form, civil);
+    }
+
+    pub(crate) fn append_property(&mut self, name: &str, params: &[(&str, &str)], value: &str) {
+        let line = larder_format::writer::format_content_line(name, params, value);
+        self.replace_bytes(edit::append_property(&self.bytes, &line));
+    }
+
+    pub(crate) fn remove_subcomponents(&mut self, name: &str) {
+        self.replace_bytes(edit::remove_subcomponents(&self.bytes, &|part| part.name() == name));
+    }
+
+    pub(crate) fn append_subcomponent(&mut self, part: ComponentBuilder) {
+        self.replace_bytes(edit::append_subcomponent(&self.bytes, part));
+    }
+
+    /// What it is about.
+    pub(crate) fn summary(&self) -> String {
+        let field = find_calendar_field("summary");
+        field.and_then(|field| Component::parse(&self.bytes).first_value(field)).unwrap_or_default()
+    }
+
+    fn replace_bytes(&mut self, bytes: Option<Vec<u8>>) {
+        if let Some(bytes) = bytes {
+            self.bytes = bytes;
+        }
+    }
+
+    /// Gives a property as many values as there are.
+    pub(crate) fn set_property_values(&mut self, name: &str, values: &[String]) {
+        let mut values = values.iter();
+        match values.next() {
+            None => self.remove_property(name),
+            Some(first) => self.set_property(name, &[], first),
+        }
+        for value in values {
+            self.append_property(name, &[], value);
+        }
+    }
+
+    /// Takes out the alarms that ring at a moment of their own. They are of the series, not of each
+    /// occurrence, and ring once.
+    pub(crate) fn remove_absolute_alarms(&mut self) {
+        self.replace_bytes(edit::remove_subcomponents(&self.bytes, &|part| {
+            part.name() == "VALARM" && is_absolute_alarm(part)
+        }));
+        // vCalendar 1.0 has no others.
+        for name in ["DALARM", "AALARM", "PALARM", "MALARM"] {
+            self.remove_property(name);
+        }
+    }
+
+    /// Has a property as another component of its calendar has it.
+    pub(crate) fn copy_property(&mut self, other: &EditableComponent, name: &str) {
+        self.remove_property(name);
+        for timed in
+            Component::parse(&other.bytes).time_properties(name).filter(|of| !of.text.is_empty())
+        {
+            let params = [("TZID", &timed.tzid), ("VALUE", &timed.value_type)];
+            let params = params.iter().filter_map(|(name, of)| Some((*name, of.as_deref()?)));
+            self.append_property(name, &params.collect::<Vec<_>>(), &timed.text);
+            let zone = timed.tzid.as_deref().and_then(|tzid| other.context.zone_definition(tzid));
+            if let Some(zone) =
+                zone.filter(|zone| self.context.zone_definition(zone.tzid()).is_none())
+            {
+                self.context.zone_definitions.push(Arc::clone(zone));
+            }
+        }
+    }
+
+    /// Do the alarms of another component ring as these do? Those that ring at a moment of their
+    /// own are of the series alone.
+    pub(crate) fn has_same_alarms(&self, other: &EditableComponent) -> bool {
+        const ALARM_PROPERTIES: [&str; 4] = ["TRIGGER", "ACTION", "REPEAT", "DURATION"];
+        let rings = |part: &EditableComponent| -> Vec<[Vec<String>; 4]> {
+            let component = Component::parse(&part.bytes);
+            let alarms = component.subcomponents().iter().filter(|part| part.name() == "VALARM");
+            let texts = |part: &component::Subcomponent<'_>, name: &str| -> Vec<String> {
+                part.time_properties(name).map(|timed| timed.text.into_owned()).collect()
+            };
+            let relative = alarms.filter(|part| !is_absolute_alarm(part));
+            relative.map(|part| ALARM_PROPERTIES.map(|name| texts(part, name))).collect()
+        };
+        rings(self) == rings(other)
+    }
+
+    pub(crate) fn property_texts(&self, name: &str) -> Vec<String> {
+        let component = Component::parse(&self.bytes);
+        let texts = component.time_properties(name).map(|timed| timed.text.into_owned());
+        texts.filter(|text| !text.is_empty()).collect()
+    }
+
+    /// Decides about each value of EXDATE or RDATE. Lines with nothing to change stay as they are.
+    pub(crate) fn edit_list_values(
+        &mut self,
+        name: &str,
+        deriver: &Extractor,
+        form: &DateTimeForm,
+        fate: &mut dyn FnMut(&CalendarDateTime, &str) -> ValueEdit,
+    ) {
+        let bytes = self.bytes.clone();
+        let component = Component::parse(&bytes);
+        let mut lines: Vec<ListLine> = Vec::new();
+        let mut changed = false;
+        for timed in component.time_properties(name) {
+            let (mut kept, mut written) = (Vec::new(), Vec::new());
+            for text in timed.text.split(',') {
+                let first = text.split('/').next().unwrap_or_default();
+                let start = deriver.resolve_date_time(
+                    &TimeProperty { text: first.into(), ..timed.clone() },
+                    &self.context,
+                );
+                match start.map_or(ValueEdit::Keep, |start| fate(&start, text)) {
+                    ValueEdit::Keep => kept.push(text.to_string()),
+                    ValueEdit::Drop => changed = true,
+                    ValueEdit::Write(text) => {
+                        changed = true;
+                        written.push(text);
+                    }
+                }
+            }
+            if !kept.is_empty() {
+                let params = [("TZID", &timed.tzid), ("VALUE", &timed.value_type)];
+                let params = params.into_iter();
+                let params =
+                    params.filter_map(|(name, of)| Some((name, of.as_deref()?.to_string())));
+                append_list_line(&mut lines, params.collect(), kept.join(","));
+            }
+            if !written.is_empty() {
+                let mut params: Vec<(&'static str, String)> =
+                    form.params().into_iter().map(|(name, of)| (name, of.to_string())).collect();
+                if written.iter().any(|text| text.contains('/')) {
+                    params.push(("VALUE", "PERIOD".to_string()));
+                }
+                append_list_line(&mut lines, params, written.join(","));
+            }
+        }
+        if !changed {
+            return;
+        }
+        self.remove_property(name);
+        for (params, value) in lines {
+            let params: Vec<(&str, &str)> =
+                params.iter().map(|(name, of)| (*name, &**of)).collect();
+            self.append_property(name, &params, &value);
+        }
+    }
+
+    /// Notes that it was changed, and whether that concerns when it is. Where it has an organizer,
+    /// its revision is that of their messages, which would be older else (RFC 5546, 2.1.4), and
+    /// stays.
+    pub(crate) fn bump_revision(&mut self, now: Instant, rescheduled: bool) {
+        self.set_property("LAST-MODIFIED", &[], &format_utc(now));
+        if self.property_texts("ORGANIZER").iter().any(|organizer| !organizer.trim().is_empty()) {
+            return;
+        }
+        self.set_property("DTSTAMP", &[], &format_utc(now));
+        if rescheduled {
+            let before: u32 = self
+                .property_texts("SEQUENCE")
+                .first()
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0);
+            self.set_property("SEQUENCE", &[], &before.saturating_add(1).to_string());
+        }
+    }
+
+    /// Which occurrence it stands for.
+    pub(crate) fn recurrence_id(&self, deriver: &Extractor) -> Option<(CalendarDateTime, bool)> {
+        let component = Component::parse(&self.bytes);
+        let timed = component.recurrence_id()?;
+        let following =
+            timed.range.as_deref().is_some_and(|range| range.eq_ignore_ascii_case("THISANDFUTURE"));
+        Some((deriver.resolve_date_time(&timed, &self.context)?, following))
+    }
+}
+
+/// The parameters and the values of a line.
+type ListLine = (Vec<(&'static str, String)>, String);
+
+/// Adds values, to a line of the same parameters if there is one: each line takes a look at all of
+/// the component. Does an alarm ring at a moment of its own, and not before or after its item?
+fn is_absolute_alarm(alarm: &component::Subcomponent<'_>) -> bool {
+    let trigger = alarm.time_properties("TRIGGER").find(|timed| !timed.text.is_empty());
+    trigger.is_some_and(|timed| !timed.text.contains(['P', 'p']))
+}
+
+fn append_list_line(
+    lines: &mut Vec<ListLine>,
+    params: Vec<(&'static str, String)>,
+    values: String,
+) {
+    match lines.iter_mut().find(|(known, _)| *known == params) {
+        Some((_, known)) => {
+            known.push(',');
+            known.push_str(&values);
+        }
+        None => lines.push((params, values)),
+    }
+}
+
+impl ComponentSchedule {
+    /// The moment that a value of a list means in this series, or what its clock shows if it
+    /// floats: what it is known by.
+    pub(crate) fn recurrence_key(&self, time: &CalendarDateTime) -> i64 {
+        self.series.lenient_key(time)
+    }
+
+    /// The same of a RECURRENCE-ID, which as a day means what is planned on that day.
+    pub(crate) fn recurrence_id_key(&self, time: &CalendarDateTime) -> i64 {
+        self.series.recurrence_id_key(time)
+    }
+
+    pub(crate) fn key_to_civil(&self, key: i64) -> CivilTime {
+        self.form.key_to_civil(key)
+    }
+
+    /// How long its first takes, in seconds.
+    pub(crate) fn duration_seconds(&self) -> i64 {
+        let first = self.occurrences_from(Instant::MIN.seconds()).next();
+        first.map_or(0, |one| one.end.seconds().saturating_sub(one.start.seconds()))
+    }
+
+    /// When its first ends, by its clock.
+    pub(crate) fn end_civil(&self) -> CivilTime {
+        self.form.key_to_civil(
+            self.form.civil_to_key(self.start).saturating_add(self.duration_seconds()),
+        )
+    }
+
+    /// The key so many seconds later on the clock.
+    pub(crate) fn shift_key(&self, key: i64, seconds: i64) -> i64 {
+        if seconds == 0 {
+            key
+        } else {
+            self.form.civil_to_key(self.key_to_civil(key).saturating_add(seconds))
+        }
+    }
+
+    pub(crate) fn is_recurring(&self) -> bool {
+        self.series.is_recurring()
+    }
+
+    /// What is planned at or after a key, in order.
+    pub(crate) fn occurrences_from(&self, key: i64) -> impl Iterator<Item = Occurrence> + '_ {
+        let (from, budget) = (Instant::from_seconds_clamped(key), StepBudget::default());
+        // By this clock, the moment of what floats is what its clock shows.
+        let all =
+            self.series.occurrences(from, Instant::MAX, &Zone::UTC, OverrideMode::Exclude, budget);
+        all.filter(move |one| one.original.seconds() >= key)
+    }
+
+    /// The last that is planned before a key.
+    pub(crate) fn last_key_before(&self, key: i64) -> Option<i64> {
+        // Most recur often, and none less than once in some centuries.
+        [3600, 2 * DAY_SECONDS, 40 * DAY_SECONDS, 800 * DAY_SECONDS, 200_000 * DAY_SECONDS]
+            .into_iter()
+            .find_map(|span| {
+                let (from, to) = (
+                    Instant::from_seconds_clamped(key.saturating_sub(span)),
+                    Instant::from_seconds_clamped(key),
+                );
+                let budget = StepBudget::default();
+                let all =
+                    self.series.occurrences(from, to, &Zone::UTC, OverrideMode::Exclude, budget);
+                all.map(|one| one.original.seconds()).filter(|one| *one < key).last()
+            })
+    }
+
+    /// What is planned for a key.
+    pub(crate) fn occurrence_at(&self, key: i64) -> Option<Occurrence> {
+        let (from, to) = (
+            Instant::from_seconds_clamped(key),
+            Instant::from_seconds_clamped(key.saturating_add(1)),
+        );
+        let budget = StepBudget::default();
+        let mut all = self.series.occurrences(from, to, &Zone::UTC, OverrideMode::Exclude, budget);
+        all.find(|one| one.original.seconds() == key)
+    }
+
+    /// The day of what is planned for a key, by this clock; without one, or where it floats, by its
+    /// own.
+    pub(crate) fn day_of_key(&self, key: i64, by: Option<&Zone>) -> i64 {
+        match by.filter(|_| self.form.zone().is_some()) {
+            Some(zone) => zone.to_civil(Instant::from_seconds_clamped(key)).day_number(),
+            None => self.key_to_civil(key).day_number(),
+        }
+    }
+
+    /// The keys of what is planned on a day by this clock; without one, by its own.
+    pub(crate) fn keys_on_day(&self, day: i64, by: Option<&Zone>) -> Vec<i64> {
+        // Whatever the clocks, it is not further away than two days.
+        let around =
+            |days: i64| Instant::from_seconds_clamped(CivilTime::midnight(day + days).seconds());
+        let (from, to, budget) = (around(-2), around(3), StepBudget::default());
+        let all = self.series.occurrences(from, to, &Zone::UTC, OverrideMode::Exclude, budget);
+        let keys = all.map(|one| one.original.seconds());
+        keys.filter(|key| self.day_of_key(*key, by) == day).collect()
+    }
+
+    /// The first that is planned.
+    pub(crate) fn first_key(&self) -> Option<i64> {
+        self.occurrences_from(Instant::MIN.seconds()).next().map(|one| one.original.seconds())
+    }
+}
+
+/// What a value of RDATE says behind its beginning, as a length.
+pub(crate) fn period_duration(text: &str) -> Option<String> {
+    use larder_time::value::{IcalDuration, Period, PeriodEnd};
+    let period = Period::parse(text).ok()?;
+    Some(match period.end {
+        PeriodEnd::Duration(length) => length.to_string(),
+        PeriodEnd::DateTime(end) => {
+            let seconds = end.civil.seconds() - period.start.civil.seconds();
+            IcalDuration { days: 0, seconds: seconds.max(0) }.to_string()
+        }
+    })
+}

@@ -1,0 +1,190 @@
+//! The fields of an event, a task or a memo that a person can set, and the values that they take.
+//!
+//! Times are no fields: they are for [`edit`](super::edit).
+
+use super::Error;
+use super::date_time_form::format_utc;
+use super::editable_component::EditableComponent;
+use larder_format::component::{Component, ComponentKind};
+use larder_format::writer::escape_text;
+use larder_time::civil::Instant;
+
+/// How a property has its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EditableValueType {
+    Text,
+    TextList,
+    /// One of these, in capital letters.
+    Keyword(&'static str),
+    /// One that depends on what it is of.
+    Status,
+    /// Up to this.
+    Number(u8),
+    Uri,
+    Color,
+}
+
+/// The fields that can be set, by their names in the table of fields, and their properties.
+const EDITABLE_FIELDS: &[(&str, &str, EditableValueType)] = &[
+    ("summary", "SUMMARY", EditableValueType::Text),
+    ("description", "DESCRIPTION", EditableValueType::Text),
+    ("location", "LOCATION", EditableValueType::Text),
+    ("comment", "COMMENT", EditableValueType::Text),
+    ("contact", "CONTACT", EditableValueType::Text),
+    ("category", "CATEGORIES", EditableValueType::TextList),
+    ("resources", "RESOURCES", EditableValueType::TextList),
+    ("status", "STATUS", EditableValueType::Status),
+    ("class", "CLASS", EditableValueType::Keyword("PUBLIC, PRIVATE or CONFIDENTIAL")),
+    ("transp", "TRANSP", EditableValueType::Keyword("OPAQUE or TRANSPARENT")),
+    ("priority", "PRIORITY", EditableValueType::Number(9)),
+    ("percent", "PERCENT-COMPLETE", EditableValueType::Number(100)),
+    ("url", "URL", EditableValueType::Uri),
+    ("color", "COLOR", EditableValueType::Color),
+];
+
+/// Can it be set?
+pub(super) fn check_editable(name: &str) -> Result<(), Error> {
+    find_property(name).map(drop)
+}
+
+fn find_property(name: &str) -> Result<(&'static str, EditableValueType), Error> {
+    let field = larder_format::field::find_calendar_field(name).map(|field| field.name);
+    let known = EDITABLE_FIELDS.iter().find(|(known, ..)| Some(*known) == field);
+    let (_, property, value) = known.ok_or_else(|| Error::UnknownField(name.to_string()))?;
+    Ok((property, *value))
+}
+
+/// Does a field say the same of both? What says that a task is done is set together, and therefore
+/// is the same together.
+pub(super) fn is_field_equal(
+    name: &str,
+    one: &EditableComponent,
+    other: &EditableComponent,
+) -> bool {
+    let Ok((property, value)) = find_property(name) else { return false };
+    let says = |part: &EditableComponent, name: &str| match value {
+        EditableValueType::TextList => {
+            part.property_texts(name).join(",").split(',').map(|one| one.trim().into()).collect()
+        }
+        _ => part.property_texts(name),
+    };
+    let is_task = *Component::parse(&one.bytes).kind() == ComponentKind::Task;
+    let names = match property {
+        "STATUS" | "PERCENT-COMPLETE" if is_task => COMPLETION_PROPERTIES,
+        _ => &[property],
+    };
+    names.iter().all(|name| says(one, name) == says(other, name))
+}
+
+/// What says together whether a task is done.
+const COMPLETION_PROPERTIES: &[&str] = &["STATUS", "PERCENT-COMPLETE", "COMPLETED"];
+
+/// Sets these fields; one that is to be nothing is taken out.
+pub(super) fn set_fields(
+    part: &mut EditableComponent,
+    fields: &[(String, String)],
+    now: Instant,
+) -> Result<(), Error> {
+    let kind = Component::parse(&part.bytes).kind().clone();
+    let mut changed = Vec::new();
+    for (name, text) in fields {
+        let (property, value) = find_property(name)?;
+        let written = value.format_value(&kind, text).ok_or_else(|| Error::InvalidValue {
+            name: name.clone(),
+            text: text.clone(),
+            expected: value.describe_expected(&kind),
+        })?;
+        match written.is_empty() {
+            true => part.remove_property(property),
+            false => part.set_property(property, &[], &written),
+        }
+        changed.push(property);
+    }
+    if kind == ComponentKind::Task {
+        update_completion(part, &changed, now);
+    }
+    Ok(())
+}
+
+impl EditableValueType {
+    /// How a value is written; `None`: it is none.
+    fn format_value(self, kind: &ComponentKind, text: &str) -> Option<String> {
+        let plain = text.trim();
+        if plain.is_empty() {
+            return Some(String::new());
+        }
+        let word = plain.to_ascii_uppercase();
+        match self {
+            EditableValueType::Text => Some(escape_text(text)),
+            EditableValueType::TextList => {
+                let all = text.split(',').map(str::trim).filter(|one| !one.is_empty());
+                Some(all.map(escape_text).collect::<Vec<_>>().join(","))
+            }
+            EditableValueType::Keyword(_) | EditableValueType::Status => {
+                let expected = self.describe_expected(kind);
+                let mut words = expected.split([',', ' ']);
+                words.any(|known| known == word).then_some(word)
+            }
+            EditableValueType::Number(most) => {
+                plain.parse::<u8>().ok().filter(|n| *n <= most).map(|n| n.to_string())
+            }
+            EditableValueType::Uri => {
+                let (scheme, rest) = plain.split_once(':')?;
+                let named = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                    && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+                let whole = !rest.is_empty() && !plain.contains(|c: char| c.is_whitespace());
+                (named && whole && !plain.contains(char::is_control)).then(|| plain.to_string())
+            }
+            EditableValueType::Color => {
+                plain.chars().all(|c| c.is_ascii_alphabetic()).then(|| plain.to_ascii_lowercase())
+            }
+        }
+    }
+
+    /// What a value has to be.
+    fn describe_expected(self, kind: &ComponentKind) -> String {
+        match self {
+            EditableValueType::Text | EditableValueType::TextList => "a text".into(),
+            EditableValueType::Keyword(words) => words.into(),
+            EditableValueType::Status => match kind {
+                ComponentKind::Task => "NEEDS-ACTION, IN-PROCESS, COMPLETED or CANCELLED".into(),
+                ComponentKind::Memo => "DRAFT, FINAL or CANCELLED".into(),
+                _ => "TENTATIVE, CONFIRMED or CANCELLED".into(),
+            },
+            EditableValueType::Number(most) => format!("a number from 0 to {most}"),
+            EditableValueType::Uri => "an address, as https://example.org/".into(),
+            EditableValueType::Color => "the name of a colour, as turquoise".into(),
+        }
+    }
+}
+
+/// Keeps what says that a task is done together: STATUS, COMPLETED and PERCENT-COMPLETE. What was
+/// set counts, the status first.
+fn update_completion(part: &mut EditableComponent, changed: &[&str], now: Instant) {
+    const PERCENT_COMPLETE: &str = "PERCENT-COMPLETE";
+    let [status, percent] = ["STATUS", PERCENT_COMPLETE]
+        .map(|name| part.property_texts(name).into_iter().next().unwrap_or_default());
+    let by_status = changed.contains(&"STATUS");
+    if !by_status && !changed.contains(&PERCENT_COMPLETE) {
+        return;
+    }
+    let whole = percent.trim() == "100";
+    let is_done = if by_status { status.eq_ignore_ascii_case("COMPLETED") } else { whole };
+    if is_done {
+        part.set_property("STATUS", &[], "COMPLETED");
+        part.set_property(PERCENT_COMPLETE, &[], "100");
+        if part.property_texts("COMPLETED").is_empty() {
+            part.set_property("COMPLETED", &[], &format_utc(now));
+        }
+        return;
+    }
+    part.remove_property("COMPLETED");
+    match by_status {
+        true if whole => part.remove_property(PERCENT_COMPLETE),
+        true => {}
+        false => {
+            let begun = !matches!(percent.trim(), "" | "0");
+            part.set_property("STATUS", &[], if begun { "IN-PROCESS" } else { "NEEDS-ACTION" });
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Messages that call something off: they mark what is in the store, where any other item of a file
+//! takes its place.
+//!
+//! What becomes of the items of a UID is for [`event`](crate::event). It is apart as it is the one
+//! thing of an import that depends on what was stored before.
+
+use super::{ImportWriter, OLDER_REASON, Provenance};
+use crate::error::Error;
+use crate::event::{CancelOutcome, UidGroup, compute_cancellation};
+use larder_format::contact::is_same_card;
+use larder_store::{ChangeOutcome, CollectionType, ItemMeta, Kind, ParsedItem, Reader, Seq};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What this import has marked.
+pub(super) struct CancelledUids {
+    /// The last batch before the import.
+    since: Seq,
+    /// The UIDs, by their collections: there before the import.
+    uids: HashSet<(Arc<str>, String)>,
+}
+
+impl CancelledUids {
+    pub(super) fn new(since: Seq) -> CancelledUids {
+        CancelledUids { since, uids: HashSet::new() }
+    }
+}
+
+impl ImportWriter<'_> {
+    /// Marks what a message by METHOD:CANCEL calls off. Gives it back where that was not there
+    /// before this import: then it is taken as it is, so that the same files always give the same
+    /// items.
+    pub(super) fn handle_cancellation(
+        &mut self,
+        place: Provenance,
+        prepared: ParsedItem,
+    ) -> Result<Option<(Provenance, ParsedItem)>, Error> {
+        let series =
+            |writer: &Self| match prepared.uid().filter(|_| prepared.kind() != Kind::Component) {
+                Some(uid) => writer.read_uid_items(&place.collection, uid),
+                None => Ok(None),
+            };
+        if series(self)?.is_none() {
+            return Ok(Some((place, prepared)));
+        }
+        // What is in the batch may be of the same UID.
+        self.write_batch()?;
+        if self.poll_stop() {
+            return Ok(None);
+        }
+        let found = series(self)?;
+        let changes = match found
+            .map_or(Ok(CancelOutcome::NotFound), |of| self.compute_cancel_outcome(of, &prepared))?
+        {
+            CancelOutcome::NotFound => return Ok(Some((place, prepared))),
+            CancelOutcome::Outdated => {
+                return self.reject_message(place, &prepared, OLDER_REASON).map(|()| None);
+            }
+            CancelOutcome::Marked(changes) => changes,
+        };
+        let applied = self.store.apply(&mut self.operation, changes)?;
+        if applied.outcomes.iter().any(|outcome| matches!(outcome, ChangeOutcome::Conflict(..))) {
+            let reason = "what it cancels was changed by somebody else in the meantime";
+            return self.reject_message(place, &prepared, reason).map(|()| None);
+        }
+        self.record_collection(&place.collection);
+        let uid = prepared.uid().unwrap_or_default().to_string();
+        self.cancelled_uids.uids.insert((Arc::clone(&place.collection), uid));
+        self.report.count_cancellation(&place.collection, place.kind, !applied.outcomes.is_empty());
+        Ok(None)
+    }
+
+    /// The items of a UID, and what reads them, if there are any.
+    fn read_uid_items(
+        &self,
+        collection: &str,
+        uid: &str,
+    ) -> Result<Option<(Reader, Vec<ItemMeta>)>, Error> {
+        if self.store.collection_type(collection)? != Some(CollectionType::Calendar) {
+            return Ok(None);
+        }
+        let reader = self.store.open_reader()?;
+        let heads = reader.find_series(collection, uid)?;
+        Ok(Some((reader, heads)).filter(|(_, heads)| !heads.is_empty()))
+    }
+
+    fn compute_cancel_outcome(
+        &self,
+        (reader, heads): (Reader, Vec<ItemMeta>),
+        prepared: &ParsedItem,
+    ) -> Result<CancelOutcome, Error> {
+        let Some(any) = heads.first() else { return Ok(CancelOutcome::NotFound) };
+        let named = heads.iter().filter(|head| head.recurrence_id == prepared.recurrence_id());
+        if self.is_of_this_import(named, any) {
+            return Ok(CancelOutcome::NotFound);
+        }
+        // The message itself was taken before.
+        for head in heads.iter().filter(|head| head.recurrence_id == prepared.recurrence_id()) {
+            if reader
+                .source_bytes(head.row)?
+                .is_some_and(|there| is_same_card(&there, prepared.bytes()))
+            {
+                return Ok(CancelOutcome::NotFound);
+            }
+        }
+        let deriver =
+            self.store.extractor_for_collection(&any.collection, CollectionType::Calendar)?;
+        match UidGroup::read(&reader, &deriver, any) {
+            Ok(whole) => Ok(compute_cancellation(&whole, prepared)),
+            Err(crate::event::Error::Store(error)) => Err(error.into()),
+            Err(_) => Ok(CancelOutcome::NotFound),
+        }
+    }
+
+    /// Did this import bring what a message names, or meet it, and did not mark its UID?
+    fn is_of_this_import<'h>(
+        &self,
+        mut named: impl Iterator<Item = &'h ItemMeta>,
+        any: &ItemMeta,
+    ) -> bool {
+        let was_marked =
+            self.cancelled_uids.uids.contains(&(Arc::clone(&any.collection), any.uid.clone()));
+        let met = |head: &ItemMeta| {
+            let hash =
+                self.unchanged_keys.hash([&*head.collection, &head.uid, &head.recurrence_id]);
+            head.seq > self.cancelled_uids.since || self.unchanged_keys.hashes.contains(&hash)
+        };
+        named.any(met) && !was_marked
+    }
+
+    fn reject_message(
+        &mut self,
+        place: Provenance,
+        message: &ParsedItem,
+        reason: &str,
+    ) -> Result<(), Error> {
+        let spare = Some((reason.to_string(), message.bytes().to_vec()));
+        self.reject_conflict(Provenance { conflict_reject: spare, ..place })
+    }
+}

@@ -1,0 +1,117 @@
+//! Looking through a file before it is read: what its calendars say behind their components.
+//!
+//! A calendar may define a time zone, or say its name, behind what needs it (RFC 5545, 3.6, asks
+//! for no order), and a million components cannot wait in memory for that. So a file of calendars
+//! is read twice, the first time for nothing but that, and a calendar that says all before its
+//! first component, as nearly all do, is not remembered. A stream passes only once. It is apart
+//! because it takes no item in.
+
+use super::calendar::OpenCalendar;
+use larder_format::splitter::{Splitter, StreamPiece};
+use std::collections::HashMap;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+/// So much is remembered of a file, in bytes: of more such calendars no more is known than of those
+/// in a stream.
+const PRESCAN_LIMIT_BYTES: usize = 32 << 20;
+
+/// The calendars of a file that say something behind a component, by their numbers.
+#[derive(Default)]
+pub(super) struct LateCalendars {
+    stem: Arc<str>,
+    late: HashMap<u64, OpenCalendar>,
+    next_number: u64,
+}
+
+/// The calendar that is looked at.
+struct Prescan {
+    late_calendars: LateCalendars,
+    calendar: OpenCalendar,
+    has_pieces: bool,
+    /// What is left of [`PRESCAN_LIMIT_BYTES`].
+    remaining_bytes: usize,
+    /// The file begins with a card, so it is an address book.
+    is_address_book: bool,
+}
+
+impl LateCalendars {
+    /// Nothing is known of a stream of this name.
+    pub(super) fn for_stream(stem: Arc<str>) -> LateCalendars {
+        LateCalendars { stem, ..LateCalendars::default() }
+    }
+
+    /// Looks through a file, as long as somebody wants to know.
+    pub(super) fn scan_file(
+        input: &mut dyn Read,
+        stem: Arc<str>,
+        max_item: usize,
+        chunk: &mut [u8],
+        wanted: &dyn Fn() -> bool,
+    ) -> io::Result<LateCalendars> {
+        let calendar = OpenCalendar::for_file(Arc::clone(&stem));
+        let ahead = LateCalendars::for_stream(stem);
+        let mut looking = Prescan {
+            late_calendars: ahead,
+            calendar,
+            has_pieces: false,
+            remaining_bytes: PRESCAN_LIMIT_BYTES,
+            is_address_book: false,
+        };
+        let mut splitter = Splitter::new(max_item);
+        while wanted() && !looking.is_address_book {
+            let count = match input.read(chunk) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let Some(read) = chunk.get(..count).filter(|read| !read.is_empty()) else { break };
+            splitter.push(read, &mut |piece| looking.handle_piece(piece));
+        }
+        splitter.finish(&mut |piece| looking.handle_piece(piece));
+        looking.finish_calendar();
+        Ok(LateCalendars { next_number: 0, ..looking.late_calendars })
+    }
+
+    /// The calendar that comes now: the first one is what is around components before any calendar.
+    pub(super) fn next_calendar(&mut self) -> OpenCalendar {
+        let number = self.next_number;
+        self.next_number += 1;
+        let fresh = || OpenCalendar::for_file(Arc::clone(&self.stem));
+        self.late.remove(&number).unwrap_or_else(fresh)
+    }
+}
+
+impl Prescan {
+    fn handle_piece(&mut self, piece: StreamPiece<'_>) {
+        match piece {
+            StreamPiece::CalendarBegins { .. } | StreamPiece::CalendarEnds { .. } => {
+                self.finish_calendar();
+            }
+            StreamPiece::CalendarLines { bytes, .. } => {
+                self.calendar.add_lines(bytes);
+            }
+            StreamPiece::Component { name: "VTIMEZONE", bytes, .. } => {
+                // What has no name is named when the file is read.
+                let _has_name = self.calendar.add_zone(bytes);
+            }
+            StreamPiece::Component { name: "VCARD", .. } => {
+                self.is_address_book |= !self.has_pieces;
+            }
+            StreamPiece::Component { .. } => self.calendar.mark_used(),
+            StreamPiece::Skipped { .. } => return,
+        }
+        self.has_pieces = true;
+    }
+
+    fn finish_calendar(&mut self) {
+        if let Some(calendar) = self.calendar.take_if_late()
+            && let Some(room) = self.remaining_bytes.checked_sub(calendar.memory_cost())
+        {
+            self.remaining_bytes = room;
+            self.late_calendars.late.insert(self.late_calendars.next_number, calendar);
+        }
+        self.late_calendars.next_number += 1;
+        self.calendar.begin_next();
+    }
+}

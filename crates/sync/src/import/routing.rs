@@ -1,0 +1,106 @@
+//! Where an item goes: to the collection that was named, else to that of its calendar, or of what a
+//! message is about.
+//!
+//! It is apart from the writing of batches, as nothing of a batch matters to it.
+
+use super::calendar::EnclosingCalendar;
+use super::{ImportDiagnostic, ImportWriter, Provenance, sanitise_text};
+use crate::error::Error;
+use larder_store::{BatchChange, CollectionType, Kind, ParsedItem};
+use std::sync::Arc;
+
+/// Of so many UIDs it is remembered where their messages went.
+const MAX_MESSAGE_UIDS: usize = 10_000;
+
+impl ImportWriter<'_> {
+    /// The collection of an item. What a message is about is looked for in all calendars, if that
+    /// message names none: it goes to the one that has its UID.
+    pub(super) fn choose_collection(
+        &mut self,
+        around: Option<&EnclosingCalendar>,
+        prepared: &ParsedItem,
+        notice: &dyn Fn(String) -> ImportDiagnostic,
+    ) -> Result<Arc<str>, Error> {
+        let Some(around) = around else { return Ok(Arc::clone(&self.contacts)) };
+        let own = self.target_collection(Arc::clone(&around.name));
+        let is_message = around.is_message && self.options.into.is_none();
+        let Some(uid) = prepared.uid().filter(|_| is_message) else { return Ok(own) };
+        if let Some(known) = self.message_collections.get(uid) {
+            return Ok(Arc::clone(known));
+        }
+        let waits =
+            |change: &BatchChange| matches!(change, BatchChange::Put(put) if put.uid == uid);
+        if self.changes.iter().any(waits) {
+            self.write_batch()?;
+        }
+        let into = match &self.store.calendars_with_uid(uid)?[..] {
+            [one] => Arc::from(one.as_str()),
+            [] => own,
+            several => {
+                let of = several
+                    .iter()
+                    .map(|name| sanitise_text(name, 40))
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                let reason = format!(
+                    "{of} have this UID; the message goes into {}",
+                    sanitise_text(&own, 40)
+                );
+                self.warn(&notice(format!("{reason} (--into names another)")));
+                own
+            }
+        };
+        if self.message_collections.len() < MAX_MESSAGE_UIDS {
+            self.message_collections.insert(uid.to_string(), Arc::clone(&into));
+        }
+        Ok(into)
+    }
+
+    /// The collection of a calendar of this name.
+    pub(super) fn target_collection(&self, calendar: Arc<str>) -> Arc<str> {
+        if self.options.into.is_some() { Arc::clone(&self.contacts) } else { calendar }
+    }
+
+    /// What a collection holds: where there is none yet, such as the first item that goes to it.
+    fn resolve_family(
+        &mut self,
+        collection: &Arc<str>,
+        first: Kind,
+    ) -> Result<CollectionType, Error> {
+        if let Some(known) = self.families.get(collection) {
+            return Ok(*known);
+        }
+        let family = self.store.collection_type(collection)?.unwrap_or(first.collection_type());
+        self.families.insert(Arc::clone(collection), family);
+        Ok(family)
+    }
+
+    /// Notes that something went to a collection.
+    pub(super) fn record_collection(&mut self, collection: &str) {
+        if self.report.collections.last().is_none_or(|last| last != collection)
+            && !self.report.collections.iter().any(|known| known == collection)
+        {
+            self.report.collections.push(collection.to_string());
+        }
+    }
+
+    /// Does the collection hold items of this kind? If not, it is left out.
+    pub(super) fn check_family(
+        &mut self,
+        place: &Provenance,
+        prepared: &ParsedItem,
+    ) -> Result<bool, Error> {
+        let kind = prepared.kind();
+        let held = self.resolve_family(&place.collection, kind)?;
+        if kind.collection_type() != held {
+            let (kind, into) = (kind.name(), sanitise_text(&place.collection, 40));
+            let reason =
+                format!("{kind}: not taken into {into}, which holds {}", held.describe_items());
+            let notice =
+                ImportDiagnostic { file: place.file.to_string(), line: place.line, reason };
+            self.reject(&notice, prepared.bytes())?;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,382 @@
+//! The occurrences of a rule from any clock time on, found by going to the period that holds it.
+//!
+//! Years, months, weeks and days are numbered, so the first period at or after a clock time that
+//! the interval allows is one division away. HOURLY and below have steps instead, which are looked
+//! at only where a day and a time of day pass: a limit that fails leads at once to the next day,
+//! hour or minute that can pass, and from there to the next step. What that costs is counted in
+//! [`RuleOccurrences::spent_steps`], and bounded by a [`StepBudget`].
+
+use super::period_set::{DaySearch, PeriodSet, RuleParts};
+use super::{Frequency, Rule, SkipMode};
+use crate::civil::{CivilTime, DAY_SECONDS, LAST_DAY_NUMBER};
+
+/// The Gregorian calendar repeats after so many days, weekdays included: what has not happened by
+/// then, never will.
+const GREGORIAN_CYCLE_DAYS: i64 = 146_097;
+
+/// How many steps an answer may take: periods looked at and occurrences given. It is used up by
+/// what it is given to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepBudget {
+    remaining: u64,
+}
+
+impl StepBudget {
+    /// So many steps.
+    #[must_use]
+    pub const fn new(steps: u64) -> StepBudget {
+        StepBudget { remaining: steps }
+    }
+
+    /// Steps that are left.
+    #[must_use]
+    pub const fn remaining(self) -> u64 {
+        self.remaining
+    }
+
+    /// Takes some; false when there are not that many left, and then none are.
+    pub(crate) fn spend(&mut self, steps: u64) -> bool {
+        let enough = self.remaining >= steps;
+        self.remaining = self.remaining.saturating_sub(steps);
+        enough
+    }
+}
+
+/// Enough for any rule that a person wrote: 200,000 steps, some milliseconds.
+impl Default for StepBudget {
+    fn default() -> StepBudget {
+        StepBudget::new(200_000)
+    }
+}
+
+/// The occurrences of a rule, in order, each once.
+#[derive(Debug, Clone)]
+pub struct RuleOccurrences<'r> {
+    parts: RuleParts<'r>,
+    period_unit: PeriodUnit,
+    /// The period or step to look at next, and those of the start.
+    next: i64,
+    origin: i64,
+    set: Option<PeriodSet>,
+    /// No occurrence before it is given.
+    floor: CivilTime,
+    last: CivilTime,
+    /// The day after which nothing can come that has not come.
+    horizon: i64,
+    is_ended: bool,
+    is_exhausted: bool,
+    budget: StepBudget,
+    initial_steps: u64,
+}
+
+/// What the numbers of periods count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PeriodUnit {
+    /// Years, months, weeks.
+    Periods,
+    Days,
+    /// Steps of so many seconds.
+    Steps(i64),
+}
+
+impl Rule {
+    /// The occurrences at or after `at` of this rule when it starts at `start`, which is one only
+    /// if it matches. The end of the rule counts, but for COUNT.
+    #[must_use]
+    pub fn occurrences_from(&self, start: CivilTime, at: CivilTime) -> RuleOccurrences<'_> {
+        RuleOccurrences::new(self, start, at)
+    }
+}
+
+impl<'r> RuleOccurrences<'r> {
+    fn new(rule: &'r Rule, start: CivilTime, at: CivilTime) -> RuleOccurrences<'r> {
+        let parts = RuleParts::new(rule, start);
+        let pace = match rule.frequency {
+            Frequency::Secondly => PeriodUnit::Steps(1),
+            Frequency::Minutely => PeriodUnit::Steps(60),
+            Frequency::Hourly => PeriodUnit::Steps(3600),
+            Frequency::Daily => PeriodUnit::Days,
+            _ => PeriodUnit::Periods,
+        };
+        let floor = at.max(start);
+        // SKIP=FORWARD puts an occurrence of a month on the first day of the next.
+        let day = floor.day_number() - i64::from(rule.skip == SkipMode::Forward);
+        let (origin, next) = match pace {
+            PeriodUnit::Steps(unit) => {
+                (start.seconds().div_euclid(unit), floor.seconds().div_euclid(unit))
+            }
+            _ => (parts.period_number(start.day_number()), parts.period_number(day)),
+        };
+        let budget = StepBudget::default();
+        let mut occurrences = RuleOccurrences {
+            parts,
+            period_unit: pace,
+            next: origin,
+            origin,
+            set: None,
+            floor,
+            last: rule.until_bound().unwrap_or(CivilTime::MAX),
+            horizon: 0,
+            is_ended: false,
+            is_exhausted: false,
+            budget,
+            initial_steps: budget.remaining(),
+        };
+        occurrences.seek_to_period(next);
+        occurrences.extend_horizon();
+        occurrences
+    }
+
+    /// The same with another budget.
+    #[must_use]
+    pub fn with_budget(self, budget: StepBudget) -> Self {
+        RuleOccurrences { budget, initial_steps: budget.remaining(), ..self }
+    }
+
+    /// The same without what comes after a clock time: whoever asks no further pays for no search
+    /// behind it.
+    #[must_use]
+    pub fn with_last(self, last: CivilTime) -> Self {
+        RuleOccurrences { last: self.last.min(last), ..self }
+    }
+
+    /// Steps taken so far.
+    #[must_use]
+    pub fn spent_steps(&self) -> u64 {
+        self.initial_steps - self.budget.remaining()
+    }
+
+    /// What is left of the budget.
+    #[must_use]
+    pub fn budget(&self) -> StepBudget {
+        self.budget
+    }
+
+    /// Did the budget end before the rule did?
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.is_exhausted
+    }
+
+    pub(super) fn parts(&self) -> &RuleParts<'r> {
+        &self.parts
+    }
+
+    /// The first period or step of the interval at or after one.
+    fn seek_to_period(&mut self, number: i64) {
+        let interval = i64::from(self.parts.rule.interval);
+        let behind = (number - self.origin).max(0);
+        let count = (behind + interval - 1) / interval;
+        self.next = self.origin.saturating_add(count.saturating_mul(interval));
+    }
+
+    /// The next period or step of the interval.
+    fn advance_period(&mut self) {
+        self.next = self.next.saturating_add(self.parts.rule.interval.into());
+    }
+
+    fn extend_horizon(&mut self) {
+        let cycle = GREGORIAN_CYCLE_DAYS.saturating_mul(self.parts.rule.interval.into());
+        self.horizon = self.floor.day_number().saturating_add(cycle).min(LAST_DAY_NUMBER);
+    }
+
+    /// The next set that is not empty; none when the rule has ended, or the budget.
+    fn load_next_set(&mut self) -> Option<PeriodSet> {
+        loop {
+            if !self.budget.spend(1) {
+                self.is_exhausted = true;
+                return None;
+            }
+            let first = match self.period_unit {
+                PeriodUnit::Periods => self.parts.first_day(self.next),
+                PeriodUnit::Days => self.next,
+                PeriodUnit::Steps(unit) => self.next.saturating_mul(unit).div_euclid(DAY_SECONDS),
+            };
+            if first > self.horizon || first > self.last.day_number() {
+                self.is_ended = true;
+                return None;
+            }
+            let set = match self.period_unit {
+                PeriodUnit::Periods => {
+                    let set = self.parts.set_of_period(self.next);
+                    self.advance_period();
+                    (!set.is_empty()).then_some(set)
+                }
+                PeriodUnit::Days => self.try_day(),
+                PeriodUnit::Steps(unit) => self.try_step(unit),
+            };
+            if set.is_some() {
+                return set;
+            }
+        }
+    }
+
+    /// The next day if it passes; else goes on to the first that can.
+    fn try_day(&mut self) -> Option<PeriodSet> {
+        match self.parts.search_day_from(self.next) {
+            DaySearch::Day(day) if day == self.next => {
+                let set = self.parts.set_of_period(day);
+                self.advance_period();
+                Some(set)
+            }
+            DaySearch::Day(day) | DaySearch::NotBefore(day) => {
+                self.seek_to_period(day);
+                None
+            }
+        }
+    }
+
+    /// The next step if its day and its time pass; else goes on to the first that can.
+    fn try_step(&mut self, unit: i64) -> Option<PeriodSet> {
+        let at = CivilTime::from_seconds_clamped(self.next * unit);
+        let after = |seconds: i64| (seconds + unit - 1).div_euclid(unit);
+        match self.parts.search_day_from(at.day_number()) {
+            DaySearch::Day(day) if day == at.day_number() => {}
+            DaySearch::Day(day) | DaySearch::NotBefore(day) => {
+                self.seek_to_period(after(day * DAY_SECONDS));
+                return None;
+            }
+        }
+        // Parts finer than the step are not for it to meet.
+        let mut times = self.parts.times;
+        times.minutes = if unit > 60 { 1 } else { times.minutes };
+        times.seconds = if unit > 1 { 1 } else { times.seconds };
+        let second = at.second_of_day();
+        match times.next_time_from(second) {
+            Some(passes) if passes == second => {
+                self.advance_period();
+                Some(self.parts.set_of_unit(at, unit))
+            }
+            Some(later) => {
+                self.seek_to_period(after(at.day_number() * DAY_SECONDS + later));
+                None
+            }
+            None => {
+                self.seek_to_period(after((at.day_number() + 1) * DAY_SECONDS));
+                None
+            }
+        }
+    }
+
+    /// The first chosen member of a set that may still be given.
+    fn next_chosen(&mut self, set: &PeriodSet) -> Option<CivilTime> {
+        if self.parts.rule.positions.is_empty() {
+            return set.next_member_from(self.floor);
+        }
+        self.charge_for_positions();
+        let length = set.len() as i64;
+        let places = self.parts.rule.positions.iter().map(|position| i64::from(*position));
+        let places =
+            places.map(|position| if position > 0 { position - 1 } else { length + position });
+        let chosen = places.filter(|place| (0..length).contains(place));
+        chosen.filter_map(|place| set.nth(place as u64)).filter(|at| *at >= self.floor).min()
+    }
+
+    /// A list of positions is looked through for each occurrence.
+    fn charge_for_positions(&mut self) {
+        self.is_exhausted |= !self.budget.spend(self.parts.rule.positions.len() as u64 / 8);
+    }
+
+    /// How many members of a set are chosen.
+    fn count_chosen(&self, set: &PeriodSet) -> u64 {
+        let positions = &self.parts.rule.positions;
+        let length = set.len();
+        if positions.is_empty() {
+            return length;
+        }
+        let signed = length as i64;
+        let valid = |position: &&i32| u64::from(position.unsigned_abs()) <= length;
+        // A place that is named from both ends counts once.
+        let twice = |position: &&i32| {
+            let back = i64::from(**position) - 1 - signed;
+            **position > 0
+                && i32::try_from(back).is_ok_and(|back| positions.binary_search(&back).is_ok())
+        };
+        let named = positions.iter().filter(valid);
+        named.filter(|position| !twice(position)).count() as u64
+    }
+
+    /// Passes over whole sets of at most so many occurrences together, without giving them; what is
+    /// left.
+    pub(super) fn skip_whole_sets(&mut self, mut count: u64) -> u64 {
+        if self.parts.rule.skip == SkipMode::Forward || count == 0 {
+            return count;
+        }
+        while self.set.is_some() || !self.is_ended && !self.is_exhausted {
+            if self.set.is_none() {
+                self.set = self.load_next_set();
+            }
+            let Some(set) = self.set else { return count };
+            let whole = set.nth(0).is_some_and(|first| first >= self.floor);
+            self.charge_for_positions();
+            let chosen = self.count_chosen(&set);
+            // The last one is found by giving it.
+            if !whole || chosen >= count {
+                return count;
+            }
+            count -= chosen;
+            if chosen > 0 {
+                self.floor =
+                    set.nth(set.len() - 1).map_or(self.floor, |last| last.saturating_add(1));
+                self.extend_horizon();
+            }
+            self.set = None;
+        }
+        count
+    }
+
+    /// The occurrence that has `before` others before it, when each period has `each`; none when
+    /// the calendar ends before that.
+    pub(super) fn nth_by_constant_size(&mut self, each: u64, before: u64) -> Option<CivilTime> {
+        let earlier = self.set_of_unit(self.origin)?.count_before(self.floor);
+        let place = before.checked_add(earlier)?;
+        let periods = i64::try_from(place / each).ok()?;
+        let number = periods.checked_mul(self.parts.rule.interval.into())?;
+        self.set_of_unit(self.origin.checked_add(number)?)?.nth(place % each)
+    }
+
+    /// The set of a period or step, whether the interval allows it or not.
+    fn set_of_unit(&mut self, number: i64) -> Option<PeriodSet> {
+        match self.period_unit {
+            PeriodUnit::Steps(unit) => {
+                let at = CivilTime::new(number.checked_mul(unit)?.max(CivilTime::MIN.seconds()))?;
+                Some(self.parts.set_of_unit(at, unit))
+            }
+            _ => (self.parts.first_day(number) <= LAST_DAY_NUMBER)
+                .then(|| self.parts.set_of_period(number)),
+        }
+    }
+}
+
+impl Iterator for RuleOccurrences<'_> {
+    type Item = CivilTime;
+
+    fn next(&mut self) -> Option<CivilTime> {
+        while !self.is_ended && !self.is_exhausted {
+            let set = match self.set {
+                Some(set) => set,
+                None => self.load_next_set()?,
+            };
+            let Some(at) = self.next_chosen(&set) else {
+                self.set = None;
+                continue;
+            };
+            self.set = Some(set);
+            if at > self.last {
+                self.is_ended = true;
+                return None;
+            }
+            self.is_exhausted |= !self.budget.spend(1);
+            if self.is_exhausted {
+                return None;
+            }
+            match CivilTime::new(at.seconds() + 1) {
+                Some(floor) => self.floor = floor,
+                None => self.is_ended = true,
+            }
+            self.extend_horizon();
+            return Some(at);
+        }
+        None
+    }
+}

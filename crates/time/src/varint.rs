@@ -1,0 +1,61 @@
+//! Bytes of a compiled series: numbers of as many bytes as they need, and a reader that refuses
+//! what no writer wrote.
+
+/// Writes numbers, seven bits a byte, the last without the high bit.
+pub(crate) fn put_unsigned_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 128 {
+        bytes.push(number as u8 | 128);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Writes a number of either sign: small ones of both are short.
+pub(crate) fn put_signed_number(bytes: &mut Vec<u8>, number: i64) {
+    put_unsigned_number(bytes, (number << 1 ^ number >> 63) as u64);
+}
+
+/// Reads what the above wrote; none at the end of the bytes, or where a number has more than 64
+/// bits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct VarintReader<'b> {
+    remaining: &'b [u8],
+}
+
+impl<'b> VarintReader<'b> {
+    pub(crate) fn new(bytes: &'b [u8]) -> VarintReader<'b> {
+        VarintReader { remaining: bytes }
+    }
+
+    pub(crate) fn is_at_end(self) -> bool {
+        self.remaining.is_empty()
+    }
+
+    pub(crate) fn read_unsigned(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.remaining.split_first()?;
+            self.remaining = rest;
+            let bits = u64::from(byte & 127);
+            if bits << shift >> shift != bits {
+                return None;
+            }
+            number |= bits << shift;
+            if byte & 128 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn read_signed(&mut self) -> Option<i64> {
+        let number = self.read_unsigned()?;
+        Some((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    /// A number of members that follow, each of a byte at least.
+    pub(crate) fn read_count(&mut self) -> Option<usize> {
+        let count = usize::try_from(self.read_unsigned()?).ok()?;
+        (count <= self.remaining.len()).then_some(count)
+    }
+}

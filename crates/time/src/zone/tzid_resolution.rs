@@ -1,0 +1,249 @@
+//! Which zone a TZID means: by its name where a name is known, by what its definition does, by the
+//! definition itself.
+//!
+//! Never by a guess. A name that is known wins over a definition that says otherwise, because rules
+//! change by law and files do not; [`differences`](super::offset_differences) tells where.
+
+use super::equivalence::has_same_offsets;
+use super::zone_names::{WINDOWS_ZONES, zone_of_display_name, zone_of_windows_name};
+use super::{Zone, ZoneData};
+use crate::civil::{CivilTime, DAY_SECONDS, Instant, first_day_of_year};
+use jiff::tz::TimeZoneDatabase;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+
+/// How a zone was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ZoneMatch {
+    /// It is UTC.
+    Utc,
+    /// A name of the tz database.
+    Name,
+    /// A name of the tz database behind a vendor's prefix.
+    Prefix,
+    /// A name of Windows.
+    Windows,
+    /// A text that Outlook shows.
+    Display,
+    /// A name of the tz database with `-` or `_` for a slash, and no definition that disagrees.
+    Separator,
+    /// The definition does what a zone of the system does.
+    Behaviour,
+    /// The definition as it stands.
+    Definition,
+    /// Not at all: the time is floating, and that deserves a warning.
+    Floating,
+}
+
+/// The zone of a TZID.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ZoneResolution {
+    /// The zone; none if the time is floating.
+    pub zone: Option<Zone>,
+    /// How it was found.
+    pub matched_by: ZoneMatch,
+}
+
+/// The system's zones.
+#[derive(Debug)]
+pub struct ZoneDatabase {
+    database: TimeZoneDatabase,
+    /// Zones that were asked for, by their names in lower case.
+    cache: Mutex<HashMap<String, Option<Zone>>>,
+    names: OnceLock<Vec<String>>,
+    data_version: OnceLock<String>,
+}
+
+/// Zones whose rules change often, which tell one version of the data from another.
+const PROBE_ZONES: [&str; 12] = [
+    "Africa/Cairo",
+    "Africa/Casablanca",
+    "America/Asuncion",
+    "America/Mexico_City",
+    "America/Sao_Paulo",
+    "Asia/Almaty",
+    "Asia/Amman",
+    "Asia/Beirut",
+    "Asia/Gaza",
+    "Asia/Manila",
+    "Europe/Kiev",
+    "Pacific/Fiji",
+];
+
+/// Names of UTC.
+const UTC_NAMES: [&str; 4] = ["UTC", "Etc/UTC", "GMT", "Z"];
+
+impl ZoneDatabase {
+    /// The zones of a database.
+    #[must_use]
+    pub fn new(database: TimeZoneDatabase) -> ZoneDatabase {
+        let (names, data_version) = (OnceLock::new(), OnceLock::new());
+        ZoneDatabase { database, cache: Mutex::default(), names, data_version }
+    }
+
+    /// The same for whom the version of the database is known: it takes no look at the zones then.
+    #[must_use]
+    pub fn with_version(database: TimeZoneDatabase, version: String) -> ZoneDatabase {
+        ZoneDatabase { data_version: OnceLock::from(version), ..ZoneDatabase::new(database) }
+    }
+
+    /// The zones that are built in.
+    #[must_use]
+    pub fn open_bundled() -> Arc<ZoneDatabase> {
+        static BUNDLED: LazyLock<Arc<ZoneDatabase>> =
+            LazyLock::new(|| Arc::new(ZoneDatabase::new(TimeZoneDatabase::bundled())));
+        Arc::clone(&BUNDLED)
+    }
+
+    /// The zone of a name of the tz database, in any case; aliases keep their name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Zone> {
+        if UTC_NAMES.iter().any(|utc| utc.eq_ignore_ascii_case(name)) {
+            return Some(Zone::UTC);
+        }
+        let key = name.to_ascii_lowercase();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+');
+        let is_name = !key.is_empty() && key.len() < 64 && key.chars().all(plain);
+        if !is_name || matches!(&*key, "local" | "localtime" | "posixrules" | "factory") {
+            return None;
+        }
+        let mut known = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(zone) = known.get(&key) {
+            return zone.clone();
+        }
+        let zone = self.database.get(&key).ok().map(|zone| {
+            let name = zone.iana_name().unwrap_or(name).to_string();
+            Zone::from_system(zone, &name)
+        });
+        // Names come from files; a list of all that was ever asked for would have no end.
+        if zone.is_some() || known.len() < 4_096 {
+            known.insert(key, zone.clone());
+        }
+        zone
+    }
+
+    /// The zone that a TZID means for items whose occurrences lie in `[from, until)`, with what the
+    /// file defines it to be, and that definition's X-LIC-LOCATION.
+    #[must_use]
+    pub fn resolve(
+        &self,
+        tzid: &str,
+        own: Option<&Zone>,
+        lic_location: Option<&str>,
+        from: Instant,
+        until: Instant,
+    ) -> ZoneResolution {
+        let tzid = tzid.trim().trim_matches('"');
+        if let Some((zone, how)) = self.find_by_name(tzid) {
+            return ZoneResolution { zone: Some(zone), matched_by: how };
+        }
+        // A definition that says nothing is none.
+        let says = |own: &&Zone| own.vtimezone().is_none_or(|of| !of.observances.is_empty());
+        let own = own.filter(says);
+        let agrees = |zone: &Zone| own.is_none_or(|own| has_same_offsets(own, zone, from, until));
+        if let Some(zone) = self.find_with_slash(tzid).find(agrees) {
+            return ZoneResolution { zone: Some(zone), matched_by: ZoneMatch::Separator };
+        }
+        let Some(own) = own else {
+            return ZoneResolution { zone: None, matched_by: ZoneMatch::Floating };
+        };
+        // What is not followed to its end is like nothing else.
+        let same = own.is_complete().then(|| self.find_equivalent(own, lic_location, from, until));
+        match same.flatten() {
+            Some(zone) => ZoneResolution { zone: Some(zone), matched_by: ZoneMatch::Behaviour },
+            None => ZoneResolution { zone: Some(own.clone()), matched_by: ZoneMatch::Definition },
+        }
+    }
+
+    /// By the name alone, where there is no doubt.
+    fn find_by_name(&self, tzid: &str) -> Option<(Zone, ZoneMatch)> {
+        if UTC_NAMES.iter().any(|utc| utc.eq_ignore_ascii_case(tzid)) {
+            return Some((Zone::UTC, ZoneMatch::Utc));
+        }
+        let found = |name: Option<&str>, how| Some((self.get(name?)?, how));
+        found(Some(tzid), ZoneMatch::Name)
+            .or_else(|| Some((self.find_behind_prefix(tzid)?, ZoneMatch::Prefix)))
+            .or_else(|| found(zone_of_windows_name(tzid), ZoneMatch::Windows))
+            .or_else(|| found(zone_of_display_name(tzid), ZoneMatch::Display))
+    }
+
+    /// The longest tail of one to three parts that is a name.
+    fn find_behind_prefix(&self, tzid: &str) -> Option<Zone> {
+        if !["/", "posix/", "right/", "Tzfile/"].iter().any(|prefix| tzid.starts_with(prefix)) {
+            return None;
+        }
+        let slashes: Vec<usize> = tzid.match_indices('/').map(|(at, _)| at).collect();
+        let longest_first = slashes.iter().rev().take(3).rev();
+        let tails = longest_first.filter_map(|at| tzid.get(at + 1..));
+        tails.filter(|tail| !tail.is_empty()).find_map(|tail| self.get(tail))
+    }
+
+    fn find_with_slash<'a>(&'a self, tzid: &'a str) -> impl Iterator<Item = Zone> + 'a {
+        let places = tzid.match_indices(['-', '_']).take(4);
+        places.filter_map(|(at, mark)| {
+            let (before, after) = (tzid.get(..at)?, tzid.get(at + mark.len()..)?);
+            self.get(&format!("{before}/{after}"))
+        })
+    }
+
+    /// A zone of the system that does what a definition does: the one that X-LIC-LOCATION names,
+    /// one that stands for a whole country in the table of Windows names, any other.
+    #[must_use]
+    pub fn find_equivalent(
+        &self,
+        own: &Zone,
+        lic_location: Option<&str>,
+        from: Instant,
+        until: Instant,
+    ) -> Option<Zone> {
+        let known = WINDOWS_ZONES.iter().map(|(_, name)| *name);
+        let others = self.zone_names().iter().map(String::as_str);
+        let candidates = lic_location.into_iter().chain(known).chain(others);
+        let mut zones = candidates.filter_map(|name| self.get(name));
+        zones.find(|zone| has_same_offsets(own, zone, from, until))
+    }
+
+    /// All names, sorted.
+    fn zone_names(&self) -> &[String] {
+        self.names.get_or_init(|| {
+            let mut names: Vec<String> =
+                self.database.available().map(|name| name.as_str().to_string()).collect();
+            names.sort_unstable();
+            names
+        })
+    }
+
+    /// A text that changes when the system's data does: a hash of what its liveliest zones do. It
+    /// is a hint, as a change of a quiet zone does not show in it; [`ZoneDatabase::fingerprint`] is
+    /// exact, for one zone.
+    #[must_use]
+    pub fn data_version(&self) -> &str {
+        self.data_version.get_or_init(|| {
+            let probes = PROBE_ZONES.iter().filter_map(|name| self.get(name));
+            let hashes: Vec<String> = probes.map(|zone| self.fingerprint(&zone)).collect();
+            format!("{:016x}", fnv1a_hash(hashes.join(" ").as_bytes()))
+        })
+    }
+
+    /// A text that changes when what a zone does in the years 1 to 2100 does.
+    #[must_use]
+    pub fn fingerprint(&self, zone: &Zone) -> String {
+        if matches!(zone.0, ZoneData::Utc) {
+            return "utc".to_string();
+        }
+        let end = Instant::from_seconds_clamped(first_day_of_year(2101) * DAY_SECONDS);
+        let begin = Instant::from_seconds_clamped(CivilTime::MIN.seconds());
+        let mut bytes = zone.offset(begin).to_le_bytes().to_vec();
+        for (at, offset) in zone.transitions(begin, end) {
+            bytes.extend(at.seconds().to_le_bytes());
+            bytes.extend(offset.to_le_bytes());
+        }
+        format!("{:016x}", fnv1a_hash(&bytes))
+    }
+}
+
+/// FNV-1a, of 64 bits: to notice a change, not to withstand one who seeks the same hash.
+fn fnv1a_hash(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}

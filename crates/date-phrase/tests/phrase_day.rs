@@ -29,7 +29,7 @@ fn parts_alone() {
                 "Party | 2026-03-06 20:00 .. 2026-03-07 09:00",
             ),
             ("Report by friday evening", "Report | .. 2026-03-06 20:00"),
-            ("Party tonight until 23:00", "\"23:00\" needs a time at which it begins, as 12:30"),
+            ("Party tonight until 23:00", "\"23:00\" needs a start time, such as 12:30"),
         ],
     );
     sentences(
@@ -94,7 +94,7 @@ fn ranges_of_weekdays() {
             ("Trip monday 9:00 to friday 17:00", "Trip | 2026-03-09 09:00 .. 2026-03-13 17:00"),
             (
                 "Trip from monday to friday 17:00",
-                "\"friday 17:00\" needs a time at which it begins, as 12:30",
+                "\"friday 17:00\" needs a start time, such as 12:30",
             ),
         ],
     );
@@ -103,9 +103,8 @@ fn ranges_of_weekdays() {
 /// A number behind the name of a day, where the phrase ends, is an hour as "at 14" is.
 #[test]
 fn hours_alone() {
-    let noon = |hour: u8| {
-        format!("\"{hour}\" is before noon or after: write {hour}am, {hour}pm or {hour:02}:00")
-    };
+    let noon =
+        |hour: u8| format!("ambiguous time \"{hour}\": write {hour}am, {hour}pm or {hour:02}:00");
     sentences(
         "en_GB",
         &[
@@ -181,19 +180,19 @@ fn quarters() {
             ("Tea tomorrow afternoon quarter past three", &at("15:15 .. 2026-03-05 16:15")),
             (
                 "Tea half past three",
-                "\"half past three\" is before noon or after: write 3:30am, 3:30pm or 03:30",
+                "ambiguous time \"half past three\": write 3:30am, 3:30pm or 03:30",
             ),
             (
                 "Tea quarter to nine",
-                "\"quarter to nine\" is before noon or after: write 8:45am, 8:45pm or 08:45",
+                "ambiguous time \"quarter to nine\": write 8:45am, 8:45pm or 08:45",
             ),
             (
                 "Tea quarter past 9",
-                "\"quarter past 9\" is before noon or after: write 9:15am, 9:15pm or 09:15",
+                "ambiguous time \"quarter past 9\": write 9:15am, 9:15pm or 09:15",
             ),
             (
                 "Tea quarter to one",
-                "\"quarter to one\" is before noon or after: write 12:45am, 12:45pm or 00:45",
+                "ambiguous time \"quarter to one\": write 12:45am, 12:45pm or 00:45",
             ),
         ],
     );

@@ -9,7 +9,7 @@ use larder_date_phrase::{Language, Moment, length};
 pub(crate) fn refused(locale: &str, table: &[(&str, &str)]) {
     for (text, word) in table {
         let expect = format!(
-            "{word:?} says when, and is not understood here: say it in another way, or put it in quotes to keep it in the title"
+            "cannot combine {word:?} with the other date or time; rephrase it, or quote it to keep it in the title"
         );
         sentences(locale, &[(text, &expect)]);
     }
@@ -72,15 +72,14 @@ fn digits_and_times() {
         ],
     );
     refused("en_US", &[("Meeting 31/12 10:00", "31/12")]);
-    let zone =
-        "is not the name of one zone: write Europe/Berlin or Berlin time, or put it in quotes";
+    let hint = "write Europe/Berlin or Berlin time, or quote it to keep it in the title";
     for (locale, text, word) in [
         ("en_GB", "Ferry tomorrow 10:00 EST", "EST"),
         ("en_GB", "Ferry tomorrow 3pm PST", "PST"),
         ("en_GB", "Ferry tomorrow 10:00 Eastern time", "Eastern time"),
         ("de_DE", "Anruf morgen 15 Uhr New Yorker Zeit", "New Yorker Zeit"),
     ] {
-        sentences(locale, &[(text, &format!("{word:?} {zone}"))]);
+        sentences(locale, &[(text, &format!("ambiguous time zone {word:?}: {hint}"))]);
     }
 }
 
@@ -95,30 +94,27 @@ fn forms() {
             ("Talk 1-Dec-2026 10:00", "Talk | 2026-12-01 10:00 .. 2026-12-01 11:00"),
             ("Talk the 24th at 6pm", "Talk | 2026-03-24 18:00 .. 2026-03-24 19:00"),
             ("Talk in two weeks at 10:00", "Talk | 2026-03-18 10:00 .. 2026-03-18 11:00"),
-            (
-                "Talk tomorrow at seven",
-                "\"at seven\" is before noon or after: write 7am, 7pm or 07:00",
-            ),
+            ("Talk tomorrow at seven", "ambiguous time \"at seven\": write 7am, 7pm or 07:00"),
             ("Talk 2 weeks ago", "Talk | all day 2026-02-18 .. 2026-02-19"),
             ("Talk tonight half past eight", "Talk | 2026-03-04 20:30 .. 2026-03-04 21:30"),
             ("Trip December 24 through January 2", "Trip | all day 2026-12-24 .. 2027-01-03"),
             ("Talk 2026-12-01T10:00:00Z", "Talk | 2026-12-01 10:00 .. 2026-12-01 11:00 | in UTC"),
             (
                 "Talk tomorrow 10:00 +05:30",
-                "\"10:00 +05:30\" has an offset: write the time alone and name a zone, as 10:00 Europe/Berlin or 10:00 UTC",
+                "offset from UTC in \"10:00 +05:30\"; name a time zone instead, such as 10:00 Europe/Berlin or 10:00 UTC",
             ),
             (
                 "Talk 2026-12-01T10:00 UTC+2",
-                "\"2026-12-01T10:00 UTC+2\" has an offset: write the time alone and name a zone, as 10:00 Europe/Berlin or 10:00 UTC",
+                "offset from UTC in \"2026-12-01T10:00 UTC+2\"; name a time zone instead, such as 10:00 Europe/Berlin or 10:00 UTC",
             ),
             (
                 "Talk tomorrow 10:00 -11:00",
-                "\"10:00 -11:00\" says when, and is not understood here: say it in another way, or put it in quotes to keep it in the title",
+                "cannot combine \"10:00 -11:00\" with the other date or time; rephrase it, or quote it to keep it in the title",
             ),
             ("Talk tomorrow 10:00 +2", "Talk +2 | 2026-03-05 10:00 .. 2026-03-05 11:00"),
             (
                 "Talk tomorrow 10:00+05:30",
-                "\"10:00+05:30\" has an offset: write the time alone and name a zone, as 10:00 Europe/Berlin or 10:00 UTC",
+                "offset from UTC in \"10:00+05:30\"; name a time zone instead, such as 10:00 Europe/Berlin or 10:00 UTC",
             ),
         ],
     );
@@ -277,7 +273,7 @@ fn misspelt_days() {
         ("de_DE", "Anruf Donerstag 10 Uhr", "Donerstag", "Donnerstag"),
     ] {
         let expect = format!(
-            "{word:?} may be {meant}: write that, or put it in quotes to keep it in the title"
+            "unknown word {word:?} (did you mean {meant}?); correct it, or quote it to keep it in the title"
         );
         sentences(locale, &[(text, &expect)]);
     }

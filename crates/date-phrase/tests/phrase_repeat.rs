@@ -9,7 +9,7 @@ fn repetitions() {
         &[
             (
                 "Class every second tuesday 10:00",
-                "\"second tuesday\" is one in each month or every other one: write \"second tuesday of the month\", or \"every 2 weeks\" and the day",
+                "ambiguous \"second tuesday\": write \"second tuesday of the month\", or \"every 2 weeks\" and the day",
             ),
             (
                 "Class every 3rd friday 10:00",
@@ -98,7 +98,7 @@ fn repetitions() {
         &[
             (
                 "Kurs jeden 2. Dienstag 19 Uhr",
-                "\"2. Dienstag\" is one in each month or every other one: write \"2. Dienstag of the month\", or \"every 2 weeks\" and the day",
+                "ambiguous \"2. Dienstag\": write \"2. Dienstag of the month\", or \"every 2 weeks\" and the day",
             ),
             (
                 "Kurs jeden zweiten Dienstag 19 Uhr",

@@ -367,23 +367,23 @@ fn what_cannot_be() {
     sentences(
         "en_GB",
         &[
-            ("Call at 3", "\"at 3\" is before noon or after: write 3am, 3pm or 03:00"),
-            ("Call at 3 tomorrow", "\"at 3\" is before noon or after: write 3am, 3pm or 03:00"),
-            ("Call 30 february", "\"30 february\" is not in the calendar"),
-            ("Call 2026-02-30", "\"2026-02-30\" is not in the calendar"),
+            ("Call at 3", "ambiguous time \"at 3\": write 3am, 3pm or 03:00"),
+            ("Call at 3 tomorrow", "ambiguous time \"at 3\": write 3am, 3pm or 03:00"),
+            ("Call 30 february", "the date \"30 february\" does not exist"),
+            ("Call 2026-02-30", "the date \"2026-02-30\" does not exist"),
             (
                 "Call thu 6 march 2026",
-                "\"thu 6 march 2026\" contradicts itself: that is Fri 6 Mar 2026",
+                "wrong weekday in \"thu 6 march 2026\": that date is Fri 6 Mar 2026",
             ),
-            ("Call tomorrow for 2h", "\"for 2h\" needs a time at which it begins, as 12:30"),
-            ("Call tomorrow until 15:00", "\"15:00\" needs a time at which it begins, as 12:30"),
+            ("Call tomorrow for 2h", "\"for 2h\" needs a start time, such as 12:30"),
+            ("Call tomorrow until 15:00", "\"15:00\" needs a start time, such as 12:30"),
             (
                 "Call tomorrow 12:30 until 14:00 for 1h",
-                "\"for 1h\" and \"14:00\" contradict each other: leave one out, or put it in quotes",
+                "\"for 1h\" contradicts \"14:00\"; remove one, or quote it to keep it in the title",
             ),
             (
                 "Call tomorrow all day 12:30",
-                "\"all day\" and \"12:30\" contradict each other: leave one out, or put it in quotes",
+                "\"all day\" contradicts \"12:30\"; remove one, or quote it to keep it in the title",
             ),
             ("Fair 2026-03-05 until 2026-03-01", "\"2026-03-01\" ends before it begins"),
             ("Call daily until 2026-03-01", "\"2026-03-01\" ends before it begins"),

@@ -437,7 +437,10 @@ fn match_weekday_and_date(
         let is = Weekday::from_day_number(span.from.day_number());
         if is != name.day {
             let is = context.language.date(span.from.date());
-            return Err(PhraseError::WeekdayMismatch { text: source_text(words, used), is });
+            return Err(PhraseError::WeekdayMismatch {
+                text: source_text(words, used),
+                actual: is,
+            });
         }
         return Ok(Some((used, CalendarSpan { is_weak: false, ..span })));
     }

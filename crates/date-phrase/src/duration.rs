@@ -81,7 +81,7 @@ fn add_months(date: Date, months: i64) -> i64 {
 ///
 /// # Errors
 /// When the text is not a duration.
-pub fn length(text: &str, language: &Language) -> Result<IcalDuration, PhraseError> {
+pub fn parse_duration(text: &str, language: &Language) -> Result<IcalDuration, PhraseError> {
     let context = PhraseContext::new(CivilTime::MIN, *language);
     let words = PhraseToken::tokenize(text);
     match match_duration(&words, &context, MLetter::Minutes) {

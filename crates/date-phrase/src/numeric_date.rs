@@ -189,7 +189,7 @@ fn date_or_error(
 fn is_month_first(words: &[PhraseToken], context: &PhraseContext) -> bool {
     match first_word(words).is_some_and(|text| text.contains('.')) {
         true => context.language.is_month_first_with_dots(),
-        false => context.language.month_first(),
+        false => context.language.is_month_first(),
     }
 }
 

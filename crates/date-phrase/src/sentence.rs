@@ -30,14 +30,14 @@ pub struct Sentence {
     /// The start; midnight for a date.
     pub start: Option<CivilTime>,
     /// The event lasts whole days: start and end are midnights.
-    pub date: bool,
+    pub is_all_day: bool,
     /// The end, exclusive. With a start there is always an end, and never before it. Without a
     /// start it is a deadline.
     pub end: Option<CivilTime>,
     /// The sentence states the end.
-    pub ended: bool,
+    pub has_stated_end: bool,
     /// The duration, if the sentence states it ("for 1h") in place of an end.
-    pub length: Option<IcalDuration>,
+    pub duration: Option<IcalDuration>,
     /// The place: "at PLACE" at the end of the sentence.
     pub location: Option<String>,
     /// The text of the recurrence rule, without UNTIL: `FREQ=WEEKLY;BYDAY=MO`,
@@ -55,7 +55,7 @@ pub struct Sentence {
     /// The durations between alarms and the start: "alarm 15min".
     pub alarms: Vec<IcalDuration>,
     /// The sentence contains "due", so it is a task: "Tax return due friday".
-    pub due: bool,
+    pub is_due: bool,
 }
 
 impl Sentence {
@@ -83,11 +83,11 @@ impl Sentence {
         Ok(Sentence {
             summary: join_summary(&words, &consumed),
             start: start.map(|start| start.at),
-            date: start.map_or(dated, |start| start.date),
+            is_all_day: start.map_or(dated, |start| start.is_date),
             end,
-            ended: found.end_time.is_some()
+            has_stated_end: found.end_time.is_some()
                 || (found.end_tokens.is_some() && found.repetition.is_none()),
-            length,
+            duration: length,
             location,
             rule: rule_text(&found),
             until,
@@ -95,7 +95,7 @@ impl Sentence {
             categories: found.categories,
             priority: found.priority,
             alarms: found.alarms,
-            due: found.is_due,
+            is_due: found.is_due,
         })
     }
 }
@@ -230,7 +230,7 @@ fn take_location(
 #[derive(Debug, Clone, Copy)]
 struct SentenceStart {
     at: CivilTime,
-    date: bool,
+    is_date: bool,
 }
 
 fn resolve_start(
@@ -249,7 +249,7 @@ fn resolve_start(
             .or(moment.map(|matched| &matched.text));
         if let Some(other) = other {
             let (one, other) = (all_day.text.clone(), other.clone());
-            return Err(PhraseError::Contradiction { one, other });
+            return Err(PhraseError::Contradiction { first: one, second: other });
         }
     }
     let today = CalendarSpan::from_day(context.now.day_number());
@@ -264,7 +264,7 @@ fn resolve_start(
     };
     Ok(Some(SentenceStart {
         at: first_start(span, fixed.is_some(), found, context),
-        date: span.unit == SpanUnit::Day,
+        is_date: span.unit == SpanUnit::Day,
     }))
 }
 
@@ -309,7 +309,7 @@ fn resolve_end(
     let typed_end = found.end_time.as_ref().map(|matched| matched.text.clone());
     let typed_end = typed_end.or_else(|| ends.map(|words| source_text(words, words.len())));
     if let (Some(amount), Some(other)) = (amount, typed_end) {
-        return Err(PhraseError::Contradiction { one: amount.text.clone(), other });
+        return Err(PhraseError::Contradiction { first: amount.text.clone(), second: other });
     }
     let Some(start) = start else {
         let end = match (ends, &found.end_time) {
@@ -332,8 +332,8 @@ fn resolve_end(
         return Ok((Some(end), Some(length)));
     }
     if let Some(matched) = &found.end_time {
-        if start.date {
-            return Err(PhraseError::NoStart { text: matched.text.clone() });
+        if start.is_date {
+            return Err(PhraseError::MissingStart { text: matched.text.clone() });
         }
         let day = resolve_end_day(ends, start, context)?.unwrap_or(start.at.day_number());
         let end = CivilTime::midnight(day).saturating_add(matched.value.second);
@@ -346,7 +346,11 @@ fn resolve_end(
         return Ok((Some(exclusive_end(resolve_end_tokens(words, start, context)?)), None));
     }
     Ok((
-        Some(start.at.saturating_add(if start.date { DAY_SECONDS } else { DEFAULT_EVENT_SECONDS })),
+        Some(start.at.saturating_add(if start.is_date {
+            DAY_SECONDS
+        } else {
+            DEFAULT_EVENT_SECONDS
+        })),
         None,
     ))
 }
@@ -375,8 +379,8 @@ fn resolve_end_tokens(
     let Some((_, span)) = match_end(words, &later)? else {
         return Err(PhraseError::EndBeforeStart { text: text() });
     };
-    if start.date && span.unit == SpanUnit::Instant {
-        return Err(PhraseError::NoStart { text: text() });
+    if start.is_date && span.unit == SpanUnit::Instant {
+        return Err(PhraseError::MissingStart { text: text() });
     }
     if exclusive_end(span) <= start.at {
         return Err(PhraseError::EndBeforeStart { text: text() });
@@ -394,13 +398,13 @@ fn end_after(
     matched: &Matched<PhraseDuration>,
     start: SentenceStart,
 ) -> Result<(CivilTime, IcalDuration), PhraseError> {
-    if start.date && !matched.value.is_whole_days() {
-        return Err(PhraseError::NoStart { text: matched.text.clone() });
+    if start.is_date && !matched.value.is_whole_days() {
+        return Err(PhraseError::MissingStart { text: matched.text.clone() });
     }
     let length = to_days_and_seconds(matched.value, start.at);
     let end = matched.value.add_to(start.at);
     // An event of zero days lasts one day.
-    Ok(if start.date && length.days == 0 {
+    Ok(if start.is_date && length.days == 0 {
         (end.saturating_add(DAY_SECONDS), IcalDuration { days: 1, seconds: 0 })
     } else {
         (end, length)
@@ -443,7 +447,8 @@ fn resolve_until(
         found.durations.iter().find(|matched| is_repetition_length(matched, found)),
     ) {
         (Some(words), None) => {
-            let span = resolve_end_tokens(words, SentenceStart { date: false, ..start }, context)?;
+            let span =
+                resolve_end_tokens(words, SentenceStart { is_date: false, ..start }, context)?;
             if span.unit == SpanUnit::Instant { span.from } else { span.to.saturating_add(-1) }
         }
         (None, Some(matched)) => {
@@ -451,7 +456,7 @@ fn resolve_until(
         }
         (Some(words), Some(matched)) => {
             let (one, other) = (matched.text.clone(), source_text(words, words.len()));
-            return Err(PhraseError::Contradiction { one, other });
+            return Err(PhraseError::Contradiction { first: one, second: other });
         }
         (None, None) => return Ok(None),
     };
@@ -463,7 +468,7 @@ fn resolve_until(
             .find(|matched| is_repetition_length(matched, found))
             .map(|matched| matched.text.clone()));
         let (one, other) = (count.text.clone(), other.unwrap_or_default());
-        return Err(PhraseError::Contradiction { one, other });
+        return Err(PhraseError::Contradiction { first: one, second: other });
     }
-    Ok(Some(if start.date { CivilTime::midnight(last.day_number()) } else { last }))
+    Ok(Some(if start.is_date { CivilTime::midnight(last.day_number()) } else { last }))
 }

@@ -41,7 +41,7 @@ enum HalfDay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartOfDay {
     Morning,
-    Noon,
+    Midday,
     Afternoon,
     Evening,
     Night,
@@ -57,7 +57,7 @@ impl PartOfDay {
     pub(crate) fn typical_time(self) -> Option<TimeOfDay> {
         let hour = match self {
             PartOfDay::Morning => 9,
-            PartOfDay::Noon => 12,
+            PartOfDay::Midday => 12,
             PartOfDay::Afternoon => 15,
             PartOfDay::Evening => 20,
             PartOfDay::Night => return None,
@@ -68,7 +68,7 @@ impl PartOfDay {
 
 const PARTS_OF_DAY: [(WordMeaning, PartOfDay); 5] = [
     (WordMeaning::Morning, PartOfDay::Morning),
-    (WordMeaning::Midday, PartOfDay::Noon),
+    (WordMeaning::Midday, PartOfDay::Midday),
     (WordMeaning::Afternoon, PartOfDay::Afternoon),
     (WordMeaning::Evening, PartOfDay::Evening),
     (WordMeaning::Night, PartOfDay::Night),
@@ -131,13 +131,13 @@ impl TimeOfDay {
             return Ok(self);
         }
         match (part, hour) {
-            (Some(PartOfDay::Noon), 1..4)
+            (Some(PartOfDay::Midday), 1..4)
             | (Some(PartOfDay::Afternoon), 1..12)
             | (Some(PartOfDay::Evening | PartOfDay::Night), 4..12) => {
                 Ok(TimeOfDay { second: self.second + DAY_SECONDS / 2, am_pm: AmPm::Stated, ..self })
             }
             (Some(PartOfDay::Morning), 1..12)
-            | (Some(PartOfDay::Noon), 4..)
+            | (Some(PartOfDay::Midday), 4..)
             | (Some(PartOfDay::Afternoon), 12) => Ok(self),
             _ if self.am_pm == AmPm::TwentyFourHour => Ok(self),
             _ => Err(self.ambiguity_error(text)),

@@ -1,6 +1,6 @@
 //! Windows and moments, as they are typed on Wednesday, 4 March 2026, at 10:00.
 
-use larder_date_phrase::{Language, Moment, PhraseError, Window, length, range};
+use larder_date_phrase::{DateRange, Language, PhraseError, PointInTime, parse_duration};
 use larder_time::civil::{CivilTime, DAY_SECONDS, Date};
 use proptest::prelude::*;
 
@@ -29,8 +29,8 @@ pub(crate) fn shown(civil: CivilTime) -> String {
 }
 
 fn window(text: &str, locale: &str) -> String {
-    match Window::parse(text, now(), &Language::of(locale)) {
-        Ok(Window { from, to, relative }) => {
+    match DateRange::parse(text, now(), &Language::from_locale(locale)) {
+        Ok(DateRange { from, to, is_relative: relative }) => {
             let kind = if relative { "~ " } else { "" };
             format!("{kind}{} .. {}", shown(from), shown(to))
         }
@@ -370,7 +370,7 @@ fn errors() {
 #[test]
 fn two_arguments() {
     let read = |from: &str, to: Option<&str>| {
-        let window = range(from, to, now(), &Language::of("en_GB"));
+        let window = DateRange::parse_bounds(from, to, now(), &Language::from_locale("en_GB"));
         window.map(|window| format!("{} .. {}", shown(window.from), shown(window.to)))
     };
     for (from, to, expect) in [
@@ -396,9 +396,9 @@ fn two_arguments() {
 #[test]
 fn moments() {
     let read = |text: &str| {
-        let moment =
-            Moment::parse(text, now(), &Language::of("en_GB")).map_err(|e| e.to_string())?;
-        let Moment { at, date, relative, .. } = moment;
+        let moment = PointInTime::parse(text, now(), &Language::from_locale("en_GB"))
+            .map_err(|e| e.to_string())?;
+        let PointInTime { at, is_date: date, is_relative: relative, .. } = moment;
         Ok::<_, String>(format!("{} {date} {relative}", shown(at)))
     };
     for (text, expect) in [
@@ -460,7 +460,9 @@ fn lengths() {
         ("", None),
         ("99999999h", None),
     ] {
-        let read = length(text, &Language::of("de")).ok().map(|length| length.to_string());
+        let read = parse_duration(text, &Language::from_locale("de"))
+            .ok()
+            .map(|length| length.to_string());
         assert_eq!(read.as_deref(), expect, "{text}");
     }
 }
@@ -574,17 +576,17 @@ proptest! {
         now in moments_of_saying(),
     ) {
         let text = words.join(gap);
-        let language = Language::of(locale);
-        if let Ok(window) = Window::parse(&text, now, &language) {
+        let language = Language::from_locale(locale);
+        if let Ok(window) = DateRange::parse(&text, now, &language) {
             prop_assert!(window.from <= window.to, "{text:?}: {window:?}");
-            if !window.relative {
-                let later = Window::parse(&text, CivilTime::from_seconds_clamped(0), &language);
+            if !window.is_relative {
+                let later = DateRange::parse(&text, CivilTime::from_seconds_clamped(0), &language);
                 prop_assert_eq!(later, Ok(window), "{} says that it is the same always", text);
             }
         }
-        drop(Moment::parse(&text, now, &language));
-        drop(length(&text, &language));
-        drop(range(&text, Some("today"), now, &language));
+        drop(PointInTime::parse(&text, now, &language));
+        drop(parse_duration(&text, &language));
+        drop(DateRange::parse_bounds(&text, Some("today"), now, &language));
     }
 
     #[test]
@@ -595,14 +597,14 @@ proptest! {
         locale in locales(),
         now in moments_of_saying(),
     ) {
-        let language = Language::of(locale);
+        let language = Language::from_locale(locale);
         let printed = language.date(Date::from_day_number(day));
-        let window = Window::parse(&printed, now, &language);
-        let read = window.map(|window| (window.from, window.relative));
+        let window = DateRange::parse(&printed, now, &language);
+        let read = window.map(|window| (window.from, window.is_relative));
         prop_assert_eq!(read, Ok((CivilTime::midnight(day), false)), "{} in {}", printed, locale);
         let at = CivilTime::midnight(day).saturating_add(second * 60);
         let text = format!("{printed} {:02}:{:02}", second / 60, second % 60);
-        let moment = Moment::parse(&text, now, &language).map(|moment| moment.at);
+        let moment = PointInTime::parse(&text, now, &language).map(|moment| moment.at);
         prop_assert_eq!(moment, Ok(at), "{} in {}", text, locale);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::phrase::{civil, now, shown};
 use crate::phrase_sentence::sentences;
-use larder_date_phrase::{Language, Moment};
+use larder_date_phrase::{Language, PointInTime};
 
 /// Hours and the like that are times only because of what stands beside them.
 #[test]
@@ -297,7 +297,9 @@ fn parts_of_the_day() {
         ],
     );
     sentences("cs", &[("Kino dnes večer v 8", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00")]);
-    let moment = |text: &str| shown(Moment::parse(text, now(), &Language::of("en")).unwrap().at);
+    let moment = |text: &str| {
+        shown(PointInTime::parse(text, now(), &Language::from_locale("en")).unwrap().at)
+    };
     assert_eq!(moment("tonight at 8"), "2026-03-04 20:00");
     assert_eq!(moment("friday evening 8:30"), "2026-03-06 20:30");
 }
@@ -307,7 +309,8 @@ fn parts_of_the_day() {
 fn ends() {
     let check = |text: &str, expect: &str| {
         let start = civil(2026, 3, 6, 22, 0);
-        let end = Moment::end_of(text, start, now(), &Language::of("en_GB")).unwrap();
+        let end =
+            PointInTime::parse_end(text, start, now(), &Language::from_locale("en_GB")).unwrap();
         assert_eq!(
             (shown(end.at), end.at < start),
             (expect.to_owned(), expect < "2026-03-06 22"),

@@ -3,7 +3,7 @@
 use crate::phrase::{civil, now, shown};
 use crate::phrase_left::refused;
 use crate::phrase_sentence::sentences;
-use larder_date_phrase::{Language, Moment};
+use larder_date_phrase::{Language, PointInTime};
 
 /// Where no time is said, a part of the day is one.
 #[test]
@@ -374,8 +374,8 @@ fn small_hours() {
         ],
     );
     sentences("cs_CZ", &[("Sbor dnes v noci v 1", &format!("Sbor | {next}"))]);
-    let language = Language::of("en");
-    let at = |text: &str, now| shown(Moment::parse(text, now, &language).unwrap().at);
+    let language = Language::from_locale("en");
+    let at = |text: &str, now| shown(PointInTime::parse(text, now, &language).unwrap().at);
     assert_eq!(at("tonight 1:00", now()), "2026-03-05 01:00");
     assert_eq!(at("tonight 1:00", civil(2026, 3, 4, 0, 30)), "2026-03-04 01:00");
 }

@@ -2,7 +2,7 @@
 
 use crate::phrase::{now, shown};
 use crate::phrase_sentence::sentences;
-use larder_date_phrase::{Language, Moment, length};
+use larder_date_phrase::{Language, PointInTime, parse_duration};
 
 /// Sentences with the words that are refused.
 #[track_caller]
@@ -128,10 +128,10 @@ fn forms() {
         ],
     );
     refused("cs_CZ", &[("Škola zítra v půl deváté", "v půl deváté")]);
-    let language = Language::of("en");
-    let past = Moment::parse("2 weeks ago", now(), &language).unwrap();
+    let language = Language::from_locale("en");
+    let past = PointInTime::parse("2 weeks ago", now(), &language).unwrap();
     assert_eq!(shown(past.at), "2026-02-18");
-    assert_eq!(length("0", &language).unwrap().to_string(), "PT0S");
+    assert_eq!(parse_duration("0", &language).unwrap().to_string(), "PT0S");
 }
 
 /// Titles with words that only could be of a time.

@@ -1,25 +1,25 @@
 //! Events in one sentence, as they are typed on Wednesday, 4 March 2026, at 10:00.
 
 use crate::phrase::{civil, locales, moments_of_saying, now, pieces, shown};
-use larder_date_phrase::{Language, Sentence, Window};
+use larder_date_phrase::{DateRange, Language, Sentence};
 use larder_time::civil::CivilTime;
 use proptest::prelude::*;
 
 /// Everything that was understood: `summary | start .. end | ...`.
 fn understood(text: &str, locale: &str) -> String {
-    let sentence = match Sentence::parse(text, now(), &Language::of(locale)) {
+    let sentence = match Sentence::parse(text, now(), &Language::from_locale(locale)) {
         Ok(sentence) => sentence,
         Err(error) => return error.to_string(),
     };
     let mut parts = vec![sentence.summary];
-    let date = if sentence.date { "all day " } else { "" };
+    let date = if sentence.is_all_day { "all day " } else { "" };
     match (sentence.start, sentence.end) {
         (Some(start), Some(end)) => parts.push(format!("{date}{} .. {}", shown(start), shown(end))),
         (None, Some(end)) => parts.push(format!("{date}.. {}", shown(end))),
         (Some(_), None) => parts.push("no end".to_owned()),
         (None, None) => {}
     }
-    parts.extend(sentence.length.map(|length| length.to_string()));
+    parts.extend(sentence.duration.map(|length| length.to_string()));
     parts.extend(sentence.location.map(|place| format!("at {place}")));
     parts.extend(sentence.zone.map(|zone| format!("in {zone}")));
     parts.extend(sentence.rule);
@@ -494,7 +494,7 @@ fn other_languages() {
 /// Each word is looked at a few times only, however many there are.
 #[test]
 fn long_texts_end() {
-    let (now, language) = (now(), Language::of("de"));
+    let (now, language) = (now(), Language::from_locale("de"));
     for piece in [
         "9 to ",
         "in 1h ",
@@ -511,8 +511,8 @@ fn long_texts_end() {
         let text = piece.repeat(100);
         drop(Sentence::parse(&text, now, &language));
         drop(Sentence::parse(&format!("in 1h for {text}"), now, &language));
-        drop(Window::parse(&text, now, &language));
-        drop(Window::parse(&format!("in {}", "1h ".repeat(100)), now, &language));
+        drop(DateRange::parse(&text, now, &language));
+        drop(DateRange::parse(&format!("in {}", "1h ".repeat(100)), now, &language));
     }
 }
 
@@ -524,12 +524,12 @@ proptest! {
         now in moments_of_saying(),
     ) {
         let text = words.join(" ");
-        let Ok(sentence) = Sentence::parse(&text, now, &Language::of(locale)) else { return Ok(()) };
+        let Ok(sentence) = Sentence::parse(&text, now, &Language::from_locale(locale)) else { return Ok(()) };
         if let Some(start) = sentence.start {
             let end = sentence.end.expect("an end where there is a start");
             prop_assert!(start <= end, "{text:?}: {sentence:?}");
             let midnight = |civil: CivilTime| civil.second_of_day() == 0 || civil == CivilTime::MAX;
-            prop_assert!(!sentence.date || (midnight(start) && midnight(end)), "{text:?}: {sentence:?}");
+            prop_assert!(!sentence.is_all_day || (midnight(start) && midnight(end)), "{text:?}: {sentence:?}");
             prop_assert!(sentence.until.is_none_or(|until| until >= start), "{text:?}: {sentence:?}");
         }
         prop_assert!(sentence.until.is_none() || sentence.rule.is_some());
@@ -552,14 +552,14 @@ proptest! {
         for (place, phrase) in places.into_iter().zip(phrases) {
             parts.insert(place.min(parts.len()), phrase);
         }
-        let sentence = Sentence::parse(&parts.join(" "), now(), &Language::of(locale));
+        let sentence = Sentence::parse(&parts.join(" "), now(), &Language::from_locale(locale));
         let sentence = sentence.map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(sentence.summary, words.join(" "));
         prop_assert_eq!(sentence.start, Some(civil(2026, 3, 6, 12, 30)));
         prop_assert_eq!((sentence.categories.len(), sentence.priority), (1, Some(1)));
         // In quotes everything stays.
         let quoted = format!("\"{}\"", parts.join(" "));
-        let quoted = Sentence::parse(&quoted, now(), &Language::of(locale));
+        let quoted = Sentence::parse(&quoted, now(), &Language::from_locale(locale));
         prop_assert_eq!(quoted.map(|quoted| (quoted.summary, quoted.start)), Ok((parts.join(" "), None)));
     }
 }

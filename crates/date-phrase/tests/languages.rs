@@ -1,10 +1,10 @@
-//! Languages, by the names of locales.
+//! Languages by the names of locales.
 
 use larder_date_phrase::Language;
 use larder_time::civil::{Date, Weekday};
 
 #[test]
-fn order_and_week() {
+fn date_order_and_first_weekday() {
     for (locale, month_first, week) in [
         ("C", true, Weekday::Sunday),
         ("POSIX", true, Weekday::Sunday),
@@ -36,7 +36,7 @@ fn order_and_week() {
 }
 
 #[test]
-fn printed() {
+fn printed_dates() {
     let date = Date::new(2026, 3, 6).unwrap();
     for (locale, expect) in [
         ("C", "Fri 6 Mar 2026"),

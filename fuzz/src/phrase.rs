@@ -1,17 +1,17 @@
-//! Dates, windows and events as people type them.
+//! Dates, date ranges, durations and events in words.
 
 use larder_date_phrase::{DateRange, Language, PointInTime, Sentence, parse_duration};
 use larder_time::civil::CivilTime;
 
-/// The languages whose words are known.
+/// The languages that have a vocabulary.
 const LOCALES: [&str; 13] =
     ["C", "de", "fr", "es", "it", "nl", "pt", "sv", "da", "nb", "fi", "pl", "cs"];
 
-/// Nobody types more, and a word is compared with hundreds.
+/// Bounds the time of one input, as each word is compared with hundreds of forms.
 const MAX_TEXT_CHARS: usize = 500;
 
-/// The first byte chooses the language, the second the moment: what is understood ends after it
-/// begins, and is the same at any moment if it says so.
+/// Checks that ranges end after they begin, and that a range which is not relative is the same at
+/// any moment. The first byte chooses the language, the second the present moment.
 pub fn check_phrase(data: &[u8]) {
     let [locale, moment, text @ ..] = data else { return };
     let locale = LOCALES.get(usize::from(*locale) % LOCALES.len()).copied().unwrap_or_default();
@@ -28,7 +28,7 @@ pub fn check_phrase(data: &[u8]) {
         assert!(window.from <= window.to, "{window:?}");
         if !window.is_relative {
             let later = DateRange::parse(&text, CivilTime::from_seconds_clamped(1), &language);
-            assert_eq!(later, Ok(window), "it says that it is the same at any moment");
+            assert_eq!(later, Ok(window), "a range that is not relative changed with the moment");
         }
     }
     if let Ok(moment) = PointInTime::parse(&text, now, &language) {
@@ -39,7 +39,7 @@ pub fn check_phrase(data: &[u8]) {
     }
     match Sentence::parse(&text, now, &language) {
         Ok(sentence) => check_sentence(&sentence),
-        Err(error) => assert!(!error.to_string().is_empty(), "nothing is said"),
+        Err(error) => assert!(!error.to_string().is_empty(), "an error has no message"),
     }
 }
 

@@ -117,13 +117,13 @@ impl PointInTime {
         if span.unit == SpanUnit::Longer {
             return Err(PhraseError::NotOneDay { text: excerpt(text) });
         }
-        let clock = is_time_only(&PhraseToken::tokenize(text), &context);
+        let time_only = is_time_only(&PhraseToken::tokenize(text), &context);
         let (at, relative) = (span.from, span.is_relative);
         Ok(PointInTime {
             at,
             is_date: span.unit == SpanUnit::Day,
             is_relative: relative,
-            is_time_only: clock,
+            is_time_only: time_only,
         })
     }
 

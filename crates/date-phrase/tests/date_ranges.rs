@@ -9,7 +9,7 @@ pub(crate) fn civil(year: i32, month: u8, day: u8, hour: i64, minute: i64) -> Ci
     CivilTime::from_date(date, hour * 3600 + minute * 60).expect("a time")
 }
 
-pub(crate) fn now() -> CivilTime {
+pub(crate) fn reference_time() -> CivilTime {
     civil(2026, 3, 4, 10, 0)
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn format_civil(civil: CivilTime) -> String {
 }
 
 fn format_range(text: &str, locale: &str) -> String {
-    match DateRange::parse(text, now(), &Language::from_locale(locale)) {
+    match DateRange::parse(text, reference_time(), &Language::from_locale(locale)) {
         Ok(DateRange { from, to, is_relative: relative }) => {
             let kind = if relative { "~ " } else { "" };
             format!("{kind}{} .. {}", format_civil(from), format_civil(to))
@@ -373,7 +373,8 @@ fn errors() {
 #[test]
 fn ranges_of_two_arguments() {
     let read = |from: &str, to: Option<&str>| {
-        let window = DateRange::parse_bounds(from, to, now(), &Language::from_locale("en_GB"));
+        let window =
+            DateRange::parse_bounds(from, to, reference_time(), &Language::from_locale("en_GB"));
         window.map(|window| format!("{} .. {}", format_civil(window.from), format_civil(window.to)))
     };
     for (from, to, expect) in [
@@ -399,7 +400,7 @@ fn ranges_of_two_arguments() {
 #[test]
 fn points_in_time() {
     let read = |text: &str| {
-        let moment = PointInTime::parse(text, now(), &Language::from_locale("en_GB"))
+        let moment = PointInTime::parse(text, reference_time(), &Language::from_locale("en_GB"))
             .map_err(|e| e.to_string())?;
         let PointInTime { at, is_date: date, is_relative: relative, .. } = moment;
         Ok::<_, String>(format!("{} {date} {relative}", format_civil(at)))
@@ -566,7 +567,7 @@ pub(crate) fn any_now() -> impl Strategy<Value = CivilTime> {
         Just(CivilTime::MAX),
         (CivilTime::MIN.seconds()..=CivilTime::MAX.seconds())
             .prop_map(CivilTime::from_seconds_clamped),
-        Just(now()),
+        Just(reference_time()),
     ]
 }
 

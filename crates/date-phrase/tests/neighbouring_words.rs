@@ -1,7 +1,7 @@
 //! Phrases whose meaning depends on the words beside them, parsed on Wednesday, 4 March 2026, at
 //! 10:00.
 
-use crate::date_ranges::{civil, format_civil, now};
+use crate::date_ranges::{civil, format_civil, reference_time};
 use crate::sentences::check_sentences;
 use larder_date_phrase::{Language, PointInTime};
 
@@ -302,7 +302,9 @@ fn parts_of_the_day() {
         &[("Kino dnes večer v 8", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00")],
     );
     let moment = |text: &str| {
-        format_civil(PointInTime::parse(text, now(), &Language::from_locale("en")).unwrap().at)
+        format_civil(
+            PointInTime::parse(text, reference_time(), &Language::from_locale("en")).unwrap().at,
+        )
     };
     assert_eq!(moment("tonight at 8"), "2026-03-04 20:00");
     assert_eq!(moment("friday evening 8:30"), "2026-03-06 20:30");
@@ -314,7 +316,8 @@ fn relative_ends() {
     let check = |text: &str, expect: &str| {
         let start = civil(2026, 3, 6, 22, 0);
         let end =
-            PointInTime::parse_end(text, start, now(), &Language::from_locale("en_GB")).unwrap();
+            PointInTime::parse_end(text, start, reference_time(), &Language::from_locale("en_GB"))
+                .unwrap();
         assert_eq!(
             (format_civil(end.at), end.at < start),
             (expect.to_owned(), expect < "2026-03-06 22"),

@@ -1,7 +1,7 @@
 //! Days and their parts, parsed on Wednesday, 4 March 2026, at 10:00: evenings, ranges of weekdays,
 //! hours beside a day.
 
-use crate::date_ranges::{civil, format_civil, now};
+use crate::date_ranges::{civil, format_civil, reference_time};
 use crate::sentences::check_sentences;
 use crate::unconsumed_words::check_refused;
 use larder_date_phrase::{Language, PointInTime};
@@ -380,6 +380,6 @@ fn hours_after_midnight() {
     check_sentences("cs_CZ", &[("Sbor dnes v noci v 1", &format!("Sbor | {next}"))]);
     let language = Language::from_locale("en");
     let at = |text: &str, now| format_civil(PointInTime::parse(text, now, &language).unwrap().at);
-    assert_eq!(at("tonight 1:00", now()), "2026-03-05 01:00");
+    assert_eq!(at("tonight 1:00", reference_time()), "2026-03-05 01:00");
     assert_eq!(at("tonight 1:00", civil(2026, 3, 4, 0, 30)), "2026-03-04 01:00");
 }

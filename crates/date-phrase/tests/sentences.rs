@@ -1,13 +1,13 @@
 //! Events in one sentence, parsed on Wednesday, 4 March 2026, at 10:00.
 
-use crate::date_ranges::{any_fragment, any_locale, any_now, civil, format_civil, now};
+use crate::date_ranges::{any_fragment, any_locale, any_now, civil, format_civil, reference_time};
 use larder_date_phrase::{DateRange, Language, Sentence};
 use larder_time::civil::CivilTime;
 use proptest::prelude::*;
 
 /// Formats the meaning of a sentence: `summary | start .. end | ...`.
 fn format_sentence(text: &str, locale: &str) -> String {
-    let sentence = match Sentence::parse(text, now(), &Language::from_locale(locale)) {
+    let sentence = match Sentence::parse(text, reference_time(), &Language::from_locale(locale)) {
         Ok(sentence) => sentence,
         Err(error) => return error.to_string(),
     };
@@ -496,7 +496,7 @@ fn other_languages() {
 /// Repetitive texts are parsed in bounded time.
 #[test]
 fn repetitive_texts_are_parsed_in_bounded_time() {
-    let (now, language) = (now(), Language::from_locale("de"));
+    let (now, language) = (reference_time(), Language::from_locale("de"));
     for piece in [
         "9 to ",
         "in 1h ",
@@ -554,14 +554,14 @@ proptest! {
         for (place, phrase) in places.into_iter().zip(phrases) {
             parts.insert(place.min(parts.len()), phrase);
         }
-        let sentence = Sentence::parse(&parts.join(" "), now(), &Language::from_locale(locale));
+        let sentence = Sentence::parse(&parts.join(" "), reference_time(), &Language::from_locale(locale));
         let sentence = sentence.map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(sentence.summary, words.join(" "));
         prop_assert_eq!(sentence.start, Some(civil(2026, 3, 6, 12, 30)));
         prop_assert_eq!((sentence.categories.len(), sentence.priority), (1, Some(1)));
         // Words in quotes always remain.
         let quoted = format!("\"{}\"", parts.join(" "));
-        let quoted = Sentence::parse(&quoted, now(), &Language::from_locale(locale));
+        let quoted = Sentence::parse(&quoted, reference_time(), &Language::from_locale(locale));
         prop_assert_eq!(quoted.map(|quoted| (quoted.summary, quoted.start)), Ok((parts.join(" "), None)));
     }
 }

@@ -1,14 +1,15 @@
-//! Days and their parts, on Wednesday, 4 March 2026, at 10:00: evenings, ranges of weekdays, hours beside a day.
+//! Days and their parts, parsed on Wednesday, 4 March 2026, at 10:00: evenings, ranges of weekdays,
+//! hours beside a day.
 
-use crate::phrase::{civil, now, shown};
-use crate::phrase_left::refused;
-use crate::phrase_sentence::sentences;
-use larder_date_phrase::{Language, Moment};
+use crate::date_ranges::{civil, format_civil, reference_time};
+use crate::sentences::check_sentences;
+use crate::unconsumed_words::check_refused;
+use larder_date_phrase::{Language, PointInTime};
 
-/// Where no time is said, a part of the day is one.
+/// A part of the day is a time where no other is given.
 #[test]
-fn parts_alone() {
-    sentences(
+fn parts_without_a_time() {
+    check_sentences(
         "en_GB",
         &[
             ("Dinner this evening", "Dinner | 2026-03-04 20:00 .. 2026-03-04 21:00"),
@@ -32,7 +33,7 @@ fn parts_alone() {
             ("Party tonight until 23:00", "\"23:00\" needs a start time, such as 12:30"),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[
             ("Essen morgen Abend", "Essen | 2026-03-05 20:00 .. 2026-03-05 21:00"),
@@ -42,7 +43,7 @@ fn parts_alone() {
             ("Feuerwerk heute Nacht", "Feuerwerk Nacht | all day 2026-03-04 .. 2026-03-05"),
         ],
     );
-    sentences(
+    check_sentences(
         "cs_CZ",
         &[
             ("Kino v pátek večer s Annou", "Kino s Annou | 2026-03-06 20:00 .. 2026-03-06 21:00"),
@@ -51,7 +52,7 @@ fn parts_alone() {
     );
 }
 
-/// From one weekday to another, with a time: on each of them.
+/// A range of weekdays with a time is a repetition on each of them.
 #[test]
 fn ranges_of_weekdays() {
     let rule = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR";
@@ -59,7 +60,7 @@ fn ranges_of_weekdays() {
     let timed = format!("Run | 2026-03-05 09:15 .. 2026-03-05 10:15 | {rule}");
     let check = |locale: &str, texts: &[&str], expect: &str| {
         let table: Vec<(&str, &str)> = texts.iter().map(|text| (*text, expect)).collect();
-        sentences(locale, &table);
+        check_sentences(locale, &table);
     };
     check(
         "en_GB",
@@ -86,7 +87,7 @@ fn ranges_of_weekdays() {
     );
     check("cs_CZ", &["Run od pondělí do pátku 9:15-9:30", "Run po až pá 9:15-9:30"], &ranged);
     check("cs_CZ", &["Run pondělí až pátek v 9:15"], &timed);
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Fair monday to friday", "Fair | all day 2026-03-09 .. 2026-03-14"),
@@ -100,12 +101,12 @@ fn ranges_of_weekdays() {
     );
 }
 
-/// A number behind the name of a day, where the phrase ends, is an hour as "at 14" is.
+/// A number after the name of a day, at the end of a phrase, is an hour like "at 14".
 #[test]
-fn hours_alone() {
+fn hours_after_a_day() {
     let noon =
         |hour: u8| format!("ambiguous time \"{hour}\": write {hour}am, {hour}pm or {hour:02}:00");
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Call mum tomorrow 14", "Call mum | 2026-03-05 14:00 .. 2026-03-05 15:00"),
@@ -136,13 +137,13 @@ fn hours_alone() {
             ("Room 10 tomorrow", "Room 10 | all day 2026-03-05 .. 2026-03-06"),
         ],
     );
-    refused("en_GB", &[("Party friday 13", "friday 13")]);
-    refused("fr_FR", &[("Anna mardi 14", "mardi 14")]);
-    sentences(
+    check_refused("en_GB", &[("Party friday 13", "friday 13")]);
+    check_refused("fr_FR", &[("Anna mardi 14", "mardi 14")]);
+    check_sentences(
         "pt_PT",
         &[("Levar amanhã as 10 caixas", "Levar as 10 caixas | all day 2026-03-05 .. 2026-03-06")],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[
             ("Anruf morgen 10", "Anruf | 2026-03-05 10:00 .. 2026-03-05 11:00"),
@@ -153,7 +154,7 @@ fn hours_alone() {
             ),
         ],
     );
-    sentences(
+    check_sentences(
         "cs_CZ",
         &[
             ("Oběd zítra 12", "Oběd | 2026-03-05 12:00 .. 2026-03-05 13:00"),
@@ -166,11 +167,11 @@ fn hours_alone() {
     );
 }
 
-/// Quarters of hours; which half of the day is meant is asked as with "at 3".
+/// Quarters of hours, which are ambiguous like "at 3".
 #[test]
 fn quarters() {
     let at = |time: &str| format!("Tea | 2026-03-05 {time}");
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Tea tomorrow half past three pm", "Tea | 2026-03-05 15:30 .. 2026-03-05 16:30"),
@@ -198,10 +199,10 @@ fn quarters() {
     );
 }
 
-/// When a task is due, which the word before it only says again.
+/// Deadlines of tasks, with "due" before them.
 #[test]
-fn due() {
-    sentences(
+fn deadlines() {
+    check_sentences(
         "en_GB",
         &[
             ("Tax return due friday", "Tax return | all day 2026-03-06 .. 2026-03-07"),
@@ -218,7 +219,7 @@ fn due() {
             ("Friday due diligence", "due diligence | all day 2026-03-06 .. 2026-03-07"),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[
             ("Steuer bis Freitag", "Steuer | all day .. 2026-03-07"),
@@ -226,14 +227,17 @@ fn due() {
             ("Steuer fällig am Freitag", "Steuer | all day 2026-03-06 .. 2026-03-07"),
         ],
     );
-    sentences("cs_CZ", &[("Daně splatné v pátek", "Daně | all day 2026-03-06 .. 2026-03-07")]);
+    check_sentences(
+        "cs_CZ",
+        &[("Daně splatné v pátek", "Daně | all day 2026-03-06 .. 2026-03-07")],
+    );
 }
 
-/// Until a day that has a name, and until what is none.
+/// Ends on holidays, and ends that are not dates.
 #[test]
-fn until() {
+fn ends_on_holidays() {
     let daily = "2026-03-05 09:00 .. 2026-03-05 10:00 | FREQ=DAILY | until";
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Run every day until christmas 9:00", &format!("Run | {daily} 2026-12-25 23:59:59")),
@@ -256,7 +260,7 @@ fn until() {
             ),
         ],
     );
-    refused(
+    check_refused(
         "en_GB",
         &[
             ("Run every day until the race 9:00", "until the"),
@@ -264,12 +268,12 @@ fn until() {
             ("Lunch tomorrow 12:30 until done", "until done"),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[("Lauf täglich bis Weihnachten 9:00", &format!("Lauf | {daily} 2026-12-25 23:59:59"))],
     );
-    refused("de_DE", &[("Lauf täglich bis Saisonende 9:00", "bis Saisonende")]);
-    sentences(
+    check_refused("de_DE", &[("Lauf täglich bis Saisonende 9:00", "bis Saisonende")]);
+    check_sentences(
         "cs_CZ",
         &[(
             "Bruslení každou sobotu do Prahy 9:00",
@@ -278,10 +282,10 @@ fn until() {
     );
 }
 
-/// Who comes along does not belong to the time.
+/// Companions do not belong to the time.
 #[test]
-fn company() {
-    sentences(
+fn companions() {
+    check_sentences(
         "en_GB",
         &[
             (
@@ -291,7 +295,7 @@ fn company() {
             ("Dinner on the 15th with Anna", "Dinner with Anna | all day 2026-03-15 .. 2026-03-16"),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[(
             "Kino am Samstag um 20 mit Peter",
@@ -300,12 +304,12 @@ fn company() {
     );
 }
 
-/// Days that have a name, beside a time.
+/// Holidays beside a time.
 #[test]
-fn feasts() {
+fn holidays() {
     let at = |date: &str, hour: u8| format!("{date} {hour}:00 .. {date} {}:00", hour + 1);
     let eve = at("2026-12-24", 18);
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Christmas dinner christmas eve 18:00", &format!("Christmas dinner | {eve}")),
@@ -325,7 +329,7 @@ fn feasts() {
             ("Easter tomorrow 19:00", "Easter | 2026-03-05 19:00 .. 2026-03-05 20:00"),
         ],
     );
-    refused(
+    check_refused(
         "en_GB",
         &[
             ("Dinner easter 19:00", "easter"),
@@ -333,29 +337,29 @@ fn feasts() {
             ("Fish good friday", "good friday"),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[
             ("Heiligabend 18 Uhr Essen", &format!("Essen | {eve}")),
             ("Essen am 1. Weihnachtstag 12 Uhr", &format!("Essen | {}", at("2026-12-25", 12))),
         ],
     );
-    refused("de_DE", &[("Essen Ostermontag 12 Uhr", "Ostermontag")]);
-    sentences(
+    check_refused("de_DE", &[("Essen Ostermontag 12 Uhr", "Ostermontag")]);
+    check_sentences(
         "cs_CZ",
         &[
             ("Štědrý den 18:00 večeře", &format!("večeře | {eve}")),
             ("Oslava na Silvestra ve 20:00", &format!("Oslava | {}", at("2026-12-31", 20))),
         ],
     );
-    refused("cs_CZ", &[("Oběd Velikonoční pondělí ve 12:00", "Velikonoční pondělí")]);
+    check_refused("cs_CZ", &[("Oběd Velikonoční pondělí ve 12:00", "Velikonoční pondělí")]);
 }
 
-/// The small hours of a night are on the day behind it.
+/// The hours after midnight of a night are on the next day.
 #[test]
-fn small_hours() {
+fn hours_after_midnight() {
     let next = "2026-03-05 01:00 .. 2026-03-05 02:00";
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("party tonight 1:00", &format!("party | {next}")),
@@ -366,16 +370,16 @@ fn small_hours() {
             ("flight friday 3:00", "flight | 2026-03-06 03:00 .. 2026-03-06 04:00"),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[
             ("Treffen heute Nacht 1 Uhr", &format!("Treffen | {next}")),
             ("Treffen Samstag 3 Uhr nachts", "Treffen | 2026-03-07 03:00 .. 2026-03-07 04:00"),
         ],
     );
-    sentences("cs_CZ", &[("Sbor dnes v noci v 1", &format!("Sbor | {next}"))]);
-    let language = Language::of("en");
-    let at = |text: &str, now| shown(Moment::parse(text, now, &language).unwrap().at);
-    assert_eq!(at("tonight 1:00", now()), "2026-03-05 01:00");
+    check_sentences("cs_CZ", &[("Sbor dnes v noci v 1", &format!("Sbor | {next}"))]);
+    let language = Language::from_locale("en");
+    let at = |text: &str, now| format_civil(PointInTime::parse(text, now, &language).unwrap().at);
+    assert_eq!(at("tonight 1:00", reference_time()), "2026-03-05 01:00");
     assert_eq!(at("tonight 1:00", civil(2026, 3, 4, 0, 30)), "2026-03-04 01:00");
 }

@@ -1,13 +1,14 @@
-//! What phrases mean because of what stands beside them, on Wednesday, 4 March 2026, at 10:00.
+//! Phrases whose meaning depends on the words beside them, parsed on Wednesday, 4 March 2026, at
+//! 10:00.
 
-use crate::phrase::{civil, now, shown};
-use crate::phrase_sentence::sentences;
-use larder_date_phrase::{Language, Moment};
+use crate::date_ranges::{civil, format_civil, reference_time};
+use crate::sentences::check_sentences;
+use larder_date_phrase::{Language, PointInTime};
 
-/// Hours and the like that are times only because of what stands beside them.
+/// Hours that are times only beside a date.
 #[test]
 fn times_beside_dates() {
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Team tomorrow 14-15", "Team | 2026-03-05 14:00 .. 2026-03-05 15:00"),
@@ -46,7 +47,7 @@ fn times_beside_dates() {
             ("Monitor 16:9 \"25:00\"", "Monitor 16:9 25:00"),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[
             ("Team morgen 10 bis 11", "Team | 2026-03-05 10:00 .. 2026-03-05 11:00"),
@@ -60,8 +61,8 @@ fn times_beside_dates() {
 }
 
 #[test]
-fn how_many_of_them() {
-    sentences(
+fn occurrence_counts() {
+    check_sentences(
         "en_GB",
         &[
             (
@@ -91,7 +92,7 @@ fn how_many_of_them() {
             ),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[(
             "Yoga jeden Montag 5 mal",
@@ -101,7 +102,7 @@ fn how_many_of_them() {
 }
 
 #[test]
-fn days_with_days() {
+fn weekdays_with_dates() {
     let weekdays = "| 2026-03-05 09:00 .. 2026-03-05 10:00 | FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR";
     for text in [
         "monday-friday 9:00",
@@ -113,9 +114,9 @@ fn days_with_days() {
         "weekdays 9:00",
         "9:00 on weekdays",
     ] {
-        sentences("en_GB", &[(&format!("Standup {text}"), &format!("Standup {weekdays}"))]);
+        check_sentences("en_GB", &[(&format!("Standup {text}"), &format!("Standup {weekdays}"))]);
     }
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Fair mon-fri", "Fair | all day 2026-03-09 .. 2026-03-14"),
@@ -132,7 +133,7 @@ fn days_with_days() {
             ),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[
             ("Essen Montag, den 30.", "Essen | all day 2026-03-30 .. 2026-03-31"),
@@ -140,7 +141,7 @@ fn days_with_days() {
             ("Urlaub vom 3. bis 10. August", "Urlaub | all day 2026-08-03 .. 2026-08-11"),
         ],
     );
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Trip from 3 to 10 august 2027", "Trip | all day 2027-08-03 .. 2027-08-11"),
@@ -156,7 +157,7 @@ fn days_with_days() {
 #[test]
 fn days_of_months() {
     let check = |text: &str, expect: &str| {
-        sentences("en_GB", &[(&format!("Rent {text}"), &format!("Rent | {expect}"))]);
+        check_sentences("en_GB", &[(&format!("Rent {text}"), &format!("Rent | {expect}"))]);
     };
     let first = "all day 2026-04-01 .. 2026-04-02 | FREQ=MONTHLY;BYMONTHDAY=1";
     for text in [
@@ -185,7 +186,7 @@ fn days_of_months() {
         "every friday until the end of the year",
         "all day 2026-03-06 .. 2026-03-07 | FREQ=WEEKLY;BYDAY=FR | until 2026-12-31",
     );
-    sentences(
+    check_sentences(
         "cs_CZ",
         &[
             (
@@ -195,7 +196,7 @@ fn days_of_months() {
             ("Kurz od zítřka 9:00", "Kurz | 2026-03-05 09:00 .. 2026-03-05 10:00"),
         ],
     );
-    sentences(
+    check_sentences(
         "fr_FR",
         &[(
             "Sport chaque lundi jusqu'à fin juin",
@@ -207,7 +208,7 @@ fn days_of_months() {
 #[test]
 fn zones() {
     let lunch = "2026-03-05 15:00 .. 2026-03-05 16:00 | in";
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Call tomorrow 15:00 Europe/Berlin", &format!("Call | {lunch} Europe/Berlin")),
@@ -227,10 +228,10 @@ fn zones() {
     );
 }
 
-/// A part of the day is a time where no other is said; small words before a date go with it.
+/// A part of the day is a time where no other is given; prepositions before a date belong to it.
 #[test]
-fn small_words() {
-    sentences(
+fn prepositions() {
+    check_sentences(
         "en_GB",
         &[
             ("Dinner tonight", "Dinner | 2026-03-04 20:00 .. 2026-03-04 21:00"),
@@ -249,7 +250,7 @@ fn small_words() {
             ("Yoga starting 9 march", "Yoga | all day 2026-03-09 .. 2026-03-10"),
         ],
     );
-    sentences(
+    check_sentences(
         "cs",
         &[
             ("Kino dnes večer", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00"),
@@ -257,13 +258,13 @@ fn small_words() {
             ("Zpráva do pátku", "Zpráva | all day .. 2026-03-07"),
         ],
     );
-    sentences("de", &[("Kino heute Abend", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00")]);
+    check_sentences("de", &[("Kino heute Abend", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00")]);
 }
 
-/// A part of the day says whether it is before or after noon.
+/// A part of the day decides whether an hour is before or after noon.
 #[test]
 fn parts_of_the_day() {
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Tea tonight 8:30", "Tea | 2026-03-04 20:30 .. 2026-03-04 21:30"),
@@ -288,7 +289,7 @@ fn parts_of_the_day() {
             ("Talk 10.30am tomorrow", "Talk | 2026-03-05 10:30 .. 2026-03-05 11:30"),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[
             ("Treffen heute Abend um 8", "Treffen | 2026-03-04 20:00 .. 2026-03-04 21:00"),
@@ -296,20 +297,29 @@ fn parts_of_the_day() {
             ("Treffen morgen 8 Uhr abends", "Treffen | 2026-03-05 20:00 .. 2026-03-05 21:00"),
         ],
     );
-    sentences("cs", &[("Kino dnes večer v 8", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00")]);
-    let moment = |text: &str| shown(Moment::parse(text, now(), &Language::of("en")).unwrap().at);
+    check_sentences(
+        "cs",
+        &[("Kino dnes večer v 8", "Kino | 2026-03-04 20:00 .. 2026-03-04 21:00")],
+    );
+    let moment = |text: &str| {
+        format_civil(
+            PointInTime::parse(text, reference_time(), &Language::from_locale("en")).unwrap().at,
+        )
+    };
     assert_eq!(moment("tonight at 8"), "2026-03-04 20:00");
     assert_eq!(moment("friday evening 8:30"), "2026-03-06 20:30");
 }
 
-/// When something ends that begins on Friday, 6 March, at 22:00.
+/// Ends of an event that begins on Friday, 6 March, at 22:00.
 #[test]
-fn ends() {
+fn relative_ends() {
     let check = |text: &str, expect: &str| {
         let start = civil(2026, 3, 6, 22, 0);
-        let end = Moment::end_of(text, start, now(), &Language::of("en_GB")).unwrap();
+        let end =
+            PointInTime::parse_end(text, start, reference_time(), &Language::from_locale("en_GB"))
+                .unwrap();
         assert_eq!(
-            (shown(end.at), end.at < start),
+            (format_civil(end.at), end.at < start),
             (expect.to_owned(), expect < "2026-03-06 22"),
             "{text}"
         );

@@ -1,13 +1,13 @@
-//! What people say in Czech and in German, on Wednesday, 4 March 2026, at 10:00.
+//! Idioms of Czech and German, parsed on Wednesday, 4 March 2026, at 10:00.
 
-use crate::phrase::windows;
-use crate::phrase_left::refused;
-use crate::phrase_sentence::sentences;
+use crate::date_ranges::check_ranges;
+use crate::sentences::check_sentences;
+use crate::unconsumed_words::check_refused;
 
 #[test]
 fn czech() {
     let check = |text: &str, expect: &str| {
-        sentences("cs_CZ", &[(&format!("schůzka {text}"), &format!("schůzka | {expect}"))]);
+        check_sentences("cs_CZ", &[(&format!("schůzka {text}"), &format!("schůzka | {expect}"))]);
     };
     let noon = "2026-03-05 12:30 ..";
     for (text, expect) in [
@@ -49,12 +49,12 @@ fn czech() {
     {
         check(text, workdays);
     }
-    refused("cs_CZ", &[("schůzka v úterý příští týden", "příští týden")]);
+    check_refused("cs_CZ", &[("schůzka v úterý příští týden", "příští týden")]);
     for text in ["plán na rok 2027", "dárek na den matek"] {
         let expect = format!("{text} | all day 2026-03-06 .. 2026-03-07");
-        sentences("cs_CZ", &[(&format!("{text} v pátek"), &expect)]);
+        check_sentences("cs_CZ", &[(&format!("{text} v pátek"), &expect)]);
     }
-    windows(
+    check_ranges(
         "cs_CZ",
         &[
             ("v březnu", "~ 2026-03-01 .. 2026-04-01"),
@@ -70,7 +70,7 @@ fn czech() {
 #[test]
 fn german() {
     let check = |text: &str, expect: &str| {
-        sentences("de_DE", &[(&format!("Kino {text}"), &format!("Kino | {expect}"))]);
+        check_sentences("de_DE", &[(&format!("Kino {text}"), &format!("Kino | {expect}"))]);
     };
     let evening = "2026-03-07 20:00 .. 2026-03-07 21:00";
     for text in ["Samstagabend", "am Samstagabend", "Samstagabend um 8", "Samstag Abend um 8"] {
@@ -93,15 +93,15 @@ fn german() {
     ] {
         check(text, expect);
     }
-    refused("de_DE", &[("Kino nächste Woche Dienstag um 9", "nächste Woche")]);
-    sentences("sv_SE", &[("Bio lördagkväll", &format!("Bio | {evening}"))]);
+    check_refused("de_DE", &[("Kino nächste Woche Dienstag um 9", "nächste Woche")]);
+    check_sentences("sv_SE", &[("Bio lördagkväll", &format!("Bio | {evening}"))]);
 }
 
 #[test]
-fn lengths() {
+fn durations() {
     let at = "Lunch | 2026-03-05 12:30 .. 2026-03-05";
     let long = format!("{at} 14:00 | PT1H30M");
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Lunch tomorrow 12:30 for an hour and a half", &long),

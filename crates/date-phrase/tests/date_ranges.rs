@@ -1,6 +1,6 @@
-//! Windows and moments, as they are typed on Wednesday, 4 March 2026, at 10:00.
+//! Date ranges and points in time, parsed on Wednesday, 4 March 2026, at 10:00.
 
-use larder_date_phrase::{Language, Moment, PhraseError, Window, length, range};
+use larder_date_phrase::{DateRange, Language, PhraseError, PointInTime, parse_duration};
 use larder_time::civil::{CivilTime, DAY_SECONDS, Date};
 use proptest::prelude::*;
 
@@ -9,12 +9,12 @@ pub(crate) fn civil(year: i32, month: u8, day: u8, hour: i64, minute: i64) -> Ci
     CivilTime::from_date(date, hour * 3600 + minute * 60).expect("a time")
 }
 
-pub(crate) fn now() -> CivilTime {
+pub(crate) fn reference_time() -> CivilTime {
     civil(2026, 3, 4, 10, 0)
 }
 
-/// `2026-03-04`, or `2026-03-04 10:00`, or with seconds.
-pub(crate) fn shown(civil: CivilTime) -> String {
+/// Formats as `2026-03-04` or `2026-03-04 10:00`, with seconds if there are any.
+pub(crate) fn format_civil(civil: CivilTime) -> String {
     let Date { year, month, day } = civil.date();
     let date = format!("{year:04}-{month:02}-{day:02}");
     let second = civil.second_of_day();
@@ -28,21 +28,21 @@ pub(crate) fn shown(civil: CivilTime) -> String {
     }
 }
 
-fn window(text: &str, locale: &str) -> String {
-    match Window::parse(text, now(), &Language::of(locale)) {
-        Ok(Window { from, to, relative }) => {
+fn format_range(text: &str, locale: &str) -> String {
+    match DateRange::parse(text, reference_time(), &Language::from_locale(locale)) {
+        Ok(DateRange { from, to, is_relative: relative }) => {
             let kind = if relative { "~ " } else { "" };
-            format!("{kind}{} .. {}", shown(from), shown(to))
+            format!("{kind}{} .. {}", format_civil(from), format_civil(to))
         }
         Err(error) => error.to_string(),
     }
 }
 
 #[track_caller]
-pub(crate) fn windows(locale: &str, table: &[(&str, &str)]) {
+pub(crate) fn check_ranges(locale: &str, table: &[(&str, &str)]) {
     let wrong: Vec<String> = table
         .iter()
-        .map(|(text, expect)| (text, expect, window(text, locale)))
+        .map(|(text, expect)| (text, expect, format_range(text, locale)))
         .filter(|(_, expect, answer)| *expect != answer)
         .map(|(text, expect, answer)| format!("{text:?}: {answer}, and not {expect}"))
         .collect();
@@ -100,16 +100,16 @@ fn understood_in_every_language() {
         ("5 march 2027", "2027-03-05 .. 2027-03-06"),
     ];
     for locale in ["C", "en_GB", "de_DE", "fr_FR", "es", "it", "nl", "pt_BR", "sv", "da", "nb"] {
-        windows(locale, &table);
+        check_ranges(locale, &table);
     }
     for locale in ["fi", "pl", "cs", "ja_JP", "xx", ""] {
-        windows(locale, &table);
+        check_ranges(locale, &table);
     }
 }
 
 #[test]
 fn english() {
-    windows(
+    check_ranges(
         "en_US.UTF-8",
         &[
             ("today", "~ 2026-03-04 .. 2026-03-05"),
@@ -201,7 +201,7 @@ fn english() {
             ("this week..next week", "~ 2026-03-01 .. 2026-03-15"),
         ],
     );
-    windows(
+    check_ranges(
         "en_GB",
         &[("this week", "~ 2026-03-02 .. 2026-03-09"), ("3/5", "~ 2026-05-03 .. 2026-05-04")],
     );
@@ -209,7 +209,7 @@ fn english() {
 
 #[test]
 fn german() {
-    windows(
+    check_ranges(
         "de_DE.UTF-8",
         &[
             ("heute", "~ 2026-03-04 .. 2026-03-05"),
@@ -262,7 +262,7 @@ fn german() {
             ("heute..+7d", "~ 2026-03-04 .. 2026-03-12"),
         ],
     );
-    windows("de_AT", &[("Jänner", "~ 2027-01-01 .. 2027-02-01")]);
+    check_ranges("de_AT", &[("Jänner", "~ 2027-01-01 .. 2027-02-01")]);
 }
 
 #[test]
@@ -297,11 +297,14 @@ fn other_languages() {
         ("cs_CZ", ["zítra", "v pátek", "příští pátek", "příští týden", "5. března 2027"]),
     ] {
         let [a, b, c, d, e] = words;
-        windows(locale, &[(a, tomorrow), (b, friday), (c, friday), (d, next_week), (e, march)]);
+        check_ranges(
+            locale,
+            &[(a, tomorrow), (b, friday), (c, friday), (d, next_week), (e, march)],
+        );
     }
-    windows("pt_BR", &[("esta semana", "~ 2026-03-01 .. 2026-03-08")]);
-    windows("es", &[("pasado mañana", "~ 2026-03-06 .. 2026-03-07")]);
-    windows(
+    check_ranges("pt_BR", &[("esta semana", "~ 2026-03-01 .. 2026-03-08")]);
+    check_ranges("es", &[("pasado mañana", "~ 2026-03-06 .. 2026-03-07")]);
+    check_ranges(
         "cs",
         &[
             ("6. 3. 2026", "2026-03-06 .. 2026-03-07"),
@@ -310,17 +313,17 @@ fn other_languages() {
             ("víkend", "~ 2026-03-07 .. 2026-03-09"),
         ],
     );
-    windows("fi", &[("klo 12.30", "~ 2026-03-04 12:30 .. 2026-03-04 12:31")]);
-    windows("fr", &[("à 12h30", "~ 2026-03-04 12:30 .. 2026-03-04 12:31")]);
-    windows("nl", &[("5-3-2026", "2026-03-05 .. 2026-03-06")]);
-    windows("hu_HU", &[("3/5", "~ 2026-03-05 .. 2026-03-06")]);
+    check_ranges("fi", &[("klo 12.30", "~ 2026-03-04 12:30 .. 2026-03-04 12:31")]);
+    check_ranges("fr", &[("à 12h30", "~ 2026-03-04 12:30 .. 2026-03-04 12:31")]);
+    check_ranges("nl", &[("5-3-2026", "2026-03-05 .. 2026-03-06")]);
+    check_ranges("hu_HU", &[("3/5", "~ 2026-03-05 .. 2026-03-06")]);
 }
 
-/// What is wrong is named, and what would be right.
+/// Messages name the error and a correct form.
 #[test]
 fn errors() {
     let hint = "try today, next friday, 2026-03, +2w or today..+7d";
-    windows(
+    check_ranges(
         "C",
         &[
             ("", &format!("missing date; {hint}")),
@@ -358,7 +361,7 @@ fn errors() {
             ("10000", &format!("unknown date \"10000\"; {hint}")),
         ],
     );
-    windows(
+    check_ranges(
         "de",
         &[(
             "3/15/2026",
@@ -368,10 +371,11 @@ fn errors() {
 }
 
 #[test]
-fn two_arguments() {
+fn ranges_of_two_arguments() {
     let read = |from: &str, to: Option<&str>| {
-        let window = range(from, to, now(), &Language::of("en_GB"));
-        window.map(|window| format!("{} .. {}", shown(window.from), shown(window.to)))
+        let window =
+            DateRange::parse_bounds(from, to, reference_time(), &Language::from_locale("en_GB"));
+        window.map(|window| format!("{} .. {}", format_civil(window.from), format_civil(window.to)))
     };
     for (from, to, expect) in [
         ("today", None, "2026-03-04 .. 2026-03-05"),
@@ -394,12 +398,12 @@ fn two_arguments() {
 }
 
 #[test]
-fn moments() {
+fn points_in_time() {
     let read = |text: &str| {
-        let moment =
-            Moment::parse(text, now(), &Language::of("en_GB")).map_err(|e| e.to_string())?;
-        let Moment { at, date, relative, .. } = moment;
-        Ok::<_, String>(format!("{} {date} {relative}", shown(at)))
+        let moment = PointInTime::parse(text, reference_time(), &Language::from_locale("en_GB"))
+            .map_err(|e| e.to_string())?;
+        let PointInTime { at, is_date: date, is_relative: relative, .. } = moment;
+        Ok::<_, String>(format!("{} {date} {relative}", format_civil(at)))
     };
     for (text, expect) in [
         ("2026-03-05", Ok("2026-03-05 true false")),
@@ -432,7 +436,7 @@ fn moments() {
 }
 
 #[test]
-fn lengths() {
+fn durations() {
     for (text, expect) in [
         ("1h", Some("PT1H")),
         ("90min", Some("PT1H30M")),
@@ -460,13 +464,15 @@ fn lengths() {
         ("", None),
         ("99999999h", None),
     ] {
-        let read = length(text, &Language::of("de")).ok().map(|length| length.to_string());
+        let read = parse_duration(text, &Language::from_locale("de"))
+            .ok()
+            .map(|length| length.to_string());
         assert_eq!(read.as_deref(), expect, "{text}");
     }
 }
 
-/// Words of which phrases are made, and some that are none.
-pub(crate) fn pieces() -> impl Strategy<Value = String> {
+/// Words of phrases, and random text.
+pub(crate) fn any_fragment() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "today",
         "tomorrow",
@@ -549,60 +555,60 @@ pub(crate) fn pieces() -> impl Strategy<Value = String> {
     prop_oneof![4 => known.prop_map(str::to_owned), 1 => "\\PC{0,6}"]
 }
 
-pub(crate) fn locales() -> impl Strategy<Value = &'static str> {
+pub(crate) fn any_locale() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "C", "en_GB", "de_DE", "fr", "es", "it", "nl", "pt", "sv", "da", "nb", "fi", "pl", "cs",
     ])
 }
 
-pub(crate) fn moments_of_saying() -> impl Strategy<Value = CivilTime> {
+pub(crate) fn any_now() -> impl Strategy<Value = CivilTime> {
     prop_oneof![
         Just(CivilTime::MIN),
         Just(CivilTime::MAX),
         (CivilTime::MIN.seconds()..=CivilTime::MAX.seconds())
             .prop_map(CivilTime::from_seconds_clamped),
-        Just(now()),
+        Just(reference_time()),
     ]
 }
 
 proptest! {
     #[test]
-    fn any_window_ends_after_it_begins(
-        words in prop::collection::vec(pieces(), 0..6),
+    fn any_range_ends_after_it_begins(
+        words in prop::collection::vec(any_fragment(), 0..6),
         gap in prop::sample::select(vec![" ", "..", ""]),
-        locale in locales(),
-        now in moments_of_saying(),
+        locale in any_locale(),
+        now in any_now(),
     ) {
         let text = words.join(gap);
-        let language = Language::of(locale);
-        if let Ok(window) = Window::parse(&text, now, &language) {
+        let language = Language::from_locale(locale);
+        if let Ok(window) = DateRange::parse(&text, now, &language) {
             prop_assert!(window.from <= window.to, "{text:?}: {window:?}");
-            if !window.relative {
-                let later = Window::parse(&text, CivilTime::from_seconds_clamped(0), &language);
+            if !window.is_relative {
+                let later = DateRange::parse(&text, CivilTime::from_seconds_clamped(0), &language);
                 prop_assert_eq!(later, Ok(window), "{} says that it is the same always", text);
             }
         }
-        drop(Moment::parse(&text, now, &language));
-        drop(length(&text, &language));
-        drop(range(&text, Some("today"), now, &language));
+        drop(PointInTime::parse(&text, now, &language));
+        drop(parse_duration(&text, &language));
+        drop(DateRange::parse_bounds(&text, Some("today"), now, &language));
     }
 
     #[test]
-    fn a_date_that_is_printed_is_read(
-        // A year has four digits where it is read.
+    fn printed_dates_are_parsed(
+        // Parsed years have four digits.
         day in civil(1000, 1, 1, 0, 0).day_number()..=larder_time::civil::LAST_DAY_NUMBER,
         second in 0..DAY_SECONDS / 60,
-        locale in locales(),
-        now in moments_of_saying(),
+        locale in any_locale(),
+        now in any_now(),
     ) {
-        let language = Language::of(locale);
+        let language = Language::from_locale(locale);
         let printed = language.date(Date::from_day_number(day));
-        let window = Window::parse(&printed, now, &language);
-        let read = window.map(|window| (window.from, window.relative));
+        let window = DateRange::parse(&printed, now, &language);
+        let read = window.map(|window| (window.from, window.is_relative));
         prop_assert_eq!(read, Ok((CivilTime::midnight(day), false)), "{} in {}", printed, locale);
         let at = CivilTime::midnight(day).saturating_add(second * 60);
         let text = format!("{printed} {:02}:{:02}", second / 60, second % 60);
-        let moment = Moment::parse(&text, now, &language).map(|moment| moment.at);
+        let moment = PointInTime::parse(&text, now, &language).map(|moment| moment.at);
         prop_assert_eq!(moment, Ok(at), "{} in {}", text, locale);
     }
 }

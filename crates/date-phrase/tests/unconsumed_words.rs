@@ -1,23 +1,23 @@
-//! Words of time that nothing can be made of: refused, and not guessed around.
+//! Words of date or time that do not combine with the others: they are refused.
 
-use crate::phrase::{now, shown};
-use crate::phrase_sentence::sentences;
-use larder_date_phrase::{Language, Moment, length};
+use crate::date_ranges::{format_civil, reference_time};
+use crate::sentences::check_sentences;
+use larder_date_phrase::{Language, PointInTime, parse_duration};
 
-/// Sentences with the words that are refused.
+/// Checks sentences, each with the words that are refused.
 #[track_caller]
-pub(crate) fn refused(locale: &str, table: &[(&str, &str)]) {
+pub(crate) fn check_refused(locale: &str, table: &[(&str, &str)]) {
     for (text, word) in table {
         let expect = format!(
             "cannot combine {word:?} with the other date or time; rephrase it, or quote it to keep it in the title"
         );
-        sentences(locale, &[(text, &expect)]);
+        check_sentences(locale, &[(text, &expect)]);
     }
 }
 
 #[test]
 fn days_and_months() {
-    refused(
+    check_refused(
         "en_GB",
         &[
             ("Lunch tomorrow or friday", "friday"),
@@ -36,7 +36,7 @@ fn days_and_months() {
             ("March report tomorrow 12:30", "March"),
         ],
     );
-    refused(
+    check_refused(
         "de_DE",
         &[
             ("Essen Mittwoch in einer Woche", "in einer Woche"),
@@ -49,7 +49,7 @@ fn days_and_months() {
 
 #[test]
 fn repetitions() {
-    refused(
+    check_refused(
         "en_GB",
         &[
             ("Pay bills every payday 9:00", "every payday"),
@@ -61,7 +61,7 @@ fn repetitions() {
 
 #[test]
 fn digits_and_times() {
-    refused(
+    check_refused(
         "en_GB",
         &[
             ("Lunch 12:30 and 15:00", "15:00"),
@@ -71,7 +71,7 @@ fn digits_and_times() {
             ("Break tomorrow 12:30 20min", "20min"),
         ],
     );
-    refused("en_US", &[("Meeting 31/12 10:00", "31/12")]);
+    check_refused("en_US", &[("Meeting 31/12 10:00", "31/12")]);
     let hint = "write Europe/Berlin or Berlin time, or quote it to keep it in the title";
     for (locale, text, word) in [
         ("en_GB", "Ferry tomorrow 10:00 EST", "EST"),
@@ -79,14 +79,14 @@ fn digits_and_times() {
         ("en_GB", "Ferry tomorrow 10:00 Eastern time", "Eastern time"),
         ("de_DE", "Anruf morgen 15 Uhr New Yorker Zeit", "New Yorker Zeit"),
     ] {
-        sentences(locale, &[(text, &format!("ambiguous time zone {word:?}: {hint}"))]);
+        check_sentences(locale, &[(text, &format!("ambiguous time zone {word:?}: {hint}"))]);
     }
 }
 
-/// Dates and times in forms of their own.
+/// Rare formats of dates and times.
 #[test]
-fn forms() {
-    sentences(
+fn rare_formats() {
+    check_sentences(
         "en_US",
         &[
             ("Talk 31.12. 10:00", "Talk | 2026-12-31 10:00 .. 2026-12-31 11:00"),
@@ -118,7 +118,7 @@ fn forms() {
             ),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[
             ("Schule morgen halb neun", "Schule | 2026-03-05 08:30 .. 2026-03-05 09:30"),
@@ -127,14 +127,14 @@ fn forms() {
             ("Anruf vor 3 Tagen", "Anruf | all day 2026-03-01 .. 2026-03-02"),
         ],
     );
-    refused("cs_CZ", &[("Škola zítra v půl deváté", "v půl deváté")]);
-    let language = Language::of("en");
-    let past = Moment::parse("2 weeks ago", now(), &language).unwrap();
-    assert_eq!(shown(past.at), "2026-02-18");
-    assert_eq!(length("0", &language).unwrap().to_string(), "PT0S");
+    check_refused("cs_CZ", &[("Škola zítra v půl deváté", "v půl deváté")]);
+    let language = Language::from_locale("en");
+    let past = PointInTime::parse("2 weeks ago", reference_time(), &language).unwrap();
+    assert_eq!(format_civil(past.at), "2026-02-18");
+    assert_eq!(parse_duration("0", &language).unwrap().to_string(), "PT0S");
 }
 
-/// Titles with words that only could be of a time.
+/// Titles with words that only resemble a date or time.
 #[test]
 fn harmless_words() {
     let at = "| 2026-03-05 12:30 .. 2026-03-05 13:30";
@@ -154,15 +154,15 @@ fn harmless_words() {
         "Release 1.2.3",
     ] {
         let expect = format!("{} {at}", text.replace('"', ""));
-        sentences("en_GB", &[(&format!("{text} tomorrow 12:30"), &expect)]);
+        check_sentences("en_GB", &[(&format!("{text} tomorrow 12:30"), &expect)]);
     }
     for text in ["Alle Kollegen", "So geht es", "Mi casa"] {
-        sentences("de_DE", &[(&format!("{text} morgen 12:30"), &format!("{text} {at}"))]);
+        check_sentences("de_DE", &[(&format!("{text} morgen 12:30"), &format!("{text} {at}"))]);
     }
-    sentences("en_GB", &[("Every man for himself", "Every man for himself")]);
+    check_sentences("en_GB", &[("Every man for himself", "Every man for himself")]);
 }
 
-/// "do" is "until" and "to" in Czech.
+/// The Czech "do" means "until" and "to".
 #[test]
 fn czech_until() {
     let series = |until: &str| {
@@ -173,7 +173,7 @@ fn czech_until() {
     let place =
         "Jízda do Prahy | 2026-03-06 08:00 .. 2026-03-06 09:00 | FREQ=WEEKLY;BYDAY=FR".to_owned();
     let daily = "2026-03-05 08:00 .. 2026-03-05 09:00 | FREQ=DAILY";
-    sentences(
+    check_sentences(
         "cs_CZ",
         &[
             ("Porada každé úterý v 10 do Vánoc", &series("2026-12-25")),
@@ -185,7 +185,7 @@ fn czech_until() {
             ("Cesta zítra do práce v 8", "Cesta do práce | 2026-03-05 08:00 .. 2026-03-05 09:00"),
         ],
     );
-    refused(
+    check_refused(
         "cs_CZ",
         &[
             ("Porada každé úterý v 10 do Velikonoc", "do Velikonoc"),
@@ -197,10 +197,10 @@ fn czech_until() {
     );
 }
 
-/// A weekend is two days.
+/// A weekend is two days, so it is not a date.
 #[test]
 fn weekends() {
-    refused(
+    check_refused(
         "en_GB",
         &[
             ("Trip this weekend 10:00", "this weekend"),
@@ -208,15 +208,15 @@ fn weekends() {
             ("On the weekend trip 10:00", "On the weekend"),
         ],
     );
-    refused(
+    check_refused(
         "de_DE",
         &[
             ("Ausflug am Wochenende 10 Uhr", "am Wochenende"),
             ("Am Wochenende Ausflug 10 Uhr", "Am Wochenende"),
         ],
     );
-    refused("cs_CZ", &[("Výlet o víkendu v 10", "o víkendu")]);
-    sentences(
+    check_refused("cs_CZ", &[("Výlet o víkendu v 10", "o víkendu")]);
+    check_sentences(
         "en_GB",
         &[
             ("Weekend plans 12:30", "Weekend plans | 2026-03-04 12:30 .. 2026-03-04 13:30"),
@@ -225,10 +225,10 @@ fn weekends() {
     );
 }
 
-/// Two days, of which it is not said whether they are of each week.
+/// Two weekdays, which may or may not be a repetition.
 #[test]
 fn two_weekdays() {
-    refused(
+    check_refused(
         "en_GB",
         &[
             ("Yoga tue and thu 18:00-19:00", "tue"),
@@ -236,22 +236,22 @@ fn two_weekdays() {
             ("Yoga tuesday and thursday 18:00", "thursday"),
         ],
     );
-    refused("de_DE", &[("Yoga Di und Do 18 Uhr", "Di")]);
-    refused("cs_CZ", &[("Jóga út a čt v 18", "út")]);
+    check_refused("de_DE", &[("Yoga Di und Do 18 Uhr", "Di")]);
+    check_refused("cs_CZ", &[("Jóga út a čt v 18", "út")]);
 }
 
-/// What is before a day is not on it.
+/// "before friday" excludes friday.
 #[test]
-fn before() {
-    refused(
+fn dates_after_before() {
+    check_refused(
         "en_GB",
         &[
             ("Pay invoice before friday", "before friday"),
             ("Call Anna before 18:00", "before 18:00"),
         ],
     );
-    refused("de_DE", &[("Rechnung vor Freitag zahlen", "vor Freitag")]);
-    sentences(
+    check_refused("de_DE", &[("Rechnung vor Freitag zahlen", "vor Freitag")]);
+    check_sentences(
         "en_GB",
         &[
             ("Read before sleep tomorrow", "Read before sleep | all day 2026-03-05 .. 2026-03-06"),
@@ -260,9 +260,9 @@ fn before() {
     );
 }
 
-/// A word that is one letter away from a day, beside a time.
+/// Words one letter away from the name of a day, beside a time.
 #[test]
-fn misspelt_days() {
+fn misspelled_days() {
     for (locale, text, word, meant) in [
         ("en_GB", "Call wednsday 10:00", "wednsday", "Wednesday"),
         ("en_GB", "Call saturdy 10:00", "saturdy", "Saturday"),
@@ -275,9 +275,9 @@ fn misspelt_days() {
         let expect = format!(
             "unknown word {word:?} (did you mean {meant}?); correct it, or quote it to keep it in the title"
         );
-        sentences(locale, &[(text, &expect)]);
+        check_sentences(locale, &[(text, &expect)]);
     }
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Call tmrw 10:00", "Call | 2026-03-05 10:00 .. 2026-03-05 11:00"),
@@ -288,5 +288,8 @@ fn misspelt_days() {
             ("\"saturdy\" 12:30", "saturdy | 2026-03-04 12:30 .. 2026-03-04 13:30"),
         ],
     );
-    sentences("de_DE", &[("Montage 12:30", "Montage | 2026-03-04 12:30 .. 2026-03-04 13:30")]);
+    check_sentences(
+        "de_DE",
+        &[("Montage 12:30", "Montage | 2026-03-04 12:30 .. 2026-03-04 13:30")],
+    );
 }

@@ -1,29 +1,31 @@
-//! Events in one sentence, as they are typed on Wednesday, 4 March 2026, at 10:00.
+//! Events in one sentence, parsed on Wednesday, 4 March 2026, at 10:00.
 
-use crate::phrase::{civil, locales, moments_of_saying, now, pieces, shown};
-use larder_date_phrase::{Language, Sentence, Window};
+use crate::date_ranges::{any_fragment, any_locale, any_now, civil, format_civil, reference_time};
+use larder_date_phrase::{DateRange, Language, Sentence};
 use larder_time::civil::CivilTime;
 use proptest::prelude::*;
 
-/// Everything that was understood: `summary | start .. end | ...`.
-fn understood(text: &str, locale: &str) -> String {
-    let sentence = match Sentence::parse(text, now(), &Language::of(locale)) {
+/// Formats the meaning of a sentence: `summary | start .. end | ...`.
+fn format_sentence(text: &str, locale: &str) -> String {
+    let sentence = match Sentence::parse(text, reference_time(), &Language::from_locale(locale)) {
         Ok(sentence) => sentence,
         Err(error) => return error.to_string(),
     };
     let mut parts = vec![sentence.summary];
-    let date = if sentence.date { "all day " } else { "" };
+    let date = if sentence.is_all_day { "all day " } else { "" };
     match (sentence.start, sentence.end) {
-        (Some(start), Some(end)) => parts.push(format!("{date}{} .. {}", shown(start), shown(end))),
-        (None, Some(end)) => parts.push(format!("{date}.. {}", shown(end))),
+        (Some(start), Some(end)) => {
+            parts.push(format!("{date}{} .. {}", format_civil(start), format_civil(end)));
+        }
+        (None, Some(end)) => parts.push(format!("{date}.. {}", format_civil(end))),
         (Some(_), None) => parts.push("no end".to_owned()),
         (None, None) => {}
     }
-    parts.extend(sentence.length.map(|length| length.to_string()));
+    parts.extend(sentence.duration.map(|length| length.to_string()));
     parts.extend(sentence.location.map(|place| format!("at {place}")));
     parts.extend(sentence.zone.map(|zone| format!("in {zone}")));
     parts.extend(sentence.rule);
-    parts.extend(sentence.until.map(|until| format!("until {}", shown(until))));
+    parts.extend(sentence.until.map(|until| format!("until {}", format_civil(until))));
     parts.extend(sentence.categories.iter().map(|category| format!("#{category}")));
     parts.extend(sentence.priority.map(|level| format!("!{level}")));
     parts.extend(sentence.alarms.iter().map(|alarm| format!("alarm {alarm}")));
@@ -31,10 +33,10 @@ fn understood(text: &str, locale: &str) -> String {
 }
 
 #[track_caller]
-pub(crate) fn sentences(locale: &str, table: &[(&str, &str)]) {
+pub(crate) fn check_sentences(locale: &str, table: &[(&str, &str)]) {
     let wrong: Vec<String> = table
         .iter()
-        .map(|(text, expect)| (text, expect, understood(text, locale)))
+        .map(|(text, expect)| (text, expect, format_sentence(text, locale)))
         .filter(|(_, expect, answer)| *expect != answer)
         .map(|(text, expect, answer)| format!("{text:?}:\n  {answer}\n  and not\n  {expect}"))
         .collect();
@@ -42,8 +44,8 @@ pub(crate) fn sentences(locale: &str, table: &[(&str, &str)]) {
 }
 
 #[test]
-fn when_it_begins() {
-    sentences(
+fn starts() {
+    check_sentences(
         "en_GB",
         &[
             (
@@ -93,12 +95,12 @@ fn when_it_begins() {
             ("", ""),
         ],
     );
-    sentences("en_US", &[("Party 3/5/2026", "Party | all day 2026-03-05 .. 2026-03-06")]);
+    check_sentences("en_US", &[("Party 3/5/2026", "Party | all day 2026-03-05 .. 2026-03-06")]);
 }
 
 #[test]
-fn how_long_it_takes() {
-    sentences(
+fn ends_and_durations() {
+    check_sentences(
         "en_GB",
         &[
             (
@@ -163,8 +165,8 @@ fn how_long_it_takes() {
 }
 
 #[test]
-fn how_often() {
-    sentences(
+fn recurrence() {
+    check_sentences(
         "en_GB",
         &[
             (
@@ -279,7 +281,7 @@ fn how_often() {
 
 #[test]
 fn places_and_marks() {
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Lunch at Bistro", "Lunch | at Bistro"),
@@ -328,10 +330,10 @@ fn places_and_marks() {
     );
 }
 
-/// Words in quotes, and words that only look like phrases.
+/// Words in quotes, and words that resemble phrases, remain in the summary.
 #[test]
-fn words_that_stay() {
-    sentences(
+fn words_that_remain() {
+    check_sentences(
         "en_GB",
         &[
             (
@@ -363,8 +365,8 @@ fn words_that_stay() {
 }
 
 #[test]
-fn what_cannot_be() {
-    sentences(
+fn contradictions() {
+    check_sentences(
         "en_GB",
         &[
             ("Call at 3", "ambiguous time \"at 3\": write 3am, 3pm or 03:00"),
@@ -393,7 +395,7 @@ fn what_cannot_be() {
 
 #[test]
 fn german() {
-    sentences(
+    check_sentences(
         "de_DE.UTF-8",
         &[
             (
@@ -471,7 +473,7 @@ fn other_languages() {
         ("pl_PL", "Anna jutro o 12:30 przez 2 godziny"),
         ("cs_CZ", "Anna zítra v 12:30 na 2 hodiny"),
     ] {
-        sentences(locale, &[(text, expect)]);
+        check_sentences(locale, &[(text, expect)]);
     }
     let expect = "Yoga | 2026-03-09 18:00 .. 2026-03-09 19:00 | FREQ=WEEKLY;BYDAY=MO";
     for (locale, text) in [
@@ -487,14 +489,14 @@ fn other_languages() {
         ("pl_PL", "Yoga co poniedziałek 18:00"),
         ("cs_CZ", "Yoga každé pondělí 18:00"),
     ] {
-        sentences(locale, &[(text, expect)]);
+        check_sentences(locale, &[(text, expect)]);
     }
 }
 
-/// Each word is looked at a few times only, however many there are.
+/// Repetitive texts are parsed in bounded time.
 #[test]
-fn long_texts_end() {
-    let (now, language) = (now(), Language::of("de"));
+fn repetitive_texts_are_parsed_in_bounded_time() {
+    let (now, language) = (reference_time(), Language::from_locale("de"));
     for piece in [
         "9 to ",
         "in 1h ",
@@ -511,25 +513,25 @@ fn long_texts_end() {
         let text = piece.repeat(100);
         drop(Sentence::parse(&text, now, &language));
         drop(Sentence::parse(&format!("in 1h for {text}"), now, &language));
-        drop(Window::parse(&text, now, &language));
-        drop(Window::parse(&format!("in {}", "1h ".repeat(100)), now, &language));
+        drop(DateRange::parse(&text, now, &language));
+        drop(DateRange::parse(&format!("in {}", "1h ".repeat(100)), now, &language));
     }
 }
 
 proptest! {
     #[test]
     fn any_sentence_is_sound(
-        words in prop::collection::vec(pieces(), 0..10),
-        locale in locales(),
-        now in moments_of_saying(),
+        words in prop::collection::vec(any_fragment(), 0..10),
+        locale in any_locale(),
+        now in any_now(),
     ) {
         let text = words.join(" ");
-        let Ok(sentence) = Sentence::parse(&text, now, &Language::of(locale)) else { return Ok(()) };
+        let Ok(sentence) = Sentence::parse(&text, now, &Language::from_locale(locale)) else { return Ok(()) };
         if let Some(start) = sentence.start {
             let end = sentence.end.expect("an end where there is a start");
             prop_assert!(start <= end, "{text:?}: {sentence:?}");
             let midnight = |civil: CivilTime| civil.second_of_day() == 0 || civil == CivilTime::MAX;
-            prop_assert!(!sentence.date || (midnight(start) && midnight(end)), "{text:?}: {sentence:?}");
+            prop_assert!(!sentence.is_all_day || (midnight(start) && midnight(end)), "{text:?}: {sentence:?}");
             prop_assert!(sentence.until.is_none_or(|until| until >= start), "{text:?}: {sentence:?}");
         }
         prop_assert!(sentence.until.is_none() || sentence.rule.is_some());
@@ -540,26 +542,26 @@ proptest! {
         }
     }
 
-    /// Words that are no phrase stay, in their order, wherever the phrases stand.
+    /// Words that belong to no phrase remain in their order, wherever the phrases stand.
     #[test]
-    fn other_words_stay(
+    fn other_words_remain(
         words in prop::collection::vec("(x|Z|q)[a-z]{3,6}x", 1..6),
         places in prop::collection::vec(0usize..6, 4),
-        locale in locales(),
+        locale in any_locale(),
     ) {
         let mut parts: Vec<&str> = words.iter().map(String::as_str).collect();
         let phrases = ["2026-03-06", "12:30", "#work", "!high"];
         for (place, phrase) in places.into_iter().zip(phrases) {
             parts.insert(place.min(parts.len()), phrase);
         }
-        let sentence = Sentence::parse(&parts.join(" "), now(), &Language::of(locale));
+        let sentence = Sentence::parse(&parts.join(" "), reference_time(), &Language::from_locale(locale));
         let sentence = sentence.map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(sentence.summary, words.join(" "));
         prop_assert_eq!(sentence.start, Some(civil(2026, 3, 6, 12, 30)));
         prop_assert_eq!((sentence.categories.len(), sentence.priority), (1, Some(1)));
-        // In quotes everything stays.
+        // Words in quotes always remain.
         let quoted = format!("\"{}\"", parts.join(" "));
-        let quoted = Sentence::parse(&quoted, now(), &Language::of(locale));
+        let quoted = Sentence::parse(&quoted, reference_time(), &Language::from_locale(locale));
         prop_assert_eq!(quoted.map(|quoted| (quoted.summary, quoted.start)), Ok((parts.join(" "), None)));
     }
 }

@@ -1,10 +1,10 @@
-//! Languages, by the names of locales.
+//! Languages by the names of locales.
 
 use larder_date_phrase::Language;
 use larder_time::civil::{Date, Weekday};
 
 #[test]
-fn order_and_week() {
+fn date_order_and_first_weekday() {
     for (locale, month_first, week) in [
         ("C", true, Weekday::Sunday),
         ("POSIX", true, Weekday::Sunday),
@@ -26,9 +26,9 @@ fn order_and_week() {
         ("zh_Hant_TW", true, Weekday::Sunday),
         ("ar_EG", false, Weekday::Saturday),
     ] {
-        let language = Language::of(locale);
+        let language = Language::from_locale(locale);
         assert_eq!(
-            (language.month_first(), language.first_weekday()),
+            (language.is_month_first(), language.first_weekday()),
             (month_first, week),
             "{locale}"
         );
@@ -36,7 +36,7 @@ fn order_and_week() {
 }
 
 #[test]
-fn printed() {
+fn printed_dates() {
     let date = Date::new(2026, 3, 6).unwrap();
     for (locale, expect) in [
         ("C", "Fri 6 Mar 2026"),
@@ -56,11 +56,11 @@ fn printed() {
         ("cs_CZ", "pá 6. bře 2026"),
         ("ja_JP", "Fri 6 Mar 2026"),
     ] {
-        assert_eq!(Language::of(locale).date(date), expect, "{locale}");
+        assert_eq!(Language::from_locale(locale).date(date), expect, "{locale}");
     }
-    let czech = Language::of("cs_CZ");
+    let czech = Language::from_locale("cs_CZ");
     assert_eq!((czech.weekday_long(Weekday::Friday), czech.month_long(3)), ("pátek", "března"));
     assert_eq!((czech.month_long(0), czech.month_short(13)), ("", ""));
-    assert_eq!(Language::default(), Language::of("C"));
-    assert_ne!(Language::of("en_GB"), Language::of("C"));
+    assert_eq!(Language::default(), Language::from_locale("C"));
+    assert_ne!(Language::from_locale("en_GB"), Language::from_locale("C"));
 }

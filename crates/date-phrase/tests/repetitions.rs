@@ -1,10 +1,10 @@
-//! Repetitions in sentences, on Wednesday, 4 March 2026, at 10:00: what people say most.
+//! Common repetitions in sentences, parsed on Wednesday, 4 March 2026, at 10:00.
 
-use crate::phrase_sentence::sentences;
+use crate::sentences::check_sentences;
 
 #[test]
-fn repetitions() {
-    sentences(
+fn common_repetitions() {
+    check_sentences(
         "en_GB",
         &[
             (
@@ -71,7 +71,7 @@ fn repetitions() {
     );
     let daily = |at: &str| format!("Run | 2026-03-{at} | FREQ=DAILY");
     let evening = daily("04 19:00 .. 2026-03-04 20:00");
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Run every evening at 7", &evening),
@@ -86,14 +86,14 @@ fn repetitions() {
             ),
         ],
     );
-    sentences(
+    check_sentences(
         "cs",
         &[(
             "Schůze první pondělí v měsíci 18:00",
             "Schůze | 2026-04-06 18:00 .. 2026-04-06 19:00 | FREQ=MONTHLY;BYDAY=1MO",
         )],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[
             (
@@ -118,7 +118,7 @@ fn repetitions() {
             ),
         ],
     );
-    sentences(
+    check_sentences(
         "cs_CZ",
         &[(
             "Nájem každý měsíc 1.",
@@ -130,7 +130,7 @@ fn repetitions() {
 #[test]
 fn first_of_the_month() {
     let rule = "2026-04-01 .. 2026-04-02 | FREQ=MONTHLY;BYMONTHDAY=1";
-    sentences(
+    check_sentences(
         "en_GB",
         &[
             ("Rent first of every month", &format!("Rent | all day {rule}")),
@@ -146,7 +146,7 @@ fn first_of_the_month() {
             ),
         ],
     );
-    sentences(
+    check_sentences(
         "de_DE",
         &[
             ("Miete am ersten jeden Monats", &format!("Miete | all day {rule}")),

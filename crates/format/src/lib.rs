@@ -19,7 +19,7 @@
 //! use larder_format::field::find_contact_field;
 //!
 //! let card = Contact::parse(b"BEGIN:VCARD\nVERSION:3.0\nFN:Anna Berg\nTEL:+43 1 234\nEND:VCARD\n");
-//! let name = find_contact_field("full_name").and_then(|field| card.first(field));
+//! let name = find_contact_field("full_name").and_then(|field| card.first_value(field));
 //! assert_eq!(name.as_deref(), Some("Anna Berg"));
 //! assert!(card.fatal_problem().is_none());
 //! ```

@@ -53,10 +53,7 @@ fn problems() {
     );
     check(
         "BEGIN:VEVENT\nUID:a\nUID:a\nUID:b\nDTSTART:20260101\nDTSTART:20260102\nEND:VEVENT\n",
-        &[
-            "4: second UID: ignored",
-            "6: second DTSTART: ignored",
-        ],
+        &["4: second UID: ignored", "6: second DTSTART: ignored"],
     );
     check(
         "BEGIN:VEVENT\nDTSTART;VALUE=date:20260101T120000\nEND:VEVENT\n",

@@ -44,10 +44,7 @@ fn problems() {
         "BEGIN:VCARD\nUID:1\nTEL:1\n",
         &["3: missing END:VCARD", "1: no name, organisation or e-mail address in this card"],
     );
-    check(
-        "BEGIN:VCARD\nFN:Anna\nUID:1\nUID: \nUID:2\nEND:VCARD",
-        &["5: second UID: ignored"],
-    );
+    check("BEGIN:VCARD\nFN:Anna\nUID:1\nUID: \nUID:2\nEND:VCARD", &["5: second UID: ignored"]);
     check(
         "BEGIN:VCARD\nTEL:1\nEND:VCARD",
         &["1: no name, organisation or e-mail address in this card"],
@@ -67,10 +64,7 @@ fn problems_do_not_pile_up() {
 #[test]
 fn refusals() {
     check("", &["1: refused: not a vCard: no BEGIN:VCARD line"]);
-    check(
-        "BEGIN:VCALENDAR\nEND:VCALENDAR",
-        &["1: refused: not a vCard: no BEGIN:VCARD line"],
-    );
+    check("BEGIN:VCALENDAR\nEND:VCALENDAR", &["1: refused: not a vCard: no BEGIN:VCARD line"]);
     check("BEGIN:VCARD\nVERSION:3.0\nEND:VCARD", &["1: refused: empty card"]);
     check("BEGIN:VCARD\nFN:\nTEL: \nEND:VCARD", &["1: refused: empty card"]);
     check("BEGIN:VCARD\nTEL:1\n", &["2: refused: missing END:VCARD"]);

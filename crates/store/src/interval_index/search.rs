@@ -27,8 +27,8 @@ const MAX_SEPARATE_BUCKET_SCANS: i64 = 2;
 const MAX_UTC_OFFSET_SECONDS: i64 = DAY_SECONDS;
 
 /// What is in one place and begins in a stretch of time.
-const ENTRIES_IN_CLASS_SQL: &str = "SELECT end, item, series, start FROM idx_span
-    WHERE place = ?1 AND start >= ?2 AND start < ?3";
+const ENTRIES_IN_CLASS_SQL: &str = "SELECT end, item, series_summary, start FROM idx_interval
+    WHERE row_class = ?1 AND start >= ?2 AND start < ?3";
 
 /// Days of a window.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -197,7 +197,7 @@ pub(crate) fn find_classes(
 ) -> rusqlite::Result<Vec<i64>> {
     let base = if what == TimeTarget::Alarms { ALARM_CLASS_OFFSET } else { 0 };
     let mut next = conn.prepare_cached(
-        "SELECT place FROM idx_span WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT 1",
+        "SELECT row_class FROM idx_interval WHERE row_class > ?1 AND row_class < ?2 ORDER BY row_class LIMIT 1",
     )?;
     let mut classes = Vec::new();
     loop {
@@ -317,8 +317,8 @@ impl IntervalSearcher<'_> {
             return Ok(());
         }
         let mut select = self.conn.prepare_cached(
-            "SELECT end, item, series, start, place FROM idx_span
-             WHERE place BETWEEN ?1 AND ?2 AND start < ?3",
+            "SELECT end, item, series_summary, start, row_class FROM idx_interval
+             WHERE row_class BETWEEN ?1 AND ?2 AND start < ?3",
         )?;
         for slots in at_once {
             let slots_from = row_class(collection, base);
@@ -458,7 +458,7 @@ impl IntervalSearcher<'_> {
 
 /// What is kept of an item in time.
 fn read_packed_schedule(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
-    conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?
+    conn.prepare_cached("SELECT data FROM idx_schedule WHERE item = ?1")?
         .query_row([item], |row| row.get(0))
         .optional()
 }
@@ -499,7 +499,7 @@ impl Reader {
             let usable = self.is_time_index_current(&*self.cache()?);
             let mut derivers = ExtractorCache::new(&self.extractor);
             let mut select =
-                self.conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?;
+                self.conn.prepare_cached("SELECT data FROM idx_schedule WHERE item = ?1")?;
             for &item in rows {
                 let kept = match usable {
                     true => select

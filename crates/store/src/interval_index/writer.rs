@@ -64,13 +64,13 @@ impl<'a> IntervalWriter<'a> {
 
     pub(crate) fn finish(mut self) -> rusqlite::Result<()> {
         self.schedules.sort_unstable_by_key(|(item, ..)| *item);
-        let mut insert = self.conn.prepare_cached("INSERT INTO idx_time VALUES(?1, ?2, ?3)")?;
+        let mut insert = self.conn.prepare_cached("INSERT INTO idx_schedule VALUES(?1, ?2, ?3)")?;
         for (item, clock, data) in &self.schedules {
             insert.execute((item, clock, &**data))?;
         }
         self.entries.sort_unstable();
         let mut insert =
-            self.conn.prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5)")?;
+            self.conn.prepare_cached("INSERT INTO idx_interval VALUES(?1, ?2, ?3, ?4, ?5)")?;
         for (collection, row, item, data) in &self.entries {
             let series = row.pack_series(data);
             insert.execute((row.row_class(*collection), row.start, row.end, item, series))?;
@@ -86,7 +86,7 @@ pub(crate) fn delete_item(
     item: i64,
 ) -> rusqlite::Result<()> {
     let data: Option<Vec<u8>> = conn
-        .prepare_cached("DELETE FROM idx_time WHERE item = ?1 RETURNING data")?
+        .prepare_cached("DELETE FROM idx_schedule WHERE item = ?1 RETURNING data")?
         .query_row([item], |row| row.get(0))
         .optional()?;
     let Some(data) = data else { return Ok(()) };
@@ -94,8 +94,8 @@ pub(crate) fn delete_item(
         Schedule::entries_from_bytes(&data, &mut |name| deriver.zone_resolver.load_zone(conn, name))
     {
         conn.prepare_cached(
-            "DELETE FROM idx_span
-             WHERE place = ?1 AND start = ?2 AND end = ?3 AND item = ?4",
+            "DELETE FROM idx_interval
+             WHERE row_class = ?1 AND start = ?2 AND end = ?3 AND item = ?4",
         )?
         .execute((row.row_class(collection), row.start, row.end, item))?;
     }
@@ -104,7 +104,9 @@ pub(crate) fn delete_item(
 
 /// Takes everything away.
 pub(crate) fn clear(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch("DELETE FROM idx_time; DELETE FROM idx_span; DELETE FROM idx_clock;")
+    conn.execute_batch(
+        "DELETE FROM idx_schedule; DELETE FROM idx_interval; DELETE FROM idx_zone_set;",
+    )
 }
 /// A row of the tables, for a digest.
 #[derive(Hash)]
@@ -119,12 +121,13 @@ pub(crate) fn for_each_record(
     conn: &Connection,
     each: &mut dyn FnMut(DigestRecord<'_>),
 ) -> rusqlite::Result<()> {
-    let mut select = conn.prepare("SELECT item, data FROM idx_time")?;
+    let mut select = conn.prepare("SELECT item, data FROM idx_schedule")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         each(DigestRecord::Schedule(row.get(0)?, row.get_ref(1)?.as_blob()?));
     }
-    let mut select = conn.prepare("SELECT place, start, end, item, series FROM idx_span")?;
+    let mut select =
+        conn.prepare("SELECT row_class, start, end, item, series_summary FROM idx_interval")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let numbers = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];

@@ -22,17 +22,17 @@ pub(super) fn find_or_insert_zone_set(
 ) -> rusqlite::Result<i64> {
     let like = deriver.zone_resolver.fingerprint(names);
     let known = conn
-        .prepare_cached("SELECT id FROM idx_clock WHERE name = ?1 AND fingerprint = ?2")?
+        .prepare_cached("SELECT id FROM idx_zone_set WHERE names = ?1 AND fingerprint = ?2")?
         .query_row((names, &*like), |row| row.get(0))
         .optional()?;
     if let Some(known) = known {
         return Ok(known);
     }
-    conn.execute("INSERT INTO idx_clock(name, fingerprint) VALUES(?1, ?2)", (names, &*like))?;
+    conn.execute("INSERT INTO idx_zone_set(names, fingerprint) VALUES(?1, ?2)", (names, &*like))?;
     Ok(conn.last_insert_rowid())
 }
 /// What the tables were filled with: the version of the system's zones.
-pub(crate) const ZONE_DATA_VERSION_KEY: &str = "zones";
+pub(crate) const ZONE_DATA_VERSION_KEY: &str = "zone_data_version";
 
 /// Notes which zones they are filled with from now on.
 pub(crate) fn write_zone_data_version(
@@ -85,7 +85,7 @@ impl Store {
                 }
                 None => {
                     for id in changed {
-                        tx.execute("DELETE FROM idx_clock WHERE id = ?1", [id])?;
+                        tx.execute("DELETE FROM idx_zone_set WHERE id = ?1", [id])?;
                     }
                     write_zone_data_version(&tx, &self.extractor)?;
                 }
@@ -100,7 +100,7 @@ impl Store {
 
     /// The rows of zones that are not what they were.
     fn find_changed_zone_sets(&self, tx: &Connection) -> rusqlite::Result<HashSet<i64>> {
-        let mut select = tx.prepare_cached("SELECT id, name, fingerprint FROM idx_clock")?;
+        let mut select = tx.prepare_cached("SELECT id, names, fingerprint FROM idx_zone_set")?;
         let (mut rows, mut changed) = (select.query([])?, HashSet::new());
         while let Some(row) = rows.next()? {
             let (name, like): (String, String) = (row.get(1)?, row.get(2)?);
@@ -129,7 +129,7 @@ impl Store {
         )
         .unwrap_or(0);
         let mut select = tx.prepare_cached(
-            "SELECT item, clock FROM idx_time WHERE item > ?1 ORDER BY item LIMIT ?2",
+            "SELECT item, zone_set FROM idx_schedule WHERE item > ?1 ORDER BY item LIMIT ?2",
         )?;
         let (mut rows, mut looked_at) = (select.query((done, MAX_SCANNED_ROWS_PER_TX))?, 0);
         while let Some(row) = rows.next()? {
@@ -154,7 +154,7 @@ impl Store {
         // Where their rows are cannot be told by zones that have changed: they are looked for
         // everywhere.
         let list = items.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-        for table in ["idx_span", "idx_time"] {
+        for table in ["idx_interval", "idx_schedule"] {
             tx.execute(&format!("DELETE FROM {table} WHERE item IN ({list})"), [])?;
         }
         let mut derivers = ExtractorCache::new(&self.extractor);

@@ -184,7 +184,7 @@ impl IndexSearcher<'_> {
                 self.entries_read += 1;
             }
         }
-        let mut beside = self.conn.prepare_cached("SELECT id FROM item WHERE derived_uid = 2")?;
+        let mut beside = self.conn.prepare_cached("SELECT id FROM item WHERE uid_origin = 2")?;
         let mut rows = beside.query([])?;
         while let Some(row) = rows.next()? {
             named.push(IndexMatch { item: row.get(0)?, valid_until: Seq::MAX, exact_until: 0 });

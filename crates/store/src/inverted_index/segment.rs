@@ -45,8 +45,8 @@ pub(crate) fn read_segments(
     set: DerivedIndex,
 ) -> rusqlite::Result<Vec<Segment>> {
     let mut select = conn.prepare_cached(
-        "SELECT id, max_seq, first_chunk, end_chunk, from_term, bytes, large, merged_into
-         FROM idx_segment WHERE kind = ?1",
+        "SELECT id, max_seq, first_chunk, end_chunk, from_term, bytes, has_oversized, merged_into
+         FROM idx_segment WHERE derived_index = ?1",
     )?;
     let mut rows = select.query([set as i64])?;
     let mut segments = Vec::new();
@@ -74,7 +74,7 @@ pub(super) fn create_segment(
     large: bool,
 ) -> rusqlite::Result<i64> {
     conn.prepare_cached(
-        "INSERT INTO idx_segment(kind, max_seq, first_chunk, end_chunk, from_term, bytes, large, net)
+        "INSERT INTO idx_segment(derived_index, max_seq, first_chunk, end_chunk, from_term, bytes, has_oversized, rank_delta)
          VALUES(?1, ?2, 0, 0, x'', 0, ?3, 0)",
     )?
     .execute((set as i64, max_seq, large))?;
@@ -175,8 +175,8 @@ impl Segment {
     /// The last chunk that begins before this term, and what the chunks before it come to.
     fn find_fence(&self, conn: &Connection, term: &[u8]) -> rusqlite::Result<Option<(i64, i64)>> {
         conn.prepare_cached(
-            "SELECT chunk, net FROM idx_fence WHERE segment = ?1 AND first < ?2
-             ORDER BY first DESC, chunk DESC LIMIT 1",
+            "SELECT chunk, rank_delta FROM idx_fence WHERE segment = ?1 AND first_term < ?2
+             ORDER BY first_term DESC, chunk DESC LIMIT 1",
         )?
         .query_row((self.id, term), |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()
@@ -204,8 +204,7 @@ impl Segment {
             Some(fence) => fence,
             None if self.chunks.start == 0 => (0, 0),
             None => {
-                let sql =
-                    "SELECT net FROM idx_fence WHERE segment = ?1 ORDER BY first, chunk LIMIT 1";
+                let sql = "SELECT rank_delta FROM idx_fence WHERE segment = ?1 ORDER BY first_term, chunk LIMIT 1";
                 return conn.prepare_cached(sql)?.query_row([self.id], |row| row.get(0));
             }
         };
@@ -260,7 +259,7 @@ impl Segment {
     ) -> rusqlite::Result<()> {
         // Each of these chunks begins with `from` or before it.
         conn.prepare_cached(
-            "DELETE FROM idx_fence WHERE segment = ?1 AND first <= ?2 AND chunk < ?3",
+            "DELETE FROM idx_fence WHERE segment = ?1 AND first_term <= ?2 AND chunk < ?3",
         )?
         .execute((self.id, from, number))?;
         self.delete_chunks(conn, number)?;
@@ -318,7 +317,7 @@ impl<'a> SegmentWriter<'a> {
     /// Continues a segment.
     pub(super) fn open(conn: &'a Connection, id: i64) -> rusqlite::Result<SegmentWriter<'a>> {
         let (next, net) = conn
-            .prepare_cached("SELECT end_chunk, net FROM idx_segment WHERE id = ?1")?
+            .prepare_cached("SELECT end_chunk, rank_delta FROM idx_segment WHERE id = ?1")?
             .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(SegmentWriter {
             chunk_builder: ChunkBuilder::default(),
@@ -362,7 +361,7 @@ impl<'a> SegmentWriter<'a> {
         self.chunk_builder.finish(&mut |first, chunk, net| end.append_chunk(first, chunk, net))?;
         end.conn
             .prepare_cached(
-                "UPDATE idx_segment SET end_chunk = ?2, bytes = bytes + ?3, net = ?4 WHERE id = ?1",
+                "UPDATE idx_segment SET end_chunk = ?2, bytes = bytes + ?3, rank_delta = ?4 WHERE id = ?1",
             )?
             .execute((end.segment, end.next_chunk, end.bytes, end.rank_delta))?;
         Ok(end.bytes)

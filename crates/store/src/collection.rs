@@ -54,7 +54,7 @@ impl CollectionMeta {
 
 /// All of them, by row.
 pub(crate) fn read_collections(conn: &Connection) -> rusqlite::Result<Vec<CollectionMeta>> {
-    let sql = "SELECT id, key, name, summary, family FROM collection WHERE removed = 0 ORDER BY id";
+    let sql = "SELECT id, handle_key, name, index_config, type FROM collection WHERE removed = 0 ORDER BY id";
     conn.prepare_cached(sql)?
         .query_map([], |row| {
             let of = CollectionKey { id: row.get(0)?, handle_key: row.get(1)? };

@@ -61,9 +61,9 @@ impl DerivedIndex {
 
     fn meta_key(self) -> &'static str {
         match self {
-            DerivedIndex::Text => "idx:text",
-            DerivedIndex::Sort => "idx:sort",
-            DerivedIndex::Schedule => "idx:time",
+            DerivedIndex::Text => "fingerprint:text",
+            DerivedIndex::Sort => "fingerprint:sort",
+            DerivedIndex::Schedule => "fingerprint:schedule",
         }
     }
 
@@ -542,8 +542,8 @@ fn index_page(
         if set == DerivedIndex::Text {
             // Before 1.2 an item of another one's UID was not told from one without any.
             tx.prepare_cached(
-                "UPDATE item SET kept = ?2,
-                     derived_uid = iif(derived_uid > 0 AND ?3, 2, derived_uid) WHERE id = ?1",
+                "UPDATE item SET stored_fields = ?2,
+                     uid_origin = iif(uid_origin > 0 AND ?3, 2, uid_origin) WHERE id = ?1",
             )?
             .execute((id, &entry.stored_fields, entry.has_uid))?;
         }
@@ -552,7 +552,7 @@ fn index_page(
     match set {
         DerivedIndex::Schedule => writer.finish(),
         DerivedIndex::Text | DerivedIndex::Sort => {
-            let seq = read_meta_number(tx, "seq")?;
+            let seq = read_meta_number(tx, "last_seq")?;
             gathered.flush(&IndexPages::new(tx), set.index_id(), seq, UNPACK_TERM)
         }
     }
@@ -600,7 +600,7 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> rusqlite::R
         return Ok(digest);
     }
     let mut live: HashSet<i64> = HashSet::new();
-    let mut select = conn.prepare("SELECT id, kept FROM item")?;
+    let mut select = conn.prepare("SELECT id, stored_fields FROM item")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let item = row.get(0)?;

@@ -47,8 +47,9 @@ impl ReadPages for IndexPages<'_> {
 
     fn segments(&self, index: IndexId) -> rusqlite::Result<Vec<Segment>> {
         let mut select = self.0.prepare_cached(
-            "SELECT id, max_seq, first_chunk, end_chunk, from_term, bytes, large, merged_into
-             FROM idx_segment WHERE kind = ?1",
+            "SELECT id, max_seq, first_chunk, end_chunk, from_term, bytes, has_oversized,
+                 merged_into
+             FROM idx_segment WHERE derived_index = ?1",
         )?;
         let mut rows = select.query([index.0])?;
         let mut segments = Vec::new();
@@ -87,8 +88,8 @@ impl ReadPages for IndexPages<'_> {
     ) -> rusqlite::Result<Option<ChunkPosition>> {
         self.0
             .prepare_cached(
-                "SELECT chunk, net FROM idx_fence WHERE segment = ?1 AND first < ?2
-                 ORDER BY first DESC, chunk DESC LIMIT 1",
+                "SELECT chunk, rank_delta FROM idx_fence WHERE segment = ?1 AND first_term < ?2
+                 ORDER BY first_term DESC, chunk DESC LIMIT 1",
             )?
             .query_row((segment.0, term), chunk_position_from_row)
             .optional()
@@ -97,7 +98,8 @@ impl ReadPages for IndexPages<'_> {
     fn first_fence(&self, segment: SegmentId) -> rusqlite::Result<Option<ChunkPosition>> {
         self.0
             .prepare_cached(
-                "SELECT chunk, net FROM idx_fence WHERE segment = ?1 ORDER BY first, chunk LIMIT 1",
+                "SELECT chunk, rank_delta FROM idx_fence WHERE segment = ?1
+                 ORDER BY first_term, chunk LIMIT 1",
             )?
             .query_row([segment.0], chunk_position_from_row)
             .optional()
@@ -117,8 +119,8 @@ impl WritePages for IndexPages<'_> {
     ) -> rusqlite::Result<SegmentId> {
         self.0
             .prepare_cached(
-                "INSERT INTO idx_segment(kind, max_seq, first_chunk, end_chunk, from_term, bytes,
-                     large, net)
+                "INSERT INTO idx_segment(derived_index, max_seq, first_chunk, end_chunk, from_term,
+                     bytes, has_oversized, rank_delta)
                  VALUES(?1, ?2, 0, 0, x'', 0, ?3, 0)",
             )?
             .execute((index.0, max_seq, has_oversized))?;
@@ -127,7 +129,7 @@ impl WritePages for IndexPages<'_> {
 
     fn end(&self, segment: SegmentId) -> rusqlite::Result<SegmentEnd> {
         self.0
-            .prepare_cached("SELECT end_chunk, net FROM idx_segment WHERE id = ?1")?
+            .prepare_cached("SELECT end_chunk, rank_delta FROM idx_segment WHERE id = ?1")?
             .query_row([segment.0], |row| {
                 Ok(SegmentEnd { next_chunk: row.get(0)?, rank_delta: row.get(1)? })
             })
@@ -141,7 +143,8 @@ impl WritePages for IndexPages<'_> {
     ) -> rusqlite::Result<()> {
         self.0
             .prepare_cached(
-                "UPDATE idx_segment SET end_chunk = ?2, bytes = bytes + ?3, net = ?4 WHERE id = ?1",
+                "UPDATE idx_segment SET end_chunk = ?2, bytes = bytes + ?3, rank_delta = ?4
+                 WHERE id = ?1",
             )?
             .execute((segment.0, end.next_chunk, added_bytes, end.rank_delta))
             .map(drop)
@@ -186,7 +189,7 @@ impl WritePages for IndexPages<'_> {
         // key leads to their fences.
         self.0
             .prepare_cached(
-                "DELETE FROM idx_fence WHERE segment = ?1 AND first <= ?2 AND chunk < ?3",
+                "DELETE FROM idx_fence WHERE segment = ?1 AND first_term <= ?2 AND chunk < ?3",
             )?
             .execute((segment.0, from_term, first_chunk))?;
         self.0

@@ -79,7 +79,7 @@ fn find_uids(
             }
         }
     }
-    let mut select = conn.prepare_cached("SELECT id FROM item WHERE derived_uid = 2")?;
+    let mut select = conn.prepare_cached("SELECT id FROM item WHERE uid_origin = 2")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         matches.push(IndexMatch::candidate(row.get(0)?));

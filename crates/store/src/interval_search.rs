@@ -27,8 +27,8 @@ const MAX_SEPARATE_BUCKET_SCANS: i64 = 2;
 const MAX_UTC_OFFSET_SECONDS: i64 = DAY_SECONDS;
 
 /// Selects the rows of one row class that begin in a range of seconds.
-const ENTRIES_IN_CLASS_SQL: &str = "SELECT end, item, series, start FROM idx_span
-    WHERE place = ?1 AND start >= ?2 AND start < ?3";
+const ENTRIES_IN_CLASS_SQL: &str = "SELECT end, item, series_summary, start FROM idx_interval
+    WHERE row_class = ?1 AND start >= ?2 AND start < ?3";
 
 /// The items with occurrences or alarms in a time range.
 #[derive(Debug, Clone, Default)]
@@ -116,7 +116,7 @@ struct IntervalSearcher<'a> {
     utc_range: LocalRange,
     floating_range: LocalRange,
     /// Items whose series has to be evaluated, and the place of its packed schedule in
-    /// `pending_bytes`; an empty place: it is read from `idx_time`.
+    /// `pending_bytes`; an empty place: it is read from `idx_schedule`.
     pending_series: Vec<(i64, Range<usize>)>,
     pending_bytes: Vec<u8>,
     /// The time zones of the series evaluated so far, by name. They are few, so a scan is faster
@@ -218,8 +218,8 @@ impl IntervalSearcher<'_> {
             return Ok(());
         }
         let mut select = self.conn.prepare_cached(
-            "SELECT end, item, series, start, place FROM idx_span
-             WHERE place BETWEEN ?1 AND ?2 AND start < ?3",
+            "SELECT end, item, series_summary, start, row_class FROM idx_interval
+             WHERE row_class BETWEEN ?1 AND ?2 AND start < ?3",
         )?;
         for classes in long_ranges {
             let first = row_class(collection, *classes.start());
@@ -316,7 +316,7 @@ impl IntervalSearcher<'_> {
         }
     }
 
-    /// Leaves a series to be evaluated; empty bytes: its packed schedule is read from `idx_time`.
+    /// Leaves a series to be evaluated; empty bytes: its packed schedule is read from `idx_schedule`.
     fn defer_series(&mut self, item: i64, series: &[u8]) {
         let start = self.pending_bytes.len();
         self.pending_bytes.extend_from_slice(series);
@@ -359,7 +359,7 @@ impl IntervalSearcher<'_> {
 
 /// Reads the packed schedule of an item; `None`: it has none.
 fn read_packed_schedule(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
-    conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?
+    conn.prepare_cached("SELECT data FROM idx_schedule WHERE item = ?1")?
         .query_row([item], |row| row.get(0))
         .optional()
 }

@@ -1,7 +1,7 @@
-//! The tables of the interval index: `idx_time`, `idx_span` and `idx_clock`.
+//! The tables of the interval index: `idx_schedule`, `idx_interval` and `idx_zone_set`.
 //!
-//! `idx_span(place, start, end, item, series)` has a row for each interval entry, under the key
-//! that `larder_index::interval` describes; `place` is the row class. `series` is NULL for an entry
+//! `idx_interval(row_class, start, end, item, series_summary)` has a row for each interval entry, under the key
+//! that `larder_index::interval` describes. `series_summary` is NULL for an entry
 //! without a summary, else a packed [`SeriesSummary`], followed by the packed schedule if that is
 //! short, so that a time range accepts, rejects or evaluates a series without a step into another
 //! table.
@@ -23,7 +23,7 @@ use std::sync::Arc;
 const MAX_INLINE_SCHEDULE_BYTES: usize = 160;
 
 /// The key in `meta` of the version of the system's time zones that the tables were filled with.
-pub(crate) const ZONE_DATA_VERSION_KEY: &str = "zones";
+pub(crate) const ZONE_DATA_VERSION_KEY: &str = "zone_data_version";
 
 /// Returns the layer of the interval index that holds these times.
 pub(crate) fn layer(target: TimeTarget) -> IntervalLayer {
@@ -59,7 +59,7 @@ fn entry_row_class(collection: i64, entry: &IntervalEntry) -> i64 {
     row_class(collection, class)
 }
 
-/// Returns the column `series` of an entry with this summary, of an item with this packed schedule.
+/// Returns the column `series_summary` of an entry with this summary, of an item with this packed schedule.
 fn pack_series_column(
     target: TimeTarget,
     summary: Option<&SeriesSummary>,
@@ -90,7 +90,8 @@ pub(crate) fn find_span_classes(
     let [first, .., last] = span_classes(layer(target)) else { return Ok(Vec::new()) };
     let end = row_class(collection, last + 1);
     let mut next = conn.prepare_cached(
-        "SELECT place FROM idx_span WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT 1",
+        "SELECT row_class FROM idx_interval WHERE row_class > ?1 AND row_class < ?2
+         ORDER BY row_class LIMIT 1",
     )?;
     let mut classes = Vec::new();
     loop {
@@ -104,14 +105,14 @@ pub(crate) fn find_span_classes(
     }
 }
 
-/// A row of `idx_span` before it is written.
+/// A row of `idx_interval` before it is written.
 type PendingEntry = (i64, i64, i64, i64, TimeTarget, Option<SeriesSummary>, Arc<[u8]>);
 
 /// Writes schedules: gathers them, then inserts the rows of each table in the order of its key.
 pub(crate) struct IntervalWriter<'a> {
     conn: &'a Connection,
     extractor: &'a Extractor,
-    /// The rows of `idx_clock` by their names.
+    /// The rows of `idx_zone_set` by their names.
     zone_sets: HashMap<String, i64>,
     schedules: Vec<(i64, Option<i64>, Arc<[u8]>)>,
     entries: Vec<PendingEntry>,
@@ -161,7 +162,7 @@ impl<'a> IntervalWriter<'a> {
 
     pub(crate) fn finish(mut self) -> rusqlite::Result<()> {
         self.schedules.sort_unstable_by_key(|(item, ..)| *item);
-        let mut insert = self.conn.prepare_cached("INSERT INTO idx_time VALUES(?1, ?2, ?3)")?;
+        let mut insert = self.conn.prepare_cached("INSERT INTO idx_schedule VALUES(?1, ?2, ?3)")?;
         for (item, zone_set, data) in &self.schedules {
             insert.execute((item, zone_set, &**data))?;
         }
@@ -169,7 +170,7 @@ impl<'a> IntervalWriter<'a> {
             (row_class, start, end, item)
         });
         let mut insert =
-            self.conn.prepare_cached("INSERT INTO idx_span VALUES(?1, ?2, ?3, ?4, ?5)")?;
+            self.conn.prepare_cached("INSERT INTO idx_interval VALUES(?1, ?2, ?3, ?4, ?5)")?;
         for (row_class, start, end, item, target, summary, data) in &self.entries {
             let series = pack_series_column(*target, summary.as_ref(), data);
             insert.execute((row_class, start, end, item, series))?;
@@ -187,14 +188,14 @@ fn find_or_insert_zone_set(
 ) -> rusqlite::Result<i64> {
     let fingerprint = extractor.zone_resolver.fingerprint(names);
     let found = conn
-        .prepare_cached("SELECT id FROM idx_clock WHERE name = ?1 AND fingerprint = ?2")?
+        .prepare_cached("SELECT id FROM idx_zone_set WHERE names = ?1 AND fingerprint = ?2")?
         .query_row((names, &*fingerprint), |row| row.get(0))
         .optional()?;
     if let Some(found) = found {
         return Ok(found);
     }
     conn.execute(
-        "INSERT INTO idx_clock(name, fingerprint) VALUES(?1, ?2)",
+        "INSERT INTO idx_zone_set(names, fingerprint) VALUES(?1, ?2)",
         (names, &*fingerprint),
     )?;
     Ok(conn.last_insert_rowid())
@@ -220,7 +221,7 @@ pub(crate) fn delete_item(
     item: i64,
 ) -> rusqlite::Result<()> {
     let data: Option<Vec<u8>> = conn
-        .prepare_cached("DELETE FROM idx_time WHERE item = ?1 RETURNING data")?
+        .prepare_cached("DELETE FROM idx_schedule WHERE item = ?1 RETURNING data")?
         .query_row([item], |row| row.get(0))
         .optional()?;
     let Some(data) = data else { return Ok(()) };
@@ -229,8 +230,8 @@ pub(crate) fn delete_item(
     });
     for entry in entries {
         conn.prepare_cached(
-            "DELETE FROM idx_span
-             WHERE place = ?1 AND start = ?2 AND end = ?3 AND item = ?4",
+            "DELETE FROM idx_interval
+             WHERE row_class = ?1 AND start = ?2 AND end = ?3 AND item = ?4",
         )?
         .execute((entry_row_class(collection, &entry), entry.start, entry.end, item))?;
     }
@@ -239,14 +240,16 @@ pub(crate) fn delete_item(
 
 /// Deletes all rows of all tables.
 pub(crate) fn clear(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch("DELETE FROM idx_time; DELETE FROM idx_span; DELETE FROM idx_clock;")
+    conn.execute_batch(
+        "DELETE FROM idx_schedule; DELETE FROM idx_interval; DELETE FROM idx_zone_set;",
+    )
 }
 
 /// A row of the tables, for a digest.
 #[derive(Hash)]
 pub(crate) enum DigestRecord<'a> {
     Schedule(i64, &'a [u8]),
-    /// Row class, start, end, item; and the series.
+    /// Row class, start, end, item; and the series summary.
     Interval([i64; 4], Option<&'a [u8]>),
 }
 
@@ -255,12 +258,13 @@ pub(crate) fn for_each_record(
     conn: &Connection,
     each: &mut dyn FnMut(DigestRecord<'_>),
 ) -> rusqlite::Result<()> {
-    let mut select = conn.prepare("SELECT item, data FROM idx_time")?;
+    let mut select = conn.prepare("SELECT item, data FROM idx_schedule")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         each(DigestRecord::Schedule(row.get(0)?, row.get_ref(1)?.as_blob()?));
     }
-    let mut select = conn.prepare("SELECT place, start, end, item, series FROM idx_span")?;
+    let mut select =
+        conn.prepare("SELECT row_class, start, end, item, series_summary FROM idx_interval")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let numbers = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];

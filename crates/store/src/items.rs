@@ -45,8 +45,7 @@ pub struct ItemMeta {
 }
 
 /// The columns of an [`ItemMeta`], for a query over `item i`.
-pub(crate) const ITEM_META_COLUMNS: &str =
-    "i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame";
+pub(crate) const ITEM_META_COLUMNS: &str = "i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context";
 
 /// An order of items that is kept.
 #[derive(Debug, Clone)]
@@ -242,8 +241,8 @@ impl Reader {
                 return Ok(None);
             };
             let mut select = self.conn.prepare_cached(concat!(
-                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
-                "FROM item i CROSS JOIN source s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+                "FROM item i CROSS JOIN source_bytes s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
                 "WHERE i.handle = ?1 AND i.uid = ?2 AND c.name = ?3 AND c.removed = 0"
             ))?;
             let handle = Handle::from_uid(&known.collection_key.handle_key, uid, "", 0);
@@ -315,8 +314,10 @@ impl Reader {
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.begin_read_raw()?;
             // Most runs are of one row: there is nothing behind it to step to.
-            let mut one = self.conn.prepare_cached("SELECT bytes FROM source WHERE item = ?1")?;
-            let sql = "SELECT bytes, item FROM source WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
+            let mut one =
+                self.conn.prepare_cached("SELECT bytes FROM source_bytes WHERE item = ?1")?;
+            let sql =
+                "SELECT bytes, item FROM source_bytes WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
             let mut many = self.conn.prepare_cached(sql)?;
             let mut give = |item: i64, row: &Row<'_>| -> rusqlite::Result<bool> {
                 Ok(match row.get_ref(0)?.as_blob_or_null()? {
@@ -351,8 +352,8 @@ impl Reader {
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
     ) -> rusqlite::Result<()> {
         let mut select = self.conn.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
-            "FROM item i CROSS JOIN source s ON s.item = i.id ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+            "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
             "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
         ))?;
         for run in runs {
@@ -427,7 +428,7 @@ impl Reader {
             let remembered = self.cache()?;
             let usable = self.segments(&remembered, DerivedIndex::Text)?.is_some();
             let mut select = self.conn.prepare_cached(concat!(
-                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept ",
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
                 "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
             ))?;
             for run in contiguous_runs(rows) {
@@ -490,12 +491,12 @@ impl Reader {
             let remembered = self.cache()?;
             let mut select = self.conn.prepare_cached(match with_bytes {
                 false => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept ",
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
                     "FROM item i WHERE i.id = ?1"
                 ),
                 true => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
-                    "FROM item i CROSS JOIN source s ON s.item = i.id WHERE i.id = ?1"
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+                    "FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
                 ),
             })?;
             for (at, named) in found.matches.iter().enumerate().skip(from) {

@@ -51,7 +51,7 @@ impl Reader {
             let is_current = self.is_time_index_current(&*self.cache()?);
             let mut extractors = ExtractorCache::new(&self.extractor);
             let mut select =
-                self.conn.prepare_cached("SELECT data FROM idx_time WHERE item = ?1")?;
+                self.conn.prepare_cached("SELECT data FROM idx_schedule WHERE item = ?1")?;
             for &item in rows {
                 let schedule = match is_current {
                     true => select

@@ -14,7 +14,7 @@ use crate::write_transaction::WriteTransaction;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashSet;
 
-/// Upper bound of the rows of `idx_time` that one step reads: to read all of them would block other
+/// Upper bound of the rows of `idx_schedule` that one step reads: to read all of them would block other
 /// writers for long.
 const MAX_SCANNED_ROWS_PER_TX: i64 = 50_000;
 
@@ -53,7 +53,7 @@ impl Store {
                 }
                 None => {
                     for id in changed {
-                        tx.execute("DELETE FROM idx_clock WHERE id = ?1", [id])?;
+                        tx.execute("DELETE FROM idx_zone_set WHERE id = ?1", [id])?;
                     }
                     write_zone_data_version(&tx, &self.extractor)?;
                 }
@@ -66,9 +66,9 @@ impl Store {
         Ok(Some(updated))
     }
 
-    /// Returns the rows of `idx_clock` whose time zones have another fingerprint now.
+    /// Returns the rows of `idx_zone_set` whose time zones have another fingerprint now.
     fn find_changed_zone_sets(&self, tx: &Connection) -> rusqlite::Result<HashSet<i64>> {
-        let mut select = tx.prepare_cached("SELECT id, name, fingerprint FROM idx_clock")?;
+        let mut select = tx.prepare_cached("SELECT id, names, fingerprint FROM idx_zone_set")?;
         let (mut rows, mut changed) = (select.query([])?, HashSet::new());
         while let Some(row) = rows.next()? {
             let (names, fingerprint): (String, String) = (row.get(1)?, row.get(2)?);
@@ -97,7 +97,7 @@ impl Store {
         )
         .unwrap_or(0);
         let mut select = tx.prepare_cached(
-            "SELECT item, clock FROM idx_time WHERE item > ?1 ORDER BY item LIMIT ?2",
+            "SELECT item, zone_set FROM idx_schedule WHERE item > ?1 ORDER BY item LIMIT ?2",
         )?;
         let (mut rows, mut examined) = (select.query((done, MAX_SCANNED_ROWS_PER_TX))?, 0);
         while let Some(row) = rows.next()? {
@@ -122,7 +122,7 @@ impl Store {
         // The keys of their rows follow from the former zones, which are gone, so the rows are
         // found by a scan.
         let list = items.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-        for table in ["idx_span", "idx_time"] {
+        for table in ["idx_interval", "idx_schedule"] {
             tx.execute(&format!("DELETE FROM {table} WHERE item IN ({list})"), [])?;
         }
         let mut extractors = ExtractorCache::new(&self.extractor);

@@ -13,6 +13,7 @@ mod editable_component;
 mod editable_field;
 mod error;
 mod new_event;
+mod rule_text;
 mod scope;
 mod series_shift;
 mod uid_group;

@@ -5,8 +5,8 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::item_ids::resolve_item;
 use larder_date_phrase::PointInTime;
+use larder_edit::event::{EditOutcome, Error, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
 use larder_store::{CollectionType, ItemMeta, Reader};
-use larder_sync::event::{EditOutcome, Error, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
 use larder_time::civil::Instant;
 use larder_time::value::{IcalDateTime, UtcOffset};
 

@@ -4,8 +4,8 @@ use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{name_from_bytes, resolve_item};
 use crate::output::format_count;
+use larder_edit::{MergeError, MergeOutcome, write_merge};
 use larder_store::{ItemMeta, Operation, Reader};
-use larder_sync::{MergeError, MergeOutcome, write_merge};
 use serde_json::json;
 
 /// Join items that are the same person; `larder undo` takes them apart again
@@ -37,7 +37,7 @@ impl MergeArgs {
         let reader = context.open_reader()?;
         let items: Vec<ItemMeta> =
             self.ids.iter().map(|id| resolve_item(&reader, id)).collect::<Result<_, _>>()?;
-        let joined = larder_sync::ContactMerge::from_items(&reader, &items)?;
+        let joined = larder_edit::ContactMerge::from_items(&reader, &items)?;
         if self.dry_run {
             return print_dry_run(context, &joined);
         }
@@ -62,7 +62,7 @@ fn operation_detail(items: &[ItemMeta]) -> String {
 /// Prints the card that would be made.
 fn print_dry_run(
     context: &mut CommandContext,
-    joined: &larder_sync::ContactMerge,
+    joined: &larder_edit::ContactMerge,
 ) -> Result<CommandStatus, CommandFailure> {
     match context.format {
         OutputFormat::Json => {

@@ -9,6 +9,7 @@ use super::Error;
 use super::edit::{EditContext, EventEdit, NewTime};
 use super::editable_component::{ComponentSchedule, EditableComponent, ValueEdit, period_duration};
 use super::new_event::InputContext;
+use super::rule_text::{until_key, with_rule_end};
 use super::series_shift::{shift_date_lists, shift_rules};
 use super::uid_group::{OverrideComponent, UidGroup};
 use larder_store::{BatchChange, Extractor};
@@ -239,7 +240,7 @@ fn split_rules(
             let over = rule.occurrences_from(plan.start, plan.key_to_civil(key)).next().is_none()
                 && plan
                     .occurrence_at(key)
-                    .is_none_or(|_| until_key(plan, &rule).is_some_and(|end| end < key));
+                    .is_none_or(|_| until_key(&plan.form, &rule).is_some_and(|end| end < key));
             if over {
                 early.push(text);
                 continue;
@@ -252,16 +253,6 @@ fn split_rules(
         }
     }
     Ok((early, late))
-}
-
-/// UNTIL as a key.
-pub(super) fn until_key(plan: &ComponentSchedule, rule: &Rule) -> Option<i64> {
-    match rule.end() {
-        RuleEnd::Until(stamp) if stamp.is_utc && plan.form.zone().is_some() => {
-            Some(stamp.civil.seconds())
-        }
-        _ => rule.until_bound().map(|last| plan.form.civil_to_key(last)),
-    }
 }
 
 /// Does the occurrence match the rule, and how many of its own are before it? The start takes one,
@@ -288,16 +279,6 @@ fn count_occurrences_before(
         number += 1;
     }
     if all.is_exhausted() { Err(Error::TooManyOccurrences) } else { Ok((false, number)) }
-}
-
-/// The text of a rule with another end.
-pub(super) fn with_rule_end(text: &str, end: Option<String>) -> String {
-    let ends = |part: &&str| {
-        let name = part.split('=').next().unwrap_or_default().trim();
-        !name.eq_ignore_ascii_case("COUNT") && !name.eq_ignore_ascii_case("UNTIL")
-    };
-    let kept = text.split(';').filter(ends).map(str::to_string);
-    kept.chain(end).collect::<Vec<_>>().join(";")
 }
 
 /// One occurrence changed: as a detached one.

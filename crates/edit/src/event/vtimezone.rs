@@ -4,6 +4,7 @@
 //! first year in which it did, so that all items of that zone have one definition. What is
 //! irregular is listed for the years around.
 
+use super::rule_text::WEEKDAY_CODES;
 use larder_format::writer::{ComponentBuilder, escape_text};
 use larder_store::VtimezoneText as Defined;
 use larder_time::civil::{
@@ -18,7 +19,6 @@ const LAST_YEAR: i32 = 2037;
 /// Of an irregular zone, the changes of the decade are listed, and of so many years from its
 /// beginning.
 const LISTED_YEARS: i32 = 16;
-const WEEKDAY_NAMES: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
 /// The definition of a zone for something that begins in a year; `None`: it is UTC, which needs
 /// none.
@@ -98,7 +98,7 @@ impl YearlyTransition {
         let (shown, nth) = (self.first.local_time, self.nth.first().copied().unwrap_or(1));
         let weekday =
             usize::from(Weekday::from_day_number(shown.day_number()).number_from_monday());
-        let weekday = WEEKDAY_NAMES.get(weekday).copied().unwrap_or_default();
+        let weekday = WEEKDAY_CODES.get(weekday).copied().unwrap_or_default();
         let month = shown.date().month;
         let rule = format!("FREQ=YEARLY;BYMONTH={month};BYDAY={nth}{weekday}");
         build_observance(self.first).add_property("RRULE", &[], &rule)

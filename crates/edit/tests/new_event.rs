@@ -1,8 +1,8 @@
 //! New events and tasks, as somebody in Prague says them on Sunday, 1 March 2026, at noon.
 
 use crate::event::speaking;
+use larder_edit::event::EventRequest;
 use larder_store::Kind;
-use larder_sync::event::EventRequest;
 
 /// What is written of it: `DTSTART...`, `DUE...`, `RRULE...`; or why nothing is.
 fn written(text: &str, options: &[(&str, &str)]) -> String {

@@ -1,9 +1,9 @@
 //! Cards that a person typed or edited: which are taken, and what is said of the others.
 
-use larder_store::Extractor;
-use larder_sync::item_text::{
+use larder_edit::item_text::{
     Error, MAX_TEXT_BYTES, SplitText, parse_edited_card, uid_from_random,
 };
+use larder_store::Extractor;
 
 const CARD: &str = "BEGIN:VCARD\nVERSION:4.0\nUID:a\nFN:Anna\nEND:VCARD\n";
 

@@ -8,9 +8,9 @@ use super::Error;
 use super::date_time_form::DateTimeForm;
 use super::edit::{EditContext, NewTime};
 use super::editable_component::{ComponentSchedule, EditableComponent, ValueEdit, period_duration};
-use super::scope::{until_key, with_rule_end};
+use super::rule_text::{rotate_byday, until_key, with_rule_end};
 use super::uid_group::OverrideComponent;
-use larder_time::civil::{CivilTime, Weekday};
+use larder_time::civil::CivilTime;
 use larder_time::rule::{Frequency, Rule, RuleEnd};
 
 /// The rules of a master that was moved.
@@ -38,7 +38,7 @@ pub(super) fn shift_rules(
         if matches(&rule, plan.start) && !matches(&Rule::parse(&text)?, start) {
             return Err(Error::NeedsRule);
         }
-        if let (None, Some(end)) = (rule.count(), until_key(plan, &rule)) {
+        if let (None, Some(end)) = (rule.count(), until_key(&plan.form, &rule)) {
             let last = plan.key_to_civil(end).saturating_add(delta);
             let last = if plan.form.is_date() && !form.is_date() {
                 CivilTime::midnight(last.day_number()).saturating_add(start.second_of_day())
@@ -53,29 +53,6 @@ pub(super) fn shift_rules(
         master.set_property_values("RRULE", &rules);
     }
     Ok(())
-}
-
-/// A weekly rule with its weekdays so many days later.
-fn rotate_byday(text: &str, days: i64) -> String {
-    const WEEKDAY_NAMES: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
-    let later = |name: &str| {
-        let at = WEEKDAY_NAMES.iter().position(|known| known.eq_ignore_ascii_case(name.trim()));
-        let at = at.map(|at| (at as i64 + days).rem_euclid(Weekday::ALL.len() as i64) as usize);
-        at.and_then(|at| WEEKDAY_NAMES.get(at).copied()).unwrap_or(name).to_string()
-    };
-    let part = |part: &str| match part.split_once('=') {
-        // The week of an interval begins with them.
-        Some((name, list)) if ["BYDAY", "WKST"].contains(&&*name.trim().to_ascii_uppercase()) => {
-            format!("{name}={}", list.split(',').map(later).collect::<Vec<_>>().join(","))
-        }
-        _ => part.to_string(),
-    };
-    let has = |wanted: &str| text.to_ascii_uppercase().contains(wanted);
-    let mut turned = text.split(';').map(part).collect::<Vec<_>>().join(";");
-    if has("BYDAY=") && has("INTERVAL=") && !has("WKST=") && days.rem_euclid(7) != 0 {
-        turned.push_str(&format!(";WKST={}", later("MO")));
-    }
-    turned
 }
 
 /// EXDATE and RDATE of a master that was moved: they still meet what they met.

@@ -1,14 +1,14 @@
 //! Series of other programs, changed in every way: nothing panics, the index is sound, and undo
 //! gives the bytes back.
 
-use crate::book::Book;
 use crate::event::{CALENDAR, bytes, heads, prague, speaking};
-use larder_store::{CollectionType, ItemMeta, Operation, Store, TimeRange, TimeTarget};
-use larder_sync::event::{
+use crate::test_store::TestStore;
+use larder_edit::event::{
     EditOutcome, Error, EventEdit, OccurrenceRef, OccurrenceSelector, RecurrenceScope,
     edit_occurrences, is_recurring, remove_occurrences,
 };
-use larder_sync::item_text::SplitText;
+use larder_edit::item_text::SplitText;
+use larder_store::{CollectionType, ItemMeta, Operation, Store, TimeRange, TimeTarget};
 use larder_time::civil::Instant;
 use larder_time::value::IcalDateTime;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn book(files: &[PathBuf]) -> Book {
-    let mut book = Book::new();
+fn book(files: &[PathBuf]) -> TestStore {
+    let mut book = TestStore::new();
     for file in files {
         let Ok(pieces) = SplitText::from_bytes(&std::fs::read(file).unwrap()) else { continue };
         let mut number = 0;
@@ -45,7 +45,7 @@ fn book(files: &[PathBuf]) -> Book {
         items.retain(|item| item.kind() != larder_store::Kind::Contact);
         let mut operation = Operation::new("add", "", 0);
         let mut told = |_: &Store, _| Ok::<(), larder_store::Error>(());
-        larder_sync::add_items(&mut book.store, &mut operation, CALENDAR, items, &mut told)
+        larder_edit::add_items(&mut book.store, &mut operation, CALENDAR, items, &mut told)
             .unwrap();
     }
     book

@@ -11,7 +11,7 @@ use larder_format::component::Component;
 use larder_store::{BatchChange, ParsedItem, is_newer_revision};
 
 /// What a message comes to.
-pub(crate) enum CancelOutcome {
+pub enum CancelOutcome {
     /// What has to be written so that it is marked; nothing where it is already.
     Marked(Vec<BatchChange>),
     /// What is there is newer than the message.
@@ -23,7 +23,8 @@ pub(crate) enum CancelOutcome {
 /// Marks what a message is about: all of a series, one occurrence, or one and all that follow. An
 /// occurrence that was not changed before becomes a detached one. What is newer than the message
 /// stays as it is.
-pub(crate) fn compute_cancellation(whole: &UidGroup<'_>, message: &ParsedItem) -> CancelOutcome {
+#[must_use]
+pub fn compute_cancellation(whole: &UidGroup<'_>, message: &ParsedItem) -> CancelOutcome {
     let frame = message.calendar_context().map(|frame| (**frame).clone()).unwrap_or_default();
     let message =
         EditableComponent { uid: String::new(), bytes: message.bytes().to_vec(), context: frame };

@@ -2,18 +2,18 @@
 //! those of the modes of evolution-data-server's ModifyObjects and RemoveObjects, verified on the
 //! real service; where we do otherwise, a case says so.
 
-use crate::book::Book;
+use crate::test_store::TestStore;
 use larder_date_phrase::Language;
+use larder_edit::event::{
+    EditOutcome, Error, EventEdit, InputContext, OccurrenceRef, OccurrenceSelector,
+    RecurrenceScope, build_vtimezone, edit_occurrences, remove_occurrences,
+};
+use larder_edit::item_text::SplitText;
 use larder_format::component::Component;
 use larder_format::field::find_calendar_field;
 use larder_store::{
     CalendarContext, CollectionType, ItemMeta, Operation, Reader, TimeRange, TimeTarget,
 };
-use larder_sync::event::{
-    EditOutcome, Error, EventEdit, InputContext, OccurrenceRef, OccurrenceSelector,
-    RecurrenceScope, build_vtimezone, edit_occurrences, remove_occurrences,
-};
-use larder_sync::item_text::SplitText;
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::series::ZoneReference;
 use larder_time::value::IcalDateTime;
@@ -46,8 +46,8 @@ pub(crate) fn civil(text: &str) -> CivilTime {
 
 /// A store with these events, and tasks where something is due, each without BEGIN, END, UID, times
 /// and whatever is not said.
-pub(crate) fn calendar(components: &[&str]) -> Book {
-    let mut book = Book::new();
+pub(crate) fn calendar(components: &[&str]) -> TestStore {
+    let mut book = TestStore::new();
     let text: String = components
         .iter()
         .map(|lines| {
@@ -62,7 +62,7 @@ pub(crate) fn calendar(components: &[&str]) -> Book {
     let typed = pieces.parse_items(&deriver, &mut || Ok([1; 16])).unwrap();
     let mut operation = Operation::new("add", "", 0);
     let mut told = |_: &larder_store::Store, _| Ok::<(), larder_store::Error>(());
-    larder_sync::add_items(&mut book.store, &mut operation, CALENDAR, typed.items, &mut told)
+    larder_edit::add_items(&mut book.store, &mut operation, CALENDAR, typed.items, &mut told)
         .unwrap();
     book
 }
@@ -74,12 +74,12 @@ pub(crate) fn heads(reader: &Reader) -> Vec<ItemMeta> {
 }
 
 /// All that happens, as `20260305T123000 Summary`, by the clock of Prague.
-pub(crate) fn occurrences(book: &Book, from: &str, to: &str) -> Vec<String> {
+pub(crate) fn occurrences(book: &TestStore, from: &str, to: &str) -> Vec<String> {
     all(book, from, to, TimeTarget::Occurrences)
 }
 
 /// The same, or when alarms ring.
-fn all(book: &Book, from: &str, to: &str, what: TimeTarget) -> Vec<String> {
+fn all(book: &TestStore, from: &str, to: &str, what: TimeTarget) -> Vec<String> {
     let reader = book.store.open_reader().unwrap();
     let local = prague();
     let (from, to) = (local.to_instant(civil(from)), local.to_instant(civil(to)));
@@ -106,7 +106,7 @@ fn all(book: &Book, from: &str, to: &str, what: TimeTarget) -> Vec<String> {
 }
 
 /// The bytes of all items, sorted.
-pub(crate) fn bytes(book: &Book) -> Vec<String> {
+pub(crate) fn bytes(book: &TestStore) -> Vec<String> {
     let reader = book.store.open_reader().unwrap();
     let source = |head: &ItemMeta| reader.source_bytes(head.row).unwrap().unwrap();
     let mut all: Vec<_> = heads(&reader).iter().map(source).collect();
@@ -121,7 +121,7 @@ pub(crate) enum Action {
 }
 
 pub(crate) fn act(
-    book: &mut Book,
+    book: &mut TestStore,
     uid: &str,
     which: OccurrenceSelector,
     action: &Action,

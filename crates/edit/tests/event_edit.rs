@@ -2,7 +2,7 @@
 //! is written then.
 
 use crate::event::{act, bytes, calendar, edit};
-use larder_sync::event::{OccurrenceSelector, RecurrenceScope};
+use larder_edit::event::{OccurrenceSelector, RecurrenceScope};
 
 const TIMED: &str =
     "DTSTART;TZID=Europe/Prague:20260305T120000\nDTEND;TZID=Europe/Prague:20260305T130000";

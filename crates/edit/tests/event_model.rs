@@ -2,7 +2,7 @@
 //! the index is what a rebuilt one is; and undo gives the bytes back.
 
 use crate::event::{Action, act, bytes, calendar, civil, occurrences};
-use larder_sync::event::{EventEdit, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
+use larder_edit::event::{EventEdit, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
 use larder_time::civil::{CivilTime, DAY_SECONDS};
 use larder_time::value::IcalDateTime;
 use proptest::prelude::*;

@@ -1,10 +1,10 @@
 //! Items joined into the first of them: all of it or nothing, and put back byte for byte.
 
-use crate::book::{Book, INTO, options};
+use crate::test_store::{CONTACTS, TestStore};
+use larder_edit::{ContactMerge, MergeError, MergeOutcome, write_merge};
 use larder_format::contact::Contact;
 use larder_format::field::find_contact_field;
 use larder_store::{ItemMeta, Operation};
-use larder_sync::{ContactMerge, MergeError, MergeOutcome, write_merge};
 use proptest::prelude::*;
 
 const OLD: &str = "BEGIN:VCARD\nVERSION:2.1\nUID:old\nN:Berg;Anna\nFN:Anna Berg\n\
@@ -13,13 +13,15 @@ const NEW: &str = "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:new\r\nFN:Berg\\, Anna\r\nT
     TEL;TYPE=pref:0301234567\r\nitem1.URL:http://x.example\r\nitem1.X-ABLABEL:Site\r\nEND:VCARD\r\n";
 const NONE: &str = "BEGIN:VCARD\nVERSION:4.0\nFN:A. Berg\nEMAIL:a@berg.example\nEND:VCARD\n";
 
-fn book(cards: &[&str]) -> Book {
-    let mut book = Book::new();
-    book.take(cards.concat(), &options());
+fn book(cards: &[&str]) -> TestStore {
+    let mut book = TestStore::new();
+    for card in cards {
+        book.put_contact(CONTACTS, card);
+    }
     book
 }
 
-fn heads(book: &Book) -> Vec<ItemMeta> {
+fn heads(book: &TestStore) -> Vec<ItemMeta> {
     let reader = book.store.open_reader().unwrap();
     let collections = reader.collections().unwrap();
     collections
@@ -32,7 +34,7 @@ fn operation() -> Operation {
     Operation::new("merge", "", 0)
 }
 
-fn join(book: &mut Book, items: &[ItemMeta]) -> Result<MergeOutcome, MergeError> {
+fn join(book: &mut TestStore, items: &[ItemMeta]) -> Result<MergeOutcome, MergeError> {
     let joined = ContactMerge::from_items(&book.store.open_reader().unwrap(), items)?;
     write_merge(&mut book.store, operation(), joined)
 }
@@ -41,13 +43,13 @@ fn join(book: &mut Book, items: &[ItemMeta]) -> Result<MergeOutcome, MergeError>
 fn the_first_stays_and_gets_what_the_others_have() {
     let mut book = book(&[OLD, NEW, NONE]);
     let before = heads(&book);
-    let all = book.export(INTO);
+    let all = book.text(CONTACTS);
     let merged = join(&mut book, &before).unwrap();
     let after = heads(&book);
     assert_eq!(after.len(), 1);
     assert_eq!((after[0].handle, after[0].uid.as_str()), (before[0].handle, "old"));
     assert_eq!(
-        String::from_utf8(book.export(INTO)).unwrap(),
+        book.text(CONTACTS),
         OLD.replace(
             "END:VCARD\n",
             "X-LARDER-UID:new\nX-LARDER-FN:Berg, Anna\nTEL;CELL:0664 123456\n\
@@ -59,26 +61,26 @@ fn the_first_stays_and_gets_what_the_others_have() {
     assert_eq!((row.id, row.counts), (merged.operation, [0, 1, 2]));
     let undone = book.store.undo(merged.operation, 0).unwrap();
     assert_eq!((undone.items, undone.conflicts.len()), (3, 0));
-    let mut back = book.items(INTO);
+    let mut back = book.items(CONTACTS);
     back.sort();
     let mut cards = [OLD, NEW, NONE].map(|card| card.as_bytes().to_vec());
     cards.sort();
     assert_eq!(back, cards);
-    assert_eq!(book.export(INTO).len(), all.len());
+    assert_eq!(book.text(CONTACTS).len(), all.len());
 }
 
 /// The base may be of no UID, and in another collection.
 #[test]
 fn across_collections() {
     let mut book = book(&[NONE]);
-    book.take(OLD, &larder_sync::ImportOptions { into: Some("other".into()), ..options() });
+    book.put_contact("other", OLD);
     let before = heads(&book);
     join(&mut book, &before).unwrap();
     let after = heads(&book);
     assert_eq!(after.len(), 1);
     assert_eq!((&after[0].collection, &after[0].uid), (&before[0].collection, &before[0].uid));
     assert!(after[0].derived_uid);
-    let card = String::from_utf8(book.export(INTO)).unwrap();
+    let card = book.text(CONTACTS);
     assert!(card.contains("\nX-LARDER-UID:old\n") && !card.contains("\nUID:"), "{card}");
 }
 
@@ -93,14 +95,14 @@ fn all_or_nothing() {
                 ContactMerge::from_items(&book.store.open_reader().unwrap(), &before).unwrap();
             if remove {
                 let item = [(before[changed].handle, before[changed].seq)];
-                larder_sync::remove_items(&mut book.store, &mut operation(), &item).unwrap();
+                larder_edit::remove_items(&mut book.store, &mut operation(), &item).unwrap();
             } else {
-                let card = book.items(INTO)[changed].clone();
+                let card = book.items(CONTACTS)[changed].clone();
                 let card =
                     String::from_utf8(card).unwrap().replace("Anna", "Anne").replace("A.", "B.");
-                book.take(card, &options());
+                book.put_contact(CONTACTS, &card);
             }
-            let items = book.items(INTO);
+            let items = book.items(CONTACTS);
             let last = book.store.open_reader().unwrap().last_undoable_operation().unwrap();
             match write_merge(&mut book.store, operation(), joined) {
                 Err(MergeError::Conflict { handles }) => {
@@ -108,7 +110,7 @@ fn all_or_nothing() {
                 }
                 other => panic!("{changed}: {other:?}"),
             }
-            assert_eq!(book.items(INTO), items);
+            assert_eq!(book.items(CONTACTS), items);
             assert_eq!(book.store.open_reader().unwrap().last_undoable_operation().unwrap(), last);
             assert!(book.store.check().unwrap().faults.is_empty());
         }
@@ -159,13 +161,13 @@ proptest! {
         let mut book = book(&cards.iter().map(String::as_str).collect::<Vec<_>>());
         let before = heads(&book);
         let merged = join(&mut book, &before).unwrap();
-        let whole = book.items(INTO).pop().unwrap();
+        let whole = book.items(CONTACTS).pop().unwrap();
         let values = |name: &str| Contact::parse(&whole).values(find_contact_field(name).unwrap());
         for (_, phone, email, _) in &people {
             prop_assert!(values("phone").contains(phone) && values("email").contains(email));
         }
         book.store.undo(merged.operation, 0).unwrap();
-        let mut items = book.items(INTO);
+        let mut items = book.items(CONTACTS);
         let mut expect: Vec<Vec<u8>> = cards.iter().map(|card| card.clone().into_bytes()).collect();
         items.sort();
         expect.sort();
@@ -184,7 +186,7 @@ fn a_restore_in_between() {
     let joined = ContactMerge::from_items(&mine.store.open_reader().unwrap(), &items).unwrap();
     mine.store.restore(&to).unwrap();
     let result = write_merge(&mut mine.store, operation(), joined);
-    let left = String::from_utf8(mine.export(INTO)).unwrap();
+    let left = mine.text(CONTACTS);
     assert!(left.contains("Zoe") && left.contains("999"), "{left}");
     assert!(matches!(result, Err(MergeError::Store(larder_store::Error::StoreRestored))));
 }

@@ -6,7 +6,7 @@
 //! whatever is in them: here a person waits, everything is in memory, and one bad line is worth a
 //! refusal.
 
-use crate::import::calendar::{NO_TZID_REASON, OpenCalendar};
+use crate::calendar_context_builder::{CalendarContextBuilder, NO_TZID_REASON, ZoneAddition};
 use larder_format::component::Component;
 use larder_format::contact::{Contact, Problem, ProblemKind, insert_uid};
 use larder_format::splitter::{Splitter, StreamPiece};
@@ -15,7 +15,7 @@ use larder_time::civil::Instant;
 use std::io;
 use std::sync::Arc;
 
-/// More bytes than this were typed by nobody; [`import`](crate::import()) takes larger files.
+/// More bytes than this were typed by nobody; an import takes larger files.
 pub const MAX_TEXT_BYTES: usize = 32 << 20;
 
 /// Why a text holds no card that can be taken.
@@ -133,25 +133,25 @@ impl SplitText {
             return Err(Error::TooLarge);
         }
         let mut pieces = SplitText::default();
-        let mut calendar = OpenCalendar::default();
+        let mut calendar = CalendarContextBuilder::default();
         let (mut any, mut first) = (false, 0);
         split(text, MAX_TEXT_BYTES, &mut |piece| {
             any |= matches!(piece, StreamPiece::Component { .. });
             match piece {
                 StreamPiece::CalendarBegins { .. } => {
-                    calendar.begin_next();
+                    calendar = CalendarContextBuilder::default();
                     first = pieces.items.len();
                 }
                 StreamPiece::CalendarLines { bytes, .. } => {
                     calendar.add_lines(bytes);
                 }
                 StreamPiece::CalendarEnds { .. } => {
-                    pieces.set_context(first, &calendar.enclosing_calendar().context);
-                    calendar.begin_next();
+                    pieces.set_context(first, &Arc::new(calendar.build()));
+                    calendar = CalendarContextBuilder::default();
                     first = pieces.items.len();
                 }
                 StreamPiece::Component { name: "VTIMEZONE", line, bytes, .. } => {
-                    if !calendar.add_zone(bytes) {
+                    if calendar.add_zone(bytes) == ZoneAddition::WithoutTzid {
                         pieces.diagnostics.push(TextDiagnostic {
                             line,
                             kind: TextDiagnosticKind::ZoneWithoutTzid,
@@ -170,7 +170,7 @@ impl SplitText {
                 StreamPiece::Skipped { .. } => {}
             }
         });
-        pieces.set_context(first, &calendar.enclosing_calendar().context);
+        pieces.set_context(first, &Arc::new(calendar.build()));
         if any { Ok(pieces) } else { Err(Error::NoItem) }
     }
 

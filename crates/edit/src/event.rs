@@ -1,9 +1,9 @@
 //! What a person does to events, tasks and memos: new ones, and changes of one occurrence, of it
 //! and all that follow, or of all.
 //!
-//! Pure functions from items as they are to items as they are to be; [`change`](crate::add())
+//! Pure functions from items as they are to items as they are to be; [`item_edits`](mod@crate::item_edits)
 //! writes them. Zones, the time and random numbers are passed in. It is apart from
-//! [`card`](crate::card), as a card has no time.
+//! [`item_text`](crate::item_text), as a card has no time.
 
 mod cancellation;
 mod date_time_form;
@@ -13,12 +13,13 @@ mod editable_component;
 mod editable_field;
 mod error;
 mod new_event;
+mod rule_text;
 mod scope;
 mod series_shift;
 mod uid_group;
 mod vtimezone;
 
-pub(crate) use self::cancellation::{CancelOutcome, compute_cancellation};
+pub use self::cancellation::{CancelOutcome, compute_cancellation};
 pub use self::draft::{EventDraft, EventDraftError};
 pub use self::edit::EventEdit;
 pub use self::error::Error;

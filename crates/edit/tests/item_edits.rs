@@ -1,24 +1,18 @@
 //! Removing what was listed, and nothing that somebody changed since.
 
-use crate::book::{Book, INTO};
+use crate::test_store::{CONTACTS, TestStore};
+use larder_edit::{list_collection, remove_collection, remove_items};
 use larder_store::{Operation, Store};
-use larder_sync::{
-    ImportInput, ImportOptions, detect_compression, list_collection, remove_collection,
-    remove_items,
-};
 
 fn card(n: usize, name: &str) -> String {
     format!("BEGIN:VCARD\nVERSION:4.0\nUID:n-{n}\nFN:{name}\nEND:VCARD\n")
 }
 
-fn import(book: &mut Book, text: &str) {
-    let file = book.file("book.vcf", text);
-    book.import(vec![ImportInput::Path(file)], &ImportOptions::new(INTO, 0));
-}
-
-fn book(cards: usize) -> Book {
-    let mut book = Book::new();
-    import(&mut book, &(0..cards).map(|n| card(n, "as it was")).collect::<String>());
+fn book(cards: usize) -> TestStore {
+    let mut book = TestStore::new();
+    for n in 0..cards {
+        book.put_contact(CONTACTS, &card(n, "as it was"));
+    }
     book
 }
 
@@ -30,8 +24,8 @@ fn names(store: &Store) -> Vec<String> {
 #[test]
 fn a_collection_goes_as_it_was_listed() {
     let mut book = book(1203);
-    let listed = list_collection(&book.store.open_reader().unwrap(), INTO).unwrap();
-    let mut operation = Operation::new("remove", INTO, 0);
+    let listed = list_collection(&book.store.open_reader().unwrap(), CONTACTS).unwrap();
+    let mut operation = Operation::new("remove", CONTACTS, 0);
     let removed = remove_collection(&mut book.store, &mut operation, &listed).unwrap();
     assert!(
         removed.collection_removed && removed.remaining.is_empty() && removed.items == 1203,
@@ -49,9 +43,9 @@ fn what_changed_meanwhile_is_kept() {
         [(card(1, "changed"), 2, "n-1"), (card(9, "added"), 3, "n-9")]
     {
         let mut book = book(3);
-        let listed = list_collection(&book.store.open_reader().unwrap(), INTO).unwrap();
-        import(&mut book, &meanwhile);
-        let mut operation = Operation::new("remove", INTO, 0);
+        let listed = list_collection(&book.store.open_reader().unwrap(), CONTACTS).unwrap();
+        book.put_contact(CONTACTS, &meanwhile);
+        let mut operation = Operation::new("remove", CONTACTS, 0);
         let removed = remove_collection(&mut book.store, &mut operation, &listed).unwrap();
         assert_eq!(
             (removed.collection_removed, removed.items),
@@ -60,7 +54,7 @@ fn what_changed_meanwhile_is_kept() {
         );
         let uids: Vec<_> = removed.remaining.iter().map(|head| head.uid.as_str()).collect();
         assert_eq!(uids, [kept]);
-        assert_eq!(names(&book.store), [INTO]);
+        assert_eq!(names(&book.store), [CONTACTS]);
     }
 }
 
@@ -68,31 +62,12 @@ fn what_changed_meanwhile_is_kept() {
 fn items_go_as_they_were_looked_up() {
     let mut book = book(3);
     let reader = book.store.open_reader().unwrap();
-    let found = |uid: &str| reader.find_by_uid(Some(INTO), uid).unwrap().remove(0);
+    let found = |uid: &str| reader.find_by_uid(Some(CONTACTS), uid).unwrap().remove(0);
     let items: Vec<_> = ["n-0", "n-1", "n-2"].map(found).map(|head| (head.handle, head.seq)).into();
-    import(&mut book, &card(1, "changed"));
+    book.put_contact(CONTACTS, &card(1, "changed"));
     let mut operation = Operation::new("remove", "", 0);
     remove_items(&mut book.store, &mut operation, &items[2..]).unwrap();
     let removed = remove_items(&mut book.store, &mut operation, &items).unwrap();
     assert_eq!((removed.items, removed.already_removed), (1, 1));
     assert_eq!(removed.changed, [items[1].0]);
-}
-
-#[test]
-fn packed_files() {
-    let book = Book::new();
-    for (first, expect) in [
-        (&b"\x1f\x8b\x08\0"[..], Some("gzip")),
-        (b"BZh91AY", Some("bzip2")),
-        (b"\xfd7zXZ\0\0", Some("xz")),
-        (b"\x28\xb5\x2f\xfd\x04", Some("zstd")),
-        (b"PK\x03\x04", Some("zip")),
-        (b"BEGIN:VCARD\n", None),
-        (b"\x1f", None),
-        (b"", None),
-    ] {
-        let file = book.file("file", first);
-        assert_eq!(detect_compression(&file).map(|packed| packed.format), expect, "{first:?}");
-    }
-    assert_eq!(detect_compression(&book.path("")), None);
 }

@@ -1,26 +1,8 @@
 //! What was typed: the global options. The subcommands' own are beside their work, in `commands`.
 
-use crate::commands::Command;
 use clap::{ColorChoice, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
-
-/// Keeps what you own - address books and calendars, for now - on your own machine, and answers any
-/// question about it at once.
-///
-/// Take in your address books with `larder import FILE...`, then ask: `larder find anna`.
-#[derive(Debug, clap::Parser)]
-#[command(name = "larder", version, propagate_version = true, max_term_width = 100)]
-#[command(
-    after_help = "Exit codes: 0 done; 1 nothing found; 2 wrong usage; 3 some input was left out \
-    because it was bad; 4 the store could not be used; 5 a source could not be reached; 130 interrupted."
-)]
-pub(crate) struct CliArgs {
-    #[command(flatten)]
-    pub(crate) global: GlobalArgs,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
 
 /// Options that every subcommand takes.
 #[derive(Debug, clap::Args)]
@@ -112,15 +94,10 @@ fn strip_negation(arg: &str) -> Option<&str> {
     (term.chars().count() > 1 && !limit).then_some(term)
 }
 
-/// The whole command line, for the man page and completions.
-pub(crate) fn clap_command() -> clap::Command {
-    use clap::CommandFactory as _;
-    CliArgs::command()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Args as _;
 
     #[test]
     fn negated_terms_are_no_options() {
@@ -143,7 +120,7 @@ mod tests {
         check("larder -q --data-dir d find -otto", "larder -q --data-dir d find not otto");
         check("larder --format=json find -otto", "larder --format=json find not otto");
         check("larder", "larder");
-        let globals = clap_command();
+        let globals = GlobalArgs::augment_args(clap::Command::new("larder"));
         let valued = globals.get_arguments().filter(|arg| arg.get_action().takes_values());
         let valued: Vec<_> = valued.filter_map(|arg| arg.get_long()).collect();
         assert_eq!(valued, VALUED_OPTIONS.iter().map(|name| &name[2..]).collect::<Vec<_>>());

@@ -3,6 +3,7 @@
 
 use crate::byte_size;
 use crate::failure::{CommandFailure, FailureKind};
+use crate::suggestion::find_nearest;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -111,7 +112,8 @@ impl Config {
         let unknown = keys.keys().filter(|key| !KNOWN_KEYS.contains(&key.get_ref().as_str()));
         if let Some(key) = unknown.min_by_key(|key| key.span().start) {
             let known = format!("known keys: {}", KNOWN_KEYS.join(", "));
-            let (name, near) = (key.get_ref(), nearest_key(key.get_ref()));
+            let (name, near) =
+                (key.get_ref(), find_nearest(key.get_ref(), KNOWN_KEYS.iter().copied()));
             let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
             return Err(wrong(Some(key.span()), format!("there is no key {name:?}"))
                 .with_hint(format!("{near}{known}")));
@@ -159,12 +161,6 @@ fn has_locale_form(value: &str) -> bool {
     let named = matches!(language, "C" | "POSIX" | "root");
     let letters = language.bytes().all(|byte| byte.is_ascii_alphabetic());
     value.chars().all(known) && (named || letters && matches!(language.len(), 2..=3))
-}
-
-/// The key that was probably meant; none is nearer than chance would have it.
-fn nearest_key(name: &str) -> Option<&'static str> {
-    let near = |key: &&str| strsim::damerau_levenshtein(key, name);
-    KNOWN_KEYS.iter().copied().min_by_key(near).filter(|key| near(key) * 3 <= name.len())
 }
 
 #[cfg(test)]

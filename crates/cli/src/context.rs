@@ -233,6 +233,25 @@ impl CommandContext {
 }
 
 impl CommandContext {
+    /// Where a collection was asked for that there is not, names the one that was perhaps meant.
+    pub(crate) fn with_nearest_collection(&self, failure: CommandFailure) -> CommandFailure {
+        let Some(name) = failure.missing_collection() else { return failure };
+        let there = self.open_reader().and_then(|reader| Ok(reader.collections()?));
+        let there = there.unwrap_or_default().into_iter().map(|collection| collection.name);
+        let asked = name.to_lowercase();
+        let is_near = |known: &String| {
+            let known = known.to_lowercase();
+            known.starts_with(&asked) || asked.starts_with(&known)
+        };
+        let near = there.filter(is_near).min_by_key(|known| known.len().abs_diff(name.len()));
+        match near {
+            Some(near) => {
+                failure.with_hint(format!("did you mean {near:?}? larder collections lists them"))
+            }
+            None => failure.with_hint("larder collections lists them"),
+        }
+    }
+
     /// Who speaks, for what is said in words.
     pub(crate) fn speaker(&self) -> InputContext<'_> {
         let UserLocale { now, zone: local, zones, language } = &self.settings.user_locale;

@@ -1,6 +1,5 @@
 //! The one error type of the edge: who is to blame, what happened, and what to do next.
 
-use crate::context::CommandContext;
 use crate::output::sanitize_line;
 use std::fmt::Display;
 use std::io::ErrorKind;
@@ -95,23 +94,9 @@ impl CommandFailure {
         self
     }
 
-    /// Where a collection was asked for that there is not, names the one that was perhaps meant.
-    pub(crate) fn with_nearest_collection(self, context: &CommandContext) -> CommandFailure {
-        let Some(name) = &self.missing_collection else { return self };
-        let there = context.open_reader().and_then(|reader| Ok(reader.collections()?));
-        let there = there.unwrap_or_default().into_iter().map(|collection| collection.name);
-        let asked = name.to_lowercase();
-        let is_near = |known: &String| {
-            let known = known.to_lowercase();
-            known.starts_with(&asked) || asked.starts_with(&known)
-        };
-        let near = there.filter(is_near).min_by_key(|known| known.len().abs_diff(name.len()));
-        match near {
-            Some(near) => {
-                self.with_hint(format!("did you mean {near:?}? larder collections lists them"))
-            }
-            None => self.with_hint("larder collections lists them"),
-        }
+    /// Returns the name of the collection that does not exist, if that was the failure.
+    pub(crate) fn missing_collection(&self) -> Option<&str> {
+        self.missing_collection.as_deref()
     }
 
     fn exit_code(&self) -> u8 {
@@ -135,15 +120,6 @@ impl CommandFailure {
         }
         ExitCode::from(self.exit_code())
     }
-}
-
-/// Reports what clap found wrong, or prints the help that was asked for.
-pub(crate) fn print_usage_error(error: &clap::Error) -> ExitCode {
-    use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
-    let asked = matches!(error.kind(), DisplayHelp | DisplayVersion);
-    // A reader that left, as in `larder --help | head -1`, is no failure.
-    let _nobody_listens = error.print();
-    ExitCode::from(if asked { 0 } else { 2 })
 }
 
 impl From<std::io::Error> for CommandFailure {

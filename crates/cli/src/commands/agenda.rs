@@ -1,4 +1,7 @@
-use super::item_format;
+use super::find::occurrence_list::{
+    DEFAULT_MAX_OCCURRENCES, finish_possibly_empty, note_more_occurrences, warn_of_uncertain_items,
+};
+use super::show::item_format;
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -48,10 +51,6 @@ pub(crate) struct AgendaArgs {
     limit: usize,
 }
 
-/// So many occurrences are shown, unless more are asked for: of what happens each second there is
-/// no end.
-pub(super) const DEFAULT_MAX_OCCURRENCES: usize = 100_000;
-
 /// A line of a day: its time, what it is, where, and in which calendar.
 type AgendaRow = [String; 4];
 
@@ -77,7 +76,7 @@ impl AgendaArgs {
         if found.truncated {
             note_more_occurrences(context);
         }
-        super::occurrence_list::warn_of_uncertain_items(context, &reader, &found.uncertain_rows)?;
+        warn_of_uncertain_items(context, &reader, &found.uncertain_rows)?;
         if self.busy {
             return print_busy(context, &found, &window);
         }
@@ -112,23 +111,6 @@ impl AgendaArgs {
             .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
         Ok(asker.to_time_range(&phrase, TimeTarget::Occurrences))
     }
-}
-
-/// Says that there is more than was printed.
-pub(super) fn note_more_occurrences(context: &CommandContext) {
-    context.print_note("there is more than this: ask for a shorter time, or with a larger --limit");
-}
-
-/// How an answer ends that may be empty.
-pub(super) fn finish_possibly_empty(
-    context: &CommandContext,
-    empty: bool,
-    note: &str,
-) -> Result<CommandStatus, CommandFailure> {
-    if empty && context.format == OutputFormat::Text {
-        context.print_note(note);
-    }
-    Ok(if empty { CommandStatus::NothingFound } else { CommandStatus::Done })
 }
 
 fn print_days(

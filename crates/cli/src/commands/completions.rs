@@ -1,5 +1,6 @@
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
+use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 /// Print the completions for a shell
@@ -16,12 +17,7 @@ impl CompletionsArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         // The generator panics where it cannot write, so it writes to memory.
         let mut script = Vec::new();
-        clap_complete::generate(
-            self.shell,
-            &mut crate::args::clap_command(),
-            "larder",
-            &mut script,
-        );
+        clap_complete::generate(self.shell, &mut super::CliArgs::command(), "larder", &mut script);
         context.out.print_bytes(&script)?;
         Ok(CommandStatus::Done)
     }

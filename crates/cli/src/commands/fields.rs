@@ -16,16 +16,6 @@ const FIELD_TABLES: [(&str, &str, &[Field]); 2] = [
     ("Events, tasks and memos", "calendar", CALENDAR_FIELDS),
 ];
 
-/// The tables of fields, for the manual of `find`.
-pub(super) fn fields_manual() -> String {
-    let row = |field: &Field| format!("  {:<20}  {}", field.name, field.help);
-    let table = |(heading, _, fields): (&str, &str, &[Field])| {
-        let rows: Vec<String> = fields.iter().map(row).collect();
-        format!("Fields of {}:\n{}", heading.to_lowercase(), rows.join("\n"))
-    };
-    FIELD_TABLES.map(table).join("\n\n")
-}
-
 impl FieldsArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let FieldsArgs {} = self;

@@ -1,6 +1,9 @@
-use super::item_format::{self, OutputColumn};
-use super::query_args::QueryArgs;
-use super::{duplicate_groups, occurrence_list};
+mod duplicate_groups;
+pub(super) mod occurrence_list;
+pub(super) mod query_args;
+
+use self::query_args::QueryArgs;
+use super::show::item_format::{self, OutputColumn};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -48,7 +51,7 @@ use serde_json::json;
 ///   larder find 'when:2026-03 standup' --expand
 ///   larder find --alarms today..tomorrow
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment, after_long_help = super::fields::fields_manual())]
+#[command(verbatim_doc_comment)]
 pub(crate) struct FindArgs {
     #[command(flatten)]
     query_args: QueryArgs,

@@ -162,7 +162,9 @@ fn print_versions(
     for version in versions {
         let bytes = version.bytes.as_deref().unwrap_or_default();
         match context.format {
-            OutputFormat::Raw => super::item_format::print_raw(&mut context.out, bytes, false)?,
+            OutputFormat::Raw => {
+                super::show::item_format::print_raw(&mut context.out, bytes, false)?
+            }
             OutputFormat::Json => context.out.print_json(&json!({
                 "since": version.since, "until": version.until, "removed": version.removed,
                 "operation": version.operation.as_ref().map(operation_json),

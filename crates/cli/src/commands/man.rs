@@ -12,7 +12,7 @@ pub(crate) struct ManArgs {
 
 impl ManArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        let command = crate::args::clap_command();
+        let command = super::clap_command();
         match self.out {
             None => {
                 let mut page = Vec::new();

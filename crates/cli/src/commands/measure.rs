@@ -1,5 +1,9 @@
-use super::query_log_report::QueryLogArgs;
-use super::view_workload::BrowseArgs;
+mod query_log;
+mod query_log_json;
+mod workload;
+
+use self::query_log::QueryLogArgs;
+use self::workload::BrowseArgs;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};

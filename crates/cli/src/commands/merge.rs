@@ -1,4 +1,4 @@
-use super::item_format;
+use super::show::item_format;
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};

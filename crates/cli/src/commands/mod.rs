@@ -4,39 +4,82 @@
 mod add;
 mod agenda;
 mod backup;
-mod calendar_item;
 mod check;
 mod collections;
 mod completions;
-mod duplicate_groups;
 mod edit;
 mod export;
 mod fields;
 mod find;
 mod import;
-mod item_format;
 mod log;
 mod man;
 mod measure;
 mod merge;
-mod occurrence_list;
 mod purge;
-mod query_args;
-mod query_log_report;
-mod query_log_report_json;
 mod remove;
 mod restore;
 mod serve;
 mod show;
 mod undo;
-mod view_workload;
 mod watch;
-mod watch_screen;
-mod watch_stream;
 
-use crate::args::OutputFormat;
+use crate::args::{GlobalArgs, OutputFormat, rewrite_negations};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use clap::{CommandFactory as _, FromArgMatches as _};
+use std::ffi::OsString;
+
+/// Stores your contacts and calendars on your own machine and answers queries at once
+///
+/// Import address books and calendars with `larder import FILE...`, then search: `larder find
+/// anna`. Every change can be undone with `larder undo`.
+#[derive(Debug, clap::Parser)]
+#[command(
+    name = "larder",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = EXIT_CODES_HELP
+)]
+pub(crate) struct CliArgs {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES_HELP: &str = "\
+Exit codes: 0 success; 1 nothing found; 2 usage error; 3 some input was invalid and left out; 4 the \
+store cannot be used; 5 a file or server cannot be reached; 130 interrupted.";
+
+/// The line in place of the global options in the help of a subcommand.
+const GLOBAL_OPTIONS_HELP: &str = "`larder help` describes the global options: --data-dir, \
+--format, --quiet, --color, --query-log.";
+
+/// Parses the arguments of the process.
+pub(crate) fn parse_command_line(
+    args: impl Iterator<Item = OsString>,
+) -> Result<CliArgs, clap::Error> {
+    let mut matches = clap_command().try_get_matches_from(rewrite_negations(args))?;
+    CliArgs::from_arg_matches_mut(&mut matches)
+}
+
+/// Returns the whole command line. Subcommands do not list the global options in their help.
+fn clap_command() -> clap::Command {
+    let command = CliArgs::command();
+    let global: Vec<clap::Arg> =
+        command.get_arguments().map(|arg| arg.clone().hide(true)).collect();
+    command.mut_subcommands(|subcommand| hide_global_options(subcommand, &global))
+}
+
+fn hide_global_options(mut command: clap::Command, global: &[clap::Arg]) -> clap::Command {
+    command = command.args(global);
+    if command.get_after_help().is_none() {
+        command = command.after_help(GLOBAL_OPTIONS_HELP);
+    }
+    command.mut_subcommands(|subcommand| hide_global_options(subcommand, global))
+}
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]

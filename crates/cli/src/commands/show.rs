@@ -1,9 +1,15 @@
-use super::{calendar_item, item_format};
+mod calendar_item;
+pub(super) mod item_format;
+
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::item_ids::resolve_items;
-use larder_store::CollectionType;
+use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, sanitize_line};
+use larder_format::contact::Contact;
+use larder_format::field::{CONTACT_FIELDS, Field, FieldType};
+use larder_query::UserLocale;
+use larder_store::{CollectionType, ItemMeta, Reader};
 use serde_json::json;
 
 /// Show items: on a page of their own, as JSON, or (--format raw) as they came
@@ -47,10 +53,118 @@ impl ShowArgs {
                     if place > 0 {
                         context.out.print_line("")?;
                     }
-                    item_format::print_item_page(&mut context.out, &reader, &asker, head, &bytes)?;
+                    print_item_page(&mut context.out, &reader, &asker, head, &bytes)?;
                 }
             }
         }
         Ok(CommandStatus::Done)
     }
+}
+
+/// Fields that other fields already show, left out unless they are asked for.
+const REDUNDANT_FIELDS: &[&str] = &[
+    "name",
+    "given_name",
+    "family_name",
+    "name_or_org",
+    "address_home",
+    "address_work",
+    "address_other",
+    "im",
+    "uid",
+    "version",
+];
+
+/// Is this field left out of what is shown by default?
+fn is_shown_by_default(field: &Field) -> bool {
+    let numbered = field.name.ends_with(|c: char| c.is_ascii_digit());
+    let typed_phone = field.field_type == FieldType::Phone && field.name != "phone";
+    field.field_type != FieldType::Binary
+        && !numbered
+        && !typed_phone
+        && !REDUNDANT_FIELDS.contains(&field.name)
+}
+
+/// An item on a page of its own: each field with its values.
+fn print_item_page(
+    out: &mut OutputStream,
+    reader: &Reader,
+    asker: &UserLocale,
+    head: &ItemMeta,
+    bytes: &[u8],
+) -> Result<(), CommandFailure> {
+    let letters = reader.unique_prefix_len(head.handle)?;
+    out.print_line(format!(
+        "{STRONG_STYLE}{}{STRONG_STYLE:#}",
+        crate::item_ids::name_from_bytes(bytes)
+    ))?;
+    let derived = if head.derived_uid {
+        "  (made by larder: the card names none, or one that another item has)"
+    } else {
+        ""
+    };
+    let about = [
+        ("id", format!("{:.letters$}", head.handle)),
+        ("collection", sanitize_line(&head.collection)),
+        ("uid", format!("{}{derived}", sanitize_line(&head.uid))),
+    ];
+    let (values, pictures) = match head.kind.collection_type() {
+        CollectionType::Calendar => {
+            (calendar_item::page_rows(reader, asker, head, bytes)?, Vec::new())
+        }
+        _ => contact_page_rows(bytes),
+    };
+    let labels = about.iter().chain(&values).chain(&pictures).map(|(label, _)| label.len());
+    let width = labels.max().unwrap_or_default();
+    let faint = |(label, value): &(&str, String)| {
+        format!("{FAINT_STYLE}{label:<width$}  {value}{FAINT_STYLE:#}")
+    };
+    for row in &about {
+        out.print_line(faint(row))?;
+    }
+    for (label, value) in &values {
+        out.print_line(format!("{label:<width$}  {value}").trim_end())?;
+    }
+    for row in &pictures {
+        out.print_line(faint(row))?;
+    }
+    Ok(())
+}
+
+/// A line of an item's page: a label, which is empty where the line belongs to the one above, and a
+/// text.
+type PageRow = (&'static str, String);
+
+/// How properties begin that a merge kept of other cards.
+const LARDER_PROPERTY_PREFIX: &str = "X-LARDER-";
+
+/// Adds the values of a field, of which each may have several lines.
+fn add_values(rows: &mut Vec<PageRow>, mut label: &'static str, values: Vec<String>) {
+    for value in values {
+        let mut lines = value.lines().map(sanitize_line);
+        rows.push((std::mem::take(&mut label), lines.next().unwrap_or_default()));
+        rows.extend(lines.map(|line| ("", line)));
+    }
+}
+
+/// What there is to print of a card, and what only can be named.
+fn contact_page_rows(bytes: &[u8]) -> (Vec<PageRow>, Vec<PageRow>) {
+    let card = Contact::parse(bytes);
+    let mut rows = Vec::new();
+    for field in CONTACT_FIELDS.iter().filter(|field| is_shown_by_default(field)) {
+        add_values(&mut rows, field.name, card.values(field));
+    }
+    let kept = card.properties().iter().filter_map(|property| {
+        let name = property.name().get(..LARDER_PROPERTY_PREFIX.len())?;
+        let of = property.name().get(LARDER_PROPERTY_PREFIX.len()..)?;
+        let shown = ["FN", "BDAY"].iter().any(|shown| of.eq_ignore_ascii_case(shown));
+        (name.eq_ignore_ascii_case(LARDER_PROPERTY_PREFIX) && !shown)
+            .then(|| ("of_others", format!("{of} {}", sanitize_line(&property.text()))))
+    });
+    rows.extend(kept);
+    let pictures = CONTACT_FIELDS
+        .iter()
+        .filter(|field| field.field_type == FieldType::Binary && card.first_value(field).is_some())
+        .map(|field| (field.name, "(larder show --format raw prints it)".to_string()));
+    (rows, pictures.collect())
 }

@@ -1,9 +1,12 @@
+mod screen;
+mod stream;
+
+use self::screen::WatchScreen;
+use self::stream::StreamPrinter;
+use super::find::occurrence_list::no_time_range_failure;
 use super::find::parse_columns;
-use super::item_format::OutputColumn;
-use super::occurrence_list::no_time_range_failure;
-use super::query_args::QueryArgs;
-use super::watch_screen::WatchScreen;
-use super::watch_stream::StreamPrinter;
+use super::find::query_args::QueryArgs;
+use super::show::item_format::OutputColumn;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};

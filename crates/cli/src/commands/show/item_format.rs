@@ -1,41 +1,17 @@
 //! How an item is printed: a line of a list, a page of its own, a JSON object, its bytes.
 
 use crate::failure::CommandFailure;
-use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, sanitize_line};
+use crate::output::{OutputStream, sanitize_line};
 use larder_format::contact::Contact;
 use larder_format::field::{
     CALENDAR_FIELDS, CONTACT_FIELDS, Field, FieldType, find_calendar_field, find_contact_field,
 };
 use larder_query::local_time::{self, LocalTimeSpan};
-use larder_query::{AgendaEntry, ItemSummary, ProjectedItem, UserLocale};
+use larder_query::{AgendaEntry, ItemSummary, ProjectedItem};
 use larder_store::{CollectionType, ItemMeta, Kind as ItemKind, Reader, Schedule};
 use larder_time::zone::Zone;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-
-/// Fields that other fields already show, left out unless they are asked for.
-const REDUNDANT_FIELDS: &[&str] = &[
-    "name",
-    "given_name",
-    "family_name",
-    "name_or_org",
-    "address_home",
-    "address_work",
-    "address_other",
-    "im",
-    "uid",
-    "version",
-];
-
-/// Is this field left out of what is shown by default?
-fn is_shown_by_default(field: &Field) -> bool {
-    let numbered = field.name.ends_with(|c: char| c.is_ascii_digit());
-    let typed_phone = field.field_type == FieldType::Phone && field.name != "phone";
-    field.field_type != FieldType::Binary
-        && !numbered
-        && !typed_phone
-        && !REDUNDANT_FIELDS.contains(&field.name)
-}
 
 /// A column that is printed.
 #[derive(Debug, Clone, Copy)]
@@ -331,90 +307,6 @@ pub(crate) fn status_marks(item: &ItemSummary) -> Vec<&'static str> {
         (item.is_done, "done"),
     ];
     marks.into_iter().filter(|(so, _)| *so).map(|(_, mark)| mark).collect()
-}
-
-/// An item on a page of its own: each field with its values.
-pub(crate) fn print_item_page(
-    out: &mut OutputStream,
-    reader: &Reader,
-    asker: &UserLocale,
-    head: &ItemMeta,
-    bytes: &[u8],
-) -> Result<(), CommandFailure> {
-    let letters = reader.unique_prefix_len(head.handle)?;
-    out.print_line(format!(
-        "{STRONG_STYLE}{}{STRONG_STYLE:#}",
-        crate::item_ids::name_from_bytes(bytes)
-    ))?;
-    let derived = if head.derived_uid {
-        "  (made by larder: the card names none, or one that another item has)"
-    } else {
-        ""
-    };
-    let about = [
-        ("id", format!("{:.letters$}", head.handle)),
-        ("collection", sanitize_line(&head.collection)),
-        ("uid", format!("{}{derived}", sanitize_line(&head.uid))),
-    ];
-    let (values, pictures) = match head.kind.collection_type() {
-        CollectionType::Calendar => {
-            (super::calendar_item::page_rows(reader, asker, head, bytes)?, Vec::new())
-        }
-        _ => contact_page_rows(bytes),
-    };
-    let labels = about.iter().chain(&values).chain(&pictures).map(|(label, _)| label.len());
-    let width = labels.max().unwrap_or_default();
-    let faint = |(label, value): &(&str, String)| {
-        format!("{FAINT_STYLE}{label:<width$}  {value}{FAINT_STYLE:#}")
-    };
-    for row in &about {
-        out.print_line(faint(row))?;
-    }
-    for (label, value) in &values {
-        out.print_line(format!("{label:<width$}  {value}").trim_end())?;
-    }
-    for row in &pictures {
-        out.print_line(faint(row))?;
-    }
-    Ok(())
-}
-
-/// A line of an item's page: a label, which is empty where the line belongs to the one above, and a
-/// text.
-pub(super) type PageRow = (&'static str, String);
-
-/// How properties begin that a merge kept of other cards.
-const LARDER_PROPERTY_PREFIX: &str = "X-LARDER-";
-
-/// Adds the values of a field, of which each may have several lines.
-pub(super) fn add_values(rows: &mut Vec<PageRow>, mut label: &'static str, values: Vec<String>) {
-    for value in values {
-        let mut lines = value.lines().map(sanitize_line);
-        rows.push((std::mem::take(&mut label), lines.next().unwrap_or_default()));
-        rows.extend(lines.map(|line| ("", line)));
-    }
-}
-
-/// What there is to print of a card, and what only can be named.
-fn contact_page_rows(bytes: &[u8]) -> (Vec<PageRow>, Vec<PageRow>) {
-    let card = Contact::parse(bytes);
-    let mut rows = Vec::new();
-    for field in CONTACT_FIELDS.iter().filter(|field| is_shown_by_default(field)) {
-        add_values(&mut rows, field.name, card.values(field));
-    }
-    let kept = card.properties().iter().filter_map(|property| {
-        let name = property.name().get(..LARDER_PROPERTY_PREFIX.len())?;
-        let of = property.name().get(LARDER_PROPERTY_PREFIX.len()..)?;
-        let shown = ["FN", "BDAY"].iter().any(|shown| of.eq_ignore_ascii_case(shown));
-        (name.eq_ignore_ascii_case(LARDER_PROPERTY_PREFIX) && !shown)
-            .then(|| ("of_others", format!("{of} {}", sanitize_line(&property.text()))))
-    });
-    rows.extend(kept);
-    let pictures = CONTACT_FIELDS
-        .iter()
-        .filter(|field| field.field_type == FieldType::Binary && card.first_value(field).is_some())
-        .map(|field| (field.name, "(larder show --format raw prints it)".to_string()));
-    (rows, pictures.collect())
 }
 
 /// The cells of a list's line, after the handle.

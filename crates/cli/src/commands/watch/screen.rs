@@ -4,13 +4,13 @@
 //! The view says that something changed, and which items; what the list shows is asked anew, in its
 //! order, as far as the terminal has room. So the list is right whatever it was before.
 
-use super::agenda::{self, INDENT};
-use super::find::{
+use super::WatchOptions;
+use crate::commands::agenda::{self, INDENT};
+use crate::commands::find::occurrence_list;
+use crate::commands::find::{
     calendar_item_row, contact_row_from_fields, default_contact_fields, default_sort, format_rows,
 };
-use super::item_format::{self, OutputColumn};
-use super::occurrence_list;
-use super::watch::WatchOptions;
+use crate::commands::show::item_format::{self, OutputColumn};
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::CommandFailure;
 use crate::output::{

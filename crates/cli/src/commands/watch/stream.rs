@@ -1,13 +1,13 @@
 //! What `larder watch` prints where it is no list on a terminal: a line a change, for people or for
 //! programs.
 
-use super::find::{
+use super::WatchOptions;
+use crate::args::OutputFormat;
+use crate::commands::find::occurrence_list;
+use crate::commands::find::{
     calendar_item_row, contact_row_from_fields, default_contact_fields, format_rows,
 };
-use super::item_format::{self, OutputColumn};
-use super::watch::WatchOptions;
-use super::{item_format::occurrence_json, occurrence_list};
-use crate::args::OutputFormat;
+use crate::commands::show::item_format::{self, OutputColumn, occurrence_json};
 use crate::context::CommandContext;
 use crate::failure::CommandFailure;
 use crate::output::{ADDED_STYLE, CHANGED_STYLE, FAINT_STYLE, REMOVED_STYLE, format_count};

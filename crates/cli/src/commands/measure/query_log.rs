@@ -1,4 +1,4 @@
-use super::query_log_report_json::report_json;
+use super::query_log_json::report_json;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};

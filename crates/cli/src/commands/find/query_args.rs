@@ -10,28 +10,28 @@ use std::sync::Arc;
 
 /// A question and where it is put.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct QueryArgs {
+pub(crate) struct QueryArgs {
     /// What to look for; several words all have to match
     query: Vec<String>,
     /// Only in this collection
     #[arg(long = "in", value_name = "NAME")]
-    pub(super) collection: Option<String>,
+    pub(crate) collection: Option<String>,
     /// Only items of this kind
     #[arg(long, value_name = "KIND", value_parser = kind_parser())]
-    pub(super) kind: Option<Kind>,
+    pub(crate) kind: Option<Kind>,
     /// QUERY is an S-expression of evolution-data-server: (contains "full_name" "anna")
     #[arg(long)]
-    pub(super) sexp: bool,
+    pub(crate) sexp: bool,
 }
 
 impl QueryArgs {
     /// The question as it was written.
-    pub(super) fn query_text(&self) -> String {
+    pub(crate) fn query_text(&self) -> String {
         self.query.join(" ")
     }
 
     /// What it means now, of items of any kind.
-    pub(super) fn parse_query(&self, settings: &QueryContext) -> Result<Query, CommandFailure> {
+    pub(crate) fn parse_query(&self, settings: &QueryContext) -> Result<Query, CommandFailure> {
         Ok(match self.sexp {
             true => Query::parse_sexp_with(&self.query_text(), settings)?,
             false => Query::parse_with(&self.query_text(), settings)?,
@@ -39,7 +39,7 @@ impl QueryArgs {
     }
 
     /// The same to be kept open.
-    pub(super) fn to_live_query(&self, settings: &QueryContext) -> ViewQuery {
+    pub(crate) fn to_live_query(&self, settings: &QueryContext) -> ViewQuery {
         let form = if self.sexp { QuerySyntax::Sexp } else { QuerySyntax::Line };
         let mut question = ViewQuery::new(form, &self.query_text(), Arc::new(settings.clone()));
         if let Some(name) = &self.collection {
@@ -53,7 +53,7 @@ impl QueryArgs {
 }
 
 /// Reads a kind of items.
-pub(super) fn kind_parser() -> impl TypedValueParser<Value = Kind> {
+pub(crate) fn kind_parser() -> impl TypedValueParser<Value = Kind> {
     const KINDS: [Kind; 4] = [Kind::Contact, Kind::Event, Kind::Task, Kind::Memo];
     let kind = |name: String| KINDS.into_iter().find(|kind| kind.name() == name);
     PossibleValuesParser::new(KINDS.map(Kind::name))

@@ -1,4 +1,4 @@
-use super::item_format::{PageRow, add_values};
+use super::{PageRow, add_values};
 use crate::failure::CommandFailure;
 use crate::output::sanitize_line;
 use larder_format::component::Component;

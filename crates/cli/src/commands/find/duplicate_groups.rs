@@ -1,6 +1,6 @@
-use super::find::print_count;
-use super::item_format::{self, OutputColumn};
+use super::print_count;
 use crate::args::OutputFormat;
+use crate::commands::show::item_format::{self, OutputColumn};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::output::{STRONG_STYLE, sanitize_line};
@@ -86,7 +86,7 @@ fn print_groups(
         "{STRONG_STYLE}same {}{STRONG_STYLE:#}",
         sanitize_line(&reasons.join("; "))
     ))?;
-    super::find::print_answer(context, reader, &group.result_set(), columns)
+    super::print_answer(context, reader, &group.result_set(), columns)
 }
 
 /// A reason for people.

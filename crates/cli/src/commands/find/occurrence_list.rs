@@ -1,7 +1,6 @@
-use super::agenda::{DEFAULT_MAX_OCCURRENCES, finish_possibly_empty, note_more_occurrences};
-use super::find::print_count;
-use super::item_format::{self, OutputColumn};
+use super::print_count;
 use crate::args::OutputFormat;
+use crate::commands::show::item_format::{self, OutputColumn};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::display_title;
@@ -13,19 +12,23 @@ use larder_query::{AgendaEntry, ItemSummary, ResultSet, SearchRequest};
 use larder_store::{Kind as ItemKind, Reader, TimeRange};
 use std::collections::HashMap;
 
+/// So many occurrences are shown, unless more are asked for: of what happens each second there is
+/// no end.
+pub(crate) const DEFAULT_MAX_OCCURRENCES: usize = 100_000;
+
 /// How occurrences are to be printed.
-pub(super) struct ExpandOptions {
+pub(crate) struct ExpandOptions {
     /// At most so many.
-    pub(super) limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
     /// How many there are, and nothing else.
-    pub(super) count: bool,
+    pub(crate) count: bool,
     /// What of each.
-    pub(super) columns: Option<Vec<OutputColumn>>,
+    pub(crate) columns: Option<Vec<OutputColumn>>,
 }
 
 /// What `larder find --expand` and `larder find --alarms` print: occurrences, or how many there
 /// are.
-pub(super) fn print_occurrences(
+pub(crate) fn print_occurrences(
     context: &mut CommandContext,
     reader: &Reader,
     find: &SearchRequest,
@@ -70,8 +73,25 @@ pub(super) fn print_occurrences(
     finish_possibly_empty(context, found.entries.is_empty(), "nothing was found")
 }
 
+/// Says that there is more than was printed.
+pub(crate) fn note_more_occurrences(context: &CommandContext) {
+    context.print_note("there is more than this: ask for a shorter time, or with a larger --limit");
+}
+
+/// How an answer ends that may be empty.
+pub(crate) fn finish_possibly_empty(
+    context: &CommandContext,
+    empty: bool,
+    note: &str,
+) -> Result<CommandStatus, CommandFailure> {
+    if empty && context.format == OutputFormat::Text {
+        context.print_note(note);
+    }
+    Ok(if empty { CommandStatus::NothingFound } else { CommandStatus::Done })
+}
+
 /// There is no stretch of time in which occurrences could be found.
-pub(super) fn no_time_range_failure() -> CommandFailure {
+pub(crate) fn no_time_range_failure() -> CommandFailure {
     CommandFailure::new(FailureKind::Usage, "--expand needs a stretch of time to look in")
         .with_hint("add when: to the query, as in when:2026-03 or when:today..+7d")
 }
@@ -80,7 +100,7 @@ pub(super) fn no_time_range_failure() -> CommandFailure {
 const MAX_NAMED_ITEMS: usize = 3;
 
 /// Warns of items in these rows: what was printed of them may be too little, or too much.
-pub(super) fn warn_of_uncertain_items(
+pub(crate) fn warn_of_uncertain_items(
     context: &CommandContext,
     reader: &Reader,
     rows: &[i64],
@@ -191,10 +211,10 @@ fn print_table(
 }
 
 /// A line of a list: the handle, when, what, where, and what else there is to say.
-pub(super) type ItemListRow = [String; 5];
+pub(crate) type ItemListRow = [String; 5];
 
 /// The line of an item, or of an occurrence of it.
-pub(super) fn item_list_row(
+pub(crate) fn item_list_row(
     reader: &Reader,
     of: &ItemSummary,
     when: String,
@@ -214,7 +234,7 @@ pub(super) fn item_list_row(
 }
 
 /// Prints such lines, in columns.
-pub(super) fn print_rows(
+pub(crate) fn print_rows(
     out: &mut OutputStream,
     rows: &[ItemListRow],
 ) -> Result<(), CommandFailure> {
@@ -225,7 +245,7 @@ pub(super) fn print_rows(
 }
 
 /// These rows as lines.
-pub(super) fn format_rows(rows: &[ItemListRow], width: Option<usize>) -> Vec<String> {
+pub(crate) fn format_rows(rows: &[ItemListRow], width: Option<usize>) -> Vec<String> {
     let line = |row: ItemListRow| {
         let [handle, when, what, place, marks] = &row;
         let plain = Style::new();

@@ -1,4 +1,4 @@
-//! When something is, for people: `Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Prague`.
+//! Times of items as text: `Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Prague`.
 
 use larder_query::local_time::{LocalTimeSpan, format_clock};
 use larder_query::{UserLocale, description};
@@ -6,8 +6,8 @@ use larder_store::Kind;
 use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::zone::Zone;
 
-/// When something begins and ends, by its own clock, and by that of who asks where it shows another
-/// time; `None`: at no time.
+/// Formats start and end in the item's zone, and in the user's zone if that differs. Returns `None`
+/// without a time.
 pub(crate) fn format_times(
     kind: Kind,
     start: Option<&CalendarDateTime>,
@@ -24,7 +24,7 @@ pub(crate) fn format_times(
                 .filter(|start| due != Some(start))
                 .map(|start| LocalTimeSpan::from_start_and_end(start, None));
             let begins = begins.map(|when| format!("{}, ", when.describe_due(language)));
-            // By the clock of its beginning, which is named behind it.
+            // In the zone of the start, which is printed after it.
             let timed = start.filter(|start| !start.is_date);
             let until = |due| {
                 timed.map_or(LocalTimeSpan::from_start_and_end(due, None), |at| {
@@ -39,7 +39,7 @@ pub(crate) fn format_times(
         text.push_str(&format!(", {}", zone_display_name(first)));
     }
     if let Some(clock) = skipped_clock_time(first) {
-        text.push_str(&format!("; there is no {clock} on that day"));
+        text.push_str(&format!("; {clock} does not exist on that day"));
     }
     if let Some(here) = format_local_equivalent(first, asker) {
         text.push_str(&format!("; here {here}"));
@@ -47,7 +47,7 @@ pub(crate) fn format_times(
     Some(text)
 }
 
-/// A rule in words, with its end by the clock of what recurs.
+/// Formats a recurrence rule in words, with its end in the zone of the item.
 pub(crate) fn format_rule(
     rule: &str,
     start: Option<&CalendarDateTime>,
@@ -57,7 +57,7 @@ pub(crate) fn format_rule(
     description::describe_rule(rule, &zone, &asker.language)
 }
 
-/// A time by the clock of who asks, where its own clock shows another one.
+/// Formats a time in the user's zone if that shows another time.
 fn format_local_equivalent(time: &CalendarDateTime, asker: &UserLocale) -> Option<String> {
     if time.is_date || time.zone_reference == ZoneReference::Floating {
         return None;
@@ -70,7 +70,7 @@ fn format_local_equivalent(time: &CalendarDateTime, asker: &UserLocale) -> Optio
         .then(|| LocalTimeSpan::from_start_and_end(&here, None).describe_due(&asker.language))
 }
 
-/// What is said of a time that its clock leaves out.
+/// Returns the time of day if it does not exist on that day, as clocks are set forward.
 fn skipped_clock_time(time: &CalendarDateTime) -> Option<String> {
     let zone = zone_of_date_time(time);
     let shown = zone.to_civil(zone.to_instant(time.civil));
@@ -87,7 +87,7 @@ fn zone_of_date_time(time: &CalendarDateTime) -> Zone {
 fn zone_display_name(time: &CalendarDateTime) -> &str {
     match &time.zone_reference {
         ZoneReference::Utc => "UTC",
-        ZoneReference::Floating => "by any clock",
+        ZoneReference::Floating => "floating",
         ZoneReference::Zone(zone) => zone.name(),
     }
 }

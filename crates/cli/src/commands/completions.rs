@@ -1,15 +1,17 @@
+//! `larder completions`.
+
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-/// Print the completions for a shell
+/// Print completions for a shell
 ///
 ///   larder completions bash > ~/.local/share/bash-completion/completions/larder
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// The shell
     shell: Shell,
 }
 

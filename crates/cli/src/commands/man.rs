@@ -1,3 +1,5 @@
+//! `larder man`.
+
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use std::path::PathBuf;

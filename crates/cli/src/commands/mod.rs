@@ -1,5 +1,5 @@
-//! The subcommands, one file each: a struct of arguments whose comment is the manual, and one
-//! function.
+//! The subcommands, one file for each: a struct of arguments, whose documentation is the help text,
+//! and a function that runs it. Parts of a subcommand are in a folder of its name.
 
 mod add;
 mod agenda;
@@ -81,7 +81,7 @@ fn hide_global_options(mut command: clap::Command, global: &[clap::Arg]) -> clap
     command.mut_subcommands(|subcommand| hide_global_options(subcommand, global))
 }
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Import(import::ImportArgs),
@@ -108,7 +108,7 @@ pub(crate) enum Command {
     Man(man::ManArgs),
 }
 
-/// What most verbs can print.
+/// The formats of most subcommands.
 const USUAL_FORMATS: &[OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
 const FORMATS_WITH_RAW: &[OutputFormat] =
     &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Raw];
@@ -148,7 +148,7 @@ impl Command {
         Ok(code)
     }
 
-    /// The formats in which this verb, used in this way, can answer.
+    /// Returns the output formats that the subcommand supports with these options.
     fn supported_formats(&self) -> &'static [OutputFormat] {
         match self {
             Command::Find(find) if find.is_item_list() => FORMATS_WITH_RAW,
@@ -165,7 +165,7 @@ impl Command {
 
 fn unsupported_format_failure(format: OutputFormat, supported: &[OutputFormat]) -> CommandFailure {
     let names: Vec<&str> = supported.iter().map(|format| format.name()).collect();
-    let what = format!("this cannot be printed as {}", format.name());
+    let what = format!("--format {} is not supported here", format.name());
     CommandFailure::new(FailureKind::Usage, what)
-        .with_hint(format!("--format takes {} here", names.join(" or ")))
+        .with_hint(format!("use --format {}", names.join(" or ")))
 }

@@ -1,3 +1,5 @@
+//! `larder show`.
+
 mod calendar_item;
 pub(super) mod item_format;
 
@@ -12,16 +14,16 @@ use larder_query::UserLocale;
 use larder_store::{CollectionType, ItemMeta, Reader};
 use serde_json::json;
 
-/// Show items: on a page of their own, as JSON, or (--format raw) as they came
+/// Show items in full: as text, JSON, or the original vCard or iCalendar
 ///
-/// ID is what `larder find` prints in front of an item, or any beginning of it that no other item
-/// has; or `uid:TEXT`; or `COLLECTION/UID`.
+/// ID is the ID that `larder find` prints, or any unambiguous beginning of it; or `uid:TEXT`; or
+/// `COLLECTION/UID`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// Which items
+    /// The items
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Print them as they came: the same as --format raw
+    /// Print the original bytes; the same as --format raw
     #[arg(long)]
     raw: bool,
 }
@@ -61,7 +63,7 @@ impl ShowArgs {
     }
 }
 
-/// Fields that other fields already show, left out unless they are asked for.
+/// Fields that other fields already contain; shown only on request.
 const REDUNDANT_FIELDS: &[&str] = &[
     "name",
     "given_name",
@@ -75,7 +77,7 @@ const REDUNDANT_FIELDS: &[&str] = &[
     "version",
 ];
 
-/// Is this field left out of what is shown by default?
+/// Returns whether the field is shown by default.
 fn is_shown_by_default(field: &Field) -> bool {
     let numbered = field.name.ends_with(|c: char| c.is_ascii_digit());
     let typed_phone = field.field_type == FieldType::Phone && field.name != "phone";
@@ -85,7 +87,7 @@ fn is_shown_by_default(field: &Field) -> bool {
         && !REDUNDANT_FIELDS.contains(&field.name)
 }
 
-/// An item on a page of its own: each field with its values.
+/// Prints an item: each field with its values.
 fn print_item_page(
     out: &mut OutputStream,
     reader: &Reader,
@@ -98,11 +100,7 @@ fn print_item_page(
         "{STRONG_STYLE}{}{STRONG_STYLE:#}",
         crate::item_ids::name_from_bytes(bytes)
     ))?;
-    let derived = if head.derived_uid {
-        "  (made by larder: the card names none, or one that another item has)"
-    } else {
-        ""
-    };
+    let derived = if head.derived_uid { "  (assigned by Larder)" } else { "" };
     let about = [
         ("id", format!("{:.letters$}", head.handle)),
         ("collection", sanitize_line(&head.collection)),
@@ -131,14 +129,13 @@ fn print_item_page(
     Ok(())
 }
 
-/// A line of an item's page: a label, which is empty where the line belongs to the one above, and a
-/// text.
+/// A line of the page: a label, which is empty if the line continues the one above, and a text.
 type PageRow = (&'static str, String);
 
-/// How properties begin that a merge kept of other cards.
+/// The prefix of properties that a merge kept from other cards.
 const LARDER_PROPERTY_PREFIX: &str = "X-LARDER-";
 
-/// Adds the values of a field, of which each may have several lines.
+/// Adds the values of a field, each of which may have several lines.
 fn add_values(rows: &mut Vec<PageRow>, mut label: &'static str, values: Vec<String>) {
     for value in values {
         let mut lines = value.lines().map(sanitize_line);
@@ -147,7 +144,7 @@ fn add_values(rows: &mut Vec<PageRow>, mut label: &'static str, values: Vec<Stri
     }
 }
 
-/// What there is to print of a card, and what only can be named.
+/// Returns the rows of a contact, and those of its pictures, which are only named.
 fn contact_page_rows(bytes: &[u8]) -> (Vec<PageRow>, Vec<PageRow>) {
     let card = Contact::parse(bytes);
     let mut rows = Vec::new();
@@ -165,6 +162,6 @@ fn contact_page_rows(bytes: &[u8]) -> (Vec<PageRow>, Vec<PageRow>) {
     let pictures = CONTACT_FIELDS
         .iter()
         .filter(|field| field.field_type == FieldType::Binary && card.first_value(field).is_some())
-        .map(|field| (field.name, "(larder show --format raw prints it)".to_string()));
+        .map(|field| (field.name, "(`larder show --format raw` prints it)".to_string()));
     (rows, pictures.collect())
 }

@@ -1,3 +1,5 @@
+//! The output of `larder find --duplicates`: groups of contacts that may be one person.
+
 use super::print_count;
 use crate::args::OutputFormat;
 use crate::commands::show::item_format::{self, OutputColumn};
@@ -8,7 +10,7 @@ use larder_query::{DuplicateGroup, DuplicateReason, SearchRequest};
 use larder_store::Reader;
 use serde_json::json;
 
-/// What `larder find --duplicates` prints: the groups, or how many there are.
+/// Prints the groups of likely duplicates, or their number.
 pub(super) fn print_duplicates(
     context: &mut CommandContext,
     reader: &Reader,
@@ -36,8 +38,8 @@ pub(super) fn print_duplicates(
     if context.format == OutputFormat::Text {
         context.out.flush()?;
         context.print_note(match groups.is_empty() {
-            true => "no two seem to be the same",
-            false => "larder merge ID ID joins those that are the same; the first one stays",
+            true => "no likely duplicates",
+            false => "merge duplicates into the first one with: larder merge ID ID",
         });
     }
     Ok(code)
@@ -89,7 +91,7 @@ fn print_groups(
     super::print_answer(context, reader, &group.result_set(), columns)
 }
 
-/// A reason for people.
+/// Returns a reason as text.
 fn reason_text(reason: &DuplicateReason) -> String {
     let field = match reason.field {
         "email" => "e-mail",

@@ -1,10 +1,15 @@
+//! Lists of occurrences: `larder find --expand` and `--alarms`, and the rows of calendar items that
+//! other lists share.
+
 use super::print_count;
 use crate::args::OutputFormat;
 use crate::commands::show::item_format::{self, OutputColumn};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::display_title;
-use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, format_count as number};
+use crate::output::{
+    FAINT_STYLE, OutputStream, STRONG_STYLE, format_count as number, format_grouped,
+};
 use crate::table::{pad_cells_by_name_column, style_cells};
 use anstyle::Style;
 use larder_query::local_time::{format_clock, format_date};
@@ -12,22 +17,20 @@ use larder_query::{AgendaEntry, ItemSummary, ResultSet, SearchRequest};
 use larder_store::{Kind as ItemKind, Reader, TimeRange};
 use std::collections::HashMap;
 
-/// So many occurrences are shown, unless more are asked for: of what happens each second there is
-/// no end.
+/// The default limit of occurrences: an item that recurs each second has no end.
 pub(crate) const DEFAULT_MAX_OCCURRENCES: usize = 100_000;
 
-/// How occurrences are to be printed.
+/// Options for printing occurrences.
 pub(crate) struct ExpandOptions {
-    /// At most so many.
+    /// The maximum number of occurrences.
     pub(crate) limit: Option<usize>,
-    /// How many there are, and nothing else.
+    /// Whether to print only the number.
     pub(crate) count: bool,
-    /// What of each.
+    /// The columns of `--fields`.
     pub(crate) columns: Option<Vec<OutputColumn>>,
 }
 
-/// What `larder find --expand` and `larder find --alarms` print: occurrences, or how many there
-/// are.
+/// Prints occurrences or alarms, or their number.
 pub(crate) fn print_occurrences(
     context: &mut CommandContext,
     reader: &Reader,
@@ -54,12 +57,12 @@ pub(crate) fn print_occurrences(
         limit.unwrap_or(DEFAULT_MAX_OCCURRENCES),
     )?;
     if found.truncated && limit.is_none() {
-        note_more_occurrences(context);
+        note_more_occurrences(context, DEFAULT_MAX_OCCURRENCES);
     }
     warn_of_uncertain_items(context, reader, &found.uncertain_rows)?;
     if let Some(columns) = how.columns.as_deref().filter(|_| context.format != OutputFormat::Raw) {
         print_columns(context, reader, &answer, &found.entries, columns)?;
-        return finish_possibly_empty(context, found.entries.is_empty(), "nothing was found");
+        return finish_possibly_empty(context, found.entries.is_empty(), "no results");
     }
     match context.format {
         OutputFormat::Text => print_table(context, reader, &found.entries, window)?,
@@ -70,15 +73,18 @@ pub(crate) fn print_occurrences(
         }
         OutputFormat::Raw => print_raw(context, reader, &found.entries)?,
     }
-    finish_possibly_empty(context, found.entries.is_empty(), "nothing was found")
+    finish_possibly_empty(context, found.entries.is_empty(), "no results")
 }
 
-/// Says that there is more than was printed.
-pub(crate) fn note_more_occurrences(context: &CommandContext) {
-    context.print_note("there is more than this: ask for a shorter time, or with a larger --limit");
+/// Notes that the list was cut at the limit.
+pub(crate) fn note_more_occurrences(context: &CommandContext, limit: usize) {
+    context.print_note(format!(
+        "list cut at {}; narrow the range or raise --limit",
+        format_grouped(limit as u64)
+    ));
 }
 
-/// How an answer ends that may be empty.
+/// Returns the status of an answer, and prints a note if it is empty.
 pub(crate) fn finish_possibly_empty(
     context: &CommandContext,
     empty: bool,
@@ -90,16 +96,17 @@ pub(crate) fn finish_possibly_empty(
     Ok(if empty { CommandStatus::NothingFound } else { CommandStatus::Done })
 }
 
-/// There is no stretch of time in which occurrences could be found.
+/// The failure for a query without a time range to list occurrences in.
 pub(crate) fn no_time_range_failure() -> CommandFailure {
-    CommandFailure::new(FailureKind::Usage, "--expand needs a stretch of time to look in")
-        .with_hint("add when: to the query, as in when:2026-03 or when:today..+7d")
+    CommandFailure::new(FailureKind::Usage, "--expand needs a time range")
+        .with_hint("add when: to the query, for example when:2026-03 or when:today..+7d")
 }
 
-/// Items that are named when not all of them could be found out.
+/// Items that a warning about incomplete expansions names.
 const MAX_NAMED_ITEMS: usize = 3;
 
-/// Warns of items in these rows: what was printed of them may be too little, or too much.
+/// Warns about items whose recurrence rules were not fully expanded, so that their occurrences may be
+/// incomplete.
 pub(crate) fn warn_of_uncertain_items(
     context: &CommandContext,
     reader: &Reader,
@@ -111,19 +118,19 @@ pub(crate) fn warn_of_uncertain_items(
     for brief in named.iter().filter_map(|row| briefs.get(row)) {
         let letters = reader.unique_prefix_len(brief.head.handle)?;
         context.print_warning(format!(
-            "{:.letters$}, {}: its rule takes too many steps to be followed to its end, so this is not sure to be all",
+            "{:.letters$}, {}: its recurrence rule is too costly to expand fully; occurrences may be missing",
             brief.head.handle,
             display_title(&brief.summary)
         ));
     }
     if rows.len() > named.len() {
         let others = (rows.len() - named.len()) as u64;
-        context.print_warning(format!("... nor is it of {}", number(others, "other item")));
+        context.print_warning(format!("... and {} more like it", number(others, "item")));
     }
     Ok(())
 }
 
-/// Prints the fields that were asked for, of each occurrence.
+/// Prints the fields of `--fields` for each occurrence.
 fn print_columns(
     context: &mut CommandContext,
     reader: &Reader,
@@ -157,7 +164,7 @@ fn print_columns(
     Ok(())
 }
 
-/// The items, each once, in the order in which they happen first.
+/// Prints the source bytes of each item once, in the order of their first occurrences.
 fn print_raw(
     context: &mut CommandContext,
     reader: &Reader,
@@ -210,10 +217,10 @@ fn print_table(
     print_rows(&mut context.out, &rows)
 }
 
-/// A line of a list: the handle, when, what, where, and what else there is to say.
+/// A row of calendar items: ID, time, title, place, marks.
 pub(crate) type ItemListRow = [String; 5];
 
-/// The line of an item, or of an occurrence of it.
+/// Returns the row of an item, or of one of its occurrences.
 pub(crate) fn item_list_row(
     reader: &Reader,
     of: &ItemSummary,
@@ -233,7 +240,7 @@ pub(crate) fn item_list_row(
     Ok([handle, when, display_title(&of.summary), place, marks.join(", ")])
 }
 
-/// Prints such lines, in columns.
+/// Prints rows in columns.
 pub(crate) fn print_rows(
     out: &mut OutputStream,
     rows: &[ItemListRow],
@@ -244,7 +251,7 @@ pub(crate) fn print_rows(
     Ok(())
 }
 
-/// These rows as lines.
+/// Formats rows as lines.
 pub(crate) fn format_rows(rows: &[ItemListRow], width: Option<usize>) -> Vec<String> {
     let line = |row: ItemListRow| {
         let [handle, when, what, place, marks] = &row;

@@ -1,5 +1,4 @@
-//! What is asked on the command line, and where it is put: the arguments of everything that takes a
-//! QUERY.
+//! The arguments of subcommands that take a QUERY.
 
 use crate::failure::CommandFailure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -8,29 +7,29 @@ use larder_query::{Query, QueryContext};
 use larder_store::Kind;
 use std::sync::Arc;
 
-/// A question and where it is put.
+/// A query and its collection and kind.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct QueryArgs {
-    /// What to look for; several words all have to match
+    /// The search terms, all of which must match
     query: Vec<String>,
-    /// Only in this collection
+    /// Search only this collection
     #[arg(long = "in", value_name = "NAME")]
     pub(crate) collection: Option<String>,
-    /// Only items of this kind
+    /// Search only items of this kind
     #[arg(long, value_name = "KIND", value_parser = kind_parser())]
     pub(crate) kind: Option<Kind>,
-    /// QUERY is an S-expression of evolution-data-server: (contains "full_name" "anna")
+    /// QUERY is an S-expression as in evolution-data-server: (contains "full_name" "anna")
     #[arg(long)]
     pub(crate) sexp: bool,
 }
 
 impl QueryArgs {
-    /// The question as it was written.
+    /// Returns the query as typed.
     pub(crate) fn query_text(&self) -> String {
         self.query.join(" ")
     }
 
-    /// What it means now, of items of any kind.
+    /// Parses the query, relative to the present time.
     pub(crate) fn parse_query(&self, settings: &QueryContext) -> Result<Query, CommandFailure> {
         Ok(match self.sexp {
             true => Query::parse_sexp_with(&self.query_text(), settings)?,
@@ -38,7 +37,7 @@ impl QueryArgs {
         })
     }
 
-    /// The same to be kept open.
+    /// Returns the query for a live view.
     pub(crate) fn to_live_query(&self, settings: &QueryContext) -> ViewQuery {
         let form = if self.sexp { QuerySyntax::Sexp } else { QuerySyntax::Line };
         let mut question = ViewQuery::new(form, &self.query_text(), Arc::new(settings.clone()));
@@ -52,7 +51,7 @@ impl QueryArgs {
     }
 }
 
-/// Reads a kind of items.
+/// Returns a parser for a kind of items.
 pub(crate) fn kind_parser() -> impl TypedValueParser<Value = Kind> {
     const KINDS: [Kind; 4] = [Kind::Contact, Kind::Event, Kind::Task, Kind::Memo];
     let kind = |name: String| KINDS.into_iter().find(|kind| kind.name() == name);

@@ -1,3 +1,5 @@
+//! `larder measure queries`.
+
 use super::query_log_json::report_json;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
@@ -17,28 +19,25 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Tell what a query log shows: which questions are asked and how often, how long views live, what
-/// answers cost, whether the cache is worth its memory
+/// Analyse a query log: frequency and cost of queries, lifetimes of views, value of the cache
 ///
-/// A view that was never closed is named with its client and its question. With OTHER, the log from
-/// before a change and the one from after it stand beside each other. --html writes a page with
-/// charts that needs nothing else. The format of the log, and what is told of it, are documented in
-/// docs/queries.md.
+/// Views that were never closed are listed with client and query. With OTHER, compares the logs from
+/// before and after a change. --html writes a self-contained page with charts. docs/queries.md
+/// documents the format of the log and the report.
 #[derive(Debug, clap::Args)]
 pub(crate) struct QueryLogArgs {
-    /// The log; `-` is standard input
+    /// The log (- for standard input)
     #[arg(value_name = "FILE")]
     log: PathBuf,
-    /// Another log, to compare: FILE is from before, this one from after
+    /// A second log to compare with: FILE is before the change, OTHER after it
     other: Option<PathBuf>,
-    /// Write a page with charts to this file, too
+    /// Also write a page with charts to this file
     #[arg(long, value_name = "PAGE")]
     html: Option<PathBuf>,
-    /// Try the cache with this budget, too: `300K`, `2M`
+    /// Also simulate the cache with this budget: 300K, 2M
     #[arg(long, value_name = "BYTES", value_parser = crate::byte_size::parse_nonzero_bytes)]
     budget: Option<u64>,
-    /// Write the log again with tokens for texts and names, so that it can be given away; tells
-    /// nothing else
+    /// Only write a copy of the log to OUT, with texts and names replaced by tokens
     #[arg(long, value_name = "OUT", conflicts_with_all = ["other", "html", "budget"])]
     anonymise: Option<PathBuf>,
 }
@@ -81,7 +80,7 @@ impl QueryLogArgs {
         [Some(&self.log), self.other.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
-    /// What each log shows, with its name.
+    /// Reads the logs; returns the name and the report of each.
     fn read_reports(
         &self,
         context: &CommandContext,
@@ -97,7 +96,7 @@ impl QueryLogArgs {
             }
             reports.push((log_name(path), report));
         }
-        // Two logs of one name are told apart by their folders.
+        // Logs with the same name are distinguished by their folders.
         if matches!(reports.as_slice(), [(a, _), (b, _)] if a == b) {
             for ((name, _), path) in reports.iter_mut().zip(&logs) {
                 *name = sanitize_line(&path.display().to_string());
@@ -122,31 +121,29 @@ fn open_log(path: &Path) -> Result<Box<dyn BufRead>, CommandFailure> {
     Ok(Box::new(BufReader::with_capacity(256 << 10, file)))
 }
 
-/// What is written must not be what is read, by whatever name.
+/// Fails if the output file is one of the inputs, by whatever name.
 fn check_not_input(target: &Path, logs: &[&Path]) -> Result<(), CommandFailure> {
     let of = |file: std::io::Result<Metadata>| file.ok().map(|file| (file.dev(), file.ino()));
-    let Some(there) = of(std::fs::metadata(target)) else { return Ok(()) };
+    let Some(target_id) = of(std::fs::metadata(target)) else { return Ok(()) };
     let is_it = |log: &&Path| match log.to_str() {
         Some("-") => {
             let input = std::io::stdin().as_fd().try_clone_to_owned();
-            of(input.and_then(|input| File::from(input).metadata())) == Some(there)
+            of(input.and_then(|input| File::from(input).metadata())) == Some(target_id)
         }
-        _ => of(std::fs::metadata(log)) == Some(there),
+        _ => of(std::fs::metadata(log)) == Some(target_id),
     };
     if logs.iter().any(is_it) {
         let what = format!("{} is the log itself", sanitize_line(&target.display().to_string()));
-        return Err(CommandFailure::new(FailureKind::Usage, what)
-            .with_hint("name another file to write to"));
+        return Err(
+            CommandFailure::new(FailureKind::Usage, what).with_hint("choose another output file")
+        );
     }
     Ok(())
 }
 
 fn empty_log_failure(path: &Path) -> CommandFailure {
-    CommandFailure::new(
-        FailureKind::NotFound,
-        format!("{}: no line of it is that of a query log", log_name(path)),
-    )
-    .with_hint("docs/queries.md describes the format")
+    CommandFailure::new(FailureKind::NotFound, format!("{}: not a query log", log_name(path)))
+        .with_hint("docs/queries.md describes the format")
 }
 
 fn print_broken_lines(context: &CommandContext, path: &Path, broken: &BadLines) {
@@ -171,12 +168,12 @@ fn anonymise_log(
     check_not_input(out, &[log])?;
     let mut source = open_log(log)?;
     let failure = |error: std::io::Error| CommandFailure::from_file_error(out, &error);
-    // It is written when it is whole: a log in which there is nothing to write takes nothing away.
-    // What stands there may be a link or a pipe, so nothing is put in its place.
+    // The output is written only when complete, so that an invalid log overwrites nothing. The
+    // target may be a link or a pipe, so it is not replaced.
     let mut whole = BufWriter::new(tempfile::tempfile().map_err(failure)?);
-    let told = anonymise(&mut *source, &mut whole).map_err(failure)?;
-    print_broken_lines(context, log, &told.bad_lines);
-    if told.lines == 0 {
+    let report = anonymise(&mut *source, &mut whole).map_err(failure)?;
+    print_broken_lines(context, log, &report.bad_lines);
+    if report.lines == 0 {
         return Err(empty_log_failure(log));
     }
     let mut whole = whole.into_inner().map_err(|error| failure(error.into_error()))?;
@@ -185,24 +182,23 @@ fn anonymise_log(
     std::io::copy(&mut whole, &mut target).map_err(failure)?;
     if context.format == OutputFormat::Json {
         context.out.print_json(&serde_json::json!({
-            "lines": told.lines, "unknown": told.unknown_lines, "broken": told.bad_lines.lines, "texts": told.texts,
+            "lines": report.lines, "unknown": report.unknown_lines, "broken": report.bad_lines.lines, "texts": report.texts,
         }))?;
     } else {
-        let (lines, texts) = (format_count(told.lines, "line"), format_count(told.texts, "text"));
-        context.out.print_line(format!("{lines} written, {texts} and names replaced"))?;
-        if told.unknown_lines > 0 {
-            let unknown = format_count(told.unknown_lines, "line");
-            context
-                .out
-                .print_line(format!("{unknown} left out, of events that are not known here"))?;
+        let (lines, texts) =
+            (format_count(report.lines, "line"), format_count(report.texts, "text"));
+        context.out.print_line(format!("Wrote {lines}; replaced {texts} and names"))?;
+        if report.unknown_lines > 0 {
+            let unknown = format_count(report.unknown_lines, "line");
+            context.out.print_line(format!("{unknown} with unknown events left out"))?;
         }
     }
-    Ok(if told.bad_lines.lines > 0 { CommandStatus::LeftOut } else { CommandStatus::Done })
+    Ok(if report.bad_lines.lines > 0 { CommandStatus::LeftOut } else { CommandStatus::Done })
 }
 
-/// Rows of a table that are printed.
+/// Rows of a table to print.
 const MAX_TABLE_ROWS: usize = 8;
-/// How wide a bar of characters is.
+/// The width of a bar of characters.
 const BAR_COLUMNS: f64 = 24.0;
 
 struct ReportPrinter<'a> {
@@ -222,7 +218,7 @@ impl ReportPrinter<'_> {
         self.print_line(sanitize_line(text))
     }
 
-    /// A table with a faint head. Its last column gives way first where there is no room.
+    /// Prints a table with a faint heading. The last column is shortened first.
     fn print_table<const N: usize>(
         &mut self,
         head: [&str; N],
@@ -249,12 +245,12 @@ impl ReportPrinter<'_> {
         Ok(())
     }
 
-    /// Is there room for the most important columns alone?
+    /// Returns whether there is room only for the most important columns.
     fn is_narrow(&self) -> bool {
         self.width.is_some_and(|width| width < 80)
     }
 
-    /// A bar, as long as the share says.
+    /// Returns a bar whose length is the share.
     fn format_bar(&self, share: f64) -> String {
         const BAR_PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
         let most = if self.is_narrow() { BAR_COLUMNS / 2.0 } else { BAR_COLUMNS };
@@ -282,10 +278,7 @@ impl ReportPrinter<'_> {
         &mut self,
         QueryLogReport { reuse, .. }: &QueryLogReport,
     ) -> Result<(), CommandFailure> {
-        self.print_heading(
-            "Which questions are asked, and how often?",
-            &text_report::describe_reuse(reuse),
-        )?;
+        self.print_heading("Queries and repetition", &text_report::describe_reuse(reuse))?;
         let most = reuse.repeat_buckets.iter().map(|times| times.answers).max().unwrap_or(1) as f64;
         let rows = reuse.repeat_buckets.iter().map(|times| {
             [
@@ -296,7 +289,7 @@ impl ReportPrinter<'_> {
             ]
         });
         let rows = rows.collect();
-        self.print_table(["asked so often", "questions", "answers", ""], rows)?;
+        self.print_table(["times run", "queries", "answers", ""], rows)?;
         let most = reuse.most_frequent.iter().take(MAX_TABLE_ROWS);
         if self.is_narrow() {
             let rows = most.map(|often| {
@@ -305,7 +298,7 @@ impl ReportPrinter<'_> {
                     text_report::format_query(&often.query.query),
                 ]
             });
-            return self.print_table(["asked", "question"], rows.collect());
+            return self.print_table(["runs", "query"], rows.collect());
         }
         let rows = most.map(|often| {
             [
@@ -316,13 +309,16 @@ impl ReportPrinter<'_> {
                 text_report::format_query(&often.query.query),
             ]
         });
-        self.print_table(["asked", "from cache", "from a view", "of", "question"], rows.collect())
+        self.print_table(
+            ["runs", "from cache", "from a view", "collection", "query"],
+            rows.collect(),
+        )
     }
 
     fn print_lifetimes(&mut self, report: &QueryLogReport) -> Result<(), CommandFailure> {
         let lives = &report.lifetimes;
         self.print_heading(
-            "How long do views and kept answers live?",
+            "Lifetimes of views and cached answers",
             &text_report::describe_lifetimes(lives),
         )?;
         self.print_unclosed_views(lives)?;
@@ -346,7 +342,7 @@ impl ReportPrinter<'_> {
         )
     }
 
-    /// Each view that was never closed, by name; leaks first.
+    /// Prints each view that was never closed, leaks first.
     fn print_unclosed_views(&mut self, lives: &LifetimeReport) -> Result<(), CommandFailure> {
         for life in lives.unclosed.iter().take(2 * MAX_TABLE_ROWS) {
             let text = sanitize_line(&text_report::describe_view_lifetime(
@@ -370,7 +366,7 @@ impl ReportPrinter<'_> {
         &mut self,
         QueryLogReport { cost, .. }: &QueryLogReport,
     ) -> Result<(), CommandFailure> {
-        self.print_heading("How long do answers take?", &text_report::describe_cost(cost))?;
+        self.print_heading("Query time", &text_report::describe_cost(cost))?;
         let narrow = self.is_narrow();
         let rows = cost.collections.iter().take(2 * MAX_TABLE_ROWS).map(|group| {
             [
@@ -385,8 +381,8 @@ impl ReportPrinter<'_> {
                 },
             ]
         });
-        let last = if narrow { "" } else { "the worst" };
-        let head = ["collection", "answers", "mean", "worst", "visited per given", last];
+        let last = if narrow { "" } else { "slowest query" };
+        let head = ["collection", "answers", "mean", "slowest", "visited per result", last];
         self.print_table(head, rows.collect())?;
         if cost.sources.len() > 1 {
             let rows = cost.sources.iter().take(MAX_TABLE_ROWS).map(|group| {
@@ -398,7 +394,7 @@ impl ReportPrinter<'_> {
                     text_report::format_scan_ratio(&group.work),
                 ]
             });
-            let head = ["kind of source", "answers", "mean", "worst", "visited per given"];
+            let head = ["kind of source", "answers", "mean", "slowest", "visited per result"];
             self.print_table(head, rows.collect())?;
         }
         Ok(())
@@ -408,11 +404,11 @@ impl ReportPrinter<'_> {
         &mut self,
         QueryLogReport { cache: worth, .. }: &QueryLogReport,
     ) -> Result<(), CommandFailure> {
-        self.print_heading("Is the cache worth its memory?", &text_report::describe_cache(worth))?;
+        self.print_heading("Value of the answer cache", &text_report::describe_cache(worth))?;
         if worth.answers == 0 {
             return Ok(());
         }
-        let own = worth.recorded.map(|trial| (trial, "as in the log".to_string()));
+        let own = worth.recorded.map(|trial| (trial, "recorded".to_string()));
         let trials = worth
             .trials
             .iter()
@@ -427,7 +423,7 @@ impl ReportPrinter<'_> {
             ]
         });
         let rows = rows.collect();
-        self.print_table(["budget", "had been kept", "in memory", "time saved", ""], rows)?;
+        self.print_table(["budget", "hit rate", "in memory", "time saved", ""], rows)?;
         match text_report::describe_replay_accuracy(worth) {
             Some(text) => self.print_line(text),
             None => Ok(()),
@@ -438,10 +434,7 @@ impl ReportPrinter<'_> {
         &mut self,
         QueryLogReport { fan_out: informed, .. }: &QueryLogReport,
     ) -> Result<(), CommandFailure> {
-        self.print_heading(
-            "How many views does a change inform?",
-            &text_report::describe_fan_out(informed),
-        )?;
+        self.print_heading("Views notified by a change", &text_report::describe_fan_out(informed))?;
         let most =
             informed.views_notified_buckets.iter().map(|(.., changes)| *changes).max().unwrap_or(1)
                 as f64;
@@ -453,10 +446,10 @@ impl ReportPrinter<'_> {
             ]
         });
         let rows = rows.collect();
-        self.print_table(["informed", "changes", ""], rows)
+        self.print_table(["notified", "changes", ""], rows)
     }
 
-    /// Two logs: the figures, the cost by collection, and the views that either left open.
+    /// Prints the comparison of two logs: figures, cost by collection, and views left open.
     fn print_comparison(
         &mut self,
         (before, a): (&str, &QueryLogReport),
@@ -470,10 +463,7 @@ impl ReportPrinter<'_> {
         }
         self.print_line("")?;
         self.print_table(["", "before", "after", "change"], compare_reports(a, b))?;
-        self.print_heading(
-            "How long do answers take?",
-            "Means, by collection and kind of source.",
-        )?;
+        self.print_heading("Query time", "Means, by collection and kind of source.")?;
         let mut rows = Vec::new();
         for group in a.cost.collections.iter().take(2 * MAX_TABLE_ROWS) {
             let key = (&group.collection, &group.source);
@@ -494,11 +484,11 @@ impl ReportPrinter<'_> {
                 ),
             ]);
         }
-        self.print_table(["collection", "before", "after", "change", "visited per given"], rows)?;
+        self.print_table(["collection", "before", "after", "change", "visited per result"], rows)?;
         let lives = |name: &str, of: &QueryLogReport| {
             format!("{name}: {}", text_report::describe_lifetimes(&of.lifetimes))
         };
-        self.print_heading("How long do views live?", &lives(before, a))?;
+        self.print_heading("Lifetimes of views", &lives(before, a))?;
         self.print_unclosed_views(&a.lifetimes)?;
         self.print_line(sanitize_line(&lives(after, b)))?;
         self.print_unclosed_views(&b.lifetimes)?;

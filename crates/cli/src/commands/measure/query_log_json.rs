@@ -1,4 +1,4 @@
-//! A query log's report as JSON, as docs/output.md has it.
+//! The report of a query log as JSON; docs/output.md documents it.
 
 use larder_measure::query_log::cache_simulation::{BudgetTrial, CacheReport, UNLIMITED_BYTES};
 use larder_measure::query_log::cost::{CostGroup, CostReport, QueryWork};
@@ -10,7 +10,7 @@ use larder_measure::query_log::view_lifetimes::{LifetimeReport, ViewLifetime};
 use larder_measure::query_log::{LoggedQuery, QueryLogReport};
 use serde_json::{Map, Value, json};
 
-/// The whole report.
+/// Returns the whole report.
 pub(super) fn report_json(log: &str, report: &QueryLogReport) -> Value {
     let broken = report.bad_lines.samples.iter();
     json!({
@@ -30,7 +30,7 @@ pub(super) fn report_json(log: &str, report: &QueryLogReport) -> Value {
     })
 }
 
-/// An object, and one more field or several of it.
+/// Adds the fields of one object to another.
 fn merge_objects(mut object: Value, more: Value) -> Value {
     if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
         object.extend(more);

@@ -1,3 +1,5 @@
+//! `larder measure browse`.
+
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
@@ -12,35 +14,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-/// Page through the calendar as its programs do, and watch the memory and the views that are open
+/// Page through the calendar as calendar programs do, and measure memory and open views
 ///
-/// Every view that is opened is told its answer, and closed again. With --toggle the present month
-/// is opened and closed so often, each time by another client. What is asked can be looked at with
-/// --query-log and `larder measure queries`.
+/// Each view is opened, receives its answer, and is closed. --query-log records the queries for
+/// `larder measure queries`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BrowseArgs {
-    /// Go back so many months in five kinds of views: day, week, work week, month, list; 30 if
-    /// nothing else is asked for
+    /// Page back N months in five kinds of views: day, week, work week, month, list [default: 30,
+    /// unless --toggle or --day is given]
     #[arg(long, value_name = "N")]
     months: Option<u32>,
-    /// Open and close the present month so often
+    /// Open and close the present month N times, each time as another client
     #[arg(long, value_name = "N", default_value_t = 0)]
     toggle: u32,
-    /// Let a working day go by: a panel, alarms each minute, a calendar each hour, names that are
-    /// typed
+    /// Simulate a working day: a panel, alarms each minute, a calendar each hour, names being typed
     #[arg(long)]
     day: bool,
-    /// Give each minute of the day so many milliseconds, for others to write meanwhile
+    /// Wait this long for each simulated minute, so that other programs can write
     #[arg(long, value_name = "MS", default_value_t = 0, requires = "day")]
     pace: u64,
-    /// Do all that so often
+    /// Repeat everything N times
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Keep answers in so many bytes; 0: keep none
+    /// The memory budget of the answer cache; 0 disables it
     #[arg(long, value_name = "BYTES", value_parser = crate::byte_size::parse_bytes)]
     cache: Option<u64>,
-    /// Write a page with charts to this file, too
+    /// Also write a page with charts to this file
     #[arg(long, value_name = "PAGE")]
     html: Option<PathBuf>,
 }
@@ -114,27 +114,27 @@ fn print_text(
         (format_grouped(found.views_opened as u64), format_grouped(found.items_received as u64));
     let took = found.samples.last().map_or(0.0, |last| last.elapsed.as_secs_f64());
     out.print_line(format!("{STRONG_STYLE}{}{STRONG_STYLE:#}", capitalize(&load.describe())))?;
-    out.print_line(format!("{views} views opened, {items} items told, in {took:.2} s"))?;
+    out.print_line(format!("{views} views opened, {items} items received, in {took:.2} s"))?;
     if let Some([least, median, most]) = open_time_spread(found) {
         let ms = |us: u64| us as f64 / 1000.0;
         out.print_line(format!(
-            "a view was opened and told in {:.2} ms (from {:.2} to {:.2})",
+            "median time to open a view and receive its items: {:.2} ms ({:.2} to {:.2})",
             ms(median),
             ms(least),
             ms(most)
         ))?;
     }
     let (most, left) = (found.peak_open_views(), found.views_left_open());
-    out.print_line(format!("{most} open at once at most, {left} left open"))?;
+    out.print_line(format!("at most {most} open at once, {left} left open"))?;
     let [before, most, first, fifth, last] = found.memory_stages().map(format_bytes);
     let after = match load.rounds {
         1 => format!("{last} after"),
-        2..=5 => format!("{first} after the first time, {last} after the last"),
+        2..=5 => format!("{first} after the first round, {last} after the last"),
         _ => {
-            format!("{first} after the first time, {fifth} after the fifth, {last} after the last")
+            format!("{first} after the first round, {fifth} after the fifth, {last} after the last")
         }
     };
-    out.print_line(format!("memory: {before} before, {most} at most, {after}"))?;
+    out.print_line(format!("memory: {before} before, peak {most}, {after}"))?;
     Ok(())
 }
 

@@ -1,3 +1,5 @@
+//! The page of an event, a task or a memo in `larder show`.
+
 use super::{PageRow, add_values};
 use crate::failure::CommandFailure;
 use crate::output::sanitize_line;
@@ -10,7 +12,7 @@ use larder_store::{ItemMeta, Kind as ItemKind, Reader, ZoneUse};
 use larder_time::zone::ZoneMatch;
 use serde_json::{Value, json};
 
-/// Fields that are told in other words, or that only programs need.
+/// Fields that have rows of their own, or that only programs need.
 const SEPARATELY_SHOWN_FIELDS: &[&str] = &[
     "uid",
     "summary",
@@ -28,12 +30,12 @@ const SEPARATELY_SHOWN_FIELDS: &[&str] = &[
     "color",
 ];
 
-/// Fields that name a moment of UTC.
+/// Fields whose value is an instant in UTC.
 const UTC_TIME_FIELDS: &[&str] = &["created", "modified"];
-/// Of a longer list of exceptions so many are shown.
+/// The maximum number of exceptions to show.
 const MAX_LISTED_EXCEPTIONS: usize = 10;
 
-/// What there is to print of an event, a task or a memo.
+/// Returns the rows of an event, a task or a memo.
 pub(super) fn page_rows(
     reader: &Reader,
     asker: &UserLocale,
@@ -115,7 +117,7 @@ pub(super) fn page_rows(
     Ok(rows)
 }
 
-/// Which occurrence it stands for, by the clock of who asks.
+/// Returns the occurrence that an override replaces, in the user's zone.
 fn recurrence_id_text(
     reader: &Reader,
     asker: &UserLocale,
@@ -137,7 +139,7 @@ fn recurrence_id_text(
     Ok(description::describe_stamp(&stamp, &asker.zone, &asker.language))
 }
 
-/// Which zones its names of zones mean.
+/// Returns the time zones that the item uses, and how each was resolved.
 fn zone_uses(
     reader: &Reader,
     head: &ItemMeta,
@@ -152,8 +154,8 @@ fn zone_uses(
     Ok(reader.extractor().zone_uses(component, &frame))
 }
 
-/// The same as JSON: the name, the zone of the system that is used, if one is, and whether the file
-/// says something else.
+/// Returns the zones as JSON: the name in the file, the system's zone that is used, and whether the
+/// file's definition differs.
 pub(super) fn zone_uses_json(
     reader: &Reader,
     head: &ItemMeta,
@@ -173,7 +175,7 @@ pub(super) fn zone_uses_json(
     Ok(zones.iter().map(object).collect())
 }
 
-/// Somebody who takes part: `Anna Berg <anna@example.org>, accepted`.
+/// Formats an attendee: `Anna Berg <anna@example.org>, accepted`.
 fn participant_text(property: &Property<'_>) -> String {
     let text = property.text();
     let address = text.trim();
@@ -186,14 +188,15 @@ fn participant_text(property: &Property<'_>) -> String {
         Some(name) => format!("{name} <{address}>"),
         None => address.to_string(),
     };
-    let said = param("PARTSTAT").filter(|said| !said.eq_ignore_ascii_case("NEEDS-ACTION"));
+    let status = param("PARTSTAT").filter(|status| !status.eq_ignore_ascii_case("NEEDS-ACTION"));
     let role = param("ROLE").and_then(|role| match role.to_ascii_uppercase().as_str() {
         "CHAIR" => Some("chair"),
         "OPT-PARTICIPANT" => Some("optional"),
         "NON-PARTICIPANT" => Some("for information"),
         _ => None,
     });
-    for word in said.map(|said| said.to_lowercase()).into_iter().chain(role.map(String::from)) {
+    for word in status.map(|status| status.to_lowercase()).into_iter().chain(role.map(String::from))
+    {
         person.push_str(&format!(", {word}"));
     }
     person

@@ -1,4 +1,4 @@
-//! How an item is printed: a line of a list, a page of its own, a JSON object, its bytes.
+//! Formats of items: cells of a list, JSON objects, source bytes.
 
 use crate::failure::CommandFailure;
 use crate::output::{OutputStream, sanitize_line};
@@ -13,19 +13,19 @@ use larder_time::zone::Zone;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
-/// A column that is printed.
+/// A column of `--fields`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OutputColumn {
-    /// A field: of contacts, of what is in calendars, or of both.
+    /// A field of contacts, of calendar items, or of both.
     Field { contact: Option<&'static Field>, calendar: Option<&'static Field> },
-    /// Which occurrence a changed one stands for.
+    /// The RECURRENCE-ID of an override.
     Recurrence,
-    /// Which occurrence it is.
+    /// The RECURRENCE-ID of an occurrence.
     Occurrence,
 }
 
 impl OutputColumn {
-    /// The fields of this name.
+    /// Returns the column with this name.
     pub(crate) fn from_name(name: &str) -> Option<OutputColumn> {
         match name.to_ascii_lowercase().as_str() {
             "recurrence" => return Some(OutputColumn::Recurrence),
@@ -37,7 +37,7 @@ impl OutputColumn {
             .then_some(OutputColumn::Field { contact, calendar })
     }
 
-    /// The field of items of this kind.
+    /// Returns the field for items of this kind.
     fn field_for_kind(&self, kind: ItemKind) -> Option<&'static Field> {
         match self {
             OutputColumn::Field { calendar, .. }
@@ -50,7 +50,7 @@ impl OutputColumn {
         }
     }
 
-    /// All fields that these are.
+    /// Returns the fields of these columns.
     pub(crate) fn fields_of_columns(columns: &[OutputColumn]) -> Vec<&'static Field> {
         let of = |column: &OutputColumn| match column {
             OutputColumn::Field { contact, calendar } => [*contact, *calendar],
@@ -59,7 +59,7 @@ impl OutputColumn {
         columns.iter().flat_map(of).flatten().collect()
     }
 
-    /// What an item says in each of these columns, as it is written.
+    /// Returns the values of an item in each column, as its source has them.
     pub(crate) fn item_values(
         columns: &[OutputColumn],
         head: &ItemMeta,
@@ -72,7 +72,7 @@ impl OutputColumn {
             .collect()
     }
 
-    /// What an occurrence has in this column, of whose item this is written there.
+    /// Returns the values of an occurrence; `written` are those of its item.
     fn occurrence_values(&self, entry: &AgendaEntry, written: Vec<String>) -> Vec<String> {
         let text = match self {
             OutputColumn::Recurrence => entry.item.head.recurrence_id.clone(),
@@ -88,13 +88,13 @@ impl OutputColumn {
     }
 }
 
-/// The fields that say when something is: given by the clock of who asks, not as they are written.
+/// Returns whether a field is a time, which is printed in the user's zone and not as written.
 fn is_time_field(field: &Field) -> bool {
     find_calendar_field(field.name).is_some_and(|known| known.id == field.id)
         && matches!(field.name, "start" | "end" | "due")
 }
 
-/// When an item is, where a field that says so is asked for.
+/// Returns the times of an item if one of these fields needs them.
 fn item_times(
     reader: &Reader,
     head: &ItemMeta,
@@ -110,7 +110,7 @@ fn item_times(
     }))
 }
 
-/// The values of a field, of which these are those that are written.
+/// Replaces the written values of a time field by the local time.
 fn localize_values(
     field: &Field,
     written: Vec<String>,
@@ -125,7 +125,7 @@ fn localize_values(
     }
 }
 
-/// A card as a JSON object, with all its fields; docs/output.md documents it.
+/// Returns a contact as a JSON object with all its fields; docs/output.md documents it.
 pub(crate) fn contact_json(head: &ItemMeta, bytes: &[u8]) -> Value {
     let card = Contact::parse(bytes);
     let mut object = item_json_head(head);
@@ -138,7 +138,7 @@ pub(crate) fn contact_json(head: &ItemMeta, bytes: &[u8]) -> Value {
     Value::Object(object)
 }
 
-/// An item of any kind as a JSON object, with all its fields.
+/// Returns an item of any kind as a JSON object with all its fields.
 pub(crate) fn item_json(
     reader: &Reader,
     local: &Zone,
@@ -166,7 +166,7 @@ pub(crate) fn item_json(
     Ok(Value::Object(object))
 }
 
-/// An item as a JSON object, with these fields.
+/// Returns an item as a JSON object with these fields.
 pub(crate) fn item_columns_json(
     reader: &Reader,
     local: &Zone,
@@ -186,8 +186,7 @@ pub(crate) fn item_columns_json(
     Ok(Value::Object(object))
 }
 
-/// Puts the values of a field into an object. What is in calendars has flags that are true or
-/// false.
+/// Inserts the values of a field into an object. Flags of calendar items are always true or false.
 fn insert_field(
     object: &mut Map<String, Value>,
     of: ItemKind,
@@ -207,7 +206,7 @@ fn insert_field(
     }
 }
 
-/// What every object of an item begins with.
+/// Returns the first keys of every item's object.
 fn item_json_head(head: &ItemMeta) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("id".into(), json!(head.handle.to_string()));
@@ -221,13 +220,13 @@ fn item_json_head(head: &ItemMeta) -> Map<String, Value> {
     object
 }
 
-/// JSON repeats parts of the name and typed values, which programs want apart; only numbered e-mail
-/// addresses are left out.
+/// Returns whether JSON has the field by default. Programs want parts of names and typed values
+/// separately, so only numbered e-mail addresses are left out.
 fn is_in_json_by_default(field: &Field) -> bool {
     !field.name.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// An occurrence, or an alarm of one, as a JSON object; docs/output.md documents it.
+/// Returns an occurrence, or an alarm of one, as a JSON object; docs/output.md documents it.
 pub(crate) fn occurrence_json(entry: &AgendaEntry, local: &Zone) -> Value {
     let (item, when) = (&entry.item, &entry.local_time);
     let mut object = item_json_head(&item.head);
@@ -260,7 +259,7 @@ pub(crate) fn occurrence_json(entry: &AgendaEntry, local: &Zone) -> Value {
     Value::Object(object)
 }
 
-/// The cells of these columns of an occurrence, of whose item this is written there.
+/// Returns the cells of an occurrence; `written` are the values of its item.
 pub(crate) fn occurrence_cells(
     entry: &AgendaEntry,
     columns: &[OutputColumn],
@@ -272,7 +271,7 @@ pub(crate) fn occurrence_cells(
         .collect()
 }
 
-/// An occurrence as a JSON object, with these columns.
+/// Returns an occurrence as a JSON object with these columns.
 pub(crate) fn occurrence_columns_json(
     entry: &AgendaEntry,
     columns: &[OutputColumn],
@@ -294,12 +293,12 @@ pub(crate) fn occurrence_columns_json(
     Value::Object(object)
 }
 
-/// Where it is, as a list shows it: addresses have more lines than one.
+/// Returns the first line of a location: addresses have several lines.
 pub(crate) fn first_location_line(location: &str) -> String {
     location.lines().next().map(sanitize_line).unwrap_or_default()
 }
 
-/// What there is to say of an item beside its title.
+/// Returns the marks after a title: cancelled, tentative, done.
 pub(crate) fn status_marks(item: &ItemSummary) -> Vec<&'static str> {
     let marks = [
         (item.is_cancelled(), "cancelled"),
@@ -309,12 +308,12 @@ pub(crate) fn status_marks(item: &ItemSummary) -> Vec<&'static str> {
     marks.into_iter().filter(|(so, _)| *so).map(|(_, mark)| mark).collect()
 }
 
-/// The cells of a list's line, after the handle.
+/// Returns the cells of a line, after the ID.
 pub(crate) fn field_cells(of: &ProjectedItem<'_>, fields: &[&'static Field]) -> Vec<String> {
     fields.iter().map(|field| sanitize_line(&of.values(field).join(", "))).collect()
 }
 
-/// The cells of these columns.
+/// Returns the cells of these columns.
 pub(crate) fn column_cells(
     reader: &Reader,
     local: &Zone,
@@ -337,8 +336,7 @@ pub(crate) fn column_cells(
     Ok(columns.iter().map(cell).collect())
 }
 
-/// Bytes for standard output, with a line end where they have none, so that two cards never share a
-/// line.
+/// Prints source bytes, with a line end if they have none, so that two cards never share a line.
 pub(crate) fn print_raw(
     out: &mut OutputStream,
     bytes: &[u8],

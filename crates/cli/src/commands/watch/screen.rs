@@ -1,8 +1,7 @@
-//! The list that `larder watch` keeps on a terminal: what there is to see of an answer, drawn again
-//! when something changes.
+//! The list that `larder watch` shows on a terminal, redrawn when something changes.
 //!
-//! The view says that something changed, and which items; what the list shows is asked anew, in its
-//! order, as far as the terminal has room. So the list is right whatever it was before.
+//! The view reports which items changed. The list runs the query again, in its order and as far as
+//! the terminal has room, so that it is correct whatever was drawn before.
 
 use super::WatchOptions;
 use crate::commands::agenda::{self, INDENT};
@@ -27,25 +26,24 @@ use larder_time::civil::Instant;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant as Timer};
 
-/// What is new is marked for so long.
+/// How long changes are marked.
 const MARK_DURATION: Duration = Duration::from_secs(5);
-/// So often it is looked whether it is another day, or the terminal another size.
+/// The interval between checks of the date and of the size of the terminal.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Who did not look for so long was stopped meanwhile, and something else may stand on the
-/// terminal.
+/// After a longer gap the process was suspended, and other text may be on the terminal.
 const STOP_DETECTION_INTERVAL: Duration = Duration::from_secs(3);
-/// Occurrences that are found for a list; there is no terminal that shows more.
+/// The maximum number of occurrences; no terminal shows more.
 const MAX_OCCURRENCES: usize = 1000;
 
-/// A line of the list, with the row of the item that it is about.
+/// A line of the list, with the row of its item.
 type ScreenLine = (Option<i64>, String);
 
-/// What is shown of an answer.
+/// The visible part of an answer.
 struct ScreenContents {
     lines: Vec<ScreenLine>,
-    /// How many entries are not among them; `None`: it is not known.
+    /// The number of hidden entries, or `None` if it is unknown.
     hidden_count: Option<usize>,
-    /// How many items, and what they are.
+    /// The number of items and their kind.
     count_text: String,
 }
 
@@ -53,18 +51,18 @@ struct ScreenContents {
 pub(super) struct WatchScreen {
     watch_query: WatchOptions,
     screen: TerminalScreen,
-    /// What is marked, and how.
+    /// The marks, by row.
     marks: HashMap<i64, char>,
     marked_at: Option<Timer>,
-    /// The first answer is whole.
+    /// Whether the first answer is complete.
     is_whole: bool,
     started_at: i64,
     changed_at: Option<i64>,
     is_stale: bool,
-    /// What is marked has been drawn: it gives way to what changes next.
+    /// Whether the marks have been drawn, so that the next change replaces them.
     is_drawn: bool,
     drawn_day: i64,
-    /// The size of the terminal for which it was drawn, and when that was looked at last.
+    /// The size of the terminal when it was last checked.
     size: (usize, usize),
     last_checked_at: Timer,
 }
@@ -87,20 +85,20 @@ impl WatchScreen {
         }
     }
 
-    /// Notes what is told.
-    pub(super) fn apply_event(&mut self, tell: &ViewEvent) {
+    /// Applies an event of the view.
+    pub(super) fn apply_event(&mut self, event: &ViewEvent) {
         if std::mem::take(&mut self.is_drawn) {
             self.marks.clear();
         }
         let mut mark = |rows: &mut dyn Iterator<Item = i64>, mark| {
             self.marks.extend(rows.map(|row| (row, mark)));
         };
-        match tell {
-            ViewEvent::Added(told) if self.is_whole => {
-                mark(&mut told.iter().map(|told| told.row), '+');
+        match event {
+            ViewEvent::Added(items) if self.is_whole => {
+                mark(&mut items.iter().map(|item| item.row), '+');
             }
-            ViewEvent::Modified(told) if self.is_whole => {
-                mark(&mut told.iter().map(|told| told.row), '~');
+            ViewEvent::Modified(items) if self.is_whole => {
+                mark(&mut items.iter().map(|item| item.row), '~');
             }
             ViewEvent::Reset => self.is_whole = false,
             ViewEvent::Complete(_) => {
@@ -112,7 +110,7 @@ impl WatchScreen {
         }
     }
 
-    /// For how long nothing has to be drawn unless something changes.
+    /// Returns the time until the next redraw unless something changes.
     pub(super) fn poll_timeout(&self) -> Duration {
         let marked = self.marked_at.filter(|_| !self.marks.is_empty());
         marked.map_or(POLL_INTERVAL, |since| {
@@ -120,7 +118,7 @@ impl WatchScreen {
         })
     }
 
-    /// Draws what there is to see now, if it is not what stands there.
+    /// Redraws the list if it has changed.
     pub(super) fn draw(
         &mut self,
         context: &mut CommandContext,
@@ -146,7 +144,7 @@ impl WatchScreen {
         (self.is_stale, self.drawn_day) = (false, day);
         let (lines, columns) = size;
         let find = self.watch_query.to_search_request(&context.settings)?;
-        // The last line says how many there are.
+        // The last line has the number of items.
         let room = lines.saturating_sub(1).max(2);
         let shown = views
             .with_reader(|reader| self.query_contents(context, reader, find, room, columns))??;
@@ -163,8 +161,8 @@ impl WatchScreen {
         Ok(())
     }
 
-    /// What stands on a terminal that has another size now nobody knows, so it is cleared; nor what
-    /// somebody else has printed while this was stopped, so the list stands below that.
+    /// Clears a terminal whose size has changed, as its contents are unknown. After a suspension, draws
+    /// the list below whatever another program has printed.
     fn check_terminal(
         &mut self,
         context: &mut CommandContext,
@@ -183,13 +181,13 @@ impl WatchScreen {
         Ok(())
     }
 
-    /// Leaves the list where it stands.
+    /// Moves below the list and leaves it in place.
     pub(super) fn finish(&self, context: &mut CommandContext) -> Result<(), CommandFailure> {
         context.out.print_bytes(b"\n")?;
         Ok(context.out.flush()?)
     }
 
-    /// The lines as they are drawn: with their marks, and what there is to say of them last.
+    /// Returns the lines with their marks, and the status line.
     fn render_lines(&self, shown: ScreenContents) -> Vec<String> {
         let ScreenContents { lines, hidden_count: left, count_text: number } = shown;
         let mut drawn: Vec<String> = lines.iter().map(|line| self.mark_line(line)).collect();
@@ -222,7 +220,7 @@ impl WatchScreen {
         }
     }
 
-    /// Asks what is to be seen, as far as there is room.
+    /// Runs the query, as far as the terminal has room.
     fn query_contents(
         &self,
         context: &CommandContext,
@@ -234,8 +232,8 @@ impl WatchScreen {
         if let Some(name) = &find.collection
             && reader.collection_rows(Some(name))?.is_empty()
         {
-            // It may come back.
-            let number = format!("there is no collection {name:?}");
+            // It may be created or restored later.
+            let number = format!("no collection {name:?}");
             return Ok(ScreenContents {
                 lines: Vec::new(),
                 hidden_count: Some(0),
@@ -289,8 +287,7 @@ impl WatchScreen {
     }
 }
 
-/// Leaves so much of these days that they and a line that says there is more have room. Returns how
-/// many entries went.
+/// Truncates days so that they and a line for the rest fit. Returns the number of entries removed.
 fn truncate_days(days: &mut Vec<AgendaDay<'_>>, room: usize) -> usize {
     let sizes: Vec<usize> = days.iter().map(|day| day.entries.len()).collect();
     let shown = visible_counts(&sizes, room);
@@ -301,8 +298,8 @@ fn truncate_days(days: &mut Vec<AgendaDay<'_>>, room: usize) -> usize {
     sizes.iter().sum::<usize>() - shown.iter().sum::<usize>()
 }
 
-/// How many entries are shown of days that have so many, each with a heading: all, or as many as
-/// leave room for a line.
+/// Returns how many entries of each day are visible, with a heading for each day: all, or as many as
+/// leave room for one more line.
 fn visible_counts(sizes: &[usize], room: usize) -> Vec<usize> {
     if sizes.iter().sum::<usize>() + sizes.len() <= room {
         return sizes.to_vec();
@@ -310,14 +307,14 @@ fn visible_counts(sizes: &[usize], room: usize) -> Vec<usize> {
     let mut left = room.saturating_sub(1);
     let mut shown_of = |size: &usize| {
         let shown = (*size).min(left.saturating_sub(1));
-        // Without an entry there is no heading, and nothing after it.
+        // A day without a visible entry has no heading, and no day after it is visible.
         left = if shown == 0 { 0 } else { left - 1 - shown };
         shown
     };
     sizes.iter().map(&mut shown_of).collect()
 }
 
-/// How many items these are occurrences of, where they are of one kind; else their number.
+/// Returns the number of items with their kind, or the bare number if the kinds differ.
 fn count_items(found: &OccurrenceList) -> Result<String, u64> {
     let heads = || found.entries.iter().map(|entry| &entry.item.head);
     let number = heads().map(|head| head.row).collect::<HashSet<i64>>().len() as u64;
@@ -328,7 +325,7 @@ fn count_items(found: &OccurrenceList) -> Result<String, u64> {
     }
 }
 
-/// The fields that were asked for, of the first items.
+/// Returns the lines of the first items with the fields of `--fields`.
 fn column_lines(
     context: &CommandContext,
     reader: &Reader,
@@ -357,7 +354,7 @@ fn column_lines(
     failed.map_or(Ok(lines), Err)
 }
 
-/// What `larder find` shows of the first items.
+/// Returns the lines of the first items as `larder find` prints them.
 fn default_lines(
     context: &CommandContext,
     reader: &Reader,
@@ -385,7 +382,7 @@ fn default_lines(
         heads.iter().filter(|(_, is_item)| *is_item).map(|(row, _)| *row).collect();
     let briefs =
         larder_query::read_item_summaries(reader, &items, &context.settings.user_locale.zone)?;
-    // What was removed since is drawn without next time.
+    // Items removed in the meantime are left out.
     heads.retain(|(row, is_item)| !is_item || briefs.contains_key(row));
     let of_items = items
         .iter()
@@ -406,7 +403,7 @@ mod tests {
     use super::visible_counts;
 
     #[test]
-    fn as_many_as_there_is_room_for() {
+    fn days_are_cut_to_the_room() {
         let check = |sizes: &[usize], room: usize, expect: &[usize]| {
             assert_eq!(visible_counts(sizes, room), expect, "{sizes:?} in {room}");
         };

@@ -1,5 +1,4 @@
-//! What `larder watch` prints where it is no list on a terminal: a line a change, for people or for
-//! programs.
+//! The output of `larder watch` that is not a terminal list: one line for each change.
 
 use super::WatchOptions;
 use crate::args::OutputFormat;
@@ -20,12 +19,12 @@ use larder_time::zone::Zone;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// Tells changes as lines.
+/// Prints changes as lines.
 pub(super) struct StreamPrinter {
     watch_query: WatchOptions,
 }
 
-/// What becomes of an item.
+/// The kind of change of an item.
 #[derive(Clone, Copy)]
 enum ItemChangeKind {
     Added,
@@ -49,21 +48,21 @@ impl ItemChangeKind {
 }
 
 impl StreamPrinter {
-    /// How often it is looked whether the reader has left.
+    /// The interval between checks whether the reader has gone.
     pub(super) const READER_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
     pub(super) fn new(watch_query: WatchOptions) -> StreamPrinter {
         StreamPrinter { watch_query }
     }
 
-    /// Prints what is told, and hands it over at once.
+    /// Prints an event and flushes the output.
     pub(super) fn print_event(
         &self,
         context: &mut CommandContext,
         views: &Views,
-        tell: &ViewEvent,
+        event: &ViewEvent,
     ) -> Result<(), CommandFailure> {
-        match (tell, context.format) {
+        match (event, context.format) {
             (ViewEvent::Added(told), _) => {
                 self.print_items(context, views, ItemChangeKind::Added, told)?;
             }
@@ -78,7 +77,7 @@ impl StreamPrinter {
             (ViewEvent::Reset, OutputFormat::Json) => {
                 context.out.print_json(&json!({ "change": "fresh" }))?;
             }
-            (ViewEvent::Reset, _) => context.out.print_line("= all of it anew")?,
+            (ViewEvent::Reset, _) => context.out.print_line("= reset: the full list follows")?,
             (ViewEvent::Complete(seq), OutputFormat::Json) => {
                 context.out.print_json(&json!({ "change": "complete", "seq": seq }))?;
             }
@@ -133,7 +132,7 @@ impl StreamPrinter {
         Ok(context.out.print_json(&Value::Object(object))?)
     }
 
-    /// The lines of a list, as `larder find` has them, each with its mark.
+    /// Prints lines as `larder find` does, each with its mark.
     fn print_rows(
         &self,
         context: &mut CommandContext,
@@ -159,7 +158,7 @@ impl StreamPrinter {
         let briefs = larder_query::read_item_summaries(reader, &rows, local)?;
         let mut items = Vec::new();
         for told in told.iter().filter(is_item) {
-            // What was removed since is told as removed next.
+            // If the item was removed in the meantime, the next event says so.
             let Some(brief) = briefs.get(&told.row) else { continue };
             let mut row = calendar_item_row(reader, brief)?;
             if let [_, when, .., marks] = &mut row
@@ -185,14 +184,14 @@ impl StreamPrinter {
     }
 }
 
-/// When an item happens within the window that is asked for.
+/// Returns the occurrences of an item within the queried range.
 fn occurrences_json(
     reader: &Reader,
     local: &Zone,
     told: &ViewItem,
 ) -> Result<Value, CommandFailure> {
     let briefs = larder_query::read_item_summaries(reader, &[told.row], local)?;
-    // What was removed since is told as removed next.
+    // If the item was removed in the meantime, the next event says so.
     let Some(brief) = briefs.get(&told.row) else { return Ok(json!([])) };
     let of = |occurring: &larder_store::ItemOccurrence| {
         let (item, when) = (brief.clone(), LocalTimeSpan::from_occurrence(occurring, local));
@@ -206,10 +205,10 @@ fn occurrences_json(
     Ok(told.occurrences.iter().map(of).collect())
 }
 
-/// What is told of an occurrence beside its item.
+/// The keys of an occurrence that are printed beside its item.
 const OCCURRENCE_KEYS: &[&str] = &["occurrence", "start", "end", "due", "all_day", "alarm"];
 
-/// The fields that were asked for, with a tab before each.
+/// Prints the fields of `--fields`, with a tab before each.
 fn print_columns(
     context: &mut CommandContext,
     reader: &Reader,

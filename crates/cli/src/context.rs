@@ -255,7 +255,7 @@ impl CommandContext {
     }
 
     /// Returns the settings for reading dates in words.
-    pub(crate) fn speaker(&self) -> InputContext<'_> {
+    pub(crate) fn input_context(&self) -> InputContext<'_> {
         let UserLocale { now, zone: local, zones, language } = &self.settings.user_locale;
         InputContext { now: *now, local, zones, language }
     }

@@ -100,9 +100,9 @@ fn parse_occurrence_time(
     if let Some(moment) = parse_instant(text) {
         return Ok(OccurrenceRef::Instant(moment));
     }
-    let speaker = context.speaker();
-    let now = speaker.local.to_civil(speaker.now);
-    let moment = Moment::parse(text, now, speaker.language)
+    let input = context.input_context();
+    let now = input.local.to_civil(input.now);
+    let moment = Moment::parse(text, now, input.language)
         .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
     Ok(if moment.date { OccurrenceRef::Day(moment.at) } else { OccurrenceRef::Local(moment.at) })
 }

@@ -12,9 +12,9 @@ pub(crate) fn format_times(
     kind: Kind,
     start: Option<&CalendarDateTime>,
     end: Option<&CalendarDateTime>,
-    asker: &UserLocale,
+    user_locale: &UserLocale,
 ) -> Option<String> {
-    let language = &asker.language;
+    let language = &user_locale.language;
     let due = end.filter(|_| kind == Kind::Task);
     let first = start.or(end)?;
     let mut text = match (start, due) {
@@ -41,7 +41,7 @@ pub(crate) fn format_times(
     if let Some(clock) = skipped_clock_time(first) {
         text.push_str(&format!("; {clock} does not exist on that day"));
     }
-    if let Some(here) = format_local_equivalent(first, asker) {
+    if let Some(here) = format_local_equivalent(first, user_locale) {
         text.push_str(&format!("; here {here}"));
     }
     Some(text)
@@ -51,23 +51,23 @@ pub(crate) fn format_times(
 pub(crate) fn format_rule(
     rule: &str,
     start: Option<&CalendarDateTime>,
-    asker: &UserLocale,
+    user_locale: &UserLocale,
 ) -> String {
     let zone = start.map_or(Zone::UTC, zone_of_date_time);
-    description::describe_rule(rule, &zone, &asker.language)
+    description::describe_rule(rule, &zone, &user_locale.language)
 }
 
 /// Formats a time in the user's zone if that shows another time.
-fn format_local_equivalent(time: &CalendarDateTime, asker: &UserLocale) -> Option<String> {
+fn format_local_equivalent(time: &CalendarDateTime, user_locale: &UserLocale) -> Option<String> {
     if time.is_date || time.zone_reference == ZoneReference::Floating {
         return None;
     }
     let zone = zone_of_date_time(time);
     let at = zone.to_instant(time.civil);
-    let civil = asker.zone.to_civil(at);
+    let civil = user_locale.zone.to_civil(at);
     let here = CalendarDateTime::from_civil(civil, ZoneReference::Floating);
     (civil != zone.to_civil(at))
-        .then(|| LocalTimeSpan::from_start_and_end(&here, None).describe_due(&asker.language))
+        .then(|| LocalTimeSpan::from_start_and_end(&here, None).describe_due(&user_locale.language))
 }
 
 /// Returns the time of day if it does not exist on that day, as clocks are set forward.

@@ -146,7 +146,7 @@ impl AddArgs {
     ) -> Result<CommandStatus, CommandFailure> {
         let draft = self
             .to_event_text()
-            .to_draft(&context.speaker())
+            .to_draft(&context.input_context())
             .map_err(|error| text_failure(&error))?;
         let failed = |error: std::io::Error| input_failure("a new UID", &Error::Random(error));
         let uid = uid_from_random(random_bytes().map_err(failed)?);
@@ -214,11 +214,11 @@ impl AddArgs {
         let refused = |error: Error| input_failure(&name, &error);
         let pieces = SplitText::from_bytes(&bytes).map_err(refused)?;
         let mut store = context.open_or_create_store()?;
-        let deriver = store.extractor_for_collection(
+        let extractor = store.extractor_for_collection(
             self.target_collection(CollectionType::AddressBook),
             CollectionType::AddressBook,
         )?;
-        let typed = pieces.parse_items(&deriver, &mut random_bytes).map_err(refused)?;
+        let typed = pieces.parse_items(&extractor, &mut random_bytes).map_err(refused)?;
         let mut left_out = print_remarks(context, &name, &typed);
         let of = |family: CollectionType| {
             move |item: &ParsedItem| item.kind().collection_type() == family
@@ -280,14 +280,18 @@ fn print_draft(context: &mut CommandContext, draft: &EventDraft) -> Result<(), C
         return Ok(());
     }
     let mut rows: Vec<(&str, String)> = Vec::new();
-    let asker = &context.settings.user_locale;
-    let when =
-        time_display::format_times(draft.kind, draft.start.as_ref(), draft.end.as_ref(), asker);
+    let user_locale = &context.settings.user_locale;
+    let when = time_display::format_times(
+        draft.kind,
+        draft.start.as_ref(),
+        draft.end.as_ref(),
+        user_locale,
+    );
     rows.extend(when.map(|when| ("when", when)));
     let rule = draft.rrule().ok().flatten();
-    rows.extend(
-        rule.map(|rule| ("repeats", time_display::format_rule(&rule, draft.start.as_ref(), asker))),
-    );
+    rows.extend(rule.map(|rule| {
+        ("repeats", time_display::format_rule(&rule, draft.start.as_ref(), user_locale))
+    }));
     rows.extend(draft.location.clone().map(|place| ("location", place)));
     if !draft.categories.is_empty() {
         rows.push(("categories", draft.categories.join(", ")));

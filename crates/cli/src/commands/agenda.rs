@@ -103,15 +103,15 @@ impl AgendaArgs {
             return Err(CommandFailure::new(FailureKind::Usage, what)
                 .with_hint("`larder agenda --help` lists the options"));
         }
-        let asker = &context.settings.user_locale;
-        let now = asker.zone.to_civil(asker.now);
+        let user_locale = &context.settings.user_locale;
+        let now = user_locale.zone.to_civil(user_locale.now);
         let (from, to) = match &self.from {
             Some(from) => (from.as_str(), self.to.as_deref()),
             None => ("today", Some("+6d")),
         };
-        let phrase = phrase::range(from, to, now, &asker.language)
+        let phrase = phrase::range(from, to, now, &user_locale.language)
             .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
-        Ok(asker.to_time_range(&phrase, TimeTarget::Occurrences))
+        Ok(user_locale.to_time_range(&phrase, TimeTarget::Occurrences))
     }
 }
 

@@ -166,11 +166,11 @@ impl EditArgs {
             head.calendar_context.map(|row| reader.calendar_context(row)).transpose()?.flatten();
         let before = OriginalItem { bytes: before, frame: frame.unwrap_or_default() };
         let mut store = context.open_store()?;
-        let deriver =
+        let extractor =
             store.extractor_for_collection(&head.collection, head.kind.collection_type())?;
         let edited = match &self.from {
-            Some(file) => Some(read_edited_file(&deriver, &head, &before, file)?),
-            None => edit_interactively(context, &deriver, &head, &before)?,
+            Some(file) => Some(read_edited_file(&extractor, &head, &before, file)?),
+            None => edit_interactively(context, &extractor, &head, &before)?,
         };
         let Some(EditedItem { item: card, remarks, file }) = edited else {
             return print_unchanged(context, &head);
@@ -221,9 +221,9 @@ impl EditArgs {
         let mut store = context.open_store()?;
         let detail = format!("{} in {}", head.handle, head.collection);
         let mut operation = Operation::new("edit", detail, now_milliseconds()).all_or_nothing();
-        let speaker = context.speaker();
+        let input = context.input_context();
         let done =
-            event::edit_occurrences(&mut store, &mut operation, head, which, edit, &uid, &speaker);
+            event::edit_occurrences(&mut store, &mut operation, head, which, edit, &uid, &input);
         let done = done.map_err(|error| edit_failure(error, "edit", &self.id))?;
         check_not_outdated(&done)?;
         let Some(operation) = done.operation else { return print_unchanged(context, head) };
@@ -287,12 +287,12 @@ fn print_new_time(
     let Some(head) = reader.find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
     let letters = reader.unique_prefix_len(handle)?;
     let when = event::read_start_and_end(reader, &head)?;
-    let asker = &context.settings.user_locale;
+    let user_locale = &context.settings.user_locale;
     let (start, end) = when.unwrap_or_default();
-    let when = time_display::format_times(head.kind, start.as_ref(), end.as_ref(), asker);
+    let when = time_display::format_times(head.kind, start.as_ref(), end.as_ref(), user_locale);
     let rule = event::read_rrule(reader, &head)?;
-    let rule =
-        rule.map(|rule| format!(", {}", time_display::format_rule(&rule, start.as_ref(), asker)));
+    let rule = rule
+        .map(|rule| format!(", {}", time_display::format_rule(&rule, start.as_ref(), user_locale)));
     let rule = rule.unwrap_or_default();
     let when = when.unwrap_or_else(|| "no time".into());
     Ok(context.out.print_line(format!("  {handle:.letters$}  {when}{}", sanitize_line(&rule)))?)
@@ -306,20 +306,20 @@ struct OriginalItem {
 
 /// Parses an edited text, if it may replace the former version.
 fn parse_edited(
-    deriver: &Extractor,
+    extractor: &Extractor,
     head: &ItemMeta,
     before: &OriginalItem,
     text: &[u8],
 ) -> Result<(ParsedItem, Vec<TextDiagnostic>), larder_sync::item_text::Error> {
     if !is_calendar_item(head) {
-        return Ok((parse_edited_card(deriver, &head.uid, &before.bytes, text)?, Vec::new()));
+        return Ok((parse_edited_card(extractor, &head.uid, &before.bytes, text)?, Vec::new()));
     }
     let now = larder_time::civil::Instant::from_seconds_clamped(now_milliseconds() / 1000);
-    parse_edited_component(deriver, &before.frame, &head.uid, &before.bytes, text, now)
+    parse_edited_component(extractor, &before.frame, &head.uid, &before.bytes, text, now)
 }
 
 fn read_edited_file(
-    deriver: &Extractor,
+    extractor: &Extractor,
     head: &ItemMeta,
     before: &OriginalItem,
     file: &Path,
@@ -333,7 +333,7 @@ fn read_edited_file(
         }
     };
     read.map_err(|error| CommandFailure::from_file_error(file, &error))?;
-    match parse_edited(deriver, head, before, &bytes) {
+    match parse_edited(extractor, head, before, &bytes) {
         Ok((card, remarks)) => Ok(EditedItem { item: card, remarks, file: None }),
         Err(what) => Err(CommandFailure::new(FailureKind::Input, format!("{name}: {what}"))
             .with_hint("nothing was changed; correct the text and run the command again")),
@@ -384,7 +384,7 @@ fn print_result_json(
 /// with the file that holds the text.
 fn edit_interactively(
     context: &CommandContext,
-    deriver: &Extractor,
+    extractor: &Extractor,
     head: &ItemMeta,
     before: &OriginalItem,
 ) -> Result<Option<EditedItem>, CommandFailure> {
@@ -414,7 +414,7 @@ fn edit_interactively(
         if text == before.bytes {
             return Ok(None);
         }
-        match parse_edited(deriver, head, before, &text) {
+        match parse_edited(extractor, head, before, &text) {
             Ok((card, remarks)) => {
                 return Ok(Some(EditedItem { item: card, remarks, file: Some(file) }));
             }

@@ -200,14 +200,19 @@ impl FindArgs {
         }
         all.extend(self.query_args.kind.map(Query::Kind));
         if let Some(text) = &self.alarms {
-            let asker = &context.settings.user_locale;
-            let phrase =
-                phrase::Window::parse(text, asker.zone.to_civil(asker.now), &asker.language)
-                    .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
+            let user_locale = &context.settings.user_locale;
+            let phrase = phrase::Window::parse(
+                text,
+                user_locale.zone.to_civil(user_locale.now),
+                &user_locale.language,
+            )
+            .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
             // It comes first, as its range is the one that the answer is expanded in.
             all.insert(
                 0,
-                Query::Time(TimeTest::InRange(asker.to_time_range(&phrase, TimeTarget::Alarms))),
+                Query::Time(TimeTest::InRange(
+                    user_locale.to_time_range(&phrase, TimeTarget::Alarms),
+                )),
             );
         }
         Ok(match all.len() {

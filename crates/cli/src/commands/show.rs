@@ -34,7 +34,7 @@ impl ShowArgs {
             context.format = OutputFormat::Raw;
         }
         let reader = context.open_reader()?;
-        let asker = context.settings.user_locale.clone();
+        let user_locale = context.settings.user_locale.clone();
         let heads = resolve_items(context, &self.ids)?;
         for (place, head) in heads.iter().enumerate() {
             let bytes = reader.source_bytes(head.row)?.unwrap_or_default();
@@ -43,7 +43,8 @@ impl ShowArgs {
                     item_format::print_raw(&mut context.out, &bytes, place + 1 == heads.len())?;
                 }
                 OutputFormat::Json => {
-                    let mut object = item_format::item_json(&reader, &asker.zone, head, &bytes)?;
+                    let mut object =
+                        item_format::item_json(&reader, &user_locale.zone, head, &bytes)?;
                     if head.kind.collection_type() == CollectionType::Calendar {
                         object["zones"] =
                             json!(calendar_item::zone_uses_json(&reader, head, &bytes)?);
@@ -55,7 +56,7 @@ impl ShowArgs {
                     if place > 0 {
                         context.out.print_line("")?;
                     }
-                    print_item_page(&mut context.out, &reader, &asker, head, &bytes)?;
+                    print_item_page(&mut context.out, &reader, &user_locale, head, &bytes)?;
                 }
             }
         }
@@ -91,7 +92,7 @@ fn is_shown_by_default(field: &Field) -> bool {
 fn print_item_page(
     out: &mut OutputStream,
     reader: &Reader,
-    asker: &UserLocale,
+    user_locale: &UserLocale,
     head: &ItemMeta,
     bytes: &[u8],
 ) -> Result<(), CommandFailure> {
@@ -108,7 +109,7 @@ fn print_item_page(
     ];
     let (values, pictures) = match head.kind.collection_type() {
         CollectionType::Calendar => {
-            (calendar_item::page_rows(reader, asker, head, bytes)?, Vec::new())
+            (calendar_item::page_rows(reader, user_locale, head, bytes)?, Vec::new())
         }
         _ => contact_page_rows(bytes),
     };

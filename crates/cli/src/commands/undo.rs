@@ -34,7 +34,12 @@ impl UndoArgs {
         };
         let undone = reader.operations(Some(id.saturating_add(1)), 1)?;
         let undone = undone.into_iter().find(|row| row.id == id);
-        let verb = undone.map(|row| format!(" ({})", row.verb)).unwrap_or_default();
+        let verb = undone.as_ref().map(|row| format!(" ({})", row.verb)).unwrap_or_default();
+        let effect = match undone.map(|row| row.counts) {
+            Some([_, 0, 0]) => "removed",
+            Some([0, ..]) => "restored",
+            _ => "reverted",
+        };
         let mut store = context.open_store()?;
         let undo = store.undo(id, now_milliseconds())?;
         // An index configuration may have been restored.
@@ -56,7 +61,7 @@ impl UndoArgs {
                     .print_line(format!("Undid operation {id}{verb}. Redo: larder undo {by}"))?;
             }
             _ => context.out.print_line(format!(
-                "Undid operation {id}{verb}: {items} restored. Redo: larder undo {by}"
+                "Undid operation {id}{verb}: {items} {effect}. Redo: larder undo {by}"
             ))?,
         }
         Ok(CommandStatus::Done)

@@ -49,8 +49,8 @@ impl BrowseArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         // A store of an older version is migrated first.
         drop(context.open_reader()?);
-        let asker = &context.settings.user_locale;
-        let today = asker.zone.to_civil(asker.now).day_number();
+        let user_locale = &context.settings.user_locale;
+        let today = user_locale.zone.to_civil(user_locale.now).day_number();
         let months = self.months.unwrap_or(if self.toggle > 0 || self.day { 0 } else { 30 });
         let day = self.day.then(|| Duration::from_millis(self.pace));
         let load = Workload {
@@ -60,10 +60,10 @@ impl BrowseArgs {
             rounds: self.repeat,
             first_day: today,
         };
-        let now = Arc::new(AtomicI64::new(asker.now.seconds()));
+        let now = Arc::new(AtomicI64::new(user_locale.now.seconds()));
         let clock = Arc::clone(&now);
         let options = ViewsOptions {
-            zones: Arc::clone(&asker.zones),
+            zones: Arc::clone(&user_locale.zones),
             cache_bytes: self.cache.map_or(context.cache_budget_bytes, |bytes| {
                 usize::try_from(bytes).unwrap_or(usize::MAX)
             }),
@@ -73,7 +73,7 @@ impl BrowseArgs {
         };
         let views = Views::open(&context.dir, options)?;
         let mut set_clock = |civil| {
-            let at = asker.zone.to_instant(CivilTime::from_seconds_clamped(civil));
+            let at = user_locale.zone.to_instant(CivilTime::from_seconds_clamped(civil));
             now.store(at.seconds(), Ordering::Relaxed);
         };
         let settings = Arc::new(context.settings.clone());

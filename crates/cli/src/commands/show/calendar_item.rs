@@ -38,38 +38,44 @@ const MAX_LISTED_EXCEPTIONS: usize = 10;
 /// Returns the rows of an event, a task or a memo.
 pub(super) fn page_rows(
     reader: &Reader,
-    asker: &UserLocale,
+    user_locale: &UserLocale,
     head: &ItemMeta,
     bytes: &[u8],
 ) -> Result<Vec<PageRow>, CommandFailure> {
     let component = reader.parse_component(head, bytes);
     let times = local_time::read_schedule(reader, head.row)?;
     let mut rows = Vec::new();
-    if let Some(when) =
-        times.as_ref().and_then(|times| LocalTimeSpan::from_first_occurrence(times, &asker.zone))
+    if let Some(when) = times
+        .as_ref()
+        .and_then(|times| LocalTimeSpan::from_first_occurrence(times, &user_locale.zone))
     {
         let due = head.kind == ItemKind::Task && component.properties_named("DUE").next().is_some();
         if !due || component.properties_named("DTSTART").next().is_some() {
-            rows.push(("when", when.describe(&asker.language)));
+            rows.push(("when", when.describe(&user_locale.language)));
         }
         if due {
-            rows.push(("due", when.describe_due(&asker.language)));
+            rows.push(("due", when.describe_due(&user_locale.language)));
         }
     }
-    let rule =
-        |rule: &str| sanitize_line(&description::describe_rule(rule, &asker.zone, &asker.language));
+    let rule = |rule: &str| {
+        sanitize_line(&description::describe_rule(rule, &user_locale.zone, &user_locale.language))
+    };
     add_values(
         &mut rows,
         "repeats",
         component.time_properties("RRULE").map(|timed| rule(&timed.text)).collect(),
     );
     if !head.recurrence_id.is_empty() {
-        let instead = recurrence_id_text(reader, asker, head, &component)?;
+        let instead = recurrence_id_text(reader, user_locale, head, &component)?;
         rows.push(("instead of", sanitize_line(&instead)));
     }
     let except = component.time_properties("EXDATE").flat_map(|timed| {
         let one = |text: &str| {
-            sanitize_line(&description::describe_stamp(text, &asker.zone, &asker.language))
+            sanitize_line(&description::describe_stamp(
+                text,
+                &user_locale.zone,
+                &user_locale.language,
+            ))
         };
         timed.text.split(',').map(one).collect::<Vec<_>>()
     });
@@ -92,8 +98,9 @@ pub(super) fn page_rows(
             }
             FieldType::Flag => {}
             _ if UTC_TIME_FIELDS.contains(&field.name) => {
-                let shown =
-                    |text: &String| description::describe_stamp(text, &asker.zone, &asker.language);
+                let shown = |text: &String| {
+                    description::describe_stamp(text, &user_locale.zone, &user_locale.language)
+                };
                 add_values(
                     &mut rows,
                     field.name,
@@ -111,8 +118,9 @@ pub(super) fn page_rows(
         );
     }
     let alarms = times.iter().flat_map(|times| times.alarms());
-    let alarms = alarms
-        .map(|alarm| description::describe_alarm(alarm, head.kind, &asker.zone, &asker.language));
+    let alarms = alarms.map(|alarm| {
+        description::describe_alarm(alarm, head.kind, &user_locale.zone, &user_locale.language)
+    });
     add_values(&mut rows, "alarms", alarms.collect());
     Ok(rows)
 }
@@ -120,7 +128,7 @@ pub(super) fn page_rows(
 /// Returns the occurrence that an override replaces, in the user's zone.
 fn recurrence_id_text(
     reader: &Reader,
-    asker: &UserLocale,
+    user_locale: &UserLocale,
     head: &ItemMeta,
     component: &Component<'_>,
 ) -> Result<String, CommandFailure> {
@@ -131,12 +139,12 @@ fn recurrence_id_text(
         .flatten()
         .unwrap_or_default();
     let moment =
-        reader.extractor().resolve_instant(component, &frame, "RECURRENCE-ID", &asker.zone);
+        reader.extractor().resolve_instant(component, &frame, "RECURRENCE-ID", &user_locale.zone);
     let stamp = match moment.filter(|_| head.recurrence_id.contains('T')) {
         Some(moment) => format!("{}Z", moment.to_civil(0)),
         None => head.recurrence_id.clone(),
     };
-    Ok(description::describe_stamp(&stamp, &asker.zone, &asker.language))
+    Ok(description::describe_stamp(&stamp, &user_locale.zone, &user_locale.language))
 }
 
 /// Returns the time zones that the item uses, and how each was resolved.

@@ -132,10 +132,10 @@ impl WatchScreen {
             self.marks.clear();
             self.is_stale = true;
         }
-        let asker = &mut context.settings.user_locale;
+        let user_locale = &mut context.settings.user_locale;
         // By the minute, as the view reads it.
-        asker.now = Instant::from_seconds_clamped((now_milliseconds() / 60_000) * 60);
-        let day = asker.zone.to_civil(asker.now).day_number();
+        user_locale.now = Instant::from_seconds_clamped((now_milliseconds() / 60_000) * 60);
+        let day = user_locale.zone.to_civil(user_locale.now).day_number();
         let size = context.out.terminal_size_or_default();
         self.check_terminal(context, size)?;
         if !self.is_stale && day == self.drawn_day {

@@ -1,7 +1,7 @@
 //! `measure queries`: what a query log shows, on a terminal, as JSON, as a page, and without its
 //! texts.
 
-use crate::home::Home;
+use crate::test_home::Home;
 use insta::assert_snapshot;
 use larder_query::QueryContext;
 use larder_query::query_log::JsonLinesLog;
@@ -28,17 +28,17 @@ fn a_log_for_people() {
     assert_snapshot!(home.ok(&["measure", "queries", "log"]), @r#"
     log: 9 lines of 1 process, 2 Mar 2026, 08:00:00 to 08:01:04.
 
-    Which questions are asked, and how often?
+    Queries and repetition
     4 answers to 3 questions; 25 % to one that had been asked before. 75 % worked out, 25 % from the cache, 0 % from an open view.
-      asked so often  questions  answers
-      1               2          2        ████████████████████████
-      2               1          2        ████████████████████████
-      asked  from cache  from a view  of                        question
-      2      1           0            all collections, contact  (contains "any" "anna")
-      1      0           0            Work, event               (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
-      1      0           0            Archive, event            (occur-in-time-range? 2026-03-02 2026-03-03)
+      times run  queries  answers
+      1          2        2        ████████████████████████
+      2          1        2        ████████████████████████
+      runs  from cache  from a view  collection                query
+      2     1           0            all collections, contact  (contains "any" "anna")
+      1     0           0            Work, event               (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
+      1     0           0            Archive, event            (occur-in-time-range? 2026-03-02 2026-03-03)
 
-    How long do views and kept answers live?
+    Lifetimes of views and cached answers
     2 views were opened, 2 at once at most. 1 view was never closed: 1 leaked (the process ended in order). Those that were closed lived 6 s in the median, 6 s at most.
       clock: (occur-in-time-range? 2026-03-02 2026-03-03) (Archive, event), opened 08:00:04, leaked after 1 min; view 2 of process 7
     3 answers kept, and 33 % of them used before they went; 1.7 kB in memory at most.
@@ -46,30 +46,30 @@ fn a_log_for_people() {
       clock     1       1             -            -
       calendar  1       0             6 s          6 s
 
-    How long do answers take?
+    Query time
     3 answers worked out: 6.1 ms in the mean, 18 ms at worst. 557 visited for each item that was given. Answers that were ready took 4 µs in the mean.
-      collection               answers  mean    worst   visited per given  the worst
-      Archive (local)          1        18 ms   18 ms   10,000             (occur-in-time-range? 2026-03-02 2026-03-03)
-      Work (local)             1        210 µs  210 µs  1.3                (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
-      all collections (local)  1        140 µs  140 µs  4                  (contains "any" "anna")
+      collection               answers  mean    slowest  visited per result  slowest query
+      Archive (local)          1        18 ms   18 ms    10,000              (occur-in-time-range? 2026-03-02 2026-03-03)
+      Work (local)             1        210 µs  210 µs   1.3                 (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
+      all collections (local)  1        140 µs  140 µs   4                   (contains "any" "anna")
 
-    Is the cache worth its memory?
+    Value of the answer cache
     Of 4 answers, 1 had been kept (budget: 64 KiB): 25 %. Without a limit it would have been 25 %, with 1.7 kB kept at most; a budget of 16 KiB gives 25 %.
-      budget         had been kept  in memory  time saved
-      none           0 %            0 bytes    0 µs
-      16 KiB         25 %           1.7 kB     140 µs      ██████
-      64 KiB         25 %           1.7 kB     140 µs      ██████
-      256 KiB        25 %           1.7 kB     140 µs      ██████
-      1 MiB          25 %           1.7 kB     140 µs      ██████
-      4 MiB          25 %           1.7 kB     140 µs      ██████
-      16 MiB         25 %           1.7 kB     140 µs      ██████
-      no limit       25 %           1.7 kB     140 µs      ██████
-      as in the log  25 %           1.7 kB     140 µs      ██████
+      budget    hit rate  in memory  time saved
+      none      0 %       0 bytes    0 µs
+      16 KiB    25 %      1.7 kB     140 µs      ██████
+      64 KiB    25 %      1.7 kB     140 µs      ██████
+      256 KiB   25 %      1.7 kB     140 µs      ██████
+      1 MiB     25 %      1.7 kB     140 µs      ██████
+      4 MiB     25 %      1.7 kB     140 µs      ██████
+      16 MiB    25 %      1.7 kB     140 µs      ██████
+      no limit  25 %      1.7 kB     140 µs      ██████
+      recorded  25 %      1.7 kB     140 µs      ██████
     Played again with the log's own budget, 1 answer had been kept; the log has 1. A budget above the log's own gives what is said here at least.
 
-    How many views does a change inform?
+    Views notified by a change
     1 change of 1 item. In the mean: views open 2, questions tested 1, views told 1, 30 µs (30 µs at worst).
-      informed  changes
+      notified  changes
       1 view    1        ████████████████████████
     "#);
 }
@@ -126,7 +126,7 @@ fn before_and_after() {
     let home = Home::new();
     home.write("before", LOG);
     home.write("after", LOG.replace("\"us\":18000", "\"us\":600").replace("20000", "40"));
-    assert_snapshot!(home.ok(&["measure", "queries", "before", "after"]), @r#"
+    assert_snapshot!(home.ok(&["measure", "queries", "before", "after"]), @"
     before: 9 lines of 1 process, 2 Mar 2026, 08:00:00 to 08:01:04.
     after: 9 lines of 1 process, 21 Jan 1970 12:20:38 to 2 Mar 2026 08:01:04.
 
@@ -144,19 +144,19 @@ fn before_and_after() {
       kept without a limit    1.7 kB  1.7 kB  same
       views told per change   1       1       same
 
-    How long do answers take?
+    Query time
     Means, by collection and kind of source.
-      collection               before  after   change  visited per given
+      collection               before  after   change  visited per result
       Archive (local)          18 ms   600 µs  / 30    10,000 > 20
       Work (local)             210 µs  210 µs  same    1.3 > 1.3
       all collections (local)  140 µs  140 µs  same    4 > 4
 
-    How long do views live?
+    Lifetimes of views
     before: 2 views were opened, 2 at once at most. 1 view was never closed: 1 leaked (the process ended in order). Those that were closed lived 6 s in the median, 6 s at most.
       clock: (occur-in-time-range? 2026-03-02 2026-03-03) (Archive, event), opened 08:00:04, leaked after 1 min; view 2 of process 7
     after: 2 views were opened, 2 at once at most. 1 view was never closed: 1 leaked (the process ended in order). Those that were closed lived 6 s in the median, 6 s at most.
       clock: (occur-in-time-range? 2026-03-02 2026-03-03) (Archive, event), opened 2 Mar 2026 08:00:04, leaked after 1 min; view 2 of process 7
-    "#);
+    ");
 }
 
 /// Of two files of one name the folders are named as well.
@@ -179,9 +179,9 @@ fn a_page() {
         html.starts_with("<!doctype html>") && html.contains("leaked") && html.contains("clock")
     );
     let run = home.code(&["measure", "queries", "log", "--html", "./log"], 2);
-    assert_snapshot!(run.stderr(), @r"
+    assert_snapshot!(run.stderr(), @"
     error: ./log is the log itself
-    hint: name another file to write to
+    hint: choose another output file
     ");
     assert_eq!(std::fs::read_to_string(home.work("log")).unwrap(), LOG);
     home.code(&["measure", "queries", "log", "--html", "no/such/folder"], 5);
@@ -214,11 +214,11 @@ fn a_log_to_give_away() {
     let home = Home::new();
     home.write("log", format!("{LOG}what is this?\n"));
     let run = home.code(&["measure", "queries", "log", "--anonymise", "out"], 3);
-    assert_snapshot!(run.shown(), @r#"
-    9 lines written, 6 texts and names replaced
+    assert_snapshot!(run.shown(), @"
+    Wrote 9 lines; replaced 6 texts and names
     ! left out: log:10: it is no JSON object
     exit 3
-    "#);
+    ");
     let out = std::fs::read_to_string(home.work("out")).unwrap();
     for word in ["anna", "search", "calendar", "clock", "Work", "Archive"] {
         assert!(!out.contains(word), "{word} in {out}");
@@ -238,31 +238,31 @@ fn what_is_no_log() {
     home.write("empty", "");
     home.write("words", "words\nand more\n");
     let run = |args: &str| home.run(&args.split(' ').collect::<Vec<_>>()).shown();
-    assert_snapshot!(run("measure queries empty"), @r#"
-    ! error: empty: no line of it is that of a query log
+    assert_snapshot!(run("measure queries empty"), @"
+    ! error: empty: not a query log
     ! hint: docs/queries.md describes the format
     exit 1
-    "#);
-    assert_snapshot!(run("measure queries words"), @r#"
+    ");
+    assert_snapshot!(run("measure queries words"), @"
     ! left out: words:1: it is no JSON object
     ! left out: words:2: it is no JSON object
-    ! error: words: no line of it is that of a query log
+    ! error: words: not a query log
     ! hint: docs/queries.md describes the format
     exit 1
-    "#);
+    ");
     assert_snapshot!(run("measure queries words --quiet"), @r#"
     exit 1
     "#);
-    assert_snapshot!(run("measure queries missing"), @r#"
-    ! error: missing: there is no such file or folder
-    ! hint: check its name
+    assert_snapshot!(run("measure queries missing"), @"
+    ! error: missing: no such file or directory
+    ! hint: check the name
     exit 5
-    "#);
-    assert_snapshot!(run("measure queries ."), @r#"
-    ! error: .: it is a folder
+    ");
+    assert_snapshot!(run("measure queries ."), @"
+    ! error: .: is a directory
     ! hint: name a file
     exit 5
-    "#);
+    ");
     home.write("log", format!("{LOG}{{\"at\":1,\"pid\":"));
     let cut = home.code(&["measure", "queries", "log"], 3);
     assert_eq!(cut.stderr(), "left out: log:10: it is cut\n");
@@ -299,7 +299,7 @@ fn a_log_that_larder_wrote() {
             views.find(question(&text), "search", &mut |_, _| true).unwrap();
             drop(views.open_view(question(&text), by("search")).unwrap());
         }
-        home.write("anna.vcf", crate::home::ANNA);
+        home.write("anna.vcf", crate::test_home::ANNA);
         home.ok(&["import", "anna.vcf"]);
         views.catch_up().unwrap();
         home.ok(&["remove", "uid:anna-1"]);

@@ -1,6 +1,6 @@
 //! `add`, `edit`, `remove`, `undo`, `log` and `purge`.
 
-use crate::home::{ANNA, BRUNO, Home};
+use crate::test_home::{ANNA, BRUNO, Home};
 use insta::assert_snapshot;
 
 #[test]
@@ -9,16 +9,16 @@ fn add_a_card() {
     home.write("anna.vcf", ANNA);
     assert_snapshot!(home.run(&["add", "anna.vcf"]).shown(), @"xdnskgpk  Anna Hölderlin  added to contacts");
     assert_snapshot!(home.run(&["add", "anna.vcf"]).shown(), @r#"
-    ! left out: Anna Hölderlin: there is an item with UID "anna-1" already
-    ! hint: larder edit 'uid:anna-1' changes it
+    ! left out: Anna Hölderlin: an item with UID "anna-1" exists already
+    ! hint: change it with: larder edit 'uid:anna-1'
     exit 3
     "#);
     assert_snapshot!(home.run_with(&["add", "--into", "friends", "--format", "json"], BRUNO.as_bytes()).shown(), @r#"{"id":"sq5e8yw1mjjzy","uid":"bruno-2","collection":"friends"}"#);
     assert_snapshot!(home.run_with(&["add"], b"").shown(), @r#"
     ! error: standard input: there is no card and no event in it
-    ! hint: a vCard is expected: it begins with BEGIN:VCARD and ends with END:VCARD
-    ! hint: a small one: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
-    ! hint: an event can be said in words: larder add --kind event "Lunch tomorrow 12:30"
+    ! hint: a vCard begins with BEGIN:VCARD and ends with END:VCARD
+    ! hint: for example: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
+    ! hint: to add an event in words: larder add --kind event "Lunch tomorrow 12:30"
     exit 3
     "#);
     assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:x\nFN:x\n").shown(), @r"
@@ -29,12 +29,12 @@ fn add_a_card() {
     ! left out: standard input:1: a component with nothing in it
     exit 3
     ");
-    assert_snapshot!(home.run(&["add", "missing.vcf"]).shown(), @r"
-    ! error: missing.vcf: there is no such file or folder
-    ! hint: check its name
+    assert_snapshot!(home.run(&["add", "missing.vcf"]).shown(), @"
+    ! error: missing.vcf: no such file or directory
+    ! hint: check the name
     exit 5
     ");
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 /// A card without a UID gets a fresh one, in a line of its own; nothing else of it changes.
@@ -58,44 +58,40 @@ fn add_gives_a_uid() {
 fn remove_and_undo() {
     let home = Home::with_book();
     let all = home.run(&["export", "contacts"]).out;
-    assert_snapshot!(home.run(&["remove", "uid:anna-1"]).shown(), @"xdnskgpk  Anna Hölderlin removed; larder undo 2 brings it back");
-    assert_snapshot!(home.run(&["undo"]).shown(), @"operation 2 is undone, 1 item as before it; larder undo 3 does it again");
+    assert_snapshot!(home.run(&["remove", "uid:anna-1"]).shown(), @"Removed xdnskgpk  Anna Hölderlin. Undo: larder undo 2");
+    assert_snapshot!(home.run(&["undo"]).shown(), @"Undid operation 2 (remove): 1 item restored. Redo: larder undo 3");
     assert_snapshot!(home.run(&["remove", "--query", "example", "--dry-run"]).shown(), @r"
     fhbw2pvt  Chloé Dupont
     xdnskgpk  Anna Hölderlin
     ");
-    assert_snapshot!(home.run(&["remove", "--query", "example"]).shown(), @"2 items removed; larder undo 4 brings them back");
+    assert_snapshot!(home.run(&["remove", "--query", "example"]).shown(), @"Removed 2 items. Undo: larder undo 4");
     assert_eq!(home.ok(&["find", "--count"]), "1\n");
     assert_snapshot!(home.run(&["undo", "--format", "json"]).shown(), @r#"{"undone":4,"operation":5,"items":2}"#);
     assert_eq!(
-        crate::home::cards(&home.run(&["export", "contacts"]).out),
-        crate::home::cards(&all)
+        crate::test_home::cards(&home.run(&["export", "contacts"]).out),
+        crate::test_home::cards(&all)
     );
-    assert_snapshot!(home.run(&["remove", "--query", "nobody"]).shown(), @r"
-    ! error: nothing was found to remove
-    ! hint: larder find shows what a query finds
+    assert_snapshot!(home.run(&["remove", "--query", "nobody"]).shown(), @"
+    ! error: no item matches the query
+    ! hint: `larder find QUERY` shows what a query matches
     exit 1
     ");
-    assert_snapshot!(home.run(&["remove", "--query", " "]).shown(), @r"
+    assert_snapshot!(home.run(&["remove", "--query", " "]).shown(), @"
     ! error: an empty query would remove everything
-    ! hint: larder collections remove NAME removes a collection; --query 'has:uid or -has:uid' everything
+    ! hint: to remove a collection: larder collections remove NAME; to remove everything: --query 'has:uid or -has:uid'
     exit 2
     ");
-    assert_snapshot!(home.run(&["remove"]).shown(), @r"
-    ! error: the following required arguments were not provided:
-    !   <ID>...
-    ! 
-    ! Usage: larder remove <ID>...
-    ! 
-    ! For more information, try '--help'.
+    assert_snapshot!(home.run(&["remove"]).shown(), @"
+    ! error: missing <ID>...
+    ! hint: usage: larder remove <ID>...
     exit 2
     ");
     assert_snapshot!(home.run(&["remove", "uid:nobody"]).shown(), @r#"
-    ! error: no item is named "uid:nobody"
-    ! hint: an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by COLLECTION/UID
+    ! error: no item has the ID "uid:nobody"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
@@ -103,7 +99,7 @@ fn edit_from_a_file() {
     let home = Home::with_book();
     home.write("new.vcf", ANNA.replace("Orchard", "Meadow"));
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"xdnskgpk  Anna Hölderlin  changed");
-    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"! note: nothing was changed");
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"! note: no changes");
     assert_snapshot!(home.run(&["log", "uid:anna-1"]).shown(), @r"
     import  operation 1, [TIME]
       + BEGIN:VCARD
@@ -123,29 +119,29 @@ fn edit_from_a_file() {
     home.write("new.vcf", ANNA.replace("anna-1", "anna-2"));
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @r#"
     ! error: new.vcf: the UID has to stay "anna-1": it is what the item is known by
-    ! hint: nothing was changed: mend the text, and run the same command again
+    ! hint: nothing was changed; correct the text and run the command again
     exit 3
     "#);
     home.write("new.vcf", ANNA.replace("UID:anna-1\r\n", ""));
-    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @r"
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"
     ! error: new.vcf: the line UID:anna-1 is missing
-    ! hint: nothing was changed: mend the text, and run the same command again
+    ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");
     home.write("new.vcf", [ANNA, BRUNO].concat());
-    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @r"
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"
     ! error: new.vcf: one card is needed, and there are 2
-    ! hint: nothing was changed: mend the text, and run the same command again
+    ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");
-    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "missing.vcf"]).shown(), @r"
-    ! error: missing.vcf: there is no such file or folder
-    ! hint: check its name
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "missing.vcf"]).shown(), @"
+    ! error: missing.vcf: no such file or directory
+    ! hint: check the name
     exit 5
     ");
     assert_snapshot!(home.run(&["edit", "uid:nobody", "--from", "new.vcf"]).shown(), @r#"
-    ! error: no item is named "uid:nobody"
-    ! hint: an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by COLLECTION/UID
+    ! error: no item has the ID "uid:nobody"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
     home.ok(&["undo"]);
@@ -159,13 +155,13 @@ fn undo_refuses_and_shows_both() {
     home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
     home.write("new.vcf", ANNA.replace("Orchard", "Forest"));
     home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
-    assert_snapshot!(home.run(&["undo", "2"]).shown(), @r"
+    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"
     Anna Hölderlin  xdnskgpk
-    - as operation 2 left it  + as it is now
+    - version of operation 2  + present version
       - ORG:Meadow Works
       + ORG:Forest Works
     ! error: operation 2 was not undone: 1 item changed since
-    ! hint: undo the later operations first (larder log lists them), or edit the items by hand
+    ! hint: undo the later operations first (`larder log` lists them), or edit the items
     exit 2
     ");
     assert_eq!(
@@ -175,14 +171,14 @@ fn undo_refuses_and_shows_both() {
     home.ok(&["undo", "3"]);
     home.ok(&["undo", "2"]);
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
-    assert_snapshot!(home.run(&["undo", "2"]).shown(), @r"
+    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"
     ! error: operation 2 was undone already, by operation 5
-    ! hint: to do it again, undo the undo: larder undo 5
+    ! hint: redo with: larder undo 5
     exit 1
     ");
-    assert_snapshot!(home.run(&["undo", "99"]).shown(), @r"
+    assert_snapshot!(home.run(&["undo", "99"]).shown(), @"
     ! error: there is no operation 99
-    ! hint: larder log lists operations
+    ! hint: `larder log` lists operations
     exit 1
     ");
     assert_snapshot!(home.run(&["log"]).shown(), @r"
@@ -192,7 +188,7 @@ fn undo_refuses_and_shows_both() {
     2  [TIME]  edit      ~1                xdnskgpk Anna Hölderlin in contacts  (undone by 5)
     1  [TIME]  import    +3                book.vcf
     ");
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
@@ -209,8 +205,8 @@ fn the_log() {
     assert_eq!(home.run(&["log", &id, "--format", "raw"]).out, BRUNO.as_bytes());
     assert_eq!(home.json(&["log", &id]).len(), 1);
     assert_snapshot!(home.run(&["log", "zzzzzzzz"]).shown(), @r#"
-    ! error: no item is named "zzzzzzzz"
-    ! hint: an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by COLLECTION/UID
+    ! error: no item has the ID "zzzzzzzz"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
 }
@@ -228,13 +224,13 @@ fn purge_erases() {
     }
     let id = home.json(&["find", "anna"])[0]["id"].as_str().unwrap().to_string();
     home.ok(&["remove", &id]);
-    assert_snapshot!(home.run(&["purge", &id]).shown(), @r"
+    assert_snapshot!(home.run(&["purge", &id]).shown(), @"
     ! error: nothing was purged
-    ! hint: this would erase for good: a removed item (xdnskgpk)
-    ! hint: --yes purges without asking
+    ! hint: this would permanently delete: a removed item (xdnskgpk)
+    ! hint: use --yes to purge without confirmation
     exit 2
     ");
-    assert_snapshot!(home.run(&["purge", &id, "--yes"]).shown(), @"1 item purged, with all former versions");
+    assert_snapshot!(home.run(&["purge", &id, "--yes"]).shown(), @"Purged 1 item with all former versions");
     for entry in std::fs::read_dir(home.data()).unwrap() {
         let path = entry.unwrap().path();
         let bytes = std::fs::read(&path).unwrap();
@@ -244,20 +240,20 @@ fn purge_erases() {
         }
     }
     assert_snapshot!(home.run(&["log", &id]).shown(), @r#"
-    ! error: no item is named "xdnskgpk7xp6c"
-    ! hint: an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by COLLECTION/UID
+    ! error: no item has the ID "xdnskgpk7xp6c"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
     assert_snapshot!(home.run(&["purge", "uid:anna-1", "--yes"]).shown(), @r#"
-    ! error: no item is named "uid:anna-1"
-    ! hint: an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by COLLECTION/UID
+    ! error: no item has the ID "uid:anna-1"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
-    assert_snapshot!(home.run(&["purge", "uid:bruno-2", "--yes"]).shown(), @"1 item purged, with all former versions");
-    home.sound();
+    assert_snapshot!(home.run(&["purge", "uid:bruno-2", "--yes"]).shown(), @"Purged 1 item with all former versions");
+    home.assert_store_is_sound();
     // An undo cannot bring back what was purged, and says so.
     let undo = home.run(&["undo", "5"]);
     assert_ne!(undo.code, 101, "{}", undo.shown());
     assert!(!home.run(&["export", "contacts"]).stdout().contains(TOKEN));
-    home.sound();
+    home.assert_store_is_sound();
 }

@@ -1,6 +1,6 @@
 //! `collections`, `export`, `check`, `backup`, `restore`, and where the store lies.
 
-use crate::home::{ANNA, BRUNO, CHLOE, Home};
+use crate::test_home::{ANNA, BRUNO, CHLOE, Home};
 use insta::assert_snapshot;
 
 #[test]
@@ -21,23 +21,23 @@ fn collections() {
     assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).shown(), @"contacts is now people");
     assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).shown(), @r#"
     ! error: there is no collection "contacts"
-    ! hint: larder collections lists them
+    ! hint: `larder collections` lists the collections
     exit 1
     "#);
     assert_snapshot!(home.run(&["collections", "list", "--format", "json"]).shown(), @r#"
     {"name":"friends","kind":"contact","items":0,"index":"default"}
     {"name":"people","kind":"contact","items":3,"index":"default"}
     "#);
-    assert_snapshot!(home.run(&["collections", "remove", "people"]).shown(), @"people and 3 items removed; larder undo 4 brings them back");
+    assert_snapshot!(home.run(&["collections", "remove", "people"]).shown(), @"Removed people and 3 items. Undo: larder undo 4");
     assert_eq!(home.code(&["find"], 1).stdout(), "");
-    assert_snapshot!(home.run(&["undo"]).shown(), @"operation 4 is undone, 3 items as before it; larder undo 5 does it again");
+    assert_snapshot!(home.run(&["undo"]).shown(), @"Undid operation 4 (remove): 3 items restored. Redo: larder undo 5");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
     assert_snapshot!(home.run(&["collections", "remove", "nowhere"]).shown(), @r#"
     ! error: there is no collection "nowhere"
-    ! hint: larder collections lists them
+    ! hint: `larder collections` lists the collections
     exit 1
     "#);
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn which_fields_are_indexed() {
     {"name":"work","kind":"contact","items":0,"index":"full_name:exact,prefix phone:suffix,phone"}
     "#);
     home.ok(&["import", "book.vcf", "--into", "work"]);
-    home.sound();
+    home.assert_store_is_sound();
     let explained =
         |line: &str| home.json(&["find", "--explain", line, "--in", "work"])[0]["plan"].to_string();
     assert_snapshot!(explained("full_name:=anna"), @r#"["scan: test every item"]"#);
@@ -80,14 +80,14 @@ fn which_fields_are_indexed() {
     ! note: its cards are indexed anew; until that is done, questions take longer
     "#);
     assert_snapshot!(explained("email:=anna@example.org"), @r#"["index: email is \"anna@example.org\""]"#);
-    home.sound();
+    home.assert_store_is_sound();
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:prefix", "--format", "json"]).shown(), @r#"{"name":"work","index":"email:exact,prefix","operation":null}"#);
     assert_snapshot!(home.run(&["undo"]).shown(), @"operation 4 is undone; larder undo 5 does it again");
-    home.sound();
+    home.assert_store_is_sound();
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "none", "--quiet"]).shown(), @"work is indexed as asked; larder undo 6 brings the former index back");
     assert_snapshot!(home.run(&["collections", "index", "work"]).shown(), @"no field is indexed");
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "default", "-q", "--format", "json"]).shown(), @r#"{"name":"work","index":"default","operation":7}"#);
-    home.sound();
+    home.assert_store_is_sound();
     for wrong in ["email:prefx", "mobile:phone", "email"] {
         home.code(&["collections", "create", "x", "--index", wrong], 2);
     }
@@ -113,12 +113,12 @@ fn export_is_what_came() {
     assert_snapshot!(home.run(&["export", "contacts", "-o", "json.vcf", "--format", "json"]).shown(), @r#"{"items":3}"#);
     assert_snapshot!(home.run(&["export", "contact"]).shown(), @r#"
     ! error: there is no collection "contact"
-    ! hint: did you mean "contacts"? larder collections lists them
+    ! hint: did you mean "contacts"? `larder collections` lists them
     exit 1
     "#);
-    assert_snapshot!(home.run(&["export", "contacts", "-o", "no/such/folder.vcf"]).shown(), @r"
-    ! error: no/such/folder.vcf: there is no such file or folder
-    ! hint: check its name
+    assert_snapshot!(home.run(&["export", "contacts", "-o", "no/such/folder.vcf"]).shown(), @"
+    ! error: no/such/folder.vcf: no such file or directory
+    ! hint: check the name
     exit 5
     ");
 }
@@ -129,7 +129,9 @@ fn check_says_sound() {
     for args in [&["check"][..], &["check", "--rebuild"]] {
         let text = home.ok(args);
         assert!(
-            text.starts_with("sound: 3 items\nformer versions  0 bytes of 0 versions\ndata.db "),
+            text.starts_with(
+                "OK: 3 items checked\nformer versions  0 bytes of 0 versions\ndata.db "
+            ),
             "{text}"
         );
     }
@@ -143,7 +145,7 @@ fn check_says_sound() {
 fn backup_and_restore() {
     let home = Home::with_book();
     let text = home.ok(&["backup", "copy.db"]);
-    assert!(text.starts_with("copy.db written and verified, "), "{text}");
+    assert!(text.starts_with("Wrote and verified copy.db, "), "{text}");
     home.ok(&["remove", "uid:anna-1"]);
     home.ok(&["backup", "later.db"]);
     assert_snapshot!(home.run(&["restore", "copy.db"]).shown(), @r"
@@ -151,7 +153,7 @@ fn backup_and_restore() {
     what was there before is in [HOME]/home/.local/share/larder/data.db.before-restore
     ");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
-    home.sound();
+    home.assert_store_is_sound();
     // Into an empty place.
     home.ok(&["restore", "later.db", "--data-dir", "elsewhere"]);
     assert_eq!(home.ok(&["find", "--count", "--data-dir", "elsewhere"]), "2\n");
@@ -177,7 +179,7 @@ fn backup_and_restore() {
     exit 5
     ");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 /// `--data-dir`, else `LARDER_DIR`, else the configuration, else `$XDG_DATA_HOME/larder`; global

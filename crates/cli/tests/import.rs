@@ -1,6 +1,6 @@
 //! `larder import`: the ordinary way, what is bad, and what is too much.
 
-use crate::home::{ANNA, BRUNO, CHLOE, Home};
+use crate::test_home::{ANNA, BRUNO, CHLOE, Home};
 use insta::assert_snapshot;
 use std::io::{Read as _, Write as _};
 use std::process::Stdio;
@@ -13,23 +13,23 @@ fn book() -> String {
 fn a_book_and_again() {
     let home = Home::new();
     home.write("book.vcf", book());
-    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @r"
+    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"
     3 contacts added to contacts (1 file, 512 bytes)
-    larder undo 1 takes it back
-    ! note: a new store was made in [HOME]/home/.local/share/larder
+    Undo: larder undo 1
+    ! note: created a new store in [HOME]/home/.local/share/larder
     ");
     assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"nothing new: 3 contacts unchanged in contacts (1 file, 512 bytes)");
     // One card changes, one is new, one stays, one is gone from the file and stays in the store.
     let changed = ANNA.replace("Orchard Works", "Meadow Works");
     let new = BRUNO.replace("bruno-2", "bruno-3");
     home.write("book.vcf", [changed.as_str(), &new, CHLOE].concat());
-    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @r"
+    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"
     1 contact added to contacts, 1 updated, 1 unchanged (1 file, 511 bytes)
-    larder undo 2 takes it back
+    Undo: larder undo 2
     ");
-    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"operation 2 is undone, 2 items as before it; larder undo 3 does it again");
+    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"Undid operation 2 (import): 2 items restored. Redo: larder undo 3");
     assert_eq!(home.run(&["export", "contacts"]).out, book().as_bytes());
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn for_programs() {
     home.write("book.vcf", book());
     assert_snapshot!(home.run(&["--format", "json", "import", "book.vcf"]).shown(), @r#"
     {"collection":"contacts","collections":["contacts"],"added":3,"updated":0,"cancelled":0,"unchanged":0,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":1,"taken":[{"collection":"contacts","kind":"contact","added":3,"updated":0,"cancelled":0,"unchanged":0}],"zones_defined":0,"zones_kept":0}
-    ! note: a new store was made in [HOME]/home/.local/share/larder
+    ! note: created a new store in [HOME]/home/.local/share/larder
     "#);
     assert_snapshot!(home.run(&["-q", "--format", "json", "import", "book.vcf"]).shown(), @r#"{"collection":"contacts","collections":["contacts"],"added":0,"updated":0,"cancelled":0,"unchanged":3,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":null,"taken":[{"collection":"contacts","kind":"contact","added":0,"updated":0,"cancelled":0,"unchanged":3}],"zones_defined":0,"zones_kept":0}"#);
 }
@@ -49,14 +49,14 @@ fn folders_and_standard_input() {
     home.write("books/a.vcf", ANNA);
     home.write("books/deeper/b.vcard", BRUNO);
     home.write("books/notes.txt", "not a book");
-    assert_snapshot!(home.run(&["import", "books", "--into", "friends"]).shown(), @r"
+    assert_snapshot!(home.run(&["import", "books", "--into", "friends"]).shown(), @"
     2 contacts added to friends (2 files, 318 bytes)
-    larder undo 1 takes it back
-    ! note: a new store was made in [HOME]/home/.local/share/larder
+    Undo: larder undo 1
+    ! note: created a new store in [HOME]/home/.local/share/larder
     ");
-    assert_snapshot!(home.run_with(&["import", "-", "--quiet"], CHLOE.as_bytes()).shown(), @r"
+    assert_snapshot!(home.run_with(&["import", "-", "--quiet"], CHLOE.as_bytes()).shown(), @"
     1 contact added to contacts (1 file, 194 bytes)
-    larder undo 2 takes it back
+    Undo: larder undo 2
     ");
     assert_snapshot!(home.run(&["collections"]).shown(), @r"
     contacts              1 contact
@@ -73,13 +73,13 @@ fn what_is_bad_is_named_and_kept() {
     let bad = [ANNA, "scribbles\n", empty, BRUNO, event, ANNA, cut].concat();
     home.write("bad.vcf", &bad);
     let run = home.run(&["import", "bad.vcf", "--rejects", "rejects.vcf"]);
-    assert_snapshot!(run.shown(), @r"
+    assert_snapshot!(run.shown(), @"
     3 contacts added to contacts, 1 unchanged
     1 event added to bad
     1 file, 630 bytes
-    2 left out; kept in rejects.vcf
-    larder undo 1 takes it back
-    ! note: a new store was made in [HOME]/home/.local/share/larder
+    2 left out; written to rejects.vcf
+    Undo: larder undo 1
+    ! note: created a new store in [HOME]/home/.local/share/larder
     ! left out: bad.vcf:11: text outside any card
     ! left out: bad.vcf:12: a card with nothing in it
     ! warning: bad.vcf:21: it has no DTSTART, so no day has it
@@ -93,11 +93,11 @@ fn what_is_bad_is_named_and_kept() {
     END:VCARD
     ");
     // Without a file for them they are named all the same, and so they are with --quiet.
-    assert_snapshot!(home.run(&["import", "bad.vcf", "--quiet"]).shown(), @r"
+    assert_snapshot!(home.run(&["import", "bad.vcf", "--quiet"]).shown(), @"
     nothing new: 4 contacts unchanged in contacts
     nothing new: 1 event unchanged in bad
     1 file, 630 bytes
-    2 left out; --rejects FILE keeps them
+    2 left out; --rejects FILE writes them to a file
     ! left out: bad.vcf:11: text outside any card
     ! left out: bad.vcf:12: a card with nothing in it
     exit 3
@@ -109,10 +109,10 @@ fn what_is_bad_is_named_and_kept() {
 fn a_second_card_with_one_uid() {
     let home = Home::new();
     home.write("book.vcf", [ANNA, &BRUNO.replace("bruno-2", "anna-1")].concat());
-    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @r"
+    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"
     2 contacts added to contacts (1 file, 317 bytes)
-    larder undo 1 takes it back
-    ! note: a new store was made in [HOME]/home/.local/share/larder
+    Undo: larder undo 1
+    ! note: created a new store in [HOME]/home/.local/share/larder
     ! warning: book.vcf:11: a second card with UID anna-1, kept beside the first
     ");
     assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"nothing new: 2 contacts unchanged in contacts (1 file, 317 bytes)");
@@ -128,36 +128,36 @@ fn files_that_cannot_be_read() {
     home.write("book.vcf", ANNA);
     home.write("empty.vcf", "");
     std::fs::create_dir(home.work("nothing")).unwrap();
-    assert_snapshot!(home.run(&["import", "missing.vcf"]).shown(), @r"
-    no item was found in missing.vcf (0 files, 0 bytes)
-    ! note: a new store was made in [HOME]/home/.local/share/larder
+    assert_snapshot!(home.run(&["import", "missing.vcf"]).shown(), @"
+    no items in missing.vcf (0 files, 0 bytes)
+    ! note: created a new store in [HOME]/home/.local/share/larder
     ! error: missing.vcf: no such file
-    ! hint: check the name, and who may read it; what could be read was taken
+    ! hint: check the name and the permissions; the other files were imported
     exit 5
     ");
-    assert_snapshot!(home.run(&["import", "missing.vcf", "book.vcf"]).shown(), @r"
+    assert_snapshot!(home.run(&["import", "missing.vcf", "book.vcf"]).shown(), @"
     1 contact added to contacts (1 file, 199 bytes)
-    larder undo 1 takes it back
+    Undo: larder undo 1
     ! error: missing.vcf: no such file
-    ! hint: check the name, and who may read it; what could be read was taken
+    ! hint: check the name and the permissions; the other files were imported
     exit 5
     ");
-    assert_snapshot!(home.run(&["import", "empty.vcf"]).shown(), @r"
-    no item was found in empty.vcf (1 file, 0 bytes)
+    assert_snapshot!(home.run(&["import", "empty.vcf"]).shown(), @"
+    no items in empty.vcf (1 file, 0 bytes)
     ! warning: empty.vcf: nothing in this file
     ");
-    assert_snapshot!(home.run(&["import", "nothing"]).shown(), @r"
-    no item was found in nothing (0 files, 0 bytes)
+    assert_snapshot!(home.run(&["import", "nothing"]).shown(), @"
+    no items in nothing (0 files, 0 bytes)
     ! warning: nothing: no .vcf, .vcard or .ics file in this folder
     ");
-    assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "book.vcf"]).shown(), @r"
+    assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "book.vcf"]).shown(), @"
     ! error: book.vcf is one of the files to import, so what is not taken cannot be written to it
-    ! hint: name another file with --rejects
+    ! hint: choose another file with --rejects
     exit 2
     ");
-    assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "no/such/folder"]).shown(), @r"
-    ! error: no/such/folder: there is no such file or folder
-    ! hint: check its name
+    assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "no/such/folder"]).shown(), @"
+    ! error: no/such/folder: no such file or directory
+    ! hint: check the name
     exit 5
     ");
     assert_eq!(std::fs::read_to_string(home.work("book.vcf")).unwrap(), ANNA);
@@ -173,11 +173,11 @@ fn what_is_too_much() {
     );
     home.write("large.vcf", [ANNA, &large, BRUNO].concat());
     let args = ["import", "large.vcf", "--max-item", "1M", "--rejects", "large-rejects.vcf"];
-    assert_snapshot!(home.run(&args).shown(), @r"
+    assert_snapshot!(home.run(&args).shown(), @"
     2 contacts added to contacts (1 file, 1.4 MB)
-    1 left out; kept in large-rejects.vcf
-    larder undo 1 takes it back
-    ! note: a new store was made in [HOME]/home/.local/share/larder
+    1 left out; written to large-rejects.vcf
+    Undo: larder undo 1
+    ! note: created a new store in [HOME]/home/.local/share/larder
     ! left out: large.vcf:11: card larger than 1 MB (--max-item)
     exit 3
     ");
@@ -193,14 +193,14 @@ fn what_is_too_much() {
         format!("BEGIN:VCARD\nVERSION:3.0\nFN:Many\n{properties}END:VCARD\n"),
     );
     let run = home.run(&["import", "properties.vcf"]);
-    assert_snapshot!(run.shown(), @r"
-    no item was found in properties.vcf (1 file, 1.9 MB)
-    1 left out; --rejects FILE keeps them
+    assert_snapshot!(run.shown(), @"
+    no items in properties.vcf (1 file, 1.9 MB)
+    1 left out; --rejects FILE writes them to a file
     ! left out: properties.vcf:65538: a card with more than 65536 properties
-    ! hint: a card begins with BEGIN:VCARD, a calendar with BEGIN:VCALENDAR
+    ! hint: larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR)
     exit 3
     ");
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 /// An interrupt ends the import between two batches; what was committed stays.
@@ -226,9 +226,11 @@ fn interrupted() {
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
     assert!(
-        text.ends_with("interrupted: what was committed is kept; the same command goes on\n"),
+        text.ends_with(
+            "interrupted: items imported so far are stored; run the command again to continue\n"
+        ),
         "{text}"
     );
     drop(stdin);
-    home.sound();
+    home.assert_store_is_sound();
 }

@@ -1,7 +1,7 @@
-//! Changes of what recurs by the clock of one zone, made by somebody whose clock is another one's,
-//! and hours that clocks leave out or show twice.
+//! Changes of recurring events in one time zone by a user in another one, and hours that a change of
+//! clocks skips or repeats.
 
-use crate::home::{Home, Run};
+use crate::test_home::{Home, Run};
 
 /// Runs the program in Berlin.
 fn berlin(home: &Home, args: &[&str]) -> Run {
@@ -19,7 +19,7 @@ fn calendar(events: &[&str]) -> Home {
     home
 }
 
-/// What a program in Berlin tells about some days, a line for each.
+/// Returns the agenda of some days in Berlin, one line for each entry.
 fn agenda(home: &Home, args: &[&str]) -> String {
     let mut days: Vec<String> = Vec::new();
     for line in berlin(home, &[&["agenda"], args].concat()).stdout().lines() {
@@ -35,7 +35,7 @@ fn agenda(home: &Home, args: &[&str]) -> String {
 const NIGHTLY: &str = "UID:n\nSUMMARY:Nightly\nDTSTART;TZID=America/New_York:20261201T230000\nDURATION:PT30M\nRRULE:FREQ=DAILY";
 
 #[test]
-fn a_day_is_by_the_clock_of_who_asks() {
+fn a_day_is_in_the_zone_of_the_user() {
     let check = |args: &[&str], expect: &str| {
         let home = calendar(&[NIGHTLY]);
         let run = berlin(&home, args);
@@ -44,7 +44,7 @@ fn a_day_is_by_the_clock_of_who_asks() {
     };
     let this = ["uid:n", "--scope", "this", "--occurrence"];
     let left = "Wed 9 Dec 2026; 05:00-05:30  Nightly\nFri 11 Dec 2026; 05:00-05:30  Nightly";
-    // By its day, by its time, and as JSON has it.
+    // By day, by time, and as in JSON.
     for at in [
         "2026-12-10",
         "2026-12-10 5:00",
@@ -62,7 +62,7 @@ fn a_day_is_by_the_clock_of_who_asks() {
     check(&[&["edit"], &this[..], &["2026-12-10", "--start", "10:00"]].concat(), moved);
 }
 
-/// Does one after the other, ID being what was added, and gives what the last one told.
+/// Runs commands in order, with ID for the item that was added, and returns the last output.
 fn in_turn(home: &Home, changes: &[&[&str]]) -> String {
     let (mut id, mut told) = (String::new(), String::new());
     for change in changes {
@@ -100,7 +100,7 @@ fn an_hour_that_comes_twice() {
     let ends = "DTEND;TZID=Europe/Berlin:20261025T043000";
     let more: &[&str] = &["add", "F 2026-10-25 01:30 for 4h"];
     check(&[more], &[ends], &["2026-10-25"], "Sun 25 Oct 2026; 01:30-04:30  F (4 hours)");
-    // What recurs begins on the day that its rule has.
+    // A series begins on a day of its rule.
     let weekly: &[&str] = &["add", "F every monday 02:30 from 2026-10-25 for 1h"];
     check(
         &[weekly],
@@ -108,7 +108,7 @@ fn an_hour_that_comes_twice() {
         &["2026-10-26"],
         "Mon 26 Oct 2026; 02:30-03:30  F",
     );
-    // Moved there, and on.
+    // Moved into that hour and further.
     let before: &[&str] = &["add", "F 2027-10-30 02:30 for 1h"];
     let on: &[&str] = &["edit", "ID", "--move", "+1d"];
     check(
@@ -128,7 +128,7 @@ fn an_hour_that_comes_twice() {
 }
 
 #[test]
-fn a_time_that_the_clock_leaves_out() {
+fn a_time_that_does_not_exist() {
     let check = |changes: &[&[&str]], expect: &str, lines: &[&str]| {
         let home = Home::new();
         let told = in_turn(&home, changes);
@@ -139,7 +139,7 @@ fn a_time_that_the_clock_leaves_out() {
         }
     };
     let told =
-        "Sun 28 Mar 2027, 03:30-04:30 (1 hour), Europe/Berlin; there is no 02:30 on that day";
+        "Sun 28 Mar 2027, 03:30-04:30 (1 hour), Europe/Berlin; 02:30 does not exist on that day";
     let lines = ["DTSTART;TZID=Europe/Berlin:20270328T023000", "DURATION:PT1H"];
     check(&[&["add", "Feed every day 02:30 from 2027-03-28"]], told, &lines);
     check(&[&["add", "Feed 2027-03-28 02:30"]], told, &lines);
@@ -179,7 +179,7 @@ fn changed_occurrences_that_a_rule_does_not_have() {
         let run = berlin(&home, &["edit", "uid:w", "--scope", "all", "--rule", rule]);
         assert_eq!((run.code, run.stderr()), (0, expect.into()), "{}", run.shown());
     };
-    let kept = "warning: its rule does not have all that is kept: 1 changed occurrence\n";
+    let kept = "warning: 1 changed occurrence kept although the rule no longer includes it\n";
     check("", kept);
     check("FREQ=WEEKLY;INTERVAL=2", kept);
     check("FREQ=DAILY", "");
@@ -222,7 +222,7 @@ fn what_is_told_in_passing() {
     check(
         "UTC",
         &["find", "A", "--fields", "zone"],
-        "error: there is no field \"zone\" to print\nhint: larder show and --format json tell the zone\n",
+        "error: unknown field \"zone\" in --fields\nhint: `larder show` and --format json show the zone\n",
     );
     home.write("begun.ics", "BEGIN:VCALENDAR");
     check("UTC", &["import", "begun.ics"], "warning: begun.ics:2: END:VCALENDAR is missing\n");
@@ -242,7 +242,7 @@ fn what_is_told_in_passing() {
     check(
         "UTC",
         &["edit", "uid:w", "--from", "none.ics"],
-        "error: none.ics: one VEVENT is needed, and there are 0\nhint: nothing was changed: mend the text, and run the same command again\n",
+        "error: none.ics: one VEVENT is needed, and there are 0\nhint: nothing was changed; correct the text and run the command again\n",
     );
 }
 

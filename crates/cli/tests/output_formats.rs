@@ -1,6 +1,6 @@
 //! How things are told: formats, widths, tabs, labels, and the hints for who went wrong.
 
-use crate::home::{ANNA, BRUNO, Home};
+use crate::test_home::{ANNA, BRUNO, Home};
 use insta::assert_snapshot;
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ fn every_verb_honours_the_format_or_refuses_it() {
         let args: Vec<&str> = line.split(' ').chain(["--format", format]).collect();
         let run = home.code(&args, 2);
         let expect = format!(
-            "error: this cannot be printed as {format}\nhint: --format takes {supported} here\n"
+            "error: --format {format} is not supported here\nhint: use --format {supported}\n"
         );
         assert_eq!((run.stdout(), run.stderr()), (String::new(), expect), "{line}");
     }
@@ -76,7 +76,7 @@ fn every_verb_honours_the_format_or_refuses_it() {
 fn one_question_at_a_time() {
     let home = Home::with_book();
     let run = home.code(&["find", "--count", "--explain", "anna"], 2);
-    assert!(run.stderr().contains("'--count' cannot be used with '--explain'"), "{}", run.shown());
+    assert!(run.stderr().contains("--count cannot be used with --explain"), "{}", run.shown());
 }
 
 /// A row fits where a width is known; in a pipe it is whole.
@@ -155,35 +155,35 @@ fn what_is_expected() {
     let home = Home::new();
     assert_snapshot!(home.run_with(&["add"], b"hello\n").shown(), @r#"
     ! error: standard input: there is no card and no event in it
-    ! hint: a vCard is expected: it begins with BEGIN:VCARD and ends with END:VCARD
-    ! hint: a small one: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
-    ! hint: an event can be said in words: larder add --kind event "Lunch tomorrow 12:30"
+    ! hint: a vCard begins with BEGIN:VCARD and ends with END:VCARD
+    ! hint: for example: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
+    ! hint: to add an event in words: larder add --kind event "Lunch tomorrow 12:30"
     exit 3
     "#);
     assert!(!home.data().exists(), "nothing to add made a store");
     home.write("x.vcf.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03 no card");
-    assert_snapshot!(home.run(&["import", "x.vcf.gz", "--quiet"]).shown(), @r"
-    no item was found in x.vcf.gz (1 file, 18 bytes)
-    1 left out; --rejects FILE keeps them
+    assert_snapshot!(home.run(&["import", "x.vcf.gz", "--quiet"]).shown(), @"
+    no items in x.vcf.gz (1 file, 18 bytes)
+    1 left out; --rejects FILE writes them to a file
     ! left out: x.vcf.gz:1: text outside any card
-    ! hint: x.vcf.gz is packed with gzip: gunzip -c x.vcf.gz | larder import -
+    ! hint: x.vcf.gz is compressed with gzip; use: gunzip -c x.vcf.gz | larder import -
     exit 3
     ");
     home.write("notes.vcf", "no card at all\n");
-    assert_snapshot!(home.run(&["import", "notes.vcf", "--quiet"]).shown(), @r"
-    no item was found in notes.vcf (1 file, 15 bytes)
-    1 left out; --rejects FILE keeps them
+    assert_snapshot!(home.run(&["import", "notes.vcf", "--quiet"]).shown(), @"
+    no items in notes.vcf (1 file, 15 bytes)
+    1 left out; --rejects FILE writes them to a file
     ! left out: notes.vcf:1: text outside any card
-    ! hint: a card begins with BEGIN:VCARD, a calendar with BEGIN:VCALENDAR
+    ! hint: larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR)
     exit 3
     ");
     home.write("anna.vcf", ANNA);
-    assert_snapshot!(home.run(&["import", "anna.vcf", "x.vcf.gz", "--quiet"]).shown(), @r"
+    assert_snapshot!(home.run(&["import", "anna.vcf", "x.vcf.gz", "--quiet"]).shown(), @"
     1 contact added to contacts (2 files, 217 bytes)
-    1 left out; --rejects FILE keeps them
-    larder undo 1 takes it back
+    1 left out; --rejects FILE writes them to a file
+    Undo: larder undo 1
     ! left out: x.vcf.gz:1: text outside any card
-    ! hint: x.vcf.gz is packed with gzip: gunzip -c x.vcf.gz | larder import -
+    ! hint: x.vcf.gz is compressed with gzip; use: gunzip -c x.vcf.gz | larder import -
     exit 3
     ");
 }
@@ -198,11 +198,11 @@ fn a_uid_that_several_have() {
     home.ok(&["import", "one.vcf", "--into", "friends"]);
     let run = home.run(&["show", "uid:anna-1"]);
     assert_snapshot!(run.shown(), @r#"
-    ! error: "uid:anna-1" may mean several items
+    ! error: the ID "uid:anna-1" matches several items
     ! hint: xdnskgpk7xp6c  Anna Hölderlin  (in contacts)
     ! hint: qqm230bqfyy16  Anna Hölderlin  (in friends)
     ! hint: s8hxk6hhx4shg  Hanna Hölderlin  (in contacts)
-    ! hint: name one by its letters (xdnskgpk7xp6c), or the first of a collection as COLLECTION/UID
+    ! hint: use the ID in front of one (xdnskgpk7xp6c), or COLLECTION/UID for the first in a collection
     exit 2
     "#);
     for head in home.json(&["find"]) {
@@ -233,9 +233,9 @@ fn the_log_says_what_was_done() {
     1  [TIME]  import    +3                book.vcf
     ");
     assert_snapshot!(home.run(&["log", "3"]).shown(), @"    3  [TIME]  remove    -1                kc7xst8t Bruno Álvarez");
-    assert_snapshot!(home.run(&["log", "99"]).shown(), @r"
+    assert_snapshot!(home.run(&["log", "99"]).shown(), @"
     ! error: there is no operation 99
-    ! hint: larder log lists operations
+    ! hint: `larder log` lists operations
     exit 1
     ");
     home.ok(&["purge", "xdnskgpk7xp6c", "--yes"]);
@@ -272,11 +272,11 @@ fn a_collection_is_removed_as_it_was_listed() {
     let edit = home.finish(edit.wait_with_output().unwrap());
     assert_eq!(edit.code, 0, "{}", edit.shown());
     let run = home.finish(remove.wait_with_output().unwrap());
-    assert_snapshot!(run.shown(), @r"
-    599 items removed; larder undo 3 brings them back
-    ! left out: contacts stays, with 1 item changed or added by somebody else in the meantime
+    assert_snapshot!(run.shown(), @"
+    Removed 599 items. Undo: larder undo 3
+    ! left out: contacts was not removed: 1 item changed or added by another program in the meantime
     ! kept: vheqhg8taq8gp  Changed 599
-    ! hint: run the same command again to remove what is there now
+    ! hint: run the command again to remove the rest
     exit 3
     ");
 }
@@ -295,8 +295,8 @@ fn what_to_do_about_damage() {
     let run = home.code(&["check"], 4);
     for hint in [
         "larder restore FILE",
-        "[HOME]/home/.local/share/larder/data.db.before-restore is a copy",
-        "docs/keeping.md, \"When something breaks\"",
+        "[HOME]/home/.local/share/larder/data.db.before-restore is an earlier copy",
+        "\"When something breaks\" in docs/keeping.md",
     ] {
         assert!(run.stderr().contains(hint), "{hint}: {}", run.shown());
     }

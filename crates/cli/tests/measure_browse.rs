@@ -1,6 +1,6 @@
-//! `measure browse`: a load of views, and that nothing of it is left.
+//! `measure browse`: a load of views, none of which stays open.
 
-use crate::home::Home;
+use crate::test_home::Home;
 
 #[test]
 fn a_calendar_is_paged_back() {
@@ -16,7 +16,7 @@ fn a_calendar_is_paged_back() {
          4 times by another client each; all that twice"
     );
     assert!(lines[1].starts_with("38 views opened, "), "{told}");
-    assert_eq!(lines[3], "2 open at once at most, 0 left open");
+    assert_eq!(lines[3], "at most 2 open at once, 0 left open");
     let page = std::fs::read_to_string(home.work("page.html")).unwrap();
     assert!(page.contains("Open views") && page.contains("Anonymous memory"));
     let object: serde_json::Value =
@@ -24,13 +24,13 @@ fn a_calendar_is_paged_back() {
     assert_eq!(object["views"], 38);
     assert_eq!(object["left_open"], 0);
     assert_eq!(object["rounds"].as_array().unwrap().len(), 2);
-    // Before, after each view, and after each round.
+    // One sample before, one after each view, and one after each round.
     let samples = object["samples"].as_array().unwrap();
     assert_eq!(samples.len(), 1 + 38 + 2);
     assert!(samples.iter().all(|sample| sample["anonymous_bytes"].as_u64() > Some(0)));
 }
 
-/// Eight hours go by at once; the panel's views stay open for all of them.
+/// Eight hours are simulated; the panel's views stay open throughout.
 #[test]
 fn a_working_day() {
     let home = Home::new();
@@ -42,7 +42,7 @@ fn a_working_day() {
     assert!(
         told.contains(
             "
-4 open at once at most, 0 left open
+at most 4 open at once, 0 left open
 "
         ),
         "{told}"

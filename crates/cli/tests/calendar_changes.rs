@@ -1,6 +1,6 @@
 //! `add`, `edit` and `remove` of events, tasks and memos.
 
-use crate::home::Home;
+use crate::test_home::Home;
 use insta::assert_snapshot;
 
 const SERIES: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:daily\r\nSUMMARY:Stand-up\r\nDTSTART:20260413T090000Z\r\nDTEND:20260413T091500Z\r\nRRULE:FREQ=DAILY;COUNT=4\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
@@ -19,7 +19,7 @@ fn what_would_be_removed_has_its_title() {
     assert!(home.ok(&args).ends_with("  Stand-up\n"));
     let object = &home.json(&args)[0];
     assert_eq!((&object["summary"], object.get("full_name")), (&"Stand-up".into(), None));
-    assert!(home.ok(&["remove", "--query", "stand"]).contains("  Stand-up removed;"));
+    assert!(home.ok(&["remove", "--query", "stand"]).contains("  Stand-up. Undo: "));
 }
 
 /// Dates and zones are said, as a test knows neither what day it is nor where it runs.
@@ -35,9 +35,9 @@ fn an_event_in_words() {
         .skip(1)
         .map(|line| std::str::from_utf8(line).unwrap())
         .collect();
-    assert_snapshot!(said.join("\n"), @r"
+    assert_snapshot!(said.join("\n"), @"
     when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Prague; here Fri 6 Mar 2026, 11:30
-    at: Bistro
+    location: Bistro
     categories: food
     priority: 1
     alarm: 15 minutes before it begins
@@ -56,7 +56,7 @@ fn an_event_in_words() {
     ] {
         assert!(bytes.contains(line), "{line} in {bytes}");
     }
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
@@ -105,20 +105,20 @@ fn what_was_understood_is_told() {
     ] {
         check(tz, "C", lunch, &format!("when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), {name}"));
     }
-    check("ABC-1:07", "C", lunch, "when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), by any clock");
+    check("ABC-1:07", "C", lunch, "when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), floating");
     // The night in which that clock goes forward.
     check(
         "Europe/Berlin",
         "C",
         &["Run 2026-03-29 2:30 daily until 2026-04-05"],
-        "when: Sun 29 Mar 2026, 03:30-04:30 (1 hour), Europe/Berlin; there is no 02:30 on that day; repeated: every day, until Sun 5 Apr 2026",
+        "when: Sun 29 Mar 2026, 03:30-04:30 (1 hour), Europe/Berlin; 02:30 does not exist on that day; repeats: every day, until Sun 5 Apr 2026",
     );
     let task = |args: &[&str], expect| {
         check("Europe/Berlin", "C", &[&["--kind", "task", "Report"], args].concat(), expect);
     };
     task(
         &["--due", "2026-03-06", "--every", "week"],
-        "when: due Fri 6 Mar 2026; repeated: every week",
+        "when: due Fri 6 Mar 2026; repeats: every week",
     );
     task(
         &["--due", "2026-03-06 17:00", "--alarm", "1h"],
@@ -175,26 +175,26 @@ fn an_event_in_options() {
         &["C", "2026-06-01", "9:00", "--zone", "utc", "--rule", "FREQ=DAILY;COUNT=2"],
         &["DTSTART:20260601T090000Z", "RRULE:FREQ=DAILY;COUNT=2"],
     );
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
 fn what_is_not_understood() {
     let home = Home::new();
-    assert_snapshot!(home.run(&["add", "Buy milk"]).shown(), @r"
+    assert_snapshot!(home.run(&["add", "Buy milk"]).shown(), @"
     ! error: no time was found in it, so it is not clear what it is
     ! hint: an event needs a time: tomorrow 12:30, friday, 2026-03-05
-    ! hint: what has none is a task or a memo: say --kind task or --kind memo
+    ! hint: for an item without a time, add --kind task or --kind memo
     exit 2
     ");
-    assert_snapshot!(home.run(&["add", "--kind", "event", "Buy milk"]).shown(), @r"
+    assert_snapshot!(home.run(&["add", "--kind", "event", "Buy milk"]).shown(), @"
     ! error: an event needs a time at which it begins
-    ! hint: say when: tomorrow 12:30, friday, 2026-03-05; or --start TIME
+    ! hint: add a time: tomorrow 12:30, friday, 2026-03-05; or --start TIME
     exit 2
     ");
     assert_snapshot!(home.run(&["add", ""]).shown(), @r#"
     ! error: nothing says what it is about
-    ! hint: larder add --kind event "Lunch tomorrow 12:30"
+    ! hint: for example: larder add --kind event "Lunch tomorrow 12:30"
     exit 2
     "#);
     assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--for", "-1h"]).shown(), @r#"
@@ -203,7 +203,7 @@ fn what_is_not_understood() {
     "#);
     assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--zone", "Nowhere"]).shown(), @r#"
     ! error: no time zone is called "Nowhere"
-    ! hint: a zone is called Europe/Prague, utc, or floating
+    ! hint: use a name such as Europe/Prague, or utc or floating
     exit 2
     "#);
     assert_snapshot!(home.run(&["add", "--summary", "x", "--start", "someday"]).shown(), @r#"
@@ -215,34 +215,34 @@ fn what_is_not_understood() {
 #[test]
 fn occurrences() {
     let home = series();
-    assert_snapshot!(home.run(&["remove", "uid:daily"]).shown(), @r"
+    assert_snapshot!(home.run(&["remove", "uid:daily"]).shown(), @"
     ! error: it recurs: say which of its occurrences are meant
-    ! hint: larder remove uid:daily --scope this --occurrence TIME: one of them
-    ! hint: larder remove uid:daily --scope future --occurrence TIME: it, and all that follow
-    ! hint: larder remove uid:daily --scope all: all of them
+    ! hint: for one occurrence: larder remove uid:daily --scope this --occurrence TIME
+    ! hint: for it and all later ones: larder remove uid:daily --scope future --occurrence TIME
+    ! hint: for all occurrences: larder remove uid:daily --scope all
     exit 2
     ");
-    assert_snapshot!(home.run(&["remove", "uid:daily/20260414T090000Z"]).shown(), @r"gkmbtgav  Stand-up: one occurrence removed; larder undo 2 brings it back");
+    assert_snapshot!(home.run(&["remove", "uid:daily/20260414T090000Z"]).shown(), @"Removed one occurrence of gkmbtgav  Stand-up. Undo: larder undo 2");
     assert_snapshot!(home.run(&["edit", "calendar/daily", "--scope", "this", "--occurrence", "20260415T090000Z", "--start", "2026-06-01", "--set", "summary=Moved"]).shown(), @r"
     gkmbtgav  Stand-up  changed
       g3era3sj  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
     ");
     // By its new time, which evolution-data-server does not find.
     assert_snapshot!(home.run(&["find", "when:2026-06"]).shown(), @"g3era3sj  2026-06-01 09:00  Moved");
-    assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "all", "--move", "-30min"]).shown(), @r"
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "all", "--move", "-30min"]).shown(), @"
     gkmbtgav  Stand-up  changed
       cn95cfyc  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
       gkmbtgav  Mon 13 Apr 2026, 08:30-08:45 (15 minutes), UTC, every day, 4 times
-    ! warning: not changed where it says something of its own: 1 changed occurrence
+    ! warning: 1 changed occurrence left unchanged in what differs from the series
     ");
     assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "future", "--occurrence", "2026-04-16", "--set", "summary=Last"]).shown().lines().count(), @r"3");
     // A changed occurrence that is named goes alone.
     let moved = home.ok(&["find", "when:2026-06"]);
-    assert_snapshot!(home.run(&["remove", moved.split(' ').next().unwrap()]).shown(), @r"
-    cn95cfyc  Moved: one occurrence removed; larder undo 6 brings it back
-    ! note: only this occurrence; --scope all takes all of them away
+    assert_snapshot!(home.run(&["remove", moved.split(' ').next().unwrap()]).shown(), @"
+    Removed one occurrence of cn95cfyc  Moved. Undo: larder undo 6
+    ! note: removed only this occurrence; use --scope all to remove all of them
     ");
-    assert_snapshot!(home.run(&["remove", "uid:daily", "--scope", "all"]).shown(), @r"gkmbtgav  Stand-up: all occurrences removed; larder undo 7 brings it back");
+    assert_snapshot!(home.run(&["remove", "uid:daily", "--scope", "all"]).shown(), @"Removed all occurrences of gkmbtgav  Stand-up. Undo: larder undo 7");
     assert_eq!(home.run(&["find", "--count", "when:2026"]).stdout(), "1\n");
     for _ in 0..6 {
         assert_eq!(home.run(&["undo"]).code, 0);
@@ -250,35 +250,35 @@ fn occurrences() {
     assert!(
         home.ok(&["export", "calendar"]).contains(SERIES.split_once("BEGIN:VEVENT").unwrap().1)
     );
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
 fn edit_by_options() {
     let home = series();
     // Tests have no terminal, and no editor is named.
-    assert_snapshot!(home.run(&["edit", "uid:daily"]).shown(), @r"
-    ! error: there is no terminal for an editor
-    ! hint: --set FIELD=TEXT, --start TIME and other options change an event, a task or a memo
-    ! hint: --from FILE takes the new text from a file
-    ! hint: EDITOR, VISUAL or the configuration name an editor that needs no terminal
+    assert_snapshot!(home.run(&["edit", "uid:daily"]).shown(), @"
+    ! error: cannot open an editor: not a terminal
+    ! hint: change events, tasks and memos with --set FIELD=TEXT, --start TIME and other options
+    ! hint: read the new text from a file with --from FILE
+    ! hint: or set EDITOR, VISUAL or editor in config.toml to an editor that needs no terminal
     exit 2
     ");
     let all = ["edit", "uid:daily", "--scope", "all"];
     let edit = |options: &[&str]| home.run(&[&all, options].concat()).shown();
     assert_snapshot!(edit(&["--set", "DTSTART:rubbish"]), @r#"
     ! error: "DTSTART:rubbish" cannot be set
-    ! hint: it is written FIELD=TEXT: summary=Lunch
-    ! hint: larder fields names the fields; times have options of their own
+    ! hint: write --set FIELD=TEXT, for example --set summary=Lunch
+    ! hint: `larder fields` lists the fields; times have options such as --start
     exit 2
     "#);
     assert_snapshot!(edit(&["--set", "status=completed"]), @r#"
     ! error: "completed" is no status: write TENTATIVE, CONFIRMED or CANCELLED
     exit 2
     "#);
-    assert_snapshot!(edit(&["--rule", "FREQ=WEEKLY;BYDAY=TU"]), @r"
+    assert_snapshot!(edit(&["--rule", "FREQ=WEEKLY;BYDAY=TU"]), @"
     ! error: its new rule does not have its beginning: give it a new beginning, too
-    ! hint: --start TIME says when it begins: a time that the rule has
+    ! hint: give the start with --start TIME; it must be a time of the rule
     exit 2
     ");
     assert_snapshot!(edit(&["--summary", "Sit-down", "--all-day", "--category", "a", "--category", "b", "--priority", "1", "--alarm", "1 day", "--description", "d"]), @"
@@ -289,7 +289,7 @@ fn edit_by_options() {
     for line in ["CATEGORIES:a,b", "PRIORITY:1", "TRIGGER:-P1D", "DTSTART;VALUE=DATE:20260413"] {
         assert!(bytes.contains(&format!("{line}\r\n")), "{line} in {bytes}");
     }
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
@@ -301,21 +301,21 @@ fn edit_as_a_text() {
     home.write("new.ics", text.replace("UID:daily", "UID:other"));
     assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r#"
     ! error: new.ics: the UID has to stay "daily": it is what the item is known by
-    ! hint: nothing was changed: mend the text, and run the same command again
+    ! hint: nothing was changed; correct the text and run the command again
     exit 3
     "#);
     home.write("new.ics", text.replace("END:VEVENT", ""));
-    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r"
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @"
     ! error: new.ics: the line END:VEVENT is missing
-    ! hint: nothing was changed: mend the text, and run the same command again
+    ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");
-    assert_snapshot!(home.run(&["edit", "uid:daily", "--occurrence", "20260414T090000Z"]).shown(), @r"
-    ! error: nothing says what is to be otherwise
-    ! hint: --set FIELD=TEXT, --start TIME, --move LENGTH and others do
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--occurrence", "20260414T090000Z"]).shown(), @"
+    ! error: no change given
+    ! hint: add an option such as --set FIELD=TEXT, --start TIME or --move LENGTH
     exit 2
     ");
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 /// What follows a changed occurrence, with RANGE=THISANDFUTURE, is a part of its series: it moves
@@ -345,5 +345,5 @@ fn all_by_the_handle_of_what_follows() {
         assert_eq!((hours, there == 0), (expect.to_vec(), !remove), "{told}{}", agenda.shown());
         home.ok(&["undo", "--quiet"]);
     }
-    home.sound();
+    home.assert_store_is_sound();
 }

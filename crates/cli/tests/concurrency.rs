@@ -1,7 +1,7 @@
-//! Several processes at one store: writers take turns, a small change gets in while a big import
-//! runs, and a reader that sleeps holds nothing up.
+//! Several processes use one store: writers take turns, a small change gets in during a large import,
+//! and a suspended reader blocks nothing.
 
-use crate::home::{Home, cards, components};
+use crate::test_home::{Home, cards, components};
 use std::io::{BufReader, Read as _, Write as _};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn two_imports_at_once() {
         let run = home.finish(child.wait_with_output().unwrap());
         assert_eq!(run.code, 0, "{}", run.shown());
     }
-    home.sound();
+    home.assert_store_is_sound();
     let mut both = std::fs::read(one).unwrap();
     both.extend(std::fs::read(two).unwrap());
     assert!(cards(&home.run(&["export", "contacts"]).out) == cards(&both), "the export differs");
@@ -33,13 +33,13 @@ fn the_same_file_twice_at_once() {
         let run = home.finish(child.wait_with_output().unwrap());
         assert_eq!(run.code, 0, "{}", run.shown());
     }
-    home.sound();
+    home.assert_store_is_sound();
     let file = std::fs::read(file).unwrap();
     assert!(cards(&home.run(&["export", "contacts"]).out) == cards(&file), "the export differs");
 }
 
-/// Two calendars into one collection: of one UID one writer has the series, the other one the
-/// changed occurrences.
+/// Two calendars are imported into one collection. For each UID one has the series, the other the
+/// overrides.
 #[test]
 fn two_calendars_at_once() {
     let home = Home::new();
@@ -62,12 +62,12 @@ fn two_calendars_at_once() {
         let run = home.finish(child.wait_with_output().unwrap());
         assert_eq!(run.code, 0, "{}", run.shown());
     }
-    home.sound();
+    home.assert_store_is_sound();
     assert!(components(&home.run(&["export", "mine"]).out) == all, "the export differs");
 }
 
-/// The import's input ends only after the small changes are done, so that these must have got in
-/// between its batches; no clock is looked at.
+/// The import's input ends only after the small changes are done, so that they must be made between
+/// its batches. No clock is involved.
 #[test]
 fn an_addition_gets_its_turn() {
     let home = Home::new();
@@ -85,7 +85,7 @@ fn an_addition_gets_its_turn() {
             stdin.write_all(card.as_bytes()).unwrap();
             fed += 1;
         }
-        // Beyond what pipes and readers hold back, so that batches follow the last addition.
+        // More than pipes and readers buffer, so that batches follow the last addition.
         for last in 0..200_000 / 50 {
             let card = format!("BEGIN:VCARD\nVERSION:4.0\nUID:last-{last}\nFN:L\nEND:VCARD\n");
             stdin.write_all(card.as_bytes()).unwrap();
@@ -117,10 +117,10 @@ fn an_addition_gets_its_turn() {
         let seq = item["seq"].as_u64().unwrap();
         assert!(seq < last, "added by batch {seq}, after the import's last, {last}");
     }
-    home.sound();
+    home.assert_store_is_sound();
 }
 
-/// The reader's pipe is full and nobody reads it while a large import runs.
+/// The reader's pipe is full and not read while a large import runs.
 #[test]
 fn a_sleeping_reader_does_not_let_the_log_grow() {
     const LIMIT: u64 = 16 << 20;
@@ -129,7 +129,7 @@ fn a_sleeping_reader_does_not_let_the_log_grow() {
     home.generate("second.vcf", 9000, 5);
     home.ok(&["import", "first.vcf"]);
     let mut sleeper = home.spawn(&mut home.command(&["find", "--format", "json"]));
-    // It is in mid-answer: the first bytes are here, the rest does not fit into the pipe.
+    // The reader is within its answer: the first bytes have arrived, the rest does not fit.
     let mut answer = BufReader::with_capacity(1, sleeper.stdout.take().unwrap());
     let mut first = [0];
     answer.read_exact(&mut first).unwrap();
@@ -155,7 +155,7 @@ fn a_sleeping_reader_does_not_let_the_log_grow() {
     assert!(rest.ends_with(b"}\n"));
 }
 
-/// A reader that leaves is no failure, however early it goes.
+/// A reader that closes the pipe is no failure, however early.
 #[test]
 fn a_reader_that_leaves() {
     let home = Home::new();

@@ -1,22 +1,21 @@
-//! A home of its own for every test, and the program run in it. It holds no test.
+//! A private home for every test, and functions to run the program in it. Contains no test.
 //!
-//! Nothing of the machine reaches the program: the environment is empty but for what stands here.
-//! What differs from run to run (the home's path, moments, random names) is masked in what is
-//! compared.
+//! The machine does not influence the program: its environment has only the variables set here. Parts
+//! of the output that differ between runs (the home's path, times, random names) are mask.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// A home directory with a working directory in it; both go away with the value.
+/// A home directory with a working directory in it; both are deleted with the value.
 pub struct Home {
     dir: tempfile::TempDir,
 }
 
-/// What a run of the program gave.
+/// The result of a run of the program.
 pub struct Run {
-    /// The exit code; -1 where a signal ended it.
+    /// The exit code; -1 if a signal ended it.
     pub code: i32,
     /// Standard output.
     pub out: Vec<u8>,
@@ -28,14 +27,14 @@ pub struct Run {
 /// The program under test.
 pub const LARDER: &str = env!("CARGO_BIN_EXE_larder");
 
-/// A card, as a phone writes it.
+/// A card as a phone writes it.
 pub const ANNA: &str = "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:anna-1\r\nFN:Anna Hölderlin\r\n\
     N:Hölderlin;Anna;;;\r\nEMAIL;TYPE=HOME:anna@example.org\r\nTEL;TYPE=CELL:+49 30 1234567\r\n\
     ORG:Orchard Works\r\nX-KEEP;X-ODD=1:as it is\r\nEND:VCARD\r\n";
-/// Another, without an e-mail address.
+/// A card without an e-mail address.
 pub const BRUNO: &str = "BEGIN:VCARD\r\nVERSION:4.0\r\nUID:bruno-2\r\nFN:Bruno Álvarez\r\n\
     N:Álvarez;Bruno;;;\r\nTEL;TYPE=home:030 765-43-21\r\nEND:VCARD\r\n";
-/// A third without a UID, in the oldest version.
+/// A card without a UID, in the oldest version.
 pub const CHLOE: &str = "BEGIN:VCARD\r\nVERSION:2.1\r\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Dupont;Chlo=C3=A9\r\n\
     FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Chlo=C3=A9 Dupont\r\n\
     EMAIL;INTERNET:chloe@example.com\r\nEND:VCARD\r\n";
@@ -49,7 +48,7 @@ impl Home {
         Home { dir }
     }
 
-    /// A home whose store holds the three cards.
+    /// Creates a home whose store holds the three cards.
     pub fn with_book() -> Home {
         let home = Home::new();
         home.write("book.vcf", [ANNA, BRUNO, CHLOE].concat());
@@ -57,27 +56,27 @@ impl Home {
         home
     }
 
-    /// All of it.
+    /// Returns the root of the private directories.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// A path in the working directory.
+    /// Returns a path in the working directory.
     pub fn work(&self, name: &str) -> PathBuf {
         self.dir.path().join("work").join(name)
     }
 
-    /// Where the store lies if nothing else is said.
+    /// Returns the default directory of the store.
     pub fn data(&self) -> PathBuf {
         self.dir.path().join("home/.local/share/larder")
     }
 
-    /// Where temporary files go.
+    /// Returns the directory for temporary files.
     pub fn temporary(&self) -> PathBuf {
         self.dir.path().join("tmp")
     }
 
-    /// Puts a file into the working directory.
+    /// Writes a file in the working directory.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.work(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -85,33 +84,33 @@ impl Home {
         path
     }
 
-    /// A file of so many made contacts in the working directory.
+    /// Writes a file of generated contacts in the working directory.
     pub fn generate(&self, name: &str, number: u64, seed: u64) -> PathBuf {
         let mut bytes = Vec::new();
         larder_measure::generate::write_contacts(number, seed, &mut bytes).unwrap();
         self.write(name, bytes)
     }
 
-    /// A generated calendar.
+    /// Writes a generated calendar in the working directory.
     pub fn generate_calendar(&self, name: &str, number: u64, seed: u64) -> PathBuf {
         let mut bytes = Vec::new();
         larder_measure::generate::write_calendar(number, seed, false, &mut bytes).unwrap();
         self.write(name, bytes)
     }
 
-    /// What the configuration file says.
+    /// Writes the configuration file.
     pub fn configure(&self, text: &str) {
         let dir = self.dir.path().join("home/.config/larder");
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::write(dir.join("config.toml"), text).unwrap();
     }
 
-    /// Any program in this home.
+    /// Returns a command for any program in this home.
     pub fn program(&self, program: impl AsRef<OsStr>) -> Command {
         let home = self.dir.path().join("home");
         let mut command = Command::new(program);
         command.env_clear().current_dir(self.dir.path().join("work")).stdin(Stdio::null());
-        // LLVM_PROFILE_FILE is how a coverage run collects what child processes did.
+        // A coverage run collects the profiles of child processes through LLVM_PROFILE_FILE.
         for kept in ["PATH", "LLVM_PROFILE_FILE"] {
             if let Some(value) = std::env::var_os(kept) {
                 command.env(kept, value);
@@ -129,27 +128,27 @@ impl Home {
         command
     }
 
-    /// The program with these arguments, not started yet.
+    /// Returns a command for the program under test.
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = self.program(LARDER);
         command.args(args);
         command
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Run {
         self.finish(self.command(args).output().unwrap())
     }
 
-    /// Runs it with this on standard input.
+    /// Runs the program with this standard input.
     pub fn run_with(&self, args: &[&str], input: &[u8]) -> Run {
         let mut child = self.spawn(self.command(args).stdin(Stdio::piped()));
-        // A program that refuses its arguments leaves before it reads.
+        // A program that rejects its arguments ends before it reads.
         let _left_early = child.stdin.take().unwrap().write_all(input);
         self.finish(child.wait_with_output().unwrap())
     }
 
-    /// Runs it through a shell, for pipes and redirections; the program is `larder` there.
+    /// Runs a shell script in which the program is `larder`.
     pub fn shell(&self, script: &str) -> Run {
         let mut command = self.program("/bin/sh");
         let bin = Path::new(LARDER).parent().unwrap().to_str().unwrap();
@@ -158,12 +157,12 @@ impl Home {
         self.finish(command.output().unwrap())
     }
 
-    /// Starts a command with its output caught.
+    /// Starts a command with captured output.
     pub fn spawn(&self, command: &mut Command) -> Child {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// What a finished process gave.
+    /// Returns the result of a finished process.
     pub fn finish(&self, output: Output) -> Run {
         let home = self.dir.path().to_path_buf();
         Run {
@@ -174,7 +173,7 @@ impl Home {
         }
     }
 
-    /// Runs what has to go well, and gives its standard output.
+    /// Runs the program, which must succeed, and returns its standard output.
     #[track_caller]
     pub fn ok(&self, args: &[&str]) -> String {
         let run = self.run(args);
@@ -182,7 +181,7 @@ impl Home {
         run.stdout()
     }
 
-    /// Runs it, and compares the exit code.
+    /// Runs the program, which must end with this exit code.
     #[track_caller]
     pub fn code(&self, args: &[&str], code: i32) -> Run {
         let run = self.run(args);
@@ -190,36 +189,36 @@ impl Home {
         run
     }
 
-    /// The objects that it prints with `--format json`.
+    /// Returns the objects that the program prints with `--format json`.
     #[track_caller]
     pub fn json(&self, args: &[&str]) -> Vec<serde_json::Value> {
         let text = self.ok(&[&["--format", "json"], args].concat());
         text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
     }
 
-    /// Fails unless the check finds the store sound.
+    /// Fails unless `larder check` finds no damage.
     #[track_caller]
-    pub fn sound(&self) {
+    pub fn assert_store_is_sound(&self) {
         let run = self.run(&["check"]);
-        assert!(run.code == 0 && run.stdout().starts_with("sound: "), "{}", run.shown());
+        assert!(run.code == 0 && run.stdout().starts_with("OK: "), "{}", run.shown());
     }
 }
 
 impl Run {
-    /// Standard output as text.
+    /// Returns standard output as text.
     pub fn stdout(&self) -> String {
         String::from_utf8_lossy(&self.out).into_owned()
     }
 
-    /// Standard error as text, masked.
+    /// Returns standard error as mask text.
     pub fn stderr(&self) -> String {
-        masked(&String::from_utf8_lossy(&self.err), &self.home)
+        mask(&String::from_utf8_lossy(&self.err), &self.home)
     }
 
-    /// Everything, masked: standard output, then standard error with `! ` before each line, then
-    /// the code where it is not 0.
+    /// Returns all output, mask: standard output, then standard error with `! ` before each line,
+    /// then the exit code unless it is 0.
     pub fn shown(&self) -> String {
-        let mut shown = masked(&self.stdout(), &self.home);
+        let mut shown = mask(&self.stdout(), &self.home);
         for line in self.stderr().lines() {
             shown.push_str(&format!("! {line}\n"));
         }
@@ -230,65 +229,65 @@ impl Run {
     }
 }
 
-/// A text with `[HOME]` for the home's path and `[TIME]` for moments.
-pub fn masked(text: &str, home: &Path) -> String {
+/// Replaces the home's path by `[HOME]` and times by `[TIME]`.
+pub fn mask(text: &str, home: &Path) -> String {
     let text = text.replace(home.to_str().unwrap(), "[HOME]");
-    let mut masked = String::new();
+    let mut mask = String::new();
     let mut rest = text.as_str();
     while let Some(c) = rest.chars().next() {
         let moment = "dddd-dd-dd dd:dd:dd";
-        if rest.len() >= moment.len() && shaped(&rest.as_bytes()[..moment.len()], moment) {
-            masked.push_str("[TIME]");
+        if rest.len() >= moment.len() && has_shape(&rest.as_bytes()[..moment.len()], moment) {
+            mask.push_str("[TIME]");
             rest = &rest[moment.len()..];
         } else {
-            masked.push(c);
+            mask.push(c);
             rest = &rest[c.len_utf8()..];
         }
     }
-    masked
+    mask
 }
 
-/// Is the text of this shape, where `d` is any digit?
-fn shaped(text: &[u8], shape: &str) -> bool {
+/// Returns whether the text has this shape, where `d` is any digit.
+fn has_shape(text: &[u8], shape: &str) -> bool {
     text.iter().zip(shape.bytes()).all(|(byte, shape)| match shape {
         b'd' => byte.is_ascii_digit(),
         _ => *byte == shape,
     })
 }
 
-/// Says what was not tested on this machine, and why; where everything is required
-/// (`LARDER_REQUIRE_ALL=1`, as in continuous integration) that is a failure.
+/// Reports that a test was left out on this machine, and why. It fails if all tests are required
+/// (`LARDER_REQUIRE_ALL=1`, as in continuous integration).
 #[track_caller]
 pub fn left_out(name: &str, why: &str) {
-    assert!(!everything(), "{name} is required here: {why}");
+    assert!(!are_all_required(), "{name} is required here: {why}");
     say_left_out(&format!("left out: {name}: {why}"));
 }
 
-/// The same for the corpora, which are no part of the project and required nowhere.
+/// Reports missing corpora, which are not part of the project and never required.
 pub fn no_corpora(name: &str) {
     say_left_out(&format!("left out: {name} (no corpora; set LARDER_CORPORA)"));
 }
 
-fn everything() -> bool {
+fn are_all_required() -> bool {
     std::env::var("LARDER_REQUIRE_ALL").is_ok_and(|value| value == "1")
 }
 
-/// On standard error and, since a runner of tests may keep that to itself, in the file that
-/// `LARDER_LEFT_OUT` names.
+/// Prints a line on standard error and appends it to the file in `LARDER_LEFT_OUT`, as a test runner
+/// may hide standard error.
 fn say_left_out(line: &str) {
     eprintln!("{line}");
-    if let Some(path) = std::env::var_os("LARDER_LEFT_OUT").filter(|_| !everything()) {
+    if let Some(path) = std::env::var_os("LARDER_LEFT_OUT").filter(|_| !are_all_required()) {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
         file.and_then(|mut file| writeln!(file, "{line}")).unwrap();
     }
 }
 
-/// How many times a repeated test is to be run: the variable's number, else the default.
+/// Returns the number of repetitions: that of the variable, else the default.
 pub fn times(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// Pseudo-random numbers (SplitMix64), from a seed that is printed where a test fails.
+/// Pseudo-random numbers (SplitMix64) from a seed, which a failing test prints.
 pub struct Random(pub u64);
 
 impl Random {
@@ -301,8 +300,7 @@ impl Random {
     }
 }
 
-/// The cards of a file whose cards all begin and end on lines of their own, in any order but
-/// sorted.
+/// Returns the sorted cards of a file in which each begins and ends on a line of its own.
 pub fn cards(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut cards = Vec::new();
     let mut card = Vec::new();
@@ -316,8 +314,8 @@ pub fn cards(bytes: &[u8]) -> Vec<Vec<u8>> {
     cards
 }
 
-/// The events, tasks and memos of a calendar that all begin and end on lines of their own, in any
-/// order but sorted.
+/// Returns the sorted events, tasks and memos of a calendar in which each begins and ends on a line of
+/// its own.
 pub fn components(bytes: &[u8]) -> Vec<Vec<u8>> {
     let kinds: [&[u8]; 3] = [b"VEVENT", b"VTODO", b"VJOURNAL"];
     let (mut components, mut component, mut inside) = (Vec::new(), Vec::new(), false);

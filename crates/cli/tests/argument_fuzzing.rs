@@ -1,14 +1,13 @@
-//! Whatever is typed, the program never panics: no exit code 101, no signal, and nothing that never
-//! ends.
+//! Arbitrary arguments never make the program panic, die by a signal or run forever.
 
-use crate::home::{ANNA, Home, times};
+use crate::test_home::{ANNA, Home, times};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
-/// What a person could type. No path leads out of the working directory, and no number is large.
+/// Words that a person could type. No path leads out of the working directory, and no number is large.
 const WORDS: &[&str] = &[
     "import",
     "find",
@@ -132,10 +131,9 @@ fn no_argument_makes_it_panic() {
     result.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// One pass over all verbs with every odd word as the only argument, and as the value of every
-/// option.
+/// Runs all subcommands with every odd word as the only argument and as the value of every option.
 #[test]
-fn every_verb_takes_odd_words() {
+fn every_subcommand_survives_odd_words() {
     let home = Home::new();
     home.write("book.vcf", ANNA);
     home.ok(&["import", "book.vcf"]);

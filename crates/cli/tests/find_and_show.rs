@@ -1,6 +1,6 @@
 //! `larder find` and `larder show`: every way of asking and of printing.
 
-use crate::home::{ANNA, BRUNO, CHLOE, Home};
+use crate::test_home::{ANNA, BRUNO, CHLOE, Home};
 use insta::assert_snapshot;
 
 #[test]
@@ -25,14 +25,14 @@ fn a_list_for_people() {
     assert_snapshot!(home.run(&["find", "--sort", "full_name", "--from", "b", "--limit", "1"]).shown(), @"kc7xst8t  Bruno Álvarez  030 765-43-21");
     assert_snapshot!(home.run(&["find", "has:email", "--sort", "-full_name", "--from", "BR"]).shown(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works");
     assert_snapshot!(home.run(&["find", "--from", "é", "--count"]).shown(), @"1");
-    assert_snapshot!(home.run(&["find", "--from", "b", "--sort", "none"]).shown(), @r"
-    ! error: --sort none leaves no order to start in
-    ! hint: --from TEXT starts in the order of --sort FIELD, or of file_as
+    assert_snapshot!(home.run(&["find", "--from", "b", "--sort", "none"]).shown(), @"
+    ! error: --from cannot be used with --sort none
+    ! hint: --from TEXT needs an order: --sort FIELD, or the default file_as
     exit 2
     ");
-    assert_snapshot!(home.run(&["find", "nobody at all"]).shown(), @r"
-    ! note: nothing was found
-    ! note: any:WORD looks in all fields, notes and addresses too; larder fields lists them
+    assert_snapshot!(home.run(&["find", "nobody at all"]).shown(), @"
+    ! note: no results
+    ! note: any:WORD searches all fields, also notes and addresses; `larder fields` lists them
     exit 1
     ");
 }
@@ -103,8 +103,8 @@ fn how_it_was_found() {
     query     (word "anna")
     plan      index: "ann" and "nna"
     order     sort keys of file_as made for each match
-    visited   1 row of the index, or of the scan
-    tested    1 item compared with the query, one by one
+    visited   1 row of the index, or of the full scan
+    tested    1 item verified one by one
     matched   1 item
     returned  1 item
     "#);
@@ -112,8 +112,8 @@ fn how_it_was_found() {
     query     (not (exists "email"))
     plan      scan: test every item
     order     as they came
-    visited   3 rows of the index, or of the scan
-    tested    3 items compared with the query, one by one
+    visited   3 rows of the index, or of the full scan
+    tested    3 items verified one by one
     matched   1 item
     returned  1 item
     "#);
@@ -188,25 +188,25 @@ fn items_that_are_not_there() {
     home.write("other.vcf", ANNA);
     home.ok(&["import", "other.vcf", "--into", "other"]);
     assert_snapshot!(home.run(&["show", "zzzzzzzz"]).shown(), @r#"
-    ! error: no item is named "zzzzzzzz"
-    ! hint: an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by COLLECTION/UID
+    ! error: no item has the ID "zzzzzzzz"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
     assert_snapshot!(home.run(&["show", "uid:nobody"]).shown(), @r#"
-    ! error: no item is named "uid:nobody"
-    ! hint: an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by COLLECTION/UID
+    ! error: no item has the ID "uid:nobody"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
     assert_snapshot!(home.run(&["show", "nowhere/anna-1"]).shown(), @r#"
-    ! error: no item is named "nowhere/anna-1"
-    ! hint: an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by COLLECTION/UID
+    ! error: no item has the ID "nowhere/anna-1"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
     assert_snapshot!(home.run(&["show", "uid:anna-1"]).shown(), @r#"
-    ! error: "uid:anna-1" may mean several items
+    ! error: the ID "uid:anna-1" matches several items
     ! hint: xdnskgpk7xp6c  Anna Hölderlin  (in contacts)
     ! hint: bd4hdzjjcpesa  Anna Hölderlin  (in other)
-    ! hint: name one by its letters (xdnskgpk7xp6c), or the first of a collection as COLLECTION/UID
+    ! hint: use the ID in front of one (xdnskgpk7xp6c), or COLLECTION/UID for the first in a collection
     exit 2
     "#);
     let id = home.json(&["find", "bruno"])[0]["id"].as_str().unwrap().to_string();
@@ -215,8 +215,8 @@ fn items_that_are_not_there() {
     home.write("anna.vcf", ANNA.replace("Orchard", "Meadow"));
     home.ok(&["edit", "contacts/anna-1", "--from", "anna.vcf"]);
     assert_snapshot!(home.run(&["show", &id]).shown(), @r#"
-    ! error: no item is named "kc7xst8tez2at"
-    ! hint: an item of that name was removed: larder log kc7xst8tez2at shows it, larder undo 3 brings it back
+    ! error: no item has the ID "kc7xst8tez2at"
+    ! hint: an item with this ID was removed; `larder log kc7xst8tez2at` shows it; undo with: larder undo 3
     exit 1
     "#);
 }

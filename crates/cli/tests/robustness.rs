@@ -1,14 +1,13 @@
-//! Mishaps: a store that fails under an edit, writers that come first, input that is too large or
-//! too bad.
+//! Failing stores, conflicting writers, and input that is too large or invalid.
 
-use crate::home::{ANNA, BRUNO, Home};
+use crate::test_home::{ANNA, BRUNO, Home};
 use std::fs::File;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-/// What was typed outlives a store that cannot be written any more.
+/// The edited text is kept if the store cannot be written.
 #[test]
-fn an_edit_that_the_store_does_not_take() {
+fn an_edit_is_kept_if_the_store_fails() {
     let home = Home::with_book();
     let data = home.data().join("data.db");
     let script = format!("sed -i s/Orchard/Meadow/ \"$1\"; : >{}; true", data.display());
@@ -23,9 +22,9 @@ fn an_edit_that_the_store_does_not_take() {
     assert_eq!(text, ANNA.replace("Orchard", "Meadow"));
 }
 
-/// Two different cards of one UID in one import: the second is known by a derived UID.
+/// Two different cards with one UID in one import: the second gets a derived UID.
 #[test]
-fn an_item_kept_beside_another_can_be_edited() {
+fn an_item_with_a_derived_uid_can_be_edited() {
     let home = Home::new();
     let second = ANNA.replace("Anna H", "Hanna H");
     home.write("two.vcf", [ANNA, second.as_str()].concat());
@@ -38,11 +37,11 @@ fn an_item_kept_beside_another_can_be_edited() {
     assert_eq!(home.json(&["show", &id])[0]["uid"], uid.as_str());
     let shown = home.run(&["show", &id, "--format", "raw"]).stdout();
     assert_eq!(shown, second.replace("Orchard", "Meadow"));
-    assert!(home.ok(&["show", &id]).contains("made by larder"));
+    assert!(home.ok(&["show", &id]).contains("assigned by Larder"));
     home.write("new.vcf", second.replace("anna-1", &uid));
     let run = home.code(&["edit", &id, "--from", "new.vcf"], 3);
     assert!(run.stderr().contains("the UID has to stay \"anna-1\""), "{}", run.shown());
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
@@ -69,7 +68,7 @@ fn add_refuses_what_is_too_large() {
     home.ok(&["add", "large.vcf"]);
 }
 
-/// Others get in between the batches; it is one operation all the same.
+/// Other writers can commit between the batches; it is still one operation.
 #[test]
 fn add_cuts_a_long_file_into_batches() {
     let home = Home::new();
@@ -87,7 +86,7 @@ fn add_cuts_a_long_file_into_batches() {
     assert_eq!(seqs(&home), (450, 3));
     let log = home.json(&["log"]);
     assert_eq!((log.len(), &log[0]["added"]), (1, &450.into()));
-    home.sound();
+    home.assert_store_is_sound();
     let home = Home::new();
     let large = "x".repeat(3 << 20);
     home.write("large.vcf", (0..3).map(|n| card(n, &large)).collect::<String>());
@@ -98,7 +97,7 @@ fn add_cuts_a_long_file_into_batches() {
 #[test]
 fn a_measured_command_keeps_its_options() {
     let home = Home::new();
-    // Where the option is taken for a term, find fails.
+    // If the option were taken for a term, find would fail.
     home.ok(&["measure", "run", "--", "find", ".", "-maxdepth", "0"]);
 }
 
@@ -115,13 +114,13 @@ fn a_long_difference_is_cut() {
     home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
     let begun = Instant::now();
     let log = home.ok(&["log", "uid:anna-1"]);
-    // Line by line it was minutes.
+    // Comparing line by line would take minutes.
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     assert!(log.contains("  ... and 59,800 more lines\n"), "{log}");
     assert!(log.ends_with("  ... and 119,800 more lines\n"), "{log}");
 }
 
-/// Both look the item up before it is their turn to write; the second finds it gone, and says so.
+/// Both look up the item before they take the lock; the second reports that it is gone.
 #[test]
 fn two_removals_of_one_item() {
     let home = Home::with_book();
@@ -140,11 +139,11 @@ fn two_removals_of_one_item() {
     turn.unlock().unwrap();
     let mut runs = running.map(|child| home.finish(child.wait_with_output().unwrap()));
     runs.sort_by_key(|run| run.code);
-    assert_eq!(runs[0].shown(), "xdnskgpk  Anna Hölderlin removed; larder undo 2 brings it back\n");
+    assert_eq!(runs[0].shown(), "Removed xdnskgpk  Anna Hölderlin. Undo: larder undo 2\n");
     assert_eq!(runs[1].code, 3, "{}", runs[1].shown());
-    let why = "nothing was removed: 1 item changed or removed by somebody else in the meantime";
+    let why = "nothing was removed: 1 item changed or removed by another program in the meantime";
     assert!(runs[1].out.is_empty() && runs[1].stderr().contains(why), "{}", runs[1].shown());
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
@@ -165,13 +164,13 @@ fn a_name_with_two_blanks_is_one_name() {
     let found = home.ok(&["find", "--color", "always", "anna"]);
     assert!(found.contains("\x1b[1mAnna  Hölderlin\x1b[0m  "), "{found:?}");
     let found = home.ok(&["find", "anna"]);
-    // Nothing is cut where no terminal is.
+    // Output that is not a terminal is never shortened.
     assert!(found.ends_with(&format!("  {note} Works\n")), "{found:?}");
     let found = home.ok(&["find", "anna", "--fields", "full_name,org"]);
     assert!(found.ends_with(&format!("\tAnna  Hölderlin\t{note} Works\n")), "{found:?}");
 }
 
-/// Everything is counted and kept, and the terminal is not flooded.
+/// All rejects are counted and written, and only the first ones are printed.
 #[test]
 fn a_flood_of_rejects() {
     let home = Home::new();
@@ -181,12 +180,12 @@ fn a_flood_of_rejects() {
     let run = home.code(&["import", "bad.vcf", "--rejects", "rejects"], 3);
     let errors = run.stderr();
     assert_eq!(errors.matches("left out: ").count(), 1000);
-    assert_eq!(errors.matches("... more are not shown").count(), 1);
-    assert!(run.stdout().contains("1,500 left out; kept in rejects"), "{}", run.stdout());
+    assert_eq!(errors.matches("further messages are not shown").count(), 1);
+    assert!(run.stdout().contains("1,500 left out; written to rejects"), "{}", run.stdout());
     assert_eq!(std::fs::read_to_string(home.work("rejects")).unwrap(), bad);
 }
 
-/// Control-C before anything came.
+/// Sends Control-C before any input.
 #[test]
 fn an_import_that_is_interrupted_at_once() {
     let home = Home::with_book();
@@ -206,7 +205,7 @@ fn an_import_that_is_interrupted_at_once() {
     std::thread::sleep(Duration::from_millis(300));
     drop(import.stdin.take());
     let run = home.finish(import.wait_with_output().unwrap());
-    assert_eq!(run.shown(), "interrupted; nothing was taken yet\nexit 130\n");
+    assert_eq!(run.shown(), "interrupted; nothing was imported yet\nexit 130\n");
 }
 
 #[test]

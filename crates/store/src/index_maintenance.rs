@@ -4,7 +4,7 @@
 //! fingerprint that this program would fill it with; while it is being refilled `meta` says how far
 //! that has come.
 
-use crate::error::{Result, sqlite_error_at};
+use crate::error::{Result, RowResult, sqlite_error_at};
 use crate::event::ParsedSchedule;
 use crate::extractor::{Extractor, ExtractorCache, IndexEntry, SortKeys};
 use crate::history;
@@ -380,7 +380,7 @@ impl Store {
         };
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
-        let step = || -> rusqlite::Result<u64> {
+        let step = || -> RowResult<u64> {
             let tx = WriteTransaction::begin(&self.conn)?;
             if set.read_state(&tx)?.unwrap_or_default() != state
                 || history::read_epoch(&tx)? != epoch
@@ -485,7 +485,7 @@ fn index_page(
     set: DerivedIndex,
     deriver: &Extractor,
     page: &[ExtractedItem],
-) -> rusqlite::Result<()> {
+) -> RowResult<()> {
     let (mut gathered, mut derivers) = (SegmentBuffer::default(), ExtractorCache::new(deriver));
     let mut writer = interval_index::IntervalWriter::new(tx, deriver);
     for ExtractedItem { id, seq, index_config: summary, entry } in page {
@@ -520,11 +520,12 @@ fn index_page(
         gathered.put(*id, terms_in_index(set, entry, collection));
     }
     match set {
-        DerivedIndex::Schedule => writer.finish(),
+        DerivedIndex::Schedule => writer.finish()?,
         DerivedIndex::Text | DerivedIndex::Sort => {
-            gathered.flush(tx, set, read_meta_number(tx, "last_seq")?)
+            gathered.flush(tx, set, read_meta_number(tx, "last_seq")?)?;
         }
     }
+    Ok(())
 }
 
 /// The terms of one set that an item of this collection gives.

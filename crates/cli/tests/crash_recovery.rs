@@ -1,11 +1,12 @@
-//! An import that is check_kills while writing leaves check_items batches and a valid store, and a second
+//! An import that is killed while writing leaves whole batches and a valid store, and a second
 //! import completes it.
 //!
-//! The process is check_kills at random moments while the lock file says that a batch is being written, so
+//! The process is killed at random moments while the lock file says that a batch is being written, so
 //! that most kills hit an open transaction. One store takes many kills: each import continues where
 //! the last one ended. `LARDER_KILL_POINTS` is the number of kills; `LARDER_KILL_SEED` repeats a run.
 
 use crate::test_home::{Home, Random, cards, components, times};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -105,7 +106,7 @@ fn kill(home: &Home, input: &Input, batches: u64, random: &mut Random) -> Option
     let notify_file = home.data().join("data.notify");
     let began = Instant::now();
     let first = number(&notify_file);
-    // The mark of a check_kills writer stays until the lock is taken again.
+    // The mark of a killed writer stays until the lock is taken again.
     let stale = is_writing(&lock);
     let mut moment = None;
     loop {
@@ -139,7 +140,7 @@ fn number(notify_file: &Path) -> u64 {
     std::fs::read_to_string(notify_file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Checks that the store opens without damage and has only check_items batches.
+/// Checks that the store opens without damage and has only whole batches.
 fn check_batches(home: &Home, seed: u64, kill: u64) {
     let run = home.run(&["check"]);
     if run.code == 1 && run.stderr().contains("there is no store") {
@@ -157,15 +158,13 @@ fn check_batches(home: &Home, seed: u64, kill: u64) {
 /// Returns the number of items of each batch in the store.
 fn batches(home: &Home) -> Vec<u64> {
     let reader = larder_store::Reader::open(&home.data()).unwrap();
-    let mut batches = Vec::new();
-    let sql = "SELECT count(*) FROM item GROUP BY seq ORDER BY seq";
-    reader
-        .for_each_sql_row(sql, &[], &mut |row| {
-            batches.push(row.integer(0).unsigned_abs());
-            true
-        })
-        .unwrap();
-    batches
+    let mut batches = BTreeMap::new();
+    for collection in reader.collections().unwrap() {
+        for item in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
+            *batches.entry(item.seq).or_default() += 1;
+        }
+    }
+    batches.into_values().collect()
 }
 
 fn second_import_completes(home: &Home, input: &Input) {

@@ -116,7 +116,7 @@ fn views_follow_a_writer_without_notifications() {
     check(
         "views_follow_a_writer_without_notifications",
         9,
-        &|book| std::fs::remove_file(book.dir().join("bell")).unwrap(),
+        &|book| std::fs::remove_file(book.dir().join("data.notify")).unwrap(),
         &|_, _| {},
     );
 }

@@ -87,14 +87,14 @@ impl Home {
     /// Writes a file of generated contacts in the working directory.
     pub fn generate(&self, name: &str, number: u64, seed: u64) -> PathBuf {
         let mut bytes = Vec::new();
-        larder_measure::generate::write_contacts(number, seed, &mut bytes).unwrap();
+        larder_generate::write_contacts(number, seed, &mut bytes).unwrap();
         self.write(name, bytes)
     }
 
     /// Writes a generated calendar in the working directory.
     pub fn generate_calendar(&self, name: &str, number: u64, seed: u64) -> PathBuf {
         let mut bytes = Vec::new();
-        larder_measure::generate::write_calendar(number, seed, false, &mut bytes).unwrap();
+        larder_generate::write_calendar(number, seed, false, &mut bytes).unwrap();
         self.write(name, bytes)
     }
 

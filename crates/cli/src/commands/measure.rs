@@ -11,7 +11,7 @@ use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{FAINT_STYLE, format_bytes};
 use crate::table::format_columns;
-use larder_measure::generate;
+use larder_generate as generate;
 use larder_measure::process_cost::{ProcessCost, min_median_max, run_command};
 use serde_json::json;
 use std::ffi::OsString;

@@ -178,9 +178,9 @@ fn man_pages() {
         assert!(home.work(&name).exists(), "{name}");
     }
     home.write("file", "");
-    assert_snapshot!(home.run(&["man", "--out", "file/pages"]).shown(), @r"
+    assert_snapshot!(home.run(&["man", "--out", "file/pages"]).shown(), @"
     ! error: file/pages: not a directory
-    ! hint: check the folder's name
+    ! hint: check the name of the directory
     exit 5
     ");
 }

@@ -27,7 +27,7 @@ fn a_book_and_again() {
     1 contact added to contacts, 1 updated, 1 unchanged (1 file, 511 bytes)
     Undo: larder undo 2
     ");
-    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"Undid operation 2 (import): 2 items restored. Redo: larder undo 3");
+    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"Undid operation 2 (import): 2 items reverted. Redo: larder undo 3");
     assert_eq!(home.run(&["export", "contacts"]).out, book().as_bytes());
     home.assert_store_is_sound();
 }

@@ -69,22 +69,22 @@ fn which_fields_are_indexed() {
     plan      index: email is "anna@example.org"
               scan: test every item
     order     sort keys of file_as made for each match
-    visited   4 rows of the index, or of the scan
-    tested    4 items compared with the query, one by one
+    visited   4 rows of the index, or of the full scan
+    tested    4 items verified one by one
     matched   2 items
     returned  2 items
     "#);
     // Changed where there are items; asked for what is so; undone.
-    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).shown(), @r#"
-    work is indexed as asked; larder undo 4 brings the former index back
-    ! note: its cards are indexed anew; until that is done, questions take longer
-    "#);
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).shown(), @"
+    Changed the index of work. Undo: larder undo 4
+    ! note: indexing its cards again; until then queries take longer
+    ");
     assert_snapshot!(explained("email:=anna@example.org"), @r#"["index: email is \"anna@example.org\""]"#);
     home.assert_store_is_sound();
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:prefix", "--format", "json"]).shown(), @r#"{"name":"work","index":"email:exact,prefix","operation":null}"#);
-    assert_snapshot!(home.run(&["undo"]).shown(), @"operation 4 is undone; larder undo 5 does it again");
+    assert_snapshot!(home.run(&["undo"]).shown(), @"Undid operation 4 (index). Redo: larder undo 5");
     home.assert_store_is_sound();
-    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "none", "--quiet"]).shown(), @"work is indexed as asked; larder undo 6 brings the former index back");
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "none", "--quiet"]).shown(), @"Changed the index of work. Undo: larder undo 6");
     assert_snapshot!(home.run(&["collections", "index", "work"]).shown(), @"no field is indexed");
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "default", "-q", "--format", "json"]).shown(), @r#"{"name":"work","index":"default","operation":7}"#);
     home.assert_store_is_sound();
@@ -98,7 +98,7 @@ fn which_fields_are_indexed() {
     "#);
     assert_snapshot!(home.run(&["collections", "index", "nowhere", "--index", "none"]).shown(), @r#"
     ! error: there is no collection "nowhere"
-    ! hint: larder collections lists them
+    ! hint: `larder collections` lists the collections
     exit 1
     "#);
 }
@@ -148,34 +148,34 @@ fn backup_and_restore() {
     assert!(text.starts_with("Wrote and verified copy.db, "), "{text}");
     home.ok(&["remove", "uid:anna-1"]);
     home.ok(&["backup", "later.db"]);
-    assert_snapshot!(home.run(&["restore", "copy.db"]).shown(), @r"
-    3 items restored from copy.db
-    what was there before is in [HOME]/home/.local/share/larder/data.db.before-restore
+    assert_snapshot!(home.run(&["restore", "copy.db"]).shown(), @"
+    Restored 3 items from copy.db
+    The previous store is in [HOME]/home/.local/share/larder/data.db.before-restore
     ");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
     home.assert_store_is_sound();
     // Into an empty place.
     home.ok(&["restore", "later.db", "--data-dir", "elsewhere"]);
     assert_eq!(home.ok(&["find", "--count", "--data-dir", "elsewhere"]), "2\n");
-    assert_snapshot!(home.run(&["restore", "missing.db"]).shown(), @r"
-    ! error: missing.db: there is no such file
-    ! hint: name a file that larder backup made
+    assert_snapshot!(home.run(&["restore", "missing.db"]).shown(), @"
+    ! error: missing.db: no such file
+    ! hint: name a file that `larder backup` wrote
     exit 5
     ");
     home.write("broken.db", "this is no store at all, and was never one");
-    assert_snapshot!(home.run(&["restore", "broken.db"]).shown(), @r"
+    assert_snapshot!(home.run(&["restore", "broken.db"]).shown(), @"
     ! error: broken.db is damaged: file is not a database
-    ! hint: name a file that larder backup made; the store is as it was
+    ! hint: name a file that `larder backup` wrote; the store was not changed
     exit 5
     ");
-    assert_snapshot!(home.run(&["backup", "broken.db"]).shown(), @r"
-    ! error: broken.db is there already, and no backup
-    ! hint: name another file: only an older backup is replaced
+    assert_snapshot!(home.run(&["backup", "broken.db"]).shown(), @"
+    ! error: broken.db exists and is not a backup
+    ! hint: choose another file; only backups are replaced
     exit 5
     ");
-    assert_snapshot!(home.run(&["backup", "no/such/folder.db"]).shown(), @r"
-    ! error: no/such/folder.db: there is no such file or folder
-    ! hint: check its name
+    assert_snapshot!(home.run(&["backup", "no/such/folder.db"]).shown(), @"
+    ! error: no/such/folder.db: no such file or directory
+    ! hint: check the name
     exit 5
     ");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");

@@ -6,11 +6,11 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::output::OutputStream;
 use etcetera::BaseStrategy;
 use larder_date_phrase::Language;
+use larder_edit::event::InputContext;
 use larder_query::query_log::{AnswerRecord, QueryLogEvent, QueryLogSink};
 use larder_query::views::DEFAULT_CACHE_BYTES;
 use larder_query::{QueryContext, ResultSet, SearchRequest, UserLocale};
 use larder_store::{Reader, Store, StoreOptions};
-use larder_sync::event::InputContext;
 use larder_time::civil::Instant;
 use larder_time::zone::{Zone, ZoneDatabase};
 use std::cell::Cell;
@@ -285,7 +285,7 @@ fn read_user_locale() -> UserLocale {
         Some(zone) => zone,
         None => Zone::from_system(local, "local"),
     };
-    let language = Language::of(&locale_for_category("LC_TIME").unwrap_or_default());
+    let language = Language::from_locale(&locale_for_category("LC_TIME").unwrap_or_default());
     let now = Instant::from_seconds_clamped(jiff::Timestamp::now().as_second());
     UserLocale { now, zone: local, zones, language }
 }

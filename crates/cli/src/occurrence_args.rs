@@ -4,9 +4,9 @@
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::item_ids::resolve_item;
-use larder_date_phrase::Moment;
+use larder_date_phrase::PointInTime;
+use larder_edit::event::{EditOutcome, Error, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
 use larder_store::{CollectionType, ItemMeta, Reader};
-use larder_sync::event::{EditOutcome, Error, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
 use larder_time::civil::Instant;
 use larder_time::value::{IcalDateTime, UtcOffset};
 
@@ -102,9 +102,9 @@ fn parse_occurrence_time(
     }
     let input = context.input_context();
     let now = input.local.to_civil(input.now);
-    let moment = Moment::parse(text, now, input.language)
+    let moment = PointInTime::parse(text, now, input.language)
         .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
-    Ok(if moment.date { OccurrenceRef::Day(moment.at) } else { OccurrenceRef::Local(moment.at) })
+    Ok(if moment.is_date { OccurrenceRef::Day(moment.at) } else { OccurrenceRef::Local(moment.at) })
 }
 
 /// Parses a time with an offset, as in JSON output: `2026-03-02T02:00:00+01:00`.

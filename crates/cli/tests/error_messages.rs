@@ -456,7 +456,7 @@ fn editors() {
     let mut missing = home.command(&["edit", "uid:anna-1"]);
     let run = home.finish(missing.env("EDITOR", "no-such-editor --wait").output().unwrap());
     assert_eq!(run.code, 5, "{}", run.shown());
-    assert!(run.stderr().contains("hint: name another one with EDITOR"), "{}", run.shown());
+    assert!(run.stderr().contains("hint: set EDITOR"), "{}", run.shown());
     for (script, text, what) in [
         ("echo scribbles >\"$1\"", "scribbles\n", "text outside the card"),
         ("sed -i /^UID/d \"$1\"", "FN:Anna", "the line UID:anna-1 is missing"),

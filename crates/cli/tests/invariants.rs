@@ -13,14 +13,26 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const ARROWS: &[(&str, &[&str])] = &[
     ("larder-format", &[]),
     ("larder-time", &[]),
-    ("larder-store", &["larder-format", "larder-time"]),
+    ("larder-index", &[]),
+    ("larder-store", &["larder-format", "larder-time", "larder-index"]),
     ("larder-date-phrase", &["larder-time"]),
     ("larder-query", &["larder-format", "larder-time", "larder-date-phrase", "larder-store"]),
-    ("larder-sync", &["larder-format", "larder-time", "larder-date-phrase", "larder-store"]),
+    ("larder-edit", &["larder-format", "larder-time", "larder-date-phrase", "larder-store"]),
+    (
+        "larder-sync",
+        &["larder-format", "larder-time", "larder-store", "larder-query", "larder-edit"],
+    ),
     ("larder-hg", &[]),
     (
         "larder-serve",
-        &["larder-format", "larder-time", "larder-query", "larder-store", "larder-sync"],
+        &[
+            "larder-format",
+            "larder-time",
+            "larder-query",
+            "larder-store",
+            "larder-edit",
+            "larder-sync",
+        ],
     ),
     ("larder-measure", &["larder-query", "larder-alloclog"]),
     ("larder-alloclog", &[]),
@@ -32,6 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "larder-date-phrase",
             "larder-store",
             "larder-query",
+            "larder-edit",
             "larder-sync",
             "larder-hg",
             "larder-serve",
@@ -47,6 +60,9 @@ const OWNED: &[(&str, &[&str])] = &[
     ("larder-serve", &["zbus", "hyper", "tokio"]),
     ("larder", &["clap", "clap_complete", "clap_mangen", "etcetera", "ctrlc", "indicatif"]),
 ];
+
+/// Crates that touch no file, no environment and no clock.
+const PURE: &[&str] = &["larder-format", "larder-time", "larder-date-phrase", "larder-index"];
 
 /// Names that say nothing.
 const EMPTY_NAMES: &[&str] =
@@ -181,7 +197,7 @@ fn names_say_something() {
 }
 
 #[test]
-fn format_time_and_date_phrase_are_pure() {
+fn format_time_date_phrase_and_index_are_pure() {
     let words = [
         "std::fs",
         "std::env",
@@ -195,7 +211,7 @@ fn format_time_and_date_phrase_are_pure() {
         "fs::read",
     ];
     for (name, folder, _) in crates() {
-        if ["larder-format", "larder-time", "larder-date-phrase"].contains(&name.as_str()) {
+        if PURE.contains(&name.as_str()) {
             names_none(&name, &folder, &words, "it touches no file, no environment, no clock");
         }
     }

@@ -337,7 +337,7 @@ fn a_commit_without_notification_is_found() {
     let home = Home::with_book();
     let mut watch = Watch::json(&home, &["org:orchard"]);
     assert_eq!(watch.changes(), ["+anna-1"]);
-    let bell = home.data().join("bell");
+    let bell = home.data().join("data.notify");
     std::fs::remove_file(&bell).unwrap();
     std::os::unix::fs::symlink("/dev/full", &bell).unwrap();
     let began = Instant::now();

@@ -6,11 +6,11 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::time_display;
+use larder_edit::AddedItem;
+use larder_edit::event::{EventDraft, EventDraftError, EventRequest, EventRequestError};
+use larder_edit::item_text::{Error, MAX_TEXT_BYTES, ParsedText, SplitText, uid_from_random};
 use larder_query::description;
 use larder_store::{CollectionType, Operation, ParsedItem, Store};
-use larder_sync::AddedItem;
-use larder_sync::event::{EventDraft, EventDraftError, EventRequest, EventRequestError};
-use larder_sync::item_text::{Error, MAX_TEXT_BYTES, ParsedText, SplitText, uid_from_random};
 use larder_time::value::IcalDuration;
 use serde_json::json;
 use std::ffi::OsString;
@@ -167,7 +167,7 @@ impl AddArgs {
             self.print_added(context, store, into, &added)?;
             print_draft(context, &draft)
         };
-        larder_sync::add_items(&mut store, &mut operation, into, vec![prepared], &mut print)?;
+        larder_edit::add_items(&mut store, &mut operation, into, vec![prepared], &mut print)?;
         Ok(CommandStatus::Done)
     }
 
@@ -242,7 +242,7 @@ impl AddArgs {
             let mut print =
                 |store: &Store, added: AddedItem| self.print_added(context, store, into, &added);
             left_out +=
-                larder_sync::add_items(&mut store, &mut operation, into, items, &mut print)?;
+                larder_edit::add_items(&mut store, &mut operation, into, items, &mut print)?;
         }
         Ok(if left_out > 0 { CommandStatus::LeftOut } else { CommandStatus::Done })
     }

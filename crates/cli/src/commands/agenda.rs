@@ -11,7 +11,7 @@ use crate::item_ids::display_title;
 use crate::output::{CANCELLED_STYLE, FAINT_STYLE, STRONG_STYLE, colour_style, sanitize_line};
 use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
-use larder_date_phrase::{self as phrase, Language};
+use larder_date_phrase::{DateRange, Language};
 use larder_query::{AgendaDay, BusyPeriod, DayEntry, OccurrenceList, SearchRequest, local_time};
 use larder_store::{Reader, TimeRange, TimeTarget};
 use larder_time::civil::{Date, Instant};
@@ -109,7 +109,7 @@ impl AgendaArgs {
             Some(from) => (from.as_str(), self.to.as_deref()),
             None => ("today", Some("+6d")),
         };
-        let phrase = phrase::range(from, to, now, &user_locale.language)
+        let phrase = DateRange::parse_bounds(from, to, now, &user_locale.language)
             .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
         Ok(user_locale.to_time_range(&phrase, TimeTarget::Occurrences))
     }

@@ -257,10 +257,10 @@ fn remove_collection(
     context: &mut CommandContext,
     name: &str,
 ) -> Result<CommandStatus, CommandFailure> {
-    let listed = larder_sync::list_collection(&context.open_reader()?, name)?;
+    let listed = larder_edit::list_collection(&context.open_reader()?, name)?;
     let mut store = context.open_store()?;
     let mut operation = Operation::new("remove", format!("collection {name}"), now_milliseconds());
-    let removed = larder_sync::remove_collection(&mut store, &mut operation, &listed)?;
+    let removed = larder_edit::remove_collection(&mut store, &mut operation, &listed)?;
     let id = removed.operation.unwrap_or_default();
     let (items, shown) = (format_count(removed.items, "item"), sanitize_line(name));
     match context.format {

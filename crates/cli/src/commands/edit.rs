@@ -7,15 +7,15 @@ use crate::item_ids::{display_name, name_from_bytes};
 use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure, is_calendar_item};
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::time_display;
+use larder_edit::event::{self, OccurrenceSelector};
+use larder_edit::item_text::{
+    TextDiagnostic, parse_edited_card, parse_edited_component, uid_from_random,
+};
+use larder_edit::replace_item;
 use larder_store::{
     AppliedBatch, CalendarContext, ChangeOutcome, Extractor, Handle, HandlePrefix, ItemMeta,
     Operation, ParsedItem, Reader, Seq,
 };
-use larder_sync::event::{self, OccurrenceSelector};
-use larder_sync::item_text::{
-    TextDiagnostic, parse_edited_card, parse_edited_component, uid_from_random,
-};
-use larder_sync::replace_item;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _, Write as _};
@@ -310,7 +310,7 @@ fn parse_edited(
     head: &ItemMeta,
     before: &OriginalItem,
     text: &[u8],
-) -> Result<(ParsedItem, Vec<TextDiagnostic>), larder_sync::item_text::Error> {
+) -> Result<(ParsedItem, Vec<TextDiagnostic>), larder_edit::item_text::Error> {
     if !is_calendar_item(head) {
         return Ok((parse_edited_card(extractor, &head.uid, &before.bytes, text)?, Vec::new()));
     }

@@ -10,7 +10,7 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, format_count, sanitize_line};
 use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
-use larder_date_phrase as phrase;
+use larder_date_phrase::DateRange;
 use larder_format::field::{
     CALENDAR_FIELDS, Field, find_contact_field, suggest_contact_field, suggest_field,
 };
@@ -201,7 +201,7 @@ impl FindArgs {
         all.extend(self.query_args.kind.map(Query::Kind));
         if let Some(text) = &self.alarms {
             let user_locale = &context.settings.user_locale;
-            let phrase = phrase::Window::parse(
+            let phrase = DateRange::parse(
                 text,
                 user_locale.zone.to_civil(user_locale.now),
                 &user_locale.language,

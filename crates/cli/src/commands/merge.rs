@@ -6,8 +6,8 @@ use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{name_from_bytes, resolve_item};
 use crate::output::format_count;
+use larder_edit::{MergeError, MergeOutcome, write_merge};
 use larder_store::{ItemMeta, Operation, Reader};
-use larder_sync::{MergeError, MergeOutcome, write_merge};
 use serde_json::json;
 
 /// Merge duplicate contacts into the first one (`larder undo` reverts it)
@@ -39,7 +39,7 @@ impl MergeArgs {
         let reader = context.open_reader()?;
         let items: Vec<ItemMeta> =
             self.ids.iter().map(|id| resolve_item(&reader, id)).collect::<Result<_, _>>()?;
-        let merge = larder_sync::ContactMerge::from_items(&reader, &items)?;
+        let merge = larder_edit::ContactMerge::from_items(&reader, &items)?;
         if self.dry_run {
             return print_dry_run(context, &merge);
         }
@@ -64,7 +64,7 @@ fn operation_detail(items: &[ItemMeta]) -> String {
 /// Prints the merged card.
 fn print_dry_run(
     context: &mut CommandContext,
-    merge: &larder_sync::ContactMerge,
+    merge: &larder_edit::ContactMerge,
 ) -> Result<CommandStatus, CommandFailure> {
     match context.format {
         OutputFormat::Json => {

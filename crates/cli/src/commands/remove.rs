@@ -6,11 +6,11 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, display_name_or_placeholder, display_title, resolve_items};
 use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure, is_calendar_item};
 use crate::output::{format_count, print_message};
+use larder_edit::RemovalOutcome;
+use larder_edit::event::{OccurrenceSelector, RecurrenceScope};
 use larder_format::field::{Field, find_calendar_field, find_contact_field};
 use larder_query::{Query, SearchRequest};
 use larder_store::{Handle, ItemMeta, Operation, Seq};
-use larder_sync::RemovalOutcome;
-use larder_sync::event::{OccurrenceSelector, RecurrenceScope};
 use serde_json::json;
 
 /// Remove items (`larder undo` restores them)
@@ -78,7 +78,7 @@ impl RemoveArgs {
         let mut store = context.open_store()?;
         let mut operation =
             Operation::new("remove", self.operation_detail(&items), now_milliseconds());
-        let removed = larder_sync::remove_items(&mut store, &mut operation, &items)?;
+        let removed = larder_edit::remove_items(&mut store, &mut operation, &items)?;
         print_removed(context, &found, &removed)
     }
 
@@ -97,7 +97,7 @@ impl RemoveArgs {
             |head: &ItemMeta, which: &OccurrenceSelector| -> Result<bool, CommandFailure> {
                 let is_selected = which.scope.is_some() || which.occurrence.is_some();
                 Ok(is_calendar_item(head)
-                    && (is_selected || larder_sync::event::is_recurring(&reader, head)?))
+                    && (is_selected || larder_edit::event::is_recurring(&reader, head)?))
             };
         let mut any = false;
         for (_, head, which) in &named {
@@ -121,7 +121,7 @@ impl RemoveArgs {
         let mut operation =
             Operation::new("remove", head.handle.to_string(), now_milliseconds()).all_or_nothing();
         let input = context.input_context();
-        let done = larder_sync::event::remove_occurrences(
+        let done = larder_edit::event::remove_occurrences(
             &mut store,
             &mut operation,
             head,

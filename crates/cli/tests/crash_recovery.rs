@@ -1,9 +1,10 @@
 //! An import that is killed while writing leaves complete batches and a valid store, and a second
 //! import completes it.
 //!
-//! The process is killed at random moments while the lock file says that a batch is being written, so
-//! that most kills hit an open transaction. One store takes many kills: each import continues where
-//! the last one ended. `LARDER_KILL_POINTS` is the number of kills; `LARDER_KILL_SEED` repeats a run.
+//! The process is killed at random moments while the lock file says that a batch is being written,
+//! so that most kills hit an open transaction. One store takes many kills: each import continues
+//! where the last one ended. `LARDER_KILL_POINTS` is the number of kills; `LARDER_KILL_SEED`
+//! repeats a run.
 
 use crate::test_home::{Home, Random, cards, components, times};
 use std::path::Path;
@@ -97,8 +98,9 @@ fn import(home: &Home, input: &Input) -> Child {
     home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Starts an import and kills it some time after it began to write its batch number `batches`, counted
-/// from this start. Returns whether it was writing when it died, or `None` if it had ended before.
+/// Starts an import and kills it some time after it began to write its batch number `batches`,
+/// counted from this start. Returns whether it was writing when it died, or `None` if it had ended
+/// before.
 fn kill(home: &Home, input: &Input, batches: u64, random: &mut Random) -> Option<bool> {
     let mut child = import(home, input);
     let lock = home.data().join("data.lock");

@@ -1,4 +1,4 @@
-//! `collections`, `export`, `check`, `backup`, `restore`, and where the store lies.
+//! `collections`, `export`, `check`, `backup`, `restore`, and the directory of the store.
 
 use crate::test_home::{ANNA, BRUNO, CHLOE, Home};
 use insta::assert_snapshot;
@@ -41,7 +41,7 @@ fn collections() {
 }
 
 #[test]
-fn which_fields_are_indexed() {
+fn the_index_is_chosen() {
     let home = Home::with_book();
     let created = &["collections", "create", "work", "--kind", "contact"][..];
     let index = &["--index", "full_name:prefix", "--index", "phone:suffix,phone"][..];
@@ -74,7 +74,7 @@ fn which_fields_are_indexed() {
     matched   2 items
     returned  2 items
     "#);
-    // Changed where there are items; asked for what is so; undone.
+    // Changed with items present; set to the present value; undone.
     assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).shown(), @"
     Changed the index of work. Undo: larder undo 4
     ! note: indexing its cards again; until then queries take longer
@@ -104,7 +104,7 @@ fn which_fields_are_indexed() {
 }
 
 #[test]
-fn export_is_what_came() {
+fn exports_equal_imports() {
     let home = Home::with_book();
     let book = [ANNA, BRUNO, CHLOE].concat();
     assert_eq!(home.run(&["export", "contacts"]).stdout(), book);
@@ -124,7 +124,7 @@ fn export_is_what_came() {
 }
 
 #[test]
-fn check_says_sound() {
+fn check_reports_no_damage() {
     let home = Home::with_book();
     for args in [&["check"][..], &["check", "--rebuild"]] {
         let text = home.ok(args);
@@ -142,7 +142,7 @@ fn check_says_sound() {
 }
 
 #[test]
-fn backup_and_restore() {
+fn backups_are_restored() {
     let home = Home::with_book();
     let text = home.ok(&["backup", "copy.db"]);
     assert!(text.starts_with("Wrote and verified copy.db, "), "{text}");
@@ -154,7 +154,7 @@ fn backup_and_restore() {
     ");
     assert_eq!(home.ok(&["find", "--count"]), "3\n");
     home.assert_store_is_sound();
-    // Into an empty place.
+    // Into an empty directory.
     home.ok(&["restore", "later.db", "--data-dir", "elsewhere"]);
     assert_eq!(home.ok(&["find", "--count", "--data-dir", "elsewhere"]), "2\n");
     assert_snapshot!(home.run(&["restore", "missing.db"]).shown(), @"
@@ -183,9 +183,9 @@ fn backup_and_restore() {
 }
 
 /// `--data-dir`, else `LARDER_DIR`, else the configuration, else `$XDG_DATA_HOME/larder`; global
-/// options stand before the verb or after it.
+/// options may precede or follow the subcommand.
 #[test]
-fn where_the_store_lies() {
+fn the_directory_is_chosen() {
     let home = Home::new();
     for (place, card) in [("one", ANNA), ("two", BRUNO), ("three", CHLOE)] {
         home.write("card.vcf", card);
@@ -202,7 +202,7 @@ fn where_the_store_lies() {
     home.configure(&format!("data-dir = {:?}\n", home.work("three").to_str().unwrap()));
     assert_eq!(found(&["find"], "two"), "Bruno");
     assert_eq!(found(&["find"], ""), "Chloé");
-    // No shell has read the configuration.
+    // No shell expands the configuration.
     std::fs::rename(home.work("three"), home.path().join("home/books")).unwrap();
     home.configure("data-dir = \"~/books\"\n");
     assert_eq!(found(&["find"], ""), "Chloé");

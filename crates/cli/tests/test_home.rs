@@ -1,7 +1,7 @@
 //! A private home for every test, and functions to run the program in it. Contains no test.
 //!
-//! The machine does not influence the program: its environment has only the variables set here. Parts
-//! of the output that differ between runs (the home's path, times, random names) are masked.
+//! The machine does not influence the program: its environment has only the variables set here.
+//! Parts of the output that differ between runs (the home's path, times, random names) are masked.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -272,8 +272,8 @@ fn are_all_required() -> bool {
     std::env::var("LARDER_REQUIRE_ALL").is_ok_and(|value| value == "1")
 }
 
-/// Prints a line on standard error and appends it to the file in `LARDER_LEFT_OUT`, as a test runner
-/// may hide standard error.
+/// Prints a line on standard error and appends it to the file in `LARDER_LEFT_OUT`, as a test
+/// runner may hide standard error.
 fn say_left_out(line: &str) {
     eprintln!("{line}");
     if let Some(path) = std::env::var_os("LARDER_LEFT_OUT").filter(|_| !are_all_required()) {
@@ -314,8 +314,8 @@ pub fn cards(bytes: &[u8]) -> Vec<Vec<u8>> {
     cards
 }
 
-/// Returns the sorted events, tasks and memos of a calendar in which each begins and ends on a line of
-/// its own.
+/// Returns the sorted events, tasks and memos of a calendar in which each begins and ends on a line
+/// of its own.
 pub fn components(bytes: &[u8]) -> Vec<Vec<u8>> {
     let kinds: [&[u8]; 3] = [b"VEVENT", b"VTODO", b"VJOURNAL"];
     let (mut components, mut component, mut inside) = (Vec::new(), Vec::new(), false);

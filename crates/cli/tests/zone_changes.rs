@@ -1,5 +1,5 @@
-//! Changes of recurring events in one time zone by a user in another one, and hours that a change of
-//! clocks skips or repeats.
+//! Changes of recurring events in one time zone by a user in another one, and hours that a change
+//! of clocks skips or repeats.
 
 use crate::test_home::{Home, Run};
 

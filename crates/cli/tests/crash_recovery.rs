@@ -7,6 +7,7 @@
 //! repeats a run.
 
 use crate::test_home::{Home, Random, cards, components, times};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -159,15 +160,13 @@ fn check_batches(home: &Home, seed: u64, kill: u64) {
 /// Returns the number of items of each batch in the store.
 fn batches(home: &Home) -> Vec<u64> {
     let reader = larder_store::Reader::open(&home.data()).unwrap();
-    let mut batches = Vec::new();
-    let sql = "SELECT count(*) FROM item GROUP BY seq ORDER BY seq";
-    reader
-        .for_each_sql_row(sql, &[], &mut |row| {
-            batches.push(row.integer(0).unsigned_abs());
-            true
-        })
-        .unwrap();
-    batches
+    let mut batches = BTreeMap::new();
+    for collection in reader.collections().unwrap() {
+        for item in reader.items_after_row(&collection, 0, usize::MAX >> 1).unwrap() {
+            *batches.entry(item.seq).or_default() += 1;
+        }
+    }
+    batches.into_values().collect()
 }
 
 fn second_import_completes(home: &Home, input: &Input) {

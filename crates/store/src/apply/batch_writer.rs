@@ -7,6 +7,7 @@
 use super::{ApplyError, Prefetched, ReplacedSortKeys};
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
 use crate::calendar_context::{self, ContextRefCounts};
+use crate::error::RowResult;
 use crate::event::is_newer_revision;
 use crate::extractor::{Extractor, ExtractorCache, SortKeys};
 use crate::handle::Handle;
@@ -125,7 +126,7 @@ impl<'a> BatchWriter<'a> {
         known: &'a Prefetched,
         operation: &Operation,
         meta: &MetaTable,
-    ) -> rusqlite::Result<BatchWriter<'a>> {
+    ) -> RowResult<BatchWriter<'a>> {
         Ok(BatchWriter {
             tx,
             extractors: ExtractorCache::new(deriver),

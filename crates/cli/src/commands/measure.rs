@@ -67,8 +67,8 @@ enum GenerateCommand {
         #[command(flatten)]
         target: GenerateTargetArgs,
     },
-    /// A calendar over ten years in several time zones: events, a fifth of them recurring, tasks and
-    /// memos
+    /// A calendar over ten years in several time zones: events, a fifth of them recurring, tasks
+    /// and memos
     Calendar {
         /// The number of items
         number: u64,

@@ -8,7 +8,8 @@
 
 use crate::calendar_context_builder::{CalendarContextBuilder, NO_TZID_REASON, ZoneAddition};
 use larder_format::component::Component;
-use larder_format::contact::{Contact, Problem, ProblemKind, insert_uid};
+use larder_format::contact::{Contact, Problem, ProblemKind};
+use larder_format::edit::insert_uid;
 use larder_format::splitter::{Splitter, StreamPiece};
 use larder_store::{CalendarContext, Extractor, ParsedItem};
 use larder_time::civil::Instant;

@@ -6,6 +6,7 @@ use larder_format::component::{
     CalendarVersion, Component, ComponentKind, MAX_PROPERTIES_PER_ITEM, TimeProperty, derive_uid,
     insert_uid, is_same_component,
 };
+use larder_format::edit::insert_uid;
 use larder_format::field::CALENDAR_FIELDS;
 use proptest::prelude::*;
 

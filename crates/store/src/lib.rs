@@ -20,6 +20,9 @@
 //! | `derived` | fingerprints of derived data; filling, rebuilding, digesting it |
 //! | `reader`, `snapshot`, `items`, `changes`, `news` | reading, what is held still meanwhile, items by every way to them, which changed since a cursor, and what they were |
 //! | `history`, `undo` | operations and former versions; putting back what one changed |
+//! | `index_pages`, `index_query`, `term_encoding` | the pages of `larder-index` as rows; lookups of terms, UIDs and time ranges; terms as bytes |
+//! | `interval_entry`, `series_summary`, `time_range` | the intervals of a schedule, and what is asked of them |
+//! | `interval_table`, `interval_search`, `schedule_reader`, `zone_update` | the rows of the interval index; searching them; reading schedules; recomputing them for changed time zones |
 //! | `purge`, `check`, `backup` | erasing for good, verifying, copying |
 
 mod apply;

@@ -5,8 +5,8 @@
 
 use crate::collection::{self, CollectionMeta};
 use crate::error::{Result, sqlite_error_at};
+use crate::meta::MetaTable;
 use crate::reader::Reader;
-use crate::store::MetaTable;
 use larder_index::Segment;
 use rusqlite::Connection;
 use std::sync::{Arc, OnceLock};

@@ -4,6 +4,7 @@
 //! transaction, so a reader that sleeps between calls holds nothing up; long answers resume by key.
 
 use crate::calendar_context::{self, CalendarContext};
+use crate::connection::{check_sqlite_version, open_connection_without_cache, set_read_cache_size};
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use crate::extractor::Extractor;
@@ -13,7 +14,6 @@ use crate::index_maintenance::DerivedIndex;
 use crate::items::{ITEM_META_COLUMNS, ItemMeta, item_meta_from_row};
 use crate::read_transaction::{ReadTransaction, ReaderCache, read_data_version};
 use crate::schema::{self, SchemaState};
-use crate::store::{check_sqlite_version, open_connection_without_cache, set_read_cache_size};
 use crate::{CollectionType, blob, series, uid_lookup};
 use larder_format::component::{CalendarVersion, Component};
 use larder_time::zone::ZoneDatabase;

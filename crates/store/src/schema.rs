@@ -47,11 +47,11 @@
 //! * `batch(seq, operation)`: the operation to which a batch belongs.
 //! * `item_history`: one row for each version that a batch replaced (`removed` 0) or removed (1).
 //!   `seq` is that batch and `since` the batch that had made the version; the other columns are as
-//!   in `item` and `source_bytes`. Rows are kept for 90 days or 64 MB, whichever is less; the newest
-//!   operation is always whole, and exempt from the second limit are also the operation before it
-//!   and one that is being undone. After a purge the row stays as a tombstone, without UID and
-//!   bytes. `item`: the row id of the item; NULL: unknown. `schedule`: the item's schedule as
-//!   `idx_schedule.data` had it; NULL: none or unknown.
+//!   in `item` and `source_bytes`. Rows are kept for 90 days or 64 MB, whichever is less; the
+//!   newest operation is always whole, and exempt from the second limit are also the operation
+//!   before it and one that is being undone. After a purge the row stays as a tombstone, without
+//!   UID and bytes. `item`: the row id of the item; NULL: unknown. `schedule`: the item's schedule
+//!   as `idx_schedule.data` had it; NULL: none or unknown.
 //! * `schedule_history(seq, handle, schedule)`: the schedule of an item before a batch that changed
 //!   another item of its series. Rows are kept as long as those of `item_history`.
 //! * `collection_history`: the same for collections; `name` NULL: the collection did not exist.
@@ -343,8 +343,8 @@ fn set_version(conn: &Connection, (major, minor): (i64, i64)) -> rusqlite::Resul
     conn.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", digest).map(drop)
 }
 
-/// Migrates the file from version `from` to the current one, after a copy of it was made. Fails with
-/// nothing changed, and no copy made, where the steps do not lead to the current version.
+/// Migrates the file from version `from` to the current one, after a copy of it was made. Fails
+/// with nothing changed, and no copy made, where the steps do not lead to the current version.
 pub(crate) fn migrate(
     conn: &mut Connection,
     directory: &DataDirectory,

@@ -13,7 +13,8 @@ use crate::history::{
     self, OPERATION_COLUMNS, OperationId, OperationRecord, PURGE_VERB, operation_from_row,
 };
 use crate::index_config::IndexConfig;
-use crate::store::{Store, read_meta_number};
+use crate::meta::read_meta_number;
+use crate::store::Store;
 use crate::{CollectionType, Seq};
 use rusqlite::OptionalExtension as _;
 use std::mem;

@@ -620,7 +620,7 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
 }
 
 /// Digests of what the index should hold, from the source bytes: of each set, in the order of
-/// [`IndexSet::ALL`].
+/// [`DerivedIndex::ALL`].
 pub(crate) fn expected_digests(
     conn: &Connection,
     deriver: &Extractor,

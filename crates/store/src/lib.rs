@@ -188,7 +188,7 @@ impl Kind {
         }
     }
 
-    /// The kind with this stored number; what is not known is [`Kind::Other`].
+    /// The kind with this stored number; what is not known is [`Kind::Component`].
     #[must_use]
     pub fn from_number(number: i64) -> Kind {
         match number {

@@ -1,10 +1,10 @@
 //! The write lock, which is fair and blocks, and the notify file, which is written after a commit.
 //!
 //! SQLite's own lock is neither: a writer that loops re-takes it at once. Here a writer first takes
-//! `data.lock-queue`, then `data.lock`, then releases the queue: a waiting writer holds the queue, so
-//! the writer that has just released `data.lock` comes after it. The system releases both locks when
-//! a process dies; a lock file that still holds [`WRITING_MARK`] tells the next writer that its owner
-//! died in the middle of a write.
+//! `data.lock-queue`, then `data.lock`, then releases the queue: a waiting writer holds the queue,
+//! so the writer that has just released `data.lock` comes after it. The system releases both locks
+//! when a process dies; a lock file that still holds [`WRITING_MARK`] tells the next writer that
+//! its owner died in the middle of a write.
 
 use crate::data_directory::DataDirectory;
 use crate::error::{Result, file_error_at};

@@ -42,7 +42,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::ReaderBlocksPurge`] where a reader kept the old pages in use: the items are gone,
-    /// but bytes of them may be left until a purge is run again; [`RiceReader::is_purge_pending`]
+    /// but bytes of them may be left until a purge is run again; [`Reader::is_purge_pending`]
     /// tells.
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;

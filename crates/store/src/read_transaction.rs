@@ -11,7 +11,7 @@ use larder_index::Segment;
 use rusqlite::Connection;
 use std::sync::{Arc, OnceLock};
 
-/// What a reader sees, see [`Reader::moment`].
+/// What a reader sees, see [`Reader::data_version`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataVersion {
     reader_id: u64,

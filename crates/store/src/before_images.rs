@@ -109,7 +109,7 @@ const SCHEDULE_COLUMN: usize = 10;
 impl Reader {
     /// The last batch, as of the snapshot in which this is called.
     pub fn last_seq(&self) -> Result<Seq> {
-        crate::store::read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
+        crate::meta::read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
     /// Where the store stands, as of the snapshot in which this is called: all at once, as it is

@@ -127,7 +127,8 @@ impl ContextRefCounts {
         Ok(row)
     }
 
-    /// Writes how many users there are now. What lost its last one goes with the next [`sweep`].
+    /// Writes how many users there are now. What lost its last one goes with the next
+    /// [`delete_unreferenced`].
     pub(crate) fn write(&mut self, conn: &Connection) -> rusqlite::Result<()> {
         for (row, more) in std::mem::take(&mut self.count_changes) {
             conn.prepare_cached(

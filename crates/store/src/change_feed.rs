@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result, sqlite_error_at};
 use crate::handle::Handle;
+use crate::meta::read_meta_number;
 use crate::reader::Reader;
-use crate::store::read_meta_number;
 use crate::{Kind, Seq};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::fmt;

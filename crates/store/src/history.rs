@@ -5,9 +5,9 @@
 
 use crate::error::{Result, sqlite_error_at};
 use crate::handle::Handle;
+use crate::meta::set_meta;
 use crate::purge::release_history_bytes;
 use crate::reader::Reader;
-use crate::store::set_meta;
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, calendar_context};
 use rusqlite::{Connection, OptionalExtension as _};

@@ -11,8 +11,9 @@ use crate::history;
 use crate::index_config::IndexConfig;
 use crate::index_pages::IndexPages;
 use crate::interval_table;
+use crate::meta::{MetaTable, read_meta_number};
 use crate::series::{self, ItemLocation, SeriesMember};
-use crate::store::{MetaTable, Store, read_meta_number};
+use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq, term_encoding};
 use larder_index::{IndexId, SegmentBuffer, SortOp, TermSet, UnpackTerm, sort_term};
@@ -619,7 +620,7 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
 }
 
 /// Digests of what the index should hold, from the source bytes: of each set, in the order of
-/// [`IndexSet::ALL`].
+/// [`DerivedIndex::ALL`].
 pub(crate) fn expected_digests(
     conn: &Connection,
     deriver: &Extractor,

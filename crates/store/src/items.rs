@@ -40,7 +40,8 @@ pub struct ItemMeta {
     pub derived_uid: bool,
     /// The batch that last changed it.
     pub seq: Seq,
-    /// What the calendar around it says: a row of this file, to ask [`Reader::frame`] with.
+    /// What the calendar around it says: a row of this file, to ask [`Reader::calendar_context`]
+    /// with.
     pub calendar_context: Option<i64>,
 }
 
@@ -121,7 +122,7 @@ impl Candidate<'_> {
         stored_fields_from_row(self.sql_row)
     }
 
-    /// Its bytes, as they came; best where [`RiceReader::for_each_candidate`] was asked for them.
+    /// Its bytes, as they came; best where [`Reader::for_each_candidate`] was asked for them.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         let bytes = match self.with_bytes {
             true => bytes_from_row(&self.reader.conn, self.sql_row, self.row),
@@ -295,8 +296,8 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives the rows and the bytes of the items in these rows to `each`, as [`Reader::items`]
-    /// does, without a look at anything else of them.
+    /// Gives the rows and the bytes of the items in these rows to `each`, as
+    /// [`Reader::for_each_item`] does, without a look at anything else of them.
     pub fn for_each_source(
         &self,
         rows: &[i64],
@@ -564,7 +565,7 @@ impl Reader {
     /// How many items of an order lie before a place, whether or not an item is there, and how many
     /// there are, counted from the beginning also if it is `backwards`. Whatever lies before, it
     /// takes no longer; only of items with the place's own key the rows are read. `None` as with
-    /// [`Reader::places`].
+    /// [`Reader::sort_positions`].
     pub fn rank(&self, order: &IndexedOrder, place: &SortPosition) -> Result<Option<(u64, u64)>> {
         let run = || -> RowResult<Option<(u64, u64)>> {
             let _snapshot = self.begin_read_raw()?;

@@ -1,29 +1,31 @@
 //! The store: what a person owns, in SQLite files in one directory.
 //!
 //! Bytes come in as batches through [`Store::apply`], the only way to write; each batch is one
-//! transaction with one sequence number, and that number is the only news there is. Readers
+//! transaction with one sequence number, by which every consumer of changes reads on. Readers
 //! ([`Reader`]) open the same files read-only, from any process, and never wait for a writer.
 //!
 //! This crate is neither a query language (`larder-query`) nor a parser (`larder-format`). It is
 //! apart because it is the one place that names SQLite: schema, locks, durability, history and
 //! repair are all here, and no SQL is passed in from outside.
 //!
-//! | module | what it holds |
+//! From the bottom up:
+//!
+//! | module | content |
 //! |---|---|
-//! | `directory` | the data directory, its files, the file systems it refuses |
-//! | `lock`, `bell` | the fair write lock; the bell that rings after a commit, and hearing it |
-//! | `schema` | the schema in prose and SQL, versions, migrations |
-//! | `batch`, `apply` | changes, and the one function that writes them |
-//! | `summary` | which fields of a collection are indexed, and how |
-//! | `kept` | values beside an item's row, for lists |
-//! | `contact` | what is derived from a contact's bytes, for the indexes |
-//! | `derived` | fingerprints of derived data; filling, rebuilding, digesting it |
-//! | `reader`, `snapshot`, `items`, `changes`, `news` | reading, what is held still meanwhile, items by every way to them, which changed since a cursor, and what they were |
-//! | `history`, `undo` | operations and former versions; putting back what one changed |
-//! | `index_pages`, `index_query`, `term_encoding` | the pages of `larder-index` as rows; lookups of terms, UIDs and time ranges; terms as bytes |
-//! | `interval_entry`, `series_summary`, `time_range` | the intervals of a schedule, and what is asked of them |
-//! | `interval_table`, `interval_search`, `schedule_reader`, `zone_update` | the rows of the interval index; searching them; reading schedules; recomputing them for changed time zones |
-//! | `purge`, `check`, `backup` | erasing for good, verifying, copying |
+//! | `error`, `handle`, `packed_row_ids` | errors, the public ids of items, packed lists of rows |
+//! | `data_directory`, `lock`, `commit_notification` | the files of a store, the fair write lock, watching for commits |
+//! | `connection`, `schema`, `meta` | connections and their settings, the schema in prose and SQL with its migrations, single values |
+//! | `read_transaction`, `write_transaction` | one state of the store, and changes that are committed together |
+//! | `index_config`, `stored_fields`, `term_encoding`, `term_extraction` | the fields that a collection indexes, values beside an item's row, terms |
+//! | `extractor`, `contact`, `event`, `calendar_context` | from source bytes to index entries, by kind; the calendar around an item |
+//! | `schedule`, `series`, `series_summary`, `time_range` | an item's times and alarms, those of a recurrence set, requests for them |
+//! | `blob`, `collection`, `uid_lookup` | source bytes, collections, finding an item by UID |
+//! | `index_pages`, `index_query` | the inverted index in tables, queries that indexes answer |
+//! | `interval_entry`, `interval_table`, `interval_search`, `zone_update` | the interval index in tables, and its upkeep when zone data change |
+//! | `index_maintenance` | fingerprints of derived data; filling, rebuilding and comparing it |
+//! | `reader`, `items`, `schedule_reader`, `change_feed`, `before_images` | reading: collections, items, schedules, changes after a cursor, and what was there before |
+//! | `batch`, `apply`, `history`, `undo` | changes, the one function that writes them, operations and replaced versions, undoing one |
+//! | `store`, `purge`, `check`, `backup` | opening a store for writing, erasing for good, verifying, copying |
 
 mod apply;
 mod backup;
@@ -35,6 +37,7 @@ mod change_feed;
 mod check;
 mod collection;
 mod commit_notification;
+mod connection;
 mod contact;
 mod data_directory;
 mod error;
@@ -51,6 +54,7 @@ mod interval_search;
 mod interval_table;
 mod items;
 mod lock;
+mod meta;
 mod packed_row_ids;
 mod purge;
 mod read_transaction;
@@ -184,7 +188,7 @@ impl Kind {
         }
     }
 
-    /// The kind with this stored number; what is not known is [`Kind::Other`].
+    /// The kind with this stored number; what is not known is [`Kind::Component`].
     #[must_use]
     pub fn from_number(number: i64) -> Kind {
         match number {

@@ -10,8 +10,9 @@ use crate::calendar_context;
 use crate::error::{Error, Result, RowError, RowResult, file_error_at, sqlite_error_at};
 use crate::extractor::Extractor;
 use crate::handle::Handle;
+use crate::meta::{read_meta_number, set_meta};
 use crate::reader::Reader;
-use crate::store::{Store, read_meta_number, set_meta};
+use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, history, index_maintenance};
 use rusqlite::{Connection, OptionalExtension as _};
@@ -41,7 +42,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::ReaderBlocksPurge`] where a reader kept the old pages in use: the items are gone,
-    /// but bytes of them may be left until a purge is run again; [`RiceReader::is_purge_pending`]
+    /// but bytes of them may be left until a purge is run again; [`Reader::is_purge_pending`]
     /// tells.
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;

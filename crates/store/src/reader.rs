@@ -4,6 +4,7 @@
 //! transaction, so a reader that sleeps between calls holds nothing up; long answers resume by key.
 
 use crate::calendar_context::{self, CalendarContext};
+use crate::connection::{check_sqlite_version, open_connection_without_cache, set_read_cache_size};
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
 use crate::extractor::Extractor;
@@ -13,7 +14,6 @@ use crate::index_maintenance::DerivedIndex;
 use crate::items::{ITEM_META_COLUMNS, ItemMeta, item_meta_from_row};
 use crate::read_transaction::{ReadTransaction, ReaderCache, read_data_version};
 use crate::schema::{self, SchemaState};
-use crate::store::{check_sqlite_version, open_connection_without_cache, set_read_cache_size};
 use crate::{CollectionType, blob, series, uid_lookup};
 use larder_format::component::{CalendarVersion, Component};
 use larder_time::zone::ZoneDatabase;
@@ -64,7 +64,7 @@ pub struct CollectionProperties {
     /// Its name.
     pub name: String,
     /// The lines that it has of its own, as they came, see
-    /// [`Change::SetHead`](crate::BatchChange::SetCollectionProperties).
+    /// [`BatchChange::SetCollectionProperties`](crate::BatchChange::SetCollectionProperties).
     pub properties: Option<Vec<u8>>,
 }
 
@@ -85,7 +85,7 @@ impl Reader {
     /// Opens the store in `dir`, which stays as it is; time zones are those that are built in.
     ///
     /// # Errors
-    /// As [`RiceReader::open_with_zones`].
+    /// As [`Reader::open_with_zones`].
     pub fn open(dir: &Path) -> Result<Reader> {
         Reader::open_with_zones(dir, ZoneDatabase::open_bundled())
     }
@@ -94,7 +94,7 @@ impl Reader {
     /// zones, it is not used.
     ///
     /// # Errors
-    /// [`Error::Older`] where an older version made it: who opens it for writing migrates it.
+    /// [`Error::SchemaTooOld`] if an older version made it; opening it for writing migrates it.
     pub fn open_with_zones(dir: &Path, zones: Arc<ZoneDatabase>) -> Result<Reader> {
         check_sqlite_version()?;
         let directory = DataDirectory::new(dir);
@@ -212,7 +212,7 @@ impl Reader {
     }
 
     /// The rows of all collections, with what each has an index of. For what is looked up next that
-    /// holds within the same [`Reader::snapshot`].
+    /// holds within the same [`Reader::begin_read`].
     pub fn index_configs(&self) -> Result<Vec<(i64, Arc<IndexConfig>)>> {
         let run = || -> rusqlite::Result<Vec<(i64, Arc<IndexConfig>)>> {
             let _snapshot = self.begin_read_raw()?;

@@ -13,7 +13,8 @@ use crate::history::{
     self, OPERATION_COLUMNS, OperationId, OperationRecord, PURGE_VERB, operation_from_row,
 };
 use crate::index_config::IndexConfig;
-use crate::store::{Store, read_meta_number};
+use crate::meta::read_meta_number;
+use crate::store::Store;
 use crate::{CollectionType, Seq};
 use rusqlite::OptionalExtension as _;
 use std::mem;
@@ -82,10 +83,10 @@ impl Store {
     /// An undo that was interrupted, or stopped short in this way, is completed by the next one.
     ///
     /// # Errors
-    /// [`Error::HistoryPruned`] where former versions are no longer kept, [`Error::Purged`],
-    /// [`Error::AlreadyUndone`], [`Error::NoOperation`]; [`Error::CollectionChanged`] where a
-    /// collection was renamed, indexed otherwise or removed since, [`Error::CollectionExists`]
-    /// where another has the name of one that has to come back.
+    /// [`Error::HistoryPruned`] where former versions are no longer kept,
+    /// [`Error::PurgeNotUndoable`], [`Error::AlreadyUndone`], [`Error::NoOperation`];
+    /// [`Error::CollectionChanged`] where a collection was renamed, indexed otherwise or removed
+    /// since, [`Error::CollectionExists`] where another has the name of one that has to come back.
     pub fn undo(&mut self, id: OperationId, at: i64) -> Result<UndoReport> {
         self.ensure_writable()?;
         // Before anything is read: what is read of a later epoch is refused when it is written.

@@ -456,7 +456,7 @@ fn odd_times_are_named() {
         "3: DURATION is negative, so it does not count",
     );
     check("VEVENT\nSUMMARY:a", "1: it has no DTSTART, so no day has it");
-    check("VEVENT\nDTSTART:soon", "2: \"soon\" is no date and no date-time");
+    check("VEVENT\nDTSTART:soon", "2: \"soon\" is neither a date nor a date-time");
     // What is a little loose, or has no time for a reason, is left alone.
     check(&format!("VEVENT\n{day}\nDTEND;VALUE=DATE:20260305"), "");
     check(&format!("VEVENT\n{at}\nDTEND:20260305T120000Z"), "");

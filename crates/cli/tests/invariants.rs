@@ -13,10 +13,17 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const ARROWS: &[(&str, &[&str])] = &[
     ("larder-format", &[]),
     ("larder-time", &[]),
-    ("larder-store", &["larder-format", "larder-time"]),
+    ("larder-extract", &["larder-format", "larder-time"]),
+    ("larder-store", &["larder-format", "larder-time", "larder-extract"]),
     ("larder-date-phrase", &["larder-time"]),
-    ("larder-query", &["larder-format", "larder-time", "larder-date-phrase", "larder-store"]),
-    ("larder-sync", &["larder-format", "larder-time", "larder-date-phrase", "larder-store"]),
+    (
+        "larder-query",
+        &["larder-format", "larder-time", "larder-date-phrase", "larder-extract", "larder-store"],
+    ),
+    (
+        "larder-sync",
+        &["larder-format", "larder-time", "larder-date-phrase", "larder-extract", "larder-store"],
+    ),
     ("larder-hg", &[]),
     (
         "larder-serve",
@@ -30,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "larder-format",
             "larder-time",
             "larder-date-phrase",
+            "larder-extract",
             "larder-store",
             "larder-query",
             "larder-sync",
@@ -47,6 +55,10 @@ const OWNED: &[(&str, &[&str])] = &[
     ("larder-serve", &["zbus", "hyper", "tokio"]),
     ("larder", &["clap", "clap_complete", "clap_mangen", "etcetera", "ctrlc", "indicatif"]),
 ];
+
+/// Crates without files, environment and clock.
+const PURE_CRATES: &[&str] =
+    &["larder-format", "larder-time", "larder-date-phrase", "larder-extract"];
 
 /// Names that say nothing.
 const EMPTY_NAMES: &[&str] =
@@ -181,7 +193,7 @@ fn names_say_something() {
 }
 
 #[test]
-fn format_time_and_date_phrase_are_pure() {
+fn pure_crates_touch_nothing_outside() {
     let words = [
         "std::fs",
         "std::env",
@@ -195,7 +207,7 @@ fn format_time_and_date_phrase_are_pure() {
         "fs::read",
     ];
     for (name, folder, _) in crates() {
-        if ["larder-format", "larder-time", "larder-date-phrase"].contains(&name.as_str()) {
+        if PURE_CRATES.contains(&name.as_str()) {
             names_none(&name, &folder, &words, "it touches no file, no environment, no clock");
         }
     }

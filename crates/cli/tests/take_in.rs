@@ -82,7 +82,7 @@ fn what_is_bad_is_named_and_kept() {
     ! note: a new store was made in [HOME]/home/.local/share/larder
     ! left out: bad.vcf:11: text outside any card
     ! left out: bad.vcf:12: a card with nothing in it
-    ! warning: bad.vcf:21: it has no DTSTART, so no day has it
+    ! warning: bad.vcf:21: no DTSTART: the event will not appear in the calendar
     ! warning: bad.vcf:36: END:VCARD is missing
     exit 3
     ");

@@ -209,7 +209,7 @@ fn fresh_though_it_kept_up() {
     let year = 365 * DAY * 1000;
     for (n, name) in ["Quentin", "Quincy", "Quark"].iter().enumerate() {
         let text = card(&format!("UID:p\nFN:{name}"));
-        let (prepared, _) = s.book.store.extractor().parse_contact((&text[..]).into()).unwrap();
+        let prepared = s.book.store.extractor().parse_contact((&text[..]).into()).unwrap();
         let put = larder_store::ItemPut {
             collection: "contacts".into(),
             derived_uid: false,

@@ -5,17 +5,18 @@
 //! that has come.
 
 use crate::error::{Result, sqlite_error_at};
-use crate::event::ParsedSchedule;
-use crate::extractor::{Extractor, ExtractorCache, IndexEntry, SortKeys};
+use crate::extractor_cache::ExtractorCache;
 use crate::history;
-use crate::index_config::IndexConfig;
 use crate::interval_index;
 use crate::inverted_index::term::{self, SortOp};
 use crate::inverted_index::{self, ItemTerms, SegmentBuffer};
-use crate::series::{self, ItemLocation, SeriesMember};
+use crate::series::{self, ItemLocation};
 use crate::store::{MetaTable, Store, read_meta_number};
 use crate::write_transaction::WriteTransaction;
 use crate::{Kind, Seq};
+use larder_extract::IndexConfig;
+use larder_extract::ParsedSchedule;
+use larder_extract::{Extractor, IndexEntry, SeriesMember, SortKeys};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -192,7 +193,7 @@ impl IndexUpdates {
     /// the batch.
     pub(crate) fn put(&mut self, item: i64, whose: ItemLocation, was: SortKeys, entry: IndexEntry) {
         if item <= self.last_text_item {
-            self.text.put(item, entry.terms);
+            self.text.put(item, ItemTerms::from_extracted(entry.terms));
         }
         self.put_sort_keys(item, whose.collection, was, entry.sort_keys);
         if whose.is_in_calendar {
@@ -274,7 +275,7 @@ impl IndexUpdates {
                 continue;
             };
             let member = SeriesMember {
-                item,
+                row: item,
                 recurrence_id: recurrence,
                 parsed_schedule: timing,
                 is_changed: true,
@@ -424,15 +425,15 @@ impl Store {
         last: i64,
         limit: usize,
     ) -> rusqlite::Result<Vec<ExtractedItem>> {
-        // Contacts are nowhere in time.
-        let least = if set == DerivedIndex::Schedule { Kind::Event } else { Kind::Contact } as i64;
-        let mut select = self.conn.prepare_cached(
-            "SELECT id, seq, collection FROM item WHERE id > ?1 AND kind >= ?3 ORDER BY id LIMIT ?2",
-        )?;
+        let is_in_index = |kind: Kind| set != DerivedIndex::Schedule || kind.has_schedule();
+        let sql = format!(
+            "SELECT id, seq, collection FROM item WHERE id > ?1 AND kind IN ({})
+             ORDER BY id LIMIT ?2",
+            Kind::numbers_where(is_in_index)
+        );
+        let mut select = self.conn.prepare_cached(&sql)?;
         let heads = select
-            .query_map((last, limit as i64, least), |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })?
+            .query_map((last, limit as i64), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
             .collect::<rusqlite::Result<Vec<(i64, Seq, i64)>>>()?;
         let mut derivers = ExtractorCache::new(&self.extractor);
         let derive = |(id, seq, collection)| {
@@ -530,7 +531,7 @@ fn index_page(
 /// The terms of one set that an item of this collection gives.
 fn terms_in_index(set: DerivedIndex, entry: IndexEntry, collection: i64) -> ItemTerms {
     match set {
-        DerivedIndex::Text => entry.terms,
+        DerivedIndex::Text => ItemTerms::from_extracted(entry.terms),
         DerivedIndex::Sort => {
             let place = |(field, key): (u16, Vec<u8>)| {
                 term::sort_term(field, collection, &key, SortOp::Insert)

@@ -31,11 +31,8 @@ pub(crate) use writer::{
 };
 pub(crate) use zone_update::{ZONE_DATA_VERSION_KEY, write_zone_data_version};
 
-use crate::extractor::Extractor;
-use crate::schedule::Schedule;
-use larder_time::civil::{DAY_SECONDS, Instant, Weekday};
-use larder_time::zone::Zone;
-use rusqlite::Connection;
+use larder_extract::TimeTarget;
+use larder_time::civil::{DAY_SECONDS, Weekday};
 
 /// The longest span of each class, in seconds; whatever is longer is in one more.
 const MAX_CLASS_SPAN_SECONDS: [i64; 9] = [
@@ -64,29 +61,6 @@ const YEAR_DAY_BUCKET_CLASS: i64 = ANY_BUCKET_CLASS + 100;
 
 /// More bytes than this are not kept in a row: they would stand between the rows of others.
 const MAX_INLINE_SCHEDULE_BYTES: usize = 160;
-
-/// What is looked for in a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TimeTarget {
-    /// Items with an occurrence in it: one that ends behind the window's beginning and begins
-    /// before its end.
-    Occurrences,
-    /// Items with an alarm that rings in it.
-    Alarms,
-}
-
-/// A window of time: from an instant up to, not including, another one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TimeRange {
-    /// Its beginning.
-    pub from: Instant,
-    /// Its end.
-    pub to: Instant,
-    /// The clock of who asks, by which floating times and days are read.
-    pub local_zone: Zone,
-    /// What is looked for.
-    pub target: TimeTarget,
-}
 
 /// Items in a window.
 #[derive(Debug, Clone, Default)]
@@ -210,13 +184,4 @@ impl RecurrenceBucket {
 /// Where the rows of a class are: in one number, which is sooner compared than two.
 fn row_class(collection: i64, class: i64) -> i64 {
     (collection << 14) + class
-}
-
-/// What was packed, with its zone.
-pub(crate) fn unpack_schedule(
-    conn: &Connection,
-    deriver: &Extractor,
-    data: &[u8],
-) -> Option<Schedule> {
-    Schedule::unpack(data, &mut |name| deriver.zone_resolver.load_zone(conn, name))
 }

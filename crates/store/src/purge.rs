@@ -6,14 +6,14 @@
 //! next one.
 
 use crate::batch::{BatchChange, ChangeOutcome, Operation};
-use crate::calendar_context;
+use crate::calendar_context_table;
 use crate::error::{Error, Result, file_error_at, sqlite_error_at};
-use crate::extractor::Extractor;
 use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::{Store, read_meta_number, set_meta};
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, history, index_maintenance, inverted_index};
+use larder_extract::Extractor;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -182,9 +182,9 @@ pub(crate) fn erase_item_history(
 ) -> rusqlite::Result<(usize, i64)> {
     let bytes = release_history_bytes(tx, "handle", handle.to_bytes())?;
     // Copies may be of a version without frames.
-    let frames = calendar_context::has_context_table(tx)?;
+    let frames = calendar_context_table::has_context_table(tx)?;
     if frames {
-        calendar_context::release_history(tx, "handle", handle.to_bytes())?;
+        calendar_context_table::release_history(tx, "handle", handle.to_bytes())?;
         tx.execute("UPDATE former SET frame = NULL WHERE handle = ?1", [handle.to_bytes()])?;
     }
     let erased = tx.execute(
@@ -247,7 +247,7 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()
     }
     conn.pragma_update(None, "secure_delete", true)?;
     let tx = WriteTransaction::begin(&conn)?;
-    let frames = calendar_context::has_context_table(&tx)?;
+    let frames = calendar_context_table::has_context_table(&tx)?;
     for &handle in handles {
         let (_, bytes) = erase_item_history(&tx, handle)?;
         set_meta(&tx, "former_bytes", read_meta_number(&tx, "former_bytes")? - bytes)?;
@@ -274,7 +274,7 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()
         tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
     }
     if frames {
-        calendar_context::delete_unreferenced(&tx)?;
+        calendar_context_table::delete_unreferenced(&tx)?;
     }
     erase_schedule_history(&tx)?;
     // Of whatever version the copy is.

@@ -8,7 +8,7 @@ use super::FieldSource::{
     HasAlarm, IsAllDay, IsDone, ListProperties, Person, Position, Properties, Recurs,
 };
 use super::FieldType::{Binary, Flag, Text, Uid, Uri};
-use super::{Field, field_row, find_in_table};
+use super::{Field, field_row, find_field};
 
 /// All fields of components of calendars.
 #[rustfmt::skip] // A table is read by its columns.
@@ -54,5 +54,5 @@ pub const CALENDAR_FIELDS: &[Field] = &[
 /// `_`.
 #[must_use]
 pub fn find_calendar_field(name: &str) -> Option<&'static Field> {
-    find_in_table(CALENDAR_FIELDS, name)
+    find_field(CALENDAR_FIELDS, name)
 }

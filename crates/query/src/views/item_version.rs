@@ -11,6 +11,7 @@ use larder_format::field::Field;
 use larder_format::property::Property;
 use larder_store::{
     ItemChange, ItemOccurrence, ItemVersion, Kind, Reader, Schedule, TimeRange, TimeTarget,
+    schedule_bounds,
 };
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
@@ -120,7 +121,7 @@ impl ItemProbe for LazyVersion<'_> {
     }
 
     fn time_spans(&self, what: TimeTarget) -> [Option<(i64, i64)>; 2] {
-        [self.version.schedule.as_ref().and_then(|times| times.bounds(what)), None]
+        [self.version.schedule.as_ref().and_then(|times| schedule_bounds(times, what)), None]
     }
 }
 

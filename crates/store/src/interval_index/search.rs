@@ -4,16 +4,16 @@
 use super::{
     ALARM_BUCKET_OFFSET, ALARM_CLASS_OFFSET, ANY_BUCKET_CLASS, FLOATING_BUCKET_OFFSET,
     FLOATING_CLASS_OFFSET, MAX_CLASS_SPAN_SECONDS, MONTH_DAY_BUCKET_CLASS, RecurrenceBucket,
-    SeriesSummary, TimeRange, TimeRangeHits, TimeTarget, WEEKDAY_BUCKET_CLASS,
-    YEAR_DAY_BUCKET_CLASS, row_class, unpack_schedule,
+    SeriesSummary, TimeRangeHits, WEEKDAY_BUCKET_CLASS, YEAR_DAY_BUCKET_CLASS, row_class,
 };
-use crate::CollectionType;
 use crate::collection::CollectionMeta;
 use crate::error::{Result, sqlite_error_at};
-use crate::extractor::{Extractor, ExtractorCache};
+use crate::extractor_cache::ExtractorCache;
 use crate::reader::Reader;
-use crate::schedule::{Overlap, Schedule};
 use crate::series;
+use crate::zone_loader::{load_zone, unpack_schedule};
+use larder_extract::Extractor;
+use larder_extract::{Overlap, Schedule, TimeRange, TimeTarget};
 use larder_time::civil::{CivilTime, DAY_SECONDS, Date, Weekday};
 use larder_time::series::TimePattern;
 use larder_time::zone::Zone;
@@ -232,9 +232,8 @@ pub(crate) fn search(
     };
     if window.from < window.to {
         let mut begun = conn.prepare_cached(ENTRIES_IN_CLASS_SQL)?;
-        for collection in collections
-            .iter()
-            .filter(|of| of.index_config.collection_type() == CollectionType::Calendar)
+        for collection in
+            collections.iter().filter(|of| of.index_config.collection_type().has_schedules())
         {
             search.scan_spans(&mut begun, collection)?;
             search.scan_buckets(&mut begun, collection.collection_key.id, false)?;
@@ -436,12 +435,12 @@ impl IntervalSearcher<'_> {
                 }
             };
             let (conn, clocks, zones) =
-                (self.conn, &self.extractor.zone_resolver, &mut self.zone_cache);
+                (self.conn, self.extractor.zone_resolver(), &mut self.zone_cache);
             let times = Schedule::unpack(data, &mut |name| {
                 if let Some((_, zone)) = zones.iter().find(|(known, _)| known == name) {
                     return Some(zone.clone());
                 }
-                let zone = clocks.load_zone(conn, name)?;
+                let zone = load_zone(conn, clocks, name)?;
                 zones.push((name.to_string(), zone.clone()));
                 Some(zone)
             });
@@ -506,7 +505,7 @@ impl Reader {
                         .query_row([item], |row| {
                             Ok(unpack_schedule(
                                 &self.conn,
-                                &self.extractor,
+                                self.extractor.zone_resolver(),
                                 row.get_ref(0)?.as_blob()?,
                             ))
                         })

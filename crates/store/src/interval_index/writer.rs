@@ -2,8 +2,10 @@
 
 use super::IntervalEntry;
 use super::zone_update::find_or_insert_zone_set;
-use crate::extractor::Extractor;
-use crate::schedule::Schedule;
+use crate::interval_entries::interval_entries;
+use crate::zone_loader::unpack_schedule;
+use larder_extract::Extractor;
+use larder_extract::Schedule;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,8 +45,7 @@ impl<'a> IntervalWriter<'a> {
         };
         let data: Arc<[u8]> = times.pack().into();
         self.entries.extend(
-            times
-                .interval_entries()
+            interval_entries(times)
                 .into_iter()
                 .map(|row| (collection, row, item, Arc::clone(&data))),
         );
@@ -90,9 +91,8 @@ pub(crate) fn delete_item(
         .query_row([item], |row| row.get(0))
         .optional()?;
     let Some(data) = data else { return Ok(()) };
-    for row in
-        Schedule::entries_from_bytes(&data, &mut |name| deriver.zone_resolver.load_zone(conn, name))
-    {
+    let schedule = unpack_schedule(conn, deriver.zone_resolver(), &data);
+    for row in schedule.iter().flat_map(interval_entries) {
         conn.prepare_cached(
             "DELETE FROM idx_span
              WHERE place = ?1 AND start = ?2 AND end = ?3 AND item = ?4",
@@ -143,7 +143,7 @@ pub(crate) fn for_each_expected_record(
     let Some(times) = times else { return };
     let data = times.pack();
     each(DigestRecord::Schedule(item, &data));
-    for row in times.interval_entries() {
+    for row in interval_entries(times) {
         let numbers = [row.row_class(collection), row.start, row.end, item];
         each(DigestRecord::Interval(numbers, row.pack_series(&data).as_deref()));
     }

@@ -6,11 +6,12 @@
 
 use super::IntervalWriter;
 use crate::error::{Result, sqlite_error_at};
-use crate::extractor::{Extractor, ExtractorCache};
+use crate::extractor_cache::ExtractorCache;
 use crate::index_maintenance::{DerivedIndex, rebuild_progress};
 use crate::series;
 use crate::store::{MetaTable, Store};
 use crate::write_transaction::WriteTransaction;
+use larder_extract::Extractor;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashSet;
 
@@ -20,7 +21,7 @@ pub(super) fn find_or_insert_zone_set(
     deriver: &Extractor,
     names: &str,
 ) -> rusqlite::Result<i64> {
-    let like = deriver.zone_resolver.fingerprint(names);
+    let like = deriver.zone_resolver().fingerprint(names);
     let known = conn
         .prepare_cached("SELECT id FROM idx_clock WHERE name = ?1 AND fingerprint = ?2")?
         .query_row((names, &*like), |row| row.get(0))
@@ -104,7 +105,7 @@ impl Store {
         let (mut rows, mut changed) = (select.query([])?, HashSet::new());
         while let Some(row) = rows.next()? {
             let (name, like): (String, String) = (row.get(1)?, row.get(2)?);
-            if *self.extractor.zone_resolver.fingerprint(&name) != like {
+            if *self.extractor.zone_resolver().fingerprint(&name) != like {
                 changed.insert(row.get(0)?);
             }
         }

@@ -5,11 +5,12 @@
 
 use super::segment::{self, Segment};
 use super::term;
+use crate::Seq;
 use crate::collection::CollectionMeta;
-use crate::extractor::Extractor;
-use crate::interval_index::{self, TimeRange};
+use crate::interval_index;
 use crate::uid_lookup;
-use crate::{CollectionType, Seq};
+use larder_extract::Extractor;
+use larder_extract::TimeRange;
 use rusqlite::Connection;
 use std::fmt;
 
@@ -176,7 +177,7 @@ impl IndexSearcher<'_> {
                 named.extend(
                     uid_lookup::find_row(self.conn, &known.collection_key, uid, "")?.map(sure),
                 );
-                if known.index_config.collection_type() == CollectionType::Calendar {
+                if known.index_config.collection_type().has_schedules() {
                     let detached =
                         crate::series::find_overrides(self.conn, known.collection_key.id, uid)?;
                     named.extend(detached.into_iter().map(|(item, _)| sure(item)));

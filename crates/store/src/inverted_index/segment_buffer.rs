@@ -4,6 +4,7 @@ use super::segment::{self, SegmentWriter};
 use super::{merge, term};
 use crate::Seq;
 use crate::index_maintenance::DerivedIndex;
+use larder_extract::ExtractedTerms;
 use rusqlite::Connection;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -39,6 +40,12 @@ impl ItemTerms {
         }
         packed.shrink_to_fit();
         ItemTerms { plain_terms, packed, is_oversized }
+    }
+
+    /// Takes the terms that were extracted from an item, without a copy.
+    pub(crate) fn from_extracted(terms: ExtractedTerms) -> ItemTerms {
+        let ExtractedTerms { encoded_terms, packed_terms, is_oversized } = terms;
+        ItemTerms { plain_terms: encoded_terms, packed: packed_terms, is_oversized }
     }
 
     /// All terms but those that are packed in numbers.

@@ -264,7 +264,7 @@ fn local_asker() -> UserLocale {
         Some(zone) => zone,
         None => Zone::from_system(local, "local"),
     };
-    let language = Language::of(&locale_for_category("LC_TIME").unwrap_or_default());
+    let language = Language::from_locale(&locale_for_category("LC_TIME").unwrap_or_default());
     let now = Instant::from_seconds_clamped(jiff::Timestamp::now().as_second());
     UserLocale { now, zone: local, zones, language }
 }

@@ -198,6 +198,10 @@ impl From<larder_store::Error> for CommandFailure {
             }
             Error::NetworkFileSystem { .. } => failure(FailureKind::Store)
                 .with_hint("name a directory on a local disk with --data-dir DIR; larder backup can copy to the network"),
+            Error::DevelopmentSchema { .. } => failure(FailureKind::Store).with_hint(
+                "larder export of that version writes its items to a file; \
+                 import that file into a new directory (--data-dir DIR)",
+            ),
             Error::SchemaTooNew { .. } | Error::ReadOnly { .. } => {
                 failure(FailureKind::Store).with_hint("use the newer larder")
             }

@@ -4,7 +4,7 @@
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::item_ids::resolve_item;
-use larder_date_phrase::Moment;
+use larder_date_phrase::PointInTime;
 use larder_store::{CollectionType, ItemMeta, Reader};
 use larder_sync::event::{EditOutcome, Error, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
 use larder_time::civil::Instant;
@@ -102,9 +102,9 @@ fn parse_occurrence_time(
     }
     let speaker = context.speaker();
     let now = speaker.local.to_civil(speaker.now);
-    let moment = Moment::parse(text, now, speaker.language)
+    let moment = PointInTime::parse(text, now, speaker.language)
         .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
-    Ok(if moment.date { OccurrenceRef::Day(moment.at) } else { OccurrenceRef::Local(moment.at) })
+    Ok(if moment.is_date { OccurrenceRef::Day(moment.at) } else { OccurrenceRef::Local(moment.at) })
 }
 
 /// A time with its offset, as JSON has it: `2026-03-02T02:00:00+01:00`.

@@ -174,7 +174,7 @@ fn nothing_is_on() {
     ");
     assert_snapshot!(home.run(&["agenda", "1999-01-01", "--format", "json"]).shown(), @"exit 1");
     assert_snapshot!(home.run(&["agenda", "someday"]).shown(), @r#"
-    ! error: "someday" is no window of time: write today, next friday, this week, 2026-03, 2026-W12, 5 march, +2w or today..+7d
+    ! error: unknown date "someday"; try today, next friday, 2026-03, +2w or today..+7d
     exit 2
     "#);
     assert_snapshot!(home.run(&["agenda", "--weekly"]).shown(), @r#"

@@ -198,7 +198,7 @@ fn what_is_not_understood() {
     exit 2
     "#);
     assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--for", "-1h"]).shown(), @r#"
-    ! error: "-1h" is no length: write 1h30, 90min or 2 days
+    ! error: unknown duration "-1h"; try 1h30, 90min or 2 days
     exit 2
     "#);
     assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--zone", "Nowhere"]).shown(), @r#"
@@ -207,7 +207,7 @@ fn what_is_not_understood() {
     exit 2
     "#);
     assert_snapshot!(home.run(&["add", "--summary", "x", "--start", "someday"]).shown(), @r#"
-    ! error: "someday" is no date or time: write today, next friday, 2026-03-05, 5 march 14:00, 12:30 or +2w
+    ! error: unknown date or time "someday"; try today, next friday, 2026-03-05, 5 march 14:00 or 12:30
     exit 2
     "#);
 }

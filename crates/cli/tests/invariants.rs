@@ -13,8 +13,9 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const ARROWS: &[(&str, &[&str])] = &[
     ("larder-format", &[]),
     ("larder-time", &[]),
+    ("larder-index", &[]),
     ("larder-extract", &["larder-format", "larder-time"]),
-    ("larder-store", &["larder-format", "larder-time", "larder-extract"]),
+    ("larder-store", &["larder-format", "larder-time", "larder-extract", "larder-index"]),
     ("larder-date-phrase", &["larder-time"]),
     (
         "larder-query",
@@ -56,9 +57,9 @@ const OWNED: &[(&str, &[&str])] = &[
     ("larder", &["clap", "clap_complete", "clap_mangen", "etcetera", "ctrlc", "indicatif"]),
 ];
 
-/// Crates without files, environment and clock.
-const PURE_CRATES: &[&str] =
-    &["larder-format", "larder-time", "larder-date-phrase", "larder-extract"];
+/// Crates that touch no file, no environment and no clock.
+const PURE: &[&str] =
+    &["larder-format", "larder-time", "larder-date-phrase", "larder-extract", "larder-index"];
 
 /// Names that say nothing.
 const EMPTY_NAMES: &[&str] =
@@ -207,7 +208,7 @@ fn pure_crates_touch_nothing_outside() {
         "fs::read",
     ];
     for (name, folder, _) in crates() {
-        if PURE_CRATES.contains(&name.as_str()) {
+        if PURE.contains(&name.as_str()) {
             names_none(&name, &folder, &words, "it touches no file, no environment, no clock");
         }
     }

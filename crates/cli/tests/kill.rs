@@ -99,8 +99,8 @@ fn import(home: &Home, input: &Input) -> Child {
 /// (counted from this start). Was it writing when it died? `None`: it had ended before.
 fn kill(home: &Home, input: &Input, batches: u64, random: &mut Random) -> Option<bool> {
     let mut child = import(home, input);
-    let lock = home.data().join("lock");
-    let bell = home.data().join("bell");
+    let lock = home.data().join("data.lock");
+    let bell = home.data().join("data.notify");
     let began = Instant::now();
     let first = number(&bell);
     // The mark of a writer that was killed before stays until the lock is taken again.

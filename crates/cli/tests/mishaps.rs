@@ -125,7 +125,7 @@ fn a_long_difference_is_cut() {
 #[test]
 fn two_removals_of_one_item() {
     let home = Home::with_book();
-    let turn = File::options().read(true).write(true).open(home.data().join("lock")).unwrap();
+    let turn = File::options().read(true).write(true).open(home.data().join("data.lock")).unwrap();
     turn.lock().unwrap();
     let start = || home.spawn(&mut home.command(&["remove", "--query", "anna"]));
     let running = [start(), start()];

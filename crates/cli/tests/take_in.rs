@@ -210,7 +210,7 @@ fn interrupted() {
     let mut import = home.command(&["import", "-", "--batch", "1"]);
     let mut child = home.spawn(import.stdin(Stdio::piped()));
     let mut stdin = child.stdin.take().unwrap();
-    let rung = || home.data().join("bell").metadata().is_ok_and(|bell| bell.len() > 0);
+    let rung = || home.data().join("data.notify").metadata().is_ok_and(|bell| bell.len() > 0);
     // Until something is committed, and then no end of the input.
     for number in 0..2_000_000 {
         let card =

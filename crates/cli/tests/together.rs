@@ -92,7 +92,7 @@ fn an_addition_gets_its_turn() {
         }
         fed + 200_000 / 50
     });
-    let bell = home.data().join("bell");
+    let bell = home.data().join("data.notify");
     while std::fs::read_to_string(&bell).map_or(0, |text| text.trim().parse().unwrap_or(0)) < 3 {
         assert!(import.try_wait().unwrap().is_none(), "the import ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(5));

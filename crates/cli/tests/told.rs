@@ -251,7 +251,7 @@ fn a_collection_is_removed_as_it_was_listed() {
     home.write("many.vcf", (0..600).map(card).collect::<String>());
     home.ok(&["import", "many.vcf"]);
     home.write("new.vcf", card(599).replace("FN:N", "FN:Changed"));
-    let turn = home.data().join("lock");
+    let turn = home.data().join("data.lock");
     let turn = std::fs::File::options().read(true).write(true).open(turn).unwrap();
     turn.lock().unwrap();
     let remove = home.spawn(&mut home.command(&["collections", "remove", "contacts"]));

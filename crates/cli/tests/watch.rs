@@ -341,7 +341,7 @@ fn a_writer_that_does_not_ring() {
     let home = Home::with_book();
     let mut watch = Watch::json(&home, &["org:orchard"]);
     assert_eq!(watch.told(), ["+anna-1"]);
-    let bell = home.data().join("bell");
+    let bell = home.data().join("data.notify");
     std::fs::remove_file(&bell).unwrap();
     std::os::unix::fs::symlink("/dev/full", &bell).unwrap();
     let began = Instant::now();

@@ -1,597 +1,548 @@
-//! Dates and stretches of the calendar, from words: named, weekdays, months, distances from now. What is written in
-//! digits alone is in `digits`.
+//! Dates and spans in words: names of days, weekdays, months, distances from the present moment.
+//!
+//! Dates in digits are in [`numeric_date`](crate::numeric_date).
 
-use super::PhraseError;
-use super::clock::{Clock, Part, clock, compound, ends, open, part, part_behind};
-use super::digits::{self, year};
-use super::feast::feast;
-use super::length::{Amount, M, amount, one_unit, packed, unit};
-use super::reading::{Context, Read, Word, after, first, number, typed};
-use super::words::{Term, Words, is_form};
-use larder_time::civil::{
-    CivilTime, DAY_SECONDS, Date, LAST_DAY_NUMBER, Weekday, days_in_month, first_day_of_month,
-    first_day_of_week,
+use crate::calendar_names::{
+    find_month, match_month_name, match_weekday, match_weekday_or_compound, parse_day_number,
 };
+use crate::calendar_span::{CalendarSpan, SpanUnit, next_day_of_month, next_yearly_date};
+use crate::context::{ParseResult, PhraseContext};
+use crate::duration::{
+    MLetter, PhraseDuration, match_duration, match_unit, match_unit_alone, parse_packed_duration,
+};
+use crate::error::PhraseError;
+use crate::holidays::match_holiday;
+use crate::numeric_date::{iso_week_start, match_iso_date, match_numeric_date, parse_year};
+use crate::time_of_day::{
+    PartOfDay, is_phrase_end, match_part_of_day, match_time, match_time_or_ambiguous,
+    match_trailing_part_of_day,
+};
+use crate::tokens::{PhraseToken, first_word, parse_number, skip_tokens, source_text};
+use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
+use larder_time::civil::{CivilTime, Date, Weekday, first_day_of_week, week_year_and_number};
 
-/// How much of the calendar a phrase names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Moment,
-    Day,
-    /// A week, a month, a year, some days.
-    Longer,
-}
-
-/// What a phrase names: from its beginning to its end, which is exclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) from: CivilTime,
-    pub(crate) to: CivilTime,
-    pub(crate) unit: Unit,
-    /// It is another one on another day.
-    pub(crate) relative: bool,
-    /// A weekday, of which there is another one a week later.
-    pub(crate) weekly: bool,
-    /// A word or number that means something else as often, as "sun" and `3/5`: among other words it needs a
-    /// neighbour that makes it a date.
-    pub(crate) weak: bool,
-}
-
-impl Span {
-    /// From a day to another, which is exclusive.
-    pub(crate) fn days(first: i64, end: i64, unit: Unit) -> Span {
-        let to = if end > LAST_DAY_NUMBER { CivilTime::MAX } else { CivilTime::midnight(end) };
-        let from = CivilTime::midnight(first);
-        Span { from, to: to.max(from), unit, relative: false, weekly: false, weak: false }
-    }
-
-    pub(crate) fn day(day: i64) -> Span {
-        Span::days(day, day + 1, Unit::Day)
-    }
-
-    pub(crate) fn moment(from: CivilTime, exact: bool) -> Span {
-        let to = from.saturating_add(if exact { 1 } else { 60 });
-        Span { from, to, unit: Unit::Moment, relative: false, weekly: false, weak: false }
-    }
-
-    /// A month, of any number: 12 is December of the year, 13 is January of the next.
-    pub(crate) fn months(year: i64, month: i64, count: i64) -> Span {
-        let start = |number: i64| {
-            let year = number.div_euclid(12);
-            match i32::try_from(year) {
-                Ok(year @ 1..=9999) => first_day_of_month(year, (number.rem_euclid(12) + 1) as u8),
-                _ if year < 1 => larder_time::civil::FIRST_DAY_NUMBER,
-                _ => LAST_DAY_NUMBER + 1,
-            }
-        };
-        let number = year * 12 + month - 1;
-        Span::days(start(number), start(number + count), Unit::Longer)
-    }
-
-    pub(crate) fn relative(self) -> Span {
-        Span { relative: true, ..self }
-    }
-
-    /// Counted from the base of a context.
-    pub(crate) fn counted(self, context: &Context) -> Span {
-        Span { relative: !context.fixed, ..self }
-    }
-
-    pub(crate) fn weak(self) -> Span {
-        Span { weak: true, ..self }
-    }
-
-    /// The moment of its first day that a clock says.
-    pub(crate) fn at(self, clock: Clock) -> Span {
-        let from = CivilTime::midnight(self.from.day_number()).saturating_add(clock.second);
-        Span { weekly: self.weekly, relative: self.relative, ..Span::moment(from, clock.exact) }
-    }
-
-    /// The same of the night that begins on it: "tonight 1:00" is on the next day, unless that night is now.
-    pub(crate) fn in_night(self, clock: Clock, context: &Context) -> Span {
-        const MORNING: i64 = 6 * 3600;
-        let now = context.now;
-        let ours = self.from.day_number() == now.day_number() && now.second_of_day() < MORNING;
-        if clock.second >= MORNING || (ours && clock.second >= now.second_of_day()) {
-            return self.at(clock);
-        }
-        self.at(Clock { second: clock.second + DAY_SECONDS, ..clock })
-    }
-}
-
-/// A date and a time, in either order, or one of them.
-pub(crate) fn when(words: &[Word], context: &Context) -> Read<Span> {
-    if let Some((used, date)) = date(words, context)? {
-        if date.unit != Unit::Day {
+/// Matches a date and a time in either order, or one of them.
+pub(crate) fn match_date_and_time(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> ParseResult<CalendarSpan> {
+    if let Some((used, date)) = match_date(words, context)? {
+        if date.unit != SpanUnit::Day {
             return Ok(Some((used, date)));
         }
         // "tonight at 8", "friday evening 8:30"
-        let inside = (0..used).find_map(|from| part(words.get(from..used)?, context));
-        let named = part(after(words, used), context).map_or(0, |(named, _)| named);
-        let said = part(after(words, used), context).or(inside).map(|(_, part)| part);
-        let night = said.is_some_and(Part::is_night);
+        let inside = (0..used).find_map(|from| match_part_of_day(words.get(from..used)?, context));
+        let named =
+            match_part_of_day(skip_tokens(words, used), context).map_or(0, |(named, _)| named);
+        let matched =
+            match_part_of_day(skip_tokens(words, used), context).or(inside).map(|(_, part)| part);
+        let night = matched.is_some_and(PartOfDay::is_night);
         for skipped in [named, 0] {
-            let rest = after(words, used + skipped);
-            let Some((more, clock)) = open(rest, context) else { continue };
-            let behind = part_behind(after(rest, more), context);
-            let said = behind.map(|(_, part)| part).or(said);
-            let clock = clock.within(said, &typed(rest, more))?;
-            let more = more + behind.map_or(0, |(more, _)| more);
-            let at = if night { date.in_night(clock, context) } else { date.at(clock) };
+            let rest = skip_tokens(words, used + skipped);
+            let Some((more, time)) = match_time_or_ambiguous(rest, context) else { continue };
+            let following = match_trailing_part_of_day(skip_tokens(rest, more), context);
+            let matched = following.map(|(_, part)| part).or(matched);
+            let time = time.resolve_am_pm(matched, &source_text(rest, more))?;
+            let more = more + following.map_or(0, |(more, _)| more);
+            let at = if night { date.at_night_time(time, context) } else { date.at_time(time) };
             return Ok(Some((used + skipped + more, at)));
         }
         return Ok(Some((used, date)));
     }
-    let Some((used, clock)) = clock(words, context)? else { return Ok(None) };
-    let (more, day) = match date(after(words, used), context)? {
-        Some((more, date)) if date.unit == Unit::Day => (more, date),
-        _ => (0, Span::day(context.base.day_number()).counted(context)),
+    let Some((used, time)) = match_time(words, context)? else { return Ok(None) };
+    let (more, day) = match match_date(skip_tokens(words, used), context)? {
+        Some((more, date)) if date.unit == SpanUnit::Day => (more, date),
+        _ => (0, CalendarSpan::from_day(context.base.day_number()).relative_unless_fixed(context)),
     };
-    Ok(Some((used + more, day.at(clock))))
+    Ok(Some((used + more, day.at_time(time))))
 }
 
-/// When something ends: as [`when`], and "friday evening" is an hour.
-pub(crate) fn end(words: &[Word], context: &Context) -> Read<Span> {
-    let Some((used, span)) = when(words, context)? else { return Ok(None) };
-    let found = part_behind(after(words, used), context).filter(|_| span.unit == Unit::Day);
-    let hour = found.and_then(|(more, part)| Some((more, part.hour()?)));
-    Ok(Some(hour.map_or((used, span), |(more, hour)| (used + more, span.at(hour)))))
+/// Matches an end: like [`match_date_and_time`], but "friday evening" is a time of day.
+pub(crate) fn match_end(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> ParseResult<CalendarSpan> {
+    let Some((used, span)) = match_date_and_time(words, context)? else { return Ok(None) };
+    let found = match_trailing_part_of_day(skip_tokens(words, used), context)
+        .filter(|_| span.unit == SpanUnit::Day);
+    let hour = found.and_then(|(more, part)| Some((more, part.typical_time()?)));
+    Ok(Some(hour.map_or((used, span), |(more, hour)| (used + more, span.at_time(hour)))))
 }
 
-/// A date or a longer stretch, without a time of day beside it, with "on" before it or without.
-pub(crate) fn date(words: &[Word], context: &Context) -> Read<Span> {
-    if let Some(found) = bare(words, context)?.or_else(|| feast(words, context)) {
+/// Matches a date or longer span without a time of day, with or without "on" before it.
+pub(crate) fn match_date(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> ParseResult<CalendarSpan> {
+    if let Some(found) = match_bare_date(words, context)?.or_else(|| match_holiday(words, context))
+    {
         return Ok(Some(found));
     }
-    let Some(on) = context.term(words, Term::On) else {
-        let the = context.term(words, Term::The);
-        let found = the.and_then(|the| Some((the, day_alone(after(words, the), context)?)));
+    let Some(on) = context.match_meaning(words, WordMeaning::OnDate) else {
+        let the = context.match_meaning(words, WordMeaning::The);
+        let found =
+            the.and_then(|the| Some((the, match_day_alone(skip_tokens(words, the), context)?)));
         return Ok(found.map(|(the, (used, span))| (the + used, span)));
     };
-    let rest = after(words, on);
-    let found =
-        bare(rest, context)?.or_else(|| day_alone(rest, context)).or_else(|| feast(rest, context));
-    Ok(found.map(|(used, span)| (on + used, Span { weak: false, ..span })))
+    let rest = skip_tokens(words, on);
+    let found = match_bare_date(rest, context)?
+        .or_else(|| match_day_alone(rest, context))
+        .or_else(|| match_holiday(rest, context));
+    Ok(found.map(|(used, span)| (on + used, CalendarSpan { is_weak: false, ..span })))
 }
 
-/// "on the 15th", where a phrase ends: not "on the 2nd floor".
-fn day_alone(words: &[Word], context: &Context) -> Option<(usize, Span)> {
-    let behind = after(words, 1);
-    let ended = ends(behind, context) || matches!(clock(behind, context), Ok(Some(_)));
-    numbered(words, context).filter(|_| ended)
+/// Matches "on the 15th" at the end of a phrase, not in "on the 2nd floor".
+fn match_day_alone(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> Option<(usize, CalendarSpan)> {
+    let following = skip_tokens(words, 1);
+    let ended =
+        is_phrase_end(following, context) || matches!(match_time(following, context), Ok(Some(_)));
+    match_ordinal_day(words, context).filter(|_| ended)
 }
 
-/// "15th", of this month or the next that has one.
-fn numbered(words: &[Word], context: &Context) -> Option<(usize, Span)> {
-    let text = first(words)?;
-    let day = day_number(text).filter(|_| number(text, 2).is_none())?;
-    Some((1, Span::day(next_of_month(day, context.base)?).counted(context)))
+/// Matches "15th": that day of this month, or of the next month that has it.
+fn match_ordinal_day(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> Option<(usize, CalendarSpan)> {
+    let text = first_word(words)?;
+    let day = parse_day_number(text).filter(|_| parse_number(text, 2).is_none())?;
+    Some((
+        1,
+        CalendarSpan::from_day(next_day_of_month(day, context.base)?)
+            .relative_unless_fixed(context),
+    ))
 }
 
-type Reader = fn(&[Word], &Context) -> Read<Span>;
+type DateMatcher = fn(&[PhraseToken], &PhraseContext) -> ParseResult<CalendarSpan>;
 
-fn bare(words: &[Word], context: &Context) -> Read<Span> {
-    const READERS: [Reader; 10] = [
-        digits::iso,
-        digits::numeric,
-        named,
-        distance,
-        week_number,
-        adjacent,
-        // "mar. 5 sept." is a Tuesday in French, and "mar 5" in March.
-        weekday_and_date,
-        month_day,
-        weekday_alone,
-        last_day,
+fn match_bare_date(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
+    const MATCHERS: [DateMatcher; 10] = [
+        match_iso_date,
+        match_numeric_date,
+        match_named_day,
+        match_distance,
+        match_week_number,
+        match_adjacent,
+        // Before the month and day: "mar. 5 sept." is a Tuesday in French, and "mar 5" is in March.
+        match_weekday_and_date,
+        match_month_and_day,
+        match_weekday_alone,
+        match_last_day,
     ];
-    for reader in READERS {
-        if let Some(found) = reader(words, context)? {
+    for matcher in MATCHERS {
+        if let Some(found) = matcher(words, context)? {
             return Ok(Some(found));
         }
     }
-    Ok(month(words, context))
+    Ok(match_month(words, context))
 }
 
-/// "today" and its neighbours, and "now".
-fn named(words: &[Word], context: &Context) -> Read<Span> {
-    if let Some(used) = context.term(words, Term::Now) {
-        return Ok(Some((used, Span::moment(context.now, true).relative())));
+/// Matches "today", the days around it, and "now".
+fn match_named_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
+    if let Some(used) = context.match_meaning(words, WordMeaning::Now) {
+        return Ok(Some((used, CalendarSpan::from_instant(context.now, true).into_relative())));
     }
-    const DAYS: [(Term, i64); 4] =
-        [(Term::Overmorrow, 2), (Term::Today, 0), (Term::Tomorrow, 1), (Term::Yesterday, -1)];
-    // "morgen" is one word of "i morgen", and "manana" of "pasado manana": the longest is meant.
-    let found = DAYS.iter().filter_map(|(term, away)| Some((context.term(words, *term)?, *away)));
+    const DAYS: [(WordMeaning, i64); 4] = [
+        (WordMeaning::DayAfterTomorrow, 2),
+        (WordMeaning::Today, 0),
+        (WordMeaning::Tomorrow, 1),
+        (WordMeaning::Yesterday, -1),
+    ];
+    // The longest match counts: "morgen" is also a part of "i morgen", "manana" of "pasado manana".
+    let found = DAYS
+        .iter()
+        .filter_map(|(meaning, away)| Some((context.match_meaning(words, *meaning)?, *away)));
     let longest = found.max_by_key(|(used, _)| *used);
-    Ok(longest.map(|(used, away)| (used, Span::day(context.now.day_number() + away).relative())))
+    Ok(longest.map(|(used, away)| {
+        (used, CalendarSpan::from_day(context.now.day_number() + away).into_relative())
+    }))
 }
 
-/// `+2w`, `-3d`, `+90min`, and "in 2 weeks".
-fn distance(words: &[Word], context: &Context) -> Read<Span> {
-    let Some(text) = first(words) else { return Ok(None) };
+/// Matches a distance: `+2w`, `-3d`, `+90min`, "in 2 weeks".
+fn match_distance(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
+    let Some(text) = first_word(words) else { return Ok(None) };
     let signed = text.strip_prefix('+').map(|rest| (rest, false));
     let signed = signed.or_else(|| text.strip_prefix(['-', '−']).map(|rest| (rest, true)));
     let found = match signed {
-        Some((rest, back)) => packed(rest, context, M::Months)
-            .map(|amount| (1, context.offset, if back { amount.back() } else { amount })),
-        None if ago(words, context).is_some() => {
-            ago(words, context).map(|(used, amount)| (used, context.now, amount.back()))
+        Some((rest, back)) => parse_packed_duration(rest, context, MLetter::Months)
+            .map(|amount| (1, context.offset, if back { amount.negate() } else { amount })),
+        None if match_ago(words, context).is_some() => {
+            match_ago(words, context).map(|(used, amount)| (used, context.now, amount.negate()))
         }
-        None => context.term(words, Term::In).and_then(|used| {
-            let rest = after(words, used);
-            let found = amount(rest, context, M::Minutes);
-            let (more, amount) = found.or_else(|| one_unit(rest, context))?;
+        None => context.match_meaning(words, WordMeaning::WithinPrefix).and_then(|used| {
+            let rest = skip_tokens(words, used);
+            let found = match_duration(rest, context, MLetter::Minutes);
+            let (more, amount) = found.or_else(|| match_unit_alone(rest, context))?;
             Some((used + more, context.now, amount))
         }),
     };
     Ok(found.map(|(used, from, amount)| {
-        let there = amount.after(from);
-        let days = amount.is_days();
-        let span = if days { Span::day(there.day_number()) } else { Span::moment(there, false) };
-        (used, if signed.is_some() { span.counted(context) } else { span.relative() })
+        let there = amount.add_to(from);
+        let days = amount.is_whole_days();
+        let span = if days {
+            CalendarSpan::from_day(there.day_number())
+        } else {
+            CalendarSpan::from_instant(there, false)
+        };
+        (
+            used,
+            if signed.is_some() {
+                span.relative_unless_fixed(context)
+            } else {
+                span.into_relative()
+            },
+        )
     }))
 }
 
-/// "2 weeks ago", "vor 3 Tagen".
-fn ago(words: &[Word], context: &Context) -> Option<(usize, Amount)> {
-    if let Some(before) = context.term(words, Term::Since) {
-        let (used, amount) = amount(after(words, before), context, M::Minutes)?;
+/// Matches a distance into the past: "2 weeks ago", "vor 3 Tagen".
+fn match_ago(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize, PhraseDuration)> {
+    if let Some(before) = context.match_meaning(words, WordMeaning::AgoPrefix) {
+        let (used, amount) = match_duration(skip_tokens(words, before), context, MLetter::Minutes)?;
         return Some((before + used, amount));
     }
-    let (used, amount) = amount(words, context, M::Minutes)?;
-    Some((used + context.term(after(words, used), Term::Ago)?, amount))
+    let (used, amount) = match_duration(words, context, MLetter::Minutes)?;
+    Some((used + context.match_meaning(skip_tokens(words, used), WordMeaning::Ago)?, amount))
 }
 
-/// `W12`, "week 12", "KW 12 2026": weeks of ISO 8601.
-fn week_number(words: &[Word], context: &Context) -> Read<Span> {
-    let Some(text) = first(words) else { return Ok(None) };
-    let packed = text.strip_prefix("kw").or_else(|| text.strip_prefix('w'));
-    let packed = packed.and_then(|rest| number(rest, 2)).map(|week| (1, week));
+/// Matches the number of an ISO 8601 week: `W12`, "week 12", "KW 12 2026".
+fn match_week_number(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
+    let Some(text) = first_word(words) else { return Ok(None) };
+    let mut prefixes = Vocabulary::common().forms(WordMeaning::WeekPrefix).iter();
+    let packed = prefixes.find_map(|prefix| text.strip_prefix(prefix));
+    let packed = packed.and_then(|rest| parse_number(rest, 2)).map(|week| (1, week));
     let spoken = || {
-        let used = context.term(words, Term::WeekNumber)?;
-        Some((used + 1, number(first(after(words, used))?, 2)?))
+        let used = context.match_meaning(words, WordMeaning::WeekNumber)?;
+        Some((used + 1, parse_number(first_word(skip_tokens(words, used))?, 2)?))
     };
     let Some((used, week)) = packed.or_else(spoken) else { return Ok(None) };
-    let said = first(after(words, used)).and_then(year);
-    let (used, owner) = match said {
+    let matched = first_word(skip_tokens(words, used)).and_then(parse_year);
+    let (used, owner) = match matched {
         Some(year) => (used + 1, year),
-        None => (
-            used,
-            larder_time::civil::week_year_and_number(context.base.day_number(), Weekday::Monday).0,
-        ),
+        None => (used, week_year_and_number(context.base.day_number(), Weekday::Monday).0),
     };
-    let Some(start) = digits::week(owner, week) else {
-        return Err(PhraseError::NoSuchDay { text: typed(words, used) });
+    let Some(start) = iso_week_start(owner, week) else {
+        return Err(PhraseError::NoSuchDay { text: source_text(words, used) });
     };
-    let mut span = Span::days(start, start + 7, Unit::Longer);
-    if said.is_none() {
+    let mut span = CalendarSpan::from_days(start, start + 7, SpanUnit::Longer);
+    if matched.is_none() {
         let past = span.to <= context.base;
-        let next = digits::week(owner + 1, week).filter(|_| past);
-        span =
-            next.map_or(span, |start| Span::days(start, start + 7, Unit::Longer)).counted(context);
+        let next = iso_week_start(owner + 1, week).filter(|_| past);
+        span = next
+            .map_or(span, |start| CalendarSpan::from_days(start, start + 7, SpanUnit::Longer))
+            .relative_unless_fixed(context);
     }
     Ok(Some((used, span)))
 }
 
-/// Where something lies from now.
+/// The position of a span relative to the present moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum RelativePosition {
     Last,
     This,
     Next,
 }
 
-/// "next friday", "last month", "this week", "next 3 days"; in some languages with the word behind it.
-fn adjacent(words: &[Word], context: &Context) -> Read<Span> {
-    const SIDES: [(Term, Side); 3] =
-        [(Term::This, Side::This), (Term::Next, Side::Next), (Term::Last, Side::Last)];
-    for (term, side) in SIDES {
-        let Some(used) = context.term(words, term) else { continue };
-        let found = beside(after(words, used), side, context);
+/// Matches "next friday", "last month", "this week", "next 3 days". In some languages the adjective
+/// follows the noun.
+fn match_adjacent(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
+    const POSITIONS: [(WordMeaning, RelativePosition); 3] = [
+        (WordMeaning::This, RelativePosition::This),
+        (WordMeaning::Next, RelativePosition::Next),
+        (WordMeaning::Last, RelativePosition::Last),
+    ];
+    for (meaning, side) in POSITIONS {
+        let Some(used) = context.match_meaning(words, meaning) else { continue };
+        let found = match_adjacent_unit(skip_tokens(words, used), side, context);
         if let Some((more, span)) = found {
-            return Ok(Some((used + more, span.relative())));
+            return Ok(Some((used + more, span.into_relative())));
         }
     }
-    if !context.language.own().trailing || words.first().is_none_or(|word| word.stop) {
+    if !context.language.vocabulary().has_property(LanguageProperty::AdjectiveAfterNoun)
+        || words.first().is_none_or(|word| word.has_stop)
+    {
         return Ok(None);
     }
-    let article = words.len() - context.skip(words, Term::On).len();
-    for start in [0, article.max(usize::from(first(words) == Some("la")))] {
-        for (term, side) in SIDES {
-            let rest = after(words, start);
-            let Some(used) = context.own_term(after(rest, 1), term) else { continue };
-            if let Some((1, span)) = beside(rest, side, context) {
-                return Ok(Some((start + 1 + used, span.relative())));
+    let article = words.len() - context.skip_meaning(words, WordMeaning::OnDate).len();
+    for start in
+        [0, article.max(context.match_own_meaning(words, WordMeaning::UnitArticle).unwrap_or(0))]
+    {
+        for (meaning, side) in POSITIONS {
+            let rest = skip_tokens(words, start);
+            let Some(used) = context.match_own_meaning(skip_tokens(rest, 1), meaning) else {
+                continue;
+            };
+            if let Some((1, span)) = match_adjacent_unit(rest, side, context) {
+                return Ok(Some((start + 1 + used, span.into_relative())));
             }
         }
     }
     Ok(None)
 }
 
-/// The weekday, month or unit beside now.
-fn beside(words: &[Word], side: Side, context: &Context) -> Option<(usize, Span)> {
+/// Matches the weekday, month or unit beside "this", "next" or "last".
+fn match_adjacent_unit(
+    words: &[PhraseToken],
+    side: RelativePosition,
+    context: &PhraseContext,
+) -> Option<(usize, CalendarSpan)> {
     let today = context.now.day_number();
-    if let Some((used, name)) = weekday(words, context) {
+    if let Some((used, name)) = match_weekday(words, context) {
         let ahead = (i64::from(name.day.number_from_monday()) - (today + 3)).rem_euclid(7);
         let day = today
             + match side {
-                Side::This => ahead,
-                Side::Next if ahead == 0 => 7,
-                Side::Next => ahead,
-                Side::Last => ahead - 7,
+                RelativePosition::This => ahead,
+                RelativePosition::Next if ahead == 0 => 7,
+                RelativePosition::Next => ahead,
+                RelativePosition::Last => ahead - 7,
             };
-        return Some((used, Span::day(day)));
+        return Some((used, CalendarSpan::from_day(day)));
     }
-    if let Some((used, month)) = month_name(words, context) {
+    if let Some((used, month)) = match_month_name(words, context) {
         let Date { year, month: current, .. } = context.now.date();
         let month = i64::from(month);
         let away = match side {
-            Side::This => 0,
-            Side::Next => i64::from(month <= i64::from(current)),
-            Side::Last => -i64::from(month >= i64::from(current)),
+            RelativePosition::This => 0,
+            RelativePosition::Next => i64::from(month <= i64::from(current)),
+            RelativePosition::Last => -i64::from(month >= i64::from(current)),
         };
-        return Some((used, Span::months(i64::from(year) + away, month, 1)));
+        return Some((used, CalendarSpan::from_months(i64::from(year) + away, month, 1)));
     }
-    if let Some(count) = first(words).and_then(|text| number(text, 3)).filter(|count| *count > 0) {
-        let (used, unit) = unit(after(words, 1), context, M::Months)?;
-        return Some((1 + used, several(unit, count, side, context)?));
+    if let Some(count) =
+        first_word(words).and_then(|text| parse_number(text, 3)).filter(|count| *count > 0)
+    {
+        let (used, unit) = match_unit(skip_tokens(words, 1), context, MLetter::Months)?;
+        return Some((1 + used, counted_span(unit, count, side, context)?));
     }
-    stretch(words, side, context)
+    match_calendar_unit(words, side, context)
 }
 
-/// "week", "weekend", "month", "year".
-fn stretch(words: &[Word], side: Side, context: &Context) -> Option<(usize, Span)> {
-    if let Some(used) = context.term(words, Term::Weekend) {
+/// Matches "week", "weekend", "month", "year".
+fn match_calendar_unit(
+    words: &[PhraseToken],
+    side: RelativePosition,
+    context: &PhraseContext,
+) -> Option<(usize, CalendarSpan)> {
+    if let Some(used) = context.match_meaning(words, WordMeaning::Weekend) {
         let away = match side {
-            Side::Last => -7,
-            Side::This => 0,
-            Side::Next => 7,
+            RelativePosition::Last => -7,
+            RelativePosition::This => 0,
+            RelativePosition::Next => 7,
         };
         let monday = first_day_of_week(context.now.day_number(), Weekday::Monday) + away;
-        return Some((used, Span::days(monday + 5, monday + 7, Unit::Longer)));
+        return Some((used, CalendarSpan::from_days(monday + 5, monday + 7, SpanUnit::Longer)));
     }
-    let (used, unit) = unit(words, context, M::Months)?;
-    // "this d" is not said.
-    first(words).filter(|text| text.len() > 1)?;
-    Some((used, one(unit, side, context)?))
+    let (used, unit) = match_unit(words, context, MLetter::Months)?;
+    // Single letters are units only after a number: there is no "this d".
+    first_word(words).filter(|text| text.len() > 1)?;
+    Some((used, adjacent_span(unit, side, context)?))
 }
 
-/// The same without a word before it: the one that now is in.
-pub(crate) fn present(words: &[Word], context: &Context) -> Option<(usize, Span)> {
-    stretch(words, Side::This, context).map(|(used, span)| (used, span.relative()))
+/// Matches a unit without "this" before it: "week" is the current week.
+pub(crate) fn match_present_unit(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> Option<(usize, CalendarSpan)> {
+    match_calendar_unit(words, RelativePosition::This, context)
+        .map(|(used, span)| (used, span.into_relative()))
 }
 
-/// This, the next or the last week, month or year.
-fn one(unit: Term, side: Side, context: &Context) -> Option<Span> {
+/// Returns the previous, current or next week, month or year.
+fn adjacent_span(
+    unit: WordMeaning,
+    side: RelativePosition,
+    context: &PhraseContext,
+) -> Option<CalendarSpan> {
     let away = match side {
-        Side::Last => -1,
-        Side::This => 0,
-        Side::Next => 1,
+        RelativePosition::Last => -1,
+        RelativePosition::This => 0,
+        RelativePosition::Next => 1,
     };
     let Date { year, month, .. } = context.now.date();
     let (year, month) = (i64::from(year), i64::from(month));
     Some(match unit {
-        Term::Week => {
+        WordMeaning::Week => {
             let first =
                 first_day_of_week(context.now.day_number(), context.language.first_weekday())
                     + 7 * away;
-            Span::days(first, first + 7, Unit::Longer)
+            CalendarSpan::from_days(first, first + 7, SpanUnit::Longer)
         }
-        Term::Month => Span::months(year, month + away, 1),
-        Term::Year => Span::months(year + away, 1, 12),
+        WordMeaning::Month => CalendarSpan::from_months(year, month + away, 1),
+        WordMeaning::Year => CalendarSpan::from_months(year + away, 1, 12),
         _ => return None,
     })
 }
 
-/// The next so many days and the like, which begin or end with today.
-fn several(unit: Term, count: i64, side: Side, context: &Context) -> Option<Span> {
+/// Returns the span of "next 3 days" and "last 3 days", which begins or ends with the current day.
+fn counted_span(
+    unit: WordMeaning,
+    count: i64,
+    side: RelativePosition,
+    context: &PhraseContext,
+) -> Option<CalendarSpan> {
     let today = context.now.day_number();
     let midnight = CivilTime::midnight(today);
     let months = match unit {
-        Term::Month => count,
-        Term::Year => count * 12,
+        WordMeaning::Month => count,
+        WordMeaning::Year => count * 12,
         _ => 0,
     };
     let days = match unit {
-        Term::Day => count,
-        Term::Week => count * 7,
-        Term::Month | Term::Year => 0,
+        WordMeaning::Day => count,
+        WordMeaning::Week => count * 7,
+        WordMeaning::Month | WordMeaning::Year => 0,
         _ => return None,
     };
-    let amount = Amount { months, days, seconds: 0 };
+    let amount = PhraseDuration { months, days, seconds: 0 };
     match side {
-        Side::Next => Some(Span::days(today, amount.after(midnight).day_number(), Unit::Longer)),
-        Side::Last => {
-            let first = amount.back().after(midnight).day_number() + 1;
-            Some(Span::days(first, today + 1, Unit::Longer))
+        RelativePosition::Next => Some(CalendarSpan::from_days(
+            today,
+            amount.add_to(midnight).day_number(),
+            SpanUnit::Longer,
+        )),
+        RelativePosition::Last => {
+            let first = amount.negate().add_to(midnight).day_number() + 1;
+            Some(CalendarSpan::from_days(first, today + 1, SpanUnit::Longer))
         }
-        Side::This => None,
+        RelativePosition::This => None,
     }
 }
 
-/// The name of a weekday.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DayName {
-    pub(crate) day: Weekday,
-    /// Not its long name.
-    pub(crate) short: bool,
-    /// As "mondays".
-    pub(crate) repeated: bool,
-}
-
-pub(crate) fn weekday(words: &[Word], context: &Context) -> Option<(usize, DayName)> {
-    let text = first(words)?;
-    for table in context.language.tables() {
-        for (day, forms) in Weekday::ALL.into_iter().zip(table.weekdays) {
-            let long = super::words::form(forms, false);
-            let alone = table.repeated.and_then(|ending| text.strip_suffix(ending));
-            if alone.is_some_and(|alone| is_form(long, alone)) {
-                return Some((1, DayName { day, short: true, repeated: true }));
-            }
-            if let Some(form) = forms.split('|').find(|form| is_form(form, text)) {
-                let short = form.chars().count() < 5 && form != long;
-                return Some((1, DayName { day, short, repeated: false }));
-            }
-        }
-    }
-    None
-}
-
-/// The name of a weekday, or that of "Samstagabend" and "samstagabends".
-pub(crate) fn day_name(words: &[Word], context: &Context) -> Option<(usize, DayName)> {
-    weekday(words, context).or_else(|| {
-        let text = first(words)?;
-        let (day, _) = compound(text, context)?;
-        let (_, name) = weekday(&[Word::new(day)], context)?;
-        let ending = context.language.own().repeated;
-        let repeated = ending.is_some_and(|ending| text.ends_with(ending));
-        Some((1, DayName { repeated, ..name }))
-    })
-}
-
-/// "fri 6 march", which has to be one.
-fn weekday_and_date(words: &[Word], context: &Context) -> Read<Span> {
-    const READERS: [Reader; 3] = [digits::iso, digits::numeric, month_day];
-    let Some((used, name)) = weekday(words, context) else { return Ok(None) };
-    if name.repeated {
+/// Matches "fri 6 march". It is an error if that date is another weekday.
+fn match_weekday_and_date(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> ParseResult<CalendarSpan> {
+    const MATCHERS: [DateMatcher; 3] = [match_iso_date, match_numeric_date, match_month_and_day];
+    let Some((used, name)) = match_weekday(words, context) else { return Ok(None) };
+    if name.is_plural {
         return Ok(None);
     }
-    let rest = after(words, used);
-    let skipped = |term| rest.len() - context.skip(rest, term).len();
-    let (on, the) = (skipped(Term::On), skipped(Term::The));
-    let read =
-        |(skipped, reader): (usize, Reader)| (skipped, reader(after(rest, skipped), context));
-    let dates = [on, the].into_iter().flat_map(|skipped| READERS.map(|reader| (skipped, reader)));
-    let numbered = (the, Ok(numbered(after(rest, the), context)));
+    let rest = skip_tokens(words, used);
+    let skipped = |meaning| rest.len() - context.skip_meaning(rest, meaning).len();
+    let (on, the) = (skipped(WordMeaning::OnDate), skipped(WordMeaning::The));
+    let read = |(skipped, matcher): (usize, DateMatcher)| {
+        (skipped, matcher(skip_tokens(rest, skipped), context))
+    };
+    let dates =
+        [on, the].into_iter().flat_map(|skipped| MATCHERS.map(|matcher| (skipped, matcher)));
+    let numbered = (the, Ok(match_ordinal_day(skip_tokens(rest, the), context)));
     for (skipped, found) in dates.map(read).chain([numbered]) {
-        let Some((more, span)) = found?.filter(|(_, span)| span.unit == Unit::Day) else {
+        let Some((more, span)) = found?.filter(|(_, span)| span.unit == SpanUnit::Day) else {
             continue;
         };
         let used = used + skipped + more;
         let is = Weekday::from_day_number(span.from.day_number());
         if is != name.day {
             let is = context.language.date(span.from.date());
-            return Err(PhraseError::Weekday { text: typed(words, used), is });
+            return Err(PhraseError::WeekdayMismatch {
+                text: source_text(words, used),
+                actual: is,
+            });
         }
-        return Ok(Some((used, Span { weak: false, ..span })));
+        return Ok(Some((used, CalendarSpan { is_weak: false, ..span })));
     }
     Ok(None)
 }
 
-/// "friday", the next, today included.
-fn weekday_alone(words: &[Word], context: &Context) -> Read<Span> {
-    let named = day_name(words, context).filter(|(_, name)| !name.repeated);
+/// Matches "friday": the next one, the current day included.
+fn match_weekday_alone(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> ParseResult<CalendarSpan> {
+    let named = match_weekday_or_compound(words, context).filter(|(_, name)| !name.is_plural);
     let Some((used, name)) = named else { return Ok(None) };
     let from = context.base.day_number();
     let ahead = (i64::from(name.day.number_from_monday()) - (from + 3)).rem_euclid(7);
-    let span = Span { weekly: true, weak: name.short, ..Span::day(from + ahead).counted(context) };
+    let span = CalendarSpan {
+        is_weekly: true,
+        is_weak: name.is_short,
+        ..CalendarSpan::from_day(from + ahead).relative_unless_fixed(context)
+    };
     Ok(Some((used, span)))
 }
 
-/// "the end of june", "the end of the year": the last day of it.
-fn last_day(words: &[Word], context: &Context) -> Read<Span> {
-    let Some(used) = context.term(words, Term::EndOf) else { return Ok(None) };
-    let rest = after(words, used);
-    let the = rest.len() - context.skip(rest, Term::The).len();
-    let words = after(rest, the);
-    let found = adjacent(words, context)?;
-    let found = found.or_else(|| month(words, context)).or_else(|| present(words, context));
-    let found = found.filter(|(_, span)| span.unit == Unit::Longer);
+/// Matches "the end of june": the last day of a month, week or year.
+fn match_last_day(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<CalendarSpan> {
+    let Some(used) = context.match_meaning(words, WordMeaning::EndOf) else { return Ok(None) };
+    let rest = skip_tokens(words, used);
+    let the = rest.len() - context.skip_meaning(rest, WordMeaning::The).len();
+    let words = skip_tokens(rest, the);
+    let found = match_adjacent(words, context)?;
+    let found = found
+        .or_else(|| match_month(words, context))
+        .or_else(|| match_present_unit(words, context));
+    let found = found.filter(|(_, span)| span.unit == SpanUnit::Longer);
     Ok(found.map(|(more, span)| {
-        let last = Span::day(span.to.saturating_add(-1).day_number());
-        (used + the + more, Span { relative: span.relative, ..last })
+        let last = CalendarSpan::from_day(span.to.saturating_add(-1).day_number());
+        (used + the + more, CalendarSpan { is_relative: span.is_relative, ..last })
     }))
 }
 
-/// The name of a month: 1 to 12.
-pub(crate) fn month_name(words: &[Word], context: &Context) -> Option<(usize, u8)> {
-    let text = first(words)?;
-    context.language.tables().find_map(|table| Some((1, month_in(table, text)?)))
-}
-
-fn month_in(table: &Words, text: &str) -> Option<u8> {
-    let named = |forms: &&str| forms.split('|').any(|form| is_form(form, text));
-    table.months.iter().position(named).map(|place| place as u8 + 1)
-}
-
-/// The number of a day: `5`, `5.`, `5th`, `1er`.
-pub(crate) fn day_number(text: &str) -> Option<i64> {
-    const ENDINGS: [&str; 9] = ["st", "nd", "rd", "th", "er", "º", "°", "ª", "."];
-    let bare = ENDINGS.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text);
-    number(bare, 2)
-}
-
-/// "5 march", "5 march 2027", "march 5", "5th of march", "5 de marzo de 2027".
-pub(crate) fn month_day(words: &[Word], context: &Context) -> Read<Span> {
-    let Some(text) = first(words) else { return Ok(None) };
+/// Matches a month and day: "5 march", "5 march 2027", "march 5", "5th of march", "5 de marzo de
+/// 2027".
+pub(crate) fn match_month_and_day(
+    words: &[PhraseToken],
+    context: &PhraseContext,
+) -> ParseResult<CalendarSpan> {
+    let Some(text) = first_word(words) else { return Ok(None) };
     // `1-Dec-2026`
-    let parts: Vec<Word> = text.split('-').map(Word::new).collect();
+    let parts: Vec<PhraseToken> = text.split('-').map(PhraseToken::new).collect();
     if let [day, month, ..] = &parts[..]
         && parts.len() < 4
-        && number(&day.folded, 2).is_some()
-        && month_name(std::slice::from_ref(month), context).is_some()
+        && parse_number(&day.folded, 2).is_some()
+        && match_month_name(std::slice::from_ref(month), context).is_some()
     {
-        let found = month_day(&parts, context)?.filter(|(used, _)| *used == parts.len());
+        let found = match_month_and_day(&parts, context)?.filter(|(used, _)| *used == parts.len());
         return Ok(found.map(|(_, span)| (1, span)));
     }
-    let found = match day_number(text) {
+    let found = match parse_day_number(text) {
         Some(day) => {
-            let rest = context.skip(after(words, 1), Term::Of);
-            month_name(rest, context)
+            let rest = context.skip_meaning(skip_tokens(words, 1), WordMeaning::Of);
+            match_month_name(rest, context)
                 .map(|(more, month)| (words.len() - rest.len() + more, day, month))
         }
-        // Only English says the month first; elsewhere a short name is as often another word, as "pro 5" in Czech.
-        None => month_in(Words::ENGLISH, text).and_then(|month| {
-            let day = day_number(first(after(words, 1))?)?;
-            Some((2, day, month))
-        }),
+        // In other languages a short name of a month is often another word: Czech "pro 5" means
+        // "for 5".
+        None => {
+            let before = |vocabulary: &&Vocabulary| {
+                vocabulary.has_property(LanguageProperty::MonthBeforeDay)
+            };
+            let mut tables = context.language.vocabularies().filter(before);
+            tables.find_map(|vocabulary| find_month(vocabulary, text)).and_then(|month| {
+                let day = parse_day_number(first_word(skip_tokens(words, 1))?)?;
+                Some((2, day, month))
+            })
+        }
     };
     let Some((used, day, month)) = found else { return Ok(None) };
-    let behind = context.skip(after(words, used), Term::Of);
-    if let Some(year) = first(behind).and_then(year) {
-        let used = words.len() - behind.len() + 1;
+    let following = context.skip_meaning(skip_tokens(words, used), WordMeaning::Of);
+    if let Some(year) = first_word(following).and_then(parse_year) {
+        let used = words.len() - following.len() + 1;
         let date = Date::new(year, month, day as u8);
-        let date = date.ok_or_else(|| PhraseError::NoSuchDay { text: typed(words, used) })?;
-        return Ok(Some((used, Span::day(date.day_number()))));
+        let date = date.ok_or_else(|| PhraseError::NoSuchDay { text: source_text(words, used) })?;
+        return Ok(Some((used, CalendarSpan::from_day(date.day_number()))));
     }
-    let day = next_date(month, day, context.base)
-        .ok_or_else(|| PhraseError::NoSuchDay { text: typed(words, used) })?;
-    Ok(Some((used, Span::day(day).counted(context))))
+    let day = next_yearly_date(month, day, context.base)
+        .ok_or_else(|| PhraseError::NoSuchDay { text: source_text(words, used) })?;
+    Ok(Some((used, CalendarSpan::from_day(day).relative_unless_fixed(context))))
 }
 
-/// The next day of this name, the day of `base` included: 29 February may be years away.
-pub(crate) fn next_date(month: u8, day: i64, base: CivilTime) -> Option<i64> {
-    let first = base.date().year;
-    let day = u8::try_from(day).ok()?;
-    let dates = (first..first + 9).filter_map(|year| Date::new(year, month, day));
-    let mut days = dates.map(Date::day_number);
-    let next = days.find(|day| *day >= base.day_number());
-    // In the last years of the calendar there may be no next one.
-    next.or_else(|| Date::new(first, month, day).map(Date::day_number))
-}
-
-/// "march", the next, the present one included; "march 2027".
-fn month(words: &[Word], context: &Context) -> Option<(usize, Span)> {
-    let (used, month) = month_name(words, context)?;
-    let behind = context.skip(after(words, used), Term::Of);
-    if let Some(year) = first(behind).and_then(year) {
-        let used = words.len() - behind.len() + 1;
-        return Some((used, Span::months(i64::from(year), i64::from(month), 1)));
+/// Matches "march": the next one, the current month included; or "march 2027".
+fn match_month(words: &[PhraseToken], context: &PhraseContext) -> Option<(usize, CalendarSpan)> {
+    let (used, month) = match_month_name(words, context)?;
+    let following = context.skip_meaning(skip_tokens(words, used), WordMeaning::Of);
+    if let Some(year) = first_word(following).and_then(parse_year) {
+        let used = words.len() - following.len() + 1;
+        return Some((used, CalendarSpan::from_months(i64::from(year), i64::from(month), 1)));
     }
     let Date { year, month: current, .. } = context.base.date();
     let year = i64::from(year) + i64::from(month < current);
-    Some((used, Span::months(year, i64::from(month), 1).counted(context)))
-}
-
-/// The day of a month's number in the month of a day or the next that has one: "the 15th".
-pub(crate) fn next_of_month(day: i64, base: CivilTime) -> Option<i64> {
-    let Date { year, month, .. } = base.date();
-    let start = i64::from(year) * 12 + i64::from(month) - 1;
-    let months = (start..start + 3).map(|number| {
-        let year = (number.div_euclid(12) as i32).min(9999);
-        (year, (number.rem_euclid(12) + 1) as u8)
-    });
-    let fits =
-        months.filter(|(year, month)| (1..=i64::from(days_in_month(*year, *month))).contains(&day));
-    let mut days = fits.map(|(year, month)| first_day_of_month(year, month) + day - 1);
-    days.find(|day| *day * DAY_SECONDS >= CivilTime::midnight(base.day_number()).seconds())
+    Some((
+        used,
+        CalendarSpan::from_months(year, i64::from(month), 1).relative_unless_fixed(context),
+    ))
 }

@@ -1,157 +1,174 @@
-//! How a person writes dates: a language's words, and a place's order of day and month and first day of the week.
+//! The language of a person: a vocabulary, the order of day and month, and the first day of the
+//! week.
 //!
-//! Made from the name of a locale, which the caller has read from wherever it is; nothing is asked of the system.
+//! Made from the name of a locale, which the caller passes in; nothing is read from the system.
 
-use super::words::{ALL, Words, form};
+use crate::vocabulary::{LanguageProperty, Vocabulary, WordMeaning};
 use larder_time::civil::{Date, Weekday};
 
-/// The language dates are read and printed in. English is understood besides.
+/// The language that dates are parsed and printed in. English is always understood as well.
 #[derive(Debug, Clone, Copy)]
 pub struct Language {
-    words: &'static Words,
+    vocabulary: &'static Vocabulary,
     month_first: bool,
     year_first: bool,
-    week: Weekday,
+    first_weekday: Weekday,
 }
 
-/// Where English writes the month before the day (CLDR; POSIX for no place at all).
-const MONTH_FIRST: &[&str] =
-    &["", "US", "AS", "BI", "CA", "GU", "MH", "MP", "PH", "PR", "UM", "VI"];
+/// The conventions of countries and languages.
+const REGIONS: &str = include_str!("../vocabularies/regions.txt");
 
-/// Languages that write year, month and day in this order, and so the month before the day.
-const YEAR_FIRST: &[&str] =
-    &["af", "eo", "eu", "hu", "ja", "ko", "lt", "mn", "se", "si", "yue", "zh"];
-
-/// Where weeks begin on Sunday (CLDR).
-const SUNDAY: &[&str] = &[
-    "", "AG", "AS", "BD", "BR", "BS", "BT", "BW", "BZ", "CA", "CO", "DM", "DO", "ET", "GT", "GU",
-    "HK", "HN", "ID", "IL", "IN", "JM", "JP", "KE", "KH", "KR", "LA", "MH", "MM", "MO", "MT", "MX",
-    "MZ", "NI", "NP", "PA", "PE", "PH", "PK", "PR", "PY", "SA", "SG", "SV", "TH", "TT", "TW", "UM",
-    "US", "VE", "VI", "WS", "YE", "ZA", "ZW",
-];
-
-/// Where weeks begin on Saturday (CLDR).
-const SATURDAY: &[&str] =
-    &["AF", "BH", "DJ", "DZ", "EG", "IQ", "IR", "JO", "KW", "LY", "OM", "QA", "SD", "SY"];
+/// Returns whether a convention lists the code of a country or language.
+fn is_listed(convention: &str, code: &str) -> bool {
+    let mut lines = REGIONS.lines().filter_map(|line| line.split_once(':'));
+    let list = lines.find(|(name, _)| *name == convention).map_or("", |(_, list)| list);
+    list.split_whitespace().any(|known| known == code)
+}
 
 impl Default for Language {
     fn default() -> Language {
-        Language::of("C")
+        Language::from_locale("C")
     }
 }
 
 impl Language {
-    /// The language of a locale: `de_DE.UTF-8`, `en-GB`, `pt`, `C`. One whose words are not known has English ones, and its
-    /// own order of day and month.
+    /// Returns the language of a locale: `de_DE.UTF-8`, `en-GB`, `pt`, `C`. A language without a
+    /// vocabulary gets the English one, and keeps its own order of day and month.
     #[must_use]
-    pub fn of(locale: &str) -> Language {
+    pub fn from_locale(locale: &str) -> Language {
         let name = locale.split(['.', '@']).next().unwrap_or_default();
         let mut parts = name.split(['_', '-']);
         let code = parts.next().unwrap_or_default().to_ascii_lowercase();
-        // A script may stand between the two: `zh_Hant_TW`.
+        // A script may stand between language and country: `zh_Hant_TW`.
         let place = parts.find(|part| part.len() == 2).unwrap_or_default().to_ascii_uppercase();
         let code = match code.as_str() {
             "no" | "nn" => "nb",
             "" | "c" | "posix" => "en",
             code => code,
         };
-        let known = ALL.into_iter().find(|words| words.code == code);
-        let listed = |list: &[&str]| list.contains(&place.as_str());
-        let week = match code {
-            // A language alone is its largest place; of English and Portuguese those begin the week on Sunday.
-            _ if place.is_empty() && !matches!(code, "en" | "pt" | "he" | "ja" | "ko") => {
-                Weekday::Monday
-            }
-            _ if place.is_empty() || listed(SUNDAY) => Weekday::Sunday,
-            _ if listed(SATURDAY) => Weekday::Saturday,
+        let place = if place.is_empty() { "-" } else { &place };
+        let first_weekday = match code {
+            // A language without a country has the convention of its largest country.
+            _ if place == "-" && !is_listed("sunday-language", code) => Weekday::Monday,
+            _ if is_listed("sunday", place) => Weekday::Sunday,
+            _ if is_listed("saturday", place) => Weekday::Saturday,
             _ => Weekday::Monday,
         };
-        let year_first = YEAR_FIRST.contains(&code);
+        let year_first = is_listed("year-month-day", code);
         Language {
-            words: known.unwrap_or(Words::ENGLISH),
-            month_first: (code == "en" && listed(MONTH_FIRST)) || year_first,
+            vocabulary: Vocabulary::for_language(code).unwrap_or_else(Vocabulary::english),
+            month_first: (code == "en" && is_listed("month-before-day", place)) || year_first,
             year_first,
-            week,
+            first_weekday,
         }
     }
 
-    /// Is `3/5` the fifth of March?
+    /// Returns whether `3/5` is 5 March.
     #[must_use]
-    pub fn month_first(&self) -> bool {
+    pub fn is_month_first(&self) -> bool {
         self.month_first
     }
 
-    /// Is `3.5.` the fifth of March? English writes no dots, so a date with them has the order of those who do.
-    pub(crate) fn month_first_in_dots(&self) -> bool {
+    /// Returns whether `3.5.` is 5 March. English has no dates with dots, so these have the order
+    /// of the languages that do.
+    pub(crate) fn is_month_first_with_dots(&self) -> bool {
         self.year_first
     }
 
-    /// The day weeks begin on. Weeks with numbers are those of ISO 8601, which begin on Monday everywhere.
+    /// The first day of the week. Numbered weeks are those of ISO 8601, which begin on Monday
+    /// everywhere.
     #[must_use]
     pub fn first_weekday(&self) -> Weekday {
-        self.week
+        self.first_weekday
     }
 
-    /// `Friday`
+    /// The long name of a weekday: `Friday`.
     #[must_use]
     pub fn weekday_long(&self, day: Weekday) -> &'static str {
-        self.weekday(day, false)
+        self.weekday_name(day, false)
     }
 
-    /// `Fri`
+    /// The short name of a weekday: `Fri`.
     #[must_use]
     pub fn weekday_short(&self, day: Weekday) -> &'static str {
-        self.weekday(day, true)
+        self.weekday_name(day, true)
     }
 
-    /// `March`, of 1 to 12, as it stands after a day: `5. března`. Nothing for another number.
+    /// The long name of a month (1 to 12) as it follows a day: `5. března`. Empty for another
+    /// number.
     #[must_use]
     pub fn month_long(&self, month: u8) -> &'static str {
-        self.month(month, false)
+        self.month_name(month, false)
     }
 
-    /// `Mar`, of 1 to 12.
+    /// The short name of a month: `Mar`.
     #[must_use]
     pub fn month_short(&self, month: u8) -> &'static str {
-        self.month(month, true)
+        self.month_name(month, true)
     }
 
-    /// A date with its weekday: `Fri 6 Mar 2026`, `Fr 6. März 2026`.
+    /// Formats a date with its weekday: `Fri 6 Mar 2026`, `Fr 6. März 2026`.
     #[must_use]
     pub fn date(&self, date: Date) -> String {
         let weekday = self.weekday_short(Weekday::from_day_number(date.day_number()));
-        let dot = if self.words.dotted { "." } else { "" };
+        let dot =
+            if self.vocabulary.has_property(LanguageProperty::DotAfterDay) { "." } else { "" };
         format!("{weekday} {}{dot} {} {}", date.day, self.month_short(date.month), date.year)
     }
 
-    /// Its words, and then the English ones.
-    pub(crate) fn tables(&self) -> impl Iterator<Item = &'static Words> {
-        let english = (self.words.code != "en").then_some(Words::ENGLISH);
-        std::iter::once(self.words).chain(english)
+    /// The vocabulary of the language, followed by the English one.
+    pub(crate) fn vocabularies(&self) -> impl Iterator<Item = &'static Vocabulary> {
+        let english = (self.vocabulary.code() != "en").then_some(Vocabulary::english());
+        std::iter::once(self.vocabulary).chain(english)
     }
 
-    /// Its own words.
-    pub(crate) fn own(&self) -> &'static Words {
-        self.words
+    /// The vocabulary of the language.
+    pub(crate) fn vocabulary(&self) -> &'static Vocabulary {
+        self.vocabulary
     }
 
-    fn weekday(&self, day: Weekday, short: bool) -> &'static str {
-        let name = self.words.weekdays.get(usize::from(day.number_from_monday()));
-        name.map_or("", |name| form(name, short))
+    fn weekday_name(&self, day: Weekday, short: bool) -> &'static str {
+        let name = WordMeaning::WEEKDAYS.get(usize::from(day.number_from_monday()));
+        name.map_or("", |name| self.vocabulary.printed_name(*name, short))
     }
 
-    fn month(&self, month: u8, short: bool) -> &'static str {
-        let name = usize::from(month).checked_sub(1).and_then(|place| self.words.months.get(place));
-        name.map_or("", |name| form(name, short))
+    fn month_name(&self, month: u8, short: bool) -> &'static str {
+        let place = usize::from(month).checked_sub(1);
+        let name = place.and_then(|place| WordMeaning::MONTHS.get(place));
+        name.map_or("", |name| self.vocabulary.printed_name(*name, short))
     }
 }
 
-/// Two are the same if they read and print alike.
+/// Languages are equal if they parse and print alike.
 impl PartialEq for Language {
     fn eq(&self, other: &Language) -> bool {
-        (self.words.code, self.month_first, self.week)
-            == (other.words.code, other.month_first, other.week)
+        (self.vocabulary.code(), self.month_first, self.first_weekday)
+            == (other.vocabulary.code(), other.month_first, other.first_weekday)
     }
 }
 
 impl Eq for Language {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_are_well_formed() {
+        let names = ["month-before-day", "year-month-day", "sunday", "saturday", "sunday-language"];
+        let lines = REGIONS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
+        assert_eq!(lines.iter().map(|(name, _)| *name).collect::<Vec<_>>(), names);
+        for (name, codes) in lines {
+            let is_language = matches!(name, "year-month-day" | "sunday-language");
+            for code in codes.split_whitespace().filter(|code| *code != "-") {
+                let letters = code.chars().all(|c| match is_language {
+                    true => c.is_ascii_lowercase(),
+                    false => c.is_ascii_uppercase(),
+                });
+                let length = if is_language { 2..=3 } else { 2..=2 };
+                assert!(letters && length.contains(&code.len()), "{name}: {code}");
+            }
+        }
+    }
+}

@@ -1,163 +1,187 @@
 //! An event in one sentence: "Lunch with Anna tomorrow 12:30 for 1h at Bistro".
 //!
-//! [`scan`](super::scan) finds the phrases; here is what they mean together, and what is left of the words.
+//! [`parse_sentence`](crate::parse_sentence) finds the phrases; this module decides what they mean
+//! together, and which words remain.
 
-use super::PhraseError;
-use super::clock::{colons, compact};
-use super::date::{self, Span, Unit};
-use super::language::Language;
-use super::left::Left;
-use super::length::Amount;
-use super::reading::{Context, Word, typed};
-use super::scan::{Found, Said, Scan};
-use super::words::Term;
+use crate::calendar_span::{CalendarSpan, SpanUnit};
+use crate::context::PhraseContext;
+use crate::date::match_end;
+use crate::duration::PhraseDuration;
+use crate::error::PhraseError;
+use crate::language::Language;
+use crate::parse_sentence::parse_sentence;
+use crate::sentence_walk::{Matched, SentenceParts, SentenceWalk};
+use crate::time_of_day::{parse_colon_time, parse_compact_time};
+use crate::tokens::{PhraseToken, source_text};
+use crate::unconsumed::UnconsumedWords;
+use crate::vocabulary::WordMeaning;
 use larder_time::civil::{CivilTime, DAY_SECONDS};
 use larder_time::value::IcalDuration;
 use std::ops::Range;
 
-/// How long something takes of which only the time is said.
-const HOUR: i64 = 3600;
+/// The duration of an event with a start time and no end.
+const DEFAULT_EVENT_SECONDS: i64 = 3600;
 
-/// What a sentence says.
+/// The meaning of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sentence {
-    /// The words that are no phrase, in their order.
+    /// The words that belong to no phrase, in their order.
     pub summary: String,
-    /// When it begins; midnight of a date.
+    /// The start; midnight for a date.
     pub start: Option<CivilTime>,
-    /// Whole days: start and end are midnights.
-    pub date: bool,
-    /// When it ends, exclusive: there when a start is, and not before it. Without a start, until when.
+    /// The event lasts whole days: start and end are midnights.
+    pub is_all_day: bool,
+    /// The end, exclusive. With a start there is always an end, and never before it. Without a
+    /// start it is a deadline.
     pub end: Option<CivilTime>,
-    /// It was said when it ends.
-    pub ended: bool,
-    /// How long it takes, if that was said ("for 1h") and not when it ends.
-    pub length: Option<IcalDuration>,
-    /// "at PLACE", at the end of the sentence.
+    /// The sentence states the end.
+    pub has_stated_end: bool,
+    /// The duration, if the sentence states it ("for 1h") in place of an end.
+    pub duration: Option<IcalDuration>,
+    /// The place: "at PLACE" at the end of the sentence.
     pub location: Option<String>,
-    /// The text of its recurrence rule, without UNTIL: `FREQ=WEEKLY;BYDAY=MO`, `FREQ=DAILY;COUNT=10`.
+    /// The text of the recurrence rule, without UNTIL: `FREQ=WEEKLY;BYDAY=MO`,
+    /// `FREQ=DAILY;COUNT=10`.
     pub rule: Option<String>,
-    /// Until when it recurs, inclusive: the last second of it, or a date's midnight. What UNTIL has to be depends
-    /// on the zone of the start, which is not known here.
+    /// The end of the recurrence, inclusive: its last second, or midnight for a date. The value of
+    /// UNTIL depends on the time zone of the start, which is not known here.
     pub until: Option<CivilTime>,
-    /// The zone that its times are said to be of: `Europe/Berlin`.
+    /// The time zone that is named beside a time: `Europe/Berlin`.
     pub zone: Option<String>,
-    /// `#category`, without the sign.
+    /// The categories, `#category`, without the sign.
     pub categories: Vec<String>,
-    /// `!high` is 1, `!medium` 5, `!low` 9; `!1` to `!9`.
+    /// The priority: `!high` is 1, `!medium` 5, `!low` 9; or `!1` to `!9`.
     pub priority: Option<u8>,
-    /// "alarm 15min": how long before the start.
+    /// The durations between alarms and the start: "alarm 15min".
     pub alarms: Vec<IcalDuration>,
-    /// It is said to be due: "Tax return due friday" is a task.
-    pub due: bool,
+    /// The sentence contains "due", so it is a task: "Tax return due friday".
+    pub is_due: bool,
 }
 
 impl Sentence {
-    /// Reads a sentence. Phrases are taken out of it wherever they stand, words in double quotes never; of each kind the
-    /// first counts. A time without a date is the next such time; a date without a time is the whole day. What is not
-    /// said to end takes an hour, or a day. A time before the start's that ends it is on the next day.
+    /// Parses a sentence. Phrases are removed from it wherever they stand, except in double quotes;
+    /// the first phrase of each kind counts. A time without a date is the next such time; a date
+    /// without a time is a whole day. Without an end, an event lasts an hour, or a day. An end time
+    /// before the start time is on the next day.
     ///
     /// # Errors
-    /// When a date is not in the calendar, a time can mean two things, or phrases contradict each other.
+    /// When a date does not exist, a time is ambiguous, phrases contradict each other, or words of
+    /// date or time remain.
     pub fn parse(text: &str, now: CivilTime, language: &Language) -> Result<Sentence, PhraseError> {
-        let context = Context::new(now, *language);
-        let words = split(text);
-        let Scan { mut taken, found, part, .. } = Scan::of(&words, context)?;
-        left(&words, &taken, part, &found, context)?;
-        let location = location(&words, &mut taken, &context);
-        let start = start(&found, &context)?;
-        let (end, length) = end(&found, start, &context)?;
-        let until = until(&found, start, &context)?;
-        let dated = found.end_date.is_some()
-            && found.end_time.is_none()
+        let context = PhraseContext::new(now, *language);
+        let words = split_sentence(text);
+        let SentenceWalk { mut consumed, parts, part_of_day: part, .. } =
+            parse_sentence(&words, context)?;
+        check_unconsumed(&words, &consumed, part, &parts, context)?;
+        let location = take_location(&words, &mut consumed, &context);
+        let start = resolve_start(&parts, &context)?;
+        let (end, length) = resolve_end(&parts, start, &context)?;
+        let until = resolve_until(&parts, start, &context)?;
+        let dated = parts.end_tokens.is_some()
+            && parts.end_time.is_none()
             && end.is_some_and(|end| end.second_of_day() == 0);
         Ok(Sentence {
-            summary: summary(&words, &taken),
+            summary: join_summary(&words, &consumed),
             start: start.map(|start| start.at),
-            date: start.map_or(dated, |start| start.date),
+            is_all_day: start.map_or(dated, |start| start.is_date),
             end,
-            ended: found.end_time.is_some() || (found.end_date.is_some() && found.repeat.is_none()),
-            length,
+            has_stated_end: parts.end_time.is_some()
+                || (parts.end_tokens.is_some() && parts.repetition.is_none()),
+            duration: length,
             location,
-            rule: rule(&found),
+            rule: rule_text(&parts),
             until,
-            zone: found.zone,
-            categories: found.categories,
-            priority: found.priority,
-            alarms: found.alarms,
-            due: found.due,
+            zone: parts.zone,
+            categories: parts.categories,
+            priority: parts.priority,
+            alarms: parts.alarms,
+            is_due: parts.is_due,
         })
     }
 }
 
-/// Refuses words of time that nothing was made of.
-fn left(
-    words: &[Word],
-    taken: &[bool],
+/// Refuses the words of date or time that belong to no phrase.
+fn check_unconsumed(
+    words: &[PhraseToken],
+    consumed: &[bool],
     part: Range<usize>,
-    found: &Found,
-    context: Context,
+    parts: &SentenceParts,
+    context: PhraseContext,
 ) -> Result<(), PhraseError> {
-    let ended = found.end_date.is_some() || found.end_time.is_some();
-    let begun = found.date.is_some() || found.time.is_some() || found.all_day.is_some();
-    let (repeated, timed) = (found.repeat.is_some(), begun || ended || found.repeat.is_some());
-    // "Dinner tonight" keeps its part of the day.
-    let mut kept = taken.to_vec();
-    for taken in kept.iter_mut().take(part.end).skip(part.start) {
-        *taken = true;
+    let ended = parts.end_tokens.is_some() || parts.end_time.is_some();
+    let begun = parts.date.is_some() || parts.time.is_some() || parts.all_day.is_some();
+    let (repeated, timed) =
+        (parts.repetition.is_some(), begun || ended || parts.repetition.is_some());
+    // "Dinner tonight" keeps its part of the day in the summary.
+    let mut kept = consumed.to_vec();
+    for consumed in kept.iter_mut().take(part.end).skip(part.start) {
+        *consumed = true;
     }
-    let dated = found.date.is_some() || found.end_date.is_some() || repeated;
-    Left { words, taken: &kept, timed, dated, repeated, context }.check()
+    let dated = parts.date.is_some() || parts.end_tokens.is_some() || repeated;
+    UnconsumedWords {
+        words,
+        consumed: &kept,
+        has_when: timed,
+        has_date: dated,
+        has_repetition: repeated,
+        context,
+    }
+    .check()
 }
 
-/// The words of a sentence, those in quotes as one.
-fn split(text: &str) -> Vec<Word<'_>> {
+/// Splits a sentence into words. A text in quotes is one word.
+fn split_sentence(text: &str) -> Vec<PhraseToken<'_>> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let (word, behind) = match quoted(rest) {
-            Some((inner, behind)) => (Word::quoted(inner.trim()), behind),
+        let (word, following) = match split_quoted(rest) {
+            Some((inner, following)) => (PhraseToken::new_quoted(inner.trim()), following),
             None => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                let (word, behind) = rest.split_at(end);
-                (Word::new(word), behind)
+                let (word, following) = rest.split_at(end);
+                (PhraseToken::new(word), following)
             }
         };
-        // `10:00Z` is a time of UTC.
-        match word.text.strip_suffix(['Z', 'z']).filter(|text| !word.quoted && is_time(text)) {
-            Some(time) => words.extend([Word::new(time), Word::new("UTC")]),
+        // `10:00Z` is a time in UTC.
+        match word
+            .text
+            .strip_suffix(['Z', 'z'])
+            .filter(|text| !word.is_quoted && is_time_text(text))
+        {
+            Some(time) => words.extend([PhraseToken::new(time), PhraseToken::new("UTC")]),
             None => words.push(word),
         }
-        rest = behind.trim_start();
+        rest = following.trim_start();
     }
     words
 }
 
-/// Does it end with digits of a time?
-fn is_time(text: &str) -> bool {
+/// Returns whether a text ends with the digits of a time.
+fn is_time_text(text: &str) -> bool {
     let time = text.rsplit(['T', 't']).next().unwrap_or(text);
-    colons(time).is_some() || (time.len() < text.len() && compact(time).is_some())
+    parse_colon_time(time).is_some()
+        || (time.len() < text.len() && parse_compact_time(time).is_some())
 }
 
-/// What a text has in quotes at its beginning, and what follows. The quote that ends it ends a word, too; a comma behind
-/// it says nothing any more.
-fn quoted(text: &str) -> Option<(&str, &str)> {
+/// Splits off a text in quotes at the beginning. The closing quote must end a word; a comma after
+/// it is dropped.
+fn split_quoted(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('"')?;
     inner.match_indices('"').find_map(|(at, _)| {
-        let behind = inner.get(at + 1..)?.trim_start_matches([',', ';']);
-        let ends = behind.is_empty() || behind.starts_with(char::is_whitespace);
-        ends.then_some((inner.get(..at)?, behind))
+        let following = inner.get(at + 1..)?.trim_start_matches([',', ';']);
+        let ends = following.is_empty() || following.starts_with(char::is_whitespace);
+        ends.then_some((inner.get(..at)?, following))
     })
 }
 
-/// What is left of the words; a comma before what was taken out goes with it.
-fn summary(words: &[Word], taken: &[bool]) -> String {
+/// Joins the remaining words. A comma before a removed phrase is dropped.
+fn join_summary(words: &[PhraseToken], consumed: &[bool]) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for (at, word) in words.iter().enumerate() {
-        if taken.get(at) == Some(&true) {
+        if consumed.get(at) == Some(&true) {
             continue;
         }
-        let alone = word.quoted || taken.get(at + 1) != Some(&true);
+        let alone = word.is_quoted || consumed.get(at + 1) != Some(&true);
         let text = if alone { word.text } else { word.text.trim_end_matches([',', ';']) };
         if !text.is_empty() {
             parts.push(text);
@@ -166,80 +190,98 @@ fn summary(words: &[Word], taken: &[bool]) -> String {
     parts.join(" ")
 }
 
-/// "at PLACE": from the last such word to the end, if nothing but marks, or behind a name phrases, was taken out behind
-/// it and something is left before it. "Lunch at Bistro tomorrow" has a place, and "Look at photos tomorrow" none.
-fn location(words: &[Word], taken: &mut [bool], context: &Context) -> Option<String> {
-    let is_mark = |word: &Word| word.text.starts_with(['#', '!']);
-    let behind = |all: bool| {
-        let words = words.iter().zip(&*taken).rev();
-        words.take_while(|(word, taken)| **taken && (all || is_mark(word))).count()
+/// Removes and returns "at PLACE": from the last "at" to the end of the sentence. Only marks may
+/// have been removed after it, or any phrases if the place begins like a name; and words must
+/// remain before it. "Lunch at Bistro tomorrow" has a place, "Look at photos tomorrow" has none.
+fn take_location(
+    words: &[PhraseToken],
+    consumed: &mut [bool],
+    context: &PhraseContext,
+) -> Option<String> {
+    let is_mark = |word: &PhraseToken| word.text.starts_with(['#', '!']);
+    let following = |all: bool| {
+        let words = words.iter().zip(&*consumed).rev();
+        words.take_while(|(word, consumed)| **consumed && (all || is_mark(word))).count()
     };
-    let (marks, end) = (behind(false), words.len() - behind(true));
-    let free = taken.iter().take(end).rev().take_while(|taken| !**taken).count();
+    let (marks, end) = (following(false), words.len() - following(true));
+    let free = consumed.iter().take(end).rev().take_while(|consumed| !**consumed).count();
     let open = words.get(..end)?;
     let (at, used) = (end - free..end).rev().find_map(|at| {
-        let used = context.term(open.get(at..)?, Term::Place)?;
-        let name = |word: &Word| {
-            word.quoted || word.text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit())
+        let used = context.match_meaning(open.get(at..)?, WordMeaning::AtPlace)?;
+        let name = |word: &PhraseToken| {
+            word.is_quoted
+                || word.text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit())
         };
         let named = end + marks == words.len() || open.get(at + used).is_some_and(name);
         (at > 0 && at + used < end && named).then_some((at, used))
     })?;
-    // Something has to be left to call it by.
-    if !taken.iter().take(at).any(|taken| !taken) {
+    // The summary must not be empty.
+    if !consumed.iter().take(at).any(|consumed| !consumed) {
         return None;
     }
     let place: Vec<&str> = words.iter().take(end).skip(at + used).map(|word| word.text).collect();
-    for taken in taken.iter_mut().take(end).skip(at) {
-        *taken = true;
+    for consumed in consumed.iter_mut().take(end).skip(at) {
+        *consumed = true;
     }
     Some(place.join(" "))
 }
 
-/// Where it begins.
+/// The start of an event.
 #[derive(Debug, Clone, Copy)]
-struct Start {
+struct SentenceStart {
     at: CivilTime,
-    date: bool,
+    is_date: bool,
 }
 
-fn start(found: &Found, context: &Context) -> Result<Option<Start>, PhraseError> {
-    let said = found.date.as_ref().map(|said| said.what);
-    let repeated = found.repeat.as_ref().and_then(|repeat| repeat.start);
-    let fixed = said.or(repeated);
-    if let Some(all_day) = &found.all_day {
-        let moment = found.date.as_ref().filter(|said| said.what.unit == Unit::Moment);
-        let other = found.time.as_ref().map(|said| &said.text).or(moment.map(|said| &said.text));
+fn resolve_start(
+    parts: &SentenceParts,
+    context: &PhraseContext,
+) -> Result<Option<SentenceStart>, PhraseError> {
+    let matched = parts.date.as_ref().map(|matched| matched.value);
+    let repeated = parts.repetition.as_ref().and_then(|repeat| repeat.start);
+    let fixed = matched.or(repeated);
+    if let Some(all_day) = &parts.all_day {
+        let moment = parts.date.as_ref().filter(|matched| matched.value.unit == SpanUnit::Instant);
+        let other = parts
+            .time
+            .as_ref()
+            .map(|matched| &matched.text)
+            .or(moment.map(|matched| &matched.text));
         if let Some(other) = other {
             let (one, other) = (all_day.text.clone(), other.clone());
-            return Err(PhraseError::Contradiction { one, other });
+            return Err(PhraseError::Contradiction { first: one, second: other });
         }
     }
-    let today = Span::day(context.now.day_number());
-    let timed = found.time.as_ref().map(|said| said.what);
+    let today = CalendarSpan::from_day(context.now.day_number());
+    let timed = parts.time.as_ref().map(|matched| matched.value);
     let span = match (fixed, timed) {
-        (Some(date), Some(clock)) if found.night => date.in_night(clock, context),
-        (Some(date), Some(clock)) => date.at(clock),
+        (Some(date), Some(time)) if parts.is_night => date.at_night_time(time, context),
+        (Some(date), Some(time)) => date.at_time(time),
         (Some(date), None) => date,
-        (None, Some(clock)) => today.at(clock),
-        (None, None) if found.repeat.is_some() || found.all_day.is_some() => today,
+        (None, Some(time)) => today.at_time(time),
+        (None, None) if parts.repetition.is_some() || parts.all_day.is_some() => today,
         (None, None) => return Ok(None),
     };
-    Ok(Some(Start {
-        at: next(span, fixed.is_some(), found, context),
-        date: span.unit == Unit::Day,
+    Ok(Some(SentenceStart {
+        at: first_start(span, fixed.is_some(), parts, context),
+        is_date: span.unit == SpanUnit::Day,
     }))
 }
 
-/// The first moment that is meant: one that is not past where only a time or a weekday is said, and one that the
-/// repetition has.
-fn next(span: Span, fixed: bool, found: &Found, context: &Context) -> CivilTime {
-    let past = |civil: CivilTime| span.unit == Unit::Moment && civil < context.now;
+/// Returns the first start: not in the past where only a time or weekday is given, and on a day of
+/// the repetition.
+fn first_start(
+    span: CalendarSpan,
+    fixed: bool,
+    parts: &SentenceParts,
+    context: &PhraseContext,
+) -> CivilTime {
+    let past = |civil: CivilTime| span.unit == SpanUnit::Instant && civil < context.now;
     let moved =
         |civil: CivilTime, day: i64| CivilTime::midnight(day).saturating_add(civil.second_of_day());
-    let Some(repeat) = &found.repeat else {
+    let Some(repeat) = &parts.repetition else {
         let step = match fixed {
-            true if span.weekly => 7,
+            true if span.is_weekly => 7,
             true => 0,
             false => 1,
         };
@@ -256,154 +298,177 @@ fn next(span: Span, fixed: bool, found: &Found, context: &Context) -> CivilTime 
     moved(first, repeat.first_day(first.day_number() + 1))
 }
 
-/// Where it ends, and how long it takes if that was said.
-fn end(
-    found: &Found,
-    start: Option<Start>,
-    context: &Context,
+/// Returns the end, and the duration if the sentence states it.
+fn resolve_end(
+    parts: &SentenceParts,
+    start: Option<SentenceStart>,
+    context: &PhraseContext,
 ) -> Result<(Option<CivilTime>, Option<IcalDuration>), PhraseError> {
-    let amount = found.amounts.iter().find(|said| !is_repeated(said, found));
-    let ends = found.end_date.as_ref().filter(|_| found.repeat.is_none());
-    let typed_end = found.end_time.as_ref().map(|said| said.text.clone());
-    let typed_end = typed_end.or_else(|| ends.map(|words| typed(words, words.len())));
+    let amount = parts.durations.iter().find(|matched| !is_repetition_length(matched, parts));
+    let ends = parts.end_tokens.as_ref().filter(|_| parts.repetition.is_none());
+    let typed_end = parts.end_time.as_ref().map(|matched| matched.text.clone());
+    let typed_end = typed_end.or_else(|| ends.map(|words| source_text(words, words.len())));
     if let (Some(amount), Some(other)) = (amount, typed_end) {
-        return Err(PhraseError::Contradiction { one: amount.text.clone(), other });
+        return Err(PhraseError::Contradiction { first: amount.text.clone(), second: other });
     }
     let Some(start) = start else {
-        let end = match (ends, &found.end_time) {
-            (Some(words), None) => date::end(words, context)?.map(|(_, span)| behind(span)),
-            (Some(words), Some(said)) => date::end(words, context)?.map(|(_, span)| {
-                CivilTime::midnight(behind(span).saturating_add(-1).day_number())
-                    .saturating_add(said.what.second)
+        let end = match (ends, &parts.end_time) {
+            (Some(words), None) => match_end(words, context)?.map(|(_, span)| exclusive_end(span)),
+            (Some(words), Some(matched)) => match_end(words, context)?.map(|(_, span)| {
+                CivilTime::midnight(exclusive_end(span).saturating_add(-1).day_number())
+                    .saturating_add(matched.value.second)
             }),
-            (None, Some(said)) => {
-                let end =
-                    CivilTime::midnight(context.now.day_number()).saturating_add(said.what.second);
+            (None, Some(matched)) => {
+                let end = CivilTime::midnight(context.now.day_number())
+                    .saturating_add(matched.value.second);
                 Some(if end < context.now { end.saturating_add(DAY_SECONDS) } else { end })
             }
             (None, None) => None,
         };
-        return Ok((end, amount.map(|said| nominal(said.what, context.now))));
+        return Ok((end, amount.map(|matched| to_days_and_seconds(matched.value, context.now))));
     };
-    if let Some(said) = amount {
-        let (end, length) = lasting(said, start)?;
+    if let Some(matched) = amount {
+        let (end, length) = end_after(matched, start)?;
         return Ok((Some(end), Some(length)));
     }
-    if let Some(said) = &found.end_time {
-        if start.date {
-            return Err(PhraseError::NoStart { text: said.text.clone() });
+    if let Some(matched) = &parts.end_time {
+        if start.is_date {
+            return Err(PhraseError::MissingStart { text: matched.text.clone() });
         }
-        let day = ended_day(ends, start, context)?.unwrap_or(start.at.day_number());
-        let end = CivilTime::midnight(day).saturating_add(said.what.second);
+        let day = resolve_end_day(ends, start, context)?.unwrap_or(start.at.day_number());
+        let end = CivilTime::midnight(day).saturating_add(matched.value.second);
         return Ok((
             Some(if end <= start.at { end.saturating_add(DAY_SECONDS) } else { end }),
             None,
         ));
     }
     if let Some(words) = ends {
-        return Ok((Some(behind(ended(words, start, context)?)), None));
+        return Ok((Some(exclusive_end(resolve_end_tokens(words, start, context)?)), None));
     }
-    Ok((Some(start.at.saturating_add(if start.date { DAY_SECONDS } else { HOUR })), None))
+    Ok((
+        Some(start.at.saturating_add(if start.is_date {
+            DAY_SECONDS
+        } else {
+            DEFAULT_EVENT_SECONDS
+        })),
+        None,
+    ))
 }
 
-/// The day of an end whose time was said apart from it.
-fn ended_day(
-    ends: Option<&Vec<Word>>,
-    start: Start,
-    context: &Context,
+/// Returns the day of an end whose time is given elsewhere in the sentence.
+fn resolve_end_day(
+    ends: Option<&Vec<PhraseToken>>,
+    start: SentenceStart,
+    context: &PhraseContext,
 ) -> Result<Option<i64>, PhraseError> {
     let Some(words) = ends else { return Ok(None) };
-    Ok(Some(behind(ended(words, start, context)?).saturating_add(-1).day_number()))
+    Ok(Some(
+        exclusive_end(resolve_end_tokens(words, start, context)?).saturating_add(-1).day_number(),
+    ))
 }
 
-/// The end that words say of something that begins there.
-fn ended(words: &[Word], start: Start, context: &Context) -> Result<Span, PhraseError> {
-    let later = Context { base: start.at, offset: start.at, ..*context };
-    let text = || typed(words, words.len());
-    // It was read before, from another day on.
-    let Some((_, span)) = date::end(words, &later)? else {
-        return Err(PhraseError::Backwards { text: text() });
+/// Resolves the words of an end after a known start.
+fn resolve_end_tokens(
+    words: &[PhraseToken],
+    start: SentenceStart,
+    context: &PhraseContext,
+) -> Result<CalendarSpan, PhraseError> {
+    let later = PhraseContext { base: start.at, offset: start.at, ..*context };
+    let text = || source_text(words, words.len());
+    // The words matched before, from the present moment on.
+    let Some((_, span)) = match_end(words, &later)? else {
+        return Err(PhraseError::EndBeforeStart { text: text() });
     };
-    if start.date && span.unit == Unit::Moment {
-        return Err(PhraseError::NoStart { text: text() });
+    if start.is_date && span.unit == SpanUnit::Instant {
+        return Err(PhraseError::MissingStart { text: text() });
     }
-    if behind(span) <= start.at {
-        return Err(PhraseError::Backwards { text: text() });
+    if exclusive_end(span) <= start.at {
+        return Err(PhraseError::EndBeforeStart { text: text() });
     }
     Ok(span)
 }
 
-/// Behind a day, at a moment.
-fn behind(span: Span) -> CivilTime {
-    if span.unit == Unit::Moment { span.from } else { span.to }
+/// The end of a span: after its last day, or at its point in time.
+fn exclusive_end(span: CalendarSpan) -> CivilTime {
+    if span.unit == SpanUnit::Instant { span.from } else { span.to }
 }
 
-/// The end of what takes so long.
-fn lasting(said: &Said<Amount>, start: Start) -> Result<(CivilTime, IcalDuration), PhraseError> {
-    if start.date && !said.what.is_days() {
-        return Err(PhraseError::NoStart { text: said.text.clone() });
+/// Returns the end and the duration of an event of a stated duration.
+fn end_after(
+    matched: &Matched<PhraseDuration>,
+    start: SentenceStart,
+) -> Result<(CivilTime, IcalDuration), PhraseError> {
+    if start.is_date && !matched.value.is_whole_days() {
+        return Err(PhraseError::MissingStart { text: matched.text.clone() });
     }
-    let length = nominal(said.what, start.at);
-    let end = said.what.after(start.at);
-    // A day that takes no time is a day.
-    Ok(if start.date && length.days == 0 {
+    let length = to_days_and_seconds(matched.value, start.at);
+    let end = matched.value.add_to(start.at);
+    // An event of zero days lasts one day.
+    Ok(if start.is_date && length.days == 0 {
         (end.saturating_add(DAY_SECONDS), IcalDuration { days: 1, seconds: 0 })
     } else {
         (end, length)
     })
 }
 
-/// As days and seconds; months have as many days as they have from there on.
-fn nominal(amount: Amount, from: CivilTime) -> IcalDuration {
-    let Amount { days, seconds, .. } = amount;
-    let months = Amount { days: 0, seconds: 0, ..amount }.after(from);
+/// Converts to days and seconds. Months have as many days as the calendar gives them from `from`
+/// on.
+fn to_days_and_seconds(amount: PhraseDuration, from: CivilTime) -> IcalDuration {
+    let PhraseDuration { days, seconds, .. } = amount;
+    let months = PhraseDuration { days: 0, seconds: 0, ..amount }.add_to(from);
     IcalDuration { days: days + months.day_number() - from.day_number(), seconds }
 }
 
-/// "every monday for 10 weeks": longer than from one time to the next, so it is how long it is repeated.
-fn is_repeated(said: &Said<Amount>, found: &Found) -> bool {
-    let days = said.what.days + said.what.months * 31;
-    said.what.is_days() && found.repeat.as_ref().is_some_and(|repeat| days > repeat.period())
+/// Returns whether a duration is that of the repetition, as in "every monday for 10 weeks": it is
+/// longer than the period.
+fn is_repetition_length(matched: &Matched<PhraseDuration>, parts: &SentenceParts) -> bool {
+    let days = matched.value.days + matched.value.months * 31;
+    matched.value.is_whole_days()
+        && parts.repetition.as_ref().is_some_and(|repeat| days > repeat.period_days())
 }
 
-fn rule(found: &Found) -> Option<String> {
-    let rule = found.repeat.as_ref()?.rule();
-    Some(match &found.count {
-        Some(count) => format!("{rule};COUNT={}", count.what),
+fn rule_text(parts: &SentenceParts) -> Option<String> {
+    let rule = parts.repetition.as_ref()?.rule_text();
+    Some(match &parts.count {
+        Some(count) => format!("{rule};COUNT={}", count.value),
         None => rule,
     })
 }
 
-/// Until when it is repeated.
-fn until(
-    found: &Found,
-    start: Option<Start>,
-    context: &Context,
+/// Returns the end of the recurrence.
+fn resolve_until(
+    parts: &SentenceParts,
+    start: Option<SentenceStart>,
+    context: &PhraseContext,
 ) -> Result<Option<CivilTime>, PhraseError> {
-    let (Some(_), Some(start)) = (&found.repeat, start) else { return Ok(None) };
-    let last = match (&found.end_date, found.amounts.iter().find(|said| is_repeated(said, found))) {
+    let (Some(_), Some(start)) = (&parts.repetition, start) else { return Ok(None) };
+    let last = match (
+        &parts.end_tokens,
+        parts.durations.iter().find(|matched| is_repetition_length(matched, parts)),
+    ) {
         (Some(words), None) => {
-            let span = ended(words, Start { date: false, ..start }, context)?;
-            if span.unit == Unit::Moment { span.from } else { span.to.saturating_add(-1) }
+            let span =
+                resolve_end_tokens(words, SentenceStart { is_date: false, ..start }, context)?;
+            if span.unit == SpanUnit::Instant { span.from } else { span.to.saturating_add(-1) }
         }
-        (None, Some(said)) => {
-            said.what.after(CivilTime::midnight(start.at.day_number())).saturating_add(-1)
+        (None, Some(matched)) => {
+            matched.value.add_to(CivilTime::midnight(start.at.day_number())).saturating_add(-1)
         }
-        (Some(words), Some(said)) => {
-            let (one, other) = (said.text.clone(), typed(words, words.len()));
-            return Err(PhraseError::Contradiction { one, other });
+        (Some(words), Some(matched)) => {
+            let (one, other) = (matched.text.clone(), source_text(words, words.len()));
+            return Err(PhraseError::Contradiction { first: one, second: other });
         }
         (None, None) => return Ok(None),
     };
-    if let Some(count) = &found.count {
-        let ended = found.end_date.as_ref().map(|words| typed(words, words.len()));
-        let other = ended.or(found
-            .amounts
+    if let Some(count) = &parts.count {
+        let ended = parts.end_tokens.as_ref().map(|words| source_text(words, words.len()));
+        let other = ended.or(parts
+            .durations
             .iter()
-            .find(|said| is_repeated(said, found))
-            .map(|said| said.text.clone()));
+            .find(|matched| is_repetition_length(matched, parts))
+            .map(|matched| matched.text.clone()));
         let (one, other) = (count.text.clone(), other.unwrap_or_default());
-        return Err(PhraseError::Contradiction { one, other });
+        return Err(PhraseError::Contradiction { first: one, second: other });
     }
-    Ok(Some(if start.date { CivilTime::midnight(last.day_number()) } else { last }))
+    Ok(Some(if start.is_date { CivilTime::midnight(last.day_number()) } else { last }))
 }

@@ -1,21 +1,30 @@
-//! The encoding of terms: a class, mostly a field, and text, as bytes whose order is the order of
-//! the index.
+//! The encoding of terms: a class, for most classes a field, and text, as bytes.
 //!
-//! Extraction makes the terms of items here, and queries the terms that they look up: both must
-//! make them alike. Presences of fields, beginnings of words and trigrams are so many that they are
-//! numbers until the index writes them; `packed_*` makes the numbers, whose order is that of the
-//! terms.
+//! Extraction and the query planner must encode a term alike, so both do it here. The encoding is
+//! pure. `larder-index` sees terms as opaque bytes and reserves the first bytes 0x04, 0x08 and
+//! 0xff.
+//!
+//! | first byte | term |
+//! |---|---|
+//! | 1 | field, beginning of a folded value |
+//! | 2 | field, beginning of a reversed folded value |
+//! | 3 | field, last digits of a phone number, reversed |
+//! | 5 | field: the item has a value of it |
+//! | 6 | beginning of a word |
+//! | 7 | trigram |
+//!
+//! Classes 5 to 7 are short and many, and have a packed form: a number that compares as the term
+//! does.
 
-/// Values are cut to this many bytes, at a character boundary. A value of this length may go on.
+/// A value is truncated to this many bytes, at a character. A term of full length may be truncated.
 pub const MAX_VALUE_BYTES: usize = 240;
-/// Phone numbers are cut to this many digits, from their end.
+/// The number of trailing digits of a phone number in a term.
 const MAX_PHONE_DIGITS: usize = 7;
 
 const VALUE_CLASS: u8 = 1;
 const SUFFIX_CLASS: u8 = 2;
 const PHONE_CLASS: u8 = 3;
-const OVERSIZED_CLASS: u8 = 4;
-/// The last classes: terms that are packed into numbers come after all others.
+/// The packed classes are greater than all others: packed terms are written behind plain ones.
 const PRESENCE_CLASS: u8 = 5;
 const WORD_CLASS: u8 = 6;
 const TRIGRAM_CLASS: u8 = 7;
@@ -35,52 +44,73 @@ fn text_term(class: u8, text: &str) -> Vec<u8> {
     term
 }
 
-/// Returns the part of a folded value that is in its term: the first [`MAX_VALUE_BYTES`] bytes.
+/// Returns the part of a folded value that a term holds: its beginning, at most [`MAX_VALUE_BYTES`]
+/// bytes, whole characters.
 #[must_use]
 pub fn truncate_value(folded: &str) -> &str {
     &folded[..folded.floor_char_boundary(MAX_VALUE_BYTES)]
 }
 
-/// Returns whether a text is shorter than what is left of any value that was cut.
+/// Returns whether the text is shorter than any truncated value.
 #[must_use]
 pub fn is_untruncated(folded: &str) -> bool {
     folded.len() + char::MAX.len_utf8() <= MAX_VALUE_BYTES
 }
 
-/// Returns the term of a folded value of a field.
+/// Returns the term of a folded value of a field (see [`truncate_value`]).
 #[must_use]
 pub fn value(field: u16, folded: &str) -> Vec<u8> {
     field_term(VALUE_CLASS, field, truncate_value(folded))
 }
 
-/// Returns the term of a folded value of a field, from its end to its beginning.
+/// Returns the term of the presence of a field.
+#[must_use]
+pub fn presence(field: u16) -> Vec<u8> {
+    field_term(PRESENCE_CLASS, field, "")
+}
+
+/// Returns the term of a reversed folded value of a field (see [`truncate_value`]).
 #[must_use]
 pub fn suffix(field: u16, folded: &str) -> Vec<u8> {
     let reversed: String = folded.chars().rev().collect();
     field_term(SUFFIX_CLASS, field, truncate_value(&reversed))
 }
 
-/// Returns the term of the presence of a field, whatever its value.
-#[must_use]
-pub fn presence(field: u16) -> Vec<u8> {
-    field_term(PRESENCE_CLASS, field, "")
-}
-
 /// Returns the term of the beginning of a word.
 #[must_use]
-pub fn word(prefix: &str) -> Vec<u8> {
-    text_term(WORD_CLASS, prefix)
+pub fn word(beginning: &str) -> Vec<u8> {
+    text_term(WORD_CLASS, beginning)
 }
 
-/// Returns the term of three characters in a row in an item's indexed text, none of them white
-/// space.
+/// Returns the term of the last seven digits of a phone number of a field, in reverse. A number
+/// with fewer digits is a prefix of the terms of the numbers that end with it.
+#[must_use]
+pub fn phone(field: u16, digits: &str) -> Vec<u8> {
+    let ending: String = digits.chars().rev().take(MAX_PHONE_DIGITS).collect();
+    field_term(PHONE_CLASS, field, &ending)
+}
+
+/// Returns the term of a number that is perhaps a short one, with the digits of [`phone`].
+#[must_use]
+pub fn short_phone(field: u16, digits: &str) -> Vec<u8> {
+    let ending: String = digits.chars().rev().take(MAX_PHONE_DIGITS).collect();
+    field_term(PHONE_CLASS, field, &format!("!{ending}"))
+}
+
+/// Returns the term of the phone numbers of a field that have an extension or letters.
+#[must_use]
+pub fn odd_phone(field: u16) -> Vec<u8> {
+    field_term(PHONE_CLASS, field, "?")
+}
+
+/// Returns the term of three consecutive characters, none of them white space.
 #[must_use]
 pub fn trigram(three: &str) -> Vec<u8> {
     text_term(TRIGRAM_CLASS, three)
 }
 
-/// Returns the trigrams of a text, in order, as often as they occur. Trigrams with white space would
-/// be nearly half of all, and narrow a query hardly more.
+/// Returns the trigrams of a text in order, with repetitions. Trigrams with white space would be
+/// nearly half of all, and hardly exclude an item that the others do not.
 pub fn trigrams(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(char::is_whitespace).flat_map(|run| {
         let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).chain([run.len()]).collect();
@@ -89,54 +119,26 @@ pub fn trigrams(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     })
 }
 
-/// Returns the term of the last digits of a phone number, the last one first: at most seven. A
-/// query with fewer digits looks up the terms with this prefix.
-#[must_use]
-pub fn phone(field: u16, digits: &str) -> Vec<u8> {
-    let ending: String = digits.chars().rev().take(MAX_PHONE_DIGITS).collect();
-    field_term(PHONE_CLASS, field, &ending)
-}
-
-/// Returns the term of a number that is perhaps a short one: its last digits, as in [`phone`].
-#[must_use]
-pub fn short_phone(field: u16, digits: &str) -> Vec<u8> {
-    let ending: String = digits.chars().rev().take(MAX_PHONE_DIGITS).collect();
-    field_term(PHONE_CLASS, field, &format!("!{ending}"))
-}
-
-/// Returns the term of phone numbers with more than digits: an extension, or letters.
-#[must_use]
-pub fn odd_phone(field: u16) -> Vec<u8> {
-    field_term(PHONE_CLASS, field, "?")
-}
-
-/// Returns the term of items with too much text to index, which are always candidates.
-#[must_use]
-pub fn oversized_items() -> Vec<u8> {
-    vec![OVERSIZED_CLASS]
-}
-
-/// Words have a term of their first characters, so many of them; longer beginnings are found by
-/// trigrams.
+/// The number of characters of a word in a term: longer beginnings are found by their trigrams.
 pub const WORD_PREFIX_CHARS: usize = 2;
-/// The bits of a character in a number.
+/// The bits of a character in a packed term.
 const BITS_PER_CHAR: u32 = 21;
-/// Marks the number of a trigram, not of a word.
+/// Marks a trigram; a word has no such bit.
 const TRIGRAM_FLAG: u64 = 1 << (3 * BITS_PER_CHAR);
 
-/// Returns the number of the presence of a field.
+/// Returns the packed form of [`presence`].
 #[must_use]
 pub fn packed_presence(field: u16) -> u64 {
     field.into()
 }
 
-/// Returns whether a number stands for the presence of a field, not for a word or a trigram.
+/// Returns whether the packed term is the presence of a field.
 #[must_use]
 pub fn is_presence(packed: u64) -> bool {
     packed < 1 << BITS_PER_CHAR
 }
 
-/// Returns the number of the beginning of a word.
+/// Returns the packed form of [`word`].
 #[must_use]
 pub fn packed_word(word: &str) -> u64 {
     let mut letters = word.chars().map(|c| u64::from(u32::from(c)));
@@ -144,8 +146,8 @@ pub fn packed_word(word: &str) -> u64 {
     first << BITS_PER_CHAR | second
 }
 
-/// Calls `visit` with the number of each of the [`trigrams`] of a text.
-pub fn for_each_packed_trigram(text: &str, visit: &mut impl FnMut(u64)) {
+/// Passes the packed form of each of the [`trigrams`] of a text to `each`.
+pub fn for_each_packed_trigram(text: &str, each: &mut impl FnMut(u64)) {
     let (mut packed, mut length) = (0, 0);
     for c in text.chars() {
         if c.is_whitespace() {
@@ -155,13 +157,12 @@ pub fn for_each_packed_trigram(text: &str, visit: &mut impl FnMut(u64)) {
         packed = (packed << BITS_PER_CHAR | u64::from(u32::from(c))) & (TRIGRAM_FLAG - 1);
         length += 1;
         if length >= 3 {
-            visit(TRIGRAM_FLAG | packed);
+            each(TRIGRAM_FLAG | packed);
         }
     }
 }
 
-/// Writes the term of a number into `term`, which is cleared first. No indexed text holds a NUL,
-/// which stands for no character.
+/// Writes the term of a packed form. Indexed text holds no NUL, which stands for no character.
 pub fn unpack_term(packed: u64, term: &mut Vec<u8>) {
     term.clear();
     if is_presence(packed) {
@@ -185,7 +186,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_number_is_unpacked_into_its_term(text in "[a-zé王 \\n-]{0,12}") {
+        fn packed_terms_equal_plain_terms_and_keep_their_order(text in "[a-zé王 \\n-]{0,12}") {
             let mut numbers = Vec::new();
             for_each_packed_trigram(&text, &mut |number| numbers.push(number));
             let mut term = Vec::new();

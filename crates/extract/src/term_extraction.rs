@@ -147,10 +147,6 @@ impl TermCollector {
             self.packed_terms.retain(|number| term::is_presence(*number));
         }
         let is_always_candidate = self.is_oversized || self.is_truncated;
-        if is_always_candidate {
-            // Its class is the last one, so the terms stay in order.
-            self.terms.push(term::oversized_items());
-        }
         ExtractedTerms::encode(&self.terms, self.packed_terms, is_always_candidate)
     }
 }

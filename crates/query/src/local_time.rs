@@ -4,7 +4,7 @@
 //! occurrence is, `larder-time` knows; here it is written.
 
 use crate::query::UserLocale;
-use larder_date_phrase::{self as phrase, Language};
+use larder_date_phrase::{DateRange, Language};
 use larder_store::{ItemOccurrence, Reader, Schedule, TimeRange, TimeTarget};
 use larder_time::civil::{CivilTime, DAY_SECONDS, Date, Instant};
 use larder_time::series::{CalendarDateTime, ZoneReference};
@@ -167,7 +167,7 @@ impl LocalTimeSpan {
 impl UserLocale {
     /// The window that a phrase means to who asks.
     #[must_use]
-    pub fn to_time_range(&self, phrase: &phrase::Window, what: TimeTarget) -> TimeRange {
+    pub fn to_time_range(&self, phrase: &DateRange, what: TimeTarget) -> TimeRange {
         let instant = |civil| self.zone.to_instant(civil);
         let (from, to) = (instant(phrase.from), instant(phrase.to));
         TimeRange { from, to, local_zone: self.zone.clone(), target: what }

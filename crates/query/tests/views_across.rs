@@ -117,7 +117,7 @@ fn nobody_hears_it() {
     check(
         "nobody_hears_it",
         9,
-        &|book| std::fs::remove_file(book.dir().join("bell")).unwrap(),
+        &|book| std::fs::remove_file(book.dir().join("data.notify")).unwrap(),
         &|_, _| {},
     );
 }

@@ -142,7 +142,7 @@ impl Store {
         // One read transaction costs less than one for each change. Nothing is written in it, and
         // it is never upgraded.
         let _snapshot = ReadTransaction::begin(&self.conn)?;
-        let sql = "SELECT (SELECT value FROM meta WHERE key = 'seq'), value FROM meta WHERE key = 'epoch'";
+        let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'), value FROM meta WHERE key = 'epoch'";
         let (seq, epoch) =
             self.conn.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut known = Prefetched { seq, epoch, ..Prefetched::default() };

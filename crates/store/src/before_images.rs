@@ -101,25 +101,24 @@ impl ChangedItems {
 type CollectionNames<'a> = &'a [(i64, Arc<str>)];
 
 /// Where the columns of a former version are, behind those of [`ITEM_META_COLUMNS`].
-const ITEM_HISTORY_COLUMNS: &str =
-    "f.item, f.handle, f.kind, f.collection, f.uid, f.derived_uid, f.before, f.recurrence, f.frame";
+const ITEM_HISTORY_COLUMNS: &str = "f.item, f.handle, f.kind, f.collection, f.uid, f.uid_origin, f.since, f.recurrence_id, f.calendar_context";
 const BYTES_COLUMN: usize = 9;
 const SCHEDULE_COLUMN: usize = 10;
 
 impl Reader {
     /// The last batch, as of the snapshot in which this is called.
     pub fn last_seq(&self) -> Result<Seq> {
-        crate::store::read_meta_number(&self.conn, "seq").map_err(sqlite_error_at(&self.path))
+        crate::store::read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
     /// Where the store stands, as of the snapshot in which this is called: all at once, as it is
     /// asked after each batch.
     pub fn stamp(&self) -> Result<StoreStamp> {
-        let sql = "SELECT (SELECT value FROM meta WHERE key = 'seq'),
+        let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'),
                           (SELECT max(seq) FROM collection),
                           (SELECT value FROM meta WHERE key = 'epoch') || ';' ||
-                          (SELECT value FROM meta WHERE key = 'idx:time') || ';' ||
-                          (SELECT value FROM meta WHERE key = 'zones')";
+                          (SELECT value FROM meta WHERE key = 'fingerprint:schedule') || ';' ||
+                          (SELECT value FROM meta WHERE key = 'zone_data_version')";
         let run = || {
             self.conn.prepare_cached(sql)?.query_row([], |row| {
                 let (collections, rest): (Option<Seq>, Option<String>) = (row.get(1)?, row.get(2)?);
@@ -147,14 +146,12 @@ impl Reader {
     ) -> Result<FeedResult> {
         let _snapshot = self.begin_read()?;
         let mut run = || -> rusqlite::Result<FeedResult> {
-            let sql =
-                "SELECT max(value) FROM (SELECT value - 1 AS value FROM meta WHERE key = 'oldest'
-                       UNION ALL SELECT value FROM meta WHERE key = ?1)";
-            let known: Seq = self
+            let sql = "SELECT max(value) FROM meta WHERE key IN ('history_from', ?1)";
+            let known_from: Seq = self
                 .conn
                 .prepare_cached(sql)?
                 .query_row([history::SCHEDULE_HISTORY_FROM_KEY], |row| row.get(0))?;
-            if after < known {
+            if after + 1 < known_from {
                 return Ok(FeedResult::Expired);
             }
             let Some(changed) = self.find_changed_items(after, most)? else {
@@ -181,7 +178,8 @@ impl Reader {
     ) -> rusqlite::Result<Option<Vec<BeforeImageRef>>> {
         let mut found = ChangedItems { positions: HashMap::new(), items: Vec::new() };
         // The first of an item's former versions is what it was, if it was there at all.
-        let sql = "SELECT handle, seq, id, before FROM former WHERE seq > ?1 ORDER BY seq, ordinal";
+        let sql =
+            "SELECT handle, seq, id, since FROM item_history WHERE seq > ?1 ORDER BY seq, ordinal";
         let mut select = self.conn.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
@@ -192,7 +190,7 @@ impl Reader {
                 return Ok(None);
             }
         }
-        let sql = "SELECT handle, seq FROM retimed WHERE seq > ?1 ORDER BY seq";
+        let sql = "SELECT handle, seq FROM schedule_history WHERE seq > ?1 ORDER BY seq";
         let mut select = self.conn.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
@@ -263,8 +261,8 @@ impl Reader {
             }
         };
         let sql = format!(
-            "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source s ON s.item = i.id
-             LEFT JOIN idx_time t ON t.item = CASE WHEN i.kind IN ({}) THEN i.id END
+            "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source_bytes s ON s.item = i.id
+             LEFT JOIN idx_schedule t ON t.item = CASE WHEN i.kind IN ({}) THEN i.id END
              WHERE i.id = ?1",
             // Three pages less are read of an item without a schedule.
             Kind::numbers_where(Kind::has_schedule)
@@ -286,8 +284,8 @@ impl Reader {
         names: CollectionNames<'_>,
     ) -> rusqlite::Result<Option<ItemVersion>> {
         let sql = format!(
-            "SELECT {ITEM_HISTORY_COLUMNS}, coalesce(f.bytes, b.bytes), f.time
-             FROM former f LEFT JOIN blob b ON b.hash = f.blob WHERE f.id = ?1"
+            "SELECT {ITEM_HISTORY_COLUMNS}, coalesce(f.bytes, b.bytes), f.schedule
+             FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash WHERE f.id = ?1"
         );
         self.conn
             .prepare_cached(&sql)?
@@ -313,7 +311,7 @@ impl Reader {
         seq: Seq,
         handle: Handle,
     ) -> rusqlite::Result<Option<Schedule>> {
-        let sql = "SELECT time FROM retimed WHERE seq = ?1 AND handle = ?2";
+        let sql = "SELECT schedule FROM schedule_history WHERE seq = ?1 AND handle = ?2";
         let time: Option<Vec<u8>> = self
             .conn
             .prepare_cached(sql)?

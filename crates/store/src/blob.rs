@@ -23,8 +23,9 @@ pub(crate) fn store_bytes(
         return Ok(StoredBytes { bytes: Some(bytes), blob_hash: None });
     }
     let hash = Sha256::digest(&bytes).to_vec();
-    let known =
-        tx.prepare_cached("UPDATE blob SET uses = uses + 1 WHERE hash = ?1")?.execute([&hash])?;
+    let known = tx
+        .prepare_cached("UPDATE blob SET ref_count = ref_count + 1 WHERE hash = ?1")?
+        .execute([&hash])?;
     if known == 0 {
         tx.prepare_cached("INSERT INTO blob VALUES(?1, 1, ?2)")?.execute((&hash, &bytes))?;
     }
@@ -34,8 +35,10 @@ pub(crate) fn store_bytes(
 /// Gives a place up; the last user of a large one takes its row along.
 pub(crate) fn release_blob(tx: &WriteTransaction<'_>, blob: Option<&[u8]>) -> rusqlite::Result<()> {
     if let Some(hash) = blob {
-        tx.prepare_cached("UPDATE blob SET uses = uses - 1 WHERE hash = ?1")?.execute([hash])?;
-        tx.prepare_cached("DELETE FROM blob WHERE hash = ?1 AND uses <= 0")?.execute([hash])?;
+        tx.prepare_cached("UPDATE blob SET ref_count = ref_count - 1 WHERE hash = ?1")?
+            .execute([hash])?;
+        tx.prepare_cached("DELETE FROM blob WHERE hash = ?1 AND ref_count <= 0")?
+            .execute([hash])?;
     }
     Ok(())
 }
@@ -43,7 +46,7 @@ pub(crate) fn release_blob(tx: &WriteTransaction<'_>, blob: Option<&[u8]>) -> ru
 /// The bytes of an item; `None` where there is no such item.
 pub(crate) fn read_source_bytes(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
     conn.prepare_cached(
-        "SELECT coalesce(s.bytes, b.bytes) FROM source s LEFT JOIN blob b ON b.hash = s.blob
+        "SELECT coalesce(s.bytes, b.bytes) FROM source_bytes s LEFT JOIN blob b ON b.hash = s.blob_hash
          WHERE s.item = ?1",
     )?
     .query_row([item], |row| row.get::<_, Option<Vec<u8>>>(0))

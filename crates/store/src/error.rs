@@ -51,6 +51,12 @@ pub enum Error {
         /// The newest version known here, as `major.minor`.
         known: String,
     },
+    /// A development version made the store, with a schema that was never released.
+    #[error("{path} was made by a development version of larder and cannot be read by this one")]
+    DevelopmentSchema {
+        /// The file.
+        path: PathBuf,
+    },
     /// An older version made the store, and nobody has opened it for writing since.
     #[error("{path} has schema {major}.{minor}, and is migrated when it is opened for writing")]
     SchemaTooOld {

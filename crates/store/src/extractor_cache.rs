@@ -47,7 +47,7 @@ impl<'a> ExtractorCache<'a> {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
                 let found: Option<(String, i64)> = conn
-                    .prepare_cached("SELECT summary, family FROM collection WHERE id = ?1")?
+                    .prepare_cached("SELECT index_config, type FROM collection WHERE id = ?1")?
                     .query_row([collection], |row| Ok((row.get(0)?, row.get(1)?)))
                     .optional()?;
                 let config = found.and_then(|(config, number)| {
@@ -69,8 +69,8 @@ impl<'a> ExtractorCache<'a> {
     ) -> rusqlite::Result<Option<ItemRecord>> {
         let found = conn
             .prepare_cached(
-                "SELECT i.collection, i.uid, i.kind, i.recurrence, i.frame, s.bytes
-                 FROM item i CROSS JOIN source s ON s.item = i.id WHERE i.id = ?1",
+                "SELECT i.collection, i.uid, i.kind, i.recurrence_id, i.calendar_context, s.bytes
+                 FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
             )?
             .query_row([row], |row| {
                 let place: (i64, String, Option<i64>) = (row.get(2)?, row.get(3)?, row.get(4)?);

@@ -9,11 +9,13 @@ use crate::collection::CollectionMeta;
 use crate::error::{Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::index_maintenance::DerivedIndex;
-use crate::inverted_index::{self, IndexMatch, IndexQuery, Segment, SortIndex, SortPosition};
+use crate::index_pages::IndexPages;
+use crate::index_query::{self, IndexQuery};
 use crate::read_transaction::ReaderCache;
 use crate::reader::Reader;
 use crate::{Kind, Seq, blob, uid_lookup};
 use larder_extract::StoredFields;
+use larder_index::{Matches, ReadPages as _, Segment, SortIndex, SortPosition};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -43,8 +45,7 @@ pub struct ItemMeta {
 }
 
 /// The columns of an [`ItemMeta`], for a query over `item i`.
-pub(crate) const ITEM_META_COLUMNS: &str =
-    "i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame";
+pub(crate) const ITEM_META_COLUMNS: &str = "i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context";
 
 /// An order of items that is kept.
 #[derive(Debug, Clone)]
@@ -59,14 +60,14 @@ pub struct IndexedOrder {
 
 impl IndexedOrder {
     fn sort_index(&self) -> SortIndex {
-        SortIndex { field: self.field, collections: self.collections.clone() }
+        SortIndex { order: self.field, partitions: self.collections.clone() }
     }
 }
 
 /// What a look-up found: what the index names, to be held against the items.
 #[derive(Debug, Clone, Default)]
 pub struct IndexMatches {
-    matches: Vec<IndexMatch>,
+    matches: Matches,
     /// How many entries of the index were read.
     pub entries_read: u64,
 }
@@ -221,7 +222,8 @@ impl Reader {
             return Ok(segments.as_deref());
         }
         let usable = set.is_current(&remembered.meta, &self.extractor);
-        let segments = usable.then(|| inverted_index::segments(&self.conn, set)).transpose()?;
+        let pages = IndexPages::new(&self.conn);
+        let segments = usable.then(|| pages.segments(set.index_id())).transpose()?;
         Ok(known.get_or_init(|| segments).as_deref())
     }
 
@@ -257,8 +259,8 @@ impl Reader {
                 return Ok(None);
             };
             let mut select = self.conn.prepare_cached(concat!(
-                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
-                "FROM item i CROSS JOIN source s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+                "FROM item i CROSS JOIN source_bytes s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
                 "WHERE i.handle = ?1 AND i.uid = ?2 AND c.name = ?3 AND c.removed = 0"
             ))?;
             let handle = Handle::from_uid(&known.collection_key.handle_key, uid, "", 0);
@@ -330,8 +332,10 @@ impl Reader {
         let mut run = || -> rusqlite::Result<()> {
             let _snapshot = self.begin_read_raw()?;
             // Most runs are of one row: there is nothing behind it to step to.
-            let mut one = self.conn.prepare_cached("SELECT bytes FROM source WHERE item = ?1")?;
-            let sql = "SELECT bytes, item FROM source WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
+            let mut one =
+                self.conn.prepare_cached("SELECT bytes FROM source_bytes WHERE item = ?1")?;
+            let sql =
+                "SELECT bytes, item FROM source_bytes WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
             let mut many = self.conn.prepare_cached(sql)?;
             let mut give = |item: i64, row: &Row<'_>| -> rusqlite::Result<bool> {
                 Ok(match row.get_ref(0)?.as_blob_or_null()? {
@@ -366,8 +370,8 @@ impl Reader {
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
     ) -> rusqlite::Result<()> {
         let mut select = self.conn.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
-            "FROM item i CROSS JOIN source s ON s.item = i.id ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+            "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
             "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
         ))?;
         for run in runs {
@@ -448,7 +452,7 @@ impl Reader {
             let remembered = self.cache()?;
             let usable = self.segments(&remembered, DerivedIndex::Text)?.is_some();
             let mut select = self.conn.prepare_cached(concat!(
-                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept ",
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
                 "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
             ))?;
             for run in contiguous_runs(rows) {
@@ -481,7 +485,7 @@ impl Reader {
             let remembered = self.cache()?;
             let segments = self.segments(&remembered, DerivedIndex::Text)?;
             let Some(segments) = segments else { return Ok(None) };
-            if lookup.has_time_range() && !self.is_time_index_current(&remembered) {
+            if index_query::has_time_range(lookup) && !self.is_time_index_current(&remembered) {
                 return Ok(None);
             }
             let known = remembered.collections.iter();
@@ -490,13 +494,8 @@ impl Reader {
                     collections.is_empty() || collections.contains(&known.collection_key.id)
                 })
                 .collect();
-            let (named, read) = inverted_index::find_matches(
-                &self.conn,
-                &self.extractor,
-                segments,
-                &asked,
-                lookup,
-            )?;
+            let (named, read) =
+                index_query::find_matches(&self.conn, &self.extractor, segments, &asked, lookup)?;
             Ok(Some(IndexMatches { matches: named, entries_read: read }))
         };
         run().map_err(sqlite_error_at(&self.path))
@@ -519,12 +518,12 @@ impl Reader {
             let remembered = self.cache()?;
             let mut select = self.conn.prepare_cached(match with_bytes {
                 false => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept ",
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
                     "FROM item i WHERE i.id = ?1"
                 ),
                 true => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
-                    "FROM item i CROSS JOIN source s ON s.item = i.id WHERE i.id = ?1"
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+                    "FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
                 ),
             })?;
             for (at, named) in found.matches.iter().enumerate().skip(from) {
@@ -576,7 +575,7 @@ impl Reader {
             let mut seq = tx.prepare_cached("SELECT seq FROM item WHERE id = ?1")?;
             let mut places = Vec::new();
             order.sort_index().scan(
-                tx,
+                &IndexPages::new(tx),
                 segments,
                 after,
                 order.backwards,
@@ -607,7 +606,7 @@ impl Reader {
             let remembered = self.cache()?;
             let segments = self.sort_segments(&remembered, order)?;
             let Some(segments) = segments else { return Ok(None) };
-            order.sort_index().rank(&self.conn, segments, place).map(Some)
+            order.sort_index().rank(&IndexPages::new(&self.conn), segments, place).map(Some)
         };
         run().map_err(sqlite_error_at(&self.path))
     }

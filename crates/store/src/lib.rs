@@ -35,22 +35,28 @@ mod extractor_cache;
 mod handle;
 mod history;
 mod index_maintenance;
-mod interval_entries;
-mod interval_index;
-pub mod inverted_index;
+mod index_pages;
+mod index_query;
+mod interval_entry;
+mod interval_search;
+mod interval_table;
 mod items;
 mod lock;
 mod packed_row_ids;
 mod purge;
 mod read_transaction;
 mod reader;
+mod schedule_intervals;
+mod schedule_reader;
 mod schema;
 mod series;
+mod series_summary;
 mod store;
 mod uid_lookup;
 mod undo;
 mod write_transaction;
 mod zone_loader;
+mod zone_update;
 
 pub use crate::backup::RestoreReport;
 pub use crate::batch::{
@@ -65,22 +71,24 @@ pub use crate::error::{Error, Result};
 pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRecord, Version};
 pub use crate::index_maintenance::DerivedIndex;
-pub use crate::interval_entries::schedule_bounds;
-pub use crate::interval_index::TimeRangeHits;
+pub use crate::index_query::{ExternalQuery, IndexQuery};
+pub use crate::interval_search::TimeRangeHits;
 pub use crate::items::{Candidate, IndexMatches, IndexedOrder, ItemMeta};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::purge::PurgeReport;
 pub use crate::read_transaction::{DataVersion, ReadTransaction};
 pub use crate::reader::{Collection, CollectionProperties, Reader, SqlRow, SqlValue};
+pub use crate::schedule_intervals::schedule_bounds;
 pub use crate::store::{Store, StoreOptions};
 pub use crate::undo::{UndoConflict, UndoReport};
 pub use larder_extract::{
     Alarm, CalendarContext, Extractor, FieldIndex, IndexConfig, IndexConfigError, ItemOccurrence,
     LineWarning, MIN_LONG_NUMBER_DIGITS, Overlap, ParsedItem, RejectedItem, Schedule, StoredFields,
     TimeRange, TimeTarget, Trigger, VtimezoneText, WORD_PREFIX_CHARS, ZoneResolver, ZoneUse,
-    is_newer_revision, is_storable,
+    is_newer_revision, is_storable, term as term_encoding,
 };
 pub use larder_format::kind::{CollectionType, Kind};
+pub use larder_index::SortPosition;
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by
 /// a clock.

@@ -162,7 +162,7 @@ impl Reader {
         Ok(Reader {
             conn,
             path,
-            extractor: Extractor::with_zones(known.meta.text("locale"), zones),
+            extractor: Extractor::with_zones(known.meta.text("collation_locale"), zones),
             reader_id: NEXT_READER_ID.fetch_add(1, Ordering::Relaxed),
             cache: RefCell::new(Some(Arc::new(known))),
             data_version: Cell::new(None),
@@ -209,6 +209,7 @@ impl Reader {
         let version = read_data_version(conn).map_err(sqlite_error_at(&path))?;
         set_read_cache_size(conn).map_err(sqlite_error_at(&path))?;
         let standing = schema::read_schema_state(conn, &path)?;
+        schema::refuse_development_schema(conn, standing, &path)?;
         if let SchemaState::Older(major, minor) = standing {
             return Err(Error::SchemaTooOld { path, major, minor });
         }
@@ -312,8 +313,8 @@ impl Reader {
         let run = || -> rusqlite::Result<Vec<Collection>> {
             self.conn
                 .prepare_cached(
-                    "SELECT c.id, c.name, c.family,
-                            (SELECT count(*) FROM item i WHERE i.collection = c.id), c.summary
+                    "SELECT c.id, c.name, c.type,
+                            (SELECT count(*) FROM item i WHERE i.collection = c.id), c.index_config
                      FROM collection c WHERE c.removed = 0 ORDER BY c.name",
                 )?
                 .query_map([], |row| {
@@ -340,8 +341,7 @@ impl Reader {
         &self,
         family: CollectionType,
     ) -> Result<Vec<CollectionProperties>> {
-        let sql =
-            "SELECT id, name, head FROM collection WHERE removed = 0 AND family = ?1 ORDER BY id";
+        let sql = "SELECT id, name, properties FROM collection WHERE removed = 0 AND type = ?1 ORDER BY id";
         let run = || -> rusqlite::Result<Vec<CollectionProperties>> {
             let said = |row: &rusqlite::Row<'_>| {
                 Ok(CollectionProperties {
@@ -373,7 +373,7 @@ impl Reader {
             let of = self
                 .conn
                 .prepare_cached(
-                    "SELECT id, key FROM collection
+                    "SELECT id, handle_key FROM collection
                      WHERE removed = 0 AND (?1 IS NULL OR name = ?1) ORDER BY name",
                 )?
                 .query_map([collection], |row| {
@@ -475,7 +475,7 @@ impl Reader {
 
     /// The frames of a collection's items, each once; `None`: some have none.
     pub fn calendar_contexts(&self, collection: &Collection) -> Result<Vec<Option<i64>>> {
-        let sql = "SELECT DISTINCT frame FROM item WHERE collection = ?1 ORDER BY frame";
+        let sql = "SELECT DISTINCT calendar_context FROM item WHERE collection = ?1 ORDER BY calendar_context";
         let run = || -> rusqlite::Result<Vec<Option<i64>>> {
             self.conn.prepare_cached(sql)?.query_map([collection.row], |row| row.get(0))?.collect()
         };
@@ -485,7 +485,7 @@ impl Reader {
     /// The lines that a calendar has of its own, as they came.
     pub fn collection_properties(&self, collection: &Collection) -> Result<Option<Vec<u8>>> {
         self.conn
-            .prepare_cached("SELECT head FROM collection WHERE id = ?1")
+            .prepare_cached("SELECT properties FROM collection WHERE id = ?1")
             .and_then(|mut select| select.query_row([collection.row], |row| row.get(0)).optional())
             .map(Option::flatten)
             .map_err(sqlite_error_at(&self.path))
@@ -518,7 +518,7 @@ impl Reader {
 
     /// The store's locale.
     pub fn locale(&self) -> Result<String> {
-        self.meta_text("locale")
+        self.meta_text("collation_locale")
     }
 
     /// Single values of `meta` as text, for messages.

@@ -134,7 +134,7 @@ impl Store {
         collection: &str,
         family: CollectionType,
     ) -> Result<Extractor> {
-        let sql = "SELECT summary, family FROM collection WHERE name = ?1 AND removed = 0";
+        let sql = "SELECT index_config, type FROM collection WHERE name = ?1 AND removed = 0";
         let found: Option<(String, i64)> = self
             .conn
             .prepare_cached(sql)
@@ -151,7 +151,7 @@ impl Store {
 
     /// What the collection of this name holds; `None`: there is none.
     pub fn collection_type(&self, collection: &str) -> Result<Option<CollectionType>> {
-        let sql = "SELECT family FROM collection WHERE name = ?1 AND removed = 0";
+        let sql = "SELECT type FROM collection WHERE name = ?1 AND removed = 0";
         let family: Option<i64> = self
             .conn
             .prepare_cached(sql)
@@ -163,7 +163,7 @@ impl Store {
     /// The calendars that have an item of this UID.
     pub fn calendars_with_uid(&self, uid: &str) -> Result<Vec<String>> {
         let run = || -> rusqlite::Result<Vec<String>> {
-            let sql = "SELECT id, key, name FROM collection WHERE removed = 0 AND family = ?1 ORDER BY name";
+            let sql = "SELECT id, handle_key, name FROM collection WHERE removed = 0 AND type = ?1 ORDER BY name";
             let _snapshot = ReadTransaction::begin(&self.conn)?;
             let mut select = self.conn.prepare_cached(sql)?;
             let mut rows = select.query([CollectionType::Calendar as i64])?;
@@ -183,7 +183,8 @@ impl Store {
 
     /// Does the calendar of this name say anything of itself?
     pub fn has_collection_properties(&self, collection: &str) -> Result<bool> {
-        let sql = "SELECT 1 FROM collection WHERE name = ?1 AND removed = 0 AND head IS NOT NULL";
+        let sql =
+            "SELECT 1 FROM collection WHERE name = ?1 AND removed = 0 AND properties IS NOT NULL";
         let found = self
             .conn
             .prepare_cached(sql)
@@ -199,7 +200,7 @@ impl Store {
 
     /// The number of the last batch.
     pub fn last_seq(&self) -> Result<Seq> {
-        read_meta_number(&self.conn, "seq").map_err(sqlite_error_at(&self.path))
+        read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
     /// Lets go of the lock, and copies the write-ahead log into the file where it has grown. Others
@@ -337,7 +338,7 @@ impl MetaTable {
 }
 
 pub(crate) fn read_locale(conn: &Connection) -> rusqlite::Result<String> {
-    conn.query_row("SELECT value FROM meta WHERE key = 'locale'", [], |row| row.get(0))
+    conn.query_row("SELECT value FROM meta WHERE key = 'collation_locale'", [], |row| row.get(0))
 }
 
 /// Looks for contradictions within pages; much faster than the full integrity check.
@@ -360,6 +361,7 @@ fn create_or_migrate(
 ) -> Result<Option<String>> {
     let path = directory.database_path();
     let standing = schema::read_schema_state(conn, &path)?;
+    schema::refuse_development_schema(conn, standing, &path)?;
     if let SchemaState::NewerMinor(major, minor) = standing {
         return Ok(Some(format!("{major}.{minor}")));
     }
@@ -391,8 +393,11 @@ fn create_or_migrate(
         SchemaState::Current | SchemaState::NewerMinor(..) => {}
     }
     if let Some(locale) = &options.locale {
-        conn.execute("UPDATE meta SET value = ?1 WHERE key = 'locale' AND value <> ?1", [locale])
-            .map_err(sqlite_error_at(&path))?;
+        conn.execute(
+            "UPDATE meta SET value = ?1 WHERE key = 'collation_locale' AND value <> ?1",
+            [locale],
+        )
+        .map_err(sqlite_error_at(&path))?;
     }
     Ok(None)
 }

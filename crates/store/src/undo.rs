@@ -211,7 +211,7 @@ impl Store {
             .prepare_cached("SELECT min(seq) FROM batch WHERE operation = ?1")
             .and_then(|mut select| select.query_row([id], |row| row.get(0)))
             .map_err(sqlite_error_at(path))?;
-        let oldest = read_meta_number(&self.conn, "oldest").map_err(sqlite_error_at(path))?;
+        let oldest = read_meta_number(&self.conn, "history_from").map_err(sqlite_error_at(path))?;
         if first.is_some_and(|first| first < oldest) {
             return Err(Error::HistoryPruned { id });
         }
@@ -224,9 +224,9 @@ impl Store {
             .prepare_cached(
                 "SELECT i.handle FROM batch b CROSS JOIN item i ON i.seq = b.seq WHERE b.operation = ?1
                  UNION
-                 SELECT f.handle FROM batch b CROSS JOIN former f ON f.seq = b.seq WHERE b.operation = ?1
+                 SELECT f.handle FROM batch b CROSS JOIN item_history f ON f.seq = b.seq WHERE b.operation = ?1
                  UNION
-                 SELECT f.handle FROM former f JOIN batch b ON b.seq = f.before
+                 SELECT f.handle FROM item_history f JOIN batch b ON b.seq = f.since
                  WHERE b.operation = ?1",
             )?
             .query_map([id], |row| Ok(Handle::from_bytes(&row.get::<_, Vec<u8>>(0)?)))?
@@ -337,7 +337,7 @@ impl Store {
     fn build_put(&self, state: ItemState, expect: Precondition) -> rusqlite::Result<BatchChange> {
         let (name, summary, family): (String, String, i64) = self
             .conn
-            .prepare_cached("SELECT name, summary, family FROM collection WHERE id = ?1")?
+            .prepare_cached("SELECT name, index_config, type FROM collection WHERE id = ?1")?
             .query_row([state.collection], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let family = CollectionType::from_number(family)
             .ok_or(rusqlite::Error::IntegralValueOutOfRange(2, family))?;
@@ -356,8 +356,8 @@ impl Store {
         // In one statement: others may remove the item meanwhile, which is no damage.
         self.conn
             .prepare_cached(
-                "SELECT i.collection, i.uid, i.derived_uid, coalesce(s.bytes, b.bytes), i.kind, i.recurrence, i.frame
-                 FROM item i LEFT JOIN source s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob
+                "SELECT i.collection, i.uid, i.uid_origin, coalesce(s.bytes, b.bytes), i.kind, i.recurrence_id, i.calendar_context
+                 FROM item i LEFT JOIN source_bytes s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob_hash
                  WHERE i.id = ?1",
             )?
             .query_row([item], |row| {
@@ -379,9 +379,9 @@ impl Store {
     fn read_previous_versions(&self, handle: Handle) -> rusqlite::Result<Vec<PreviousVersion>> {
         self.conn
             .prepare_cached(
-                "SELECT f.seq, f.before, f.removed, f.collection, f.uid, f.derived_uid,
-                        coalesce(f.bytes, b.bytes), f.kind, coalesce(f.recurrence, ''), f.frame
-                 FROM former f LEFT JOIN blob b ON b.hash = f.blob
+                "SELECT f.seq, f.since, f.removed, f.collection, f.uid, f.uid_origin,
+                        coalesce(f.bytes, b.bytes), f.kind, coalesce(f.recurrence_id, ''), f.calendar_context
+                 FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash
                  WHERE f.handle = ?1 ORDER BY f.seq, f.ordinal",
             )?
             .query_map([handle.to_bytes()], |row| {
@@ -456,9 +456,9 @@ impl Store {
         self.conn
             .prepare_cached(
                 "SELECT DISTINCT c.id
-                 FROM batch b CROSS JOIN former f ON f.seq = b.seq JOIN collection c ON c.id = f.collection
+                 FROM batch b CROSS JOIN item_history f ON f.seq = b.seq JOIN collection c ON c.id = f.collection
                  WHERE b.operation = ?1 AND c.removed = 1 AND f.uid IS NOT NULL
-                   AND f.before NOT IN (SELECT seq FROM batch WHERE operation = ?1)",
+                   AND f.since NOT IN (SELECT seq FROM batch WHERE operation = ?1)",
             )?
             .query_map([id], |row| row.get(0).map(|id| BatchChange::Internal(InternalChange::RestoreCollection(id))))?
             .collect()
@@ -473,9 +473,9 @@ impl Store {
         let next = self
             .conn
             .prepare_cached(
-                "SELECT f.name, f.removed, f.summary, f.head FROM collection_former f
+                "SELECT f.name, f.removed, f.index_config, f.properties FROM collection_history f
                  WHERE f.collection = ?2 AND f.seq >
-                   (SELECT max(mine.seq) FROM collection_former mine JOIN batch b ON b.seq = mine.seq
+                   (SELECT max(mine.seq) FROM collection_history mine JOIN batch b ON b.seq = mine.seq
                     WHERE mine.collection = ?2 AND b.operation = ?1)
                  ORDER BY f.seq, f.ordinal LIMIT 1",
             )?
@@ -498,9 +498,9 @@ impl Store {
 
     fn find_collection_changes(&self, id: OperationId) -> rusqlite::Result<Vec<CollectionChange>> {
         let mut select = self.conn.prepare_cached(
-            "SELECT f.collection, iif(f.removed, NULL, f.name), f.summary, c.name, c.removed, c.summary, f.head, c.head,
-                    c.family
-             FROM batch b JOIN collection_former f ON f.seq = b.seq
+            "SELECT f.collection, iif(f.removed, NULL, f.name), f.index_config, c.name, c.removed, c.index_config, f.properties, c.properties,
+                    c.type
+             FROM batch b JOIN collection_history f ON f.seq = b.seq
              JOIN collection c ON c.id = f.collection
              WHERE b.operation = ?1 ORDER BY f.seq, f.ordinal",
         )?;

@@ -16,7 +16,7 @@ pub(crate) fn load_zone(conn: &Connection, zones: &ZoneResolver, name: &str) -> 
     };
     let (from, to) = ([&first[..], &[0; 24]].concat(), [&first[..], &[255; 24]].concat());
     let definition: Vec<u8> = conn
-        .prepare_cached("SELECT bytes FROM zone WHERE hash BETWEEN ?1 AND ?2")
+        .prepare_cached("SELECT bytes FROM zone_definition WHERE hash BETWEEN ?1 AND ?2")
         .and_then(|mut select| select.query_row((from, to), |row| row.get(0)).optional())
         .ok()??;
     zones.define_zone(name, &definition)

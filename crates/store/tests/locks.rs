@@ -106,16 +106,16 @@ fn the_bell_tells_the_last_batch() {
 fn after_an_unclean_stop() {
     let mut book = Book::new();
     book.put(&card("a", "Anna", ""));
-    let lock = book.dir().join("lock");
-    for mark in [&b"writing\n"[..], b"\xff\xfe", b"at rest\nand more of it than that"] {
+    let lock = book.dir().join("data.lock");
+    for mark in [&b"writing\n"[..], b"\xff\xfe", b"idle   \nand more of it than that"] {
         fs::write(&lock, mark).unwrap();
         // The one that is open goes on ...
         book.put(&card("b", &format!("Berta {}", mark.len()), ""));
-        assert_eq!(fs::read(&lock).unwrap(), b"at rest\n");
+        assert_eq!(fs::read(&lock).unwrap(), b"idle   \n");
         // ... and one that is opened anew does, too.
         fs::write(&lock, mark).unwrap();
         assert_eq!(open(&book.dir()).last_seq().unwrap(), book.store.last_seq().unwrap());
-        assert_eq!(fs::read(&lock).unwrap(), b"at rest\n");
+        assert_eq!(fs::read(&lock).unwrap(), b"idle   \n");
     }
     book.sound();
 }
@@ -139,7 +139,7 @@ fn damaged_pages_are_found_after_an_unclean_stop() {
     book.apply(changes);
     let (scratch, ()) = book.closed(|dir| {
         damage(&dir.join("data.db"));
-        fs::write(dir.join("lock"), "writing\n").unwrap();
+        fs::write(dir.join("data.lock"), "writing\n").unwrap();
     });
     let dir = scratch.path().join("data");
     for attempt in 1..=2 {

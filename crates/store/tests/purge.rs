@@ -117,7 +117,7 @@ fn a_purge_that_was_interrupted_is_completed_by_the_next() {
         let reader = book.reader();
         let mut first = None;
         let began = std::time::Instant::now();
-        let all = "SELECT i.uid, f.uid FROM item i, former f";
+        let all = "SELECT i.uid, f.uid FROM item i, item_history f";
         let mut look = |_: &SqlRow<'_>| {
             first.get_or_insert_with(|| purge(&mut book, handle));
             true

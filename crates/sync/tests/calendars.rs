@@ -192,18 +192,18 @@ fn hundreds_of_copies_of_a_zone() {
         let mut book = Book::new();
         let told = book.take(generated(n, false), &options());
         assert_eq!((told.summary.zones, told.summary.item_count()), ((n, 0), 0));
-        assert_eq!((rows(&book, "zone"), rows(&book, "frame")), (0, 0));
+        assert_eq!((rows(&book, "zone_definition"), rows(&book, "calendar_context")), (0, 0));
 
         let told = book.take(generated(n, true), &options());
         assert_eq!((told.summary.zones, told.summary.added), ((n, 6), n));
-        assert_eq!((rows(&book, "zone"), rows(&book, "frame")), (6, 6));
+        assert_eq!((rows(&book, "zone_definition"), rows(&book, "calendar_context")), (6, 6));
         let exported = book.export(options().into.as_deref().unwrap());
         let text = String::from_utf8(exported).unwrap();
         assert_eq!(text.matches("BEGIN:VTIMEZONE").count(), 6);
 
         // Another calendar shares them.
         book.take(generated(n, true), &into("another".into()));
-        assert_eq!((rows(&book, "zone"), rows(&book, "frame")), (6, 6));
+        assert_eq!((rows(&book, "zone_definition"), rows(&book, "calendar_context")), (6, 6));
         assert_eq!(book.store.rebuild_and_check().unwrap().faults, []);
     }
 }

@@ -80,7 +80,7 @@ fn beginnings() {
     );
     check(DAY, &[("start", "9:00")], "one end is a day and the other a time");
     check(DAY, &[("for", "2h")], "how long it takes is said, and not when it begins");
-    check(DAYS, &[("for", "2h")], "\"2h\" needs a time at which it begins, as 12:30");
+    check(DAYS, &[("for", "2h")], "\"2h\" needs a start time, such as 12:30");
     // The night in which the clock goes forward: RFC 5545 says when that is.
     check(TIMED, &[("start", "2026-03-29 2:30")], "DTSTART:20260329T023000 DURATION:PT1H");
 }
@@ -122,7 +122,7 @@ fn alarms() {
         "ACTION:DISPLAY DESCRIPTION:B TRIGGER:-PT1H ACTION:DISPLAY DESCRIPTION:B TRIGGER:-P1D";
     let expect = format!("DTSTART:20260305T120000 SUMMARY:B {two}");
     assert_eq!(alarm(&[("alarm", "1h,1 day"), ("summary", "B")]), expect);
-    assert_eq!(alarm(&[("alarm", "x")]), "\"x\" is no length: write 1h30, 90min or 2 days");
+    assert_eq!(alarm(&[("alarm", "x")]), "unknown duration \"x\"; try 1h30, 90min or 2 days");
     let expect = "DUE:20260305 ACTION:DISPLAY DESCRIPTION: TRIGGER;RELATED=END:-PT1H";
     check(DAY, &[("alarm", "1h")], expect);
 }

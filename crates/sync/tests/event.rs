@@ -30,7 +30,8 @@ pub(crate) fn prague() -> Zone {
 
 /// Calls `run` with somebody in Prague.
 pub(crate) fn speaking<T>(run: impl FnOnce(&InputContext<'_>) -> T) -> T {
-    let (local, zones, language) = (prague(), ZoneDatabase::open_bundled(), Language::of("C"));
+    let (local, zones, language) =
+        (prague(), ZoneDatabase::open_bundled(), Language::from_locale("C"));
     run(&InputContext {
         now: Instant::from_seconds_clamped(NOW),
         local: &local,

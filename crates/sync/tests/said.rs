@@ -85,13 +85,13 @@ fn ends() {
 #[test]
 fn lengths() {
     check("A tomorrow", &[("for", "2 days")], "A DTSTART:20260302 DTEND:20260304");
-    check("A tomorrow", &[("for", "2h")], "\"2h\" needs a time at which it begins, as 12:30");
+    check("A tomorrow", &[("for", "2h")], "\"2h\" needs a start time, such as 12:30");
     check("A", &[("kind", ""), ("for", "2h")], "how long it takes is said, and not when it begins");
     check("A for 2h", &[("kind", "")], "how long it takes is said, and not when it begins");
     check(
         "A",
         &[("start", "tomorrow 9:00"), ("for", "-1h")],
-        "\"-1h\" is no length: write 1h30, 90min or 2 days",
+        "unknown duration \"-1h\"; try 1h30, 90min or 2 days",
     );
     // The night in which the clock goes forward.
     check("A 2026-03-29 2:30", &[], "A DTSTART:20260329T023000 DURATION:PT1H");
@@ -213,6 +213,6 @@ fn every() {
     check("quarter", &format!("{at}=MONTHLY;INTERVAL=3"));
     check(
         "monday in december",
-        "\"december\" says when, and is not understood here: say it in another way, or put it in quotes to keep it in the title",
+        "cannot combine \"december\" with the other date or time; rephrase it, or quote it to keep it in the title",
     );
 }

@@ -253,7 +253,7 @@ fn what_a_tzid_means() {
     check("Customized Time Zone", Some(&berlin), Some("Europe/Vienna"), "Behaviour Europe/Vienna");
     check("Customized Time Zone", Some(&berlin), Some("Asia/Tokyo"), "Behaviour Europe/Budapest");
     let odd = definition(&["STANDARD 19700101T000000 +0117 +0117 -"]);
-    check("/Europe/CUSTOM", Some(&odd), None, "Own /Europe/CUSTOM");
+    check("/Europe/CUSTOM", Some(&odd), None, "Definition /Europe/CUSTOM");
     for name in [
         "",
         "0",

@@ -6,7 +6,7 @@ use crate::item_ids::display_title;
 use crate::output::{CANCELLED_STYLE, FAINT_STYLE, STRONG_STYLE, colour_style, sanitize_line};
 use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
-use larder_date_phrase::{self as phrase, Language};
+use larder_date_phrase::{DateRange, Language};
 use larder_query::{AgendaDay, BusyPeriod, DayEntry, OccurrenceList, SearchRequest, local_time};
 use larder_store::{Reader, TimeRange, TimeTarget};
 use larder_time::civil::{Date, Instant};
@@ -108,7 +108,7 @@ impl AgendaArgs {
             Some(from) => (from.as_str(), self.to.as_deref()),
             None => ("today", Some("+6d")),
         };
-        let phrase = phrase::range(from, to, now, &asker.language)
+        let phrase = DateRange::parse_bounds(from, to, now, &asker.language)
             .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
         Ok(asker.to_time_range(&phrase, TimeTarget::Occurrences))
     }

@@ -7,7 +7,7 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, format_count, sanitize_line};
 use crate::table::{pad_cells, style_cells};
 use anstyle::Style;
-use larder_date_phrase as phrase;
+use larder_date_phrase::DateRange;
 use larder_format::field::{
     CALENDAR_FIELDS, Field, find_contact_field, suggest_contact_field, suggest_field,
 };
@@ -194,9 +194,8 @@ impl FindArgs {
         all.extend(self.query_args.kind.map(Query::Kind));
         if let Some(text) = &self.alarms {
             let asker = &context.settings.user_locale;
-            let phrase =
-                phrase::Window::parse(text, asker.zone.to_civil(asker.now), &asker.language)
-                    .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
+            let phrase = DateRange::parse(text, asker.zone.to_civil(asker.now), &asker.language)
+                .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
             // It comes first, as it is what the answer is expanded in.
             all.insert(
                 0,

@@ -1,27 +1,27 @@
-//! Time ranges: the two instants that a query asks between.
+//! Time ranges: the two instants that a query searches between.
 
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;
 
-/// The target of a search in a time range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The times that a time range is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimeTarget {
-    /// Items with an occurrence that ends after the beginning of the range and begins before its
-    /// end.
+    /// Occurrences: one overlaps the range if it ends after the beginning of the range and begins
+    /// before its end.
     Occurrences,
-    /// Items with an alarm that rings in the range.
+    /// Alarms that go off within the range.
     Alarms,
 }
 
-/// A time range: from an instant up to, not including, another one.
+/// A time range: from one instant up to another one, which is excluded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeRange {
     /// The beginning.
     pub from: Instant,
     /// The end.
     pub to: Instant,
-    /// The zone in which floating times and days are read.
+    /// The zone in which floating times and dates are read.
     pub local_zone: Zone,
-    /// The target of the search.
+    /// The times that are compared with the range.
     pub target: TimeTarget,
 }

@@ -454,7 +454,7 @@ fn odd_times_are_named() {
     );
     check(&format!("VEVENT\n{at}\nDURATION:-PT1H"), "3: a negative DURATION is ignored");
     check("VEVENT\nSUMMARY:a", "1: no DTSTART: the event will not appear in the calendar");
-    check("VEVENT\nDTSTART:soon", "2: \"soon\" is no date and no date-time");
+    check("VEVENT\nDTSTART:soon", "2: \"soon\" is neither a date nor a date-time");
     // What is a little loose, or has no time for a reason, is left alone.
     check(&format!("VEVENT\n{day}\nDTEND;VALUE=DATE:20260305"), "");
     check(&format!("VEVENT\n{at}\nDTEND:20260305T120000Z"), "");

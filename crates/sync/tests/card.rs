@@ -30,7 +30,7 @@ fn what_is_typed() {
     check("BEGIN:VEVENT\nUID:b\nDTSTART:20260305\nEND:VEVENT\n", "b");
     check(
         "BEGIN:VCALENDAR\nBEGIN:VTODO\nSUMMARY:x\nDUE:tomorrow\nEND:VTODO\nEND:VCALENDAR\n",
-        "urn:uuid:07070707-0707-4707-8707-070707070707; 4: \"tomorrow\" is no date and no date-time",
+        "urn:uuid:07070707-0707-4707-8707-070707070707; 4: \"tomorrow\" is neither a date nor a date-time",
     );
     let early = |kind: &str, lines: &str| format!("BEGIN:{kind}\nUID:b\n{lines}\nEND:{kind}\n");
     for (lines, expect) in [

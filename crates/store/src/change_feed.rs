@@ -132,7 +132,7 @@ impl Reader {
             return Err(Error::CursorExpired);
         }
         let limit = limit.max(1);
-        let run = || -> rusqlite::Result<Vec<((Seq, i64), Option<ChangeRecord>)>> {
+        let run = || -> rusqlite::Result<Vec<FeedRow>> {
             tx.prepare_cached(
                 "SELECT * FROM (
                    SELECT seq, ordinal, handle, kind, id AS row FROM item
@@ -164,10 +164,11 @@ impl Reader {
     }
 }
 
+/// A position in the feed, and the change there; `None`: the kind of the item is unknown.
+type FeedRow = ((Seq, i64), Option<ChangeRecord>);
+
 /// Reads a change with its position in the feed; no change if the kind of the item is unknown.
-fn change_record_from_row(
-    row: &rusqlite::Row<'_>,
-) -> rusqlite::Result<((Seq, i64), Option<ChangeRecord>)> {
+fn change_record_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<FeedRow> {
     let (seq, ordinal) = (row.get(0)?, row.get(1)?);
     let handle = Handle::from_bytes(&row.get::<_, Vec<u8>>(2)?);
     let stored: Option<i64> = row.get(4)?;

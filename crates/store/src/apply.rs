@@ -8,7 +8,7 @@ mod batch_writer;
 mod collections;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
-use crate::error::{Error, Result, sqlite_error_at};
+use crate::error::{Error, Result, RowError, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::index_maintenance;
@@ -46,15 +46,17 @@ struct ReplacedSortKeys {
     keys: SortKeys,
 }
 
-/// Why a change could not be made: SQLite's word, or our own.
+/// The reason why a change could not be made.
 enum ApplyError {
-    Sqlite(rusqlite::Error),
+    /// A row could not be read or written.
+    Row(RowError),
+    /// The change is refused.
     Store(Error),
 }
 
-impl From<rusqlite::Error> for ApplyError {
-    fn from(error: rusqlite::Error) -> ApplyError {
-        ApplyError::Sqlite(error)
+impl<E: Into<RowError>> From<E> for ApplyError {
+    fn from(error: E) -> ApplyError {
+        ApplyError::Row(error.into())
     }
 }
 
@@ -80,7 +82,7 @@ impl Store {
         self.verify_before_write(&lock)?;
         let mut applied =
             self.write_batch(operation, changes, known).map_err(|trouble| match trouble {
-                ApplyError::Sqlite(error) => sqlite_error_at(&self.path)(error),
+                ApplyError::Row(error) => sqlite_error_at(&self.path)(error),
                 ApplyError::Store(error) => error,
             })?;
         applied.lock_held = began.elapsed();

@@ -4,7 +4,7 @@
 //! each what it was, to tell whether that mattered; this is apart as it reads former versions, and
 //! for no longer than these are kept.
 
-use crate::error::{Result, sqlite_error_at};
+use crate::error::{Result, RowError, RowResult, sqlite_error_at};
 use crate::handle::Handle;
 use crate::items::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names};
 use crate::reader::Reader;
@@ -81,11 +81,12 @@ struct ChangedItems {
 }
 
 impl ChangedItems {
-    /// What is known of the item whose handle is the first column.
-    fn entry(&mut self, row: &Row<'_>) -> rusqlite::Result<&mut BeforeImageRef> {
+    /// Returns the entry of the item whose handle is in the first column, made where there is none.
+    fn entry(&mut self, row: &Row<'_>) -> RowResult<&mut BeforeImageRef> {
         let handle = Handle::from_bytes(row.get_ref(0)?.as_blob()?);
-        let place = *self.positions.entry(handle).or_insert(self.items.len());
-        if place == self.items.len() {
+        let next = self.items.len();
+        let position = *self.positions.entry(handle).or_insert(next);
+        if position == next {
             self.items.push(BeforeImageRef {
                 handle,
                 previous_version: None,
@@ -93,7 +94,8 @@ impl ChangedItems {
                 row: None,
             });
         }
-        self.items.get_mut(place).ok_or(rusqlite::Error::InvalidQuery)
+        // Each position is that of an item: one that is not in the list was just added.
+        Ok(&mut self.items[position])
     }
 }
 
@@ -145,7 +147,7 @@ impl Reader {
         each: &mut dyn FnMut(ItemChange),
     ) -> Result<FeedResult> {
         let _snapshot = self.begin_read()?;
-        let mut run = || -> rusqlite::Result<FeedResult> {
+        let mut run = || -> RowResult<FeedResult> {
             let sql = "SELECT max(value) FROM meta WHERE key IN ('history_from', ?1)";
             let known_from: Seq = self
                 .conn
@@ -175,7 +177,7 @@ impl Reader {
         &self,
         after: Seq,
         most: usize,
-    ) -> rusqlite::Result<Option<Vec<BeforeImageRef>>> {
+    ) -> RowResult<Option<Vec<BeforeImageRef>>> {
         let mut found = ChangedItems { positions: HashMap::new(), items: Vec::new() };
         // The first of an item's former versions is what it was, if it was there at all.
         let sql =
@@ -220,7 +222,7 @@ impl Reader {
         was: &BeforeImageRef,
         is: Option<&ItemVersion>,
         names: CollectionNames<'_>,
-    ) -> rusqlite::Result<Option<ItemVersion>> {
+    ) -> RowResult<Option<ItemVersion>> {
         let (replaced, then) = match was.previous_version {
             Some((_, None)) => return Ok(None),
             Some((seq, Some(row))) => match self.read_previous_version(row, names)? {
@@ -246,7 +248,7 @@ impl Reader {
         &self,
         was: &BeforeImageRef,
         names: CollectionNames<'_>,
-    ) -> rusqlite::Result<Option<ItemVersion>> {
+    ) -> RowResult<Option<ItemVersion>> {
         let row = match (was.row, was.previous_version) {
             (Some(row), _) => row,
             // A batch replaced it, and none put it there since.
@@ -270,7 +272,7 @@ impl Reader {
         let mut select = self.conn.prepare_cached(&sql)?;
         let then =
             select.query_row([row], |row| self.item_version_from_row(row, names)).optional()?;
-        let then = then.ok_or_else(|| blob::missing_bytes_error(row))?;
+        let then = then.ok_or_else(|| RowError::missing_source_bytes(row))?;
         let Some(mut then) = then else { return Ok(None) };
         if then.bytes.is_empty() {
             then.bytes = blob::require_source_bytes(&self.conn, then.meta.row)?.into();
@@ -306,11 +308,7 @@ impl Reader {
         Ok(Some(ItemVersion { meta, collection: row.get(3)?, bytes, schedule: times }))
     }
 
-    fn read_previous_schedule(
-        &self,
-        seq: Seq,
-        handle: Handle,
-    ) -> rusqlite::Result<Option<Schedule>> {
+    fn read_previous_schedule(&self, seq: Seq, handle: Handle) -> RowResult<Option<Schedule>> {
         let sql = "SELECT schedule FROM schedule_history WHERE seq = ?1 AND handle = ?2";
         let time: Option<Vec<u8>> = self
             .conn

@@ -4,7 +4,7 @@
 //! fingerprint that this program would fill it with; while it is being refilled `meta` says how far
 //! that has come.
 
-use crate::error::{Result, sqlite_error_at};
+use crate::error::{Result, RowResult, sqlite_error_at};
 use crate::extractor_cache::ExtractorCache;
 use crate::history;
 use crate::index_pages::IndexPages;
@@ -394,7 +394,7 @@ impl Store {
         };
         let lock = self.lock_files.acquire()?;
         self.verify_before_write(&lock)?;
-        let step = || -> rusqlite::Result<u64> {
+        let step = || -> RowResult<u64> {
             let tx = WriteTransaction::begin(&self.conn)?;
             if set.read_state(&tx)?.unwrap_or_default() != state
                 || history::read_epoch(&tx)? != epoch
@@ -517,7 +517,7 @@ fn index_page(
     set: DerivedIndex,
     deriver: &Extractor,
     page: &[ExtractedItem],
-) -> rusqlite::Result<()> {
+) -> RowResult<()> {
     let (mut gathered, mut derivers) = (SegmentBuffer::default(), ExtractorCache::new(deriver));
     let mut writer = interval_table::IntervalWriter::new(tx, deriver);
     for ExtractedItem { id, seq, index_config: summary, entry } in page {
@@ -552,12 +552,13 @@ fn index_page(
         gathered.put(*id, terms_in_index(set, entry, collection));
     }
     match set {
-        DerivedIndex::Schedule => writer.finish(),
+        DerivedIndex::Schedule => writer.finish()?,
         DerivedIndex::Text | DerivedIndex::Sort => {
             let seq = read_meta_number(tx, "last_seq")?;
-            gathered.flush(&IndexPages::new(tx), set.index_id(), seq, UNPACK_TERM)
+            gathered.flush(&IndexPages::new(tx), set.index_id(), seq, UNPACK_TERM)?;
         }
     }
+    Ok(())
 }
 
 /// Returns the terms of an item as the index takes them, without a copy.

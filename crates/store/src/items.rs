@@ -6,7 +6,7 @@
 //! reader can tell is in `reader`.
 
 use crate::collection::CollectionMeta;
-use crate::error::{Result, sqlite_error_at};
+use crate::error::{Result, RowResult, sqlite_error_at};
 use crate::handle::Handle;
 use crate::index_maintenance::DerivedIndex;
 use crate::index_pages::IndexPages;
@@ -144,11 +144,7 @@ fn stored_fields_from_row<'a>(of: &'a Row<'_>) -> Option<StoredFields<'a>> {
     StoredFields::from_bytes(kind, bytes)
 }
 
-fn bytes_from_row<'a>(
-    conn: &Connection,
-    of: &'a Row<'_>,
-    row: i64,
-) -> rusqlite::Result<Cow<'a, [u8]>> {
+fn bytes_from_row<'a>(conn: &Connection, of: &'a Row<'_>, row: i64) -> RowResult<Cow<'a, [u8]>> {
     Ok(match of.get_ref(BYTES_COLUMN)?.as_blob_or_null()? {
         Some(bytes) => Cow::Borrowed(bytes),
         None => Cow::Owned(blob::require_source_bytes(conn, row)?),
@@ -212,7 +208,7 @@ impl Reader {
         &self,
         remembered: &'k ReaderCache,
         set: DerivedIndex,
-    ) -> rusqlite::Result<Option<&'k [Segment]>> {
+    ) -> RowResult<Option<&'k [Segment]>> {
         let known = if set == DerivedIndex::Sort {
             &remembered.sort_segments
         } else {
@@ -232,7 +228,7 @@ impl Reader {
         &self,
         known: &'k ReaderCache,
         order: &IndexedOrder,
-    ) -> rusqlite::Result<Option<&'k [Segment]>> {
+    ) -> RowResult<Option<&'k [Segment]>> {
         let mut mine = known
             .collections
             .iter()
@@ -250,7 +246,7 @@ impl Reader {
 
     /// The item of this UID in this collection, with its bytes: the shortest way to one item.
     pub fn get(&self, collection: &str, uid: &str) -> Result<Option<(ItemMeta, Vec<u8>)>> {
-        let quick = || -> rusqlite::Result<Option<(ItemMeta, Vec<u8>)>> {
+        let quick = || -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
             // A collection keeps its key, so what is remembered, however old, leads to the item or
             // to none.
             let remembered = self.cache.borrow();
@@ -280,11 +276,7 @@ impl Reader {
         }
     }
 
-    fn get_uncached(
-        &self,
-        collection: &str,
-        uid: &str,
-    ) -> rusqlite::Result<Option<(ItemMeta, Vec<u8>)>> {
+    fn get_uncached(&self, collection: &str, uid: &str) -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
         let _snapshot = self.begin_read_raw()?;
         let remembered = self.cache()?;
         let known = remembered.collections.iter().find(|known| *known.name == *collection);
@@ -313,7 +305,7 @@ impl Reader {
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
-        let mut run = || -> rusqlite::Result<()> {
+        let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             self.for_each_in_runs(&remembered, &mut contiguous_runs(rows), each)
@@ -329,7 +321,7 @@ impl Reader {
         each: &mut dyn FnMut(i64, &[u8]) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
-        let mut run = || -> rusqlite::Result<()> {
+        let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
             // Most runs are of one row: there is nothing behind it to step to.
             let mut one =
@@ -337,7 +329,7 @@ impl Reader {
             let sql =
                 "SELECT bytes, item FROM source_bytes WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
             let mut many = self.conn.prepare_cached(sql)?;
-            let mut give = |item: i64, row: &Row<'_>| -> rusqlite::Result<bool> {
+            let mut give = |item: i64, row: &Row<'_>| -> RowResult<bool> {
                 Ok(match row.get_ref(0)?.as_blob_or_null()? {
                     Some(bytes) => each(item, bytes),
                     None => each(item, &blob::require_source_bytes(&self.conn, item)?),
@@ -345,8 +337,10 @@ impl Reader {
             };
             for (first, last) in contiguous_runs(rows) {
                 if first == last {
-                    let given = one.query_row([first], |row| give(first, row)).optional()?;
-                    if given == Some(false) {
+                    let mut sources = one.query([first])?;
+                    if let Some(row) = sources.next()?
+                        && !give(first, row)?
+                    {
                         return Ok(());
                     }
                     continue;
@@ -368,7 +362,7 @@ impl Reader {
         remembered: &ReaderCache,
         runs: &mut dyn Iterator<Item = (i64, i64)>,
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
-    ) -> rusqlite::Result<()> {
+    ) -> RowResult<()> {
         let mut select = self.conn.prepare_cached(concat!(
             "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
             "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
@@ -447,7 +441,7 @@ impl Reader {
         each: &mut dyn FnMut(ItemMeta, Option<StoredFields<'_>>) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
-        let mut run = || -> rusqlite::Result<()> {
+        let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let usable = self.segments(&remembered, DerivedIndex::Text)?.is_some();
@@ -480,7 +474,7 @@ impl Reader {
         lookup: &IndexQuery,
         collections: &[i64],
     ) -> Result<Option<IndexMatches>> {
-        let run = || -> rusqlite::Result<Option<IndexMatches>> {
+        let run = || -> RowResult<Option<IndexMatches>> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let segments = self.segments(&remembered, DerivedIndex::Text)?;
@@ -513,7 +507,7 @@ impl Reader {
         each: &mut dyn FnMut(&Candidate<'_>) -> bool,
     ) -> Result<usize> {
         self.map_file_for_items(found.len().saturating_sub(from));
-        let mut run = || -> rusqlite::Result<usize> {
+        let mut run = || -> RowResult<usize> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let mut select = self.conn.prepare_cached(match with_bytes {
@@ -567,7 +561,7 @@ impl Reader {
         after: Option<&SortPosition>,
         limit: usize,
     ) -> Result<Option<Vec<SortPosition>>> {
-        let run = || -> rusqlite::Result<Option<Vec<SortPosition>>> {
+        let run = || -> RowResult<Option<Vec<SortPosition>>> {
             let (tx, _snapshot) = (&self.conn, self.begin_read_raw()?);
             let remembered = self.cache()?;
             let segments = self.sort_segments(&remembered, order)?;
@@ -601,12 +595,12 @@ impl Reader {
     /// takes no longer; only of items with the place's own key the rows are read. `None` as with
     /// [`Reader::places`].
     pub fn rank(&self, order: &IndexedOrder, place: &SortPosition) -> Result<Option<(u64, u64)>> {
-        let run = || -> rusqlite::Result<Option<(u64, u64)>> {
+        let run = || -> RowResult<Option<(u64, u64)>> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let segments = self.sort_segments(&remembered, order)?;
             let Some(segments) = segments else { return Ok(None) };
-            order.sort_index().rank(&IndexPages::new(&self.conn), segments, place).map(Some)
+            Ok(Some(order.sort_index().rank(&IndexPages::new(&self.conn), segments, place)?))
         };
         run().map_err(sqlite_error_at(&self.path))
     }

@@ -4,9 +4,9 @@
 //! transaction with one sequence number, and that number is the only news there is. Readers
 //! ([`Reader`]) open the same files read-only, from any process, and never wait for a writer.
 //!
-//! This crate is not a query language (that is `larder-query`, which gets one narrow door,
-//! [`Reader::rows`]) and not a parser (`larder-format`). It is apart because it is the one place
-//! that names SQLite: schema, locks, durability, history and repair are all here.
+//! This crate is neither a query language (`larder-query`) nor a parser (`larder-format`). It is
+//! apart because it is the one place that names SQLite: schema, locks, durability, history and
+//! repair are all here, and no SQL is passed in from outside.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -77,7 +77,7 @@ pub use crate::items::{Candidate, IndexMatches, IndexedOrder, ItemMeta};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::purge::PurgeReport;
 pub use crate::read_transaction::{DataVersion, ReadTransaction};
-pub use crate::reader::{Collection, CollectionProperties, Reader, SqlRow, SqlValue};
+pub use crate::reader::{Collection, CollectionProperties, Reader};
 pub use crate::schedule_intervals::schedule_bounds;
 pub use crate::store::{Store, StoreOptions};
 pub use crate::undo::{UndoConflict, UndoReport};

@@ -7,14 +7,14 @@
 
 use crate::batch::{BatchChange, ChangeOutcome, Operation};
 use crate::calendar_context_table;
-use crate::error::{Error, Result, file_error_at, sqlite_error_at};
+use crate::error::{Error, Result, RowError, RowResult, file_error_at, sqlite_error_at};
 use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::{Store, read_meta_number, set_meta};
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, history, index_maintenance};
 use larder_extract::Extractor;
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension as _};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -212,8 +212,7 @@ fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<
 /// repair set it aside, and it may hold the items' bytes.
 fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Result<()> {
     let Err(error) = erase_items_from_copy(copy, handles) else { return Ok(()) };
-    let code = error.sqlite_error_code();
-    if !matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) {
+    if !error.is_damage() {
         return Err(sqlite_error_at(copy)(error));
     }
     for end in ["-wal", "-shm", "-journal", ""] {
@@ -232,15 +231,12 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
 }
 
 /// Erases the items from a copy. Its indexes are simply emptied: a restore refills them.
-fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
+fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
     let conn = Connection::open(copy)?;
     // Where pages contradict each other, bytes may lie where no query finds them.
     let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
-        return Err(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
-            Some(verdict),
-        ));
+        return Err(RowError::Damaged(verdict));
     }
     conn.pragma_update(None, "secure_delete", true)?;
     let tx = WriteTransaction::begin(&conn)?;
@@ -280,5 +276,5 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()
     }
     tx.execute("UPDATE meta SET value = 'emptied' WHERE key LIKE 'fingerprint:%'", [])?;
     tx.commit()?;
-    conn.execute_batch("VACUUM")
+    conn.execute_batch("VACUUM").map_err(RowError::from)
 }

@@ -1,4 +1,4 @@
-//! Reading: a read-only connection, and the narrow door through which queries pass.
+//! Reading: a read-only connection, and what it tells of collections and single items.
 //!
 //! A reader never waits for a writer and never checkpoints. Each call is one short read
 //! transaction, so a reader that sleeps between calls holds nothing up; long answers resume by key.
@@ -19,8 +19,7 @@ use larder_extract::IndexConfig;
 use larder_format::component::{CalendarVersion, Component};
 use larder_time::zone::ZoneDatabase;
 use rusqlite::config::DbConfig;
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,50 +67,6 @@ pub struct CollectionProperties {
     /// The lines that it has of its own, as they came, see
     /// [`Change::SetHead`](crate::BatchChange::SetCollectionProperties).
     pub properties: Option<Vec<u8>>,
-}
-
-/// A value that is bound to a query's SQL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SqlValue {
-    /// A number.
-    Integer(i64),
-    /// Text.
-    Text(String),
-    /// Bytes.
-    Blob(Vec<u8>),
-}
-
-impl ToSql for SqlValue {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self {
-            SqlValue::Integer(number) => ValueRef::Integer(*number),
-            SqlValue::Text(text) => ValueRef::Text(text.as_bytes()),
-            SqlValue::Blob(bytes) => ValueRef::Blob(bytes),
-        }))
-    }
-}
-
-/// A row of an answer, while it is being stepped over.
-pub struct SqlRow<'a>(&'a rusqlite::Row<'a>);
-
-impl SqlRow<'_> {
-    /// A number; 0 where the column holds none.
-    #[must_use]
-    pub fn integer(&self, column: usize) -> i64 {
-        self.0.get(column).unwrap_or_default()
-    }
-
-    /// A text; empty where the column holds none.
-    #[must_use]
-    pub fn text(&self, column: usize) -> String {
-        self.0.get(column).unwrap_or_default()
-    }
-
-    /// Bytes; `None` where the column holds none.
-    #[must_use]
-    pub fn blob(&self, column: usize) -> Option<&[u8]> {
-        self.0.get_ref(column).ok()?.as_blob_or_null().ok().flatten()
-    }
 }
 
 /// Who reads so many items at once has the file mapped, and so many bytes of it: as many as SQLite
@@ -226,29 +181,6 @@ impl Reader {
         self.cache.replace(None);
         // What is not given up stays, as it was.
         let _kept = self.conn.execute_batch("PRAGMA shrink_memory");
-    }
-
-    /// Runs one SELECT and gives each row to `each` until that answers false. Returns how many rows
-    /// were given. The read transaction ends with the call: `each` must not wait for anybody.
-    pub fn for_each_sql_row(
-        &self,
-        sql: &str,
-        args: &[SqlValue],
-        each: &mut dyn FnMut(&SqlRow<'_>) -> bool,
-    ) -> Result<u64> {
-        let mut run = || -> rusqlite::Result<u64> {
-            let mut select = self.conn.prepare_cached(sql)?;
-            let mut rows = select.query(rusqlite::params_from_iter(args))?;
-            let mut given = 0;
-            while let Some(row) = rows.next()? {
-                given += 1;
-                if !each(&SqlRow(row)) {
-                    break;
-                }
-            }
-            Ok(given)
-        };
-        run().map_err(sqlite_error_at(&self.path))
     }
 
     /// What derives sort keys in this store's order.

@@ -1,7 +1,7 @@
 //! Opening a store, and the one connection that may write.
 
 use crate::data_directory::DataDirectory;
-use crate::error::{Error, Result, sqlite_error_at};
+use crate::error::{Error, Result, RowError, RowResult, sqlite_error_at};
 use crate::lock::{LockFiles, WriteLock};
 use crate::read_transaction::ReadTransaction;
 use crate::reader::Reader;
@@ -293,8 +293,11 @@ pub(crate) fn set_read_cache_size(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// One number of `meta`.
-pub(crate) fn read_meta_number(conn: &Connection, key: &str) -> rusqlite::Result<i64> {
-    conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?.query_row([key], |row| row.get(0))
+pub(crate) fn read_meta_number(conn: &Connection, key: &str) -> RowResult<i64> {
+    conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+        .query_row([key], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| RowError::missing_meta(key))
 }
 
 pub(crate) fn set_meta(conn: &Connection, key: &str, value: i64) -> rusqlite::Result<()> {
@@ -329,16 +332,18 @@ impl MetaTable {
     }
 
     /// The number of this key.
-    pub(crate) fn number(&self, key: &str) -> rusqlite::Result<i64> {
+    pub(crate) fn number(&self, key: &str) -> RowResult<i64> {
         match self.value(key) {
             Some(Value::Integer(number)) => Ok(*number),
-            _ => Err(rusqlite::Error::QueryReturnedNoRows),
+            _ => Err(RowError::missing_meta(key)),
         }
     }
 }
 
-pub(crate) fn read_locale(conn: &Connection) -> rusqlite::Result<String> {
+pub(crate) fn read_locale(conn: &Connection) -> RowResult<String> {
     conn.query_row("SELECT value FROM meta WHERE key = 'collation_locale'", [], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| RowError::missing_meta("collation_locale"))
 }
 
 /// Looks for contradictions within pages; much faster than the full integrity check.

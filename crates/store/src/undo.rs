@@ -6,16 +6,15 @@
 //! matter.
 
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
-use crate::error::{Error, Result, sqlite_error_at};
+use crate::error::{Error, Result, RowError, RowResult, sqlite_error_at};
 use crate::extractor_cache::read_item_context;
 use crate::handle::Handle;
 use crate::history::{
     self, OPERATION_COLUMNS, OperationId, OperationRecord, PURGE_VERB, operation_from_row,
 };
 use crate::store::{Store, read_meta_number};
-use crate::{CollectionType, Seq, blob};
-use larder_extract::IndexConfig;
-use larder_extract::ItemContext;
+use crate::{CollectionType, Seq};
+use larder_extract::{IndexConfig, ItemContext};
 use rusqlite::OptionalExtension as _;
 use std::mem;
 use std::sync::Arc;
@@ -93,9 +92,8 @@ impl Store {
         let epoch =
             history::read_epoch(&self.conn).map_err(crate::error::sqlite_error_at(&self.path))?;
         let of = self.find_undoable_operation(id)?;
-        let sql = crate::error::sqlite_error_at;
-        let handles = self.find_touched_items(id).map_err(sql(&self.path))?;
-        let conflicts = self.find_conflicts(id, &handles).map_err(sql(&self.path))?;
+        let handles = self.find_touched_items(id).map_err(sqlite_error_at(&self.path))?;
+        let conflicts = self.find_conflicts(id, &handles).map_err(sqlite_error_at(&self.path))?;
         if !conflicts.is_empty() {
             return Ok(UndoReport { conflicts, ..UndoReport::default() });
         }
@@ -108,7 +106,7 @@ impl Store {
             self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut undo)?;
         }
         for handle in handles {
-            let step = self.plan_undo_step(id, handle).map_err(sql(&self.path))?;
+            let step = self.plan_undo_step(id, handle).map_err(sqlite_error_at(&self.path))?;
             // Others may write meanwhile, and what they write make the store forget.
             self.ensure_history_kept(id)?;
             match step {
@@ -124,7 +122,9 @@ impl Store {
                 self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut undo)?;
             }
         }
-        pending.changes.extend(self.plan_collection_removals(id).map_err(sql(&self.path))?);
+        pending
+            .changes
+            .extend(self.plan_collection_removals(id).map_err(sqlite_error_at(&self.path))?);
         if undo.conflicts.is_empty() {
             // They are not made where an item of this last batch is in conflict.
             pending.changes.push(BatchChange::Internal(InternalChange::MarkUndone(id)));
@@ -166,11 +166,7 @@ impl Store {
 
     /// An item that could not be put back, as it is now. Even if it is again what the operation
     /// left, the undo has to be run once more.
-    fn find_refused_conflict(
-        &self,
-        id: OperationId,
-        handle: Handle,
-    ) -> rusqlite::Result<UndoConflict> {
+    fn find_refused_conflict(&self, id: OperationId, handle: Handle) -> RowResult<UndoConflict> {
         if let UndoStep::Conflict(conflict) = self.plan_undo_step(id, handle)? {
             return Ok(conflict);
         }
@@ -233,11 +229,7 @@ impl Store {
             .collect()
     }
 
-    fn find_conflicts(
-        &self,
-        id: OperationId,
-        handles: &[Handle],
-    ) -> rusqlite::Result<Vec<UndoConflict>> {
+    fn find_conflicts(&self, id: OperationId, handles: &[Handle]) -> RowResult<Vec<UndoConflict>> {
         let mut conflicts = Vec::new();
         for &handle in handles {
             // What this operation changed last cannot be in conflict.
@@ -273,7 +265,7 @@ impl Store {
 
     /// Compares what an item was before the operation, what the operation left, and what is there
     /// now.
-    fn plan_undo_step(&self, id: OperationId, handle: Handle) -> rusqlite::Result<UndoStep> {
+    fn plan_undo_step(&self, id: OperationId, handle: Handle) -> RowResult<UndoStep> {
         let (item, seq) = self.find_current_item(handle)?;
         let now = match item {
             Some(item) => self.read_item_state(item)?,
@@ -334,7 +326,7 @@ impl Store {
         Ok(UndoStep::Change(Box::new(change), length))
     }
 
-    fn build_put(&self, state: ItemState, expect: Precondition) -> rusqlite::Result<BatchChange> {
+    fn build_put(&self, state: ItemState, expect: Precondition) -> RowResult<BatchChange> {
         let (name, summary, family): (String, String, i64) = self
             .conn
             .prepare_cached("SELECT name, index_config, type FROM collection WHERE id = ?1")?
@@ -352,28 +344,35 @@ impl Store {
         }))
     }
 
-    fn read_item_state(&self, item: i64) -> rusqlite::Result<Option<ItemState>> {
+    fn read_item_state(&self, item: i64) -> RowResult<Option<ItemState>> {
         // In one statement: others may remove the item meanwhile, which is no damage.
-        self.conn
+        let found: Option<(ItemState, bool)> = self
+            .conn
             .prepare_cached(
                 "SELECT i.collection, i.uid, i.uid_origin, coalesce(s.bytes, b.bytes), i.kind, i.recurrence_id, i.calendar_context
                  FROM item i LEFT JOIN source_bytes s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob_hash
                  WHERE i.id = ?1",
             )?
             .query_row([item], |row| {
-                Ok(Some(ItemState {
+                let context = read_item_context(&self.conn, row.get(4)?, row.get(5)?, row.get(6)?)?;
+                let Some(context) = context else { return Ok(None) };
+                let bytes: Option<Vec<u8>> = row.get(3)?;
+                let has_bytes = bytes.is_some();
+                let state = ItemState {
                     collection: row.get(0)?,
                     uid: row.get(1)?,
                     derived_uid: row.get(2)?,
-                    bytes: row.get::<_, Option<_>>(3)?.ok_or_else(|| blob::missing_bytes_error(item))?,
-                    context: match read_item_context(&self.conn, row.get(4)?, row.get(5)?, row.get(6)?)? {
-                        Some(context) => context,
-                        None => return Ok(None),
-                    },
-                }))
+                    bytes: bytes.unwrap_or_default(),
+                    context,
+                };
+                Ok(Some((state, has_bytes)))
             })
-            .optional()
-            .map(Option::flatten)
+            .optional()?
+            .flatten();
+        match found {
+            Some((_, false)) => Err(RowError::missing_source_bytes(item)),
+            found => Ok(found.map(|(state, _)| state)),
+        }
     }
 
     fn read_previous_versions(&self, handle: Handle) -> rusqlite::Result<Vec<PreviousVersion>> {

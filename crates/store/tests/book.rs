@@ -89,6 +89,16 @@ pub(crate) fn contents_of(reader: &Reader) -> Contents {
     contents
 }
 
+/// The rows of all items, in their order.
+pub(crate) fn item_rows(reader: &Reader) -> Vec<i64> {
+    let mut rows = Vec::new();
+    for collection in reader.collections().unwrap() {
+        rows.extend(reader.item_rows(collection.row, 0, usize::MAX >> 1).unwrap());
+    }
+    rows.sort_unstable();
+    rows
+}
+
 impl Book {
     pub(crate) fn new() -> Book {
         Book::with(&made())

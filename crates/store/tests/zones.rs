@@ -164,15 +164,14 @@ fn another_version_of_the_zones() {
     assert_eq!(starts_of(&book)["u0"], "20260305T100000Z");
     assert_eq!(starts_of(&book)["u9"], "20260305T110000Z");
     let data = |book: &Book| {
-        let mut rows = BTreeMap::new();
-        let sql = "SELECT i.uid, t.rowid, t.data, t.zone_set FROM idx_schedule t JOIN item i ON i.id = t.item";
-        book.reader()
-            .for_each_sql_row(sql, &[], &mut |row| {
-                rows.insert(row.text(0), (row.blob(2).map(<[u8]>::to_vec), row.integer(3)));
-                true
-            })
-            .unwrap();
-        rows
+        let conn = rusqlite::Connection::open(book.data()).unwrap();
+        let sql =
+            "SELECT i.uid, t.data, t.zone_set FROM idx_schedule t JOIN item i ON i.id = t.item";
+        let mut select = conn.prepare(sql).unwrap();
+        let rows = select.query_map([], |row| {
+            Ok((row.get(0)?, (row.get::<_, Vec<u8>>(1)?, row.get::<_, Option<i64>>(2)?)))
+        });
+        rows.unwrap().collect::<Result<BTreeMap<String, _>, _>>().unwrap()
     };
     let before = data(&book);
 

@@ -7,6 +7,7 @@
 use super::{ApplyError, Prefetched, ReplacedSortKeys};
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
 use crate::calendar_context_table::{self, ContextRefCounts};
+use crate::error::RowResult;
 use crate::extractor_cache::ExtractorCache;
 use crate::handle::Handle;
 use crate::history::OperationId;
@@ -127,7 +128,7 @@ impl<'a> BatchWriter<'a> {
         known: &'a Prefetched,
         operation: &Operation,
         meta: &MetaTable,
-    ) -> rusqlite::Result<BatchWriter<'a>> {
+    ) -> RowResult<BatchWriter<'a>> {
         Ok(BatchWriter {
             tx,
             extractors: ExtractorCache::new(deriver),

@@ -13,7 +13,7 @@ fn series() -> Home {
 }
 
 #[test]
-fn what_would_be_removed_has_its_title() {
+fn a_dry_run_prints_titles() {
     let home = series();
     let args = ["remove", "--query", "stand", "--dry-run"];
     assert!(home.ok(&args).ends_with("  Stand-up\n"));
@@ -22,9 +22,9 @@ fn what_would_be_removed_has_its_title() {
     assert!(home.ok(&["remove", "--query", "stand"]).contains("  Stand-up. Undo: "));
 }
 
-/// Dates and zones are said, as a test knows neither what day it is nor where it runs.
+/// Dates and zones are explicit, as the test knows neither the day nor the zone it runs in.
 #[test]
-fn an_event_in_words() {
+fn an_event_is_added_in_words() {
     let home = Home::new();
     let lunch = "Lunch with Anna 2026-03-06 12:30 for 1h at Bistro #food !high";
     let run =
@@ -60,7 +60,7 @@ fn an_event_in_words() {
 }
 
 #[test]
-fn each_alarm_once() {
+fn equal_alarms_are_added_once() {
     let home = Home::new();
     let lunch = "Lunch 2026-03-06 12:30 alarm 1d alarm 24h alarm 15min";
     let told = home.ok(&["add", lunch, "--alarm", "1 day", "--alarm", "15 min"]);
@@ -71,9 +71,9 @@ fn each_alarm_once() {
     assert_eq!(home.ok(&["export", "calendar"]).matches("TRIGGER:").count(), 2);
 }
 
-/// A day and a zone's clock, by what the environment says of the machine.
+/// A date and a zone, depending on the environment.
 #[test]
-fn what_was_understood_is_told() {
+fn the_understood_event_is_printed() {
     let check = |tz: &str, locale: &str, args: &[&str], expect: &str| {
         let home = Home::new();
         let mut command = home.command(&["add"]);
@@ -97,7 +97,7 @@ fn what_was_understood_is_told() {
         &["Lunch 2026-03-06 12:30", "--zone", "utc", "--alarm", "0min"],
         "when: Fr 6. März 2026, 12:30-13:30 (1 hour), UTC; here Fr 6. März 2026, 18:00; alarm: when it begins",
     );
-    // The machine's zone has no name: a zone that does the same has one.
+    // The machine's zone has no name; an equivalent named zone is used.
     for (tz, name) in [
         ("CET-1CEST,M3.5.0,M10.5.0/3", "Europe/Budapest"),
         ("JST-9", "Asia/Seoul"),
@@ -106,7 +106,7 @@ fn what_was_understood_is_told() {
         check(tz, "C", lunch, &format!("when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), {name}"));
     }
     check("ABC-1:07", "C", lunch, "when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), floating");
-    // The night in which that clock goes forward.
+    // The night in which clocks go forward.
     check(
         "Europe/Berlin",
         "C",
@@ -131,7 +131,7 @@ fn what_was_understood_is_told() {
 }
 
 #[test]
-fn an_event_in_options() {
+fn an_event_is_added_with_options() {
     let home = Home::new();
     let check = |args: &[&str], expect: &[&str]| {
         let mut all = vec!["add", "--into", "c"];
@@ -179,7 +179,7 @@ fn an_event_in_options() {
 }
 
 #[test]
-fn what_is_not_understood() {
+fn unclear_sentences_are_refused() {
     let home = Home::new();
     assert_snapshot!(home.run(&["add", "Buy milk"]).shown(), @"
     ! error: no time was found in it, so it is not clear what it is
@@ -227,7 +227,7 @@ fn occurrences() {
     gkmbtgav  Stand-up  changed
       g3era3sj  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
     ");
-    // By its new time, which evolution-data-server does not find.
+    // Selected by its new time, which evolution-data-server does not support.
     assert_snapshot!(home.run(&["find", "when:2026-06"]).shown(), @"g3era3sj  2026-06-01 09:00  Moved");
     assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "all", "--move", "-30min"]).shown(), @"
     gkmbtgav  Stand-up  changed
@@ -236,7 +236,7 @@ fn occurrences() {
     ! warning: 1 changed occurrence left unchanged in what differs from the series
     ");
     assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "future", "--occurrence", "2026-04-16", "--set", "summary=Last"]).shown().lines().count(), @r"3");
-    // A changed occurrence that is named goes alone.
+    // The ID of an override removes only that occurrence.
     let moved = home.ok(&["find", "when:2026-06"]);
     assert_snapshot!(home.run(&["remove", moved.split(' ').next().unwrap()]).shown(), @"
     Removed one occurrence of cn95cfyc  Moved. Undo: larder undo 6
@@ -254,9 +254,9 @@ fn occurrences() {
 }
 
 #[test]
-fn edit_by_options() {
+fn options_change_an_event() {
     let home = series();
-    // Tests have no terminal, and no editor is named.
+    // Tests have no terminal, and no editor is set.
     assert_snapshot!(home.run(&["edit", "uid:daily"]).shown(), @"
     ! error: cannot open an editor: not a terminal
     ! hint: change events, tasks and memos with --set FIELD=TEXT, --start TIME and other options
@@ -293,7 +293,7 @@ fn edit_by_options() {
 }
 
 #[test]
-fn edit_as_a_text() {
+fn a_text_replaces_an_event() {
     let home = series();
     let text = home.ok(&["show", "uid:daily", "--format", "raw"]);
     home.write("new.ics", text.replace("Stand-up", "Sit-down"));
@@ -318,10 +318,10 @@ fn edit_as_a_text() {
     home.assert_store_is_sound();
 }
 
-/// What follows a changed occurrence, with RANGE=THISANDFUTURE, is a part of its series: it moves
-/// along, and what is printed is there.
+/// An override with RANGE=THISANDFUTURE belongs to its series: it moves with the series, and the
+/// printed ID exists.
 #[test]
-fn all_by_the_handle_of_what_follows() {
+fn the_id_of_an_override_selects_the_series() {
     let home = Home::new();
     let part = "BEGIN:VEVENT\r\nUID:daily\r\nSUMMARY:Late\r\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260415T090000Z\r\nDTSTART:20260415T110000Z\r\nDURATION:PT15M\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
     home.write("daily.ics", SERIES.replace("END:VCALENDAR\r\n", part));

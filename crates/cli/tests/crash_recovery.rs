@@ -1,9 +1,10 @@
-//! An import that is killed while writing leaves whole batches and a valid store, and a second
+//! An import that is killed while writing leaves complete batches and a valid store, and a second
 //! import completes it.
 //!
-//! The process is killed at random moments while the lock file says that a batch is being written, so
-//! that most kills hit an open transaction. One store takes many kills: each import continues where
-//! the last one ended. `LARDER_KILL_POINTS` is the number of kills; `LARDER_KILL_SEED` repeats a run.
+//! The process is killed at random moments while the lock file says that a batch is being written,
+//! so that most kills hit an open transaction. One store takes many kills: each import continues
+//! where the last one ended. `LARDER_KILL_POINTS` is the number of kills; `LARDER_KILL_SEED`
+//! repeats a run.
 
 use crate::test_home::{Home, Random, cards, components, times};
 use std::collections::BTreeMap;
@@ -56,14 +57,14 @@ fn check_kills(input: &Input, points: u64) {
     let mut home = create_home(input);
     let mut written = count_batches(&home, input);
     home = create_home(input);
-    let (mut check_kills, mut in_mid_write) = (0, 0);
-    while check_kills < points {
+    let (mut kill_count, mut in_mid_write) = (0, 0);
+    while kill_count < points {
         let batches = random.below(4);
         match kill(&home, input, batches, &mut random) {
             Some(mid_write) => {
-                check_kills += 1;
+                kill_count += 1;
                 in_mid_write += u64::from(mid_write);
-                check_batches(&home, seed, check_kills);
+                check_batches(&home, seed, kill_count);
             }
             None => {
                 check_items(&home, input);
@@ -73,10 +74,10 @@ fn check_kills(input: &Input, points: u64) {
         }
     }
     second_import_completes(&home, input);
-    eprintln!("{check_kills} kills, {in_mid_write} in mid-write, over {written} items");
+    eprintln!("{kill_count} kills, {in_mid_write} in mid-write, over {written} items");
     assert!(
-        in_mid_write * 2 > check_kills,
-        "only {in_mid_write} of {check_kills} kills hit in mid-write"
+        in_mid_write * 2 > kill_count,
+        "only {in_mid_write} of {kill_count} kills hit in mid-write"
     );
 }
 
@@ -98,8 +99,9 @@ fn import(home: &Home, input: &Input) -> Child {
     home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Starts an import and kills it some time after it began to write its batch number `batches`, counted
-/// from this start. Returns whether it was writing when it died, or `None` if it had ended before.
+/// Starts an import and kills it some time after it began to write its batch number `batches`,
+/// counted from this start. Returns whether it was writing when it died, or `None` if it had ended
+/// before.
 fn kill(home: &Home, input: &Input, batches: u64, random: &mut Random) -> Option<bool> {
     let mut child = import(home, input);
     let lock = home.data().join("data.lock");
@@ -140,7 +142,7 @@ fn number(notify_file: &Path) -> u64 {
     std::fs::read_to_string(notify_file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Checks that the store opens without damage and has only whole batches.
+/// Checks that the store opens without damage and has only complete batches.
 fn check_batches(home: &Home, seed: u64, kill: u64) {
     let run = home.run(&["check"]);
     if run.code == 1 && run.stderr().contains("there is no store") {

@@ -45,7 +45,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "larder-sync",
         ],
     ),
-    ("larder-measure", &["larder-query", "larder-alloclog"]),
+    ("larder-generate", &["larder-format", "larder-time"]),
+    ("larder-measure", &["larder-query", "larder-generate"]),
     ("larder-alloclog", &[]),
     (
         "larder",
@@ -60,6 +61,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "larder-sync",
             "larder-hg",
             "larder-serve",
+            "larder-generate",
             "larder-measure",
             "larder-alloclog",
         ],

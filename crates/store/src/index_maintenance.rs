@@ -116,12 +116,12 @@ impl DerivedIndex {
     }
 
     /// Takes away all that it holds.
-    fn clear(self, conn: &Connection) -> rusqlite::Result<()> {
+    fn clear(self, conn: &Connection) -> RowResult<()> {
         match self {
             DerivedIndex::Text | DerivedIndex::Sort => {
                 larder_index::delete_all(&IndexPages::new(conn), self.index_id())
             }
-            DerivedIndex::Schedule => interval_table::clear(conn),
+            DerivedIndex::Schedule => Ok(interval_table::clear(conn)?),
         }
     }
 }
@@ -245,7 +245,7 @@ impl IndexUpdates {
         tx: &WriteTransaction<'_>,
         derivers: &mut ExtractorCache<'_>,
         seq: Seq,
-    ) -> rusqlite::Result<()> {
+    ) -> RowResult<()> {
         self.write_schedules(tx, derivers, seq)?;
         let pages = IndexPages::new(tx);
         let text = mem::take(&mut self.text);
@@ -325,7 +325,7 @@ impl Store {
         loop {
             let lock = self.lock_files.acquire()?;
             self.verify_before_write(&lock)?;
-            let step = || -> rusqlite::Result<bool> {
+            let step = || -> RowResult<bool> {
                 let tx = WriteTransaction::begin(&self.conn)?;
                 let more = compact_segments_step(&tx)?;
                 tx.commit()?;
@@ -477,7 +477,7 @@ struct ExtractedItem {
 
 /// Moves [`MERGE_STEP_BYTES`] of one of the inverted indexes towards fewer segments. Returns
 /// whether any of them had something to merge.
-fn compact_segments_step(tx: &WriteTransaction<'_>) -> rusqlite::Result<bool> {
+fn compact_segments_step(tx: &WriteTransaction<'_>) -> RowResult<bool> {
     for set in DerivedIndex::INVERTED {
         if larder_index::compact_step(&IndexPages::new(tx), set.index_id(), MERGE_STEP_BYTES)? {
             return Ok(true);
@@ -487,7 +487,7 @@ fn compact_segments_step(tx: &WriteTransaction<'_>) -> rusqlite::Result<bool> {
 }
 
 /// Merges each inverted index into one segment, without the terms of items that are gone.
-pub(crate) fn merge_all_segments(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
+pub(crate) fn merge_all_segments(tx: &WriteTransaction<'_>) -> RowResult<()> {
     DerivedIndex::INVERTED
         .into_iter()
         .try_for_each(|set| larder_index::merge_all(&IndexPages::new(tx), set.index_id()))
@@ -495,7 +495,7 @@ pub(crate) fn merge_all_segments(tx: &WriteTransaction<'_>) -> rusqlite::Result<
 
 /// Takes away what nobody can use, so that nothing of it is left behind: sets that another program
 /// has filled, or that a rebuild is yet to begin with.
-pub(crate) fn clear_stale(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<()> {
+pub(crate) fn clear_stale(conn: &Connection, deriver: &Extractor) -> RowResult<()> {
     for set in DerivedIndex::ALL {
         let state = set.read_state(conn)?.unwrap_or_default();
         let fingerprint = set.fingerprint(deriver);
@@ -601,7 +601,7 @@ impl TableDigest {
 const STORED_FIELDS_TAG: &str = "kept";
 
 /// A digest of what the index holds of a set; the kept values go with the first one.
-pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> rusqlite::Result<TableDigest> {
+pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<TableDigest> {
     let mut digest = TableDigest::default();
     if set == DerivedIndex::Schedule {
         interval_table::for_each_record(conn, &mut |row| digest.add(row))?;

@@ -5,6 +5,7 @@
 //! lookups.
 
 use crate::collection::CollectionMeta;
+use crate::error::RowResult;
 use crate::index_pages::IndexPages;
 use crate::interval_search;
 use crate::{series, uid_lookup};
@@ -38,7 +39,7 @@ pub(crate) fn find_matches(
     segments: &[Segment],
     collections: &[&CollectionMeta],
     query: &IndexQuery,
-) -> rusqlite::Result<(Matches, u64)> {
+) -> RowResult<(Matches, u64)> {
     let mut external_entries = 0;
     let mut find_external = |query: &ExternalQuery| match query {
         ExternalQuery::Uids(uids) => {
@@ -65,7 +66,7 @@ fn find_uids(
     conn: &Connection,
     collections: &[&CollectionMeta],
     uids: &[String],
-) -> rusqlite::Result<Matches> {
+) -> RowResult<Matches> {
     let mut matches = Vec::with_capacity(uids.len());
     for collection in collections {
         let key = &collection.collection_key;

@@ -93,7 +93,7 @@ impl Store {
                 purge_copy(&copy, handles, deleted)?;
             }
         }
-        let run = || -> rusqlite::Result<bool> {
+        let run = || -> RowResult<bool> {
             merge_and_vacuum(&self.conn, &self.extractor)?;
             let patience: u32 =
                 self.conn.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
@@ -194,7 +194,7 @@ pub(crate) fn erase_item_history(
 
 /// Merges the inverted index into one segment, which says nothing of what was taken away, and
 /// rewrites all pages.
-fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<()> {
+fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> RowResult<()> {
     let tx = WriteTransaction::begin(conn)?;
     index_maintenance::clear_stale(&tx, deriver)?;
     index_maintenance::merge_all_segments(&tx)?;
@@ -205,7 +205,7 @@ fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<
         [],
     )?;
     tx.commit()?;
-    conn.execute_batch("VACUUM")
+    conn.execute_batch("VACUUM").map_err(RowError::from)
 }
 
 /// Erases the items from a copy, or deletes it where that cannot be done because it is damaged: a

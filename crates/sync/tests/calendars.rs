@@ -183,7 +183,7 @@ fn zone_counts(book: &Book) -> (usize, usize) {
 
 fn generated(n: u64, events: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
-    larder_measure::generate::write_zone_definitions(n, 1, events, &mut bytes).unwrap();
+    larder_generate::write_zone_definitions(n, 1, events, &mut bytes).unwrap();
     bytes
 }
 
@@ -214,7 +214,7 @@ fn hundreds_of_copies_of_a_zone() {
 #[test]
 fn a_month_costs_what_it_holds() {
     let mut bytes = Vec::new();
-    larder_measure::generate::write_calendar(2000, 1, false, &mut bytes).unwrap();
+    larder_generate::write_calendar(2000, 1, false, &mut bytes).unwrap();
     let mut book = Book::new();
     book.take(bytes, &options());
     let reader = book.store.open_reader().unwrap();

@@ -136,7 +136,8 @@ fn print_days(
     Ok(())
 }
 
-/// Formats days as lines: headings, and entries with the row of their item, which the caller indents.
+/// Formats days as lines: headings, and entries with the row of their item, which the caller
+/// indents.
 pub(super) fn format_days(
     reader: &Reader,
     language: &Language,

@@ -29,8 +29,8 @@ use tempfile::TempPath;
 /// Options change events, tasks and memos. Of a recurring event they change one occurrence (--scope
 /// this), it and all later ones (future), or all of them.
 ///
-/// If the edited text is invalid, the editor opens again. If you give up, or another program changed
-/// the item in the meantime, your text is kept in a file.
+/// If the edited text is invalid, the editor opens again. If you give up, or another program
+/// changed the item in the meantime, your text is kept in a file.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EditArgs {
     /// The item
@@ -380,8 +380,8 @@ fn print_result_json(
     Ok(context.out.print_json(&json!({ "id": id, "changed": changed, "seq": seq }))?)
 }
 
-/// Runs the editor until the text is valid or unchanged, or the user gives up. Returns the new version
-/// with the file that holds the text.
+/// Runs the editor until the text is valid or unchanged, or the user gives up. Returns the new
+/// version with the file that holds the text.
 fn edit_interactively(
     context: &CommandContext,
     extractor: &Extractor,

@@ -57,8 +57,8 @@ use serde_json::json;
 pub(crate) struct FindArgs {
     #[command(flatten)]
     query_args: QueryArgs,
-    /// Sort by this field, or by -FIELD in reverse; none keeps the order of import [default: file_as,
-    /// or start for events, tasks and memos]
+    /// Sort by this field, or by -FIELD in reverse; none keeps the order of import [default:
+    /// file_as, or start for events, tasks and memos]
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
     /// Start the list at TEXT, or at the next entry after it
@@ -82,8 +82,8 @@ pub(crate) struct FindArgs {
     /// Print the query plan and its cost instead of results
     #[arg(long, conflicts_with = "count")]
     explain: bool,
-    /// List likely duplicate contacts in groups, by e-mail address, phone number or name; with QUERY,
-    /// only groups with a match
+    /// List likely duplicate contacts in groups, by e-mail address, phone number or name; with
+    /// QUERY, only groups with a match
     #[arg(long, conflicts_with_all = ["explain", "sort"])]
     duplicates: bool,
 }
@@ -447,8 +447,8 @@ pub(super) fn calendar_item_row(
     )
 }
 
-/// Returns the row of a contact with these cells. Rows are buffered instead of cards, which may have
-/// photos of megabytes.
+/// Returns the row of a contact with these cells. Rows are buffered instead of cards, which may
+/// have photos of megabytes.
 pub(super) fn contact_list_row(
     reader: &Reader,
     head: &ItemMeta,

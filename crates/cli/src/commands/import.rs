@@ -45,8 +45,8 @@ pub(crate) struct ImportArgs {
     max_item: u64,
 }
 
-/// The maximum number of messages about single items. Further items are still counted and written to
-/// `--rejects`.
+/// The maximum number of messages about single items. Further items are still counted and written
+/// to `--rejects`.
 const MAX_ITEM_MESSAGES: u64 = 1000;
 const MAX_ITEM_MESSAGES_AND_ONE: u64 = MAX_ITEM_MESSAGES + 1;
 
@@ -136,7 +136,7 @@ impl ImportArgs {
         if summary.collections.is_empty() && !any {
             print_message(
                 "hint",
-                "larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR)",
+                "larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR), not CSV or other formats",
             );
         }
     }

@@ -262,8 +262,8 @@ fn print_removed(
     Ok(CommandStatus::LeftOut)
 }
 
-/// Describes the conflicts. Items are looked up before the lock is taken, so another writer may come
-/// first.
+/// Describes the conflicts. Items are looked up before the lock is taken, so another writer may
+/// come first.
 fn conflict_text(removed: &RemovalOutcome) -> String {
     let left = removed.changed.len() as u64 + removed.already_removed;
     let items = format_count(left, "item");

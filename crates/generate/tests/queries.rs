@@ -1,6 +1,6 @@
 //! The generated questions: their kinds, and that both languages ask for the same.
 
-use larder_measure::generate::{write_calendar, write_queries};
+use larder_generate::{write_calendar, write_queries};
 use std::collections::HashMap;
 
 fn lines(n: u64, of: u64, seed: u64) -> String {

@@ -3,7 +3,7 @@
 //! The components are taken apart by a few lines here and not by Larder's own parser, which is what
 //! they are to measure.
 
-use larder_measure::generate::{write_calendar, write_zone_definitions};
+use larder_generate::{write_calendar, write_zone_definitions};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::io;

@@ -1,44 +1,34 @@
-//! Days of the calendar: counting, writing, and which days a repeating event falls on.
+//! Days, and the days of a recurring event.
 //!
-//! Only what the generator draws: seven kinds of repetition, none of which needs a clock change to
-//! be thought about. It is no part of Larder's own rules (`larder-time`), which it is there to
-//! measure.
+//! Has only the seven patterns of recurrence that the generator draws. The patterns do not use the
+//! rules of `larder-time`, because generated calendars measure these.
 
+use larder_time::civil::{Date, first_day_of_month};
 use std::fmt;
 
 /// A day, counted from 1970-01-01.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct DayNumber(pub(crate) i64);
+pub struct DayNumber(pub i64);
 
 impl DayNumber {
-    /// The day of that date, in the Gregorian calendar.
-    pub(crate) fn from_date(year: i64, month: u64, day: u64) -> DayNumber {
-        // Years begin in March, so that the leap day is the last one.
-        let year = year - i64::from(month <= 2);
-        let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-        let of_year = (153 * ((month as i64 + 9) % 12) + 2) / 5 + day as i64 - 1;
-        DayNumber(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+    /// Returns the day of a date of the Gregorian calendar.
+    pub fn from_date(year: i64, month: u64, day: u64) -> DayNumber {
+        DayNumber(first_day_of_month(year as i32, month as u8) + day as i64 - 1)
     }
 
-    /// Year, month, day.
-    pub(crate) fn to_date(self) -> (i64, u64, u64) {
-        let days = self.0 + 719_468;
-        let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-        let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year + year / 4 - year / 100);
-        let month = (5 * of_year + 2) / 153;
-        let day = of_year - (153 * month + 2) / 5 + 1;
-        let month = if month < 10 { month + 3 } else { month - 9 };
-        (year + era * 400 + i64::from(month <= 2), month as u64, day as u64)
+    /// Returns year, month and day.
+    pub fn to_date(self) -> (i64, u64, u64) {
+        let Date { year, month, day } = Date::from_day_number(self.0);
+        (year.into(), month.into(), day.into())
     }
 
     /// 0 for Monday.
-    pub(crate) fn weekday(self) -> i64 {
+    pub fn weekday(self) -> i64 {
         (self.0 + 3).rem_euclid(7)
     }
 
     /// So many days later.
-    pub(crate) fn add_days(self, days: i64) -> DayNumber {
+    pub fn add_days(self, days: i64) -> DayNumber {
         DayNumber(self.0 + days)
     }
 

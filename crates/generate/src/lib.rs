@@ -56,7 +56,7 @@ mod calendar_queries;
 mod contact;
 mod contact_texts;
 mod countries;
-pub(crate) mod dates;
+pub mod dates;
 mod event;
 mod event_texts;
 mod ical_writer;
@@ -77,7 +77,7 @@ use self::person_names::Culture;
 use self::random::SplitMix64;
 
 /// Year, month and day of a day counted from 1970-01-01.
-pub(crate) fn civil_date(day: i64) -> (i64, u64, u64) {
+pub fn civil_date(day: i64) -> (i64, u64, u64) {
     dates::DayNumber(day).to_date()
 }
 

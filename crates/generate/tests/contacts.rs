@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::io;
 
-use larder_measure::generate::write_contacts;
+use larder_generate::write_contacts;
 use proptest::prelude::*;
 
 /// Enough that a share of 2 % is within a few tenths of its mark.

@@ -11,7 +11,7 @@ use larder_format::component::Component;
 use larder_format::contact::{Contact, Problem, ProblemKind};
 use larder_format::edit::insert_uid;
 use larder_format::splitter::{Splitter, StreamPiece};
-use larder_store::{CalendarContext, Extractor, ParsedItem};
+use larder_store::{CalendarContext, Extractor, ParsedItem, RejectedItem};
 use larder_time::civil::Instant;
 use std::io;
 use std::sync::Arc;
@@ -239,8 +239,8 @@ impl ParsedText {
             bytes = insert_uid(&bytes, &uid_from_random(random().map_err(Error::Random)?));
         }
         match deriver.parse_contact(bytes) {
-            Ok((prepared, _)) => self.items.push(prepared),
-            Err((_, problem)) => {
+            Ok(parsed) => self.items.push(parsed),
+            Err(RejectedItem { problem, .. }) => {
                 let line = line(&problem);
                 self.diagnostics
                     .push(TextDiagnostic { line, kind: TextDiagnosticKind::InvalidItem(problem) });
@@ -265,18 +265,17 @@ impl ParsedText {
         let mut said = Vec::new();
         // A UID is a line more, so it is looked at as it was given first.
         let taken = match deriver.parse_component(bytes.clone(), frame) {
-            Ok((prepared, problems, notes)) => {
+            Ok(parsed) => {
                 let odd =
                     |problem: &Problem| (at(problem.line), TextDiagnosticKind::Problem(*problem));
-                said.extend(problems.iter().map(odd));
-                said.extend(
-                    notes
-                        .into_iter()
-                        .map(|(line, note)| (at(line), TextDiagnosticKind::Note(note))),
-                );
-                Some(prepared)
+                said.extend(parsed.problems().iter().map(odd));
+                let warnings = parsed.warnings().iter();
+                said.extend(warnings.map(|warning| {
+                    (at(warning.line), TextDiagnosticKind::Note(warning.text.clone()))
+                }));
+                Some(parsed)
             }
-            Err((_, problem)) => {
+            Err(RejectedItem { problem, .. }) => {
                 said.push((at(problem.line), TextDiagnosticKind::InvalidItem(problem)));
                 None
             }
@@ -289,8 +288,8 @@ impl ParsedText {
             return Ok(());
         }
         bytes = insert_uid(&bytes, &uid_from_random(random().map_err(Error::Random)?));
-        if let Ok((prepared, ..)) = deriver.parse_component(bytes, frame) {
-            self.items.push(prepared);
+        if let Ok(parsed) = deriver.parse_component(bytes, frame) {
+            self.items.push(parsed);
         }
         Ok(())
     }
@@ -307,10 +306,10 @@ pub fn parse_edited_card(
     before: &[u8],
     text: &[u8],
 ) -> Result<ParsedItem, Error> {
-    let (prepared, problems) = deriver
+    let prepared = deriver
         .parse_contact(find_single_component(text, "VCARD")?)
-        .map_err(|(_, problem)| Error::InvalidItem { problem })?;
-    if problems.iter().any(|problem| problem.kind == ProblemKind::MissingCardEnd) {
+        .map_err(|rejected| Error::InvalidItem { problem: rejected.problem })?;
+    if prepared.problems().iter().any(|problem| problem.kind == ProblemKind::MissingCardEnd) {
         return Err(Error::MissingCardEnd);
     }
     // An item that is kept beside another of its UID is known by a derived one, whatever its bytes
@@ -339,15 +338,16 @@ pub fn parse_edited_component(
     now: Instant,
 ) -> Result<(ParsedItem, Vec<TextDiagnostic>), Error> {
     let name = Component::parse(before).kind().name().to_string();
-    let refused = |(_, problem)| Error::InvalidItem { problem };
-    let (was, ..) = deriver.parse_component(before.to_vec(), frame).map_err(refused)?;
+    let refused = |rejected: RejectedItem| Error::InvalidItem { problem: rejected.problem };
+    let was = deriver.parse_component(before.to_vec(), frame).map_err(refused)?;
     let text = find_single_component(text, &name)?;
     let (bytes, of) =
         crate::event::stamp_edited_component(deriver, frame, before, text.clone(), now);
     // By the lines of the text, before those of the change are in it.
-    let (_, problems, notes) = deriver.parse_component(text, &of).map_err(refused)?;
-    let (prepared, ..) = deriver.parse_component(bytes, &of).map_err(refused)?;
-    if problems.iter().any(|problem| problem.kind == ProblemKind::MissingComponentEnd) {
+    let edited = deriver.parse_component(text, &of).map_err(refused)?;
+    let prepared = deriver.parse_component(bytes, &of).map_err(refused)?;
+    let is_open = |problem: &Problem| problem.kind == ProblemKind::MissingComponentEnd;
+    if edited.problems().iter().any(is_open) {
         return Err(Error::MissingComponentEnd { name });
     }
     let stays = was.uid().unwrap_or(uid);
@@ -355,21 +355,21 @@ pub fn parse_edited_component(
         Some(uid) if uid != stays => Err(Error::UidChanged { uid: stays.to_string() }),
         None if was.uid().is_some() => Err(Error::UidRemoved { uid: stays.to_string() }),
         _ if prepared.recurrence_id() != was.recurrence_id() => Err(Error::RecurrenceIdChanged),
-        _ => Ok((prepared, component_diagnostics(&problems, notes))),
+        _ => Ok((prepared, component_diagnostics(&edited))),
     }
 }
 
-/// What there is to say about a component, by its lines.
-fn component_diagnostics(problems: &[Problem], notes: Vec<(u32, String)>) -> Vec<TextDiagnostic> {
-    let odd = |of: &Problem| TextDiagnostic {
-        line: of.line.into(),
-        kind: TextDiagnosticKind::Problem(*of),
-    };
-    let noted = |(line, note): (u32, String)| TextDiagnostic {
-        line: line.into(),
-        kind: TextDiagnosticKind::Note(note),
-    };
-    problems.iter().map(odd).chain(notes.into_iter().map(noted)).collect()
+/// Returns the problems of a component and the warnings about it, by line.
+fn component_diagnostics(component: &ParsedItem) -> Vec<TextDiagnostic> {
+    let problems = component.problems().iter().map(|problem| TextDiagnostic {
+        line: problem.line.into(),
+        kind: TextDiagnosticKind::Problem(*problem),
+    });
+    let warnings = component.warnings().iter().map(|warning| TextDiagnostic {
+        line: warning.line.into(),
+        kind: TextDiagnosticKind::Note(warning.text.clone()),
+    });
+    problems.chain(warnings).collect()
 }
 
 fn item_label(component: &str) -> String {

@@ -30,19 +30,19 @@ fn what_is_typed() {
     check("BEGIN:VEVENT\nUID:b\nDTSTART:20260305\nEND:VEVENT\n", "b");
     check(
         "BEGIN:VCALENDAR\nBEGIN:VTODO\nSUMMARY:x\nDUE:tomorrow\nEND:VTODO\nEND:VCALENDAR\n",
-        "urn:uuid:07070707-0707-4707-8707-070707070707; 4: \"tomorrow\" is no date and no date-time",
+        "urn:uuid:07070707-0707-4707-8707-070707070707; 4: \"tomorrow\" is neither a date nor a date-time",
     );
     let early = |kind: &str, lines: &str| format!("BEGIN:{kind}\nUID:b\n{lines}\nEND:{kind}\n");
     for (lines, expect) in [
-        ("DTSTART:20260305T120000Z\nDTEND:20260305T110000Z", "b; 4: it ends before it begins"),
-        ("DTEND:20260304\nDTSTART:20260305", "b; 3: it ends before it begins"),
+        ("DTSTART:20260305T120000Z\nDTEND:20260305T110000Z", "b; 4: DTEND is before the start"),
+        ("DTEND:20260304\nDTSTART:20260305", "b; 3: DTEND is before the start"),
         // A habit of some programs.
         ("DTSTART:20260305\nDTEND:20260305", "b"),
     ] {
         check(&early("VEVENT", lines), expect);
     }
     let task = "DTSTART:20260305\nDUE:20260304";
-    check(&early("VTODO", task), "b; 4: it ends before it begins");
+    check(&early("VTODO", task), "b; 4: DUE is before the start");
     check(&format!("scribbles\n{CARD}"), "a; 1: text outside any card");
     check(&format!("{CARD}BEGIN:VCARD\nEND:VCARD\n"), "a; 6: a card with nothing in it");
     check(CARD.trim_end_matches("END:VCARD\n"), "a; 4: END:VCARD is missing");

@@ -34,6 +34,7 @@ pub mod field;
 mod field_values;
 pub mod fold;
 mod item_identity;
+pub mod kind;
 pub mod phone;
 pub mod problem;
 mod properties;

@@ -1,10 +1,10 @@
 //! What can be written: changes, the operation they belong to, and what became of each.
 
-use crate::extractor::ParsedItem;
 use crate::handle::Handle;
 use crate::history::OperationId;
-use crate::index_config::IndexConfig;
 use crate::{Kind, Seq};
+use larder_extract::IndexConfig;
+use larder_extract::ParsedItem;
 use std::sync::Arc;
 use std::time::Duration;
 

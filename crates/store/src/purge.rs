@@ -6,15 +6,15 @@
 //! next one.
 
 use crate::batch::{BatchChange, ChangeOutcome, Operation};
-use crate::calendar_context;
+use crate::calendar_context_table;
 use crate::error::{Error, Result, RowError, RowResult, file_error_at, sqlite_error_at};
-use crate::extractor::Extractor;
 use crate::handle::Handle;
 use crate::meta::{read_meta_number, set_meta};
 use crate::reader::Reader;
 use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, history, index_maintenance};
+use larder_extract::Extractor;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -180,7 +180,7 @@ pub(crate) fn erase_item_history(
     handle: Handle,
 ) -> rusqlite::Result<(usize, i64)> {
     let bytes = release_history_bytes(tx, "handle", handle.to_bytes())?;
-    calendar_context::release_history(tx, "handle", handle.to_bytes())?;
+    calendar_context_table::release_history(tx, "handle", handle.to_bytes())?;
     tx.execute(
         "UPDATE item_history SET calendar_context = NULL WHERE handle = ?1",
         [handle.to_bytes()],
@@ -265,7 +265,7 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
         )?;
         tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
     }
-    calendar_context::delete_unreferenced(&tx)?;
+    calendar_context_table::delete_unreferenced(&tx)?;
     erase_schedule_history(&tx)?;
     // Of whatever version the copy is.
     let tables = tx

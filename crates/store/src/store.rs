@@ -3,8 +3,6 @@
 use crate::connection::{check_sqlite_version, open_connection, quick_check, set_write_pragmas};
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, sqlite_error_at};
-use crate::extractor::Extractor;
-use crate::index_config::IndexConfig;
 use crate::lock::{LockFiles, WriteLock};
 use crate::meta::{read_locale, read_meta_number};
 use crate::read_transaction::ReadTransaction;
@@ -12,6 +10,8 @@ use crate::reader::Reader;
 use crate::schema::{self, SchemaState};
 use crate::write_transaction::WriteTransaction;
 use crate::{CollectionType, Seq, index_maintenance, series, uid_lookup};
+use larder_extract::Extractor;
+use larder_extract::IndexConfig;
 use larder_time::zone::ZoneDatabase;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::path::{Path, PathBuf};
@@ -128,12 +128,11 @@ impl Store {
                 select.query_row([collection], |row| Ok((row.get(0)?, row.get(1)?))).optional()
             })
             .map_err(sqlite_error_at(&self.path))?;
-        Ok(self.extractor.with_index_config(match found {
-            Some((summary, family)) => {
-                IndexConfig::from_stored(&summary, CollectionType::from_number(family))
-            }
-            None => IndexConfig::shared_default(family),
-        }))
+        let config = found.and_then(|(config, number)| {
+            Some(IndexConfig::from_stored(&config, CollectionType::from_number(number)?))
+        });
+        let config = config.unwrap_or_else(|| IndexConfig::shared_default(family));
+        Ok(self.extractor.with_index_config(config))
     }
 
     /// What the collection of this name holds; `None`: there is none.
@@ -144,7 +143,7 @@ impl Store {
             .prepare_cached(sql)
             .and_then(|mut select| select.query_row([collection], |row| row.get(0)).optional())
             .map_err(sqlite_error_at(&self.path))?;
-        Ok(family.map(CollectionType::from_number))
+        Ok(family.and_then(CollectionType::from_number))
     }
 
     /// The calendars that have an item of this UID.

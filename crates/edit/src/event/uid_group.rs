@@ -245,10 +245,10 @@ impl<'d> UidGroup<'d> {
         let (mut puts, mut hit) = (Vec::new(), vec![false; self.stored.len()]);
         for part in parts {
             let EditableComponent { uid, bytes, context: frame } = part;
-            let (prepared, ..) = self
+            let prepared = self
                 .deriver
                 .parse_component(bytes, &frame)
-                .map_err(|(_, problem)| Error::InvalidItem(problem))?;
+                .map_err(|rejected| Error::InvalidItem(rejected.problem))?;
             let same = |stored: &(String, Handle, Seq, Vec<u8>)| {
                 uid == self.uid && stored.0 == prepared.recurrence_id()
             };

@@ -439,10 +439,9 @@ fn parse_single_card(text: &str) -> Result<(Vec<u8>, Option<String>), CallError>
 
 /// A card made ready to be kept.
 fn prepare_card(deriver: &Extractor, bytes: Vec<u8>) -> Result<ParsedItem, CallError> {
-    match deriver.parse_contact(bytes) {
-        Ok((prepared, _)) => Ok(prepared),
-        Err((_, problem)) => Err(CallError::new(INVALID_ARG, problem.to_string())),
-    }
+    deriver
+        .parse_contact(bytes)
+        .map_err(|rejected| CallError::new(INVALID_ARG, rejected.problem.to_string()))
 }
 
 fn uid_conflict_error() -> CallError {

@@ -221,7 +221,7 @@ pub fn check_component(data: &[u8]) {
     }
     check_edits(data, &item);
     if item.uid().is_none() && item.fatal_problem().is_none() {
-        let named = component::insert_uid(data, "fuzz-1");
+        let named = larder_format::edit::insert_uid(data, "fuzz-1");
         let uid = Component::parse(&named).uid();
         assert_eq!(uid.as_deref(), Some("fuzz-1"), "in {}", named.escape_ascii());
     }

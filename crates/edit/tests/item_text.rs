@@ -26,7 +26,7 @@ fn what_is_typed() {
     check("", "error: there is no card and no event in it");
     check("hello\n", "error: there is no card and no event in it");
     check(&CARD.replace("UID:a\n", ""), "urn:uuid:07070707-0707-4707-8707-070707070707");
-    check("BEGIN:VEVENT\nEND:VEVENT\n", "1: a component with nothing in it");
+    check("BEGIN:VEVENT\nEND:VEVENT\n", "1: empty component");
     check("BEGIN:VEVENT\nUID:b\nDTSTART:20260305\nEND:VEVENT\n", "b");
     check(
         "BEGIN:VCALENDAR\nBEGIN:VTODO\nSUMMARY:x\nDUE:tomorrow\nEND:VTODO\nEND:VCALENDAR\n",
@@ -44,8 +44,8 @@ fn what_is_typed() {
     let task = "DTSTART:20260305\nDUE:20260304";
     check(&early("VTODO", task), "b; 4: DUE is before the start");
     check(&format!("scribbles\n{CARD}"), "a; 1: text outside any card");
-    check(&format!("{CARD}BEGIN:VCARD\nEND:VCARD\n"), "a; 6: a card with nothing in it");
-    check(CARD.trim_end_matches("END:VCARD\n"), "a; 4: END:VCARD is missing");
+    check(&format!("{CARD}BEGIN:VCARD\nEND:VCARD\n"), "a; 6: empty card");
+    check(CARD.trim_end_matches("END:VCARD\n"), "a; 4: missing END:VCARD");
     assert!(matches!(
         SplitText::from_bytes(&vec![b'\n'; MAX_TEXT_BYTES + 1]),
         Err(Error::TooLarge)

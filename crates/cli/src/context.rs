@@ -6,7 +6,6 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::output::OutputStream;
 use etcetera::BaseStrategy;
 use larder_date_phrase::Language;
-use larder_edit::event::InputContext;
 use larder_query::query_log::{AnswerRecord, QueryLogEvent, QueryLogSink};
 use larder_query::views::DEFAULT_CACHE_BYTES;
 use larder_query::{QueryContext, ResultSet, SearchRequest, UserLocale};
@@ -229,14 +228,6 @@ impl CommandContext {
         if !self.quiet {
             crate::output::print_message("warning", text);
         }
-    }
-}
-
-impl CommandContext {
-    /// Who speaks, for what is said in words.
-    pub(crate) fn speaker(&self) -> InputContext<'_> {
-        let UserLocale { now, zone: local, zones, language } = &self.settings.user_locale;
-        InputContext { now: *now, local, zones, language }
     }
 }
 

@@ -100,9 +100,9 @@ fn parse_occurrence_time(
     if let Some(moment) = parse_instant(text) {
         return Ok(OccurrenceRef::Instant(moment));
     }
-    let speaker = context.speaker();
-    let now = speaker.local.to_civil(speaker.now);
-    let moment = Moment::parse(text, now, speaker.language)
+    let locale = &context.settings.user_locale;
+    let now = locale.zone.to_civil(locale.now);
+    let moment = Moment::parse(text, now, &locale.language)
         .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
     Ok(if moment.date { OccurrenceRef::Day(moment.at) } else { OccurrenceRef::Local(moment.at) })
 }

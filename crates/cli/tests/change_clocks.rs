@@ -242,7 +242,7 @@ fn what_is_told_in_passing() {
     check(
         "UTC",
         &["edit", "uid:w", "--from", "none.ics"],
-        "error: none.ics: one VEVENT is needed, and there are 0\nhint: nothing was changed: mend the text, and run the same command again\n",
+        "error: none.ics: expected one VEVENT, found 0\nhint: nothing was changed: mend the text, and run the same command again\n",
     );
 }
 

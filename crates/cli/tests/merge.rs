@@ -126,7 +126,7 @@ fn what_is_not_joined() {
     exit 2
     ");
     assert_snapshot!(home.run(&["merge", "uid:anna-1"]).shown(), @r"
-    ! error: two items at least are needed to join them
+    ! error: merging needs at least two contacts
     ! hint: larder find --duplicates lists what may belong together
     exit 2
     ");
@@ -142,7 +142,7 @@ fn what_is_not_joined() {
     "#);
     home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:half\nFN:x\n");
     assert_snapshot!(home.run(&["merge", "uid:half", "uid:anna-1"]).shown(), @r"
-    ! error: nothing can be added to the card of k7fkz1wqx859a: its end is missing, or it is damaged
+    ! error: cannot add to the card of k7fkz1wqx859a: its end is missing, or it is damaged
     ! hint: larder edit k7fkz1wq mends it; or name another one first, which is then the one that stays
     exit 3
     ");

@@ -61,7 +61,7 @@ fn add_refuses_what_is_too_large() {
     text.resize((32 << 20) + 1, b'\n');
     home.write("large.vcf", &text);
     let run = home.code(&["add", "large.vcf"], 3);
-    assert!(run.stderr().contains("more than 32 MB"), "{}", run.shown());
+    assert!(run.stderr().contains("larger than 32 MB"), "{}", run.shown());
     assert!(run.stderr().contains("larder import"), "{}", run.shown());
     assert!(!home.data().exists());
     text.pop();
@@ -142,7 +142,7 @@ fn two_removals_of_one_item() {
     runs.sort_by_key(|run| run.code);
     assert_eq!(runs[0].shown(), "xdnskgpk  Anna Hölderlin removed; larder undo 2 brings it back\n");
     assert_eq!(runs[1].code, 3, "{}", runs[1].shown());
-    let why = "nothing was removed: 1 item changed or removed by somebody else in the meantime";
+    let why = "nothing was removed: 1 item changed or removed by another program in the meantime";
     assert!(runs[1].out.is_empty() && runs[1].stderr().contains(why), "{}", runs[1].shown());
     home.sound();
 }
@@ -217,6 +217,6 @@ fn an_edit_from_standard_input() {
     assert_eq!(run.shown(), "xdnskgpk  Anna Hölderlin  changed\n");
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), card);
     let run = home.run_with(&["edit", "uid:anna-1", "--from", "-"], b"");
-    let why = "error: standard input: one card is needed, and there are 0";
+    let why = "error: standard input: expected one card, found 0";
     assert!(run.code == 3 && run.stderr().starts_with(why), "{}", run.shown());
 }

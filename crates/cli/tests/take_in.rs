@@ -80,7 +80,7 @@ fn what_is_bad_is_named_and_kept() {
     2 left out; kept in rejects.vcf
     larder undo 1 takes it back
     ! note: a new store was made in [HOME]/home/.local/share/larder
-    ! left out: bad.vcf:11: text outside any card
+    ! left out: bad.vcf:11: text outside any item
     ! left out: bad.vcf:12: a card with nothing in it
     ! warning: bad.vcf:21: it has no DTSTART, so no day has it
     ! warning: bad.vcf:36: END:VCARD is missing
@@ -98,7 +98,7 @@ fn what_is_bad_is_named_and_kept() {
     nothing new: 1 event unchanged in bad
     1 file, 630 bytes
     2 left out; --rejects FILE keeps them
-    ! left out: bad.vcf:11: text outside any card
+    ! left out: bad.vcf:11: text outside any item
     ! left out: bad.vcf:12: a card with nothing in it
     exit 3
     ");

@@ -154,7 +154,7 @@ fn labels_are_as_wide_as_the_widest() {
 fn what_is_expected() {
     let home = Home::new();
     assert_snapshot!(home.run_with(&["add"], b"hello\n").shown(), @r#"
-    ! error: standard input: there is no card and no event in it
+    ! error: standard input: no vCard and no calendar item in the text
     ! hint: a vCard is expected: it begins with BEGIN:VCARD and ends with END:VCARD
     ! hint: a small one: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
     ! hint: an event can be said in words: larder add --kind event "Lunch tomorrow 12:30"
@@ -165,7 +165,7 @@ fn what_is_expected() {
     assert_snapshot!(home.run(&["import", "x.vcf.gz", "--quiet"]).shown(), @r"
     no item was found in x.vcf.gz (1 file, 18 bytes)
     1 left out; --rejects FILE keeps them
-    ! left out: x.vcf.gz:1: text outside any card
+    ! left out: x.vcf.gz:1: text outside any item
     ! hint: x.vcf.gz is packed with gzip: gunzip -c x.vcf.gz | larder import -
     exit 3
     ");
@@ -173,7 +173,7 @@ fn what_is_expected() {
     assert_snapshot!(home.run(&["import", "notes.vcf", "--quiet"]).shown(), @r"
     no item was found in notes.vcf (1 file, 15 bytes)
     1 left out; --rejects FILE keeps them
-    ! left out: notes.vcf:1: text outside any card
+    ! left out: notes.vcf:1: text outside any item
     ! hint: a card begins with BEGIN:VCARD, a calendar with BEGIN:VCALENDAR
     exit 3
     ");
@@ -182,7 +182,7 @@ fn what_is_expected() {
     1 contact added to contacts (2 files, 217 bytes)
     1 left out; --rejects FILE keeps them
     larder undo 1 takes it back
-    ! left out: x.vcf.gz:1: text outside any card
+    ! left out: x.vcf.gz:1: text outside any item
     ! hint: x.vcf.gz is packed with gzip: gunzip -c x.vcf.gz | larder import -
     exit 3
     ");

@@ -266,7 +266,7 @@ fn words_of_calendars() {
     };
     check("a.ics", "scribbles\n".into(), "text outside any calendar");
     check("b.txt", format!("{}scribbles\n", calendar("")), "text outside any calendar");
-    check("c.vcf", "scribbles\n".into(), "text outside any card");
+    check("c.vcf", "scribbles\n".into(), "text outside any item");
     let large = event("a", &format!("SUMMARY:{}\n", "x".repeat(2000)));
     check("d.ics", calendar(&large), "component larger than 1 KB (--max-item)");
     check("e.ics", "END:VCALENDAR\n".into(), "END without BEGIN");

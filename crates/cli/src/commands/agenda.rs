@@ -110,7 +110,7 @@ impl AgendaArgs {
         };
         let phrase = phrase::range(from, to, now, &asker.language)
             .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
-        Ok(asker.to_time_range(&phrase, TimeTarget::Occurrences))
+        Ok(larder_query::window_to_time_range(asker, &phrase, TimeTarget::Occurrences))
     }
 }
 

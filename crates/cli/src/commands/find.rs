@@ -200,7 +200,11 @@ impl FindArgs {
             // It comes first, as it is what the answer is expanded in.
             all.insert(
                 0,
-                Query::Time(TimeTest::InRange(asker.to_time_range(&phrase, TimeTarget::Alarms))),
+                Query::Time(TimeTest::InRange(larder_query::window_to_time_range(
+                    asker,
+                    &phrase,
+                    TimeTarget::Alarms,
+                ))),
             );
         }
         Ok(match all.len() {

@@ -109,13 +109,11 @@ impl From<MergeError> for CommandFailure {
         MergeError::Store(error) => error.into(),
         MergeError::TooFew => CommandFailure::new(FailureKind::Usage, what)
             .with_hint("larder find --duplicates lists what may belong together"),
-        MergeError::DuplicateItem { handle } => {
-            CommandFailure::new(FailureKind::Usage, format!("{handle:.8} is named twice")).with_hint("name each item once")
+        MergeError::DuplicateItem { .. } => {
+            CommandFailure::new(FailureKind::Usage, what).with_hint("name each item once")
         }
-        MergeError::NotAContact { handle } => {
-            CommandFailure::new(FailureKind::Usage, format!("only contacts can be joined, and {handle:.8} is none"))
-                .with_hint(format!("larder show {handle:.8} says what it is"))
-        }
+        MergeError::NotAContact { handle, .. } => CommandFailure::new(FailureKind::Usage, what)
+            .with_hint(format!("larder show {handle:.8} says what it is")),
         MergeError::IncompleteCard { handle } => CommandFailure::new(FailureKind::Input, what).with_hint(format!(
             "larder edit {handle:.8} mends it; or name another one first, which is then the one that stays"
         )),

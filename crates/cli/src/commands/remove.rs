@@ -120,13 +120,13 @@ impl RemoveArgs {
         let mut store = context.open_store()?;
         let mut operation =
             Operation::new("remove", head.handle.to_string(), now_milliseconds()).all_or_nothing();
-        let speaker = context.speaker();
+        let locale = &context.settings.user_locale;
         let done = larder_edit::event::remove_occurrences(
             &mut store,
             &mut operation,
             head,
             *which,
-            &speaker,
+            locale,
         );
         let done = done.map_err(|error| edit_failure(error, "remove", id))?;
         late_one(&done)?;
@@ -266,7 +266,7 @@ fn print_removed(
 fn conflict_text(removed: &RemovalOutcome) -> String {
     let left = removed.changed.len() as u64 + removed.already_removed;
     let items = format_count(left, "item");
-    let mut text = format!("{items} changed or removed by somebody else in the meantime");
+    let mut text = format!("{items} changed or removed by another program in the meantime");
     if !removed.changed.is_empty() {
         let named: Vec<_> =
             removed.changed.iter().take(MAX_NAMED_ITEMS).map(ToString::to_string).collect();

@@ -452,7 +452,7 @@ impl InputReader {
     /// Why bytes outside of all items are not taken.
     fn skip_reason(&self, why: &SkipReason) -> String {
         match (why, self.has_calendars) {
-            (SkipReason::Outside, false) => "text outside any card".into(),
+            (SkipReason::Outside, false) => "text outside any item".into(),
             (SkipReason::Outside, true) => "text outside any calendar".into(),
             (SkipReason::TooLarge, of_calendars) => {
                 let what = if of_calendars { "component" } else { "card" };

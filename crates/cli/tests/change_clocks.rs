@@ -236,7 +236,7 @@ fn what_is_told_in_passing() {
     check(
         "UTC",
         &["import", "--into", "c", "before.ics"],
-        "left out: before.ics:4: older than the one that is there, by SEQUENCE and DTSTAMP\n",
+        "left out: before.ics:4: older than the stored item, by SEQUENCE and DTSTAMP\n",
     );
     home.write("none.ics", "");
     check(

@@ -144,14 +144,14 @@ fn files_that_cannot_be_read() {
     ");
     assert_snapshot!(home.run(&["import", "empty.vcf"]).shown(), @r"
     no item was found in empty.vcf (1 file, 0 bytes)
-    ! warning: empty.vcf: nothing in this file
+    ! warning: empty.vcf: the file is empty
     ");
     assert_snapshot!(home.run(&["import", "nothing"]).shown(), @r"
     no item was found in nothing (0 files, 0 bytes)
     ! warning: nothing: no .vcf, .vcard or .ics file in this folder
     ");
     assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "book.vcf"]).shown(), @r"
-    ! error: book.vcf is one of the files to import, so what is not taken cannot be written to it
+    ! error: book.vcf is one of the files to import: rejected input cannot be written to it
     ! hint: name another file with --rejects
     exit 2
     ");

@@ -1,21 +1,21 @@
-//! Dates, windows and events as people type them.
+//! Dates, date ranges, durations and events in words.
 
-use larder_date_phrase::{Language, Moment, Sentence, Window, length};
+use larder_date_phrase::{DateRange, Language, PointInTime, Sentence, parse_duration};
 use larder_time::civil::CivilTime;
 
-/// The languages whose words are known.
+/// The languages that have a vocabulary.
 const LOCALES: [&str; 13] =
     ["C", "de", "fr", "es", "it", "nl", "pt", "sv", "da", "nb", "fi", "pl", "cs"];
 
-/// Nobody types more, and a word is compared with hundreds.
+/// Bounds the time of one input, as each word is compared with hundreds of forms.
 const MAX_TEXT_CHARS: usize = 500;
 
-/// The first byte chooses the language, the second the moment: what is understood ends after it
-/// begins, and is the same at any moment if it says so.
+/// Checks that ranges end after they begin, and that a range which is not relative is the same at
+/// any moment. The first byte chooses the language, the second the present moment.
 pub fn check_phrase(data: &[u8]) {
     let [locale, moment, text @ ..] = data else { return };
     let locale = LOCALES.get(usize::from(*locale) % LOCALES.len()).copied().unwrap_or_default();
-    let language = Language::of(locale);
+    let language = Language::from_locale(locale);
     let moments = [
         CivilTime::MIN,
         CivilTime::from_seconds_clamped(1_772_618_400),
@@ -24,22 +24,22 @@ pub fn check_phrase(data: &[u8]) {
     ];
     let now = moments.get(usize::from(*moment) % moments.len()).copied().unwrap_or(CivilTime::MIN);
     let text: String = String::from_utf8_lossy(text).chars().take(MAX_TEXT_CHARS).collect();
-    if let Ok(window) = Window::parse(&text, now, &language) {
+    if let Ok(window) = DateRange::parse(&text, now, &language) {
         assert!(window.from <= window.to, "{window:?}");
-        if !window.relative {
-            let later = Window::parse(&text, CivilTime::from_seconds_clamped(1), &language);
-            assert_eq!(later, Ok(window), "it says that it is the same at any moment");
+        if !window.is_relative {
+            let later = DateRange::parse(&text, CivilTime::from_seconds_clamped(1), &language);
+            assert_eq!(later, Ok(window), "a range that is not relative changed with the moment");
         }
     }
-    if let Ok(moment) = Moment::parse(&text, now, &language) {
-        assert!(!moment.date || moment.at.second_of_day() == 0, "{moment:?}");
+    if let Ok(moment) = PointInTime::parse(&text, now, &language) {
+        assert!(!moment.is_date || moment.at.second_of_day() == 0, "{moment:?}");
     }
-    if let Ok(length) = length(&text, &language) {
+    if let Ok(length) = parse_duration(&text, &language) {
         assert!(length.days >= 0 && length.seconds >= 0, "{length}");
     }
     match Sentence::parse(&text, now, &language) {
         Ok(sentence) => check_sentence(&sentence),
-        Err(error) => assert!(!error.to_string().is_empty(), "nothing is said"),
+        Err(error) => assert!(!error.to_string().is_empty(), "an error has no message"),
     }
 }
 
@@ -48,5 +48,5 @@ fn check_sentence(sentence: &Sentence) {
     let Some(start) = sentence.start else { return };
     assert!(sentence.end.is_some_and(|end| start <= end), "{sentence:?}");
     assert!(sentence.until.is_none_or(|until| start <= until), "{sentence:?}");
-    assert!(!sentence.date || start.second_of_day() == 0, "{sentence:?}");
+    assert!(!sentence.is_all_day || start.second_of_day() == 0, "{sentence:?}");
 }

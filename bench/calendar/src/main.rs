@@ -14,7 +14,7 @@
 #![allow(clippy::print_stdout, reason = "a program for scripts")]
 
 use jiff::tz::TimeZoneDatabase;
-use larder_date_phrase as phrase;
+use larder_date_phrase::DateRange;
 use larder_query::{
     Query, QueryContext, ResultSet, SearchRequest, UserLocale, expand_occurrences, find,
     required_time_range,
@@ -200,7 +200,7 @@ fn parse_alarm_range(line: &str) -> Result<TimeRange> {
     let asker = bench_settings().user_locale;
     let now = CivilTime::from_seconds_clamped(asker.now.seconds());
     let text = line.strip_prefix("when:").or_else(|| line.strip_prefix("alarm:")).unwrap_or(line);
-    let window = phrase::Window::parse(text, now, &asker.language)?;
+    let window = DateRange::parse(text, now, &asker.language)?;
     let (from, to) = (asker.zone.to_instant(window.from), asker.zone.to_instant(window.to));
     Ok(TimeRange { from, to, local_zone: asker.zone, target: TimeTarget::Alarms })
 }

@@ -1,7 +1,6 @@
-//! `larder agenda`, and how calendars are taken in: tried with the samples, in three zones and two
-//! languages.
+//! `larder agenda`, and the import of calendars, with the samples in three zones and two languages.
 
-use crate::home::{Home, Run};
+use crate::test_home::{Home, Run};
 use insta::assert_snapshot;
 use std::path::Path;
 
@@ -9,31 +8,31 @@ fn samples() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/calendars").display().to_string()
 }
 
-/// A home whose store holds the sample calendars.
+/// Returns a home whose store holds the sample calendars.
 pub fn with_calendars() -> Home {
     let home = Home::new();
     home.ok(&["import", "--quiet", &samples()]);
     home
 }
 
-/// Runs it in another zone and language.
+/// Runs the program in another zone and language.
 pub fn run_in(home: &Home, zone: &str, locale: &str, args: &[&str]) -> Run {
     home.finish(home.command(args).env("TZ", zone).env("LC_ALL", locale).output().unwrap())
 }
 
 #[test]
-fn calendars_are_taken_in() {
+fn calendars_are_imported() {
     let home = Home::new();
     let folder = samples();
-    assert_snapshot!(home.run(&["import", "--quiet", &folder]).stdout(), @r"
+    assert_snapshot!(home.run(&["import", "--quiet", &folder]).stdout(), @"
     5 events added to Home
     5 events added to Work
     2 events added to Holidays
     1 event added to Customers
     3 tasks, 1 memo added to Tasks
     5 files, 8.9 kB
-    4 time zones defined, 3 kept
-    larder undo 1 takes it back
+    4 time zones defined, 3 different
+    Undo: larder undo 1
     ");
     assert_snapshot!(home.run(&["collections"]).shown(), @r"
     Customers             1 item  calendar
@@ -45,7 +44,7 @@ fn calendars_are_taken_in() {
 }
 
 #[test]
-fn a_week() {
+fn a_week_is_listed_day_by_day() {
     let home = with_calendars();
     assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-W10"]).shown(), @r"
     Mon 2 Mar 2026
@@ -84,7 +83,7 @@ fn a_week() {
 }
 
 #[test]
-fn elsewhere_and_in_another_language() {
+fn days_follow_zone_and_language() {
     let home = with_calendars();
     let day = &["agenda", "2026-03-02"];
     assert_snapshot!(run_in(&home, "Europe/Berlin", "de_DE.UTF-8", &["agenda", "5. märz 2026"]).shown(), @r"
@@ -110,7 +109,7 @@ fn elsewhere_and_in_another_language() {
 }
 
 #[test]
-fn of_one_calendar_and_narrow() {
+fn one_calendar_fits_a_narrow_terminal() {
     let home = with_calendars();
     assert_snapshot!(run_in(&home, "Europe/Berlin", "C.UTF-8", &["agenda", "2026-03-06", "2026-03-07", "--in", "Home"]).shown(), @r"
     Fri 6 Mar 2026
@@ -134,12 +133,12 @@ fn of_one_calendar_and_narrow() {
     ");
     assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "Garden"]).shown(), @r#"
     ! error: there is no collection "Garden"
-    ! hint: larder collections lists them
+    ! hint: `larder collections` lists the collections
     exit 1
     "#);
     assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "work"]).shown(), @r#"
     ! error: there is no collection "work"
-    ! hint: did you mean "Work"? larder collections lists them
+    ! hint: did you mean "Work"? `larder collections` lists them
     exit 1
     "#);
 }
@@ -162,14 +161,14 @@ fn colours_on_a_terminal() {
 }
 
 #[test]
-fn nothing_is_on() {
+fn an_empty_agenda_has_a_note() {
     let home = with_calendars();
-    assert_snapshot!(home.run(&["agenda", "1999-01-01"]).shown(), @r"
-    ! note: nothing is on
+    assert_snapshot!(home.run(&["agenda", "1999-01-01"]).shown(), @"
+    ! note: no events
     exit 1
     ");
-    assert_snapshot!(home.run(&["agenda", "1999-01-01", "--busy"]).shown(), @r"
-    ! note: all of it is free
+    assert_snapshot!(home.run(&["agenda", "1999-01-01", "--busy"]).shown(), @"
+    ! note: no busy times
     exit 1
     ");
     assert_snapshot!(home.run(&["agenda", "1999-01-01", "--format", "json"]).shown(), @"exit 1");
@@ -177,26 +176,26 @@ fn nothing_is_on() {
     ! error: unknown date "someday"; try today, next friday, 2026-03, +2w or today..+7d
     exit 2
     "#);
-    assert_snapshot!(home.run(&["agenda", "--weekly"]).shown(), @r#"
-    ! error: there is no option "--weekly"
-    ! hint: larder agenda --help lists them
-    exit 2
-    "#);
-    assert_eq!(home.run(&["agenda", "-1d", "today", "--in", "Home"]).code, 1);
-    assert_snapshot!(home.run(&["agenda", "--format", "raw"]).shown(), @r"
-    ! error: this cannot be printed as raw
-    ! hint: --format takes text or json here
+    assert_snapshot!(home.run(&["agenda", "--weekly"]).shown(), @"
+    ! error: unknown option --weekly
+    ! hint: `larder agenda --help` lists the options
     exit 2
     ");
-    assert_snapshot!(home.run(&["agenda", "2026-01", "-n", "1"]).shown(), @r"
+    assert_eq!(home.run(&["agenda", "-1d", "today", "--in", "Home"]).code, 1);
+    assert_snapshot!(home.run(&["agenda", "--format", "raw"]).shown(), @"
+    ! error: --format raw is not supported here
+    ! hint: use --format text or json
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["agenda", "2026-01", "-n", "1"]).shown(), @"
     Mon 5 Jan 2026
       08:30-08:45  Standup  (Room 4)
-    ! note: there is more than this: ask for a shorter time, or with a larger --limit
+    ! note: list cut at 1; narrow the range or raise --limit
     ");
 }
 
 #[test]
-fn for_programs() {
+fn json_lists_occurrences() {
     let home = with_calendars();
     let json = |args: &[&str]| {
         let args = [&["agenda", "--format", "json"], args].concat();
@@ -255,9 +254,9 @@ fn busy_time() {
     ");
 }
 
-/// What a message calls off keeps its title, and takes no time.
+/// A cancelled event keeps its title and does not count as busy.
 #[test]
-fn what_was_called_off() {
+fn cancelled_events_stay_visible() {
     let home = Home::new();
     let event =
         |lines: &str| format!("BEGIN:VCALENDAR\nVERSION:2.0\n{lines}\nEND:VEVENT\nEND:VCALENDAR\n");
@@ -286,7 +285,7 @@ fn what_was_called_off() {
     assert!(!busy.contains("Tue 14"), "{busy}");
     let told = home.ok(&["import", "--into", "work", "message.ics"]);
     assert!(told.starts_with("nothing new: 1 event unchanged in work"), "{told}");
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]

@@ -92,26 +92,26 @@ impl CalendarSpan {
     }
 
     /// The given time on the first day of the span.
-    pub(crate) fn at_time(self, clock: TimeOfDay) -> CalendarSpan {
-        let from = CivilTime::midnight(self.from.day_number()).saturating_add(clock.second);
+    pub(crate) fn at_time(self, time: TimeOfDay) -> CalendarSpan {
+        let from = CivilTime::midnight(self.from.day_number()).saturating_add(time.second);
         CalendarSpan {
             is_weekly: self.is_weekly,
             is_relative: self.is_relative,
-            ..CalendarSpan::from_instant(from, clock.has_seconds)
+            ..CalendarSpan::from_instant(from, time.has_seconds)
         }
     }
 
     /// The given time in the night that begins on the first day of the span. "tonight 1:00" is on
     /// the next day, unless it is that night now.
-    pub(crate) fn at_night_time(self, clock: TimeOfDay, context: &PhraseContext) -> CalendarSpan {
+    pub(crate) fn at_night_time(self, time: TimeOfDay, context: &PhraseContext) -> CalendarSpan {
         const NIGHT_END_SECONDS: i64 = 6 * 3600;
         let now = context.now;
         let ours =
             self.from.day_number() == now.day_number() && now.second_of_day() < NIGHT_END_SECONDS;
-        if clock.second >= NIGHT_END_SECONDS || (ours && clock.second >= now.second_of_day()) {
-            return self.at_time(clock);
+        if time.second >= NIGHT_END_SECONDS || (ours && time.second >= now.second_of_day()) {
+            return self.at_time(time);
         }
-        self.at_time(TimeOfDay { second: clock.second + DAY_SECONDS, ..clock })
+        self.at_time(TimeOfDay { second: time.second + DAY_SECONDS, ..time })
     }
 }
 

@@ -39,22 +39,22 @@ pub(crate) fn match_date_and_time(
         let night = matched.is_some_and(PartOfDay::is_night);
         for skipped in [named, 0] {
             let rest = skip_tokens(words, used + skipped);
-            let Some((more, clock)) = match_time_or_ambiguous(rest, context) else { continue };
+            let Some((more, time)) = match_time_or_ambiguous(rest, context) else { continue };
             let following = match_trailing_part_of_day(skip_tokens(rest, more), context);
             let matched = following.map(|(_, part)| part).or(matched);
-            let clock = clock.resolve_am_pm(matched, &source_text(rest, more))?;
+            let time = time.resolve_am_pm(matched, &source_text(rest, more))?;
             let more = more + following.map_or(0, |(more, _)| more);
-            let at = if night { date.at_night_time(clock, context) } else { date.at_time(clock) };
+            let at = if night { date.at_night_time(time, context) } else { date.at_time(time) };
             return Ok(Some((used + skipped + more, at)));
         }
         return Ok(Some((used, date)));
     }
-    let Some((used, clock)) = match_time(words, context)? else { return Ok(None) };
+    let Some((used, time)) = match_time(words, context)? else { return Ok(None) };
     let (more, day) = match match_date(skip_tokens(words, used), context)? {
         Some((more, date)) if date.unit == SpanUnit::Day => (more, date),
         _ => (0, CalendarSpan::from_day(context.base.day_number()).relative_unless_fixed(context)),
     };
-    Ok(Some((used + more, day.at_time(clock))))
+    Ok(Some((used + more, day.at_time(time))))
 }
 
 /// Matches an end: like [`match_date_and_time`], but "friday evening" is a time of day.
@@ -132,8 +132,8 @@ fn match_bare_date(words: &[PhraseToken], context: &PhraseContext) -> ParseResul
         match_weekday_alone,
         match_last_day,
     ];
-    for reader in MATCHERS {
-        if let Some(found) = reader(words, context)? {
+    for matcher in MATCHERS {
+        if let Some(found) = matcher(words, context)? {
             return Ok(Some(found));
         }
     }
@@ -424,10 +424,11 @@ fn match_weekday_and_date(
     let rest = skip_tokens(words, used);
     let skipped = |meaning| rest.len() - context.skip_meaning(rest, meaning).len();
     let (on, the) = (skipped(WordMeaning::OnDate), skipped(WordMeaning::The));
-    let read = |(skipped, reader): (usize, DateMatcher)| {
-        (skipped, reader(skip_tokens(rest, skipped), context))
+    let read = |(skipped, matcher): (usize, DateMatcher)| {
+        (skipped, matcher(skip_tokens(rest, skipped), context))
     };
-    let dates = [on, the].into_iter().flat_map(|skipped| MATCHERS.map(|reader| (skipped, reader)));
+    let dates =
+        [on, the].into_iter().flat_map(|skipped| MATCHERS.map(|matcher| (skipped, matcher)));
     let numbered = (the, Ok(match_ordinal_day(skip_tokens(rest, the), context)));
     for (skipped, found) in dates.map(read).chain([numbered]) {
         let Some((more, span)) = found?.filter(|(_, span)| span.unit == SpanUnit::Day) else {
@@ -437,7 +438,10 @@ fn match_weekday_and_date(
         let is = Weekday::from_day_number(span.from.day_number());
         if is != name.day {
             let is = context.language.date(span.from.date());
-            return Err(PhraseError::WeekdayMismatch { text: source_text(words, used), is });
+            return Err(PhraseError::WeekdayMismatch {
+                text: source_text(words, used),
+                actual: is,
+            });
         }
         return Ok(Some((used, CalendarSpan { is_weak: false, ..span })));
     }

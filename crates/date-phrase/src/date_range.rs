@@ -18,29 +18,29 @@ const MAX_TOKENS: usize = 40;
 
 /// A range of clock time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct DateRange {
     /// The beginning.
     pub from: CivilTime,
     /// The end, exclusive and never before the beginning; [`CivilTime::MAX`] if the range is open.
     pub to: CivilTime,
     /// The range depends on the present moment.
-    pub relative: bool,
+    pub is_relative: bool,
 }
 
 /// A point in time, or a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct PointInTime {
     /// The point in time; midnight for a day.
     pub at: CivilTime,
     /// A day without a time.
-    pub date: bool,
+    pub is_date: bool,
     /// The value depends on the present moment.
-    pub relative: bool,
+    pub is_relative: bool,
     /// A time of day without a date; it is on the current day.
-    pub clock: bool,
+    pub is_time_only: bool,
 }
 
-impl Window {
+impl DateRange {
     /// Parses a date, a longer span, a point in time (which lasts a minute), or a range of two of
     /// them: `2026-W12`, `next month`, `today..+7d`, `monday to friday`. One side of `..` may be
     /// missing: `2026-03-01..`.
@@ -53,14 +53,18 @@ impl Window {
     /// # Errors
     /// When the text is not a date phrase, names a date that does not exist, or ends before it
     /// begins.
-    pub fn parse(text: &str, now: CivilTime, language: &Language) -> Result<Window, PhraseError> {
+    pub fn parse(
+        text: &str,
+        now: CivilTime,
+        language: &Language,
+    ) -> Result<DateRange, PhraseError> {
         let context = PhraseContext::new(now, *language);
         if let Some((from, to)) = split_at_dots(text) {
             return range_between(text, from.trim(), to.trim(), &context);
         }
         let words = PhraseToken::tokenize(text);
         match match_whole_text(&words, &context) {
-            Ok(Some(span)) => Ok(Window::from_span(if is_distance(&words) {
+            Ok(Some(span)) => Ok(DateRange::from_span(if is_distance(&words) {
                 span_from_now(span, now)
             } else {
                 span
@@ -74,26 +78,53 @@ impl Window {
         }
     }
 
-    fn from_span(span: CalendarSpan) -> Window {
-        Window { from: span.from, to: span.to, relative: span.is_relative }
+    /// Parses the range between two phrases; without the second one, the range of the first.
+    ///
+    /// # Errors
+    /// Like [`DateRange::parse`].
+    pub fn parse_bounds(
+        from: &str,
+        to: Option<&str>,
+        now: CivilTime,
+        language: &Language,
+    ) -> Result<DateRange, PhraseError> {
+        let Some(to) = to else { return DateRange::parse(from, now, language) };
+        let text = format!("{from}..{to}");
+        let context = PhraseContext::new(now, *language);
+        // `agenda today.. friday` has the dots already.
+        let from = from.trim().trim_end_matches("..");
+        range_between(&text, from, to.trim().trim_start_matches(".."), &context)
+    }
+
+    fn from_span(span: CalendarSpan) -> DateRange {
+        DateRange { from: span.from, to: span.to, is_relative: span.is_relative }
     }
 }
 
-impl Moment {
+impl PointInTime {
     /// Parses a day or a point in time: `tomorrow 12:30`, `5 march`, `+90min`, `2026-03-05`.
     ///
     /// # Errors
     /// When the text is neither, is longer than a day, or names a date that does not exist.
-    pub fn parse(text: &str, now: CivilTime, language: &Language) -> Result<Moment, PhraseError> {
+    pub fn parse(
+        text: &str,
+        now: CivilTime,
+        language: &Language,
+    ) -> Result<PointInTime, PhraseError> {
         let context = PhraseContext::new(now, *language);
         let span = match_whole_text(&PhraseToken::tokenize(text), &context)?;
         let span = span.ok_or_else(|| phrase_error(text, ExpectedPhrase::PointInTime, &context))?;
         if span.unit == SpanUnit::Longer {
             return Err(PhraseError::NotOneDay { text: excerpt(text) });
         }
-        let clock = is_time_only(&PhraseToken::tokenize(text), &context);
+        let time_only = is_time_only(&PhraseToken::tokenize(text), &context);
         let (at, relative) = (span.from, span.is_relative);
-        Ok(Moment { at, date: span.unit == SpanUnit::Day, relative, clock })
+        Ok(PointInTime {
+            at,
+            is_date: span.unit == SpanUnit::Day,
+            is_relative: relative,
+            is_time_only: time_only,
+        })
     }
 
     /// Parses the end of something that begins at `start`. A time alone is on the day of the start,
@@ -101,15 +132,15 @@ impl Moment {
     /// Everything else counts from `now`, and may be before the start.
     ///
     /// # Errors
-    /// Like [`Moment::parse`].
-    pub fn end_of(
+    /// Like [`PointInTime::parse`].
+    pub fn parse_end(
         text: &str,
         start: CivilTime,
         now: CivilTime,
         language: &Language,
-    ) -> Result<Moment, PhraseError> {
-        let moment = Moment::parse(text, now, language)?;
-        if moment.clock {
+    ) -> Result<PointInTime, PhraseError> {
+        let moment = PointInTime::parse(text, now, language)?;
+        if moment.is_time_only {
             let on = |day: i64| {
                 CivilTime::midnight(day).saturating_add(
                     moment.at.seconds() - CivilTime::midnight(now.day_number()).seconds(),
@@ -117,36 +148,18 @@ impl Moment {
             };
             let (same, next) = (on(start.day_number()), on(start.day_number() + 1));
             let night = same < start && next.seconds() - start.seconds() <= DAY_SECONDS / 2;
-            return Ok(Moment { at: if night { next } else { same }, ..moment });
+            return Ok(PointInTime { at: if night { next } else { same }, ..moment });
         }
         let context = PhraseContext::new(now, *language);
         let weekly = match_whole_text(&PhraseToken::tokenize(text), &context)?
             .is_some_and(|span| span.is_weekly);
         let weeks = (start.day_number() - moment.at.day_number() + 6).div_euclid(7).max(0);
         Ok(if weekly {
-            Moment { at: moment.at.saturating_add(weeks * 7 * DAY_SECONDS), ..moment }
+            PointInTime { at: moment.at.saturating_add(weeks * 7 * DAY_SECONDS), ..moment }
         } else {
             moment
         })
     }
-}
-
-/// Parses the range between two phrases; without the second one, the range of the first.
-///
-/// # Errors
-/// Like [`Window::parse`].
-pub fn range(
-    from: &str,
-    to: Option<&str>,
-    now: CivilTime,
-    language: &Language,
-) -> Result<Window, PhraseError> {
-    let Some(to) = to else { return Window::parse(from, now, language) };
-    let text = format!("{from}..{to}");
-    let context = PhraseContext::new(now, *language);
-    // `agenda today.. friday` has the dots already.
-    let from = from.trim().trim_end_matches("..");
-    range_between(&text, from, to.trim().trim_start_matches(".."), &context)
 }
 
 /// Splits at `..`. The first side may end with a dot of its own: `5.3...9.3.`
@@ -190,7 +203,7 @@ fn parse_worded_range(
     text: &str,
     words: &[PhraseToken],
     context: &PhraseContext,
-) -> Option<Result<Window, PhraseError>> {
+) -> Option<Result<DateRange, PhraseError>> {
     let rest = context.skip_meaning(words, WordMeaning::From);
     for at in 0..rest.len().min(MAX_TOKENS) {
         for meaning in [WordMeaning::To, WordMeaning::Until] {
@@ -210,22 +223,22 @@ fn range_between(
     from: &str,
     to: &str,
     context: &PhraseContext,
-) -> Result<Window, PhraseError> {
+) -> Result<DateRange, PhraseError> {
     let words = PhraseToken::tokenize(to);
     if from.is_empty() {
         let to = match_whole_text(&words, context)?
             .ok_or_else(|| phrase_error(to, ExpectedPhrase::DateRange, context))?;
-        return Ok(Window {
+        return Ok(DateRange {
             from: CivilTime::MIN,
             to: exclusive_end(to),
-            relative: to.is_relative,
+            is_relative: to.is_relative,
         });
     }
     let begins = PhraseToken::tokenize(from);
     let start = match_whole_text(&begins, context)?;
     let start = start.ok_or_else(|| phrase_error(from, ExpectedPhrase::DateRange, context))?;
     if to.is_empty() {
-        return Ok(Window { to: CivilTime::MAX, ..Window::from_span(start) });
+        return Ok(DateRange { to: CivilTime::MAX, ..DateRange::from_span(start) });
     }
     close_range(text, &begins, start, &words, context)
 }
@@ -242,7 +255,7 @@ fn close_range(
     start: CalendarSpan,
     words: &[PhraseToken],
     context: &PhraseContext,
-) -> Result<Window, PhraseError> {
+) -> Result<DateRange, PhraseError> {
     // `-1w..+1w`: both distances count from now.
     let offset = if is_distance(begins) { context.offset } else { start.from };
     let later =
@@ -264,7 +277,7 @@ fn close_range(
     if to < from || (to == from && last.unit != SpanUnit::Instant) {
         return Err(PhraseError::EndBeforeStart { text: excerpt(text) });
     }
-    Ok(Window { from, to, relative: start.is_relative || last.is_relative })
+    Ok(DateRange { from, to, is_relative: start.is_relative || last.is_relative })
 }
 
 /// Returns whether the words are a time of day without a date.

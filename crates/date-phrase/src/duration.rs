@@ -42,7 +42,7 @@ impl PhraseDuration {
         })
     }
 
-    fn plus(self, other: PhraseDuration) -> PhraseDuration {
+    fn combine(self, other: PhraseDuration) -> PhraseDuration {
         PhraseDuration {
             months: self.months + other.months,
             days: self.days + other.days,
@@ -81,7 +81,7 @@ fn add_months(date: Date, months: i64) -> i64 {
 ///
 /// # Errors
 /// When the text is not a duration.
-pub fn length(text: &str, language: &Language) -> Result<IcalDuration, PhraseError> {
+pub fn parse_duration(text: &str, language: &Language) -> Result<IcalDuration, PhraseError> {
     let context = PhraseContext::new(CivilTime::MIN, *language);
     let words = PhraseToken::tokenize(text);
     match match_duration(&words, &context, MLetter::Minutes) {
@@ -113,12 +113,12 @@ pub(crate) fn match_duration(
         if let Some(half) = match_and_a_half(rest, sum, context) {
             return Some((
                 used + half,
-                sum.plus(PhraseDuration::from_unit(WordMeaning::Minute, 30)?),
+                sum.combine(PhraseDuration::from_unit(WordMeaning::Minute, 30)?),
             ));
         }
         let Some((more, amount)) = match_duration_part(joined, context, m) else { break };
         used += rest.len() - joined.len() + more;
-        sum = sum.plus(amount);
+        sum = sum.combine(amount);
     }
     Some((used, sum))
 }
@@ -183,7 +183,7 @@ pub(crate) fn match_unit_alone(
         .filter(|_| words.first().is_some_and(|word| !word.has_stop));
     let minutes =
         half.and_then(|_| PhraseDuration::from_unit(WordMeaning::Minute, 30)).unwrap_or_default();
-    Some((1 + half.unwrap_or(0), amount.plus(minutes)))
+    Some((1 + half.unwrap_or(0), amount.combine(minutes)))
 }
 
 /// Parses numbers and units in one word: `1h30`, `90min`, `2w3d`, `1.5h`. Minutes after hours need
@@ -199,13 +199,13 @@ pub(crate) fn parse_packed_duration(
         let Some(end) = end else {
             let minutes = parse_number(rest, 2)
                 .filter(|count| last == Some(WordMeaning::Hour) && *count < 60)?;
-            return Some(sum.plus(PhraseDuration::from_unit(WordMeaning::Minute, minutes)?));
+            return Some(sum.combine(PhraseDuration::from_unit(WordMeaning::Minute, minutes)?));
         };
         let (count, following) = rest.split_at(end);
         let end = following.find(|c: char| c.is_ascii_digit()).unwrap_or(following.len());
         let (name, following) = following.split_at(end);
         let (_, unit) = match_unit(&[PhraseToken::new(name)], context, m)?;
-        sum = sum.plus(parse_scaled_amount(count, unit)?);
+        sum = sum.combine(parse_scaled_amount(count, unit)?);
         (rest, last) = (following, Some(unit));
     }
     last.map(|_| sum)

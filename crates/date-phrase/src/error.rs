@@ -43,12 +43,12 @@ pub enum PhraseError {
         month_first: bool,
     },
     /// A weekday beside a date that is another weekday.
-    #[error("wrong weekday in {text:?}: that date is {is}")]
+    #[error("wrong weekday in {text:?}: that date is {actual}")]
     WeekdayMismatch {
         /// The text.
         text: String,
         /// The date with its weekday.
-        is: String,
+        actual: String,
     },
     /// The end is before the beginning.
     #[error("{text:?} ends before it begins")]
@@ -93,13 +93,13 @@ pub enum PhraseError {
     },
     /// A misspelled name of a day beside a time: "wednsday".
     #[error(
-        "unknown word {text:?} (did you mean {meant}?); correct it, or quote it to keep it in the title"
+        "unknown word {text:?} (did you mean {suggestion}?); correct it, or quote it to keep it in the title"
     )]
     Misspelled {
         /// The word.
         text: String,
         /// The name that it resembles.
-        meant: &'static str,
+        suggestion: &'static str,
     },
     /// A time with an offset from UTC: `10:00+05:30`.
     #[error(
@@ -127,17 +127,17 @@ pub enum PhraseError {
     },
     /// A duration in hours, or an end, without a start time.
     #[error("{text:?} needs a start time, such as 12:30")]
-    NoStart {
+    MissingStart {
         /// The text.
         text: String,
     },
     /// Two phrases that exclude each other.
-    #[error("{one:?} contradicts {other:?}; remove one, or quote it to keep it in the title")]
+    #[error("{first:?} contradicts {second:?}; remove one, or quote it to keep it in the title")]
     Contradiction {
         /// The first phrase.
-        one: String,
+        first: String,
         /// The second phrase.
-        other: String,
+        second: String,
     },
 }
 

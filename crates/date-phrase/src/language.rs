@@ -27,7 +27,7 @@ fn is_listed(convention: &str, code: &str) -> bool {
 
 impl Default for Language {
     fn default() -> Language {
-        Language::of("C")
+        Language::from_locale("C")
     }
 }
 
@@ -35,7 +35,7 @@ impl Language {
     /// Returns the language of a locale: `de_DE.UTF-8`, `en-GB`, `pt`, `C`. A language without a
     /// vocabulary gets the English one, and keeps its own order of day and month.
     #[must_use]
-    pub fn of(locale: &str) -> Language {
+    pub fn from_locale(locale: &str) -> Language {
         let name = locale.split(['.', '@']).next().unwrap_or_default();
         let mut parts = name.split(['_', '-']);
         let code = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -65,7 +65,7 @@ impl Language {
 
     /// Returns whether `3/5` is 5 March.
     #[must_use]
-    pub fn month_first(&self) -> bool {
+    pub fn is_month_first(&self) -> bool {
         self.month_first
     }
 

@@ -2,11 +2,11 @@
 //! such as "Lunch with Anna tomorrow 12:30 for 1h at Bistro", in 13 languages.
 //!
 //! ```
-//! use larder_date_phrase::{Language, Window};
+//! use larder_date_phrase::{DateRange, Language};
 //! use larder_time::civil::{CivilTime, Date};
 //!
 //! let now = CivilTime::midnight(Date::new(2026, 3, 4).ok_or("no such day")?.day_number());
-//! let range = Window::parse("next friday", now, &Language::default())?;
+//! let range = DateRange::parse("next friday", now, &Language::default())?;
 //! assert_eq!(range.from.to_string(), "20260306T000000");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -38,7 +38,7 @@
 //! | `duration` | durations and distances |
 //! | `date` | dates and longer spans in words |
 //! | `misspelling` | misspelled names of days |
-//! | `date_range` | [`Window`] and [`Moment`]: phrases that are the whole text |
+//! | `date_range` | [`DateRange`] and [`PointInTime`]: phrases that are the whole text |
 //! | `unconsumed` | words of date or time that belong to no phrase |
 //! | `repetition` | repetitions as recurrence rules |
 //! | `sentence_walk` | the state of the walk over a sentence |
@@ -106,8 +106,8 @@ mod unconsumed;
 mod user_locale;
 mod vocabulary;
 
-pub use self::date_range::{Moment, Window, range};
-pub use self::duration::length;
+pub use self::date_range::{DateRange, PointInTime};
+pub use self::duration::parse_duration;
 pub use self::error::{ExpectedPhrase, PhraseError};
 pub use self::language::Language;
 pub use self::sentence::Sentence;

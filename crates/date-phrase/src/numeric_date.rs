@@ -51,8 +51,8 @@ pub(crate) fn match_iso_date(
     if has_offset(time) {
         return Err(PhraseError::Offset { text: source_text(words, 1) });
     }
-    let clock = parse_colon_time(time).or_else(|| parse_compact_time(time)).ok_or_else(none)?;
-    Ok(Some((1, span.at_time(clock))))
+    let time = parse_colon_time(time).or_else(|| parse_compact_time(time)).ok_or_else(none)?;
+    Ok(Some((1, span.at_time(time))))
 }
 
 /// Returns whether a time has an offset from UTC: `10:00+05:30`, `10:00z`.
@@ -189,7 +189,7 @@ fn date_or_error(
 fn is_month_first(words: &[PhraseToken], context: &PhraseContext) -> bool {
     match first_word(words).is_some_and(|text| text.contains('.')) {
         true => context.language.is_month_first_with_dots(),
-        false => context.language.month_first(),
+        false => context.language.is_month_first(),
     }
 }
 

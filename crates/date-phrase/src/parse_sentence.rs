@@ -100,7 +100,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
 
     /// Matches and records the phrase that begins at a word.
     fn match_phrase(&mut self, at: usize) -> ConsumedCount {
-        let readers: [fn(&mut Self, usize) -> ConsumedCount; 11] = [
+        let matchers: [fn(&mut Self, usize) -> ConsumedCount; 11] = [
             Self::match_mark,
             Self::match_zone,
             Self::match_due,
@@ -113,8 +113,8 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             Self::match_date_range,
             Self::match_start,
         ];
-        for reader in readers {
-            if let Some(used) = reader(self, at)? {
+        for matcher in matchers {
+            if let Some(used) = matcher(self, at)? {
                 return Ok(Some(used));
             }
         }
@@ -178,9 +178,9 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         let Some(used) = self.context.match_meaning(self.tokens_from(at), WordMeaning::Due) else {
             return Ok(None);
         };
-        let readers = [Self::match_repetition, Self::match_end, Self::match_start];
-        for reader in readers {
-            if let Some(more) = reader(self, at + used)? {
+        let matchers = [Self::match_repetition, Self::match_end, Self::match_start];
+        for matcher in matchers {
+            if let Some(more) = matcher(self, at + used)? {
                 self.parts.is_due = true;
                 return Ok(Some(used + more));
             }

@@ -30,14 +30,14 @@ pub struct Sentence {
     /// The start; midnight for a date.
     pub start: Option<CivilTime>,
     /// The event lasts whole days: start and end are midnights.
-    pub date: bool,
+    pub is_all_day: bool,
     /// The end, exclusive. With a start there is always an end, and never before it. Without a
     /// start it is a deadline.
     pub end: Option<CivilTime>,
     /// The sentence states the end.
-    pub ended: bool,
+    pub has_stated_end: bool,
     /// The duration, if the sentence states it ("for 1h") in place of an end.
-    pub length: Option<IcalDuration>,
+    pub duration: Option<IcalDuration>,
     /// The place: "at PLACE" at the end of the sentence.
     pub location: Option<String>,
     /// The text of the recurrence rule, without UNTIL: `FREQ=WEEKLY;BYDAY=MO`,
@@ -55,7 +55,7 @@ pub struct Sentence {
     /// The durations between alarms and the start: "alarm 15min".
     pub alarms: Vec<IcalDuration>,
     /// The sentence contains "due", so it is a task: "Tax return due friday".
-    pub due: bool,
+    pub is_due: bool,
 }
 
 impl Sentence {
@@ -70,32 +70,32 @@ impl Sentence {
     pub fn parse(text: &str, now: CivilTime, language: &Language) -> Result<Sentence, PhraseError> {
         let context = PhraseContext::new(now, *language);
         let words = split_sentence(text);
-        let SentenceWalk { mut consumed, parts: found, part_of_day: part, .. } =
+        let SentenceWalk { mut consumed, parts, part_of_day: part, .. } =
             parse_sentence(&words, context)?;
-        check_unconsumed(&words, &consumed, part, &found, context)?;
+        check_unconsumed(&words, &consumed, part, &parts, context)?;
         let location = take_location(&words, &mut consumed, &context);
-        let start = resolve_start(&found, &context)?;
-        let (end, length) = resolve_end(&found, start, &context)?;
-        let until = resolve_until(&found, start, &context)?;
-        let dated = found.end_tokens.is_some()
-            && found.end_time.is_none()
+        let start = resolve_start(&parts, &context)?;
+        let (end, length) = resolve_end(&parts, start, &context)?;
+        let until = resolve_until(&parts, start, &context)?;
+        let dated = parts.end_tokens.is_some()
+            && parts.end_time.is_none()
             && end.is_some_and(|end| end.second_of_day() == 0);
         Ok(Sentence {
             summary: join_summary(&words, &consumed),
             start: start.map(|start| start.at),
-            date: start.map_or(dated, |start| start.date),
+            is_all_day: start.map_or(dated, |start| start.is_date),
             end,
-            ended: found.end_time.is_some()
-                || (found.end_tokens.is_some() && found.repetition.is_none()),
-            length,
+            has_stated_end: parts.end_time.is_some()
+                || (parts.end_tokens.is_some() && parts.repetition.is_none()),
+            duration: length,
             location,
-            rule: rule_text(&found),
+            rule: rule_text(&parts),
             until,
-            zone: found.zone,
-            categories: found.categories,
-            priority: found.priority,
-            alarms: found.alarms,
-            due: found.is_due,
+            zone: parts.zone,
+            categories: parts.categories,
+            priority: parts.priority,
+            alarms: parts.alarms,
+            is_due: parts.is_due,
         })
     }
 }
@@ -105,19 +105,19 @@ fn check_unconsumed(
     words: &[PhraseToken],
     consumed: &[bool],
     part: Range<usize>,
-    found: &SentenceParts,
+    parts: &SentenceParts,
     context: PhraseContext,
 ) -> Result<(), PhraseError> {
-    let ended = found.end_tokens.is_some() || found.end_time.is_some();
-    let begun = found.date.is_some() || found.time.is_some() || found.all_day.is_some();
+    let ended = parts.end_tokens.is_some() || parts.end_time.is_some();
+    let begun = parts.date.is_some() || parts.time.is_some() || parts.all_day.is_some();
     let (repeated, timed) =
-        (found.repetition.is_some(), begun || ended || found.repetition.is_some());
+        (parts.repetition.is_some(), begun || ended || parts.repetition.is_some());
     // "Dinner tonight" keeps its part of the day in the summary.
     let mut kept = consumed.to_vec();
     for consumed in kept.iter_mut().take(part.end).skip(part.start) {
         *consumed = true;
     }
-    let dated = found.date.is_some() || found.end_tokens.is_some() || repeated;
+    let dated = parts.date.is_some() || parts.end_tokens.is_some() || repeated;
     UnconsumedWords {
         words,
         consumed: &kept,
@@ -230,41 +230,41 @@ fn take_location(
 #[derive(Debug, Clone, Copy)]
 struct SentenceStart {
     at: CivilTime,
-    date: bool,
+    is_date: bool,
 }
 
 fn resolve_start(
-    found: &SentenceParts,
+    parts: &SentenceParts,
     context: &PhraseContext,
 ) -> Result<Option<SentenceStart>, PhraseError> {
-    let matched = found.date.as_ref().map(|matched| matched.value);
-    let repeated = found.repetition.as_ref().and_then(|repeat| repeat.start);
+    let matched = parts.date.as_ref().map(|matched| matched.value);
+    let repeated = parts.repetition.as_ref().and_then(|repeat| repeat.start);
     let fixed = matched.or(repeated);
-    if let Some(all_day) = &found.all_day {
-        let moment = found.date.as_ref().filter(|matched| matched.value.unit == SpanUnit::Instant);
-        let other = found
+    if let Some(all_day) = &parts.all_day {
+        let moment = parts.date.as_ref().filter(|matched| matched.value.unit == SpanUnit::Instant);
+        let other = parts
             .time
             .as_ref()
             .map(|matched| &matched.text)
             .or(moment.map(|matched| &matched.text));
         if let Some(other) = other {
             let (one, other) = (all_day.text.clone(), other.clone());
-            return Err(PhraseError::Contradiction { one, other });
+            return Err(PhraseError::Contradiction { first: one, second: other });
         }
     }
     let today = CalendarSpan::from_day(context.now.day_number());
-    let timed = found.time.as_ref().map(|matched| matched.value);
+    let timed = parts.time.as_ref().map(|matched| matched.value);
     let span = match (fixed, timed) {
-        (Some(date), Some(clock)) if found.is_night => date.at_night_time(clock, context),
-        (Some(date), Some(clock)) => date.at_time(clock),
+        (Some(date), Some(time)) if parts.is_night => date.at_night_time(time, context),
+        (Some(date), Some(time)) => date.at_time(time),
         (Some(date), None) => date,
-        (None, Some(clock)) => today.at_time(clock),
-        (None, None) if found.repetition.is_some() || found.all_day.is_some() => today,
+        (None, Some(time)) => today.at_time(time),
+        (None, None) if parts.repetition.is_some() || parts.all_day.is_some() => today,
         (None, None) => return Ok(None),
     };
     Ok(Some(SentenceStart {
-        at: first_start(span, fixed.is_some(), found, context),
-        date: span.unit == SpanUnit::Day,
+        at: first_start(span, fixed.is_some(), parts, context),
+        is_date: span.unit == SpanUnit::Day,
     }))
 }
 
@@ -273,13 +273,13 @@ fn resolve_start(
 fn first_start(
     span: CalendarSpan,
     fixed: bool,
-    found: &SentenceParts,
+    parts: &SentenceParts,
     context: &PhraseContext,
 ) -> CivilTime {
     let past = |civil: CivilTime| span.unit == SpanUnit::Instant && civil < context.now;
     let moved =
         |civil: CivilTime, day: i64| CivilTime::midnight(day).saturating_add(civil.second_of_day());
-    let Some(repeat) = &found.repetition else {
+    let Some(repeat) = &parts.repetition else {
         let step = match fixed {
             true if span.is_weekly => 7,
             true => 0,
@@ -300,19 +300,19 @@ fn first_start(
 
 /// Returns the end, and the duration if the sentence states it.
 fn resolve_end(
-    found: &SentenceParts,
+    parts: &SentenceParts,
     start: Option<SentenceStart>,
     context: &PhraseContext,
 ) -> Result<(Option<CivilTime>, Option<IcalDuration>), PhraseError> {
-    let amount = found.durations.iter().find(|matched| !is_repetition_length(matched, found));
-    let ends = found.end_tokens.as_ref().filter(|_| found.repetition.is_none());
-    let typed_end = found.end_time.as_ref().map(|matched| matched.text.clone());
+    let amount = parts.durations.iter().find(|matched| !is_repetition_length(matched, parts));
+    let ends = parts.end_tokens.as_ref().filter(|_| parts.repetition.is_none());
+    let typed_end = parts.end_time.as_ref().map(|matched| matched.text.clone());
     let typed_end = typed_end.or_else(|| ends.map(|words| source_text(words, words.len())));
     if let (Some(amount), Some(other)) = (amount, typed_end) {
-        return Err(PhraseError::Contradiction { one: amount.text.clone(), other });
+        return Err(PhraseError::Contradiction { first: amount.text.clone(), second: other });
     }
     let Some(start) = start else {
-        let end = match (ends, &found.end_time) {
+        let end = match (ends, &parts.end_time) {
             (Some(words), None) => match_end(words, context)?.map(|(_, span)| exclusive_end(span)),
             (Some(words), Some(matched)) => match_end(words, context)?.map(|(_, span)| {
                 CivilTime::midnight(exclusive_end(span).saturating_add(-1).day_number())
@@ -331,9 +331,9 @@ fn resolve_end(
         let (end, length) = end_after(matched, start)?;
         return Ok((Some(end), Some(length)));
     }
-    if let Some(matched) = &found.end_time {
-        if start.date {
-            return Err(PhraseError::NoStart { text: matched.text.clone() });
+    if let Some(matched) = &parts.end_time {
+        if start.is_date {
+            return Err(PhraseError::MissingStart { text: matched.text.clone() });
         }
         let day = resolve_end_day(ends, start, context)?.unwrap_or(start.at.day_number());
         let end = CivilTime::midnight(day).saturating_add(matched.value.second);
@@ -346,7 +346,11 @@ fn resolve_end(
         return Ok((Some(exclusive_end(resolve_end_tokens(words, start, context)?)), None));
     }
     Ok((
-        Some(start.at.saturating_add(if start.date { DAY_SECONDS } else { DEFAULT_EVENT_SECONDS })),
+        Some(start.at.saturating_add(if start.is_date {
+            DAY_SECONDS
+        } else {
+            DEFAULT_EVENT_SECONDS
+        })),
         None,
     ))
 }
@@ -375,8 +379,8 @@ fn resolve_end_tokens(
     let Some((_, span)) = match_end(words, &later)? else {
         return Err(PhraseError::EndBeforeStart { text: text() });
     };
-    if start.date && span.unit == SpanUnit::Instant {
-        return Err(PhraseError::NoStart { text: text() });
+    if start.is_date && span.unit == SpanUnit::Instant {
+        return Err(PhraseError::MissingStart { text: text() });
     }
     if exclusive_end(span) <= start.at {
         return Err(PhraseError::EndBeforeStart { text: text() });
@@ -394,13 +398,13 @@ fn end_after(
     matched: &Matched<PhraseDuration>,
     start: SentenceStart,
 ) -> Result<(CivilTime, IcalDuration), PhraseError> {
-    if start.date && !matched.value.is_whole_days() {
-        return Err(PhraseError::NoStart { text: matched.text.clone() });
+    if start.is_date && !matched.value.is_whole_days() {
+        return Err(PhraseError::MissingStart { text: matched.text.clone() });
     }
     let length = to_days_and_seconds(matched.value, start.at);
     let end = matched.value.add_to(start.at);
     // An event of zero days lasts one day.
-    Ok(if start.date && length.days == 0 {
+    Ok(if start.is_date && length.days == 0 {
         (end.saturating_add(DAY_SECONDS), IcalDuration { days: 1, seconds: 0 })
     } else {
         (end, length)
@@ -417,15 +421,15 @@ fn to_days_and_seconds(amount: PhraseDuration, from: CivilTime) -> IcalDuration 
 
 /// Returns whether a duration is that of the repetition, as in "every monday for 10 weeks": it is
 /// longer than the period.
-fn is_repetition_length(matched: &Matched<PhraseDuration>, found: &SentenceParts) -> bool {
+fn is_repetition_length(matched: &Matched<PhraseDuration>, parts: &SentenceParts) -> bool {
     let days = matched.value.days + matched.value.months * 31;
     matched.value.is_whole_days()
-        && found.repetition.as_ref().is_some_and(|repeat| days > repeat.period_days())
+        && parts.repetition.as_ref().is_some_and(|repeat| days > repeat.period_days())
 }
 
-fn rule_text(found: &SentenceParts) -> Option<String> {
-    let rule = found.repetition.as_ref()?.rule_text();
-    Some(match &found.count {
+fn rule_text(parts: &SentenceParts) -> Option<String> {
+    let rule = parts.repetition.as_ref()?.rule_text();
+    Some(match &parts.count {
         Some(count) => format!("{rule};COUNT={}", count.value),
         None => rule,
     })
@@ -433,17 +437,18 @@ fn rule_text(found: &SentenceParts) -> Option<String> {
 
 /// Returns the end of the recurrence.
 fn resolve_until(
-    found: &SentenceParts,
+    parts: &SentenceParts,
     start: Option<SentenceStart>,
     context: &PhraseContext,
 ) -> Result<Option<CivilTime>, PhraseError> {
-    let (Some(_), Some(start)) = (&found.repetition, start) else { return Ok(None) };
+    let (Some(_), Some(start)) = (&parts.repetition, start) else { return Ok(None) };
     let last = match (
-        &found.end_tokens,
-        found.durations.iter().find(|matched| is_repetition_length(matched, found)),
+        &parts.end_tokens,
+        parts.durations.iter().find(|matched| is_repetition_length(matched, parts)),
     ) {
         (Some(words), None) => {
-            let span = resolve_end_tokens(words, SentenceStart { date: false, ..start }, context)?;
+            let span =
+                resolve_end_tokens(words, SentenceStart { is_date: false, ..start }, context)?;
             if span.unit == SpanUnit::Instant { span.from } else { span.to.saturating_add(-1) }
         }
         (None, Some(matched)) => {
@@ -451,19 +456,19 @@ fn resolve_until(
         }
         (Some(words), Some(matched)) => {
             let (one, other) = (matched.text.clone(), source_text(words, words.len()));
-            return Err(PhraseError::Contradiction { one, other });
+            return Err(PhraseError::Contradiction { first: one, second: other });
         }
         (None, None) => return Ok(None),
     };
-    if let Some(count) = &found.count {
-        let ended = found.end_tokens.as_ref().map(|words| source_text(words, words.len()));
-        let other = ended.or(found
+    if let Some(count) = &parts.count {
+        let ended = parts.end_tokens.as_ref().map(|words| source_text(words, words.len()));
+        let other = ended.or(parts
             .durations
             .iter()
-            .find(|matched| is_repetition_length(matched, found))
+            .find(|matched| is_repetition_length(matched, parts))
             .map(|matched| matched.text.clone()));
         let (one, other) = (count.text.clone(), other.unwrap_or_default());
-        return Err(PhraseError::Contradiction { one, other });
+        return Err(PhraseError::Contradiction { first: one, second: other });
     }
-    Ok(Some(if start.date { CivilTime::midnight(last.day_number()) } else { last }))
+    Ok(Some(if start.is_date { CivilTime::midnight(last.day_number()) } else { last }))
 }

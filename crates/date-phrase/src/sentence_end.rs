@@ -27,10 +27,10 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         let Some(used) = self.context.match_meaning(rest, WordMeaning::For) else {
             return Ok(None);
         };
-        let clock = first_word(skip_tokens(rest, used)).and_then(parse_colon_time);
-        let read = match clock {
-            Some(clock) => {
-                Some((1, PhraseDuration { seconds: clock.second, ..PhraseDuration::default() }))
+        let time = first_word(skip_tokens(rest, used)).and_then(parse_colon_time);
+        let read = match time {
+            Some(time) => {
+                Some((1, PhraseDuration { seconds: time.second, ..PhraseDuration::default() }))
             }
             None => {
                 let words = skip_tokens(rest, used);

@@ -19,7 +19,7 @@ use larder_time::civil::Weekday;
 
 impl<'w, 'a> SentenceWalk<'w, 'a> {
     /// Matches a date or a time, with or without "from" before it.
-    pub(super) fn match_start(&mut self, at: usize) -> ConsumedCount {
+    pub(crate) fn match_start(&mut self, at: usize) -> ConsumedCount {
         let rest = self.tokens_from(at);
         let from = self.context.match_meaning(rest, WordMeaning::From).unwrap_or(0);
         let words = skip_tokens(rest, from);
@@ -60,7 +60,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
 
     /// Matches a part of the day after a date ("evening") or in it ("tonight"). Returns how many
     /// further words it has.
-    pub(super) fn match_part_of_day(
+    pub(crate) fn match_part_of_day(
         &mut self,
         words: &[PhraseToken<'a>],
         used: usize,
@@ -95,8 +95,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
             return Ok(None);
         }
         let found = match_time_or_ambiguous(words, &self.context);
-        let found =
-            found.or_else(|| self.parse_time_beside_date(words, at).map(|clock| (1, clock)));
+        let found = found.or_else(|| self.parse_time_beside_date(words, at).map(|time| (1, time)));
         let found = match found {
             None if words.len() == self.tokens_from(at).len() => self.match_bare_hour(at)?,
             found => found,
@@ -122,7 +121,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         if self.date_end != at || !self.is_after_day_name(at) {
             return Ok(None);
         }
-        let Some((used, clock)) = match_bare_hour(rest, &self.context) else {
+        let Some((used, time)) = match_bare_hour(rest, &self.context) else {
             return Ok(None);
         };
         // "friday 13" may be the 13th, and "mardi 14" is.
@@ -132,22 +131,22 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         let day = day.and_then(|day| next_day_of_month(day, self.context.base));
         let named =
             self.words.get(at - 1..at).and_then(|words| match_weekday(words, &self.context));
-        let (Some((_, name)), Some(day)) = (named, day) else { return Ok(Some((used, clock))) };
+        let (Some((_, name)), Some(day)) = (named, day) else { return Ok(Some((used, time))) };
         match dated || Weekday::from_day_number(day) == name.day {
             true => Err(PhraseError::Unconsumed { text: source_text(self.tokens_from(at - 1), 2) }),
-            false => Ok(Some((used, clock))),
+            false => Ok(Some((used, time))),
         }
     }
 
     /// Matches "Christmas eve 19:00" in a sentence without another date.
-    pub(super) fn match_holiday_beside_time(&mut self) {
-        let SentenceParts { date, time, all_day, end_tokens: end_date, repetition: repeat, .. } =
-            &self.parts;
-        let dated = date.is_some() || all_day.is_some() || end_date.is_some() || repeat.is_some();
+    pub(crate) fn match_holiday_beside_time(&mut self) {
+        let SentenceParts { date, time, all_day, end_tokens, repetition, .. } = &self.parts;
+        let dated =
+            date.is_some() || all_day.is_some() || end_tokens.is_some() || repetition.is_some();
         if dated || time.is_none() {
             return;
         }
-        let matched = |at: usize| {
+        let is_consumed = |at: usize| {
             let mark = |word: &PhraseToken| word.is_quoted || word.text.starts_with(['#', '!']);
             self.consumed.get(at) == Some(&true)
                 && self.words.get(at).is_some_and(|word| !mark(word))
@@ -155,7 +154,7 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
         let mut found = (0..self.words.len()).filter_map(|at| {
             let (used, value) = match_holiday(self.tokens_from(at), &self.context)?;
             let open = self.consumed.iter().skip(at).take(used).all(|consumed| !consumed);
-            let close = matched(at + used) || at.checked_sub(1).is_some_and(matched);
+            let close = is_consumed(at + used) || at.checked_sub(1).is_some_and(is_consumed);
             (open && close).then_some((at, used, value))
         });
         let Some((at, used, value)) = found.next() else { return };
@@ -184,9 +183,9 @@ impl<'w, 'a> SentenceWalk<'w, 'a> {
     /// 2030 tomorrow" has none.
     fn parse_time_beside_date(&self, words: &[PhraseToken<'a>], at: usize) -> Option<TimeOfDay> {
         let text = first_word(words)?;
-        let clock = parse_contextual_time(text, &self.context)?;
+        let time = parse_contextual_time(text, &self.context)?;
         let year = text.starts_with("19") || text.starts_with("20");
         let before = self.date_end == at;
-        (before || (!year && self.is_beside_date(at, skip_tokens(words, 1)))).then_some(clock)
+        (before || (!year && self.is_beside_date(at, skip_tokens(words, 1)))).then_some(time)
     }
 }

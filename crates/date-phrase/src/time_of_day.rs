@@ -41,7 +41,7 @@ enum HalfDay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartOfDay {
     Morning,
-    Noon,
+    Midday,
     Afternoon,
     Evening,
     Night,
@@ -57,7 +57,7 @@ impl PartOfDay {
     pub(crate) fn typical_time(self) -> Option<TimeOfDay> {
         let hour = match self {
             PartOfDay::Morning => 9,
-            PartOfDay::Noon => 12,
+            PartOfDay::Midday => 12,
             PartOfDay::Afternoon => 15,
             PartOfDay::Evening => 20,
             PartOfDay::Night => return None,
@@ -68,7 +68,7 @@ impl PartOfDay {
 
 const PARTS_OF_DAY: [(WordMeaning, PartOfDay); 5] = [
     (WordMeaning::Morning, PartOfDay::Morning),
-    (WordMeaning::Midday, PartOfDay::Noon),
+    (WordMeaning::Midday, PartOfDay::Midday),
     (WordMeaning::Afternoon, PartOfDay::Afternoon),
     (WordMeaning::Evening, PartOfDay::Evening),
     (WordMeaning::Night, PartOfDay::Night),
@@ -131,13 +131,13 @@ impl TimeOfDay {
             return Ok(self);
         }
         match (part, hour) {
-            (Some(PartOfDay::Noon), 1..4)
+            (Some(PartOfDay::Midday), 1..4)
             | (Some(PartOfDay::Afternoon), 1..12)
             | (Some(PartOfDay::Evening | PartOfDay::Night), 4..12) => {
                 Ok(TimeOfDay { second: self.second + DAY_SECONDS / 2, am_pm: AmPm::Stated, ..self })
             }
             (Some(PartOfDay::Morning), 1..12)
-            | (Some(PartOfDay::Noon), 4..)
+            | (Some(PartOfDay::Midday), 4..)
             | (Some(PartOfDay::Afternoon), 12) => Ok(self),
             _ if self.am_pm == AmPm::TwentyFourHour => Ok(self),
             _ => Err(self.ambiguity_error(text)),
@@ -159,10 +159,10 @@ pub(crate) fn match_trailing_part_of_day(
 /// # Errors
 /// When the time may be before or after noon: "at 3".
 pub(crate) fn match_time(words: &[PhraseToken], context: &PhraseContext) -> ParseResult<TimeOfDay> {
-    let Some((used, clock)) = match_time_or_ambiguous(words, context) else { return Ok(None) };
+    let Some((used, time)) = match_time_or_ambiguous(words, context) else { return Ok(None) };
     let part = match_trailing_part_of_day(skip_tokens(words, used), context);
-    let clock = clock.resolve_am_pm(part.map(|(_, part)| part), &source_text(words, used))?;
-    Ok(Some((used + part.map_or(0, |(more, _)| more), clock)))
+    let time = time.resolve_am_pm(part.map(|(_, part)| part), &source_text(words, used))?;
+    Ok(Some((used + part.map_or(0, |(more, _)| more), time)))
 }
 
 /// Like [`match_time`], without resolving an ambiguous hour.
@@ -175,8 +175,8 @@ pub(crate) fn match_time_or_ambiguous(
     }
     let at = context.match_meaning(words, WordMeaning::AtTime);
     let rest = skip_tokens(words, at.unwrap_or(0));
-    if let Some((used, clock)) = match_quarter_hour(rest, context) {
-        return Some((at.unwrap_or(0) + used, clock));
+    if let Some((used, time)) = match_quarter_hour(rest, context) {
+        return Some((at.unwrap_or(0) + used, time));
     }
     let text = first_word(rest)?;
     let next = skip_tokens(rest, 1);
@@ -184,24 +184,24 @@ pub(crate) fn match_time_or_ambiguous(
     let parted = match_trailing_part_of_day(next, context).is_some()
         && rest.first().is_some_and(|word| !word.has_stop);
     let at = at.or(parted.then_some(0))?;
-    if let Some((used, clock)) = match_explicit_time(rest, context) {
-        return Some((at + used, clock));
+    if let Some((used, time)) = match_explicit_time(rest, context) {
+        return Some((at + used, time));
     }
-    if let Some(clock) = parse_dotted_time(text) {
-        return Some((at + 1, clock));
+    if let Some(time) = parse_dotted_time(text) {
+        return Some((at + 1, time));
     }
     // "v 18 h". Without "at" this may be a duration.
-    if let Some(clock) = parse_explicit_time(&format!("{text}h"))
+    if let Some(time) = parse_explicit_time(&format!("{text}h"))
         && first_word(next) == Some("h")
         && !rest.first()?.has_stop
         && context.match_meaning(words, WordMeaning::AtTime).is_some()
     {
-        return Some((at + 2, clock));
+        return Some((at + 2, time));
     }
-    if let Some(clock) =
+    if let Some(time) =
         parse_compact_time(text).filter(|_| text.len() == 4 && is_phrase_end(next, context))
     {
-        return Some((at + 1, clock));
+        return Some((at + 1, time));
     }
     let named = context.match_number(rest).map(|(_, hour)| hour);
     let hour = parse_number(text, 2).filter(|hour| *hour <= 24).or(named)?;
@@ -252,8 +252,8 @@ fn match_quarter_hour(
     };
     let named = context.match_number(rest).map(|(_, hour)| hour).or_else(one);
     // "half past 3pm"
-    if let Some(clock) = parse_explicit_time(text).filter(|clock| clock.am_pm == AmPm::Stated) {
-        return (clock.second % 3600 == 0).then(|| (used + 1, clock.add_minutes(minutes)));
+    if let Some(time) = parse_explicit_time(text).filter(|time| time.am_pm == AmPm::Stated) {
+        return (time.second % 3600 == 0).then(|| (used + 1, time.add_minutes(minutes)));
     }
     let hour = parse_number(text, 2).or(named).filter(|hour| (1..=24).contains(hour))?;
     let following = skip_tokens(rest, 1);
@@ -272,8 +272,8 @@ fn match_quarter_hour(
         || rest.first().is_some_and(|word| word.has_stop)
         || is_phrase_end(following, context)
         || match_part_of_day(following, context).is_some();
-    let clock = hour_time(hour, has_twelve_hour_clock(context)).add_minutes(minutes);
-    ended.then_some((used + 1 + more, clock))
+    let time = hour_time(hour, has_twelve_hour_clock(context)).add_minutes(minutes);
+    ended.then_some((used + 1 + more, time))
 }
 
 /// The time of an hour, which is ambiguous where hours are counted to twelve twice a day.
@@ -337,7 +337,7 @@ pub(crate) fn parse_end_hour(
 
 /// Parses a time that is one only beside a date: `1400`, and outside of English `14.30`.
 pub(crate) fn parse_contextual_time(text: &str, context: &PhraseContext) -> Option<TimeOfDay> {
-    let plain = parse_compact_time(text).filter(|clock| text.len() == 4 && clock.second % 300 == 0);
+    let plain = parse_compact_time(text).filter(|time| text.len() == 4 && time.second % 300 == 0);
     plain.or_else(|| parse_dotted_time(text).filter(|_| !has_twelve_hour_clock(context)))
 }
 
@@ -412,8 +412,8 @@ fn match_explicit_time(
         let english = has_twelve_hour_clock(context);
         let hour =
             parse_number(text, 2).filter(|hour| *hour <= 24).map(|hour| hour_time(hour, english));
-        let clock = hour.or_else(|| parse_colon_time(text)).or_else(|| parse_dotted_time(text))?;
-        return Some((1 + used, clock));
+        let time = hour.or_else(|| parse_colon_time(text)).or_else(|| parse_dotted_time(text))?;
+        return Some((1 + used, time));
     }
     Some((1, parse_explicit_time(text)?))
 }
@@ -454,8 +454,8 @@ fn start_hour_before(hour: i64, to: TimeOfDay, written: &str) -> Option<TimeOfDa
 
 /// Parses a text that is certainly a time: `12:30`, `12:30:15`, `3pm`, `15h30`.
 pub(crate) fn parse_explicit_time(text: &str) -> Option<TimeOfDay> {
-    if let Some(clock) = parse_colon_time(text) {
-        return Some(clock);
+    if let Some(time) = parse_colon_time(text) {
+        return Some(time);
     }
     let text = text.strip_suffix('.').unwrap_or(text);
     if let Some((bare, half)) = strip_am_pm(text) {
@@ -491,7 +491,7 @@ fn parse_twelve_hour_time(text: &str, half: HalfDay) -> Option<TimeOfDay> {
     let minute = if rest.is_empty() { 0 } else { parse_two_digits(rest)? };
     let hour = parse_number(hour, 2).filter(|hour| (1..=12).contains(hour))? % 12;
     let hour = if half == HalfDay::Pm { hour + 12 } else { hour };
-    time_from_parts(hour, minute, 0, false).map(|clock| TimeOfDay { am_pm: AmPm::Stated, ..clock })
+    time_from_parts(hour, minute, 0, false).map(|time| TimeOfDay { am_pm: AmPm::Stated, ..time })
 }
 
 /// Parses `12:30`, `12:30:15`.

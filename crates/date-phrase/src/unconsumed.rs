@@ -49,7 +49,10 @@ impl UnconsumedWords<'_, '_> {
                 && self.is_beside_consumed(at, 1)
                 && let Some(meant) = find_misspelling(word, &self.context.language)
             {
-                return Err(PhraseError::Misspelled { text: self.word_text(at, 1), meant });
+                return Err(PhraseError::Misspelled {
+                    text: self.word_text(at, 1),
+                    suggestion: meant,
+                });
             }
             if let Some(used) = self.match_time_words(at) {
                 return Err(PhraseError::Unconsumed { text: self.word_text(at, used) });

@@ -22,7 +22,7 @@ pub enum MergeError {
     #[error("merging needs at least two contacts")]
     TooFew,
     /// An item is named twice.
-    #[error("{handle:.8} is named twice")]
+    #[error("{handle:.8} is given twice")]
     DuplicateItem {
         /// The item.
         handle: Handle,

@@ -34,7 +34,7 @@ pub(crate) fn prague_locale() -> UserLocale {
         now: Instant::from_seconds_clamped(NOW),
         zone: prague(),
         zones: ZoneDatabase::open_bundled(),
-        language: Language::of("C"),
+        language: Language::from_locale("C"),
     }
 }
 

@@ -130,7 +130,7 @@ fn what_cannot_be_joined() {
     check(&[], "merging needs at least two contacts");
     check(&[0], "merging needs at least two contacts");
     let handle = heads[0].handle;
-    check(&[0, 1, 0], &format!("{handle:.8} is named twice"));
+    check(&[0, 1, 0], &format!("{handle:.8} is given twice"));
     let handle = heads[2].handle;
     let expect =
         format!("cannot add to the card of {handle:.8}: its end is missing, or it is damaged");

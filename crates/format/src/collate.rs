@@ -1,8 +1,8 @@
-//! The order of names in a language: sort keys, made by ICU's collation of the locale.
+//! Sort keys: byte strings that compare as names do in a locale, made with ICU's collation.
 //!
-//! Keys are bytes to store and compare. They hold as long as the
-//! [fingerprint](Collator::fingerprint) does; a new version of the tables makes others. Comparing
-//! for equality is not the task: see [`fold`](crate::fold).
+//! Keys are stored and compared. They stay valid while the [fingerprint](Collator::fingerprint) is
+//! the same; other collation tables give other keys. Equality is a different relation: see
+//! [`fold`](crate::fold).
 
 use icu_collator::options::CollatorOptions;
 use icu_collator::{CollatorBorrowed, CollatorPreferences};
@@ -11,8 +11,8 @@ use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-/// What the fingerprint asks the order of: letters of many scripts, and such as languages disagree
-/// on.
+/// Texts whose keys make up the fingerprint: letters of many scripts, and letters that languages
+/// order differently.
 const FINGERPRINT_PROBES: &[&str] = &[
     "anna",
     "Anna",
@@ -59,14 +59,14 @@ const FINGERPRINT_PROBES: &[&str] = &[
     "9",
 ];
 
-/// Behind each level of a key: letters, accents, case.
+/// Separates the levels of a key: letters, accents, case.
 const LEVEL_SEPARATOR: u8 = 1;
 
-/// The order of a locale.
+/// The collation of a locale.
 pub struct Collator {
     order: CollatorBorrowed<'static>,
     locale: String,
-    /// Found once it is asked for: it takes longer than all else that opens a store.
+    /// Computed on first use, because it takes longer than everything else when a store is opened.
     fingerprint: OnceLock<String>,
 }
 
@@ -77,9 +77,9 @@ impl std::fmt::Debug for Collator {
 }
 
 impl Collator {
-    /// The order of a locale, by its name as languages (`de-AT`) or systems (`de_AT.UTF-8@euro`)
-    /// have it. German and Finnish names are sorted as phone books do, unless the name asks for
-    /// another order. A name that nobody knows gives the root order.
+    /// Returns the collation of a locale, named as languages are (`de-AT`) or as systems name them
+    /// (`de_AT.UTF-8@euro`). German and Finnish names are sorted as in phone books unless the name
+    /// asks for another order. An unknown name gives the root collation.
     #[must_use]
     pub fn new(locale: &str) -> Collator {
         let wanted = parse_locale(locale);
@@ -93,13 +93,13 @@ impl Collator {
         Collator { order, locale, fingerprint: OnceLock::new() }
     }
 
-    /// The locale whose order it is (BCP 47); `und` is the root.
+    /// The locale of the collation (BCP 47); `und` is the root.
     #[must_use]
     pub fn locale(&self) -> &str {
         &self.locale
     }
 
-    /// The key of a text: keys compare, byte by byte, as the texts do.
+    /// Returns the sort key of a text. Keys compare byte by byte as the texts do in the locale.
     #[must_use]
     pub fn sort_key(&self, text: &str) -> Vec<u8> {
         let mut key = Vec::with_capacity(text.len() * 2 + 8);
@@ -107,7 +107,7 @@ impl Collator {
         key
     }
 
-    /// Names the order: equal as long as the same texts give the same keys.
+    /// The fingerprint of the collation: equal fingerprints mean equal keys for equal texts.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         self.fingerprint.get_or_init(|| self.compute_fingerprint()).clone()
@@ -126,8 +126,8 @@ impl Collator {
     }
 }
 
-/// The part of a key that says which letters a text has, whatever their case and accents. The keys
-/// of all texts that begin with these letters begin so.
+/// Returns the primary level of a key: the letters of the text without case and accents. The keys
+/// of all texts that begin with these letters begin with it.
 #[must_use]
 pub fn primary_weights(key: &[u8]) -> &[u8] {
     let end = key.iter().position(|&byte| byte == LEVEL_SEPARATOR).unwrap_or(key.len());
@@ -139,7 +139,7 @@ fn open_collator(locale: &Locale) -> Option<CollatorBorrowed<'static>> {
     CollatorBorrowed::try_new(preferences, CollatorOptions::default()).ok()
 }
 
-/// Reads a locale's name; `und` where it is none.
+/// Parses the name of a locale; `und` if it is malformed.
 fn parse_locale(name: &str) -> Locale {
     let name = name.split(['.', '@']).next().unwrap_or_default().replace('_', "-");
     let asks = name.contains("-u-");

@@ -1,18 +1,20 @@
-//! A component of a calendar: an event, a task, a memo, a time zone or another, of iCalendar
-//! (RFC 5545) or vCalendar 1.0 (versit).
+//! A calendar component: an event, task, memo, time zone or other component of iCalendar (RFC 5545)
+//! or vCalendar 1.0 (versit).
 //!
-//! As with a [`Contact`](crate::contact::Contact), reading never fails: what a person should know
-//! is a [`Problem`], and what makes it no item is its [refusal](StructuredPart::fatal_problem).
-//! Properties of the component itself are apart from those of the components inside it (alarms).
-//! Times, durations and rules are given as the text they are written as, with the parameters that
-//! say what they mean ([`TimeProperty`]): this module computes nothing.
+//! As with a [`Contact`](crate::contact::Contact), parsing never fails: each [`Problem`] is a
+//! warning, and a [fatal problem](Component::fatal_problem) means that the bytes are not an item.
+//! Properties of the component are kept apart from those of its subcomponents (alarms). Times,
+//! durations and rules are the text of their properties, with the parameters that qualify them
+//! ([`TimeProperty`]); this module computes nothing.
 //!
 //! ```
-//! use larder_format::component::{Component, Kind};
+//! use larder_format::component::{Component, ComponentKind};
 //!
-//! let event = Component::parse(b"BEGIN:VEVENT\nUID:1\nDTSTART;TZID=Europe/Prague:20260305T123000\nEND:VEVENT\n");
-//! assert_eq!((event.kind(), event.uid().as_deref()), (&Kind::Event, Some("1")));
-//! let start = event.timed("DTSTART").next();
+//! let event = Component::parse(
+//!     b"BEGIN:VEVENT\nUID:1\nDTSTART;TZID=Europe/Prague:20260305T123000\nEND:VEVENT\n",
+//! );
+//! assert_eq!((event.kind(), event.uid().as_deref()), (&ComponentKind::Event, Some("1")));
+//! let start = event.time_properties("DTSTART").next();
 //! assert_eq!(start.map(|start| start.text.into_owned()).as_deref(), Some("20260305T123000"));
 //! ```
 
@@ -31,7 +33,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-/// A component, taken apart.
+/// A parsed component.
 #[derive(Debug, Clone)]
 pub struct Component<'a> {
     kind: ComponentKind,
@@ -42,7 +44,7 @@ pub struct Component<'a> {
     fatal_problem: Option<Problem>,
 }
 
-/// A component inside another, such as an alarm.
+/// A subcomponent, such as an alarm.
 #[derive(Debug, Clone)]
 pub struct Subcomponent<'a> {
     name: String,
@@ -52,7 +54,7 @@ pub struct Subcomponent<'a> {
     properties: PropertyList<'a>,
 }
 
-/// What a component is.
+/// The kind of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ComponentKind {
     /// VEVENT.
@@ -65,12 +67,12 @@ pub enum ComponentKind {
     FreeBusy,
     /// VTIMEZONE.
     TimeZone,
-    /// Another one, by its name in upper case.
+    /// Another component, by its name in upper case.
     Other(String),
 }
 
 impl ComponentKind {
-    /// The kind of this name, which is in any case.
+    /// Returns the kind of component that this name denotes, in any case.
     #[must_use]
     pub fn from_name(name: &str) -> ComponentKind {
         let known = [
@@ -86,7 +88,7 @@ impl ComponentKind {
             .unwrap_or_else(|| ComponentKind::Other(name.to_ascii_uppercase()))
     }
 
-    /// The name of such components.
+    /// The name of the component.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -100,18 +102,18 @@ impl ComponentKind {
     }
 }
 
-/// The version of the format, which only the calendar around a component says.
+/// The version of the calendar format, which is a property of the calendar around a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum CalendarVersion {
     /// vCalendar 1.0 (versit).
     V1_0,
-    /// iCalendar 2.0 (RFC 5545), and whatever is no other.
+    /// iCalendar 2.0 (RFC 5545), and any unknown version.
     #[default]
     V2_0,
 }
 
 impl CalendarVersion {
-    /// As the VERSION property has it.
+    /// The value of the VERSION property.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -120,7 +122,7 @@ impl CalendarVersion {
         }
     }
 
-    /// The version of a calendar, by its own lines, with or without its BEGIN.
+    /// Returns the version of a calendar, given its own property lines with or without BEGIN.
     #[must_use]
     pub fn from_calendar_lines(lines: &[u8]) -> CalendarVersion {
         let is_old = |line| {
@@ -134,13 +136,13 @@ impl CalendarVersion {
     }
 }
 
-/// A property whose value is a time, a duration, a rule, or a list of those: as text, with the
-/// parameters that say how it is meant.
+/// A property whose value is a time, a duration, a rule, or a list of these: its text, with the
+/// parameters that qualify it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeProperty<'c> {
-    /// The whole value, without white space around it.
+    /// The whole value, without surrounding white space.
     pub text: Cow<'c, str>,
-    /// TZID: the name of a time zone. A value in UTC may have one, too, without meaning.
+    /// TZID: the name of a time zone. Meaningless on a value in UTC.
     pub tzid: Option<Cow<'c, str>>,
     /// VALUE: the type, such as DATE or PERIOD.
     pub value_type: Option<Cow<'c, str>>,
@@ -148,12 +150,12 @@ pub struct TimeProperty<'c> {
     pub related: Option<Cow<'c, str>>,
     /// RANGE of a RECURRENCE-ID: THISANDFUTURE.
     pub range: Option<Cow<'c, str>>,
-    /// The number of its line within the item, from 1.
+    /// The line number within the item, from 1.
     pub line: u32,
 }
 
 impl<'c> TimeProperty<'c> {
-    /// Reads a property as one.
+    /// Reads a property as a time property.
     #[must_use]
     pub fn from_property(property: &'c Property<'_>) -> TimeProperty<'c> {
         let text = match property.text() {
@@ -167,15 +169,15 @@ impl<'c> TimeProperty<'c> {
 }
 
 impl<'a> Component<'a> {
-    /// Takes a component of iCalendar apart: the bytes of one item, as
-    /// [`Splitter`](crate::splitter::Splitter) gives them. UTF-16 is recognised and decoded first;
-    /// the numbers of lines are the same.
+    /// Parses an iCalendar component: the bytes of one item as
+    /// [`Splitter`](crate::splitter::Splitter) yields them. UTF-16 is detected and decoded first;
+    /// line numbers stay the same.
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Component<'a> {
         Component::parse_with_version(bytes, CalendarVersion::V2_0)
     }
 
-    /// Takes a component of a calendar of this version apart.
+    /// Parses a component of a calendar of this version.
     #[must_use]
     pub fn parse_with_version(bytes: &'a [u8], version: CalendarVersion) -> Component<'a> {
         match Endian::detect(bytes) {
@@ -186,7 +188,7 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Takes a text apart that has neither UTF-16 nor a mark in it any more.
+    /// Parses UTF-8 text without a byte-order mark.
     pub(crate) fn parse_text(text: &'a [u8]) -> Component<'a> {
         reader::parse(text, CalendarVersion::V2_0)
     }
@@ -209,44 +211,43 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// What it is.
+    /// The kind of the component.
     #[must_use]
     pub fn kind(&self) -> &ComponentKind {
         &self.kind
     }
 
-    /// The version that it was read as.
+    /// The version that the component was parsed as.
     #[must_use]
     pub fn version(&self) -> CalendarVersion {
         self.version
     }
 
-    /// Its own properties in order: without BEGIN and END, without unknown lines, and without those
-    /// of components inside.
+    /// The properties of the component in order, without BEGIN and END, unparsable lines, and
+    /// properties of subcomponents.
     #[must_use]
     pub fn properties(&self) -> &[Property<'a>] {
         self.properties.as_slice()
     }
 
-    /// Its own properties of this name, which is in any case.
+    /// Returns the properties with this name, in any case.
     pub fn properties_named(&self, name: &str) -> impl Iterator<Item = &Property<'a>> {
         self.properties.iter_named(name)
     }
 
-    /// The components inside, in order; what is inside one of them follows it, with a greater
-    /// depth.
+    /// The subcomponents in order. A nested subcomponent follows its parent with a greater depth.
     #[must_use]
     pub fn subcomponents(&self) -> &[Subcomponent<'a>] {
         &self.subcomponents
     }
 
-    /// What is wrong with it, but does not keep it from being an item.
+    /// The problems that do not prevent the component from being an item.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// What makes these bytes no component, if anything does.
+    /// The problem because of which these bytes are not a component, if there is one.
     #[must_use]
     pub fn fatal_problem(&self) -> Option<&Problem> {
         self.fatal_problem.as_ref()
@@ -258,7 +259,7 @@ impl<'a> Component<'a> {
         self.properties.uids().next()
     }
 
-    /// The values that it has for a field, in order, none of them empty.
+    /// Returns the values of a field in order, none of them empty.
     #[must_use]
     pub fn values(&self, field: &Field) -> Vec<String> {
         let flag = match field.source {
@@ -292,25 +293,25 @@ impl<'a> Component<'a> {
             .is_some_and(|start| !start.text.is_empty() && !start.text.contains(['T', 't', ' ']))
     }
 
-    /// The first of them.
+    /// Returns the first value of a field.
     #[must_use]
     pub fn first_value(&self, field: &Field) -> Option<String> {
         self.values(field).into_iter().next()
     }
 
-    /// Which occurrence of its series it is, where it is one alone.
+    /// Returns the RECURRENCE-ID of an override.
     #[must_use]
     pub fn recurrence_id(&self) -> Option<TimeProperty<'_>> {
         self.time_properties("RECURRENCE-ID").find(|id| !id.text.is_empty())
     }
 
-    /// Its own properties of this name, read as times: DTSTART, DTEND, DUE, DURATION, RRULE, EXDATE
+    /// Returns the properties with this name as times: DTSTART, DTEND, DUE, DURATION, RRULE, EXDATE
     /// and the like.
     pub fn time_properties(&self, name: &str) -> impl Iterator<Item = TimeProperty<'_>> {
         self.properties_named(name).map(TimeProperty::from_property)
     }
 
-    /// The time zones that it names, and that the components inside do, each once.
+    /// The time zone names in the component and its subcomponents, each once.
     #[must_use]
     pub fn tzids(&self) -> Vec<Cow<'_, str>> {
         let (mut tzids, mut seen) = (Vec::new(), HashSet::new());
@@ -328,43 +329,43 @@ impl<'a> Component<'a> {
 }
 
 impl<'a> Subcomponent<'a> {
-    /// Its name in upper case: `VALARM`.
+    /// The name in upper case: `VALARM`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The number of its BEGIN line within the item, from 1.
+    /// The line number of BEGIN within the item, from 1.
     #[must_use]
     pub fn line_number(&self) -> u32 {
         self.first_line
     }
 
-    /// The numbers of its lines: to that of its END, or of the line before that by which it ends
-    /// without one.
+    /// The line numbers of the subcomponent, up to its END. Without an END, up to the line before
+    /// the one that closes it.
     #[must_use]
     pub fn line_range(&self) -> RangeInclusive<u32> {
         self.first_line..=self.last_line
     }
 
-    /// How deep it is inside: 1, or more where it is inside another part.
+    /// The nesting depth: 1, or more inside another subcomponent.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Its own properties, in order.
+    /// The properties of the subcomponent, in order.
     #[must_use]
     pub fn properties(&self) -> &[Property<'a>] {
         self.properties.as_slice()
     }
 
-    /// Its own properties of this name, which is in any case.
+    /// Returns the properties with this name, in any case.
     pub fn properties_named(&self, name: &str) -> impl Iterator<Item = &Property<'a>> {
         self.properties.iter_named(name)
     }
 
-    /// Its own properties of this name, read as times: TRIGGER, ACKNOWLEDGED and the like.
+    /// Returns the properties with this name as times: TRIGGER, ACKNOWLEDGED and the like.
     pub fn time_properties(&self, name: &str) -> impl Iterator<Item = TimeProperty<'_>> {
         self.properties_named(name).map(TimeProperty::from_property)
     }

@@ -1,11 +1,10 @@
-//! A contact: one vCard, of version 2.1 (versit), 3.0 (RFC 2426) or 4.0 (RFC 6350).
+//! A contact: one vCard of version 2.1 (versit), 3.0 (RFC 2426) or 4.0 (RFC 6350).
 //!
-//! Reading never fails. What a person should know about a card is a [`Problem`]; what makes it no
-//! contact is its [refusal](FakeContact::fatal_problem). The values of fields are read when asked
-//! for, by the rows of [`crate::field`]. Cards are never written from values: the only changes that
-//! are made to bytes here are the line that [`insert_uid`] adds, and those that
-//! [`joined`](joined()) takes over from another card. What [`convert_card`] gives is for programs
-//! that read only one version, never to be kept.
+//! Parsing never fails. A [`Problem`] is a warning; a [fatal problem](Contact::fatal_problem) means
+//! that the bytes are not a contact. Field values are read on request, by the rows of
+//! [`crate::field`]. Cards are never written from values: the only changes to bytes are the line
+//! that [`insert_uid`] adds and the lines that [`merge_cards`] takes from another card. The output
+//! of [`convert_card`] is for programs that read only one version and is never stored.
 
 mod card_merge;
 mod version_conversion;
@@ -23,7 +22,7 @@ use crate::properties::{ProblemCollector, PropertyList};
 use crate::property::Property;
 use crate::utf16::{self, Endian};
 
-/// A vCard, taken apart.
+/// A parsed vCard.
 #[derive(Debug, Clone)]
 pub struct Contact<'a> {
     properties: PropertyList<'a>,
@@ -32,7 +31,7 @@ pub struct Contact<'a> {
     version: VcardVersion,
 }
 
-/// The version of the format.
+/// The version of the vCard format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VcardVersion {
     /// vCard 2.1 (versit).
@@ -44,7 +43,7 @@ pub enum VcardVersion {
 }
 
 impl VcardVersion {
-    /// As the VERSION property has it.
+    /// The value of the VERSION property.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -56,8 +55,8 @@ impl VcardVersion {
 }
 
 impl<'a> Contact<'a> {
-    /// Takes a card apart: the bytes of one item, as [`Splitter`](crate::splitter::Splitter) gives
-    /// them. UTF-16 is recognised and decoded first; the numbers of lines are the same.
+    /// Parses a card: the bytes of one item as [`Splitter`](crate::splitter::Splitter) yields them.
+    /// UTF-16 is detected and decoded first; line numbers stay the same.
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Contact<'a> {
         match Endian::detect(bytes) {
@@ -86,27 +85,27 @@ impl<'a> Contact<'a> {
         }
     }
 
-    /// Its version; where the card does not say, a guess: parameters without a name are 2.1's, all
-    /// else is read as 3.0.
+    /// The version. Without a VERSION property it is guessed: a card with unnamed parameters is
+    /// 2.1, any other 3.0.
     #[must_use]
     pub fn version(&self) -> VcardVersion {
         self.version
     }
 
-    /// Its properties in order: without BEGIN and END, without unknown lines, and without those of
-    /// a card inside (AGENT).
+    /// The properties in order, without BEGIN and END, unparsable lines, and properties of a nested
+    /// card (AGENT).
     #[must_use]
     pub fn properties(&self) -> &[Property<'a>] {
         self.properties.as_slice()
     }
 
-    /// What is wrong with it, but does not keep it from being a contact.
+    /// The problems that do not prevent the card from being a contact.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// What makes these bytes no contact, if anything does.
+    /// The problem because of which these bytes are not a contact, if there is one.
     #[must_use]
     pub fn fatal_problem(&self) -> Option<&Problem> {
         self.fatal_problem.as_ref()
@@ -118,27 +117,27 @@ impl<'a> Contact<'a> {
         self.properties.uids().next()
     }
 
-    /// The values that the card has for a field, in order, none of them empty.
+    /// Returns the values of a field in order, none of them empty.
     #[must_use]
     pub fn values(&self, field: &Field) -> Vec<String> {
         field_values::read_values(&self.properties, self.version.name(), field)
     }
 
-    /// The first of them.
+    /// Returns the first value of a field.
     #[must_use]
     pub fn first_value(&self, field: &Field) -> Option<String> {
         self.values(field).into_iter().next()
     }
 }
 
-/// Takes lines and makes a contact of them.
+/// The parser that builds a contact from its content lines.
 struct ContactReader<'a> {
     contact: Contact<'a>,
     has_begun: bool,
     has_ended: bool,
-    /// How many cards are open within this one (AGENT of vCard 2.1).
+    /// The number of open nested cards (AGENT of vCard 2.1).
     agents: usize,
-    /// How many other components are open in the innermost card.
+    /// The number of other open components in the innermost card.
     inside: usize,
     problem_collector: ProblemCollector,
 }
@@ -161,7 +160,7 @@ impl<'a> ContactReader<'a> {
         }
     }
 
-    /// Takes a line; false where no other is wanted.
+    /// Reads a line. Returns false when no further line is wanted.
     fn read_line(&mut self, line: ContentLine<'a>) -> bool {
         let number = line.number;
         let property = Property::parse(line);

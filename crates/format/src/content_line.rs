@@ -1,33 +1,33 @@
 //! Content lines: the layer that vCard (RFC 6350, 3.2) and iCalendar (RFC 5545, 3.1) share.
 //!
-//! It cuts bytes into logical lines and undoes folding. It knows neither properties nor characters:
-//! folds may lie inside a character, so bytes are joined first and decoded later. Nothing here
-//! fails, and a line that is not folded is borrowed.
+//! Splits bytes into logical lines and removes folds. Knows neither properties nor characters: a
+//! fold may lie inside a character, so bytes are joined first and decoded later. Nothing here
+//! fails. A line without folds is borrowed.
 //!
-//! Line ends are taken as they come: LF, CR LF, CR CR LF. A lone CR ends a line only where a
-//! property begins behind it; anywhere else it belongs to the value.
+//! Accepted line ends are LF, CR LF and CR CR LF. A lone CR ends a line only before a property
+//! name; elsewhere it belongs to the value.
 
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
-/// Names longer than this do not count when it is decided whether a lone CR ends a line.
+/// A longer name does not make a lone CR a line end.
 pub(crate) const MAX_NAME_BYTES: usize = 100;
 
-/// Where a colon has to be for soft breaks to be looked for.
+/// Without a colon in this many bytes, a line is not searched for soft breaks.
 const MAX_HEAD_BYTES: usize = 1000;
 
 /// A logical line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentLine<'a> {
-    /// The bytes as they came, with folds and line end.
+    /// The original bytes, with folds and line end.
     pub raw: &'a [u8],
-    /// The number of its first physical line, counted from 1 in the bytes given to [`lines`].
+    /// The number of the first physical line, from 1 in the bytes given to [`content_lines`].
     pub number: u32,
-    /// The text without folds, soft breaks of quoted-printable and line end.
+    /// The text without folds, soft breaks of quoted-printable, and line end.
     pub text: Cow<'a, [u8]>,
 }
 
-/// The logical lines of some bytes; made by [`lines`].
+/// Iterates over logical lines; made by [`content_lines`].
 #[derive(Debug, Clone)]
 pub struct ContentLines<'a> {
     bytes: &'a [u8],
@@ -35,25 +35,25 @@ pub struct ContentLines<'a> {
     number: u32,
 }
 
-/// The logical lines of these bytes. Blank lines are counted and skipped.
+/// Returns the logical lines of these bytes. Blank lines are counted and skipped.
 #[must_use]
 pub fn content_lines(bytes: &[u8]) -> ContentLines<'_> {
     ContentLines { bytes, at: 0, number: 0 }
 }
 
 impl ContentLines<'_> {
-    /// The offset behind the last line that was given.
+    /// The offset after the last line returned.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.at
     }
 
-    /// The number of the last physical line that was read.
+    /// The number of the last physical line read.
     pub(crate) fn line_number(&self) -> u32 {
         self.number
     }
 
-    /// Reads a physical line: where its content begins and ends.
+    /// Reads a physical line. Returns the range of its content.
     fn read_physical_line(&mut self) -> (usize, usize) {
         let start = self.at;
         let (end, next) = match find_line_end(self.bytes, start, true) {
@@ -65,8 +65,8 @@ impl ContentLines<'_> {
         (start, end)
     }
 
-    /// Does the next physical line go on with this text: folded by a blank, or broken softly?
-    /// `quoted` remembers whether the text is quoted-printable, once that can be told.
+    /// Returns how the next physical line continues this text, by a fold or a soft break. `quoted`
+    /// caches whether the value is quoted-printable, once known.
     fn detect_continuation(
         &self,
         text: &[u8],
@@ -84,11 +84,11 @@ impl ContentLines<'_> {
     }
 }
 
-/// How a line goes on in the next physical line.
+/// The way a physical line continues a logical one.
 enum LineContinuation {
-    /// The first byte there is a blank that belongs to the fold.
+    /// The first byte of the next line is white space that belongs to the fold.
     Fold,
-    /// The `=` at the end belongs to the break.
+    /// The `=` at the end of the line belongs to the soft break.
     SoftBreak,
 }
 
@@ -122,14 +122,14 @@ impl<'a> Iterator for ContentLines<'a> {
     }
 }
 
-/// Nothing but blanks and tabs (and stray CRs).
+/// Returns whether the content is only spaces, tabs and stray CRs.
 pub(crate) fn is_blank(content: &[u8]) -> bool {
     content.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
 }
 
-/// Does the part before the first colon say that the value is quoted-printable? `None`: there is no
-/// colon yet. Where there is none in many bytes, it is not, so that no line is searched again and
-/// again.
+/// Returns whether the part before the first colon declares a quoted-printable value, or `None`
+/// without a colon. A long text without a colon counts as not quoted-printable, so that no line is
+/// searched repeatedly.
 fn is_quoted_printable(text: &[u8]) -> Option<bool> {
     const NAME: &[u8] = b"QUOTED-PRINTABLE";
     let start = &text[..text.len().min(MAX_HEAD_BYTES)];
@@ -141,7 +141,7 @@ fn is_quoted_printable(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// Does a component begin or end here? A soft break never reaches across that.
+/// Returns whether a component begins or ends here. A soft break never continues across it.
 fn is_marker(rest: &[u8]) -> bool {
     let begins = |marker: &[u8]| {
         rest.get(..marker.len()).is_some_and(|start| start.eq_ignore_ascii_case(marker))
@@ -149,9 +149,9 @@ fn is_marker(rest: &[u8]) -> bool {
     begins(b"END:") || begins(b"BEGIN:")
 }
 
-/// Where the physical line around `from` ends: the end of its content, and where the next begins.
-/// With `last` false more bytes may follow; where they decide, the offset to look on from is the
-/// error.
+/// Finds the end of the physical line that contains `from`: the end of its content, and the start
+/// of the next line. With `last` false more bytes may follow; if they decide, the error is the
+/// offset from which to search again.
 pub(crate) fn find_line_end(
     bytes: &[u8],
     from: usize,
@@ -172,8 +172,8 @@ pub(crate) fn find_line_end(
     if last { Ok((bytes.len(), bytes.len())) } else { Err(bytes.len()) }
 }
 
-/// The length of the line end that begins with a CR, given what follows it; 0: it is none. `None`:
-/// more bytes are needed to tell.
+/// Returns the length of the line end that begins with a CR before these bytes: 0 if it is not a
+/// line end, `None` if more bytes are needed.
 pub(crate) fn line_end_after_cr(rest: &[u8], last: bool) -> Option<usize> {
     match rest {
         [b'\n', ..] => Some(2),

@@ -1,15 +1,14 @@
 //! Transfer encodings, character sets and escapes: from the bytes of a value to its text.
 //!
-//! Each function takes what it is given as well as it can; nothing is refused but base64 that is
-//! none. Which of them apply is for [`Property`](crate::property::Property) and the readers of
-//! fields to say.
+//! Each function decodes as much as it can; only malformed base64 is refused.
+//! [`Property`](crate::property::Property) and the readers of fields decide which of them apply.
 
 use crate::utf16::{self, Endian};
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
-/// Decodes quoted-printable (RFC 2045, 6.7). An `=` that two hex digits do not follow stands for
-/// itself; soft breaks, and a lone `=` at the end, vanish.
+/// Decodes quoted-printable (RFC 2045, 6.7). An `=` without two hexadecimal digits is literal; soft
+/// breaks and a lone final `=` are removed.
 #[must_use]
 pub fn decode_quoted_printable(value: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr(b'=', value) else {
@@ -43,8 +42,8 @@ fn hex_digit_value(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
-/// Decodes base64 (RFC 4648, both alphabets). White space is skipped and padding may be missing;
-/// any other byte that does not belong there gives `None`.
+/// Decodes base64 (RFC 4648, both alphabets). White space is skipped, and padding is optional; any
+/// other foreign byte gives `None`.
 #[must_use]
 pub fn decode_base64(value: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(value.len() / 4 * 3);
@@ -76,8 +75,8 @@ pub fn decode_base64(value: &[u8]) -> Option<Vec<u8>> {
     (count < 6).then_some(decoded)
 }
 
-/// Decodes text in the named character set (a label as the web has them). Without one, or with one
-/// that nobody knows, it is UTF-8, and where it is not valid as that, Windows-1252.
+/// Decodes text in a character set named by a WHATWG encoding label. Without a known name the text
+/// is UTF-8, or Windows-1252 if it is not valid UTF-8.
 #[must_use]
 pub fn decode_charset<'a>(value: &'a [u8], label: Option<&str>) -> Cow<'a, str> {
     let named = label.and_then(|label| encoding_rs::Encoding::for_label(label.trim().as_bytes()));
@@ -92,22 +91,23 @@ pub fn decode_charset<'a>(value: &'a [u8], label: Option<&str>) -> Cow<'a, str> 
     }
 }
 
-/// The text of a whole item in UTF-16, without its byte-order mark; `None` for any other item. It
-/// is known by its mark, or by beginning as BEGIN does in UTF-16: the rule by which items are found
-/// and read. Halves of pairs become U+FFFD.
+/// Returns the text of an item in UTF-16 without its byte-order mark, or `None` for any other item.
+/// UTF-16 is detected by the mark or by the first bytes of BEGIN; the splitter uses the same rule.
+/// Unpaired surrogates become U+FFFD.
 #[must_use]
 pub fn decode_utf16(item: &[u8]) -> Option<String> {
     Endian::detect(item).map(|order| utf16::decode(item, order))
 }
 
-/// The text of lines from inside a calendar, which have no mark, if they are UTF-16.
+/// Returns the text of lines from inside a calendar, which have no byte-order mark, if they are
+/// UTF-16.
 #[must_use]
 pub fn decode_utf16_lines(lines: &[u8]) -> Option<String> {
     utf16::detect_line_endian(lines).map(|order| utf16::decode(lines, order))
 }
 
-/// Undoes the escapes of a text value (RFC 6350, 3.4): `\n`, `\,`, `\;`, `\\`, and `\:`, which
-/// older programs write. Any other backslash stands for itself.
+/// Removes the escapes of a text value (RFC 6350, 3.4): `\n`, `\,`, `\;`, `\\`, and `\:` of older
+/// programs. Any other backslash is literal.
 #[must_use]
 pub fn unescape_text(text: &str) -> Cow<'_, str> {
     if memchr(b'\\', text.as_bytes()).is_none() {
@@ -130,17 +130,16 @@ pub fn unescape_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Splits a structured value at a separator (`;` between components, `,` between the members of a
-/// list) where it is not escaped, and undoes the escapes of each part. There is always one part at
-/// least.
+/// Splits a structured value at unescaped separators (`;` between components, `,` between list
+/// members) and unescapes each part. The result has at least one part.
 ///
-/// To read lists inside components, split raw: see [`split_raw`].
+/// To read lists inside components, split without unescaping: see [`split_raw`].
 #[must_use]
 pub fn split_structured(text: &str, separator: char) -> Vec<Cow<'_, str>> {
     split_raw(text, separator).map(unescape_text).collect()
 }
 
-/// Splits as [`split_structured`] does and leaves the escapes as they are.
+/// Splits like [`split_structured`], without unescaping.
 pub fn split_raw(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -151,7 +150,7 @@ pub fn split_raw(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The text up to the first separator that is not escaped, and what is behind it.
+/// Returns the text before the first unescaped separator, and the text after it.
 fn split_at_unescaped(text: &str, separator: char) -> (&str, Option<&str>) {
     let Ok(wanted) = u8::try_from(separator) else {
         return (text, None);

@@ -1,9 +1,9 @@
-//! Changing one thing in an item, and leaving all else as it came: other lines, their order, line
-//! ends and encoding.
+//! Edits of one property or subcomponent that leave all other bytes unchanged: other lines, their
+//! order, line ends and encoding.
 //!
-//! The functions here change a [component](crate::component) itself, never what is inside it; what
-//! they add is written as [`write`](mod@crate::writer) does, with the line ends of the item. How
-//! cards are joined is for [`contact`](crate::contact); it splices with this, too.
+//! The functions change a [component](crate::component) itself, never its subcomponents. They write
+//! lines as [`writer`](mod@crate::writer) does, with the line ends of the item. The merge of
+//! [`contact`](crate::contact) splices with this module, too.
 
 use crate::component::{Component, Subcomponent};
 use crate::content_line::{content_lines, line_end_after_cr};
@@ -13,9 +13,9 @@ use crate::writer::{ComponentBuilder, ParamPairs, fold_line, format_content_line
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Gives a property one value: it takes the place of the first of this name, and there is no other
-/// then. Where there is none, it is added behind the component's last one. The value is taken as it
-/// is. `None`: these bytes are no component, or the name is none.
+/// Sets a property to one value: replaces its first occurrence and removes the others, or adds it
+/// after the last property. The value is not escaped here. Returns `None` if the bytes are not a
+/// component or the name is invalid.
 #[must_use]
 pub fn set_property(
     item: &[u8],
@@ -36,7 +36,7 @@ pub fn set_property(
     splice(item, &edits)
 }
 
-/// Takes out all properties of this name. `None`: these bytes are no component.
+/// Removes all properties of this name. Returns `None` if the bytes are not a component.
 #[must_use]
 pub fn remove_property(item: &[u8], name: &str) -> Option<Vec<u8>> {
     let text = decode_text(item);
@@ -46,9 +46,9 @@ pub fn remove_property(item: &[u8], name: &str) -> Option<Vec<u8>> {
     splice(item, &edits)
 }
 
-/// Adds a property behind the component's last one, whether or not there is one of its name: a line
-/// as [`format_content_line`] makes it. `None`: these bytes are no component, or the line is no
-/// property.
+/// Adds a property after the last one, even if one of its name exists: a line as
+/// [`format_content_line`] makes it. Returns `None` if the bytes are not a component, or the line
+/// is not a property.
 #[must_use]
 pub fn append_property(item: &[u8], line: &str) -> Option<Vec<u8>> {
     let text = decode_text(item);
@@ -56,7 +56,7 @@ pub fn append_property(item: &[u8], line: &str) -> Option<Vec<u8>> {
     splice(item, &[ComponentLayout::parse(&text)?.insertion(line)])
 }
 
-/// Is it one line, with a name that does not begin or end anything?
+/// Returns whether the text is one property line other than BEGIN and END.
 fn is_property_line(line: &str) -> bool {
     let one = |line| {
         let property = Property::parse(line);
@@ -65,15 +65,15 @@ fn is_property_line(line: &str) -> bool {
     !line.contains(['\r', '\n']) && content_lines(line.as_bytes()).next().is_some_and(one)
 }
 
-/// Adds a component, such as an alarm, inside the component and behind what is in it. `None`: these
-/// bytes are no component.
+/// Adds a subcomponent, such as an alarm, after everything else in the component. Returns `None` if
+/// the bytes are not a component.
 #[must_use]
 pub fn append_subcomponent(item: &[u8], part: ComponentBuilder) -> Option<Vec<u8>> {
     let text = decode_text(item);
     let parts = ComponentLayout::parse(&text)?;
     let lines = part.finish();
     let lines = match parts.line_end {
-        // A fold behind a lone CR would be none.
+        // A fold after a lone CR would not be recognised.
         "\r" | "\r\n" => lines,
         line_end => lines.replace("\r\n", line_end),
     };
@@ -81,8 +81,8 @@ pub fn append_subcomponent(item: &[u8], part: ComponentBuilder) -> Option<Vec<u8
     splice(item, &[(at..at, parts.format_lines_at(at, &lines))])
 }
 
-/// Takes out components inside the component, such as alarms: those that are unwanted, with
-/// whatever is in them. `None`: these bytes are no component.
+/// Removes the selected subcomponents, such as alarms, with everything inside. Returns `None` if
+/// the bytes are not a component.
 #[must_use]
 pub fn remove_subcomponents(
     item: &[u8],
@@ -109,15 +109,15 @@ pub fn remove_subcomponents(
     splice(item, &edits)
 }
 
-/// A component with the places of its own lines.
+/// A component with the positions of its own lines.
 struct ComponentLayout<'t> {
     text: &'t [u8],
     component: Component<'t>,
-    /// Where its properties are, in order.
+    /// The byte ranges of its properties, in order.
     spans: Vec<Range<usize>>,
-    /// Where the BEGIN line ends.
+    /// The offset after the BEGIN line.
     begin_line_end: usize,
-    /// Where its END line begins.
+    /// The offset of the END line.
     end: Option<usize>,
     line_end: &'static str,
 }
@@ -154,7 +154,7 @@ impl<'t> ComponentLayout<'t> {
         Some(parts)
     }
 
-    /// Where the properties of this name are: each place is as long as they follow each other.
+    /// Returns the byte ranges of the properties with this name; adjacent ones are joined.
     fn spans_named(&self, name: &str) -> Vec<Range<usize>> {
         let mut places: Vec<Range<usize>> = Vec::new();
         let properties = self.component.properties().iter().zip(&self.spans);
@@ -167,10 +167,10 @@ impl<'t> ComponentLayout<'t> {
         places
     }
 
-    /// A further property, and where it goes.
+    /// Returns the edit that inserts a property.
     fn insertion(&self, line: &str) -> (Range<usize>, String) {
-        // Behind a value of quoted-printable that ends as if it went on, a line would be read as
-        // its end.
+        // After a quoted-printable value that ends in `=`, a new line would be read as its
+        // continuation.
         let goes_on = |property: &&Property<'_>| property.value().ends_with(b"=");
         let last = self.component.properties().last().filter(|last| !goes_on(last));
         let at = last.and(self.spans.last()).map_or(self.begin_line_end, |span| span.end);
@@ -178,7 +178,7 @@ impl<'t> ComponentLayout<'t> {
         (at..at, self.format_lines_at(at, &line))
     }
 
-    /// What is put there in the place of a line, ended as that was.
+    /// Returns the edit that replaces a line, keeping its line end.
     fn replacement(&self, span: Range<usize>, line: &str) -> (Range<usize>, String) {
         let ended = self
             .text
@@ -190,7 +190,8 @@ impl<'t> ComponentLayout<'t> {
         (span, line + self.line_end_guard(self.line_end, end))
     }
 
-    /// Lines that go there, where a line begins, or where the last one lacks its end.
+    /// Formats lines for insertion at the start of a line, or after a last line that lacks its line
+    /// end.
     fn format_lines_at(&self, at: usize, lines: &str) -> String {
         let before = self.text.get(..at).unwrap_or_default();
         if before.ends_with(b"\n") || before.ends_with(b"\r") {
@@ -199,7 +200,7 @@ impl<'t> ComponentLayout<'t> {
         format!("{}{}", self.line_end, lines.trim_end_matches(['\r', '\n']))
     }
 
-    /// Nothing: the line is taken out.
+    /// Returns the edit that removes a line.
     fn removal(&self, span: Range<usize>) -> (Range<usize>, String) {
         let before = self.text.get(..span.start).unwrap_or_default();
         let last = if before.ends_with(b"\r") { "\r" } else { "\n" };
@@ -207,15 +208,15 @@ impl<'t> ComponentLayout<'t> {
         (span, text)
     }
 
-    /// What has to be added to this line end so that it still is one before what is there: a lone
-    /// CR is only before a name.
+    /// Returns the text that keeps this line end a line end at this position: a lone CR is one only
+    /// before a property name.
     fn line_end_guard(&self, line_end: &str, at: usize) -> &'static str {
         let rest = self.text.get(at..).unwrap_or_default();
         if line_end == "\r" && line_end_after_cr(rest, true) != Some(1) { "\n" } else { "" }
     }
 }
 
-/// An item's text, without a byte-order mark.
+/// Returns the text of an item without a byte-order mark.
 pub(crate) fn decode_text(item: &[u8]) -> Cow<'_, [u8]> {
     match Endian::detect(item) {
         Some(order) => Cow::Owned(utf16::decode(item, order).into_bytes()),
@@ -223,8 +224,8 @@ pub(crate) fn decode_text(item: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// The item with these places of its text replaced. All other bytes stay. `None`: they do not
-/// follow each other.
+/// Replaces these ranges of an item's text; all other bytes stay. Returns `None` if the ranges are
+/// not in order.
 pub(crate) fn splice(item: &[u8], edits: &[(Range<usize>, String)]) -> Option<Vec<u8>> {
     let mut before = 0;
     for (range, _) in edits {
@@ -236,7 +237,7 @@ pub(crate) fn splice(item: &[u8], edits: &[(Range<usize>, String)]) -> Option<Ve
     let mut result = Vec::with_capacity(item.len() + 1024);
     let mut copied = 0;
     let wide = Endian::detect(item).map(|order| (order, utf16::decode(item, order)));
-    // Where the last place was, in the text and in units.
+    // The end of the last range, in the text and in UTF-16 units.
     let mut last = (0, 0);
     let mut place = |at: usize| match &wide {
         None => at + item.len() - item.strip_prefix(utf16::BOM).unwrap_or(item).len(),
@@ -258,7 +259,7 @@ pub(crate) fn splice(item: &[u8], edits: &[(Range<usize>, String)]) -> Option<Ve
     Some(result)
 }
 
-/// The line end that an item uses: that of its first line.
+/// Returns the line end of an item: that of its first line.
 pub(crate) fn detect_line_end(text: &[u8]) -> &'static str {
     let first = content_lines(text).next().map(|line| line.raw.to_vec()).unwrap_or_default();
     let ends = ["\r\r\n", "\r\n", "\n", "\r"];

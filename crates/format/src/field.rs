@@ -1,10 +1,10 @@
-//! The fields of an item: one table for each kind, one row a field, under the names of
-//! evolution-data-server (EDS).
+//! The tables of fields: one table for contacts and one for calendar items, one row for each field,
+//! named as in evolution-data-server (EDS).
 //!
-//! Parser, indexes, queries, help and documentation read these tables; a new field is a new row.
-//! The `source` of a row says where in an item its values are; [`crate::contact`] and
-//! [`crate::component`] read it from there. The table of contacts is here, that of calendars in a
-//! module of its own.
+//! Parsers, indexes, queries, help and documentation read these tables, so a new field is a new
+//! row. The `source` of a row tells where an item has the values; [`crate::contact`] and
+//! [`crate::component`] read them from there. The table of contacts is here, that of calendars in a
+//! submodule.
 
 mod calendar;
 
@@ -13,30 +13,30 @@ pub use crate::field::calendar::{CALENDAR_FIELDS, find_calendar_field};
 /// A field: a row of [`CONTACT_FIELDS`] or [`CALENDAR_FIELDS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its number in stored indexes: 1 or more, never changed, never used again for another field.
+    /// The number in stored indexes: 1 or more, never changed, never reused.
     pub id: u16,
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Other names that it goes by.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
-    /// What its values are, and so how they are brought into one form.
+    /// The type of the values, which decides how they are normalised.
     pub field_type: FieldType,
-    /// May there be several values?
+    /// Whether an item may have several values.
     pub is_multi_valued: bool,
-    /// Do words without a field's name look here, too?
+    /// Whether words without a field search this field.
     pub is_default_search: bool,
-    /// Is it worth an index of its own? Pictures and keys are not, nor are fields that lie within
-    /// another.
+    /// Whether the field has an index of its own. Pictures and keys have none, nor have subsets of
+    /// other fields.
     pub is_indexed: bool,
-    /// The indexed field that has every value of this one among its own: what finds there finds
-    /// here.
+    /// The indexed field whose values include every value of this one, so that its index serves
+    /// both.
     pub subset_of: Option<&'static str>,
-    /// A line for the manual.
+    /// The description in the manual.
     pub help: &'static str,
     pub(crate) source: FieldSource,
 }
 
-/// What the values of a field are.
+/// The type of a field's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldType {
@@ -46,59 +46,59 @@ pub enum FieldType {
     Phone,
     /// An e-mail address, without `mailto:`.
     Email,
-    /// A date: `YYYY-MM-DD`, `--MM-DD` where the year is not known, else as it was written.
+    /// A date: `YYYY-MM-DD`, `--MM-DD` for an unknown year, otherwise as written.
     Date,
-    /// An address of the web, or another URI.
+    /// A web address or another URI.
     Uri,
-    /// An identifier: compared as it is, not folded.
+    /// An identifier: compared as it is, without folding.
     Uid,
-    /// `1` or `0`; no value where the card says nothing.
+    /// `1` or `0`; no value if the item has no such property.
     Flag,
-    /// A picture or a key, as it is encoded in the card, or the address it is to be had from.
+    /// A picture or a key as encoded in the card, or its URI.
     Binary,
 }
 
-/// Where the values of a field are.
+/// Where an item has the values of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldSource {
     /// The values of these properties.
     Properties(&'static [&'static str]),
-    /// The values of these properties, each a list with commas.
+    /// The values of these properties, each a comma-separated list.
     ListProperties(&'static [&'static str]),
-    /// One value of this property: the first is 0.
+    /// One value of this property, counted from 0.
     NthValue(&'static str, usize),
-    /// A component of this structured property: the first is 0.
+    /// One component of this structured property, counted from 0.
     StructuredPart(&'static str, usize),
-    /// FN, or what stands in for it.
+    /// FN, or its substitute.
     FullName,
-    /// The name to file under.
+    /// The name to file the contact under.
     FileAs,
-    /// The whole N, in the order it is spoken in.
+    /// The whole N in spoken order.
     SpokenName,
-    /// TEL with all of the first types and none of the others.
+    /// TEL with all of the first types and none of the second.
     Phone(&'static [&'static str], &'static [&'static str]),
-    /// One of those: the first is 0.
+    /// One of those, counted from 0.
     NthPhone(&'static [&'static str], &'static [&'static str], usize),
-    /// ADR with all of the first types and none of the others.
+    /// ADR with all of the first types and none of the second.
     Address(&'static [&'static str], &'static [&'static str]),
-    /// LABEL, or the LABEL of ADR, with such types.
+    /// LABEL, or the LABEL of ADR, with these types.
     Label(&'static [&'static str], &'static [&'static str]),
-    /// The names one has at a messenger: its properties, and the schemes and services of IMPP.
+    /// The names at a messenger: its properties, and the schemes and services of IMPP.
     Messenger(&'static [&'static str], &'static [&'static str]),
-    /// All of them.
+    /// The names at all messengers.
     AnyMessenger,
-    /// The people in these properties: their addresses and their names.
+    /// The people in these properties: addresses and names.
     Person(&'static [&'static str]),
     /// GEO as `latitude,longitude`.
     Position,
-    /// Is it a list of contacts?
+    /// Whether the contact is a list of contacts.
     IsList,
-    /// Has it an alarm, a recurrence? Is it done with, or of whole days?
+    /// Whether the item has an alarm or a recurrence, is completed, or is all-day.
     HasAlarm,
     Recurs,
     IsDone,
     IsAllDay,
-    /// KEY of this type, and the `X-EVOLUTION` property of it.
+    /// KEY of this type, and its `X-EVOLUTION` property.
     Key(&'static str),
     /// The version of the format.
     Version,
@@ -143,8 +143,8 @@ impl Field {
         Field { is_indexed: false, subset_of: Some(name), ..self }
     }
 
-    /// What stored indexes depend on in this row, in words: whoever stores values of it stores a
-    /// digest of this with them. It names all but what is only shown, and the other names.
+    /// Returns the parts of the row that stored indexes depend on, as text. A digest of this text
+    /// is stored with the indexes. It leaves out help and aliases.
     #[must_use]
     pub fn fingerprint_text(&self) -> String {
         let Field {
@@ -167,9 +167,9 @@ use FieldSource::{
 };
 use FieldType::{Binary, Date, Email, Flag, Phone, Text, Uid, Uri};
 
-/// Types of TEL that make it no number to be spoken to at home or at work.
+/// Types of TEL that are not voice numbers at home or at work.
 const NON_VOICE_TYPES: &[&str] = &["FAX", "CELL", "PAGER", "CAR", "ISDN", "MODEM"];
-/// Types that have a field of their own, so that a number with one of them is no other number.
+/// Types of TEL with a field of their own, which exclude a number from the other numbers.
 const PHONE_TYPES_WITH_FIELD: &[&str] = &[
     "HOME",
     "WORK",
@@ -287,7 +287,7 @@ pub const CONTACT_FIELDS: &[Field] = &[
     field_row(140, "version", Text, Version, "version of the card's format: 2.1, 3.0 or 4.0").without_index(),
 ];
 
-/// The field of contacts that has this name, or this other name: in any case, and with `-` for `_`.
+/// Returns the contact field with this name or alias, in any case, with `-` for `_`.
 #[must_use]
 pub fn find_contact_field(name: &str) -> Option<&'static Field> {
     find_in_table(CONTACT_FIELDS, name)
@@ -301,9 +301,9 @@ fn find_in_table(fields: &'static [Field], name: &str) -> Option<&'static Field>
     fields.iter().find(|field| same(field.name) || field.aliases.iter().any(|alias| same(alias)))
 }
 
-/// The field that evolution-data-server means by this name: its own names, and only as it writes
-/// them. Of the three places that it has for names at home and at work at each messenger
-/// (`im_aim_home_1`), the field is all names at that messenger.
+/// Returns the field that evolution-data-server knows by this name, spelled as there. Its three
+/// slots for names at home and at work of each messenger (`im_aim_home_1`) map to the field with
+/// all names at that messenger.
 #[must_use]
 pub fn find_eds_field(name: &str) -> Option<&'static Field> {
     const EDS_ALIASES: &[&str] = &["id", "Rev", "category_list", "calurl"];
@@ -325,13 +325,13 @@ fn normalise_name_byte(byte: u8) -> u8 {
     if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() }
 }
 
-/// The field's name that was probably meant by a name that no field of contacts has.
+/// Returns the nearest name of a contact field to a misspelt one.
 #[must_use]
 pub fn suggest_contact_field(name: &str) -> Option<&'static str> {
     suggest_field(CONTACT_FIELDS, name)
 }
 
-/// The field's name that was probably meant by a name that no field of this table has.
+/// Returns the nearest name in a table of fields to a misspelt one.
 #[must_use]
 pub fn suggest_field(fields: &'static [Field], name: &str) -> Option<&'static str> {
     if name.len() > 40 {
@@ -351,7 +351,7 @@ pub fn suggest_field(fields: &'static [Field], name: &str) -> Option<&'static st
     (score <= (name.len() / 3).clamp(1, 3)).then_some(found)
 }
 
-/// How many letters must be put in, taken out, replaced, or swapped with their neighbour.
+/// Returns the edit distance with transpositions of neighbours.
 fn edit_distance(from: &[u8], to: &[u8]) -> usize {
     let mut before = vec![0; to.len() + 1];
     let mut above: Vec<usize> = (0..=to.len()).collect();

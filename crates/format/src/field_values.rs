@@ -1,4 +1,4 @@
-//! The values of an item's fields: each [`FieldSource`] of the tables, read from the properties.
+//! Reads the values of a field from the properties of an item: each [`FieldSource`] of the tables.
 
 use crate::decoding::{split_raw, split_structured, unescape_text};
 use crate::field::{CONTACT_FIELDS, Field, FieldSource, FieldType};
@@ -7,7 +7,8 @@ use crate::property::Property;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// The values of a field: trimmed, none of them empty; one at most where the field takes no more.
+/// Returns the values of a field, trimmed, none of them empty; at most one for a single-valued
+/// field.
 pub(crate) fn read_values(
     properties: &PropertyList<'_>,
     version: &'static str,
@@ -22,8 +23,7 @@ pub(crate) fn read_values(
     values.values
 }
 
-/// A text as values are given: without white space around it, with plain line feeds. `None`:
-/// nothing is left.
+/// Trims a text and normalises its line feeds; `None` if nothing is left.
 pub(crate) fn clean_text(text: &str) -> Option<String> {
     let text = text.trim();
     match text {
@@ -33,7 +33,7 @@ pub(crate) fn clean_text(text: &str) -> Option<String> {
     }
 }
 
-/// Values being gathered.
+/// Collects the values of one field.
 struct ValueCollector<'c> {
     properties: &'c PropertyList<'c>,
     /// The version of the item's format.
@@ -77,7 +77,7 @@ impl<'c> ValueCollector<'c> {
             FieldSource::Person(names) => self.for_each_property(names, ValueCollector::add_person),
             FieldSource::Position => self.for_each_property(&["GEO"], ValueCollector::add_position),
             FieldSource::IsList => self.add_list_flag(),
-            // A component tells of itself.
+            // The component computes these itself.
             FieldSource::HasAlarm
             | FieldSource::Recurs
             | FieldSource::IsDone
@@ -87,7 +87,7 @@ impl<'c> ValueCollector<'c> {
         }
     }
 
-    /// Adds a value in the form of the field's kind.
+    /// Adds a value, normalised by the type of the field.
     fn add_value(&mut self, text: &str) {
         let Some(text) = clean_text(text) else {
             return;
@@ -115,7 +115,7 @@ impl<'c> ValueCollector<'c> {
         }
     }
 
-    /// Keeps one of the values that are read: the first is 0.
+    /// Keeps one of the values that `read` adds, counted from 0.
     fn keep_nth(&mut self, nth: usize, read: impl FnOnce(&mut ValueCollector<'c>)) {
         read(self);
         self.values = self.values.drain(..).skip(nth).take(1).collect();
@@ -137,13 +137,13 @@ impl<'c> ValueCollector<'c> {
 
     fn add_whole(&mut self, property: &Property<'_>) {
         let text = property.text();
-        // The only dates that are no dates: a year that Apple's programs write for an unknown one.
+        // Apple's programs write this year for an unknown one.
         if let Some(omitted) = property.param("X-APPLE-OMIT-YEAR")
             && let Some(rest) = text.trim().strip_prefix(omitted.trim())
         {
             return self.add_value(&format!("--{}", rest.trim_start_matches('-')));
         }
-        // A key or a picture has no escapes.
+        // Keys and pictures have no escapes.
         let text =
             if self.field_type == FieldType::Binary { text } else { map_cow(text, unescape_text) };
         self.add_value(&text);
@@ -151,14 +151,14 @@ impl<'c> ValueCollector<'c> {
 
     fn add_list(&mut self, property: &Property<'_>) {
         let text = property.text();
-        // vCalendar 1.0 has semicolons between the members of its lists.
+        // vCalendar 1.0 separates list members with semicolons.
         let separator = if self.version == "1.0" && text.contains(';') { ';' } else { ',' };
         for part in split_structured(&text, separator) {
             self.add_value(&part);
         }
     }
 
-    /// The address of a person, and the name; of vCalendar 1.0 both are in the value.
+    /// Adds the address and the name of a person; in vCalendar 1.0 the value has both.
     fn add_person(&mut self, property: &Property<'_>) {
         let text = map_cow(property.text(), unescape_text);
         let (name, address) =
@@ -185,7 +185,7 @@ impl<'c> ValueCollector<'c> {
 
     fn add_full_name(&mut self) {
         self.for_each_property(&["FN"], ValueCollector::add_whole);
-        // Names that a merge kept of other cards.
+        // Names that a merge kept from other cards.
         self.for_each_property(&["X-LARDER-FN"], ValueCollector::add_whole);
         for stand_in in [
             FieldSource::SpokenName,
@@ -236,7 +236,7 @@ impl<'c> ValueCollector<'c> {
         self.for_each_typed("TEL", with, without, ValueCollector::add_whole);
     }
 
-    /// The components of an address that are filled, on one line.
+    /// Adds the non-empty components of an address, on one line.
     fn add_address(&mut self, property: &Property<'_>) {
         let text = property.text();
         let parts: Vec<String> =
@@ -266,7 +266,7 @@ impl<'c> ValueCollector<'c> {
         });
     }
 
-    /// Each messenger's names, and those in IMPP that belong to none of the table.
+    /// Adds the names at each messenger, and those in IMPP with an unknown scheme.
     fn add_any_messenger(&mut self) {
         for field in
             CONTACT_FIELDS.iter().filter(|field| matches!(field.source, FieldSource::Messenger(..)))
@@ -308,7 +308,7 @@ impl<'c> ValueCollector<'c> {
     }
 }
 
-/// Applies a function that borrows to a text that may be owned.
+/// Applies a borrowing function to a text that may be owned.
 fn map_cow<'a>(text: Cow<'a, str>, change: fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
     match text {
         Cow::Borrowed(text) => change(text),
@@ -321,7 +321,7 @@ fn has_types(property: &Property<'_>, with: &[&str], without: &[&str]) -> bool {
         && !without.iter().any(|name| property.has_type(name))
 }
 
-/// The members of a list inside a component, joined.
+/// Joins the members of a list inside a component.
 fn join_list(component: &str, between: &str) -> String {
     let members = split_structured(component, ',');
     let members: Vec<&str> =
@@ -329,7 +329,7 @@ fn join_list(component: &str, between: &str) -> String {
     members.join(between)
 }
 
-/// The parts of N in the order they are spoken in: prefix, given, additional, family, suffix.
+/// Formats N in spoken order: prefix, given, additional, family, suffix.
 fn format_spoken_name(text: &str) -> String {
     let parts: Vec<String> = split_raw(text, ';').map(|part| join_list(part, " ")).collect();
     let part = |nth: usize| parts.get(nth).map(String::as_str).filter(|part| !part.is_empty());
@@ -344,7 +344,7 @@ pub(crate) fn strip_scheme<'t>(text: &'t str, scheme: &str) -> &'t str {
     }
 }
 
-/// The scheme of a messenger's URI and the name in it; of one that names a host, all is the name.
+/// Splits a messenger URI into its scheme and the name. A URI with a host is a name as a whole.
 fn split_messenger_uri(text: &str) -> (&str, &str) {
     match text.split_once(':') {
         Some((scheme, name)) if name.starts_with("//") => (scheme, text),
@@ -353,7 +353,8 @@ fn split_messenger_uri(text: &str) -> (&str, &str) {
     }
 }
 
-/// Equal but for case, blanks and hyphens (`Google Talk`, `GoogleTalk`).
+/// Returns whether two names are equal except for case, spaces and hyphens (`Google Talk`,
+/// `GoogleTalk`).
 fn has_same_letters(a: &str, b: &str) -> bool {
     let letters = |text: &str| -> Vec<u8> {
         text.bytes()
@@ -369,8 +370,8 @@ fn parse_flag(text: &str) -> &'static str {
     if is_true { "1" } else { "0" }
 }
 
-/// A date in its long form (ISO 8601, RFC 6350 4.3.1): `YYYY-MM-DD`, or `--MM-DD` without the year.
-/// A time behind it is left out. `None`: it is no such date.
+/// Returns a date in extended form (ISO 8601; RFC 6350, 4.3.1): `YYYY-MM-DD`, or `--MM-DD` without
+/// a year. A time after it is dropped. `None` if the text is not such a date.
 pub(crate) fn normalise_date(text: &str) -> Option<String> {
     let day = text.split(['T', 't', ' ']).next()?;
     let number = |text: &str, from: u32, to: u32| {

@@ -1,8 +1,9 @@
-//! Folding of text for comparison: what a person takes for the same letters is the same text.
+//! Folding of text for comparison: texts that people regard as equal become equal.
 //!
-//! Case, accents, Hebrew points and Arabic vowel signs go; letters stay: が is not か, for its mark
-//! makes another letter. It is not for display and not for sorting (see
-//! [`collate`](crate::collate)). Also here: the words of folded text, and the digits of a number.
+//! Folding removes case, accents, Hebrew points and Arabic vowel signs. It keeps letters distinct:
+//! が differs from か, because its mark makes another letter. Folded text is neither for display nor
+//! for sorting (see [`collate`](crate::collate)). This module also splits folded text into words
+//! and extracts the digits of a number.
 
 use icu_casemap::CaseMapper;
 use icu_normalizer::properties::CanonicalCombiningClassMap;
@@ -10,15 +11,15 @@ use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed}
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The version of the rules in this module. Whoever stores folded text stores this number with it
-/// and folds again when it changes; the Unicode version of the tables counts, too.
+/// The version of the rules in this module. It is stored with folded text, which is folded again
+/// when it changes; the Unicode version of the tables counts as well.
 pub const FOLD_VERSION: u32 = 2;
 
-/// Folds a text: canonical decomposition, marks dropped, full case folding with all kinds of i
-/// alike, canonical composition. White space is not touched. Folding folded text changes nothing.
+/// Folds a text: canonical decomposition, removal of marks, full case folding with all forms of i
+/// alike, canonical composition. White space stays. Folding is idempotent.
 ///
-/// NUL, U+FFFE and U+FFFF, which are no characters of any text, are not in it: full-text indexes
-/// read them as something else, or not at all.
+/// NUL, U+FFFE and U+FFFF are removed, because they are not text and full-text indexes treat them
+/// specially.
 #[must_use]
 pub fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
@@ -36,7 +37,7 @@ pub fn fold(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// By the Unicode tables: right for any text.
+/// Folds by the Unicode tables: correct for any text.
 fn fold_unicode(text: &str) -> Cow<'_, str> {
     let decompose = DecomposingNormalizerBorrowed::new_nfd();
     let without_marks: String = decompose
@@ -49,9 +50,8 @@ fn fold_unicode(text: &str) -> Cow<'_, str> {
     if composed == text { Cow::Borrowed(text) } else { Cow::Owned(composed.into_owned()) }
 }
 
-/// What the Latin, Greek and Cyrillic letters are folded to, each on its own: none of these is
-/// joined with its neighbour when marks are gone. That is faster, and most names are written with
-/// them. `None`: the text has other letters.
+/// Folds Latin, Greek and Cyrillic letters one by one, which is faster and covers most names:
+/// without marks none of them combines with a neighbour. `None` if the text has other letters.
 fn fold_fast(text: &str) -> Option<String> {
     let mut folded = String::with_capacity(text.len());
     let mut rest = text;
@@ -65,7 +65,7 @@ fn fold_fast(text: &str) -> Option<String> {
         match chars.next() {
             None => return Some(folded),
             Some('\0') => {}
-            // Han has no case and no marks.
+            // Han characters have no case and no marks.
             Some(c @ '\u{4e00}'..='\u{9fff}') => folded.push(c),
             Some(c) => {
                 let (first, second) = fold_letter(c)?;
@@ -77,8 +77,8 @@ fn fold_fast(text: &str) -> Option<String> {
     }
 }
 
-/// The letters before Armenian, but for the Cyrillic marks, each worked out when it is first seen:
-/// the two characters that it is folded to at most, and a bit that says so.
+/// Cached folds of the letters before Armenian except Cyrillic marks: at most two characters, and a
+/// bit that marks the entry as computed.
 static FOLDED_LETTERS: [AtomicU64; 0x530] = [const { AtomicU64::new(0) }; 0x530];
 
 fn fold_letter(c: char) -> Option<(Option<char>, Option<char>)> {
@@ -99,14 +99,14 @@ fn fold_letter(c: char) -> Option<(Option<char>, Option<char>)> {
         packed = CACHED_BIT | second << 32 | first;
         place.store(packed, Ordering::Relaxed);
     }
-    // No letter is folded to NUL, which stands for none.
+    // No letter folds to NUL, which therefore stands for none.
     let unpack =
         |bits: u64| u32::try_from(bits).ok().and_then(char::from_u32).filter(|c| *c != '\0');
     Some((unpack(packed & 0xffff_ffff), unpack((packed & !CACHED_BIT) >> 32)))
 }
 
-/// Marks that make no other letter: accents, Hebrew accents and points, Arabic vowel signs and the
-/// stroke that only stretches a word. And NUL, which is no part of a text.
+/// Marks that do not make another letter: accents, Hebrew accents and points, Arabic vowel signs
+/// and tatweel. Also NUL, which is not text.
 fn is_dropped(c: char) -> bool {
     matches!(c,
         '\0'
@@ -116,8 +116,8 @@ fn is_dropped(c: char) -> bool {
         | '\u{6d6}'..='\u{6dc}' | '\u{6df}'..='\u{6e4}' | '\u{6e7}'..='\u{6e8}' | '\u{6ea}'..='\u{6ed}')
 }
 
-/// The i without a dot is an i, as I and İ (whose dot is dropped) are. The last two codes of the
-/// basic plane are no characters; what stands for a character that is none does for them.
+/// The dotless i equals i, like I and İ (whose dot is removed). The last two code points of the
+/// basic plane are noncharacters and become U+FFFD.
 fn normalise_char(c: char) -> char {
     match c {
         'ı' => 'i',
@@ -126,9 +126,9 @@ fn normalise_char(c: char) -> char {
     }
 }
 
-/// The words of folded text: runs of letters and digits of any script, with the marks that belong
-/// to them. All else, white space and punctuation, separates: `o'brien` is two words. Scripts that
-/// put no blanks between words ([`is_cjk`]) give a word for each character.
+/// Returns the words of folded text: runs of letters and digits of any script with their marks.
+/// Everything else separates words: `o'brien` is two. In scripts without spaces between words
+/// ([`is_cjk`]) each character is a word.
 pub fn split_words(folded: &str) -> impl Iterator<Item = &str> {
     let mut rest = folded;
     std::iter::from_fn(move || {
@@ -141,7 +141,7 @@ pub fn split_words(folded: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The text from its first letter or digit on.
+/// Returns the text from its first letter or digit on.
 fn skip_gap(text: &str) -> &str {
     let is_gap = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
     let plain = text.bytes().take_while(is_gap).count();
@@ -152,7 +152,7 @@ fn skip_gap(text: &str) -> &str {
     }
 }
 
-/// Where the word ends that a text begins with.
+/// Returns the length of the word at the start of a text.
 fn find_word_end(text: &str) -> usize {
     let plain = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let rest = &text[plain..];
@@ -164,8 +164,8 @@ fn find_word_end(text: &str) -> usize {
     }
 }
 
-/// Letters, digits, what is written on them, and the joiners that Indic and Persian words have
-/// inside.
+/// Returns whether a character is a letter, a digit, a mark on one, or a joiner inside Indic and
+/// Persian words.
 fn is_in_word(c: char) -> bool {
     c.is_alphanumeric()
         || (!c.is_ascii()
@@ -173,8 +173,8 @@ fn is_in_word(c: char) -> bool {
                 || CanonicalCombiningClassMap::new().get32_u8(u32::from(c)) != 0))
 }
 
-/// Is it of a script that is written without blanks between words, or whose names are (Han, kana,
-/// Hangul, Bopomofo)? One such character is a word.
+/// Returns whether a character belongs to a script that is written without spaces between words or
+/// within names (Han, kana, Hangul, Bopomofo). Each such character is a word.
 #[must_use]
 pub fn is_cjk(c: char) -> bool {
     c >= '\u{1100}'
@@ -198,7 +198,7 @@ pub fn is_cjk(c: char) -> bool {
         | '\u{20000}'..='\u{3fffd}')
 }
 
-/// The zeros of the scripts that have digits of their own; nine digits follow each.
+/// The zeros of the scripts with digits of their own; nine digits follow each.
 const SCRIPT_ZEROS: &[u32] = &[
     0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66,
     0xde6, 0xe50, 0xed0, 0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90,
@@ -208,7 +208,8 @@ const SCRIPT_ZEROS: &[u32] = &[
     0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e4f0, 0x1e950, 0x1fbf0,
 ];
 
-/// The digits of a text, those of any script, as ASCII; nothing else, so no plus sign either.
+/// Returns the digits of a text, of any script, as ASCII, without anything else such as a plus
+/// sign.
 #[must_use]
 pub fn collect_digits(text: &str) -> String {
     text.chars().filter_map(to_ascii_digit).collect()
@@ -227,7 +228,7 @@ fn to_ascii_digit(c: char) -> Option<char> {
 mod tests {
     use super::*;
 
-    /// Each letter on its own is what the rules make of it, and beside each kind of neighbour.
+    /// Each letter folds as the Unicode tables say, alone and beside each kind of neighbour.
     #[test]
     fn letters_and_rules_agree() {
         let neighbours =

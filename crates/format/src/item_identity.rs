@@ -1,7 +1,7 @@
-//! What makes an item that item: its UID, one derived from its bytes where it has none, and
-//! sameness.
+//! The identity of an item: its UID, a UID derived from its bytes if it has none, and equality of
+//! items.
 //!
-//! It is the same for cards and for components of calendars.
+//! It is the same for cards and for calendar components.
 
 use crate::contact::Contact;
 use crate::content_line::content_lines;
@@ -12,7 +12,7 @@ use crate::writer::escape_text;
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 
-/// A UID for an item that has none: the same for the same bytes. Line ends at the end do not count.
+/// Returns a UID for an item without one, derived from its bytes without trailing line ends.
 #[must_use]
 pub fn derive_uid(bytes: &[u8]) -> String {
     let mut uid = String::from("larder-");
@@ -22,13 +22,13 @@ pub fn derive_uid(bytes: &[u8]) -> String {
     uid
 }
 
-/// Are these the same item: the same bytes, but for line ends at the end?
+/// Returns whether two items have the same bytes, except for trailing line ends.
 #[must_use]
 pub fn is_same_item(a: &[u8], b: &[u8]) -> bool {
     trim_line_ends(a) == trim_line_ends(b)
 }
 
-/// The item without the line ends at its end.
+/// Returns the item without trailing line ends.
 fn trim_line_ends(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     match Endian::detect(bytes) {
@@ -50,16 +50,15 @@ fn trim_line_ends(bytes: &[u8]) -> &[u8] {
     rest
 }
 
-/// The item with this UID in a line of its own, after the VERSION of a card or else after BEGIN,
-/// with the line end that is used there. All other bytes stay as they are, and so does the
-/// encoding.
+/// Returns the item with this UID on a line of its own, after the VERSION of a card or otherwise
+/// after BEGIN, with the line end used there. All other bytes and the encoding stay.
 #[must_use]
 pub fn insert_uid(bytes: &[u8], uid: &str) -> Vec<u8> {
     let (at, line) = uid_insertion(&decode_text(bytes), uid);
     splice(bytes, &[(at..at, line)]).unwrap_or_else(|| bytes.to_vec())
 }
 
-/// Where the UID's line goes, and that line.
+/// Returns the position of the UID's line, and the line.
 fn uid_insertion(item: &[u8], uid: &str) -> (usize, String) {
     let uid = escape_text(&uid.trim().replace(['\r', '\n'], " "));
     let number = Contact::parse(item)

@@ -1,19 +1,27 @@
-//! Bytes and values: the vCard formats, iCalendar, and the content lines that they share.
+//! Bytes to values: the vCard formats, iCalendar, and their shared content lines.
 //!
-//! Everything here is pure: no file, no clock, no environment. Nothing here fails on any input:
-//! what cannot be understood is kept and named. The bytes stay the truth; this crate finds items in
-//! a stream ([`splitter`]), takes one apart ([`line`](mod@line), [`property`], [`contact`],
-//! [`component`], [`vtimezone`]), says which fields there are ([`field`](mod@field)), and prepares
-//! their text for comparing ([`fold`](mod@fold), [`phone`]) and sorting ([`collate`]).
+//! The crate is pure: no file, no clock, no environment. No input makes it fail: what cannot be
+//! parsed is kept and reported. Source bytes stay the truth about an item.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | `splitter` | finds the items in a stream of bytes |
+//! | `content_line`, `property`, `properties` | logical lines, one property, the properties of an item |
+//! | `contact`, `component`, `vtimezone` | a vCard, a calendar component, a time zone definition |
+//! | `field`, `field_values` | the tables of fields, and how their values are read |
+//! | `decoding`, `utf16` | transfer encodings, character sets, escapes |
+//! | `edit`, `writer`, `item_identity` | edits of single properties, new lines and components, UIDs |
+//! | `fold`, `collate`, `phone` | text for comparison, sort keys, phone numbers |
+//! | `problem` | what can be wrong with an item |
 //!
 //! ```
 //! use larder_format::contact::Contact;
-//! use larder_format::field::field;
+//! use larder_format::field::find_contact_field;
 //!
 //! let card = Contact::parse(b"BEGIN:VCARD\nVERSION:3.0\nFN:Anna Berg\nTEL:+43 1 234\nEND:VCARD\n");
-//! let name = field("full_name").and_then(|field| card.first(field));
+//! let name = find_contact_field("full_name").and_then(|field| card.first_value(field));
 //! assert_eq!(name.as_deref(), Some("Anna Berg"));
-//! assert!(card.refusal().is_none());
+//! assert!(card.fatal_problem().is_none());
 //! ```
 
 pub mod collate;

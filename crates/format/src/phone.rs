@@ -1,12 +1,12 @@
-//! Phone numbers: is what one person wrote the number that another one wrote?
+//! Phone numbers: parsing, and comparison across spellings.
 //!
-//! `0664/123 45 67`, `+43 (664) 1234567` and `0043-664-1234567` are one number, and only the
-//! numbering plans of the countries say so. They come from Google's libphonenumber, through one
-//! crate, behind the feature `phone`; without it, only digits are compared. Nothing here formats or
-//! validates numbers.
+//! `0664/123 45 67`, `+43 (664) 1234567` and `0043-664-1234567` are one number, which follows only
+//! from the numbering plans of the countries. These come from Google's libphonenumber through one
+//! crate, behind the feature `phone`; without the feature only digits are compared. Nothing here
+//! formats or validates numbers.
 //!
-//! How two numbers compare follows evolution-data-server, and so libphonenumber's `IsNumberMatch`:
-//! a country that the writer left out is unknown, even where a region helped to read the number.
+//! The comparison follows evolution-data-server, and so libphonenumber's `IsNumberMatch`: a country
+//! code that was not written is unknown, even if a region helped to parse the number.
 
 #[cfg(not(feature = "phone"))]
 mod digits_only;
@@ -20,48 +20,47 @@ use numbering_plans as plans;
 
 use crate::fold::collect_digits;
 
-/// Longer texts are no numbers (libphonenumber's limit).
+/// Longer texts are not numbers (libphonenumber's limit).
 const MAX_NUMBER_BYTES: usize = 250;
-/// The fewest and the most digits of a number within a country (libphonenumber's limits).
+/// The number of digits of a national number (libphonenumber's limits).
 const NATIONAL_DIGITS: std::ops::RangeInclusive<usize> = 2..=17;
 
-/// Digits of what is certain to be an extension; more may be another number.
+/// The number of digits of an unambiguous extension; more may be another number.
 const EXTENSION_DIGITS: std::ops::RangeInclusive<usize> = 1..=6;
 
-/// What people write before an extension, the longer ones first (of those that libphonenumber
-/// knows).
+/// Words before an extension, longer ones first (a selection of libphonenumber's).
 const EXTENSION_MARKS: &[&str] =
     &["extension", "extn", "ext", "xtn", "xt", "доб", "anexo", "int", "x", "#"];
 
-/// A phone number as it is compared.
+/// A phone number in the form that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ParsedPhoneNumber {
-    /// The country's calling code, if it was written: 0 is unknown.
+    /// The country calling code if it was written, otherwise 0.
     pub country: u16,
-    /// The number within the country: ASCII digits, without zeros in front.
+    /// The national number: ASCII digits without leading zeros.
     pub national: String,
-    /// The extension behind it; mostly empty.
+    /// The extension; usually empty.
     pub extension: String,
 }
 
-/// How well two numbers agree, from not at all to entirely.
+/// How well two numbers match, from not at all to exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PhoneMatch {
-    /// They are two numbers.
+    /// The numbers differ.
     None,
-    /// One ends with the other, or only one has an extension; the countries do not differ.
+    /// One number ends with the other, or only one has an extension; the country codes do not
+    /// differ.
     Short,
-    /// The numbers within the country are the same, and a country is unknown.
+    /// The national numbers are equal, and a country code is unknown.
     National,
-    /// Country, number and extension are the same, and both are known.
+    /// Country code, number and extension are equal and known.
     Exact,
 }
 
 impl ParsedPhoneNumber {
-    /// Reads a number. `region`, the two letters of a country (`AT`), says how numbers are written
-    /// where no country is: which digits one dials before them (`0`, in Russia `8`), and before a
-    /// country (`00`, in America `011`). Without a region those are `0` and `00`. `None`: it is no
-    /// number.
+    /// Parses a number. `region`, a two-letter country code (`AT`), decides the trunk prefix (`0`,
+    /// in Russia `8`) and the international prefix (`00`, in America `011`) of a number without a
+    /// country code. Without a region these are `0` and `00`. `None` if the text is not a number.
     #[must_use]
     pub fn parse(text: &str, region: Option<&str>) -> Option<ParsedPhoneNumber> {
         if text.len() > MAX_NUMBER_BYTES {
@@ -70,7 +69,7 @@ impl ParsedPhoneNumber {
         plans::parse(text, region)
     }
 
-    /// How well the two agree.
+    /// Returns how well the two match.
     #[must_use]
     pub fn compare(&self, other: &ParsedPhoneNumber) -> PhoneMatch {
         let both_known = self.country != 0 && other.country != 0;
@@ -89,24 +88,23 @@ impl ParsedPhoneNumber {
     }
 }
 
-/// Names the numbering plans that [`ParsedPhoneNumber::parse_locale`] reads by. Whoever stores
-/// parsed numbers stores this with them, and the region, and reads them again when either changes.
+/// The fingerprint of the numbering plans that [`ParsedPhoneNumber::parse`] uses. It is stored with
+/// parsed numbers, together with the region; numbers are parsed again when either changes.
 #[must_use]
 pub fn fingerprint() -> &'static str {
     plans::FINGERPRINT
 }
 
-/// Has it nothing in it but digits and what people write between them? It may be part of a number,
-/// then, or empty.
+/// Returns whether the text has only digits and the punctuation of phone numbers, so that it may be
+/// part of a number. True for empty text.
 #[must_use]
 pub fn is_number_like(text: &str) -> bool {
     const NUMBER_PUNCTUATION: &str = "+＋-‐‑‒–—−－()（）[].．·,/／~";
     text.chars().all(|c| c.is_numeric() || c.is_whitespace() || NUMBER_PUNCTUATION.contains(c))
 }
 
-/// The part of a text whose last digits are certain to be the last ones of the number in it: all of
-/// it, or what is before an extension. `None`: nothing is certain, since there are letters in it
-/// that may stand for digits.
+/// Returns the part of a text whose last digits are certainly the last digits of its number: all of
+/// it, or the part before an extension. `None` if letters may stand for digits.
 #[must_use]
 pub fn find_number_part(text: &str) -> Option<&str> {
     let in_number = |c: char| {
@@ -126,11 +124,10 @@ pub fn find_number_part(text: &str) -> Option<&str> {
     (rest.is_empty() || (enough && is_extension().is_some())).then_some(number)
 }
 
-/// How many digits at the end of a [number part](find_number_part) are certain to be within the
-/// country, whatever the country; what is before them may be dialled to get there. Behind a plus
-/// that is the country, and one digit to leave it behind; where it may begin with the digits for
-/// abroad, these, any zeros and nine more; else those for a call within the country, and for its
-/// carrier.
+/// Returns how many final digits of a [number part](find_number_part) certainly belong to the
+/// national number, whatever the country; the digits before may be prefixes. After a plus sign, the
+/// country code and one trunk digit may precede; after a possible international prefix, that
+/// prefix, zeros and nine more; otherwise a trunk prefix and a carrier code.
 #[must_use]
 pub fn count_certain_digits(number: &str) -> usize {
     let digits = collect_digits(number);
@@ -144,14 +141,14 @@ pub fn count_certain_digits(number: &str) -> usize {
     digits.len().saturating_sub(dialled)
 }
 
-/// Are these the two letters of a region whose numbering plan is known?
+/// Returns whether this is a two-letter region with a known numbering plan.
 #[must_use]
 pub fn is_region(region: &str) -> bool {
     plans::is_region(region)
 }
 
-/// Reads a number by its digits alone, with `0` before it or `00` or `+` before the country, whose
-/// code cannot be told from the rest.
+/// Parses a number by its digits alone, with a leading `0`, `00` or `+`. The country code cannot be
+/// separated from the rest.
 fn parse_digits(text: &str) -> Option<ParsedPhoneNumber> {
     let digits = collect_digits(text);
     let national = digits.trim_start_matches('0');

@@ -1,13 +1,13 @@
-//! What can be wrong with an item, in the words that people read.
+//! Problems in items, with their messages.
 
 use std::fmt;
 
-/// Something wrong in an item.
+/// A problem in an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Problem {
-    /// The line, counted from 1 within the item.
+    /// The line number within the item, from 1.
     pub line: u32,
-    /// What is wrong there.
+    /// The kind of problem.
     pub kind: ProblemKind,
 }
 
@@ -15,46 +15,47 @@ pub struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// A line without a colon; perhaps the line before lost its fold there.
+    /// A line without a colon; perhaps the previous line lost its fold.
     MissingColon,
-    /// What stands before the colon is no property name.
+    /// The text before the colon is not a property name.
     BadName,
-    /// A quote in the parameters is not closed.
+    /// An unclosed quote in the parameters.
     UnclosedQuote,
-    /// Bytes that are not UTF-8, with nothing that says what they are.
+    /// Bytes that are not UTF-8, without a declared character set.
     NotUtf8,
     /// A NUL byte.
     NulByte,
-    /// The card is not closed. A card that has neither UID nor name is refused for it.
+    /// The card has no END. Fatal for a card with neither UID nor name.
     MissingCardEnd,
-    /// Another UID than the first.
+    /// A second, different UID.
     SecondUid,
-    /// Nothing that the contact could be shown by.
+    /// The contact has nothing to be displayed by.
     NoName,
-    /// More properties than [`MAX_PROPERTIES`](crate::contact::MAX_PROPERTIES); refused.
+    /// More properties than [`MAX_PROPERTIES_PER_ITEM`](crate::contact::MAX_PROPERTIES_PER_ITEM);
+    /// fatal.
     TooManyProperties,
-    /// A card without contents; refused.
+    /// A card without contents; fatal.
     EmptyCard,
-    /// It does not begin as a vCard does; refused.
+    /// The bytes do not begin like a vCard; fatal.
     NotAContact,
-    /// It does not begin as a component does; refused.
+    /// The bytes do not begin like a component; fatal.
     NotAComponent,
-    /// A component without contents; refused.
+    /// A component without contents; fatal.
     EmptyComponent,
-    /// The component is not closed. One that has neither UID nor time is refused for it.
+    /// The component has no END. Fatal for a component with neither UID nor time.
     MissingComponentEnd,
-    /// Something inside the component is not closed.
+    /// A subcomponent without END.
     UnclosedSubcomponent,
-    /// An END that nothing was begun for.
+    /// An END without a BEGIN.
     EndWithoutBegin,
-    /// Another DTSTART.
+    /// A second DTSTART.
     SecondDtstart,
-    /// A value that says it is a date, and has a time.
+    /// A value declared as a date that has a time.
     TimeInDate,
-    /// Too many components inside each other; refused.
+    /// Subcomponents nested too deeply; fatal.
     NestedTooDeep,
     /// A component with more properties than
-    /// [`MAX_PROPERTIES`](crate::add_structured_part::MAX_PROPERTIES_PER_ITEM); refused.
+    /// [`MAX_PROPERTIES_PER_ITEM`](crate::component::MAX_PROPERTIES_PER_ITEM); fatal.
     TooManyComponentProperties,
 }
 
@@ -65,36 +66,32 @@ impl fmt::Display for Problem {
 }
 
 impl fmt::Display for ProblemKind {
-    /// Short, without the line and without a period at the end.
+    /// The message, without the line number and without a final period.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ProblemKind::MissingColon => "a line without a colon, which is kept but not understood",
-            ProblemKind::BadName => {
-                "a line that begins with no property name, which is kept but not understood"
-            }
-            ProblemKind::UnclosedQuote => "a quote that is not closed before the colon",
-            ProblemKind::NotUtf8 => "not UTF-8, so read as Windows-1252",
-            ProblemKind::NulByte => "a NUL byte, which is left out of the value",
-            ProblemKind::MissingCardEnd => "END:VCARD is missing",
-            ProblemKind::SecondUid => "a second UID, of which only the first counts",
-            ProblemKind::NoName => "a card without name, organisation and e-mail address",
+            ProblemKind::MissingColon => "no colon in this line: it is kept but ignored",
+            ProblemKind::BadName => "no property name in this line: it is kept but ignored",
+            ProblemKind::UnclosedQuote => "unclosed quote before the colon",
+            ProblemKind::NotUtf8 => "not UTF-8: read as Windows-1252",
+            ProblemKind::NulByte => "NUL byte: removed from the value",
+            ProblemKind::MissingCardEnd => "missing END:VCARD",
+            ProblemKind::SecondUid => "second UID: ignored",
+            ProblemKind::NoName => "no name, organisation or e-mail address in this card",
             ProblemKind::TooManyProperties => {
                 return write!(
                     f,
-                    "a card with more than {} properties",
+                    "card with more than {} properties",
                     crate::properties::MAX_PROPERTIES_PER_ITEM
                 );
             }
-            ProblemKind::EmptyCard => "a card with nothing in it",
-            ProblemKind::NotAComponent => {
-                "no component of a calendar: it does not begin with BEGIN"
-            }
-            ProblemKind::EmptyComponent => "a component with nothing in it",
-            ProblemKind::MissingComponentEnd => "its END is missing",
-            ProblemKind::UnclosedSubcomponent => "something inside is not closed, so it ends here",
-            ProblemKind::EndWithoutBegin => "an END that nothing was begun for, which ends nothing",
-            ProblemKind::SecondDtstart => "a second DTSTART, of which only the first counts",
-            ProblemKind::TimeInDate => "a date with a time, so read as a time",
+            ProblemKind::EmptyCard => "empty card",
+            ProblemKind::NotAComponent => "not a calendar component: no BEGIN line",
+            ProblemKind::EmptyComponent => "empty component",
+            ProblemKind::MissingComponentEnd => "missing END",
+            ProblemKind::UnclosedSubcomponent => "unclosed subcomponent: it ends here",
+            ProblemKind::EndWithoutBegin => "END without BEGIN: ignored",
+            ProblemKind::SecondDtstart => "second DTSTART: ignored",
+            ProblemKind::TimeInDate => "date with a time: read as a time",
             ProblemKind::TooManyComponentProperties => {
                 return write!(
                     f,
@@ -102,8 +99,8 @@ impl fmt::Display for ProblemKind {
                     crate::properties::MAX_PROPERTIES_PER_ITEM
                 );
             }
-            ProblemKind::NestedTooDeep => "too many components inside each other",
-            ProblemKind::NotAContact => "no vCard: it does not begin with BEGIN:VCARD",
+            ProblemKind::NestedTooDeep => "components nested too deeply",
+            ProblemKind::NotAContact => "not a vCard: no BEGIN:VCARD line",
         })
     }
 }

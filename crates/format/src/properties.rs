@@ -1,7 +1,7 @@
-//! The properties of an item, whichever format it has, and what is wrong with their lines.
+//! The properties of an item of any format, and the problems of their lines.
 //!
-//! What properties an item needs, and which ones are its own and not those of something inside it,
-//! is for [`contact`](crate::contact) and [`component`](crate::component) to say.
+//! [`contact`](crate::contact) and [`component`](crate::component) decide which properties an item
+//! needs, and which belong to the item itself rather than to a component inside it.
 
 use crate::decoding::unescape_text;
 use crate::field_values::clean_text;
@@ -10,19 +10,19 @@ use crate::property::Property;
 
 /// An item with more properties than this is refused.
 pub const MAX_PROPERTIES_PER_ITEM: usize = 65_536;
-/// Of more problems than this in one item, the rest is not told.
+/// At most this many problems are reported for one item.
 const MAX_PROBLEMS_PER_ITEM: usize = 20;
 
 /// Properties in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PropertyList<'a> {
     all: Vec<Property<'a>>,
-    /// Which names they may have: most fields are in few items, and are known not to be there
-    /// without looking at all properties.
+    /// A filter of the names present: most fields occur in few items, and the filter excludes them
+    /// without a scan.
     names: PropertyNameFilter,
 }
 
-/// A set of names that may also hold others.
+/// A set of names with false positives.
 #[derive(Debug, Clone, Copy, Default)]
 struct PropertyNameFilter(u64);
 
@@ -45,7 +45,7 @@ impl PropertyNameFilter {
 }
 
 impl<'a> PropertyList<'a> {
-    /// With room for as many as an item of these bytes usually has.
+    /// Creates a list with room for the usual number of properties in an item of this size.
     pub(crate) fn with_capacity_for(bytes: &[u8]) -> PropertyList<'a> {
         let room = (bytes.len() / 32).min(64);
         PropertyList { all: Vec::with_capacity(room), names: PropertyNameFilter::default() }
@@ -60,7 +60,7 @@ impl<'a> PropertyList<'a> {
         &self.all
     }
 
-    /// Those of one of these names, in order.
+    /// Returns the properties with one of these names, in order.
     pub(crate) fn iter_named_any<'s>(
         &'s self,
         names: &[&str],
@@ -70,13 +70,13 @@ impl<'a> PropertyList<'a> {
         all.iter().filter(move |property| names.iter().any(|name| property.has_name(name)))
     }
 
-    /// Those of this name, in order.
+    /// Returns the properties with this name, in order.
     pub(crate) fn iter_named<'s>(&'s self, name: &str) -> impl Iterator<Item = &'s Property<'a>> {
         let all = if self.names.can_contain(name) { &self.all[..] } else { &[] };
         all.iter().filter(move |property| property.has_name(name))
     }
 
-    /// Is there a value in one of these?
+    /// Returns whether one of these properties has a value.
     pub(crate) fn has_value(&self, names: &[&str]) -> bool {
         self.iter_named_any(names).any(|property| {
             property.value().iter().any(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b';' | b','))
@@ -88,7 +88,7 @@ impl<'a> PropertyList<'a> {
         self.iter_named("UID").filter_map(read_uid)
     }
 
-    /// Where there is another UID than the first.
+    /// The line of a second, different UID.
     pub(crate) fn second_uid_line(&self) -> Option<u32> {
         self.iter_named("UID").nth(1)?;
         let mut named = self.iter_named("UID");
@@ -109,14 +109,14 @@ fn read_uid(property: &Property<'_>) -> Option<String> {
     clean_text(&unescape_text(&property.text()))
 }
 
-/// What is wrong with the lines of an item, line by line.
+/// Collects the problems of an item, line by line.
 #[derive(Debug)]
 pub(crate) struct ProblemCollector {
     pub(crate) problems: Vec<Problem>,
-    /// The whole item is valid UTF-8, so that no line has to be looked at for that.
+    /// The whole item is valid UTF-8, so that single lines need no check.
     is_utf8: bool,
     has_nul: bool,
-    /// The line before was an unknown one: a run of those is one problem.
+    /// The previous line could not be parsed: a run of such lines is one problem.
     is_after_unknown: bool,
 }
 
@@ -130,7 +130,7 @@ impl ProblemCollector {
         }
     }
 
-    /// Looks at the next line; false: it is no property.
+    /// Checks the next line. Returns false if it is not a property.
     pub(crate) fn check_property(&mut self, property: &Property<'_>) -> bool {
         let number = property.line_number();
         if self.has_nul && memchr::memchr(0, property.raw()).is_some() {
@@ -161,7 +161,8 @@ impl ProblemCollector {
         true
     }
 
-    /// Notes a problem. What holds for an item as a whole is said once, and nothing without end.
+    /// Adds a problem. A problem of the whole item is reported once, and the number of problems is
+    /// limited.
     pub(crate) fn add_problem(&mut self, line: u32, what: ProblemKind) {
         let once = matches!(what, ProblemKind::NotUtf8 | ProblemKind::NulByte);
         let said = self.problems.iter().any(|problem| once && problem.kind == what);

@@ -1,16 +1,15 @@
-//! A property: one content line taken apart (RFC 6350, 3.3; RFC 5545, 3.1; vCard 2.1).
+//! A property: one content line, parsed (RFC 6350, 3.3; RFC 5545, 3.1; vCard 2.1).
 //!
-//! Taking apart never fails: a line that is no property keeps its text and says so
-//! ([`Property::is_property`]). Parameters and values are decoded when asked for, not before. What
-//! a value means is for the readers of fields to say.
+//! Parsing never fails: a line that is not a property keeps its text ([`Property::is_property`] is
+//! false). Parameters and values are decoded on request. The readers of fields interpret values.
 
 use crate::content_line::ContentLine;
 use crate::decoding;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
-/// Of more parameters than this in one property, and of more values in one parameter, the rest is
-/// not looked at: no card needs them, and each look at a type would take as long as they are many.
+/// At most this many parameters of a property, and values of a parameter, are read: no real card
+/// has more, and every look at a type is linear in their number.
 const MAX_PARAMS_PER_PROPERTY: usize = 256;
 
 /// One property of an item.
@@ -19,27 +18,27 @@ pub struct Property<'a> {
     raw: Cow<'a, [u8]>,
     text: Cow<'a, [u8]>,
     number: u32,
-    /// A quote in the parameters is not closed: quotes have no meaning then.
+    /// A quote in the parameters is not closed, so quotes have no meaning.
     has_open_quote: bool,
-    /// The end of the group, which the name follows behind a dot; 0 without a group.
+    /// The end of the group, before the dot; 0 without a group.
     group_end: usize,
     name: (usize, usize),
-    /// Where the parameters begin, and where the colon is. Both are 0 in an unknown line.
+    /// The offsets of the parameters and of the colon; both 0 if the line is not a property.
     head: (usize, usize),
 }
 
-/// A parameter. Parameters that vCard 2.1 writes without a name have the one they stand for: TYPE,
-/// ENCODING or VALUE.
+/// A parameter. An unnamed parameter of vCard 2.1 has the name that is implied: TYPE, ENCODING or
+/// VALUE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param<'a> {
-    /// The name, as it is written.
+    /// The name as written.
     pub name: Cow<'a, str>,
-    /// The values, without quotes and NUL characters, and with RFC 6868's escapes undone.
+    /// The values, without quotes and NUL characters, with the escapes of RFC 6868 removed.
     pub values: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Property<'a> {
-    /// Takes a line apart.
+    /// Parses a line.
     #[must_use]
     pub fn parse(line: ContentLine<'a>) -> Property<'a> {
         let ContentLine { raw, number, text } = line;
@@ -84,7 +83,7 @@ impl<'a> Property<'a> {
         self.has_open_quote = open_quote;
     }
 
-    /// The same property, on its own.
+    /// Returns the property with owned text.
     #[must_use]
     pub fn into_owned(self) -> Property<'static> {
         Property {
@@ -104,25 +103,24 @@ impl<'a> Property<'a> {
         self.number
     }
 
-    /// The bytes as they came, with folds and line end. Of an item in UTF-16: as UTF-8.
+    /// The original bytes, with folds and line end. For an item in UTF-16: as UTF-8.
     #[must_use]
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }
 
-    /// Is it a property at all? An unknown line has no colon, or something else than a name before
-    /// it.
+    /// Returns whether the line is a property: it has a colon, and a valid name before it.
     #[must_use]
     pub fn is_property(&self) -> bool {
         self.name.1 > 0
     }
 
-    /// Has an unknown line a colon, so that only its name is wrong?
+    /// Returns whether a line that is not a property has a colon, so that only its name is wrong.
     pub(crate) fn has_colon(&self) -> bool {
         memchr(b':', &self.text).is_some()
     }
 
-    /// Was a quote open before the colon? The first colon then ends the parameters.
+    /// Returns whether a quote is open before the colon. The first colon then ends the parameters.
     #[must_use]
     pub fn has_open_quote(&self) -> bool {
         self.has_open_quote
@@ -138,14 +136,14 @@ impl<'a> Property<'a> {
         }
     }
 
-    /// The name as it is written; empty in an unknown line.
+    /// The name as written; empty if the line is not a property.
     #[must_use]
     pub fn name(&self) -> &str {
         std::str::from_utf8(&self.text[self.name.0..self.name.1]).unwrap_or_default()
     }
 
-    /// The bytes as they came that follow the name: parameters, value, folds and line end. `None`:
-    /// they are not UTF-8, or group and name are folded.
+    /// The original text after the name: parameters, value, folds and line end. `None` if it is not
+    /// UTF-8, or if group and name are folded.
     pub(crate) fn text_after_name(&self) -> Option<&str> {
         let end = self.name_end();
         let start = self.raw.get(..end)?;
@@ -153,16 +151,15 @@ impl<'a> Property<'a> {
         (Some(start) == self.text.get(..end)).then(|| std::str::from_utf8(rest).ok()).flatten()
     }
 
-    /// Where the name ends, and parameters or the colon begin, in the bytes without folds.
+    /// The offset of the end of the name in the unfolded bytes.
     pub(crate) fn name_end(&self) -> usize {
         self.head.0
     }
 
-    /// Is this its name, in any case?
+    /// Returns whether this is the name, in any case.
     #[must_use]
     pub fn has_name(&self, name: &str) -> bool {
-        // Most have another length or another first letter, which is known without a look at the
-        // rest.
+        // Length and first letter exclude most names without a comparison.
         let own = &self.text[self.name.0..self.name.1];
         own.len() == name.len()
             && own.first().map(u8::to_ascii_lowercase)
@@ -170,26 +167,26 @@ impl<'a> Property<'a> {
             && own.eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// Its parameters, in order; of more than 256 those.
+    /// The parameters in order, at most 256.
     pub fn params(&self) -> impl Iterator<Item = Param<'_>> {
         self.raw_params().map(|param| param.decode())
     }
 
-    /// The first value of a parameter, by name in any case.
+    /// Returns the first value of a parameter, by name in any case.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<Cow<'_, str>> {
         let param = self.raw_param(name)?;
         param.decode().values.into_iter().next()
     }
 
-    /// The value of a parameter that has one only, by name in any case: commas belong to it, in
-    /// quotes or not (the names that some programs give to time zones are sentences).
+    /// Returns the value of a single-valued parameter, by name in any case. Commas belong to the
+    /// value, quoted or not: some programs name time zones with sentences.
     #[must_use]
     pub fn single_param(&self, name: &str) -> Option<Cow<'_, str>> {
         self.raw_param(name).map(|param| decode_param_value(param.value))
     }
 
-    /// The same of several parameters.
+    /// Returns the values of several single-valued parameters.
     pub(crate) fn single_params<const N: usize>(
         &self,
         names: [&str; N],
@@ -207,7 +204,7 @@ impl<'a> Property<'a> {
         found
     }
 
-    /// Has it parameters?
+    /// Returns whether there are parameters.
     pub(crate) fn has_params(&self) -> bool {
         self.head.0 < self.head.1
     }
@@ -216,13 +213,13 @@ impl<'a> Property<'a> {
         self.raw_params().find(|param| param.name.eq_ignore_ascii_case(name.as_bytes()))
     }
 
-    /// Has it a parameter without a name, as only vCard 2.1 allows?
+    /// Returns whether there is an unnamed parameter, which only vCard 2.1 allows.
     #[must_use]
     pub fn has_bare_param(&self) -> bool {
         self.raw_params().any(|param| param.is_bare)
     }
 
-    /// Has it this type: `TYPE=a,b`, `TYPE="a,b"` or `;A;B`, in any case?
+    /// Returns whether the property has this type: `TYPE=a,b`, `TYPE="a,b"` or `;A;B`, in any case.
     #[must_use]
     pub fn has_type(&self, wanted: &str) -> bool {
         self.raw_params().filter(|param| param.name.eq_ignore_ascii_case(b"TYPE")).any(|param| {
@@ -236,15 +233,15 @@ impl<'a> Property<'a> {
         })
     }
 
-    /// The value as it is written, without folds and soft breaks. Of an unknown line: all of it.
+    /// The raw value without folds and soft breaks; the whole text if the line is not a property.
     #[must_use]
     pub fn value(&self) -> &[u8] {
         if self.is_property() { &self.text[self.head.1 + 1..] } else { &self.text }
     }
 
-    /// The value as text: transfer encoding and character set are undone, escapes are not. Bytes
-    /// that are not valid are read as Windows-1252, NUL characters are left out, and base64 that
-    /// holds no text is given as it is.
+    /// The value as text: transfer encoding and character set are decoded, escapes stay. Invalid
+    /// bytes are read as Windows-1252, NUL characters are removed, and base64 that is not text is
+    /// returned as it is.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         let (mut encoding, mut label) = (None, None);
@@ -273,7 +270,7 @@ impl<'a> Property<'a> {
         strip_nul(text)
     }
 
-    /// Some programs write names and notes in base64; pictures, sounds and keys stay what they are.
+    /// Some programs write names and notes in base64. Pictures, sounds and keys are not decoded.
     fn decode_base64_text(&self, label: Option<&str>) -> Cow<'_, str> {
         let as_it_is = decoding::decode_charset(self.value(), None);
         if ["PHOTO", "LOGO", "SOUND", "KEY", "ATTACH", "IMAGE"]
@@ -290,20 +287,20 @@ impl<'a> Property<'a> {
         }
     }
 
-    /// The text without folds, and the parts of it that the parameters are.
+    /// Returns the parameters as written, without folds.
     fn raw_params(&self) -> impl Iterator<Item = RawParam<'_>> {
         let rest = &self.text[self.head.0..self.head.1];
         RawParams { rest, quotes: !self.has_open_quote }.take(MAX_PARAMS_PER_PROPERTY)
     }
 }
 
-/// May stand in a property's name. The RFCs know neither underscore nor slash; address books have
-/// both (`X-messaging/aim-All`).
+/// Returns whether a byte may occur in a property name. The RFCs allow neither underscore nor
+/// slash, but address books have both (`X-messaging/aim-All`).
 fn is_name_byte(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/')
 }
 
-/// The first colon outside quotes; `None` where there is none.
+/// Returns the offset of the first colon outside quotes.
 fn find_colon(head: &[u8]) -> Option<usize> {
     find_unquoted(head, b':')
 }
@@ -319,7 +316,7 @@ fn find_unquoted(text: &[u8], wanted: u8) -> Option<usize> {
     }
 }
 
-/// A parameter as it is written.
+/// A parameter as written.
 struct RawParam<'a> {
     name: &'a [u8],
     value: &'a [u8],
@@ -328,7 +325,7 @@ struct RawParam<'a> {
 }
 
 struct RawParams<'a> {
-    /// What is left of the parameters, beginning with a semicolon.
+    /// The remaining parameters, starting with a semicolon.
     rest: &'a [u8],
     quotes: bool,
 }
@@ -363,7 +360,7 @@ impl<'a> Iterator for RawParams<'a> {
     }
 }
 
-/// The name that a bare parameter of vCard 2.1 stands for.
+/// Returns the implied name of an unnamed parameter of vCard 2.1.
 fn bare_param_name(value: &[u8]) -> &'static [u8] {
     let is_one =
         |names: &[&str]| names.iter().any(|name| value.eq_ignore_ascii_case(name.as_bytes()));
@@ -392,7 +389,7 @@ impl<'a> RawParam<'a> {
     }
 }
 
-/// A value as it is meant: without quotes and NUL characters, and with the escapes undone.
+/// Decodes a parameter value: removes quotes, NUL characters and escapes.
 fn decode_param_value(raw: &[u8]) -> Cow<'_, str> {
     match strip_nul(decoding::decode_charset(strip_quotes(raw), None)) {
         Cow::Borrowed(text) => unescape_caret(text),
@@ -407,8 +404,7 @@ fn strip_quotes(value: &[u8]) -> &[u8] {
     }
 }
 
-/// No text has NUL characters; those that are there came with a wrong character set, or with
-/// damage.
+/// NUL characters are not text; they come from a wrong character set or from damage.
 fn strip_nul(text: Cow<'_, str>) -> Cow<'_, str> {
     match memchr(0, text.as_bytes()) {
         Some(_) => Cow::Owned(text.replace('\0', "")),
@@ -416,7 +412,7 @@ fn strip_nul(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Undoes RFC 6868: `^n`, `^'` and `^^`.
+/// Removes the escapes of RFC 6868: `^n`, `^'` and `^^`.
 fn unescape_caret(text: &str) -> Cow<'_, str> {
     if !text.contains('^') {
         return Cow::Borrowed(text);

@@ -1,110 +1,109 @@
-//! From a stream of bytes to the items in it: finds where components begin and end.
+//! Splits a stream of bytes into items: finds where components begin and end.
 //!
-//! It does no I/O: bytes are pushed in pieces of any size, and items come out as they become whole.
-//! It looks at the first byte of each line and takes nothing apart; what an item means is for
-//! [`contact`](crate::contact) and others to say. Bytes are given as they came. Whatever the
-//! stream, no more is held than the largest item allowed and what was pushed last.
+//! The splitter does no I/O: bytes are pushed in chunks of any size, and items are emitted as they
+//! become complete. It looks at the first byte of each line and parses nothing else;
+//! [`contact`](crate::contact) and others parse the items. Bytes are emitted unchanged. Memory is
+//! bounded by the largest allowed item and the last chunk.
 //!
-//! A card is one piece. A calendar (VCALENDAR) may hold a million components, so it is none: it
-//! begins, its own lines and its components come one by one, and it ends. Components without a
-//! calendar around them come out alike. All pieces together are the stream, but for blank lines
-//! before a piece, and for byte-order marks.
+//! A card is one piece. A calendar (VCALENDAR) may have a million components, so it is emitted in
+//! pieces: its beginning, its own lines, each component, its end. Components without a calendar
+//! around them are emitted alike. All pieces together are the stream, except blank lines before a
+//! piece and byte-order marks.
 //!
-//! What is broken is closed where that is certain: a component by the next one that cannot be
-//! inside it, by the END of its calendar, or by the end of the stream; a calendar by the next
-//! calendar, by a card, or by the end of the stream. An END that nothing was begun for does not end
-//! anything.
+//! Broken input is closed where that is certain: a component by the next component that it cannot
+//! contain, by the END of its calendar, or by the end of the stream; a calendar by the next
+//! calendar or card, or by the end of the stream. An END without a BEGIN ends nothing.
 
 use crate::content_line::{self, MAX_NAME_BYTES};
 use crate::utf16::{BOM, Endian};
 
-/// A longer line neither begins nor ends a component, and is not blank.
+/// A longer line is neither a marker nor blank.
 const MAX_MARKER_BYTES: usize = 256;
 
-/// Room for this many bytes is kept when an item has gone by.
+/// The capacity of the buffer that is retained after an item.
 const RETAINED_CAPACITY_BYTES: usize = 1 << 20;
 
-/// A part of the stream.
+/// A piece of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamPiece<'a> {
-    /// A component that is not inside another one, or only in a calendar: the bytes from its BEGIN
-    /// to the end of its END line.
+    /// A component that is in no other component, or only in a calendar: from BEGIN to the end of
+    /// the END line.
     Component {
-        /// Its name in upper case.
+        /// The name in upper case.
         name: &'a str,
-        /// The line of its BEGIN, counted from 1 in the stream.
+        /// The line number of BEGIN in the stream, from 1.
         line: u64,
-        /// All of it.
+        /// The bytes of the component.
         bytes: &'a [u8],
-        /// Was there an END? Without one it goes up to the next BEGIN that it cannot hold, or to
-        /// the end of what it is in.
+        /// Whether there was an END. Without one the component ends before the next BEGIN that it
+        /// cannot contain, or at the end of its container.
         closed: bool,
     },
-    /// A calendar begins: what comes before [`StreamPiece::CalendarEnds`] is in it.
+    /// The beginning of a calendar: pieces up to [`StreamPiece::CalendarEnds`] are in it.
     CalendarBegins {
-        /// The line of its BEGIN, counted from 1 in the stream.
+        /// The line number of BEGIN in the stream, from 1.
         line: u64,
-        /// That line.
+        /// The BEGIN line.
         bytes: &'a [u8],
     },
-    /// Lines of a calendar itself: a run of its own properties, before, between or behind its
-    /// components. Behind the BEGIN line, they can be read as a component.
+    /// Properties of a calendar itself: a run of lines before, between or after its components.
+    /// With the BEGIN line in front they parse as a component.
     CalendarLines {
-        /// The first of them, counted from 1 in the stream.
+        /// The number of the first line in the stream, from 1.
         line: u64,
-        /// All of them.
+        /// The bytes of the lines.
         bytes: &'a [u8],
     },
-    /// A calendar ends.
+    /// The end of a calendar.
     CalendarEnds {
-        /// The line of its END, or the line that shows that there is none.
+        /// The line number of END, or of the line that reveals that it is missing.
         line: u64,
-        /// That END line; nothing where there is none.
+        /// The END line; empty if it is missing.
         bytes: &'a [u8],
-        /// Was there an END?
+        /// Whether there was an END.
         closed: bool,
     },
-    /// A part of a stretch that is no item.
+    /// A part of a range that is not an item.
     Skipped {
-        /// The line in which this part begins, counted from 1 in the stream.
+        /// The number of the first line of this part in the stream, from 1.
         line: u64,
-        /// The part. Where a stretch is divided depends on how the bytes were pushed.
+        /// The bytes of the part. The division of a range depends on the chunks pushed.
         bytes: &'a [u8],
-        /// Why it is no item.
+        /// The reason why it is not an item.
         why: SkipReason,
-        /// Does the stretch begin here? The parts that follow with `false` belong to it.
+        /// Whether this is the first part of the range; parts with `false` continue it.
         first: bool,
     },
 }
 
-/// Why a stretch is no item.
+/// The reason why a range is not an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkipReason {
     /// Text outside any component.
     Outside,
-    /// A component with more bytes than allowed, or so many of a calendar's own lines.
+    /// A component, or a run of a calendar's own lines, above the size limit.
     TooLarge,
-    /// An END that nothing was begun for.
+    /// An END without a BEGIN.
     EndWithoutBegin,
 }
 
-/// Finds the items in a stream.
+/// Splits a stream into items.
 #[derive(Debug)]
 pub struct Splitter {
-    /// What was pushed and not given out yet.
+    /// Bytes that were pushed and not yet emitted.
     buffer: Vec<u8>,
     scan: SplitState,
 }
 
 impl Splitter {
-    /// A splitter for a new stream. Components of more than `max_item` bytes are given out as
-    /// [`Stray::TooLong`].
+    /// Creates a splitter. Components larger than `max_item` bytes are emitted as
+    /// [`SkipReason::TooLarge`].
     #[must_use]
     pub fn new(max_item: usize) -> Splitter {
         Splitter { buffer: Vec::new(), scan: SplitState::new(max_item) }
     }
 
-    /// Takes the next bytes of the stream; the sink gets each piece that is now whole.
+    /// Pushes the next bytes of the stream. The sink receives each piece that is complete.
     pub fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(StreamPiece<'_>)) {
         if self.buffer.is_empty() {
             let used = self.scan.advance(bytes, false, sink);
@@ -121,7 +120,7 @@ impl Splitter {
         }
     }
 
-    /// Ends the stream: the sink gets what is left. The splitter is as new then.
+    /// Ends the stream. The sink receives the rest, and the splitter is ready for a new stream.
     pub fn finish(&mut self, sink: &mut dyn FnMut(StreamPiece<'_>)) {
         let mut done = std::mem::replace(self, Splitter::new(self.scan.max_item));
         let used = done.scan.advance(&done.buffer, true, sink);
@@ -132,42 +131,42 @@ impl Splitter {
     }
 }
 
-/// Who gets the pieces.
+/// Receives the pieces.
 type PieceSink<'s> = dyn FnMut(StreamPiece<'_>) + 's;
 
-/// The state between two lines. Places count from the beginning of what is held.
+/// The state between two lines. Offsets count from the start of the buffer.
 #[derive(Debug)]
 struct SplitState {
     max_item: usize,
-    /// UTF-16, and of which order? Unknown until the first bytes are there.
+    /// The byte order of a UTF-16 stream; unknown until the first bytes are there.
     encoding: Option<Option<Endian>>,
-    /// Where what was not given out yet begins, and the number of the line there.
+    /// The start of the bytes not yet emitted, and the line number there.
     start: usize,
     start_line: u64,
-    /// Where the line begins that is looked at, and its number.
+    /// The start of the current line, and its number.
     line_start: usize,
     line: u64,
-    /// From where its end is to be looked for.
+    /// The offset from which to search for the end of the line.
     search_from: usize,
-    /// The beginning of this line was given out already.
+    /// The first part of the current line was emitted.
     in_line: bool,
     open: Option<OpenComponent>,
     /// A calendar is open.
     in_calendar: bool,
-    /// The beginning of a stretch outside was given out already.
+    /// The first part of a range outside any component was emitted.
     is_outside_emitted: bool,
 }
 
-/// The component that is open, or a run of a calendar's own lines.
+/// The open component, or a run of a calendar's own lines.
 #[derive(Debug)]
 struct OpenComponent {
-    /// In upper case; of a run empty.
+    /// The name in upper case; empty for a run of lines.
     name: String,
-    /// How many cards are open within this one (AGENT of vCard 2.1).
+    /// The number of open nested cards (AGENT of vCard 2.1).
     agents: usize,
-    /// The line before was an AGENT without a value: a card may follow.
+    /// The previous line was an AGENT without a value, so a card may follow.
     after_agent: bool,
-    /// It is too long, and its beginning was given out as such.
+    /// The component is above the size limit, and its beginning was emitted as such.
     is_too_large: bool,
 }
 
@@ -184,8 +183,8 @@ impl OpenComponent {
         self.name.is_empty()
     }
 
-    /// Can a component of this name not be inside it, so that it ends where that one begins? What
-    /// has a name that nobody knows may hold anything but its like.
+    /// Returns whether a component of this name ends the open one because it cannot be inside it. A
+    /// component of unknown name may contain anything except its own kind.
     fn is_ended_by(&self, name: &str) -> bool {
         name == self.name
             || name == VCARD
@@ -217,7 +216,7 @@ impl SplitState {
         }
     }
 
-    /// Looks at all lines in `data` that are whole; returns how many bytes are done with.
+    /// Processes all complete lines in `data`. Returns the number of bytes that are done with.
     fn advance(&mut self, data: &[u8], last: bool, sink: &mut PieceSink<'_>) -> usize {
         let order = match self.encoding {
             Some(order) => order,
@@ -253,14 +252,14 @@ impl SplitState {
         order
     }
 
-    /// Leaves out bytes at the beginning of a line.
+    /// Skips bytes at the beginning of a line.
     fn skip(&mut self, length: usize) {
         self.line_start += length;
         self.search_from = self.line_start;
         self.mark_done(self.line_start, self.line);
     }
 
-    /// All before this place was given out, or is not to be.
+    /// Marks everything before this offset as emitted or dropped.
     fn mark_done(&mut self, start: usize, line: u64) {
         (self.start, self.start_line) = (start, line);
     }
@@ -294,7 +293,7 @@ impl SplitState {
         }
     }
 
-    /// A line where no component is open. Text waits to be given out: it begins at `start`.
+    /// Processes a line outside any component. Text from `start` on waits to be emitted.
     fn process_outside_line(
         &mut self,
         data: &[u8],
@@ -332,7 +331,7 @@ impl SplitState {
         }
     }
 
-    /// A component begins in this line; returns it, but for a calendar.
+    /// Begins a component in this line. Returns it, unless it is a calendar.
     fn begin_component(
         &mut self,
         bytes: &[u8],
@@ -352,14 +351,14 @@ impl SplitState {
         None
     }
 
-    /// Ends the calendar that is open, if one is, with this line.
+    /// Ends the open calendar, if there is one, with this line.
     fn end_calendar(&mut self, bytes: &[u8], closed: bool, sink: &mut PieceSink<'_>) {
         if std::mem::take(&mut self.in_calendar) {
             sink(StreamPiece::CalendarEnds { line: self.line, bytes, closed });
         }
     }
 
-    /// A line in a component; returns what is open after it.
+    /// Processes a line of a component. Returns the component that is open after it.
     fn process_inside_line(
         &mut self,
         data: &[u8],
@@ -401,7 +400,7 @@ impl SplitState {
         Some(open)
     }
 
-    /// Gives out what has ended, or the end of what is too long.
+    /// Emits a finished component, or the rest of one above the size limit.
     fn emit(&self, bytes: &[u8], open: &OpenComponent, closed: bool, sink: &mut PieceSink<'_>) {
         let line = self.start_line;
         if open.is_too_large || bytes.len() > self.max_item {
@@ -420,7 +419,7 @@ impl SplitState {
         }
     }
 
-    /// Gives out what there is of an open component that is known to be too long.
+    /// Emits the available part of an open component above the size limit.
     fn emit_too_large(&mut self, data: &[u8], end: usize, line: u64, sink: &mut PieceSink<'_>) {
         if let Some(open) = &mut self.open {
             let first = !std::mem::replace(&mut open.is_too_large, true);
@@ -430,7 +429,7 @@ impl SplitState {
         }
     }
 
-    /// Gives out the text outside that waits before `end`.
+    /// Emits the waiting text outside any component up to `end`.
     fn emit_outside(&mut self, data: &[u8], end: usize, sink: &mut PieceSink<'_>) {
         if self.start < end {
             let (bytes, first) = (&data[self.start..end], !self.is_outside_emitted);
@@ -450,8 +449,8 @@ impl SplitState {
         self.is_outside_emitted = false;
     }
 
-    /// Gives out what needs no more bytes to be judged: whole lines, and of the last line all but
-    /// the end, if it is too long to be a marker.
+    /// Emits everything that needs no further bytes: complete lines, and all but the end of a last
+    /// line that is too long to be a marker.
     fn flush(&mut self, data: &[u8], sink: &mut PieceSink<'_>) {
         let long_line = self.in_line || self.search_from - self.line_start > MAX_MARKER_BYTES;
         let end = if long_line { self.search_from } else { self.line_start };
@@ -473,33 +472,33 @@ impl SplitState {
     }
 }
 
-/// What a line means for where items are.
+/// The role of a line in finding items.
 enum LineMarker {
     Begin(String),
     End(String),
-    /// An AGENT without a value, or with the BEGIN of a card for one.
+    /// An AGENT without a value, or whose value is the BEGIN of a card.
     Agent {
         begins: bool,
     },
     Blank,
 }
 
-/// Cards and calendars are never inside anything, but for the card of an AGENT.
+/// Cards and calendars are never nested, except the card of an AGENT.
 const VCARD: &str = "VCARD";
 const VCALENDAR: &str = "VCALENDAR";
-/// Components of calendars that are in no other one but, as what is asked about, in a VPOLL.
+/// Components that are nested in no other component except a VPOLL.
 const POLLABLE_COMPONENTS: &[&str] = &["VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY"];
-/// Components of calendars that are in no other one.
+/// Components that are nested in no other component.
 const UNNESTED_COMPONENTS: &[&str] = &["VTIMEZONE", "VPOLL", "VAVAILABILITY"];
 
 fn is_calendar_component(name: &str) -> bool {
     POLLABLE_COMPONENTS.contains(&name) || UNNESTED_COMPONENTS.contains(&name)
 }
 
-/// What a line is. All lines come by here: most are known by their first byte.
+/// Returns the role of a line. Every line passes here; the first byte decides most.
 fn parse_marker(content: &[u8], order: Option<Endian>) -> Option<LineMarker> {
     if let Some(order) = order {
-        // Half a character is no blank: it is something that has to be given back.
+        // Half a character is not blank: it must be emitted.
         let narrow: Vec<u8> = order.narrow(content).collect();
         return parse_marker(&narrow, None).filter(|_| content.len().is_multiple_of(2));
     }
@@ -513,7 +512,7 @@ fn parse_marker(content: &[u8], order: Option<Endian>) -> Option<LineMarker> {
     }
 }
 
-/// The name behind `keyword:`, with white space tolerated around the colon and behind the name.
+/// Returns the name after `keyword:`. White space around the colon and after the name is tolerated.
 fn parse_component_name(content: &[u8], keyword: &[u8]) -> Option<String> {
     let behind = strip_keyword(content, keyword)?;
     let name = behind.trim_ascii_start().strip_prefix(b":")?.trim_ascii();
@@ -543,7 +542,7 @@ fn strip_keyword<'b>(content: &'b [u8], keyword: &[u8]) -> Option<&'b [u8]> {
     start.eq_ignore_ascii_case(keyword).then_some(behind)
 }
 
-/// As [`line::line_end`], in either encoding.
+/// Like [`content_line::find_line_end`], in either encoding.
 fn find_line_end(
     data: &[u8],
     from: usize,

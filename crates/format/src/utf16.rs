@@ -1,14 +1,14 @@
-//! UTF-16, as some address books export it: recognising it, reading it, writing a line of it.
+//! UTF-16 items, as some address books export them: detection, decoding, and inserted lines.
 //!
-//! It is apart because stored bytes stay UTF-16: what finds items and what adds a line has to count
-//! in its units.
+//! Apart because stored bytes stay UTF-16, so that the splitter and the editing functions count in
+//! its units.
 
 use std::borrow::Cow;
 
 /// The byte-order mark in UTF-8.
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The order of bytes in a unit.
+/// The byte order of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endian {
     Little,
@@ -16,7 +16,8 @@ pub(crate) enum Endian {
 }
 
 impl Endian {
-    /// The order, if this is UTF-16: it begins with a byte-order mark, or as BEGIN does in it.
+    /// Returns the byte order if this is UTF-16: it begins with a byte-order mark, or like BEGIN in
+    /// UTF-16.
     pub(crate) fn detect(bytes: &[u8]) -> Option<Endian> {
         match bytes {
             [0xff, 0xfe, ..] | [b'B' | b'b', 0, b'E' | b'e', 0, ..] => Some(Endian::Little),
@@ -25,7 +26,7 @@ impl Endian {
         }
     }
 
-    /// Do these bytes begin with a byte-order mark?
+    /// Returns whether the bytes begin with a byte-order mark.
     pub(crate) fn has_bom(self, bytes: &[u8]) -> bool {
         bytes.first_chunk().is_some_and(|unit| self.decode_unit(*unit) == 0xfeff)
     }
@@ -45,7 +46,8 @@ impl Endian {
         text.encode_utf16().flat_map(bytes).collect()
     }
 
-    /// The units, with the ones that are not ASCII as 0xff: enough to find lines and markers.
+    /// Returns one byte for each unit, 0xff for units that are not ASCII: enough to find lines and
+    /// markers.
     pub(crate) fn narrow(self, bytes: &[u8]) -> impl Iterator<Item = u8> {
         bytes.chunks_exact(2).map(move |unit| {
             let unit = self.decode_unit([unit[0], unit[1]]);
@@ -54,16 +56,15 @@ impl Endian {
     }
 }
 
-/// The text, without a byte-order mark at its beginning. Halves of pairs become U+FFFD, one for
-/// one, and half a unit at the end is left out, so that places in the text can be counted back to
-/// bytes.
+/// Returns the text without a leading byte-order mark. Each unpaired surrogate becomes U+FFFD, and
+/// half a unit at the end is dropped, so that text offsets can be mapped back to bytes.
 pub(crate) fn decode(bytes: &[u8], order: Endian) -> String {
     let units = bytes.chunks_exact(2).map(|unit| order.decode_unit([unit[0], unit[1]]));
     let text = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
     text.skip(usize::from(order.has_bom(bytes))).collect()
 }
 
-/// The order of lines that may be UTF-16 without anything that says so.
+/// Returns the byte order of lines that may be UTF-16 without a mark.
 pub(crate) fn detect_line_endian(lines: &[u8]) -> Option<Endian> {
     match lines {
         [0, first, ..] if *first != 0 => Some(Endian::Big),
@@ -72,7 +73,7 @@ pub(crate) fn detect_line_endian(lines: &[u8]) -> Option<Endian> {
     }
 }
 
-/// Bytes of lines that may be UTF-16 without anything that says so, as one byte for each character.
+/// Returns one byte for each character of lines that may be UTF-16 without a mark.
 pub(crate) fn narrow_lines(lines: &[u8]) -> Cow<'_, [u8]> {
     match detect_line_endian(lines) {
         Some(order) => Cow::Owned(order.narrow(lines).collect()),

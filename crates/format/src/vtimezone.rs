@@ -1,53 +1,53 @@
-//! Definitions of time zones (VTIMEZONE of RFC 5545, 3.6.5): their parts as texts, and the form in
-//! which equal ones are equal bytes.
+//! Time zone definitions (VTIMEZONE, RFC 5545, 3.6.5): their properties as texts, and the canonical
+//! form in which equal definitions have equal bytes.
 //!
-//! What a definition means, and which zone of the system it is, takes arithmetic and tables that
-//! are not here. It is apart from [`component`](crate::component) because nobody asks a definition
-//! for fields.
+//! The meaning of a definition, and the system zone that it matches, need arithmetic and tables
+//! that are not here. Apart from [`component`](crate::component) because definitions have no
+//! fields.
 
 use crate::component::{Component, ComponentKind, Subcomponent};
 use crate::content_line::content_lines;
 use crate::utf16::{self, Endian};
 
-/// The definition of a time zone.
+/// A time zone definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VtimezoneDefinition {
-    /// The name that the times of the same calendar use for it.
+    /// TZID: the name that times in the same calendar use.
     pub tzid: String,
-    /// The zone that it claims to be (X-LIC-LOCATION).
+    /// X-LIC-LOCATION: the zone that it claims to be.
     pub location: Option<String>,
-    /// When which offset holds, in the order of the definition.
+    /// The observances, in the order of the definition.
     pub observances: Vec<VtimezoneObservance>,
 }
 
-/// A rule for when an offset holds: STANDARD or DAYLIGHT. All values are as they are written.
+/// An observance: STANDARD or DAYLIGHT. All values are as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VtimezoneObservance {
-    /// Is it daylight saving time?
+    /// Whether it is daylight saving time.
     pub is_daylight: bool,
     /// DTSTART: the first onset, in the local time before it.
     pub dtstart: String,
     /// TZOFFSETFROM: the offset before.
     pub offset_from: String,
-    /// TZOFFSETTO: the offset from then on.
+    /// TZOFFSETTO: the offset after the onset.
     pub offset_to: String,
     /// RRULE: further onsets.
     pub rrules: Vec<String>,
-    /// RDATE: further onsets, each value on its own.
+    /// RDATE: further onsets, one value each.
     pub rdates: Vec<String>,
     /// TZNAME: the first one.
     pub name: Option<String>,
 }
 
 impl VtimezoneDefinition {
-    /// Reads a definition. `None`: it is no VTIMEZONE, or has no TZID or no observance. Which of
-    /// the texts are well formed is not looked at.
+    /// Parses a definition. `None` if it is not a VTIMEZONE, or has no TZID or no observance. The
+    /// texts are not validated.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<VtimezoneDefinition> {
         VtimezoneDefinition::from_component(&Component::parse(bytes))
     }
 
-    /// Reads a component as a definition; `None` as with [`VtimezoneDefinition::parse_locale`].
+    /// Reads a component as a definition; `None` as for [`VtimezoneDefinition::parse`].
     #[must_use]
     pub fn from_component(component: &Component<'_>) -> Option<VtimezoneDefinition> {
         if *component.kind() != ComponentKind::TimeZone || component.fatal_problem().is_some() {
@@ -91,8 +91,8 @@ impl VtimezoneObservance {
     }
 }
 
-/// The definition in the form that definitions of the same text have in common: lines without
-/// folds, without blanks at their ends, blank lines and mark, each with an LF at its end.
+/// Returns the canonical form of the definition: lines without folds, trailing spaces, blank lines
+/// and byte-order mark, each ended by LF.
 #[must_use]
 pub fn normalise_definition(bytes: &[u8]) -> Vec<u8> {
     let decoded = Endian::detect(bytes).map(|order| utf16::decode(bytes, order));

@@ -1,14 +1,16 @@
-//! Writing content lines: escaping, quoting, folding; and whole new components of calendars.
+//! Content lines and new components: escaping, quoting, folding.
 //!
-//! What is written here is what RFC 5545 and RFC 6350 ask for. Lines of other versions, and lines
-//! that come from another card, are for [`contact`](crate::contact). Changing an item that is there
-//! is for [`edit`](crate::edit).
+//! Output follows RFC 5545 and RFC 6350. [`contact`](crate::contact) writes lines of other versions
+//! and lines from another card; [`edit`](crate::edit) changes existing items.
 //!
 //! ```
-//! use larder_format::write::Draft;
+//! use larder_format::writer::ComponentBuilder;
 //!
-//! let alarm = Draft::new("VALARM").add("TRIGGER", &[("RELATED", "END")], "-PT5M");
-//! let event = Draft::new("VEVENT").text("SUMMARY", "Lunch, with Anna").part(alarm).finish();
+//! let alarm = ComponentBuilder::new("VALARM").add_property("TRIGGER", &[("RELATED", "END")], "-PT5M");
+//! let event = ComponentBuilder::new("VEVENT")
+//!     .add_text("SUMMARY", "Lunch, with Anna")
+//!     .add_subcomponent(alarm)
+//!     .finish();
 //! assert_eq!(
 //!     event,
 //!     "BEGIN:VEVENT\r\nSUMMARY:Lunch\\, with Anna\r\n\
@@ -18,15 +20,15 @@
 
 use std::fmt::Write as _;
 
-/// Octets of a line, before it is folded.
+/// The maximum length of a line in octets; longer lines are folded.
 pub(crate) const MAX_LINE_OCTETS: usize = 75;
 const LINE_END: &str = "\r\n";
 
-/// Names and values of parameters, none of them quoted or escaped.
+/// Names and values of parameters, neither quoted nor escaped.
 pub type ParamPairs<'p> = &'p [(&'p str, &'p str)];
 
-/// A text as a value has it (RFC 5545, 3.3.11; RFC 6350, 3.4). Line ends of any kind are one; other
-/// control characters, which no text may have, are left out.
+/// Escapes a text value (RFC 5545, 3.3.11; RFC 6350, 3.4). Every line end becomes `\n`; other
+/// control characters, which text cannot contain, are removed.
 #[must_use]
 pub fn escape_text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -41,8 +43,8 @@ pub fn escape_text(text: &str) -> String {
     escaped
 }
 
-/// A content line, without folds and line end. The value is taken as it is: text has to be escaped
-/// before. Whatever the arguments are, it is one line, and the value is where the value is.
+/// Formats a content line without folds and line end. The value must be escaped already. Whatever
+/// the arguments, the result is one line whose value is the given one.
 #[must_use]
 pub fn format_content_line(name: &str, params: ParamPairs<'_>, value: &str) -> String {
     let plain = |name: &str| -> String {
@@ -57,8 +59,8 @@ pub fn format_content_line(name: &str, params: ParamPairs<'_>, value: &str) -> S
     line
 }
 
-/// Folds a line, and ends it. Not where lone CRs end lines: a fold has no name that would show them
-/// to be line ends.
+/// Folds a line and appends the line end. Not for lone CRs as line ends: no property name follows a
+/// fold, so they would not be recognised.
 pub(crate) fn fold_line(line: &str, line_end: &str) -> String {
     let mut folded = String::with_capacity(line.len() + line.len() / 32 + 2);
     let mut width = 0;
@@ -75,7 +77,7 @@ pub(crate) fn fold_line(line: &str, line_end: &str) -> String {
     folded
 }
 
-/// A parameter's value, escaped as RFC 6868 has it, and in quotes where it needs them.
+/// Escapes a parameter value (RFC 6868), and quotes it if needed.
 pub(crate) fn quote_param_value(value: &str) -> String {
     let mut text = String::new();
     for c in value.replace("\r\n", "\n").chars() {
@@ -93,7 +95,7 @@ pub(crate) fn normalise_line_ends(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// A component that is being written.
+/// A component under construction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComponentBuilder {
     name: String,
@@ -101,13 +103,13 @@ pub struct ComponentBuilder {
 }
 
 impl ComponentBuilder {
-    /// A component of this name, with nothing in it.
+    /// Creates an empty component of this name.
     #[must_use]
     pub fn new(name: &str) -> ComponentBuilder {
         ComponentBuilder { name: name.to_ascii_uppercase(), lines: String::new() }
     }
 
-    /// Adds a property. The value is taken as it is.
+    /// Adds a property. The value must be escaped already.
     #[must_use]
     pub fn add_property(
         mut self,
@@ -119,20 +121,20 @@ impl ComponentBuilder {
         self
     }
 
-    /// Adds a property without parameters, whose value is text.
+    /// Adds a text property without parameters.
     #[must_use]
     pub fn add_text(self, name: &str, text: &str) -> ComponentBuilder {
         self.add_property(name, &[], &escape_text(text))
     }
 
-    /// Adds a component inside.
+    /// Adds a subcomponent.
     #[must_use]
     pub fn add_subcomponent(mut self, part: ComponentBuilder) -> ComponentBuilder {
         self.lines.push_str(&part.finish());
         self
     }
 
-    /// All of it, with CR LF at the line ends.
+    /// Returns the component with CR LF line ends.
     #[must_use]
     pub fn finish(self) -> String {
         let ComponentBuilder { name, lines } = self;

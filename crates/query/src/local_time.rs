@@ -3,7 +3,7 @@
 //! A moment is told with the offset of that clock; a day, and what floats, without one. What an
 //! occurrence is, `larder-time` knows; here it is written.
 
-use larder_date_phrase::{self as phrase, Language, UserLocale};
+use larder_date_phrase::{DateRange, Language, UserLocale};
 use larder_store::{ItemOccurrence, Reader, Schedule, TimeRange, TimeTarget};
 use larder_time::civil::{CivilTime, DAY_SECONDS, Date, Instant};
 use larder_time::series::{CalendarDateTime, ZoneReference};
@@ -167,7 +167,7 @@ impl LocalTimeSpan {
 #[must_use]
 pub fn window_to_time_range(
     locale: &UserLocale,
-    window: &phrase::Window,
+    window: &DateRange,
     target: TimeTarget,
 ) -> TimeRange {
     let instant = |civil| locale.zone.to_instant(civil);

@@ -1,7 +1,7 @@
 //! What is on, day by day, and when time is taken.
 
 use crate::book::Book;
-use larder_date_phrase as phrase;
+use larder_date_phrase::DateRange;
 use larder_query::{
     Query, ResultDomain, SearchRequest, UserLocale, busy_periods, format_free_busy, group_by_day,
     local_time, read_agenda, resolve_domain,
@@ -26,7 +26,7 @@ fn asker() -> UserLocale {
 fn window(text: &str) -> TimeRange {
     let asker = asker();
     let now = asker.zone.to_civil(asker.now);
-    let phrase = phrase::Window::parse(text, now, &asker.language).unwrap();
+    let phrase = DateRange::parse(text, now, &asker.language).unwrap();
     larder_query::window_to_time_range(&asker, &phrase, TimeTarget::Occurrences)
 }
 

@@ -116,7 +116,7 @@ impl Stale {
         match self {
             Stale::Text => "rules 6, folding 2, tables",
             Stale::Sort => "rules 6, folding 2, und",
-            Stale::Time => "idx:timetimes",
+            Stale::Time => "fingerprint:scheduletimes",
         }
     }
 }

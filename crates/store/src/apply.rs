@@ -8,7 +8,7 @@ mod batch_writer;
 mod collections;
 
 use crate::batch::{AppliedBatch, BatchChange, ChangeOutcome, InternalChange, Operation};
-use crate::error::{Error, Result, sqlite_error_at};
+use crate::error::{Error, Result, RowError, sqlite_error_at};
 use crate::extractor::{ExtractorCache, SortKeys};
 use crate::handle::Handle;
 use crate::index_config::IndexConfig;
@@ -45,15 +45,17 @@ struct ReplacedSortKeys {
     keys: SortKeys,
 }
 
-/// Why a change could not be made: SQLite's word, or our own.
+/// The reason why a change could not be made.
 enum ApplyError {
-    Sqlite(rusqlite::Error),
+    /// A row could not be read or written.
+    Row(RowError),
+    /// The change is refused.
     Store(Error),
 }
 
-impl From<rusqlite::Error> for ApplyError {
-    fn from(error: rusqlite::Error) -> ApplyError {
-        ApplyError::Sqlite(error)
+impl<E: Into<RowError>> From<E> for ApplyError {
+    fn from(error: E) -> ApplyError {
+        ApplyError::Row(error.into())
     }
 }
 
@@ -79,7 +81,7 @@ impl Store {
         self.verify_before_write(&lock)?;
         let mut applied =
             self.write_batch(operation, changes, known).map_err(|trouble| match trouble {
-                ApplyError::Sqlite(error) => sqlite_error_at(&self.path)(error),
+                ApplyError::Row(error) => sqlite_error_at(&self.path)(error),
                 ApplyError::Store(error) => error,
             })?;
         applied.lock_held = began.elapsed();
@@ -141,7 +143,7 @@ impl Store {
         // One read transaction costs less than one for each change. Nothing is written in it, and
         // it is never upgraded.
         let _snapshot = ReadTransaction::begin(&self.conn)?;
-        let sql = "SELECT (SELECT value FROM meta WHERE key = 'seq'), value FROM meta WHERE key = 'epoch'";
+        let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'), value FROM meta WHERE key = 'epoch'";
         let (seq, epoch) =
             self.conn.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut known = Prefetched { seq, epoch, ..Prefetched::default() };

@@ -59,7 +59,7 @@ impl Store {
         let locale = crate::store::read_locale(&self.conn).map_err(sqlite_error_at(&self.path))?;
         self.extractor =
             crate::Extractor::with_zones(&locale, self.extractor.zone_database().clone());
-        let seq = crate::store::read_meta_number(&self.conn, "seq")
+        let seq = crate::store::read_meta_number(&self.conn, "last_seq")
             .map_err(sqlite_error_at(&self.path))?;
         self.lock_files.notify_commit(seq);
         drop(lock);
@@ -159,6 +159,7 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
     let source =
         open_connection(from, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(sqlite_error_at(from))?;
     let standing = schema::read_schema_state(&source, from)?;
+    schema::refuse_development_schema(&source, standing, from)?;
     match standing {
         SchemaState::Empty => {
             return Err(Error::NotAStore { path: from.to_path_buf(), found: 0 });
@@ -170,7 +171,7 @@ fn stage_backup(directory: &DataDirectory, from: &Path) -> Result<TempCopy> {
         SchemaState::Current | SchemaState::Older(..) => {}
     }
     verify_integrity(&source, from)?;
-    let path = directory.path().join("data.db.restoring");
+    let path = directory.path().join("data.db.restore.partial");
     let _none = fs::remove_file(&path);
     copy_atomically(&source, from, &path)?;
     let access = OpenFlags::SQLITE_OPEN_READ_WRITE;

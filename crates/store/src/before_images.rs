@@ -4,12 +4,12 @@
 //! each what it was, to tell whether that mattered; this is apart as it reads former versions, and
 //! for no longer than these are kept.
 
-use crate::error::{Result, sqlite_error_at};
+use crate::error::{Result, RowError, RowResult, sqlite_error_at};
 use crate::handle::Handle;
 use crate::items::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names};
 use crate::reader::Reader;
 use crate::schedule::Schedule;
-use crate::{Kind, Seq, blob, history, interval_index};
+use crate::{Kind, Seq, blob, history, interval_table};
 use rusqlite::{OptionalExtension as _, Row};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -80,11 +80,12 @@ struct ChangedItems {
 }
 
 impl ChangedItems {
-    /// What is known of the item whose handle is the first column.
-    fn entry(&mut self, row: &Row<'_>) -> rusqlite::Result<&mut BeforeImageRef> {
+    /// Returns the entry of the item whose handle is in the first column, made where there is none.
+    fn entry(&mut self, row: &Row<'_>) -> RowResult<&mut BeforeImageRef> {
         let handle = Handle::from_bytes(row.get_ref(0)?.as_blob()?);
-        let place = *self.positions.entry(handle).or_insert(self.items.len());
-        if place == self.items.len() {
+        let next = self.items.len();
+        let position = *self.positions.entry(handle).or_insert(next);
+        if position == next {
             self.items.push(BeforeImageRef {
                 handle,
                 previous_version: None,
@@ -92,7 +93,8 @@ impl ChangedItems {
                 row: None,
             });
         }
-        self.items.get_mut(place).ok_or(rusqlite::Error::InvalidQuery)
+        // Each position is that of an item: one that is not in the list was just added.
+        Ok(&mut self.items[position])
     }
 }
 
@@ -100,25 +102,24 @@ impl ChangedItems {
 type CollectionNames<'a> = &'a [(i64, Arc<str>)];
 
 /// Where the columns of a former version are, behind those of [`ITEM_META_COLUMNS`].
-const ITEM_HISTORY_COLUMNS: &str =
-    "f.item, f.handle, f.kind, f.collection, f.uid, f.derived_uid, f.before, f.recurrence, f.frame";
+const ITEM_HISTORY_COLUMNS: &str = "f.item, f.handle, f.kind, f.collection, f.uid, f.uid_origin, f.since, f.recurrence_id, f.calendar_context";
 const BYTES_COLUMN: usize = 9;
 const SCHEDULE_COLUMN: usize = 10;
 
 impl Reader {
     /// The last batch, as of the snapshot in which this is called.
     pub fn last_seq(&self) -> Result<Seq> {
-        crate::store::read_meta_number(&self.conn, "seq").map_err(sqlite_error_at(&self.path))
+        crate::store::read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
     /// Where the store stands, as of the snapshot in which this is called: all at once, as it is
     /// asked after each batch.
     pub fn stamp(&self) -> Result<StoreStamp> {
-        let sql = "SELECT (SELECT value FROM meta WHERE key = 'seq'),
+        let sql = "SELECT (SELECT value FROM meta WHERE key = 'last_seq'),
                           (SELECT max(seq) FROM collection),
                           (SELECT value FROM meta WHERE key = 'epoch') || ';' ||
-                          (SELECT value FROM meta WHERE key = 'idx:time') || ';' ||
-                          (SELECT value FROM meta WHERE key = 'zones')";
+                          (SELECT value FROM meta WHERE key = 'fingerprint:schedule') || ';' ||
+                          (SELECT value FROM meta WHERE key = 'zone_data_version')";
         let run = || {
             self.conn.prepare_cached(sql)?.query_row([], |row| {
                 let (collections, rest): (Option<Seq>, Option<String>) = (row.get(1)?, row.get(2)?);
@@ -145,15 +146,13 @@ impl Reader {
         each: &mut dyn FnMut(ItemChange),
     ) -> Result<FeedResult> {
         let _snapshot = self.begin_read()?;
-        let mut run = || -> rusqlite::Result<FeedResult> {
-            let sql =
-                "SELECT max(value) FROM (SELECT value - 1 AS value FROM meta WHERE key = 'oldest'
-                       UNION ALL SELECT value FROM meta WHERE key = ?1)";
-            let known: Seq = self
+        let mut run = || -> RowResult<FeedResult> {
+            let sql = "SELECT max(value) FROM meta WHERE key IN ('history_from', ?1)";
+            let known_from: Seq = self
                 .conn
                 .prepare_cached(sql)?
                 .query_row([history::SCHEDULE_HISTORY_FROM_KEY], |row| row.get(0))?;
-            if after < known {
+            if after + 1 < known_from {
                 return Ok(FeedResult::Expired);
             }
             let Some(changed) = self.find_changed_items(after, most)? else {
@@ -177,10 +176,11 @@ impl Reader {
         &self,
         after: Seq,
         most: usize,
-    ) -> rusqlite::Result<Option<Vec<BeforeImageRef>>> {
+    ) -> RowResult<Option<Vec<BeforeImageRef>>> {
         let mut found = ChangedItems { positions: HashMap::new(), items: Vec::new() };
         // The first of an item's former versions is what it was, if it was there at all.
-        let sql = "SELECT handle, seq, id, before FROM former WHERE seq > ?1 ORDER BY seq, ordinal";
+        let sql =
+            "SELECT handle, seq, id, since FROM item_history WHERE seq > ?1 ORDER BY seq, ordinal";
         let mut select = self.conn.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
@@ -191,7 +191,7 @@ impl Reader {
                 return Ok(None);
             }
         }
-        let sql = "SELECT handle, seq FROM retimed WHERE seq > ?1 ORDER BY seq";
+        let sql = "SELECT handle, seq FROM schedule_history WHERE seq > ?1 ORDER BY seq";
         let mut select = self.conn.prepare_cached(sql)?;
         let mut rows = select.query([after])?;
         while let Some(row) = rows.next()? {
@@ -221,7 +221,7 @@ impl Reader {
         was: &BeforeImageRef,
         is: Option<&ItemVersion>,
         names: CollectionNames<'_>,
-    ) -> rusqlite::Result<Option<ItemVersion>> {
+    ) -> RowResult<Option<ItemVersion>> {
         let (replaced, then) = match was.previous_version {
             Some((_, None)) => return Ok(None),
             Some((seq, Some(row))) => (seq, self.read_previous_version(row, names)?),
@@ -244,7 +244,7 @@ impl Reader {
         &self,
         was: &BeforeImageRef,
         names: CollectionNames<'_>,
-    ) -> rusqlite::Result<Option<ItemVersion>> {
+    ) -> RowResult<Option<ItemVersion>> {
         let row = match (was.row, was.previous_version) {
             (Some(row), _) => row,
             // A batch replaced it, and none put it there since.
@@ -259,8 +259,8 @@ impl Reader {
             }
         };
         let sql = format!(
-            "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source s ON s.item = i.id
-             LEFT JOIN idx_time t ON t.item = CASE WHEN i.kind >= {} THEN i.id END
+            "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source_bytes s ON s.item = i.id
+             LEFT JOIN idx_schedule t ON t.item = CASE WHEN i.kind >= {} THEN i.id END
              WHERE i.id = ?1",
             // Contacts are nowhere in time: three pages less.
             Kind::Event as i64
@@ -268,7 +268,7 @@ impl Reader {
         let mut select = self.conn.prepare_cached(&sql)?;
         let then =
             select.query_row([row], |row| self.item_version_from_row(row, names)).optional()?;
-        let mut then = then.ok_or_else(|| blob::missing_bytes_error(row))?;
+        let mut then = then.ok_or_else(|| RowError::missing_source_bytes(row))?;
         if then.bytes.is_empty() {
             then.bytes = blob::require_source_bytes(&self.conn, then.meta.row)?.into();
         }
@@ -281,8 +281,8 @@ impl Reader {
         names: CollectionNames<'_>,
     ) -> rusqlite::Result<ItemVersion> {
         let sql = format!(
-            "SELECT {ITEM_HISTORY_COLUMNS}, coalesce(f.bytes, b.bytes), f.time
-             FROM former f LEFT JOIN blob b ON b.hash = f.blob WHERE f.id = ?1"
+            "SELECT {ITEM_HISTORY_COLUMNS}, coalesce(f.bytes, b.bytes), f.schedule
+             FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash WHERE f.id = ?1"
         );
         self.conn
             .prepare_cached(&sql)?
@@ -296,7 +296,7 @@ impl Reader {
     ) -> rusqlite::Result<ItemVersion> {
         let time = row.get_ref(SCHEDULE_COLUMN)?.as_blob_or_null()?;
         let times = time
-            .and_then(|data| interval_index::unpack_schedule(&self.conn, &self.extractor, data));
+            .and_then(|data| interval_table::unpack_schedule(&self.conn, &self.extractor, data));
         let bytes = row.get_ref(BYTES_COLUMN)?.as_blob_or_null()?.unwrap_or_default().into();
         Ok(ItemVersion {
             meta: item_meta_with_names(row, names)?,
@@ -306,12 +306,8 @@ impl Reader {
         })
     }
 
-    fn read_previous_schedule(
-        &self,
-        seq: Seq,
-        handle: Handle,
-    ) -> rusqlite::Result<Option<Schedule>> {
-        let sql = "SELECT time FROM retimed WHERE seq = ?1 AND handle = ?2";
+    fn read_previous_schedule(&self, seq: Seq, handle: Handle) -> RowResult<Option<Schedule>> {
+        let sql = "SELECT schedule FROM schedule_history WHERE seq = ?1 AND handle = ?2";
         let time: Option<Vec<u8>> = self
             .conn
             .prepare_cached(sql)?
@@ -319,6 +315,6 @@ impl Reader {
             .optional()?
             .flatten();
         Ok(time
-            .and_then(|data| interval_index::unpack_schedule(&self.conn, &self.extractor, &data)))
+            .and_then(|data| interval_table::unpack_schedule(&self.conn, &self.extractor, &data)))
     }
 }

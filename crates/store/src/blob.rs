@@ -1,10 +1,12 @@
-//! Bytes: narrow rows for most items, and one shared row for what is large.
+//! Source bytes in the database: those of most items in a row of their own, large ones in a shared
+//! row of `blob`.
 
+use crate::error::{RowError, RowResult};
 use crate::write_transaction::WriteTransaction;
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
 
-/// Bytes above this lie in `blob`, so that scans of `source` stay narrow.
+/// Bytes above this lie in `blob`, so that scans of `source_bytes` stay narrow.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// Where bytes lie: in the row itself, or in `blob` under this hash. Exactly one is set, unless
@@ -23,8 +25,9 @@ pub(crate) fn store_bytes(
         return Ok(StoredBytes { bytes: Some(bytes), blob_hash: None });
     }
     let hash = Sha256::digest(&bytes).to_vec();
-    let known =
-        tx.prepare_cached("UPDATE blob SET uses = uses + 1 WHERE hash = ?1")?.execute([&hash])?;
+    let known = tx
+        .prepare_cached("UPDATE blob SET ref_count = ref_count + 1 WHERE hash = ?1")?
+        .execute([&hash])?;
     if known == 0 {
         tx.prepare_cached("INSERT INTO blob VALUES(?1, 1, ?2)")?.execute((&hash, &bytes))?;
     }
@@ -34,8 +37,10 @@ pub(crate) fn store_bytes(
 /// Gives a place up; the last user of a large one takes its row along.
 pub(crate) fn release_blob(tx: &WriteTransaction<'_>, blob: Option<&[u8]>) -> rusqlite::Result<()> {
     if let Some(hash) = blob {
-        tx.prepare_cached("UPDATE blob SET uses = uses - 1 WHERE hash = ?1")?.execute([hash])?;
-        tx.prepare_cached("DELETE FROM blob WHERE hash = ?1 AND uses <= 0")?.execute([hash])?;
+        tx.prepare_cached("UPDATE blob SET ref_count = ref_count - 1 WHERE hash = ?1")?
+            .execute([hash])?;
+        tx.prepare_cached("DELETE FROM blob WHERE hash = ?1 AND ref_count <= 0")?
+            .execute([hash])?;
     }
     Ok(())
 }
@@ -43,7 +48,7 @@ pub(crate) fn release_blob(tx: &WriteTransaction<'_>, blob: Option<&[u8]>) -> ru
 /// The bytes of an item; `None` where there is no such item.
 pub(crate) fn read_source_bytes(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
     conn.prepare_cached(
-        "SELECT coalesce(s.bytes, b.bytes) FROM source s LEFT JOIN blob b ON b.hash = s.blob
+        "SELECT coalesce(s.bytes, b.bytes) FROM source_bytes s LEFT JOIN blob b ON b.hash = s.blob_hash
          WHERE s.item = ?1",
     )?
     .query_row([item], |row| row.get::<_, Option<Vec<u8>>>(0))
@@ -52,15 +57,6 @@ pub(crate) fn read_source_bytes(conn: &Connection, item: i64) -> rusqlite::Resul
 }
 
 /// The bytes of an item that exists: without them the store is damaged.
-pub(crate) fn require_source_bytes(conn: &Connection, item: i64) -> rusqlite::Result<Vec<u8>> {
-    read_source_bytes(conn, item)?.ok_or_else(|| missing_bytes_error(item))
-}
-
-/// An item without bytes, as SQLite would say it; [`crate::error::at`] makes it `Error::Damaged`.
-pub(crate) fn missing_bytes_error(item: i64) -> rusqlite::Error {
-    let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
-    rusqlite::Error::SqliteFailure(
-        corrupt,
-        Some(format!("the bytes of item row {item} are missing")),
-    )
+pub(crate) fn require_source_bytes(conn: &Connection, item: i64) -> RowResult<Vec<u8>> {
+    read_source_bytes(conn, item)?.ok_or_else(|| RowError::missing_source_bytes(item))
 }

@@ -130,8 +130,10 @@ impl ContextRefCounts {
     /// Writes how many users there are now. What lost its last one goes with the next [`sweep`].
     pub(crate) fn write(&mut self, conn: &Connection) -> rusqlite::Result<()> {
         for (row, more) in std::mem::take(&mut self.count_changes) {
-            conn.prepare_cached("UPDATE frame SET uses = uses + ?2 WHERE id = ?1")?
-                .execute((row, more))?;
+            conn.prepare_cached(
+                "UPDATE calendar_context SET ref_count = ref_count + ?2 WHERE id = ?1",
+            )?
+            .execute((row, more))?;
         }
         Ok(())
     }
@@ -144,35 +146,29 @@ fn find_or_insert(conn: &Connection, frame: &CalendarContext) -> rusqlite::Resul
     }
     let key = (frame.version_number(), zones.join(" "));
     let known = conn
-        .prepare_cached("SELECT id FROM frame WHERE version = ?1 AND zones = ?2")?
+        .prepare_cached("SELECT id FROM calendar_context WHERE icalendar_version = ?1 AND zone_definitions = ?2")?
         .query_row((key.0, &key.1), |row| row.get(0))
         .optional()?;
     if let Some(known) = known {
         return Ok(known);
     }
-    conn.execute("INSERT INTO frame(version, zones, uses) VALUES(?1, ?2, 0)", key)?;
+    conn.execute("INSERT INTO calendar_context(icalendar_version, zone_definitions, ref_count) VALUES(?1, ?2, 0)", key)?;
     Ok(conn.last_insert_rowid())
 }
 
 fn find_or_insert_zone(conn: &Connection, zone: &VtimezoneText) -> rusqlite::Result<i64> {
     let known = conn
-        .prepare_cached("SELECT id FROM zone WHERE hash = ?1")?
+        .prepare_cached("SELECT id FROM zone_definition WHERE hash = ?1")?
         .query_row([&zone.hash[..]], |row| row.get(0))
         .optional()?;
     if let Some(known) = known {
         return Ok(known);
     }
     conn.execute(
-        "INSERT INTO zone(hash, tzid, bytes) VALUES(?1, ?2, ?3)",
+        "INSERT INTO zone_definition(hash, tzid, bytes) VALUES(?1, ?2, ?3)",
         (&zone.hash[..], &zone.tzid, &zone.bytes),
     )?;
     Ok(conn.last_insert_rowid())
-}
-
-/// Has this file, which may be a copy of an older version, frames at all?
-pub(crate) fn has_context_table(conn: &Connection) -> rusqlite::Result<bool> {
-    let sql = "SELECT 1 FROM pragma_table_info('former') WHERE name = 'frame'";
-    Ok(conn.query_row(sql, [], |_| Ok(())).optional()?.is_some())
 }
 
 /// The former versions with this key go: their frames have fewer users.
@@ -182,36 +178,38 @@ pub(crate) fn release_history(
     key: impl rusqlite::ToSql,
 ) -> rusqlite::Result<()> {
     let sql = format!(
-        "SELECT frame, count(*) FROM former WHERE {column} = ?1 AND frame IS NOT NULL GROUP BY frame"
+        "SELECT calendar_context, count(*) FROM item_history WHERE {column} = ?1 AND calendar_context IS NOT NULL GROUP BY calendar_context"
     );
     let lost: Vec<(i64, i64)> = conn
         .prepare_cached(&sql)?
         .query_map([key], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     for (row, uses) in lost {
-        conn.prepare_cached("UPDATE frame SET uses = uses - ?2 WHERE id = ?1")?
-            .execute((row, uses))?;
+        conn.prepare_cached(
+            "UPDATE calendar_context SET ref_count = ref_count - ?2 WHERE id = ?1",
+        )?
+        .execute((row, uses))?;
     }
     Ok(())
 }
 
 /// Takes away the frames that nothing uses, and the definitions that no frame names.
 pub(crate) fn delete_unreferenced(conn: &Connection) -> rusqlite::Result<()> {
-    if conn.prepare_cached("DELETE FROM frame WHERE uses <= 0")?.execute([])? == 0 {
+    if conn.prepare_cached("DELETE FROM calendar_context WHERE ref_count <= 0")?.execute([])? == 0 {
         return Ok(());
     }
     let lists: Vec<String> = conn
-        .prepare("SELECT zones FROM frame")?
+        .prepare("SELECT zone_definitions FROM calendar_context")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     let used: std::collections::BTreeSet<i64> =
         lists.iter().flat_map(|list| parse_row_ids(list)).collect();
     let there: Vec<i64> = conn
-        .prepare("SELECT id FROM zone")?
+        .prepare("SELECT id FROM zone_definition")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for unused in there.into_iter().filter(|row| !used.contains(row)) {
-        conn.execute("DELETE FROM zone WHERE id = ?1", [unused])?;
+        conn.execute("DELETE FROM zone_definition WHERE id = ?1", [unused])?;
     }
     Ok(())
 }
@@ -226,7 +224,9 @@ pub(crate) fn read_context(
     row: i64,
 ) -> rusqlite::Result<Option<Arc<CalendarContext>>> {
     let found: Option<(i64, String)> = conn
-        .prepare_cached("SELECT version, zones FROM frame WHERE id = ?1")?
+        .prepare_cached(
+            "SELECT icalendar_version, zone_definitions FROM calendar_context WHERE id = ?1",
+        )?
         .query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let Some((version, list)) = found else { return Ok(None) };
@@ -240,14 +240,14 @@ pub(crate) fn read_context(
 /// Is the frame in this row that of a vCalendar 1.0?
 pub(crate) fn is_vcalendar_1(conn: &Connection, row: i64) -> rusqlite::Result<bool> {
     let version: Option<i64> = conn
-        .prepare_cached("SELECT version FROM frame WHERE id = ?1")?
+        .prepare_cached("SELECT icalendar_version FROM calendar_context WHERE id = ?1")?
         .query_row([row], |row| row.get(0))
         .optional()?;
     Ok(version == Some(1))
 }
 
 fn read_zone(conn: &Connection, row: i64) -> rusqlite::Result<Option<VtimezoneText>> {
-    conn.prepare_cached("SELECT tzid, hash, bytes FROM zone WHERE id = ?1")?
+    conn.prepare_cached("SELECT tzid, hash, bytes FROM zone_definition WHERE id = ?1")?
         .query_row([row], |row| {
             Ok(VtimezoneText { tzid: row.get(0)?, hash: row.get(1)?, bytes: row.get(2)? })
         })
@@ -287,10 +287,13 @@ mod tests {
             conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
                 .expect("a count")
         };
-        assert_eq!((count("frame"), count("zone")), (2, 2));
-        conn.execute("UPDATE frame SET uses = uses - 2 WHERE id = ?1", [first])
-            .expect("fewer users");
+        assert_eq!((count("calendar_context"), count("zone_definition")), (2, 2));
+        conn.execute(
+            "UPDATE calendar_context SET ref_count = ref_count - 2 WHERE id = ?1",
+            [first],
+        )
+        .expect("fewer users");
         delete_unreferenced(&conn).expect("swept");
-        assert_eq!((count("frame"), count("zone")), (1, 1));
+        assert_eq!((count("calendar_context"), count("zone_definition")), (1, 1));
     }
 }

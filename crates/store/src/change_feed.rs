@@ -76,11 +76,11 @@ impl Reader {
     pub fn last_collection_change(&self, collection: i64, after: Seq) -> Result<Option<Seq>> {
         let _snapshot = self.begin_read()?;
         let forgotten =
-            read_meta_number(&self.conn, "oldest").map_err(sqlite_error_at(&self.path))? - 1;
+            read_meta_number(&self.conn, "history_from").map_err(sqlite_error_at(&self.path))? - 1;
         // By the batches from the last one on, as what is asked about has mostly changed lately.
         let sql = "SELECT max(
             coalesce((SELECT seq FROM item WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
-            coalesce((SELECT seq FROM former WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
+            coalesce((SELECT seq FROM item_history WHERE +collection = ?1 AND seq > ?2 ORDER BY seq DESC LIMIT 1), 0),
             coalesce((SELECT seq FROM collection WHERE id = ?1), 0))";
         let last = || -> rusqlite::Result<Seq> {
             self.conn.prepare_cached(sql)?.query_row((collection, after), |row| row.get(0))
@@ -92,15 +92,14 @@ impl Reader {
     /// When the operation began that a batch belongs to, in milliseconds since 1970; `None`: there
     /// is no such batch.
     pub fn batch_time(&self, seq: Seq) -> Result<Option<i64>> {
-        let sql =
-            "SELECT o.at FROM batch b JOIN operation o ON o.id = b.operation WHERE b.seq = ?1";
+        let sql = "SELECT o.started_ms FROM batch b JOIN operation o ON o.id = b.operation WHERE b.seq = ?1";
         let time = || self.conn.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional();
         time().map_err(sqlite_error_at(&self.path))
     }
 
     fn read_cursor(&self, tx: &Connection) -> Result<ChangeCursor> {
         let epoch = self.meta_text("epoch")?;
-        let seq = read_meta_number(tx, "seq").map_err(sqlite_error_at(&self.path))?;
+        let seq = read_meta_number(tx, "last_seq").map_err(sqlite_error_at(&self.path))?;
         Ok(ChangeCursor { epoch, position: (seq, i64::MAX), start_seq: None })
     }
 
@@ -124,7 +123,7 @@ impl Reader {
         // One transaction: what is kept, and what happened, must be of the same moment.
         let (tx, _snapshot) = (&self.conn, self.begin_read()?);
         let now = self.read_cursor(tx)?;
-        let oldest = read_meta_number(tx, "oldest").map_err(sqlite_error_at(&self.path))?;
+        let oldest = read_meta_number(tx, "history_from").map_err(sqlite_error_at(&self.path))?;
         // A cursor in the middle of a batch needs the rest of that batch, too.
         let next = cursor.position.0.saturating_add(i64::from(cursor.position.1 == i64::MAX));
         let needed = cursor.start_seq.map_or(next, |began| began.saturating_add(1));
@@ -139,10 +138,10 @@ impl Reader {
                    SELECT seq, ordinal, handle, kind, id AS row FROM item
                    WHERE (seq, ordinal) > (?1, ?2)
                    UNION ALL
-                   SELECT seq, ordinal, handle, kind, NULL FROM former f
+                   SELECT seq, ordinal, handle, kind, NULL FROM item_history f
                    WHERE (seq, ordinal) > (?1, ?2) AND removed = 1
                      AND NOT EXISTS (SELECT 1 FROM item i WHERE i.handle = f.handle)
-                     AND NOT EXISTS (SELECT 1 FROM former later
+                     AND NOT EXISTS (SELECT 1 FROM item_history later
                                      WHERE later.handle = f.handle AND later.removed = 1
                                        AND (later.seq, later.ordinal) > (f.seq, f.ordinal))
                  ) ORDER BY seq, ordinal LIMIT ?3",

@@ -4,7 +4,7 @@ use crate::backup::TempCopy;
 use crate::error::{Error, Result, sqlite_error_at};
 use crate::index_maintenance::{self, DerivedIndex};
 use crate::store::{MetaTable, Store, read_meta_number};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 use std::fs;
 
 /// What a check found.
@@ -69,22 +69,22 @@ pub enum Fault {
 const ORPHAN_CHECKS: &[(&str, &str)] = &[
     (
         "items without source bytes",
-        "SELECT count(*) FROM item WHERE id NOT IN (SELECT item FROM source)",
+        "SELECT count(*) FROM item WHERE id NOT IN (SELECT item FROM source_bytes)",
     ),
     (
         "source bytes without an item",
-        "SELECT count(*) FROM source WHERE item NOT IN (SELECT id FROM item)",
+        "SELECT count(*) FROM source_bytes WHERE item NOT IN (SELECT id FROM item)",
     ),
     (
         "sources that are neither in their row nor in a blob",
-        "SELECT count(*) FROM source WHERE (bytes IS NULL) = (blob IS NULL)
-            OR (blob IS NOT NULL AND blob NOT IN (SELECT hash FROM blob))",
+        "SELECT count(*) FROM source_bytes WHERE (bytes IS NULL) = (blob_hash IS NULL)
+            OR (blob_hash IS NOT NULL AND blob_hash NOT IN (SELECT hash FROM blob))",
     ),
     (
         "blobs with a wrong number of users",
-        "SELECT count(*) FROM blob b WHERE uses <>
-           (SELECT count(*) FROM source WHERE blob = b.hash)
-           + (SELECT count(*) FROM former WHERE blob = b.hash)",
+        "SELECT count(*) FROM blob b WHERE ref_count <>
+           (SELECT count(*) FROM source_bytes WHERE blob_hash = b.hash)
+           + (SELECT count(*) FROM item_history WHERE blob_hash = b.hash)",
     ),
     (
         "items in no collection",
@@ -97,7 +97,7 @@ const ORPHAN_CHECKS: &[(&str, &str)] = &[
     ),
     (
         "items with the UID of another in their collection",
-        "SELECT count(*) FROM (SELECT 1 FROM item GROUP BY collection, uid, recurrence HAVING count(*) > 1)",
+        "SELECT count(*) FROM (SELECT 1 FROM item GROUP BY collection, uid, recurrence_id HAVING count(*) > 1)",
     ),
     (
         "batches of no operation",
@@ -105,38 +105,38 @@ const ORPHAN_CHECKS: &[(&str, &str)] = &[
     ),
     (
         "batches after the last number",
-        "SELECT count(*) FROM batch WHERE seq > (SELECT value FROM meta WHERE key = 'seq')",
+        "SELECT count(*) FROM batch WHERE seq > (SELECT value FROM meta WHERE key = 'last_seq')",
     ),
     (
         "bytes of former versions counted wrongly",
-        "SELECT (SELECT value FROM meta WHERE key = 'former_bytes') <>
+        "SELECT (SELECT value FROM meta WHERE key = 'history_bytes') <>
            (SELECT coalesce(sum(coalesce(length(f.bytes), length(b.bytes), 0)), 0)
-            FROM former f LEFT JOIN blob b ON b.hash = f.blob)",
+            FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash)",
     ),
     (
         "frames with a wrong number of users",
-        "SELECT count(*) FROM frame f WHERE uses <>
-           (SELECT count(*) FROM item WHERE frame = f.id) + (SELECT count(*) FROM former WHERE frame = f.id)",
+        "SELECT count(*) FROM calendar_context f WHERE ref_count <>
+           (SELECT count(*) FROM item WHERE calendar_context = f.id) + (SELECT count(*) FROM item_history WHERE calendar_context = f.id)",
     ),
     (
         "items and former versions whose frame is missing",
-        "SELECT (SELECT count(*) FROM item WHERE frame IS NOT NULL AND frame NOT IN (SELECT id FROM frame))
-           + (SELECT count(*) FROM former WHERE frame IS NOT NULL AND frame NOT IN (SELECT id FROM frame))",
+        "SELECT (SELECT count(*) FROM item WHERE calendar_context IS NOT NULL AND calendar_context NOT IN (SELECT id FROM calendar_context))
+           + (SELECT count(*) FROM item_history WHERE calendar_context IS NOT NULL AND calendar_context NOT IN (SELECT id FROM calendar_context))",
     ),
     (
         "definitions of time zones in no frame",
-        "SELECT count(*) FROM zone WHERE id NOT IN
-           (SELECT value FROM frame, json_each('[' || replace(zones, ' ', ',') || ']'))",
+        "SELECT count(*) FROM zone_definition WHERE id NOT IN
+           (SELECT value FROM calendar_context, json_each('[' || replace(zone_definitions, ' ', ',') || ']'))",
     ),
     (
         "frames with a definition that is missing",
-        "SELECT count(*) FROM frame, json_each('[' || replace(zones, ' ', ',') || ']')
-         WHERE value NOT IN (SELECT id FROM zone)",
+        "SELECT count(*) FROM calendar_context, json_each('[' || replace(zone_definitions, ' ', ',') || ']')
+         WHERE value NOT IN (SELECT id FROM zone_definition)",
     ),
     (
         "entries of the time index without an item",
-        "SELECT (SELECT count(*) FROM idx_time WHERE item NOT IN (SELECT id FROM item))
-           + (SELECT count(*) FROM idx_span WHERE item NOT IN (SELECT item FROM idx_time))",
+        "SELECT (SELECT count(*) FROM idx_schedule WHERE item NOT IN (SELECT id FROM item))
+           + (SELECT count(*) FROM idx_interval WHERE item NOT IN (SELECT item FROM idx_schedule))",
     ),
 ];
 
@@ -171,8 +171,10 @@ impl Store {
         report.items =
             count("SELECT count(*) FROM item").map_err(sqlite_error_at(path))?.unsigned_abs();
         report.history = (
-            count("SELECT count(*) FROM former").map_err(sqlite_error_at(path))?.unsigned_abs(),
-            read_meta_number(&tx, "former_bytes").map_err(sqlite_error_at(path))?.unsigned_abs(),
+            count("SELECT count(*) FROM item_history")
+                .map_err(sqlite_error_at(path))?
+                .unsigned_abs(),
+            read_meta_number(&tx, "history_bytes").map_err(sqlite_error_at(path))?.unsigned_abs(),
         );
         report.database_bytes = fs::metadata(path).map_or(0, |file| file.len());
         report.wal_bytes = fs::metadata(self.directory.wal_path()).map_or(0, |file| file.len());
@@ -216,9 +218,7 @@ impl Store {
                     let (stored, expected) = (stored.rows, expected.rows);
                     Fault::Index { set: set.name(), stored, expected }
                 }
-                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
-                    Fault::Malformed { set: set.name() }
-                }
+                Err(error) if error.is_damage() => Fault::Malformed { set: set.name() },
                 Err(error) => return Err(sqlite_error_at(&self.path)(error)),
             };
             report.faults.push(fault);

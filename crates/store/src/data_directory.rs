@@ -77,15 +77,15 @@ impl DataDirectory {
     /// The file that other processes watch; it holds the number of the last batch.
     #[must_use]
     pub fn notify_path(&self) -> PathBuf {
-        self.dir.join("bell")
+        self.dir.join("data.notify")
     }
 
     pub(crate) fn lock_path(&self) -> PathBuf {
-        self.dir.join("lock")
+        self.dir.join("data.lock")
     }
 
     pub(crate) fn lock_queue_path(&self) -> PathBuf {
-        self.dir.join("lock.queue")
+        self.dir.join("data.lock-queue")
     }
 
     /// A name for a copy that does not exist yet, beside the database.
@@ -138,8 +138,7 @@ impl DataDirectory {
             let path = entry.map_err(file_error_at(&self.dir))?.path();
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             let name = name.unwrap_or_default();
-            let ours = name.starts_with("data.db.");
-            if ours && (name.ends_with(".partial") || name.contains(".restoring")) {
+            if name.starts_with("data.db.") && name.contains(".partial") {
                 fs::remove_file(&path).map_err(file_error_at(&path))?;
             }
         }

@@ -9,13 +9,13 @@ use crate::Kind;
 use crate::calendar_context::{self, CalendarContext};
 use crate::event::{ParsedSchedule, ZoneResolver};
 use crate::index_config::{FieldIndex, IndexConfig};
-use crate::inverted_index::ItemTerms;
 use crate::stored_fields::{self, is_storable};
 use crate::term_extraction::{TermCollector, prefix_chars};
 use crate::{CollectionType, blob};
 use larder_format::collate::Collator;
 use larder_format::field::{CONTACT_FIELDS, Field};
 use larder_format::fold::{FOLD_VERSION, collect_digits, fold, split_words};
+use larder_index::TermSet;
 use larder_time::zone::ZoneDatabase;
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -78,7 +78,7 @@ pub(crate) struct ItemContext {
 /// What the indexes say of one item.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct IndexEntry {
-    pub(crate) terms: ItemTerms,
+    pub(crate) terms: TermSet,
     /// The bytes name a UID.
     pub(crate) has_uid: bool,
     /// Values to be kept beside the item's row.
@@ -331,7 +331,7 @@ impl<'a> ExtractorCache<'a> {
             Entries::Occupied(known) => Ok(known.into_mut()),
             Entries::Vacant(new) => {
                 let found: Option<(String, i64)> = conn
-                    .prepare_cached("SELECT summary, family FROM collection WHERE id = ?1")?
+                    .prepare_cached("SELECT index_config, type FROM collection WHERE id = ?1")?
                     .query_row([collection], |row| Ok((row.get(0)?, row.get(1)?)))
                     .optional()?;
                 let (summary, family) = found.unwrap_or_default();
@@ -350,8 +350,8 @@ impl<'a> ExtractorCache<'a> {
     ) -> rusqlite::Result<Option<ItemRecord>> {
         let found = conn
             .prepare_cached(
-                "SELECT i.collection, i.uid, i.kind, i.recurrence, i.frame, s.bytes
-                 FROM item i CROSS JOIN source s ON s.item = i.id WHERE i.id = ?1",
+                "SELECT i.collection, i.uid, i.kind, i.recurrence_id, i.calendar_context, s.bytes
+                 FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
             )?
             .query_row([row], |row| {
                 let place: (i64, String, Option<i64>) = (row.get(2)?, row.get(3)?, row.get(4)?);

@@ -70,8 +70,8 @@ pub(crate) fn prune(
     for _ in 0..MAX_PRUNED_BATCHES_PER_TX {
         let oldest: Option<(Seq, OperationId, i64)> = tx
             .prepare_cached(
-                "SELECT b.seq, o.id, o.at FROM batch b JOIN operation o ON o.id = b.operation
-                 WHERE b.seq = (SELECT min(seq) FROM former)",
+                "SELECT b.seq, o.id, o.started_ms FROM batch b JOIN operation o ON o.id = b.operation
+                 WHERE b.seq = (SELECT min(seq) FROM item_history)",
             )?
             .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
@@ -84,36 +84,37 @@ pub(crate) fn prune(
         }
         bytes -= release_history_bytes(tx, "seq", seq)?;
         calendar_context::release_history(tx, "seq", seq)?;
-        tx.prepare_cached("DELETE FROM former WHERE seq = ?1")?.execute([seq])?;
-        tx.prepare_cached("DELETE FROM collection_former WHERE seq <= ?1")?.execute([seq])?;
-        tx.prepare_cached("DELETE FROM retimed WHERE seq <= ?1")?.execute([seq])?;
-        set_meta(tx, "oldest", seq + 1)?;
+        tx.prepare_cached("DELETE FROM item_history WHERE seq = ?1")?.execute([seq])?;
+        tx.prepare_cached("DELETE FROM collection_history WHERE seq <= ?1")?.execute([seq])?;
+        tx.prepare_cached("DELETE FROM schedule_history WHERE seq <= ?1")?.execute([seq])?;
+        set_meta(tx, "history_from", seq + 1)?;
     }
     Ok(bytes)
 }
 
-/// The last batch of which it cannot be told what items were in time before it.
-pub(crate) const SCHEDULE_HISTORY_FROM_KEY: &str = "told_since";
+/// The key in `meta` of the first batch whose replaced schedules are all known.
+pub(crate) const SCHEDULE_HISTORY_FROM_KEY: &str = "schedule_history_from";
 
-/// What items were in time up to a batch is not known any more, or not by these rules; `None`: up
-/// to the last one.
+/// Notes that the schedules which `batch` and earlier batches replaced are no longer known, or not
+/// by the rules of this program; `None`: those of all batches so far.
 pub(crate) fn set_schedule_history_start(
     conn: &Connection,
     batch: Option<Seq>,
 ) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "INSERT OR REPLACE INTO meta
-         SELECT ?1, max(max(value), coalesce(?2, 0)) FROM meta WHERE key IN ('seq', ?1)",
+         SELECT ?1, max(max(iif(key = ?1, value, value + 1)), coalesce(?2, 0) + 1)
+         FROM meta WHERE key IN ('last_seq', ?1)",
     )?
     .execute((SCHEDULE_HISTORY_FROM_KEY, batch))
     .map(drop)
 }
 
-/// Keeps what an item is in time, which this batch changes without changing the item.
+/// Records the schedule of an item that a batch changes without changing the item.
 pub(crate) fn log_schedule(tx: &WriteTransaction<'_>, seq: Seq, item: i64) -> rusqlite::Result<()> {
     tx.prepare_cached(
-        "INSERT OR IGNORE INTO retimed
-         SELECT ?1, i.handle, t.data FROM item i LEFT JOIN idx_time t ON t.item = i.id WHERE i.id = ?2",
+        "INSERT OR IGNORE INTO schedule_history
+         SELECT ?1, i.handle, t.data FROM item i LEFT JOIN idx_schedule t ON t.item = i.id WHERE i.id = ?2",
     )?
     .execute((seq, item))
     .map(drop)
@@ -167,7 +168,7 @@ pub(crate) fn is_undone(conn: &Connection, id: OperationId) -> rusqlite::Result<
 pub(crate) const PURGE_VERB: &str = "purge";
 
 pub(crate) const OPERATION_COLUMNS: &str =
-    "o.id, o.verb, o.detail, o.at, o.added, o.updated, o.removed, o.undoes, o.undone_by";
+    "o.id, o.verb, o.detail, o.started_ms, o.added, o.updated, o.removed, o.undoes, o.undone_by";
 
 pub(crate) fn operation_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRecord> {
     let count = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
@@ -222,8 +223,8 @@ impl Reader {
     pub fn versions(&self, handle: Handle) -> Result<Vec<Version>> {
         let run = || -> rusqlite::Result<Vec<Version>> {
             let mut select = self.conn.prepare_cached(
-                "SELECT f.before, f.seq, f.removed, coalesce(f.bytes, b.bytes)
-                 FROM former f LEFT JOIN blob b ON b.hash = f.blob
+                "SELECT f.since, f.seq, f.removed, coalesce(f.bytes, b.bytes)
+                 FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash
                  WHERE f.handle = ?1 ORDER BY f.seq, f.ordinal",
             )?;
             let mut versions = select
@@ -277,7 +278,7 @@ impl Reader {
         let run = || -> rusqlite::Result<Vec<Handle>> {
             self.conn
                 .prepare_cached(&format!(
-                    "SELECT DISTINCT handle FROM former
+                    "SELECT DISTINCT handle FROM item_history
                      WHERE handle BETWEEN ?1 AND ?2 AND {condition} ORDER BY handle LIMIT ?3"
                 ))?
                 .query_map(

@@ -6,14 +6,16 @@
 //! reader can tell is in `reader`.
 
 use crate::collection::CollectionMeta;
-use crate::error::{Result, sqlite_error_at};
+use crate::error::{Result, RowResult, sqlite_error_at};
 use crate::handle::Handle;
 use crate::index_maintenance::DerivedIndex;
-use crate::inverted_index::{self, IndexMatch, IndexQuery, Segment, SortIndex, SortPosition};
+use crate::index_pages::IndexPages;
+use crate::index_query::{self, IndexQuery};
 use crate::read_transaction::ReaderCache;
 use crate::reader::Reader;
 use crate::stored_fields::StoredFields;
 use crate::{Kind, Seq, blob, uid_lookup};
+use larder_index::{Matches, ReadPages as _, Segment, SortIndex, SortPosition};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -43,8 +45,7 @@ pub struct ItemMeta {
 }
 
 /// The columns of an [`ItemMeta`], for a query over `item i`.
-pub(crate) const ITEM_META_COLUMNS: &str =
-    "i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame";
+pub(crate) const ITEM_META_COLUMNS: &str = "i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context";
 
 /// An order of items that is kept.
 #[derive(Debug, Clone)]
@@ -59,14 +60,14 @@ pub struct IndexedOrder {
 
 impl IndexedOrder {
     fn sort_index(&self) -> SortIndex {
-        SortIndex { field: self.field, collections: self.collections.clone() }
+        SortIndex { order: self.field, partitions: self.collections.clone() }
     }
 }
 
 /// What a look-up found: what the index names, to be held against the items.
 #[derive(Debug, Clone, Default)]
 pub struct IndexMatches {
-    matches: Vec<IndexMatch>,
+    matches: Matches,
     /// How many entries of the index were read.
     pub entries_read: u64,
 }
@@ -139,11 +140,7 @@ fn stored_fields_from_row<'a>(of: &'a Row<'_>) -> Option<StoredFields<'a>> {
     StoredFields::from_bytes(of.get_ref(STORED_FIELDS_COLUMN).ok()?.as_blob_or_null().ok()??)
 }
 
-fn bytes_from_row<'a>(
-    conn: &Connection,
-    of: &'a Row<'_>,
-    row: i64,
-) -> rusqlite::Result<Cow<'a, [u8]>> {
+fn bytes_from_row<'a>(conn: &Connection, of: &'a Row<'_>, row: i64) -> RowResult<Cow<'a, [u8]>> {
     Ok(match of.get_ref(BYTES_COLUMN)?.as_blob_or_null()? {
         Some(bytes) => Cow::Borrowed(bytes),
         None => Cow::Owned(blob::require_source_bytes(conn, row)?),
@@ -193,7 +190,7 @@ impl Reader {
         &self,
         remembered: &'k ReaderCache,
         set: DerivedIndex,
-    ) -> rusqlite::Result<Option<&'k [Segment]>> {
+    ) -> RowResult<Option<&'k [Segment]>> {
         let known = if set == DerivedIndex::Sort {
             &remembered.sort_segments
         } else {
@@ -203,7 +200,8 @@ impl Reader {
             return Ok(segments.as_deref());
         }
         let usable = set.is_current(&remembered.meta, &self.extractor);
-        let segments = usable.then(|| inverted_index::segments(&self.conn, set)).transpose()?;
+        let pages = IndexPages::new(&self.conn);
+        let segments = usable.then(|| pages.segments(set.index_id())).transpose()?;
         Ok(known.get_or_init(|| segments).as_deref())
     }
 
@@ -212,7 +210,7 @@ impl Reader {
         &self,
         known: &'k ReaderCache,
         order: &IndexedOrder,
-    ) -> rusqlite::Result<Option<&'k [Segment]>> {
+    ) -> RowResult<Option<&'k [Segment]>> {
         let mut mine = known
             .collections
             .iter()
@@ -230,7 +228,7 @@ impl Reader {
 
     /// The item of this UID in this collection, with its bytes: the shortest way to one item.
     pub fn get(&self, collection: &str, uid: &str) -> Result<Option<(ItemMeta, Vec<u8>)>> {
-        let quick = || -> rusqlite::Result<Option<(ItemMeta, Vec<u8>)>> {
+        let quick = || -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
             // A collection keeps its key, so what is remembered, however old, leads to the item or
             // to none.
             let remembered = self.cache.borrow();
@@ -239,8 +237,8 @@ impl Reader {
                 return Ok(None);
             };
             let mut select = self.conn.prepare_cached(concat!(
-                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
-                "FROM item i CROSS JOIN source s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+                "FROM item i CROSS JOIN source_bytes s ON s.item = i.id CROSS JOIN collection c ON c.id = i.collection ",
                 "WHERE i.handle = ?1 AND i.uid = ?2 AND c.name = ?3 AND c.removed = 0"
             ))?;
             let handle = Handle::from_uid(&known.collection_key.handle_key, uid, "", 0);
@@ -260,11 +258,7 @@ impl Reader {
         }
     }
 
-    fn get_uncached(
-        &self,
-        collection: &str,
-        uid: &str,
-    ) -> rusqlite::Result<Option<(ItemMeta, Vec<u8>)>> {
+    fn get_uncached(&self, collection: &str, uid: &str) -> RowResult<Option<(ItemMeta, Vec<u8>)>> {
         let _snapshot = self.begin_read_raw()?;
         let remembered = self.cache()?;
         let known = remembered.collections.iter().find(|known| *known.name == *collection);
@@ -293,7 +287,7 @@ impl Reader {
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
-        let mut run = || -> rusqlite::Result<()> {
+        let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             self.for_each_in_runs(&remembered, &mut contiguous_runs(rows), each)
@@ -309,13 +303,15 @@ impl Reader {
         each: &mut dyn FnMut(i64, &[u8]) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
-        let mut run = || -> rusqlite::Result<()> {
+        let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
             // Most runs are of one row: there is nothing behind it to step to.
-            let mut one = self.conn.prepare_cached("SELECT bytes FROM source WHERE item = ?1")?;
-            let sql = "SELECT bytes, item FROM source WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
+            let mut one =
+                self.conn.prepare_cached("SELECT bytes FROM source_bytes WHERE item = ?1")?;
+            let sql =
+                "SELECT bytes, item FROM source_bytes WHERE item BETWEEN ?1 AND ?2 ORDER BY item";
             let mut many = self.conn.prepare_cached(sql)?;
-            let mut give = |item: i64, row: &Row<'_>| -> rusqlite::Result<bool> {
+            let mut give = |item: i64, row: &Row<'_>| -> RowResult<bool> {
                 Ok(match row.get_ref(0)?.as_blob_or_null()? {
                     Some(bytes) => each(item, bytes),
                     None => each(item, &blob::require_source_bytes(&self.conn, item)?),
@@ -323,8 +319,10 @@ impl Reader {
             };
             for (first, last) in contiguous_runs(rows) {
                 if first == last {
-                    let given = one.query_row([first], |row| give(first, row)).optional()?;
-                    if given == Some(false) {
+                    let mut sources = one.query([first])?;
+                    if let Some(row) = sources.next()?
+                        && !give(first, row)?
+                    {
                         return Ok(());
                     }
                     continue;
@@ -346,10 +344,10 @@ impl Reader {
         remembered: &ReaderCache,
         runs: &mut dyn Iterator<Item = (i64, i64)>,
         each: &mut dyn FnMut(ItemMeta, &[u8]) -> bool,
-    ) -> rusqlite::Result<()> {
+    ) -> RowResult<()> {
         let mut select = self.conn.prepare_cached(concat!(
-            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
-            "FROM item i CROSS JOIN source s ON s.item = i.id ",
+            "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+            "FROM item i CROSS JOIN source_bytes s ON s.item = i.id ",
             "WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
         ))?;
         for run in runs {
@@ -419,12 +417,12 @@ impl Reader {
         each: &mut dyn FnMut(ItemMeta, Option<StoredFields<'_>>) -> bool,
     ) -> Result<()> {
         self.map_file_for_items(rows.len());
-        let mut run = || -> rusqlite::Result<()> {
+        let mut run = || -> RowResult<()> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let usable = self.segments(&remembered, DerivedIndex::Text)?.is_some();
             let mut select = self.conn.prepare_cached(concat!(
-                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept ",
+                "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
                 "FROM item i WHERE i.id BETWEEN ?1 AND ?2 ORDER BY i.id"
             ))?;
             for run in contiguous_runs(rows) {
@@ -449,12 +447,12 @@ impl Reader {
         lookup: &IndexQuery,
         collections: &[i64],
     ) -> Result<Option<IndexMatches>> {
-        let run = || -> rusqlite::Result<Option<IndexMatches>> {
+        let run = || -> RowResult<Option<IndexMatches>> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let segments = self.segments(&remembered, DerivedIndex::Text)?;
             let Some(segments) = segments else { return Ok(None) };
-            if lookup.has_time_range() && !self.is_time_index_current(&remembered) {
+            if index_query::has_time_range(lookup) && !self.is_time_index_current(&remembered) {
                 return Ok(None);
             }
             let known = remembered.collections.iter();
@@ -463,13 +461,8 @@ impl Reader {
                     collections.is_empty() || collections.contains(&known.collection_key.id)
                 })
                 .collect();
-            let (named, read) = inverted_index::find_matches(
-                &self.conn,
-                &self.extractor,
-                segments,
-                &asked,
-                lookup,
-            )?;
+            let (named, read) =
+                index_query::find_matches(&self.conn, &self.extractor, segments, &asked, lookup)?;
             Ok(Some(IndexMatches { matches: named, entries_read: read }))
         };
         run().map_err(sqlite_error_at(&self.path))
@@ -487,17 +480,17 @@ impl Reader {
         each: &mut dyn FnMut(&Candidate<'_>) -> bool,
     ) -> Result<usize> {
         self.map_file_for_items(found.len().saturating_sub(from));
-        let mut run = || -> rusqlite::Result<usize> {
+        let mut run = || -> RowResult<usize> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let mut select = self.conn.prepare_cached(match with_bytes {
                 false => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept ",
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields ",
                     "FROM item i WHERE i.id = ?1"
                 ),
                 true => concat!(
-                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.derived_uid, i.seq, i.recurrence, i.frame, i.kept, s.bytes ",
-                    "FROM item i CROSS JOIN source s ON s.item = i.id WHERE i.id = ?1"
+                    "SELECT i.id, i.handle, i.kind, i.collection, i.uid, i.uid_origin, i.seq, i.recurrence_id, i.calendar_context, i.stored_fields, s.bytes ",
+                    "FROM item i CROSS JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1"
                 ),
             })?;
             for (at, named) in found.matches.iter().enumerate().skip(from) {
@@ -539,7 +532,7 @@ impl Reader {
         after: Option<&SortPosition>,
         limit: usize,
     ) -> Result<Option<Vec<SortPosition>>> {
-        let run = || -> rusqlite::Result<Option<Vec<SortPosition>>> {
+        let run = || -> RowResult<Option<Vec<SortPosition>>> {
             let (tx, _snapshot) = (&self.conn, self.begin_read_raw()?);
             let remembered = self.cache()?;
             let segments = self.sort_segments(&remembered, order)?;
@@ -547,7 +540,7 @@ impl Reader {
             let mut seq = tx.prepare_cached("SELECT seq FROM item WHERE id = ?1")?;
             let mut places = Vec::new();
             order.sort_index().scan(
-                tx,
+                &IndexPages::new(tx),
                 segments,
                 after,
                 order.backwards,
@@ -573,12 +566,12 @@ impl Reader {
     /// takes no longer; only of items with the place's own key the rows are read. `None` as with
     /// [`Reader::places`].
     pub fn rank(&self, order: &IndexedOrder, place: &SortPosition) -> Result<Option<(u64, u64)>> {
-        let run = || -> rusqlite::Result<Option<(u64, u64)>> {
+        let run = || -> RowResult<Option<(u64, u64)>> {
             let _snapshot = self.begin_read_raw()?;
             let remembered = self.cache()?;
             let segments = self.sort_segments(&remembered, order)?;
             let Some(segments) = segments else { return Ok(None) };
-            order.sort_index().rank(&self.conn, segments, place).map(Some)
+            Ok(Some(order.sort_index().rank(&IndexPages::new(&self.conn), segments, place)?))
         };
         run().map_err(sqlite_error_at(&self.path))
     }

@@ -1,8 +1,8 @@
 //! The write lock, fair and blocking, and the bell that rings after a commit.
 //!
 //! SQLite's own lock is neither: a writer that loops re-takes it at once. Here a writer first takes
-//! `lock.queue`, then `lock`, then lets the queue go: whoever waits holds the queue, so the one who
-//! just let go of `lock` has to queue behind. The system releases both when a process dies; a lock
+//! `data.lock-queue`, then `data.lock`, then lets the queue go: whoever waits holds the queue, so the one who
+//! just let go of `data.lock` has to queue behind. The system releases both when a process dies; a lock
 //! file that still says [`WRITING_MARK`] tells the next writer that its owner died in mid-write.
 
 use crate::data_directory::DataDirectory;
@@ -15,7 +15,7 @@ use std::path::Path;
 /// What is in the lock file while somebody writes, and afterwards. Both are of one length: to cut a
 /// file, and to let it grow again, costs the file system a step in its log each time.
 const WRITING_MARK: &[u8; 8] = b"writing\n";
-const IDLE_MARK: &[u8; 8] = b"at rest\n";
+const IDLE_MARK: &[u8; 8] = b"idle   \n";
 
 /// The files of the lock, kept open.
 #[derive(Debug)]

@@ -7,14 +7,14 @@
 
 use crate::batch::{BatchChange, ChangeOutcome, Operation};
 use crate::calendar_context;
-use crate::error::{Error, Result, file_error_at, sqlite_error_at};
+use crate::error::{Error, Result, RowError, RowResult, file_error_at, sqlite_error_at};
 use crate::extractor::Extractor;
 use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::{Store, read_meta_number, set_meta};
 use crate::write_transaction::WriteTransaction;
-use crate::{Seq, blob, history, index_maintenance, inverted_index};
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
+use crate::{Seq, blob, history, index_maintenance};
+use rusqlite::{Connection, OptionalExtension as _};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl Store {
                 purge_copy(&copy, handles, deleted)?;
             }
         }
-        let run = || -> rusqlite::Result<bool> {
+        let run = || -> RowResult<bool> {
             merge_and_vacuum(&self.conn, &self.extractor)?;
             let patience: u32 =
                 self.conn.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
@@ -102,7 +102,7 @@ impl Store {
             let busy = self.conn.query_row(truncate, [], |row| row.get::<_, bool>(0));
             self.conn.busy_timeout(Duration::from_millis(patience.into()))?;
             if !busy? {
-                self.conn.execute("DELETE FROM meta WHERE key = 'rewrite'", [])?;
+                self.conn.execute("DELETE FROM meta WHERE key = 'purge_pending'", [])?;
                 return Ok(true);
             }
             Ok(false)
@@ -133,26 +133,24 @@ impl Reader {
 }
 
 fn has_pending_rewrite(conn: &Connection) -> rusqlite::Result<bool> {
-    let mark = "SELECT 1 FROM meta WHERE key = 'rewrite'";
+    let mark = "SELECT 1 FROM meta WHERE key = 'purge_pending'";
     Ok(conn.prepare_cached(mark)?.query_row([], |_| Ok(())).optional()?.is_some())
 }
 
 /// Notes, in the transaction that takes an item away, that its bytes are still to be erased from
 /// the pages.
 pub(crate) fn mark_rewrite_pending(conn: &Connection, batch: Seq) -> rusqlite::Result<()> {
-    conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES('rewrite', 1)")?.execute([])?;
+    conn.prepare_cached("INSERT OR REPLACE INTO meta VALUES('purge_pending', 1)")?.execute([])?;
     history::set_schedule_history_start(conn, Some(batch))
 }
 
-/// Takes away what items were in time: of a series that follows from all of its items, also from
-/// those that are purged.
+/// Erases the recorded schedules: that of a series follows from all of its items, purged ones
+/// included.
 fn erase_schedule_history(conn: &Connection) -> rusqlite::Result<()> {
-    let sql = "SELECT 1 FROM pragma_table_info('former') WHERE name = 'time'";
-    // Copies may be of a version without them.
-    if conn.query_row(sql, [], |_| Ok(())).optional()?.is_none() {
-        return Ok(());
-    }
-    conn.execute_batch("UPDATE former SET time = NULL WHERE time IS NOT NULL; DELETE FROM retimed;")
+    conn.execute_batch(
+        "UPDATE item_history SET schedule = NULL WHERE schedule IS NOT NULL;
+         DELETE FROM schedule_history;",
+    )
 }
 
 /// Gives up the bytes of former versions, and returns how many those were.
@@ -162,8 +160,8 @@ pub(crate) fn release_history_bytes(
     key: impl rusqlite::ToSql + Copy,
 ) -> rusqlite::Result<i64> {
     let mut select = tx.prepare_cached(&format!(
-        "SELECT f.blob, coalesce(length(f.bytes), length(b.bytes), 0)
-         FROM former f LEFT JOIN blob b ON b.hash = f.blob WHERE f.{column} = ?1"
+        "SELECT f.blob_hash, coalesce(length(f.bytes), length(b.bytes), 0)
+         FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash WHERE f.{column} = ?1"
     ))?;
     let rows = select
         .query_map([key], |row| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, i64>(1)?)))?
@@ -181,14 +179,13 @@ pub(crate) fn erase_item_history(
     handle: Handle,
 ) -> rusqlite::Result<(usize, i64)> {
     let bytes = release_history_bytes(tx, "handle", handle.to_bytes())?;
-    // Copies may be of a version without frames.
-    let frames = calendar_context::has_context_table(tx)?;
-    if frames {
-        calendar_context::release_history(tx, "handle", handle.to_bytes())?;
-        tx.execute("UPDATE former SET frame = NULL WHERE handle = ?1", [handle.to_bytes()])?;
-    }
+    calendar_context::release_history(tx, "handle", handle.to_bytes())?;
+    tx.execute(
+        "UPDATE item_history SET calendar_context = NULL WHERE handle = ?1",
+        [handle.to_bytes()],
+    )?;
     let erased = tx.execute(
-        "UPDATE former SET uid = NULL, recurrence = NULL, bytes = NULL, blob = NULL
+        "UPDATE item_history SET uid = NULL, recurrence_id = NULL, bytes = NULL, blob_hash = NULL
          WHERE handle = ?1 AND uid IS NOT NULL",
         [handle.to_bytes()],
     )?;
@@ -197,26 +194,25 @@ pub(crate) fn erase_item_history(
 
 /// Merges the inverted index into one segment, which says nothing of what was taken away, and
 /// rewrites all pages.
-fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<()> {
+fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> RowResult<()> {
     let tx = WriteTransaction::begin(conn)?;
     index_maintenance::clear_stale(&tx, deriver)?;
-    inverted_index::merge_all(&tx)?;
+    index_maintenance::merge_all_segments(&tx)?;
     erase_schedule_history(&tx)?;
     history::set_schedule_history_start(&tx, None)?;
     tx.execute(
-        "DELETE FROM idx_clock WHERE id NOT IN (SELECT clock FROM idx_time WHERE clock IS NOT NULL)",
+        "DELETE FROM idx_zone_set WHERE id NOT IN (SELECT zone_set FROM idx_schedule WHERE zone_set IS NOT NULL)",
         [],
     )?;
     tx.commit()?;
-    conn.execute_batch("VACUUM")
+    conn.execute_batch("VACUUM").map_err(RowError::from)
 }
 
 /// Erases the items from a copy, or deletes it where that cannot be done because it is damaged: a
 /// repair set it aside, and it may hold the items' bytes.
 fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Result<()> {
     let Err(error) = erase_items_from_copy(copy, handles) else { return Ok(()) };
-    let code = error.sqlite_error_code();
-    if !matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) {
+    if !error.is_damage() {
         return Err(sqlite_error_at(copy)(error));
     }
     for end in ["-wal", "-shm", "-journal", ""] {
@@ -235,47 +231,40 @@ fn purge_copy(copy: &Path, handles: &[Handle], deleted: &mut Vec<PathBuf>) -> Re
 }
 
 /// Erases the items from a copy. Its indexes are simply emptied: a restore refills them.
-fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()> {
+fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
     let conn = Connection::open(copy)?;
     // Where pages contradict each other, bytes may lie where no query finds them.
     let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
-        return Err(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
-            Some(verdict),
-        ));
+        return Err(RowError::Damaged(verdict));
     }
     conn.pragma_update(None, "secure_delete", true)?;
     let tx = WriteTransaction::begin(&conn)?;
-    let frames = calendar_context::has_context_table(&tx)?;
     for &handle in handles {
         let (_, bytes) = erase_item_history(&tx, handle)?;
-        set_meta(&tx, "former_bytes", read_meta_number(&tx, "former_bytes")? - bytes)?;
+        set_meta(&tx, "history_bytes", read_meta_number(&tx, "history_bytes")? - bytes)?;
         tx.execute(
-            "UPDATE blob SET uses = uses - 1 WHERE hash IN (SELECT blob FROM source
+            "UPDATE blob SET ref_count = ref_count - 1 WHERE hash IN (SELECT blob_hash FROM source_bytes
                WHERE item IN (SELECT id FROM item WHERE handle = ?1))",
             [handle.to_bytes()],
         )?;
-        tx.execute("DELETE FROM blob WHERE uses <= 0", [])?;
+        tx.execute("DELETE FROM blob WHERE ref_count <= 0", [])?;
         tx.execute(
-            "DELETE FROM source WHERE item IN (SELECT id FROM item WHERE handle = ?1)",
+            "DELETE FROM source_bytes WHERE item IN (SELECT id FROM item WHERE handle = ?1)",
             [handle.to_bytes()],
         )?;
         tx.execute(
-            "DELETE FROM collided WHERE item IN (SELECT id FROM item WHERE handle = ?1)",
+            "DELETE FROM handle_collision WHERE item IN (SELECT id FROM item WHERE handle = ?1)",
             [handle.to_bytes()],
         )?;
-        if frames {
-            tx.execute(
-                "UPDATE frame SET uses = uses - 1 WHERE id = (SELECT frame FROM item WHERE handle = ?1)",
-                [handle.to_bytes()],
-            )?;
-        }
+        tx.execute(
+            "UPDATE calendar_context SET ref_count = ref_count - 1
+             WHERE id = (SELECT calendar_context FROM item WHERE handle = ?1)",
+            [handle.to_bytes()],
+        )?;
         tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
     }
-    if frames {
-        calendar_context::delete_unreferenced(&tx)?;
-    }
+    calendar_context::delete_unreferenced(&tx)?;
     erase_schedule_history(&tx)?;
     // Of whatever version the copy is.
     let tables = tx
@@ -285,7 +274,7 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> rusqlite::Result<()
     for table in tables {
         tx.execute(&format!("DELETE FROM {table}"), [])?;
     }
-    tx.execute("UPDATE meta SET value = 'emptied' WHERE key LIKE 'idx:%'", [])?;
+    tx.execute("UPDATE meta SET value = 'emptied' WHERE key LIKE 'fingerprint:%'", [])?;
     tx.commit()?;
-    conn.execute_batch("VACUUM")
+    conn.execute_batch("VACUUM").map_err(RowError::from)
 }

@@ -1,4 +1,4 @@
-//! Reading: a read-only connection, and the narrow door through which queries pass.
+//! Reading: a read-only connection, and what it tells of collections and single items.
 //!
 //! A reader never waits for a writer and never checkpoints. Each call is one short read
 //! transaction, so a reader that sleeps between calls holds nothing up; long answers resume by key.
@@ -18,8 +18,7 @@ use crate::{CollectionType, blob, series, uid_lookup};
 use larder_format::component::{CalendarVersion, Component};
 use larder_time::zone::ZoneDatabase;
 use rusqlite::config::DbConfig;
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,50 +66,6 @@ pub struct CollectionProperties {
     /// The lines that it has of its own, as they came, see
     /// [`Change::SetHead`](crate::BatchChange::SetCollectionProperties).
     pub properties: Option<Vec<u8>>,
-}
-
-/// A value that is bound to a query's SQL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SqlValue {
-    /// A number.
-    Integer(i64),
-    /// Text.
-    Text(String),
-    /// Bytes.
-    Blob(Vec<u8>),
-}
-
-impl ToSql for SqlValue {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self {
-            SqlValue::Integer(number) => ValueRef::Integer(*number),
-            SqlValue::Text(text) => ValueRef::Text(text.as_bytes()),
-            SqlValue::Blob(bytes) => ValueRef::Blob(bytes),
-        }))
-    }
-}
-
-/// A row of an answer, while it is being stepped over.
-pub struct SqlRow<'a>(&'a rusqlite::Row<'a>);
-
-impl SqlRow<'_> {
-    /// A number; 0 where the column holds none.
-    #[must_use]
-    pub fn integer(&self, column: usize) -> i64 {
-        self.0.get(column).unwrap_or_default()
-    }
-
-    /// A text; empty where the column holds none.
-    #[must_use]
-    pub fn text(&self, column: usize) -> String {
-        self.0.get(column).unwrap_or_default()
-    }
-
-    /// Bytes; `None` where the column holds none.
-    #[must_use]
-    pub fn blob(&self, column: usize) -> Option<&[u8]> {
-        self.0.get_ref(column).ok()?.as_blob_or_null().ok().flatten()
-    }
 }
 
 /// Who reads so many items at once has the file mapped, and so many bytes of it: as many as SQLite
@@ -161,7 +116,7 @@ impl Reader {
         Ok(Reader {
             conn,
             path,
-            extractor: Extractor::with_zones(known.meta.text("locale"), zones),
+            extractor: Extractor::with_zones(known.meta.text("collation_locale"), zones),
             reader_id: NEXT_READER_ID.fetch_add(1, Ordering::Relaxed),
             cache: RefCell::new(Some(Arc::new(known))),
             data_version: Cell::new(None),
@@ -208,6 +163,7 @@ impl Reader {
         let version = read_data_version(conn).map_err(sqlite_error_at(&path))?;
         set_read_cache_size(conn).map_err(sqlite_error_at(&path))?;
         let standing = schema::read_schema_state(conn, &path)?;
+        schema::refuse_development_schema(conn, standing, &path)?;
         if let SchemaState::Older(major, minor) = standing {
             return Err(Error::SchemaTooOld { path, major, minor });
         }
@@ -224,29 +180,6 @@ impl Reader {
         self.cache.replace(None);
         // What is not given up stays, as it was.
         let _kept = self.conn.execute_batch("PRAGMA shrink_memory");
-    }
-
-    /// Runs one SELECT and gives each row to `each` until that answers false. Returns how many rows
-    /// were given. The read transaction ends with the call: `each` must not wait for anybody.
-    pub fn for_each_sql_row(
-        &self,
-        sql: &str,
-        args: &[SqlValue],
-        each: &mut dyn FnMut(&SqlRow<'_>) -> bool,
-    ) -> Result<u64> {
-        let mut run = || -> rusqlite::Result<u64> {
-            let mut select = self.conn.prepare_cached(sql)?;
-            let mut rows = select.query(rusqlite::params_from_iter(args))?;
-            let mut given = 0;
-            while let Some(row) = rows.next()? {
-                given += 1;
-                if !each(&SqlRow(row)) {
-                    break;
-                }
-            }
-            Ok(given)
-        };
-        run().map_err(sqlite_error_at(&self.path))
     }
 
     /// What derives sort keys in this store's order.
@@ -311,8 +244,8 @@ impl Reader {
         let run = || -> rusqlite::Result<Vec<Collection>> {
             self.conn
                 .prepare_cached(
-                    "SELECT c.id, c.name, c.family,
-                            (SELECT count(*) FROM item i WHERE i.collection = c.id), c.summary
+                    "SELECT c.id, c.name, c.type,
+                            (SELECT count(*) FROM item i WHERE i.collection = c.id), c.index_config
                      FROM collection c WHERE c.removed = 0 ORDER BY c.name",
                 )?
                 .query_map([], |row| {
@@ -336,8 +269,7 @@ impl Reader {
         &self,
         family: CollectionType,
     ) -> Result<Vec<CollectionProperties>> {
-        let sql =
-            "SELECT id, name, head FROM collection WHERE removed = 0 AND family = ?1 ORDER BY id";
+        let sql = "SELECT id, name, properties FROM collection WHERE removed = 0 AND type = ?1 ORDER BY id";
         let run = || -> rusqlite::Result<Vec<CollectionProperties>> {
             let said = |row: &rusqlite::Row<'_>| {
                 Ok(CollectionProperties {
@@ -369,7 +301,7 @@ impl Reader {
             let of = self
                 .conn
                 .prepare_cached(
-                    "SELECT id, key FROM collection
+                    "SELECT id, handle_key FROM collection
                      WHERE removed = 0 AND (?1 IS NULL OR name = ?1) ORDER BY name",
                 )?
                 .query_map([collection], |row| {
@@ -467,7 +399,7 @@ impl Reader {
 
     /// The frames of a collection's items, each once; `None`: some have none.
     pub fn calendar_contexts(&self, collection: &Collection) -> Result<Vec<Option<i64>>> {
-        let sql = "SELECT DISTINCT frame FROM item WHERE collection = ?1 ORDER BY frame";
+        let sql = "SELECT DISTINCT calendar_context FROM item WHERE collection = ?1 ORDER BY calendar_context";
         let run = || -> rusqlite::Result<Vec<Option<i64>>> {
             self.conn.prepare_cached(sql)?.query_map([collection.row], |row| row.get(0))?.collect()
         };
@@ -477,7 +409,7 @@ impl Reader {
     /// The lines that a calendar has of its own, as they came.
     pub fn collection_properties(&self, collection: &Collection) -> Result<Option<Vec<u8>>> {
         self.conn
-            .prepare_cached("SELECT head FROM collection WHERE id = ?1")
+            .prepare_cached("SELECT properties FROM collection WHERE id = ?1")
             .and_then(|mut select| select.query_row([collection.row], |row| row.get(0)).optional())
             .map(Option::flatten)
             .map_err(sqlite_error_at(&self.path))
@@ -510,7 +442,7 @@ impl Reader {
 
     /// The store's locale.
     pub fn locale(&self) -> Result<String> {
-        self.meta_text("locale")
+        self.meta_text("collation_locale")
     }
 
     /// Single values of `meta` as text, for messages.

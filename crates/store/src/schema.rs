@@ -1,96 +1,106 @@
-//! The schema of `data.db`, in prose and in SQL; its versions, and the way from one to the next.
+//! The schema of `data.db`, in prose and in SQL; its version, and the migrations between versions.
 //!
-//! `user_version` is 1000 x major + minor. A newer minor version only adds, so an older program may
-//! read it; a newer major version is refused. Version 1.1 has the inverted index in place of tables
-//! that 1.0 had for each kind of look-up, and no index of UIDs; 1.2 has the summaries of
-//! collections; 1.4 has calendars, and no index of the batches of an operation; 1.5 has what items
-//! were in time; all that follows:
+//! `user_version` is 1000 x major + minor. A newer minor version only adds tables and columns, so
+//! an older program may read the file; a newer major version is refused. Version 1.0 is one script
+//! that is edited until the first release; `schema_digest` tells its states apart.
 //!
-//! **What is the truth**
+//! **Source of truth**
 //!
-//! * `meta(key, value)`: single values. `epoch`: 16 random hex digits, new after a restore. `seq`:
-//!   the last batch. `items`: the last row number given to an item, never given again. `locale`:
-//!   whose sort order the store keeps. `oldest`: the first batch whose former versions are all
-//!   kept. `former_bytes`: how much they take. `rewrite`: there after a purge until the file was
-//!   rewritten without what was purged. `told_since`: the last batch of which it cannot be told
-//!   what items were in time before it, as a purge has erased that, or their index was not whole.
-//!   `idx:SET`: the fingerprint with which an index set was filled, see `derived`.
-//! * `collection`: a named set of items of one family (1: contacts, 2: a calendar). `key` is made
-//!   from the first name and stays when the name changes; handles are made from it. A removed
-//!   collection stays as a row, for undo. `seq` is its last change. `summary` says which fields are
-//!   indexed and how, as `summary` writes it; empty: as is the default. `head`: the lines that a
-//!   calendar has of its own (PRODID, X-WR-CALNAME, ...), as they came.
-//! * `item`: one row an item; what exists now is its own log, by `(seq, ordinal)`: the batch that
-//!   last changed it and its place in that batch. `kind`: 1 contact, 2 event, 3 task, 4 memo, 5
-//!   another component of a calendar. `recurrence`: which occurrence of a series it stands for: the
-//!   time of RECURRENCE-ID as it is written, without its zone; empty: it is a whole. `frame`: see
-//!   there. `derived_uid`: 1 where the bytes name no UID, 2 where they name one that another item
-//!   had first. `handle`: eight bytes, see `handle`; by way of it an item is found by its UID,
-//!   which is its own in its collection. `collided` has the items for which that way is barred, see
-//!   `identity`.
-//! * `source`: an item's bytes as they came; above 64 KB they lie once in `blob`, by SHA-256, and
-//!   `blob` here names them. `blob.uses` counts the rows of `source` and `former` that do.
-//! * `frame(id, version, zones, uses)`: what the calendar around an item said that its own bytes do
-//!   not: the version of the format (1 or 2), and the definitions of the time zones that the item
-//!   names: numbers of `zone`, in order. An item that needs nothing of it has none. `uses` counts
-//!   the rows of `item` and `former` that name it; without any it goes.
-//! * `zone(id, hash, tzid, bytes)`: a VTIMEZONE, once for all items that use it, in whatever
-//!   calendar: `hash` is that of its text after unfolding. What no frame names goes.
-//! * `operation`: what a person did: one import is one operation of many batches. `at` is in
-//!   milliseconds since 1970, for display only. `added`, `updated`, `removed`: how many items.
-//!   `undoes`, `undone_by`: other operations.
-//! * `batch(seq, operation)`: which operation a batch belongs to.
-//! * `former`: one row for each version that a batch replaced (`removed` 0) or removed (1): the
-//!   bytes that were there, and since which batch. Kept for 90 days or 64 MB, whichever is less,
-//!   the newest operation always whole, and from the latter limit also the one before it and one
-//!   that is being undone. After a purge the row stays, without uid and bytes, as a tombstone.
-//!   `item`: the row that it was, or is, in; NULL: not known. `time`: what it was in time, as
-//!   `idx_time.data` had it; NULL: nothing, or that is not known.
-//! * `retimed(seq, handle, time)`: what items were in time until this batch, which changed another
-//!   item of their series, and not their bytes. Kept as long as `former`.
-//! * `collection_former`: the same for collections; `name` NULL: it did not exist.
+//! * `meta(key, value)`: single values. `epoch`: 16 random hex digits, new after a restore.
+//!   `last_seq`: the number of the last batch. `last_item`: the last row id given to an item; no
+//!   row id is given twice. `collation_locale`: the locale of the sort keys. `history_from`: the
+//!   first batch whose replaced versions are all kept. `schedule_history_from`: the first batch
+//!   whose replaced schedules are all known; a purge erases the schedules of earlier batches, and
+//!   while the interval index is incomplete none are recorded. `history_bytes`: the bytes that
+//!   `item_history` holds. `purge_pending`: present from a purge until the file has been rewritten
+//!   without the purged bytes. `schema_digest`: a digest of the SQL script that made the tables.
+//!   `fingerprint:SET`: the fingerprint with which an index was filled, or its state, see
+//!   `index_maintenance`. `zone_data_version`: the zone data of the schedules, or their state.
+//! * `collection`: a named set of items of one type (1: address book, 2: calendar). `handle_key` is
+//!   made from the first name and never changes; the handles of items are made from it. A removed
+//!   collection stays as a row, so that its removal can be undone. `seq`: the batch of its last
+//!   change. `index_config`: which fields are indexed, and how, in the text form of the module
+//!   `index_config`; empty: the default. `properties`: the property lines of the calendar itself
+//!   (PRODID, X-WR-CALNAME, ...), as they came.
+//! * `item`: one row for each item. The table is its own change log: `(seq, ordinal)` is the batch
+//!   that last changed the item, and its place in that batch. `kind`: 1 contact, 2 event, 3 task, 4
+//!   memo, 5 another calendar component. `uid` is unique in the collection, together with
+//!   `recurrence_id`. `recurrence_id`: the value of RECURRENCE-ID without its zone; empty for a
+//!   master and for a single item. `uid_origin`: 0 the bytes name the UID, 1 they name none, 2 they
+//!   name one that another item of the collection has. `handle`: eight bytes made from the UID, see
+//!   `handle`; an item is found by UID through its handle. `handle_collision` has the items for
+//!   which another item has that handle, see `uid_lookup`. `stored_fields`: see below.
+//!   `calendar_context`: a row of that table, or NULL.
+//! * `source_bytes(item, bytes, blob_hash)`: the bytes of an item as they came. Those above 64 KB
+//!   are in `blob`, once, under their SHA-256, and `blob_hash` names them. `blob.ref_count` counts
+//!   the rows of `source_bytes` and `item_history` that do.
+//! * `calendar_context(id, icalendar_version, zone_definitions, ref_count)`: what a component needs
+//!   of the calendar that was around it: the version of the format (1 or 2), and the definitions of
+//!   the time zones that the component names, as row ids of `zone_definition` separated by spaces.
+//!   An item that needs nothing has none. `ref_count` counts the rows of `item` and `item_history`
+//!   that name the row; a row without references is deleted.
+//! * `zone_definition(id, hash, tzid, bytes)`: the text of a VTIMEZONE, stored once for all items.
+//!   `hash` is the SHA-256 of the unfolded text. A definition that no context names is deleted.
+//! * `operation`: an action of a person; an import is one operation of many batches. `started_ms`
+//!   is in milliseconds since 1970, for display only. `added`, `updated`, `removed` count items.
+//!   `undoes` and `undone_by` name other operations.
+//! * `batch(seq, operation)`: the operation to which a batch belongs.
+//! * `item_history`: one row for each version that a batch replaced (`removed` 0) or removed (1).
+//!   `seq` is that batch and `since` the batch that had made the version; the other columns are as
+//!   in `item` and `source_bytes`. Rows are kept for 90 days or 64 MB, whichever is less; the newest
+//!   operation is always whole, and exempt from the second limit are also the operation before it
+//!   and one that is being undone. After a purge the row stays as a tombstone, without UID and
+//!   bytes. `item`: the row id of the item; NULL: unknown. `schedule`: the item's schedule as
+//!   `idx_schedule.data` had it; NULL: none or unknown.
+//! * `schedule_history(seq, handle, schedule)`: the schedule of an item before a batch that changed
+//!   another item of its series. Rows are kept as long as those of `item_history`.
+//! * `collection_history`: the same for collections; `name` NULL: the collection did not exist.
 //!
-//! **What is derived from it**, and may be dropped and refilled at any time; `contact` and `event`
-//! say from what:
+//! **Derived data**, which may be dropped and refilled at any time:
 //!
-//! * `item.kept`: values of a few fields, as `kept` packs them. They are filled with index set 1,
-//!   and to be used only with it; NULL where they would be too long. Beside the item's row, as one
-//!   step leads to both.
-//! * `idx_segment`, `idx_chunk`, `idx_fence`: the inverted index, see `index`. A segment says which
-//!   items have which terms of one `kind` (1: to find by, 2: to sort by), and holds for items that
-//!   were last changed by its `max_seq` or before; terms before `from_term` have gone on to the
-//!   segment `merged_into`. Its chunks are the rows of `idx_chunk` whose `id` is the segment's
-//!   number times 2^24, plus `first_chunk` up to, not including, `end_chunk`; `idx_fence` has the
-//!   first term of each but the first. `large`: it has items that are always candidates. `net`: how
-//!   many items more its sort terms put into an order than they take out; in `idx_fence` that of
-//!   the chunks before.
-//! * `idx_time(item, clock, data)`: what an item is in time, as `times` packs it. `clock`: the
-//!   zones that went into it, a row of `idx_clock`; NULL: none. `idx_clock(id, name, fingerprint)`:
-//!   zones of the system by their names, definitions by their hashes, and what they were like then.
-//! * `idx_span`: when items are, and when their alarms ring, to be searched by a window, see
-//!   `span`.
+//! * `item.stored_fields`: values of a few fields, packed by `stored_fields`, so that a list need
+//!   not parse source bytes. They are filled together with the text index and valid only with it;
+//!   NULL where they would be too long. They are in the row of the item because one seek reads
+//!   both.
+//! * `idx_segment`, `idx_chunk`, `idx_fence`: the inverted index, see `inverted_index`. A segment
+//!   lists the items of each term of one index (`derived_index` 1: text, 2: sort) and speaks for
+//!   items that were last changed by batch `max_seq` or before. Terms before `from_term` have been
+//!   merged into the segment `merged_into`. Its chunks are the rows of `idx_chunk` whose `id` is
+//!   the segment's id times 2^24, plus `first_chunk` up to and without `end_chunk`; `idx_fence` has
+//!   the first term of each chunk but the first. `has_oversized`: the segment has items that are
+//!   always candidates. `rank_delta`: sort terms inserted minus sort terms removed, in
+//!   `idx_segment` of the whole segment, in `idx_fence` of the chunks before.
+//! * `idx_schedule(item, zone_set, data)`: the schedule of an item, packed by `schedule`.
+//!   `zone_set`: a row of `idx_zone_set`, or NULL where no zone went into it.
+//! * `idx_zone_set(id, names, fingerprint)`: system zones by name and zone definitions by hash,
+//!   with the fingerprint of their rules when the schedules were computed.
+//! * `idx_interval(row_class, start, end, item, series_summary)`: occurrences and alarms by time,
+//!   see `interval_index`. `row_class` is the row id of the collection times 2^14 plus a class of
+//!   length or of recurrence.
 
 use crate::data_directory::DataDirectory;
 use crate::error::{Error, Result, sqlite_error_at};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use std::path::Path;
 
-/// `Lrdr`: how a file says that it is ours.
+/// `Lrdr`: the application id by which a file is known as a store.
 pub(crate) const APPLICATION_ID: i64 = 0x4c72_6472;
-/// The newest major version known here.
+/// The newest major version that this program knows.
 pub(crate) const SCHEMA_MAJOR: i64 = 1;
-/// The newest minor version known here.
-pub(crate) const SCHEMA_MINOR: i64 = 5;
+/// The newest minor version that this program knows.
+pub(crate) const SCHEMA_MINOR: i64 = 0;
 
-const ITEM_TABLES_SQL: &str = "
+const SCHEMA_SQL: &str = "
 CREATE TABLE meta(key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE collection(
   id INTEGER PRIMARY KEY,
-  key BLOB NOT NULL UNIQUE,
+  handle_key BLOB NOT NULL UNIQUE,
   name TEXT NOT NULL,
-  family INTEGER NOT NULL,
+  type INTEGER NOT NULL,
   seq INTEGER NOT NULL,
-  removed INTEGER NOT NULL DEFAULT 0
+  removed INTEGER NOT NULL DEFAULT 0,
+  index_config TEXT NOT NULL DEFAULT '',
+  properties BLOB
 ) STRICT;
 CREATE UNIQUE INDEX collection_name ON collection(name) WHERE removed = 0;
 CREATE TABLE item(
@@ -98,21 +108,49 @@ CREATE TABLE item(
   collection INTEGER NOT NULL,
   kind INTEGER NOT NULL,
   uid TEXT NOT NULL,
-  recurrence TEXT NOT NULL,
-  derived_uid INTEGER NOT NULL,
+  recurrence_id TEXT NOT NULL,
+  uid_origin INTEGER NOT NULL,
   handle BLOB NOT NULL,
   seq INTEGER NOT NULL,
-  ordinal INTEGER NOT NULL
+  ordinal INTEGER NOT NULL,
+  stored_fields BLOB,
+  calendar_context INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX item_handle ON item(handle);
 CREATE UNIQUE INDEX item_seq ON item(seq, ordinal);
-CREATE TABLE source(item INTEGER PRIMARY KEY, bytes BLOB, blob BLOB) STRICT;
-CREATE TABLE blob(hash BLOB NOT NULL UNIQUE, uses INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;
+CREATE INDEX item_collection ON item(collection);
+CREATE INDEX item_duplicate_uid ON item(id) WHERE uid_origin = 2;
+CREATE INDEX item_override ON item(collection, uid) WHERE recurrence_id <> '';
+CREATE TABLE handle_collision(
+  collection INTEGER NOT NULL,
+  uid_key TEXT NOT NULL,
+  item INTEGER NOT NULL UNIQUE,
+  PRIMARY KEY(collection, uid_key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE source_bytes(item INTEGER PRIMARY KEY, bytes BLOB, blob_hash BLOB) STRICT;
+CREATE TABLE blob(
+  hash BLOB NOT NULL UNIQUE,
+  ref_count INTEGER NOT NULL,
+  bytes BLOB NOT NULL
+) STRICT;
+CREATE TABLE calendar_context(
+  id INTEGER PRIMARY KEY,
+  icalendar_version INTEGER NOT NULL,
+  zone_definitions TEXT NOT NULL,
+  ref_count INTEGER NOT NULL,
+  UNIQUE(icalendar_version, zone_definitions)
+) STRICT;
+CREATE TABLE zone_definition(
+  id INTEGER PRIMARY KEY,
+  hash BLOB NOT NULL UNIQUE,
+  tzid TEXT NOT NULL,
+  bytes BLOB NOT NULL
+) STRICT;
 CREATE TABLE operation(
   id INTEGER PRIMARY KEY,
   verb TEXT NOT NULL,
   detail TEXT NOT NULL,
-  at INTEGER NOT NULL,
+  started_ms INTEGER NOT NULL,
   added INTEGER NOT NULL,
   updated INTEGER NOT NULL,
   removed INTEGER NOT NULL,
@@ -120,7 +158,7 @@ CREATE TABLE operation(
   undone_by INTEGER
 ) STRICT;
 CREATE TABLE batch(seq INTEGER PRIMARY KEY, operation INTEGER NOT NULL) STRICT;
-CREATE TABLE former(
+CREATE TABLE item_history(
   id INTEGER PRIMARY KEY,
   seq INTEGER NOT NULL,
   ordinal INTEGER NOT NULL,
@@ -128,163 +166,120 @@ CREATE TABLE former(
   collection INTEGER NOT NULL,
   kind INTEGER NOT NULL,
   removed INTEGER NOT NULL,
-  before INTEGER NOT NULL,
+  since INTEGER NOT NULL,
   uid TEXT,
-  recurrence TEXT,
-  derived_uid INTEGER NOT NULL,
+  recurrence_id TEXT,
+  uid_origin INTEGER NOT NULL,
   bytes BLOB,
-  blob BLOB
+  blob_hash BLOB,
+  calendar_context INTEGER,
+  item INTEGER,
+  schedule BLOB
 ) STRICT;
-CREATE UNIQUE INDEX former_seq ON former(seq, ordinal);
-CREATE INDEX former_handle ON former(handle, seq, ordinal);
-CREATE TABLE collection_former(
+CREATE UNIQUE INDEX item_history_seq ON item_history(seq, ordinal);
+CREATE INDEX item_history_handle ON item_history(handle, seq, ordinal);
+CREATE TABLE schedule_history(
+  seq INTEGER NOT NULL,
+  handle BLOB NOT NULL,
+  schedule BLOB,
+  PRIMARY KEY(seq, handle)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE collection_history(
   seq INTEGER NOT NULL,
   ordinal INTEGER NOT NULL,
   collection INTEGER NOT NULL,
   name TEXT,
   removed INTEGER NOT NULL,
+  index_config TEXT NOT NULL DEFAULT '',
+  properties BLOB,
   PRIMARY KEY(seq, ordinal)
-) STRICT, WITHOUT ROWID;
-";
-
-/// What 1.1 brought: the tables of the inverted index, and the ways to an item.
-const INDEX_TABLES_SQL: &str = "
-CREATE INDEX item_collection ON item(collection);
-CREATE TABLE collided(
-  collection INTEGER NOT NULL, uid TEXT NOT NULL, item INTEGER NOT NULL UNIQUE, PRIMARY KEY(collection, uid)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE idx_segment(
   id INTEGER PRIMARY KEY,
-  kind INTEGER NOT NULL,
+  derived_index INTEGER NOT NULL,
   max_seq INTEGER NOT NULL,
   first_chunk INTEGER NOT NULL,
   end_chunk INTEGER NOT NULL,
   from_term BLOB NOT NULL,
   bytes INTEGER NOT NULL,
-  large INTEGER NOT NULL,
-  net INTEGER NOT NULL,
+  has_oversized INTEGER NOT NULL,
+  rank_delta INTEGER NOT NULL,
   merged_into INTEGER
 ) STRICT;
 CREATE TABLE idx_chunk(id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
 CREATE TABLE idx_fence(
-  segment INTEGER NOT NULL, first BLOB NOT NULL, chunk INTEGER NOT NULL, net INTEGER NOT NULL,
-  PRIMARY KEY(segment, first, chunk)
+  segment INTEGER NOT NULL,
+  first_term BLOB NOT NULL,
+  chunk INTEGER NOT NULL,
+  rank_delta INTEGER NOT NULL,
+  PRIMARY KEY(segment, first_term, chunk)
 ) STRICT, WITHOUT ROWID;
-";
-
-/// What 1.2 brought: a summary for each collection, and what it was before; kept values.
-const INDEX_CONFIG_SQL: &str = "
-ALTER TABLE collection ADD COLUMN summary TEXT NOT NULL DEFAULT '';
-ALTER TABLE collection_former ADD COLUMN summary TEXT NOT NULL DEFAULT '';
-ALTER TABLE item ADD COLUMN kept BLOB;
-CREATE INDEX item_beside ON item(id) WHERE derived_uid = 2;
-";
-
-/// What 1.4 brought: calendars.
-const CALENDAR_TABLES_SQL: &str = "
-ALTER TABLE collection ADD COLUMN head BLOB;
-ALTER TABLE collection_former ADD COLUMN head BLOB;
-ALTER TABLE item ADD COLUMN frame INTEGER;
-ALTER TABLE former ADD COLUMN frame INTEGER;
-CREATE INDEX item_detached ON item(collection, uid) WHERE recurrence <> '';
-CREATE TABLE zone(id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, tzid TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;
-CREATE TABLE frame(
-  id INTEGER PRIMARY KEY, version INTEGER NOT NULL, zones TEXT NOT NULL, uses INTEGER NOT NULL,
-  UNIQUE(version, zones)
+CREATE TABLE idx_schedule(item INTEGER PRIMARY KEY, zone_set INTEGER, data BLOB NOT NULL) STRICT;
+CREATE TABLE idx_zone_set(
+  id INTEGER PRIMARY KEY,
+  names TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  UNIQUE(names, fingerprint)
 ) STRICT;
-CREATE TABLE idx_time(item INTEGER PRIMARY KEY, clock INTEGER, data BLOB NOT NULL) STRICT;
-CREATE TABLE idx_clock(
-  id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, UNIQUE(name, fingerprint)
-) STRICT;
-";
-
-/// What 1.5 brought: who follows what happens has to know what items were in time, and that of a
-/// series follows from several.
-const SCHEDULE_HISTORY_SQL: &str = "
-ALTER TABLE former ADD COLUMN item INTEGER;
-ALTER TABLE former ADD COLUMN time BLOB;
-CREATE TABLE retimed(
-  seq INTEGER NOT NULL, handle BLOB NOT NULL, time BLOB, PRIMARY KEY(seq, handle)
+CREATE TABLE idx_interval(
+  row_class INTEGER,
+  start INTEGER,
+  end INTEGER,
+  item INTEGER,
+  series_summary BLOB,
+  PRIMARY KEY(row_class, start, end, item)
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// When items are.
-const INTERVAL_INDEX_SQL: &str = "
-CREATE TABLE idx_span(
-  place INTEGER, start INTEGER, end INTEGER, item INTEGER, series BLOB,
-  PRIMARY KEY(place, start, end, item)
-) STRICT, WITHOUT ROWID;
-";
+/// The key in `meta` of the digest of the script that made the tables.
+const SCHEMA_DIGEST_KEY: &str = "schema_digest";
+/// A digest of [`SCHEMA_SQL`]: it tells a store of another state of the script, which was edited
+/// without a new version, from one of this state.
+const SCHEMA_DIGEST: i64 = fnv1a_64(SCHEMA_SQL.as_bytes()).cast_signed();
+
+/// The FNV-1a hash with 64 bits: a constant, as a store is opened in less time than SHA-256 takes.
+const fn fnv1a_64(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut at = 0;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    hash
+}
 
 /// A step from one version to the next. It runs in one transaction, after a backup.
 pub(crate) struct Migration {
-    /// The version it starts from.
+    /// The version that it starts from.
     pub(crate) from: (i64, i64),
-    /// The version it makes.
+    /// The version that it leads to.
     pub(crate) to: (i64, i64),
-    /// What changes.
+    /// The statements that make the changes.
     pub(crate) sql: &'static [&'static str],
 }
 
-/// All steps, oldest first.
-pub(crate) const MIGRATIONS: &[Migration] = &[
-    Migration { from: (1, 0), to: (1, 1), sql: &[FROM_1_0, INDEX_TABLES_SQL] },
-    Migration { from: (1, 1), to: (1, 2), sql: &[INDEX_CONFIG_SQL] },
-    Migration {
-        from: (1, 2),
-        to: (1, 4),
-        sql: &[FROM_1_2, CALENDAR_TABLES_SQL, INTERVAL_INDEX_SQL],
-    },
-    Migration { from: (1, 3), to: (1, 4), sql: &[FROM_1_3, INTERVAL_INDEX_SQL] },
-    Migration { from: (1, 4), to: (1, 5), sql: &[SCHEDULE_HISTORY_SQL] },
-];
+/// All steps, oldest first: none yet, as no version before 1.0 was released.
+pub(crate) const MIGRATIONS: &[Migration] = &[];
 
-/// What is derived is derived anew.
-const FROM_1_0: &str = "
-DROP TABLE idx_value;
-DROP TABLE idx_text;
-DROP TABLE idx_large;
-DROP TABLE idx_sort;
-DROP INDEX item_uid;
-DELETE FROM meta WHERE key LIKE 'idx:%';
-";
-
-/// An operation is looked for by who undoes it, who has the time to look at all batches; who writes
-/// one has not. The first chunk of a segment has no fence any more.
-const FROM_1_2: &str = "
-DROP INDEX batch_operation;
-DELETE FROM idx_fence WHERE chunk = 0;
-";
-
-/// The same, and what 1.3, which was never released, had for the times of items.
-const FROM_1_3: &str = "
-DROP INDEX IF EXISTS batch_operation;
-DROP INDEX IF EXISTS idx_time_clock;
-DROP TABLE IF EXISTS idx_slot;
-DROP TABLE idx_span;
-DELETE FROM idx_fence WHERE chunk = 0;
-DELETE FROM idx_time;
-DELETE FROM meta WHERE key LIKE 'idx:%';
-";
-
-/// What a file's header says of itself.
+/// The version of a file, by its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SchemaState {
-    /// Nothing is in it yet.
+    /// The file has no tables yet.
     Empty,
-    /// Of the version known here.
+    /// The version of this program.
     Current,
-    /// Of an older version: it has to be migrated before it is written.
+    /// An older version: it has to be migrated before it is written.
     Older(i64, i64),
-    /// Of a newer minor version: to be read only.
+    /// A newer minor version: it may only be read.
     NewerMinor(i64, i64),
 }
 
-/// Looks at the header; refuses what is not ours and what is too new.
+/// Reads the version of a file from its header; refuses a file of another program and a newer major
+/// version.
 pub(crate) fn read_schema_state(conn: &Connection, path: &Path) -> Result<SchemaState> {
     let header = || -> rusqlite::Result<(i64, i64)> {
-        let number = |of: &str| conn.prepare_cached(of)?.query_row([], |row| row.get(0));
-        Ok((number("PRAGMA application_id")?, number("PRAGMA user_version")?))
+        let read = |pragma: &str| conn.prepare_cached(pragma)?.query_row([], |row| row.get(0));
+        Ok((read("PRAGMA application_id")?, read("PRAGMA user_version")?))
     };
     let (id, version) = header().map_err(sqlite_error_at(path))?;
     let is_empty =
@@ -307,29 +302,49 @@ pub(crate) fn read_schema_state(conn: &Connection, path: &Path) -> Result<Schema
     }
 }
 
+/// Refuses a store that a state of the script made which was never released: one of the current
+/// version has another digest, and those from before there was a digest have none.
+pub(crate) fn refuse_development_schema(
+    conn: &Connection,
+    state: SchemaState,
+    path: &Path,
+) -> Result<()> {
+    if state == SchemaState::Empty {
+        return Ok(());
+    }
+    let digest: Option<i64> = conn
+        .prepare_cached("SELECT value FROM meta WHERE key = ?1")
+        .and_then(|mut select| select.query_row([SCHEMA_DIGEST_KEY], |row| row.get(0)).optional())
+        .map_err(sqlite_error_at(path))?;
+    match digest {
+        Some(digest) if state != SchemaState::Current || digest == SCHEMA_DIGEST => Ok(()),
+        _ => Err(Error::DevelopmentSchema { path: path.to_path_buf() }),
+    }
+}
+
 /// Makes the tables in an empty file.
 pub(crate) fn create_tables(conn: &Connection, locale: &str) -> rusqlite::Result<()> {
-    conn.execute_batch(ITEM_TABLES_SQL)?;
-    conn.execute_batch(INDEX_TABLES_SQL)?;
-    conn.execute_batch(INDEX_CONFIG_SQL)?;
-    conn.execute_batch(CALENDAR_TABLES_SQL)?;
-    conn.execute_batch(INTERVAL_INDEX_SQL)?;
-    conn.execute_batch(SCHEDULE_HISTORY_SQL)?;
-    for (key, value) in [("seq", 0), ("items", 0), ("oldest", 1), ("former_bytes", 0)] {
+    conn.execute_batch(SCHEMA_SQL)?;
+    for (key, value) in
+        [("last_seq", 0), ("last_item", 0), ("history_from", 1), ("history_bytes", 0)]
+    {
         conn.execute("INSERT INTO meta VALUES(?1, ?2)", (key, value))?;
     }
-    conn.execute("INSERT INTO meta VALUES('locale', ?1)", [locale])?;
+    conn.execute("INSERT INTO meta VALUES('collation_locale', ?1)", [locale])?;
     conn.execute("INSERT INTO meta VALUES('epoch', lower(hex(randomblob(8))))", [])?;
     set_version(conn, (SCHEMA_MAJOR, SCHEMA_MINOR))
 }
 
+/// Writes the version, and the digest of the script that makes the tables of this version.
 fn set_version(conn: &Connection, (major, minor): (i64, i64)) -> rusqlite::Result<()> {
     conn.pragma_update(None, "application_id", APPLICATION_ID)?;
-    conn.pragma_update(None, "user_version", major * 1000 + minor)
+    conn.pragma_update(None, "user_version", major * 1000 + minor)?;
+    let digest = (SCHEMA_DIGEST_KEY, SCHEMA_DIGEST);
+    conn.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", digest).map(drop)
 }
 
-/// Takes the file from version `from` to the one known here, with a copy of it made first. Fails
-/// with nothing changed, and no copy made, where the steps do not lead there.
+/// Migrates the file from version `from` to the current one, after a copy of it was made. Fails with
+/// nothing changed, and no copy made, where the steps do not lead to the current version.
 pub(crate) fn migrate(
     conn: &mut Connection,
     directory: &DataDirectory,
@@ -338,19 +353,19 @@ pub(crate) fn migrate(
 ) -> Result<()> {
     let path = directory.database_path();
     let mut version = from;
-    let mut way = Vec::new();
+    let mut statements = Vec::new();
     while let Some(step) = steps.iter().find(|step| step.from == version) {
-        way.extend(step.sql);
+        statements.extend(step.sql);
         version = step.to;
     }
     if version != (SCHEMA_MAJOR, SCHEMA_MINOR) {
-        let what = format!("no way is known from schema {}.{}", from.0, from.1);
+        let what = format!("no migration leads from schema {}.{} to this one", from.0, from.1);
         return Err(Error::Damaged { path, what });
     }
     let copy = directory.unused_copy_path(&format!("migration-{}.{}", from.0, from.1));
     crate::backup::copy_atomically(conn, &path, &copy)?;
     let tx = conn.transaction().map_err(sqlite_error_at(&path))?;
-    for sql in way {
+    for sql in statements {
         tx.execute_batch(sql).map_err(sqlite_error_at(&path))?;
     }
     set_version(&tx, version).map_err(sqlite_error_at(&path))?;

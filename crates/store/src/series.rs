@@ -209,7 +209,7 @@ pub(crate) fn find_overrides(
     uid: &str,
 ) -> rusqlite::Result<Vec<(i64, String)>> {
     conn.prepare_cached(
-        "SELECT id, recurrence FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence <> ''
+        "SELECT id, recurrence_id FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence_id <> ''
          ORDER BY id",
     )?
     .query_map((collection, uid), |row| Ok((row.get(0)?, row.get(1)?)))?
@@ -222,13 +222,13 @@ pub(crate) fn has_overrides(
     collection: i64,
     uid: &str,
 ) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence <> '')";
+    let sql = "SELECT EXISTS (SELECT 1 FROM item WHERE collection = ?1 AND uid = ?2 AND recurrence_id <> '')";
     conn.prepare_cached(sql)?.query_row((collection, uid), |row| row.get(0))
 }
 
 fn find_master(conn: &Connection, collection: i64, uid: &str) -> rusqlite::Result<Option<i64>> {
     let key = conn
-        .prepare_cached("SELECT key FROM collection WHERE id = ?1")?
+        .prepare_cached("SELECT handle_key FROM collection WHERE id = ?1")?
         .query_row([collection], |row| row.get(0))
         .optional()?;
     let Some(key) = key else { return Ok(None) };

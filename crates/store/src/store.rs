@@ -1,7 +1,7 @@
 //! Opening a store, and the one connection that may write.
 
 use crate::data_directory::DataDirectory;
-use crate::error::{Error, Result, sqlite_error_at};
+use crate::error::{Error, Result, RowError, RowResult, sqlite_error_at};
 use crate::extractor::Extractor;
 use crate::index_config::IndexConfig;
 use crate::lock::{LockFiles, WriteLock};
@@ -134,7 +134,7 @@ impl Store {
         collection: &str,
         family: CollectionType,
     ) -> Result<Extractor> {
-        let sql = "SELECT summary, family FROM collection WHERE name = ?1 AND removed = 0";
+        let sql = "SELECT index_config, type FROM collection WHERE name = ?1 AND removed = 0";
         let found: Option<(String, i64)> = self
             .conn
             .prepare_cached(sql)
@@ -152,7 +152,7 @@ impl Store {
 
     /// What the collection of this name holds; `None`: there is none.
     pub fn collection_type(&self, collection: &str) -> Result<Option<CollectionType>> {
-        let sql = "SELECT family FROM collection WHERE name = ?1 AND removed = 0";
+        let sql = "SELECT type FROM collection WHERE name = ?1 AND removed = 0";
         let family: Option<i64> = self
             .conn
             .prepare_cached(sql)
@@ -164,7 +164,7 @@ impl Store {
     /// The calendars that have an item of this UID.
     pub fn calendars_with_uid(&self, uid: &str) -> Result<Vec<String>> {
         let run = || -> rusqlite::Result<Vec<String>> {
-            let sql = "SELECT id, key, name FROM collection WHERE removed = 0 AND family = ?1 ORDER BY name";
+            let sql = "SELECT id, handle_key, name FROM collection WHERE removed = 0 AND type = ?1 ORDER BY name";
             let _snapshot = ReadTransaction::begin(&self.conn)?;
             let mut select = self.conn.prepare_cached(sql)?;
             let mut rows = select.query([CollectionType::Calendar as i64])?;
@@ -184,7 +184,8 @@ impl Store {
 
     /// Does the calendar of this name say anything of itself?
     pub fn has_collection_properties(&self, collection: &str) -> Result<bool> {
-        let sql = "SELECT 1 FROM collection WHERE name = ?1 AND removed = 0 AND head IS NOT NULL";
+        let sql =
+            "SELECT 1 FROM collection WHERE name = ?1 AND removed = 0 AND properties IS NOT NULL";
         let found = self
             .conn
             .prepare_cached(sql)
@@ -200,7 +201,7 @@ impl Store {
 
     /// The number of the last batch.
     pub fn last_seq(&self) -> Result<Seq> {
-        read_meta_number(&self.conn, "seq").map_err(sqlite_error_at(&self.path))
+        read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
     /// Lets go of the lock, and copies the write-ahead log into the file where it has grown. Others
@@ -293,8 +294,11 @@ pub(crate) fn set_read_cache_size(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// One number of `meta`.
-pub(crate) fn read_meta_number(conn: &Connection, key: &str) -> rusqlite::Result<i64> {
-    conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?.query_row([key], |row| row.get(0))
+pub(crate) fn read_meta_number(conn: &Connection, key: &str) -> RowResult<i64> {
+    conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+        .query_row([key], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| RowError::missing_meta(key))
 }
 
 pub(crate) fn set_meta(conn: &Connection, key: &str, value: i64) -> rusqlite::Result<()> {
@@ -329,16 +333,18 @@ impl MetaTable {
     }
 
     /// The number of this key.
-    pub(crate) fn number(&self, key: &str) -> rusqlite::Result<i64> {
+    pub(crate) fn number(&self, key: &str) -> RowResult<i64> {
         match self.value(key) {
             Some(Value::Integer(number)) => Ok(*number),
-            _ => Err(rusqlite::Error::QueryReturnedNoRows),
+            _ => Err(RowError::missing_meta(key)),
         }
     }
 }
 
-pub(crate) fn read_locale(conn: &Connection) -> rusqlite::Result<String> {
-    conn.query_row("SELECT value FROM meta WHERE key = 'locale'", [], |row| row.get(0))
+pub(crate) fn read_locale(conn: &Connection) -> RowResult<String> {
+    conn.query_row("SELECT value FROM meta WHERE key = 'collation_locale'", [], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| RowError::missing_meta("collation_locale"))
 }
 
 /// Looks for contradictions within pages; much faster than the full integrity check.
@@ -361,6 +367,7 @@ fn create_or_migrate(
 ) -> Result<Option<String>> {
     let path = directory.database_path();
     let standing = schema::read_schema_state(conn, &path)?;
+    schema::refuse_development_schema(conn, standing, &path)?;
     if let SchemaState::NewerMinor(major, minor) = standing {
         return Ok(Some(format!("{major}.{minor}")));
     }
@@ -392,8 +399,11 @@ fn create_or_migrate(
         SchemaState::Current | SchemaState::NewerMinor(..) => {}
     }
     if let Some(locale) = &options.locale {
-        conn.execute("UPDATE meta SET value = ?1 WHERE key = 'locale' AND value <> ?1", [locale])
-            .map_err(sqlite_error_at(&path))?;
+        conn.execute(
+            "UPDATE meta SET value = ?1 WHERE key = 'collation_locale' AND value <> ?1",
+            [locale],
+        )
+        .map_err(sqlite_error_at(&path))?;
     }
     Ok(None)
 }

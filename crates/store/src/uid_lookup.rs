@@ -21,7 +21,7 @@ pub(crate) fn find_collection(
     conn: &Connection,
     name: &str,
 ) -> rusqlite::Result<Option<CollectionKey>> {
-    conn.prepare_cached("SELECT id, key FROM collection WHERE name = ?1 AND removed = 0")?
+    conn.prepare_cached("SELECT id, handle_key FROM collection WHERE name = ?1 AND removed = 0")?
         .query_row([name], |row| Ok(CollectionKey { id: row.get(0)?, handle_key: row.get(1)? }))
         .optional()
 }
@@ -48,7 +48,7 @@ pub(crate) struct UidFinder<'c> {
 impl<'c> UidFinder<'c> {
     pub(crate) fn new(conn: &'c Connection) -> rusqlite::Result<UidFinder<'c>> {
         let select = conn.prepare_cached(
-            "SELECT id, collection = ?2 AND uid = ?3 AND recurrence = ?4 FROM item WHERE handle = ?1",
+            "SELECT id, collection = ?2 AND uid = ?3 AND recurrence_id = ?4 FROM item WHERE handle = ?1",
         )?;
         Ok(UidFinder { conn, select, has_collisions: None })
     }
@@ -86,7 +86,7 @@ impl<'c> UidFinder<'c> {
             Some(some) => some,
             None => self
                 .conn
-                .prepare_cached("SELECT EXISTS(SELECT 1 FROM collided)")?
+                .prepare_cached("SELECT EXISTS(SELECT 1 FROM handle_collision)")?
                 .query_row([], |row| row.get(0))?,
         };
         self.has_collisions = Some(some);
@@ -94,7 +94,9 @@ impl<'c> UidFinder<'c> {
             return Ok(None);
         }
         self.conn
-            .prepare_cached("SELECT item FROM collided WHERE collection = ?1 AND uid = ?2")?
+            .prepare_cached(
+                "SELECT item FROM handle_collision WHERE collection = ?1 AND uid_key = ?2",
+            )?
             .query_row((of.id, collision_key(uid, recurrence)), |row| row.get(0))
             .optional()
     }
@@ -144,7 +146,10 @@ pub(crate) fn allocate_handle(
         if taken.is_none() {
             if attempt > 0 {
                 let uid = collision_key(uid, recurrence);
-                conn.execute("INSERT INTO collided VALUES(?1, ?2, ?3)", (of.id, uid, item))?;
+                conn.execute(
+                    "INSERT INTO handle_collision VALUES(?1, ?2, ?3)",
+                    (of.id, uid, item),
+                )?;
             }
             return Ok(handle);
         }
@@ -154,5 +159,5 @@ pub(crate) fn allocate_handle(
 
 /// An item is about to go.
 pub(crate) fn delete_collision(conn: &Connection, item: i64) -> rusqlite::Result<()> {
-    conn.prepare_cached("DELETE FROM collided WHERE item = ?1")?.execute([item]).map(drop)
+    conn.prepare_cached("DELETE FROM handle_collision WHERE item = ?1")?.execute([item]).map(drop)
 }

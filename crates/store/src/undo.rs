@@ -6,7 +6,7 @@
 //! matter.
 
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
-use crate::error::{Error, Result, sqlite_error_at};
+use crate::error::{Error, Result, RowError, RowResult, sqlite_error_at};
 use crate::extractor::ItemContext;
 use crate::handle::Handle;
 use crate::history::{
@@ -14,7 +14,7 @@ use crate::history::{
 };
 use crate::index_config::IndexConfig;
 use crate::store::{Store, read_meta_number};
-use crate::{CollectionType, Seq, blob};
+use crate::{CollectionType, Seq};
 use rusqlite::OptionalExtension as _;
 use std::mem;
 use std::sync::Arc;
@@ -92,9 +92,8 @@ impl Store {
         let epoch =
             history::read_epoch(&self.conn).map_err(crate::error::sqlite_error_at(&self.path))?;
         let of = self.find_undoable_operation(id)?;
-        let sql = crate::error::sqlite_error_at;
-        let handles = self.find_touched_items(id).map_err(sql(&self.path))?;
-        let conflicts = self.find_conflicts(id, &handles).map_err(sql(&self.path))?;
+        let handles = self.find_touched_items(id).map_err(sqlite_error_at(&self.path))?;
+        let conflicts = self.find_conflicts(id, &handles).map_err(sqlite_error_at(&self.path))?;
         if !conflicts.is_empty() {
             return Ok(UndoReport { conflicts, ..UndoReport::default() });
         }
@@ -107,7 +106,7 @@ impl Store {
             self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut undo)?;
         }
         for handle in handles {
-            let step = self.plan_undo_step(id, handle).map_err(sql(&self.path))?;
+            let step = self.plan_undo_step(id, handle).map_err(sqlite_error_at(&self.path))?;
             // Others may write meanwhile, and what they write make the store forget.
             self.ensure_history_kept(id)?;
             match step {
@@ -123,7 +122,9 @@ impl Store {
                 self.write_undo_batch(&mut operation, mem::take(&mut pending), &mut undo)?;
             }
         }
-        pending.changes.extend(self.plan_collection_removals(id).map_err(sql(&self.path))?);
+        pending
+            .changes
+            .extend(self.plan_collection_removals(id).map_err(sqlite_error_at(&self.path))?);
         if undo.conflicts.is_empty() {
             // They are not made where an item of this last batch is in conflict.
             pending.changes.push(BatchChange::Internal(InternalChange::MarkUndone(id)));
@@ -165,11 +166,7 @@ impl Store {
 
     /// An item that could not be put back, as it is now. Even if it is again what the operation
     /// left, the undo has to be run once more.
-    fn find_refused_conflict(
-        &self,
-        id: OperationId,
-        handle: Handle,
-    ) -> rusqlite::Result<UndoConflict> {
+    fn find_refused_conflict(&self, id: OperationId, handle: Handle) -> RowResult<UndoConflict> {
         if let UndoStep::Conflict(conflict) = self.plan_undo_step(id, handle)? {
             return Ok(conflict);
         }
@@ -210,7 +207,7 @@ impl Store {
             .prepare_cached("SELECT min(seq) FROM batch WHERE operation = ?1")
             .and_then(|mut select| select.query_row([id], |row| row.get(0)))
             .map_err(sqlite_error_at(path))?;
-        let oldest = read_meta_number(&self.conn, "oldest").map_err(sqlite_error_at(path))?;
+        let oldest = read_meta_number(&self.conn, "history_from").map_err(sqlite_error_at(path))?;
         if first.is_some_and(|first| first < oldest) {
             return Err(Error::HistoryPruned { id });
         }
@@ -223,20 +220,16 @@ impl Store {
             .prepare_cached(
                 "SELECT i.handle FROM batch b CROSS JOIN item i ON i.seq = b.seq WHERE b.operation = ?1
                  UNION
-                 SELECT f.handle FROM batch b CROSS JOIN former f ON f.seq = b.seq WHERE b.operation = ?1
+                 SELECT f.handle FROM batch b CROSS JOIN item_history f ON f.seq = b.seq WHERE b.operation = ?1
                  UNION
-                 SELECT f.handle FROM former f JOIN batch b ON b.seq = f.before
+                 SELECT f.handle FROM item_history f JOIN batch b ON b.seq = f.since
                  WHERE b.operation = ?1",
             )?
             .query_map([id], |row| Ok(Handle::from_bytes(&row.get::<_, Vec<u8>>(0)?)))?
             .collect()
     }
 
-    fn find_conflicts(
-        &self,
-        id: OperationId,
-        handles: &[Handle],
-    ) -> rusqlite::Result<Vec<UndoConflict>> {
+    fn find_conflicts(&self, id: OperationId, handles: &[Handle]) -> RowResult<Vec<UndoConflict>> {
         let mut conflicts = Vec::new();
         for &handle in handles {
             // What this operation changed last cannot be in conflict.
@@ -272,7 +265,7 @@ impl Store {
 
     /// Compares what an item was before the operation, what the operation left, and what is there
     /// now.
-    fn plan_undo_step(&self, id: OperationId, handle: Handle) -> rusqlite::Result<UndoStep> {
+    fn plan_undo_step(&self, id: OperationId, handle: Handle) -> RowResult<UndoStep> {
         let (item, seq) = self.find_current_item(handle)?;
         let now = match item {
             Some(item) => self.read_item_state(item)?,
@@ -333,10 +326,10 @@ impl Store {
         Ok(UndoStep::Change(Box::new(change), length))
     }
 
-    fn build_put(&self, state: ItemState, expect: Precondition) -> rusqlite::Result<BatchChange> {
+    fn build_put(&self, state: ItemState, expect: Precondition) -> RowResult<BatchChange> {
         let (name, summary, family): (String, String, i64) = self
             .conn
-            .prepare_cached("SELECT name, summary, family FROM collection WHERE id = ?1")?
+            .prepare_cached("SELECT name, index_config, type FROM collection WHERE id = ?1")?
             .query_row([state.collection], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let summary = IndexConfig::from_stored(&summary, CollectionType::from_number(family));
         let deriver = self.extractor.with_index_config(summary);
@@ -349,32 +342,40 @@ impl Store {
         }))
     }
 
-    fn read_item_state(&self, item: i64) -> rusqlite::Result<Option<ItemState>> {
+    fn read_item_state(&self, item: i64) -> RowResult<Option<ItemState>> {
         // In one statement: others may remove the item meanwhile, which is no damage.
-        self.conn
+        let found: Option<(ItemState, bool)> = self
+            .conn
             .prepare_cached(
-                "SELECT i.collection, i.uid, i.derived_uid, coalesce(s.bytes, b.bytes), i.kind, i.recurrence, i.frame
-                 FROM item i LEFT JOIN source s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob
+                "SELECT i.collection, i.uid, i.uid_origin, coalesce(s.bytes, b.bytes), i.kind, i.recurrence_id, i.calendar_context
+                 FROM item i LEFT JOIN source_bytes s ON s.item = i.id LEFT JOIN blob b ON b.hash = s.blob_hash
                  WHERE i.id = ?1",
             )?
             .query_row([item], |row| {
-                Ok(ItemState {
+                let bytes: Option<Vec<u8>> = row.get(3)?;
+                let has_bytes = bytes.is_some();
+                let state = ItemState {
                     collection: row.get(0)?,
                     uid: row.get(1)?,
                     derived_uid: row.get(2)?,
-                    bytes: row.get::<_, Option<_>>(3)?.ok_or_else(|| blob::missing_bytes_error(item))?,
+                    bytes: bytes.unwrap_or_default(),
                     context: ItemContext::from_columns(&self.conn, row.get(4)?, row.get(5)?, row.get(6)?)?,
-                })
+                };
+                Ok((state, has_bytes))
             })
-            .optional()
+            .optional()?;
+        match found {
+            Some((_, false)) => Err(RowError::missing_source_bytes(item)),
+            found => Ok(found.map(|(state, _)| state)),
+        }
     }
 
     fn read_previous_versions(&self, handle: Handle) -> rusqlite::Result<Vec<PreviousVersion>> {
         self.conn
             .prepare_cached(
-                "SELECT f.seq, f.before, f.removed, f.collection, f.uid, f.derived_uid,
-                        coalesce(f.bytes, b.bytes), f.kind, coalesce(f.recurrence, ''), f.frame
-                 FROM former f LEFT JOIN blob b ON b.hash = f.blob
+                "SELECT f.seq, f.since, f.removed, f.collection, f.uid, f.uid_origin,
+                        coalesce(f.bytes, b.bytes), f.kind, coalesce(f.recurrence_id, ''), f.calendar_context
+                 FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash
                  WHERE f.handle = ?1 ORDER BY f.seq, f.ordinal",
             )?
             .query_map([handle.to_bytes()], |row| {
@@ -450,9 +451,9 @@ impl Store {
         self.conn
             .prepare_cached(
                 "SELECT DISTINCT c.id
-                 FROM batch b CROSS JOIN former f ON f.seq = b.seq JOIN collection c ON c.id = f.collection
+                 FROM batch b CROSS JOIN item_history f ON f.seq = b.seq JOIN collection c ON c.id = f.collection
                  WHERE b.operation = ?1 AND c.removed = 1 AND f.uid IS NOT NULL
-                   AND f.before NOT IN (SELECT seq FROM batch WHERE operation = ?1)",
+                   AND f.since NOT IN (SELECT seq FROM batch WHERE operation = ?1)",
             )?
             .query_map([id], |row| row.get(0).map(|id| BatchChange::Internal(InternalChange::RestoreCollection(id))))?
             .collect()
@@ -467,9 +468,9 @@ impl Store {
         let next = self
             .conn
             .prepare_cached(
-                "SELECT f.name, f.removed, f.summary, f.head FROM collection_former f
+                "SELECT f.name, f.removed, f.index_config, f.properties FROM collection_history f
                  WHERE f.collection = ?2 AND f.seq >
-                   (SELECT max(mine.seq) FROM collection_former mine JOIN batch b ON b.seq = mine.seq
+                   (SELECT max(mine.seq) FROM collection_history mine JOIN batch b ON b.seq = mine.seq
                     WHERE mine.collection = ?2 AND b.operation = ?1)
                  ORDER BY f.seq, f.ordinal LIMIT 1",
             )?
@@ -492,9 +493,9 @@ impl Store {
 
     fn find_collection_changes(&self, id: OperationId) -> rusqlite::Result<Vec<CollectionChange>> {
         let mut select = self.conn.prepare_cached(
-            "SELECT f.collection, iif(f.removed, NULL, f.name), f.summary, c.name, c.removed, c.summary, f.head, c.head,
-                    c.family
-             FROM batch b JOIN collection_former f ON f.seq = b.seq
+            "SELECT f.collection, iif(f.removed, NULL, f.name), f.index_config, c.name, c.removed, c.index_config, f.properties, c.properties,
+                    c.type
+             FROM batch b JOIN collection_history f ON f.seq = b.seq
              JOIN collection c ON c.id = f.collection
              WHERE b.operation = ?1 ORDER BY f.seq, f.ordinal",
         )?;

@@ -49,7 +49,7 @@ fn a_copy_of_a_busy_store_holds_whole_batches() {
             let conn = Connection::open(&to).unwrap();
             let (items, seq): (i64, i64) = conn
                 .query_row(
-                    "SELECT (SELECT count(*) FROM item), value FROM meta WHERE key = 'seq'",
+                    "SELECT (SELECT count(*) FROM item), value FROM meta WHERE key = 'last_seq'",
                     [],
                     |row| Ok((row.get(0)?, row.get(1)?)),
                 )

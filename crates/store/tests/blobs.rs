@@ -8,7 +8,7 @@ const LARGE: usize = 100 << 10;
 #[track_caller]
 fn check(book: &Book, expect: &[i64]) {
     let conn = rusqlite::Connection::open(book.data()).unwrap();
-    let mut select = conn.prepare("SELECT uses FROM blob ORDER BY uses").unwrap();
+    let mut select = conn.prepare("SELECT ref_count FROM blob ORDER BY ref_count").unwrap();
     let uses = select.query_map([], |row| row.get(0)).unwrap();
     assert_eq!(uses.collect::<Result<Vec<i64>, _>>().unwrap(), expect);
     book.sound();

@@ -2,7 +2,7 @@
 
 use larder_format::contact::{Contact, derive_uid};
 use larder_format::field::Field;
-use larder_store::inverted_index::SortPosition;
+use larder_store::SortPosition;
 use larder_store::{
     AppliedBatch, BatchChange, ChangeOutcome, Collection, FieldIndex, Handle, IndexedOrder,
     ItemPut, Operation, OperationId, ParsedItem, Precondition, Reader, Store, StoreOptions,
@@ -87,6 +87,16 @@ pub(crate) fn contents_of(reader: &Reader) -> Contents {
         }
     }
     contents
+}
+
+/// The rows of all items, in their order.
+pub(crate) fn item_rows(reader: &Reader) -> Vec<i64> {
+    let mut rows = Vec::new();
+    for collection in reader.collections().unwrap() {
+        rows.extend(reader.item_rows(collection.row, 0, usize::MAX >> 1).unwrap());
+    }
+    rows.sort_unstable();
+    rows
 }
 
 impl Book {

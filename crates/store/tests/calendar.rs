@@ -422,7 +422,7 @@ fn a_purged_copy_is_sound() {
     book.store.restore(&book.dir().join("data.db.before-restore")).unwrap();
     assert_eq!(contents(&book.reader()).len(), 1);
     assert_eq!(book.store.check().unwrap().faults, []);
-    assert_eq!(book.count("SELECT count(*) FROM zone"), 0);
+    assert_eq!(book.count("SELECT count(*) FROM zone_definition"), 0);
 }
 
 /// Times that mean something else than they say, or nothing, are named where they stand.

@@ -185,7 +185,7 @@ fn an_item_without_its_bytes_is_damage() {
     let reader = book.reader();
     let row = reader.find_by_uid(None, "a").unwrap()[0].row;
     let conn = rusqlite::Connection::open(book.data()).unwrap();
-    conn.execute("DELETE FROM source WHERE item = ?1", [row]).unwrap();
+    conn.execute("DELETE FROM source_bytes WHERE item = ?1", [row]).unwrap();
     let names = reader.collection_names().unwrap();
     let told = reader.for_each_change(0, 10, &names, &mut |_| {});
     assert!(matches!(told, Err(Error::Damaged { .. })), "{told:?}");

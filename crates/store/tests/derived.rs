@@ -3,10 +3,9 @@
 
 use crate::book::{Book, card, handle_of, made, put};
 use larder_format::field::find_contact_field;
-use larder_store::inverted_index::{IndexQuery, SortPosition};
 use larder_store::{
-    BatchChange, DerivedIndex, Fault, IndexedOrder, Operation, Precondition, Reader, Store,
-    StoreOptions,
+    BatchChange, DerivedIndex, Fault, IndexQuery, IndexedOrder, Operation, Precondition, Reader,
+    SortPosition, Store, StoreOptions,
 };
 use rusqlite::Connection;
 
@@ -128,12 +127,15 @@ fn many(book: &mut Book, numbers: std::ops::Range<usize>) {
 }
 
 fn set_state(conn: &Connection, set: &str, state: &str) {
-    conn.execute("UPDATE meta SET value = ?2 WHERE key = 'idx:' || ?1", (set, state)).unwrap();
+    conn.execute("UPDATE meta SET value = ?2 WHERE key = 'fingerprint:' || ?1", (set, state))
+        .unwrap();
 }
 
 fn state(conn: &Connection, set: &str) -> String {
-    conn.query_row("SELECT value FROM meta WHERE key = 'idx:' || ?1", [set], |row| row.get(0))
-        .unwrap()
+    conn.query_row("SELECT value FROM meta WHERE key = 'fingerprint:' || ?1", [set], |row| {
+        row.get(0)
+    })
+    .unwrap()
 }
 
 /// Makes a set one of which a rebuild has come as far as item `last`, and returns what its state
@@ -234,17 +236,17 @@ fn faults_are_named() {
         let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
         assert!(text.iter().any(|fault| fault.contains(expect)), "{sql}: {text:?}");
     };
-    check("DELETE FROM source WHERE item = 2", "1 items without source bytes");
-    check("INSERT INTO source VALUES(99, x'00', NULL)", "1 source bytes without an item");
-    check("UPDATE source SET bytes = NULL WHERE item = 2", "1 sources that are neither");
-    check("UPDATE blob SET uses = 7", "1 blobs with a wrong number of users");
+    check("DELETE FROM source_bytes WHERE item = 2", "1 items without source bytes");
+    check("INSERT INTO source_bytes VALUES(99, x'00', NULL)", "1 source bytes without an item");
+    check("UPDATE source_bytes SET bytes = NULL WHERE item = 2", "1 sources that are neither");
+    check("UPDATE blob SET ref_count = 7", "1 blobs with a wrong number of users");
     check("UPDATE collection SET removed = 1", "6 items in no collection");
     check("DELETE FROM batch WHERE seq = 1", "items of a batch that is not in the log");
     check("DELETE FROM operation WHERE id = 1", "1 batches of no operation");
-    check("UPDATE meta SET value = 1 WHERE key = 'seq'", "2 batches after the last number");
-    check("UPDATE meta SET value = 1 WHERE key = 'former_bytes'", "counted wrongly");
-    check("DELETE FROM idx_segment WHERE kind = 1", "the text index does not hold");
-    check("DELETE FROM idx_segment WHERE kind = 2", "the sort index does not hold");
+    check("UPDATE meta SET value = 1 WHERE key = 'last_seq'", "2 batches after the last number");
+    check("UPDATE meta SET value = 1 WHERE key = 'history_bytes'", "counted wrongly");
+    check("DELETE FROM idx_segment WHERE derived_index = 1", "the text index does not hold");
+    check("DELETE FROM idx_segment WHERE derived_index = 2", "the sort index does not hold");
     check("DELETE FROM idx_chunk", "the text index is malformed");
     check("UPDATE idx_chunk SET data = x'ff'", "the sort index is malformed");
     check("UPDATE item SET uid = 'u2'", "items with the UID of another");

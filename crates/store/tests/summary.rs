@@ -1,15 +1,13 @@
 //! Summaries: their text, and collections that are indexed otherwise than the default, or otherwise
 //! than before.
 
-use crate::book::{Book, NOW, card, handle_of, made, put};
+use crate::book::{Book, NOW, card, handle_of, put};
 use larder_format::field::{CONTACT_FIELDS, find_contact_field};
-use larder_store::inverted_index::{IndexQuery, SortPosition, term};
 use larder_store::{
     BatchChange, ChangeOutcome, CollectionType, DerivedIndex, Error, FieldIndex, IndexConfig,
-    IndexedOrder, Kind, OperationId, Precondition, Reader, Store, StoreOptions,
+    IndexQuery, IndexedOrder, Kind, OperationId, Precondition, Reader, SortPosition, Store,
+    StoreOptions, term_encoding as term,
 };
-use std::fs;
-use std::path::Path;
 
 fn summary(text: &str) -> IndexConfig {
     text.parse().unwrap()
@@ -359,33 +357,6 @@ fn a_backup_has_the_summaries() {
     book.store.restore(&copy).unwrap();
     assert_eq!(stored(&book.reader(), "work"), "full_name:exact,prefix");
     book.sound();
-}
-
-/// A store of an older version is read when it was migrated, and has the default.
-#[test]
-fn a_store_from_before_there_were_summaries() {
-    for name in ["store-1.0.db", "store-1.1.db"] {
-        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
-        let (_scratch, ()) = Book::new().closed(|dir| {
-            fs::copy(&kept, dir.join("data.db")).unwrap();
-            for beside in ["data.db-wal", "data.db-shm"] {
-                let _none = fs::remove_file(dir.join(beside));
-            }
-            assert!(
-                matches!(Reader::open(dir), Err(Error::SchemaTooOld { major: 1, .. })),
-                "{name}"
-            );
-            let mut store = Store::open(dir, &made()).unwrap();
-            let reader = Reader::open(dir).unwrap();
-            let first = reader.collections().unwrap()[0].name.clone();
-            assert_eq!(stored(&reader, &first), "default");
-            let mut operation = larder_store::Operation::new("index", "", NOW);
-            store.apply(&mut operation, vec![set(&first, "full_name:prefix")]).unwrap();
-            store.refresh().unwrap();
-            assert_eq!(stored(&reader, &first), "full_name:exact,prefix");
-            assert_eq!(store.check().unwrap().faults, [], "{name}");
-        });
-    }
 }
 
 /// One process has derived items for the index when another changes its mind about what is to be in

@@ -362,14 +362,14 @@ fn the_history_of_an_item() {
 fn meddle(book: &Book, when: &str) {
     let last = "(SELECT max(handle) FROM item WHERE uid LIKE 'u%')";
     let sql = format!(
-        "CREATE TRIGGER meddle {when} AND NOT EXISTS (SELECT 1 FROM former WHERE ordinal = 99999)
+        "CREATE TRIGGER meddle {when} AND NOT EXISTS (SELECT 1 FROM item_history WHERE ordinal = 99999)
          BEGIN
-           INSERT INTO former(seq, ordinal, handle, collection, kind, removed, before, uid, recurrence,
-                              derived_uid, bytes, blob)
-             SELECT NEW.seq, 99999, handle, collection, kind, 0, seq, uid, recurrence, derived_uid, bytes, blob
-             FROM item JOIN source ON item = id WHERE handle = {last};
+           INSERT INTO item_history(seq, ordinal, handle, collection, kind, removed, since, uid, recurrence_id,
+                              uid_origin, bytes, blob_hash)
+             SELECT NEW.seq, 99999, handle, collection, kind, 0, seq, uid, recurrence_id, uid_origin, bytes, blob_hash
+             FROM item JOIN source_bytes ON item = id WHERE handle = {last};
            UPDATE item SET seq = NEW.seq, ordinal = 99999 WHERE handle = {last};
-           UPDATE source
+           UPDATE source_bytes
              SET bytes = CAST(replace(CAST(bytes AS TEXT), 'FN:After', 'FN:Other') AS BLOB)
              WHERE item = (SELECT id FROM item WHERE handle = {last});
          END"
@@ -404,7 +404,7 @@ fn what_is_changed_while_it_is_undone_is_left_and_the_operation_stays_open() {
     };
     // Between two batches, and between looking at an item and writing its batch.
     check(700, "AFTER INSERT ON batch WHEN NEW.seq = 2");
-    check(20, "AFTER INSERT ON former WHEN NEW.ordinal = 1");
+    check(20, "AFTER INSERT ON item_history WHEN NEW.ordinal = 1");
 }
 
 #[test]

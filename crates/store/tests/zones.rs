@@ -22,7 +22,8 @@ fn zones_live_as_long_as_their_users() {
     let b = of(book.put_component("work", &lines("b"), &frame(1)));
     // What an item does not name is not kept.
     let counted = |book: &Book| {
-        ["zone", "frame"].map(|table| book.count(&format!("SELECT count(*) FROM {table}")))
+        ["zone_definition", "calendar_context"]
+            .map(|table| book.count(&format!("SELECT count(*) FROM {table}")))
     };
     assert_eq!(counted(&book), [1, 1]);
     let c = of(book.put_component("old", &lines("c"), &frame(3)));
@@ -164,16 +165,14 @@ fn another_version_of_the_zones() {
     assert_eq!(starts_of(&book)["u0"], "20260305T100000Z");
     assert_eq!(starts_of(&book)["u9"], "20260305T110000Z");
     let data = |book: &Book| {
-        let mut rows = BTreeMap::new();
+        let conn = rusqlite::Connection::open(book.data()).unwrap();
         let sql =
-            "SELECT i.uid, t.rowid, t.data, t.clock FROM idx_time t JOIN item i ON i.id = t.item";
-        book.reader()
-            .for_each_sql_row(sql, &[], &mut |row| {
-                rows.insert(row.text(0), (row.blob(2).map(<[u8]>::to_vec), row.integer(3)));
-                true
-            })
-            .unwrap();
-        rows
+            "SELECT i.uid, t.data, t.zone_set FROM idx_schedule t JOIN item i ON i.id = t.item";
+        let mut select = conn.prepare(sql).unwrap();
+        let rows = select.query_map([], |row| {
+            Ok((row.get(0)?, (row.get::<_, Vec<u8>>(1)?, row.get::<_, Option<i64>>(2)?)))
+        });
+        rows.unwrap().collect::<Result<BTreeMap<String, _>, _>>().unwrap()
     };
     let before = data(&book);
 
@@ -195,7 +194,7 @@ fn another_version_of_the_zones() {
     // Who was interrupted goes on from there.
     let half =
         "UPDATE meta SET value = 'rebuilding ' || (SELECT id FROM item WHERE uid = 'u1') || ' c'
-                WHERE key = 'zones'";
+                WHERE key = 'zone_data_version'";
     rusqlite::Connection::open(book.data()).unwrap().execute(half, []).unwrap();
     let book = book.reopened(&options("c", 7));
     assert!(book.reader().is_index_current(DerivedIndex::Schedule).unwrap());

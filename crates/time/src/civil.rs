@@ -1,27 +1,27 @@
-//! Clock times and moments as whole seconds, and the calendar as arithmetic on day numbers.
+//! Civil times and instants in whole seconds, and calendar arithmetic on day numbers.
 //!
-//! Nothing here knows a zone: a [`CivilTime`] is what a clock shows, an [`Instant`] is when, and
-//! only [`zone`](crate::zone) leads from one to the other. All arithmetic is on integers, within
-//! the years 1 to 9999: what would leave them is clamped where a window is meant and refused where
-//! a date is.
+//! Nothing here knows time zones: a [`CivilTime`] is the reading of a clock, an [`Instant`] is a
+//! point on the UTC timeline, and only [`zone`](crate::zone) converts between them. All arithmetic
+//! is on integers within the years 1 to 9999. A result outside is clamped for a time range and
+//! refused for a date.
 
 use std::fmt;
 
-/// Seconds of a day; days that are longer or shorter are a matter of zones.
+/// Seconds of a civil day. The real length of a local day depends on its zone.
 pub const DAY_SECONDS: i64 = 86_400;
 
-/// The first day there is, 1 January of the year 1, as a day number.
+/// The day number of 1 January of the year 1, the first supported day.
 pub const FIRST_DAY_NUMBER: i64 = -719_162;
 
-/// The last day there is, 31 December 9999, as a day number.
+/// The day number of 31 December 9999, the last supported day.
 pub const LAST_DAY_NUMBER: i64 = 2_932_896;
 
-/// What a clock shows, as the seconds since it showed 1970-01-01T00:00:00; the zone of the clock is
-/// known elsewhere.
+/// The reading of a clock, in seconds since its 1970-01-01T00:00:00; the zone of the clock is kept
+/// elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CivilTime(i64);
 
-/// A moment: seconds since 1970-01-01T00:00:00 UTC.
+/// A point in time: seconds since 1970-01-01T00:00:00 UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(i64);
 
@@ -31,7 +31,7 @@ impl CivilTime {
     /// 9999-12-31T23:59:59.
     pub const MAX: CivilTime = CivilTime(LAST_DAY_NUMBER * DAY_SECONDS + DAY_SECONDS - 1);
 
-    /// The clock time of so many seconds, if it is in the years 1 to 9999.
+    /// Returns the civil time for these seconds, if it is in the years 1 to 9999.
     #[must_use]
     pub const fn new(seconds: i64) -> Option<CivilTime> {
         if seconds >= Self::MIN.0 && seconds <= Self::MAX.0 {
@@ -41,19 +41,19 @@ impl CivilTime {
         }
     }
 
-    /// The clock time of so many seconds, or the first or last there is.
+    /// Returns the civil time for these seconds, clamped to the supported range.
     #[must_use]
     pub fn from_seconds_clamped(seconds: i64) -> CivilTime {
         CivilTime(seconds.clamp(Self::MIN.0, Self::MAX.0))
     }
 
-    /// Midnight of a day, or of the first or last there is.
+    /// Returns midnight of a day, clamped to the supported range.
     #[must_use]
     pub fn midnight(day: i64) -> CivilTime {
         CivilTime(day.clamp(FIRST_DAY_NUMBER, LAST_DAY_NUMBER) * DAY_SECONDS)
     }
 
-    /// A date and the seconds since its midnight, which are fewer than those of a day.
+    /// Returns the civil time on this date, given the seconds since midnight (less than a day).
     #[must_use]
     pub fn from_date(date: Date, seconds: i64) -> Option<CivilTime> {
         (0..DAY_SECONDS)
@@ -67,7 +67,7 @@ impl CivilTime {
         self.0
     }
 
-    /// The number of its day: 0 is 1 January 1970.
+    /// The number of the day; 0 is 1 January 1970.
     #[must_use]
     pub const fn day_number(self) -> i64 {
         self.0.div_euclid(DAY_SECONDS)
@@ -79,20 +79,20 @@ impl CivilTime {
         self.0.rem_euclid(DAY_SECONDS)
     }
 
-    /// Its date.
+    /// The date.
     #[must_use]
     pub fn date(self) -> Date {
         Date::from_day_number(self.day_number())
     }
 
-    /// So many seconds later, or the last there is.
+    /// Adds seconds, clamped to the supported range.
     #[must_use]
     pub fn saturating_add(self, seconds: i64) -> CivilTime {
         CivilTime::from_seconds_clamped(self.0.saturating_add(seconds))
     }
 }
 
-/// As RFC 5545 writes a date-time without zone: `20260305T120000`.
+/// Formats as an RFC 5545 date-time without zone: `20260305T120000`.
 impl fmt::Display for CivilTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Date { year, month, day }, second) = (self.date(), self.second_of_day());
@@ -102,17 +102,17 @@ impl fmt::Display for CivilTime {
 }
 
 impl Instant {
-    /// Before every clock time of every zone.
+    /// Before every civil time in every zone.
     pub const MIN: Instant = Instant(CivilTime::MIN.0 - 2 * DAY_SECONDS);
-    /// After every clock time of every zone.
+    /// After every civil time in every zone.
     pub const MAX: Instant = Instant(CivilTime::MAX.0 + 2 * DAY_SECONDS);
 
-    /// Is a moment of so many seconds not clamped?
+    /// Returns whether an instant with these seconds needs no clamping.
     pub(crate) fn is_in_range(seconds: i64) -> bool {
         Instant::from_seconds_clamped(seconds).0 == seconds
     }
 
-    /// The moment of so many seconds, or the first or last there is.
+    /// Returns the instant for these seconds, clamped to the supported range.
     #[must_use]
     pub fn from_seconds_clamped(seconds: i64) -> Instant {
         Instant(seconds.clamp(Self::MIN.0, Self::MAX.0))
@@ -124,13 +124,13 @@ impl Instant {
         self.0
     }
 
-    /// So many seconds later, or the last there is.
+    /// Adds seconds, clamped to the supported range.
     #[must_use]
     pub fn saturating_add(self, seconds: i64) -> Instant {
         Instant::from_seconds_clamped(self.0.saturating_add(seconds))
     }
 
-    /// What a clock shows that is so many seconds before UTC.
+    /// Returns the civil time at this offset from UTC in seconds, east positive.
     #[must_use]
     pub fn to_civil(self, offset: i32) -> CivilTime {
         CivilTime::from_seconds_clamped(self.0 + i64::from(offset))
@@ -149,7 +149,7 @@ pub struct Date {
 }
 
 impl Date {
-    /// The date, if there is such a day.
+    /// Returns the date if it exists.
     #[must_use]
     pub fn new(year: i32, month: u8, day: u8) -> Option<Date> {
         let valid = (1..=9999).contains(&year)
@@ -158,11 +158,10 @@ impl Date {
         valid.then_some(Date { year, month, day })
     }
 
-    /// The date of a day number, or the first or last there is.
+    /// Returns the date of a day number, clamped to the supported range.
     #[must_use]
     pub fn from_day_number(day: i64) -> Date {
-        // Years are counted from 1 March of the year 0, so that the leap day is the last one of a
-        // year.
+        // Years count from 1 March of the year 0, so that the leap day is the last day of a year.
         let day = day.clamp(FIRST_DAY_NUMBER, LAST_DAY_NUMBER) + 719_468;
         let (era, of_era) = (day / 146_097, day % 146_097);
         let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -181,19 +180,19 @@ impl Date {
     }
 }
 
-/// Has the year a 29 February?
+/// Returns whether the year has a 29 February.
 #[must_use]
 pub const fn is_leap(year: i32) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Days of a year.
+/// Returns the number of days of a year.
 #[must_use]
 pub const fn days_in_year(year: i32) -> i64 {
     if is_leap(year) { 366 } else { 365 }
 }
 
-/// Days of a month, which is 1 to 12.
+/// Returns the number of days of a month (1 to 12).
 #[must_use]
 pub const fn days_in_month(year: i32, month: u8) -> u8 {
     match month {
@@ -203,7 +202,7 @@ pub const fn days_in_month(year: i32, month: u8) -> u8 {
     }
 }
 
-/// The number of 1 January of a year.
+/// Returns the day number of 1 January of a year.
 #[must_use]
 pub const fn first_day_of_year(year: i32) -> i64 {
     let before = year as i64 - 1;
@@ -211,7 +210,7 @@ pub const fn first_day_of_year(year: i32) -> i64 {
         + before.div_euclid(400)
 }
 
-/// The number of the first day of a month, which is 1 to 12.
+/// Returns the day number of the first day of a month (1 to 12).
 #[must_use]
 pub const fn first_day_of_month(year: i32, month: u8) -> i64 {
     const DAYS_BEFORE_MONTH: [i64; 13] = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
@@ -233,7 +232,7 @@ pub enum Weekday {
 }
 
 impl Weekday {
-    /// All seven, Monday first.
+    /// All weekdays, Monday first.
     pub const ALL: [Weekday; 7] = [
         Weekday::Monday,
         Weekday::Tuesday,
@@ -244,7 +243,7 @@ impl Weekday {
         Weekday::Sunday,
     ];
 
-    /// The weekday of a day number.
+    /// Returns the weekday of a day number.
     #[must_use]
     pub const fn from_day_number(day: i64) -> Weekday {
         Self::ALL[(day + 3).rem_euclid(7) as usize]
@@ -257,29 +256,29 @@ impl Weekday {
     }
 }
 
-/// The first day of the week that holds a day, where weeks begin on `first`.
+/// Returns the first day of the week of a day, if weeks begin on `first`.
 #[must_use]
 pub const fn first_day_of_week(day: i64, first: Weekday) -> i64 {
     day - (day + 3 - first.number_from_monday() as i64).rem_euclid(7)
 }
 
-/// The first day of the first week of a year: the week that has at least four days in it, as ISO
-/// 8601 counts when weeks begin on Monday.
+/// Returns the first day of the first week of a year: the first week with at least four days in it,
+/// as in ISO 8601 for weeks that begin on Monday.
 #[must_use]
 pub const fn first_day_of_week_one(year: i32, first: Weekday) -> i64 {
     first_day_of_week(first_day_of_year(year) + 3, first)
 }
 
-/// The year that owns the week of a day, and the number of that week in it.
+/// Returns the week year of a day, and the number of its week.
 #[must_use]
 pub fn week_year_and_number(day: i64, first: Weekday) -> (i32, u8) {
-    // The fourth day of a week lies in the year that owns it.
+    // The fourth day of a week lies in the week year.
     let start = first_day_of_week(day, first);
     let year = Date::from_day_number(start + 3).year;
     (year, ((start - first_day_of_week_one(year, first)) / 7 + 1) as u8)
 }
 
-/// How many weeks a year owns: 52 or 53.
+/// Returns the number of weeks of a week year: 52 or 53.
 #[must_use]
 pub const fn weeks_in_year(year: i32, first: Weekday) -> u8 {
     ((first_day_of_week_one(year + 1, first) - first_day_of_week_one(year, first)) / 7) as u8

@@ -1,19 +1,28 @@
-//! Time of calendars: clock times and moments, the time values of RFC 5545, recurrence rules,
-//! time zones, and the series that follow from them.
+//! Calendar time: civil times and instants, the time values of RFC 5545, recurrence rules, time
+//! zones, and compiled series.
 //!
-//! Everything here is pure: no file, no clock, no environment; the database of the system's zones
-//! is passed in. All arithmetic is on whole seconds and day numbers of the years 1 to 9999. Nothing
-//! walks: whatever is asked is found where it is, and what hostile input may cost is bounded by a
-//! [`Budget`](rule::Budget) that the caller gives.
+//! The crate is pure: no file, no clock, no environment; the system's zone database is passed in.
+//! All arithmetic is on whole seconds and day numbers of the years 1 to 9999. Occurrences are found
+//! by seeking, not by iterating from the start, and a [`StepBudget`](rule::StepBudget) from the
+//! caller bounds the cost of hostile input.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | `civil` | civil times, instants, dates, weekdays |
+//! | `value` | the time values of RFC 5545: their texts and back |
+//! | `rule` | recurrence rules: parsing, occurrences, ends, bounds |
+//! | `zone` | time zones: system zones, time zone definitions, the meaning of a TZID |
+//! | `series` | a master with its exceptions and overrides, compiled |
+//! | `varint` | the numbers of serialised rules and series |
 //!
 //! ```
 //! use larder_time::rule::Rule;
-//! use larder_time::value::Stamp;
+//! use larder_time::value::IcalDateTime;
 //!
-//! let start = Stamp::parse("19750105T090000")?.civil;
+//! let start = IcalDateTime::parse("19750105T090000")?.civil;
 //! let rule = Rule::parse("FREQ=MONTHLY;BYDAY=-1FR")?;
-//! let at = Stamp::parse("20260301")?.civil;
-//! let next = rule.from(start, at).next();
+//! let at = IcalDateTime::parse("20260301")?.civil;
+//! let next = rule.occurrences_from(start, at).next();
 //! assert_eq!(next.map(|civil| civil.to_string()).as_deref(), Some("20260327T090000"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

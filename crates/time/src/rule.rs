@@ -1,10 +1,10 @@
 //! Recurrence rules: RFC 5545 section 3.3.10, with SKIP of RFC 7529 and the rules of vCalendar 1.0.
 //!
-//! A [`Rule`] is the text taken apart: lists as bits, so that a day is tested by an `and`. What its
-//! parts mean together is in `rule/period.rs`, how occurrences are found without walking from the
-//! start in `rule/walk.rs`, where a rule ends in `rule/last.rs`. A rule knows no zone: its
-//! occurrences are clock times. It gives bare occurrences, that is, the start is only one if it
-//! matches; [`series`](crate::series) adds what an item adds.
+//! A [`Rule`] is a parsed text: its lists are bit sets, so that a day is tested with an `and`.
+//! `period_set` combines the parts of a rule, `occurrences` seeks without iterating from the start,
+//! `last_occurrence` finds where a rule ends. A rule has no zone: its occurrences are civil times.
+//! They include the start only if the rule matches it; [`series`](crate::series) adds the other
+//! properties of an item.
 
 mod bounds;
 mod display;
@@ -24,7 +24,7 @@ pub use self::parse::RuleError;
 use crate::civil::{CivilTime, DAY_SECONDS, Weekday};
 use crate::value::IcalDateTime;
 
-/// How often a rule's periods follow each other.
+/// The frequency of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "they are called as in the RFC")]
 pub enum Frequency {
@@ -37,24 +37,24 @@ pub enum Frequency {
     Yearly,
 }
 
-/// Where a rule ends.
+/// The end of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RuleEnd {
-    /// With the calendar, at the end of the year 9999.
+    /// No end before the year 9999.
     Never,
-    /// UNTIL as written. Occurrences are compared with it as clock times; in which clock it is
-    /// meant, and what that is in the start's, the caller finds out and replaces it by
-    /// [`Rule::with_until`].
+    /// UNTIL as written. Occurrences are compared with it as civil times. The caller converts it to
+    /// the zone of the start and replaces it by [`Rule::with_until`].
     Until(IcalDateTime),
-    /// COUNT; [`Rule::from`] knows nothing of it, [`Rule::last`] finds the last occurrence.
+    /// COUNT. [`Rule::occurrences_from`] ignores it; [`Rule::last_occurrence`] finds the last
+    /// occurrence.
     Count(u64),
-    /// Both, which is invalid: the earlier one counts.
+    /// Both, which is invalid: the earlier one applies.
     UntilAndCount(IcalDateTime, u64),
-    /// With the last clock time that still belongs to it.
+    /// The last civil time of the rule.
     ResolvedUntil(CivilTime),
 }
 
-/// What becomes of dates that a month has not (RFC 7529).
+/// The treatment of dates that a month does not have (RFC 7529).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "they are called as in the RFC")]
 pub enum SkipMode {
@@ -63,14 +63,14 @@ pub enum SkipMode {
     Forward,
 }
 
-/// The nth weekday of a month or a year, from its end if negative.
+/// The nth weekday of a month or year, counted from the end if negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct NthWeekday {
     pub(crate) number: i16,
     pub(crate) weekday: Weekday,
 }
 
-/// A recurrence rule. A part that is not there is an empty set.
+/// A recurrence rule. An absent part is an empty set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Rule {
     frequency: Frequency,
@@ -82,24 +82,24 @@ pub struct Rule {
     seconds: u64,
     minutes: u64,
     hours: u32,
-    /// Bits 0, January, to 11.
+    /// Bit 0 is January.
     months: u16,
-    /// Bits 1 to 31, and the same counted from the end of the month.
+    /// Bits 1 to 31; the second field counts from the end of the month.
     month_days: u32,
     month_days_from_end: u32,
-    /// Bits 0, Monday, to 6; those with a number are in `nth`.
+    /// Bit 0 is Monday; weekdays with an ordinal are in `nth_weekdays`.
     weekdays: u8,
-    /// Bits 1 to 53, and the same counted from the end of the year.
+    /// Bits 1 to 53; the second field counts from the end of the year.
     weeks: u64,
     weeks_from_end: u64,
-    /// Sorted, each once, none 0.
+    /// Sorted, without duplicates and without 0.
     nth_weekdays: Vec<NthWeekday>,
     year_days: Vec<i16>,
     positions: Vec<i32>,
 }
 
 impl Rule {
-    /// A rule of its frequency alone.
+    /// Creates a rule with a frequency and no other part.
     #[must_use]
     pub fn with_frequency(interval: u32, frequency: Frequency) -> Rule {
         Rule {
@@ -123,38 +123,38 @@ impl Rule {
         }
     }
 
-    /// Its frequency.
+    /// The frequency.
     #[must_use]
     pub fn frequency(&self) -> Frequency {
         self.frequency
     }
 
-    /// Every how many periods, at least 1.
+    /// The interval in periods, at least 1.
     #[must_use]
     pub fn interval(&self) -> u32 {
         self.interval
     }
 
-    /// Where it ends.
+    /// The end.
     #[must_use]
     pub fn end(&self) -> RuleEnd {
         self.end
     }
 
-    /// The same rule that ends with a clock time, which still belongs to it.
+    /// Returns the rule with this last civil time, inclusive.
     #[must_use]
     pub fn with_until(self, last: CivilTime) -> Rule {
         Rule { end: RuleEnd::ResolvedUntil(last), ..self }
     }
 
-    /// The same rule, which ends elsewhere.
+    /// Returns the rule with another end.
     #[must_use]
     pub fn with_end(self, end: RuleEnd) -> Rule {
         Rule { end, ..self }
     }
 
-    /// The last clock time that UNTIL allows, read in the start's own clock; of a date, the end of
-    /// its day.
+    /// Returns the last civil time that UNTIL allows, read in the zone of the start; for a date,
+    /// the end of that day.
     #[must_use]
     pub fn until_bound(&self) -> Option<CivilTime> {
         match self.end {
@@ -167,7 +167,7 @@ impl Rule {
         }
     }
 
-    /// The numbered weekdays whose number is at most so large: no others can be found, and hostile
+    /// Returns the weekdays whose ordinal is at most `most`. A period has no others, and hostile
     /// rules have many.
     fn nth_up_to(&self, most: i16) -> &[NthWeekday] {
         let least = self.nth_weekdays.partition_point(|nth| nth.number < -most);
@@ -175,12 +175,13 @@ impl Rule {
         self.nth_weekdays.get(least..end).unwrap_or_default()
     }
 
-    /// The same rule without times of day, which mean nothing for days (RFC 5545, section 3.3.10).
+    /// Returns the rule without times of day, which have no meaning for dates (RFC 5545, section
+    /// 3.3.10).
     pub(crate) fn into_date_only(self) -> Rule {
         Rule { seconds: 0, minutes: 0, hours: 0, ..self }
     }
 
-    /// COUNT, if it has one.
+    /// COUNT, if present.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         match self.end {

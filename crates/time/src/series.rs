@@ -1,13 +1,13 @@
-//! Series: what an item says about when it happens, compiled, and its occurrences in any window.
+//! Series: the recurrence properties of an item, compiled, and its occurrences in any time range.
 //!
-//! A [`SeriesSpec`] is what stands in the item: start, length, rules, dates, exceptions, changed
-//! occurrences, each in the clock it was written in. A [`Series`] is what follows from it:
-//! everything in the start's clock, sorted, the ends of rules found, so that a question is a few
-//! divisions and bisections. It can be kept as bytes.
+//! A [`SeriesSpec`] has the properties of an item: start, length, rules, dates, exceptions,
+//! overrides, each in its own zone. A [`Series`] is compiled from it: everything in the zone of the
+//! start, sorted, with the ends of rules resolved, so that a query takes a few divisions and
+//! bisections. A series can be serialised.
 //!
-//! An occurrence is known by its *key*: the moment it was planned for, in seconds UTC, if the
-//! start's clock stands in a zone; what the clock shows, if it floats, as all days do, for then the
-//! moment is another for each who asks.
+//! An occurrence is identified by its *key*, its original time. If the start has a zone, the key is
+//! an instant in seconds UTC. If the start is floating, as dates are, the key is the civil time,
+//! because the instant depends on the observer.
 
 mod bounds;
 mod compile;
@@ -24,30 +24,30 @@ use crate::rule::Rule;
 pub use crate::value::EventLength;
 use crate::zone::Zone;
 
-/// Where a clock stands.
+/// The time zone reference of a clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ZoneReference {
-    /// It shows UTC.
+    /// UTC.
     Utc,
-    /// With whoever looks at it.
+    /// Floating: the zone of the observer.
     Floating,
-    /// In a zone.
+    /// A named or defined zone.
     Zone(Zone),
 }
 
-/// A date or a date-time with its clock, which means nothing for a date.
+/// A date, or a date-time with its zone reference, which has no meaning for a date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalendarDateTime {
-    /// What the clock shows; midnight for a date.
+    /// The civil time; midnight for a date.
     pub civil: CivilTime,
-    /// A date.
+    /// Whether it is a date.
     pub is_date: bool,
-    /// Where the clock stands.
+    /// The zone reference.
     pub zone_reference: ZoneReference,
 }
 
 impl CalendarDateTime {
-    /// A date.
+    /// Creates a date.
     #[must_use]
     pub fn from_date(day: CivilTime) -> CalendarDateTime {
         CalendarDateTime {
@@ -57,13 +57,13 @@ impl CalendarDateTime {
         }
     }
 
-    /// A date-time.
+    /// Creates a date-time.
     #[must_use]
     pub fn from_civil(civil: CivilTime, zone_reference: ZoneReference) -> CalendarDateTime {
         CalendarDateTime { civil, is_date: false, zone_reference }
     }
 
-    /// The zone of its clock; none if it floats, as dates do.
+    /// The zone; `None` if floating, as dates are.
     fn zone(&self) -> Option<&Zone> {
         match &self.zone_reference {
             _ if self.is_date => None,
@@ -77,33 +77,33 @@ impl CalendarDateTime {
 /// An RDATE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rdate {
-    /// When it begins.
+    /// The start.
     pub start: CalendarDateTime,
-    /// How long it takes, if not as long as the others.
+    /// The length, if it differs from that of other occurrences.
     pub length: Option<EventLength>,
 }
 
 /// A changed occurrence: an item with a RECURRENCE-ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
-    /// RECURRENCE-ID: when it was planned for.
+    /// RECURRENCE-ID: the original time.
     pub original: CalendarDateTime,
-    /// RANGE=THISANDFUTURE: those after it change, too.
+    /// RANGE=THISANDFUTURE: later occurrences change as well.
     pub is_this_and_future: bool,
-    /// When it begins, if not when it was planned.
+    /// The start, if it differs from the original time.
     pub start: Option<CalendarDateTime>,
-    /// How long it takes, if not as long as the others.
+    /// The length, if it differs from that of other occurrences.
     pub length: Option<EventLength>,
-    /// The caller's name of it.
+    /// The caller's identifier of the override.
     pub tag: u64,
 }
 
-/// What an item says about when it happens.
+/// The recurrence properties of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeriesSpec {
-    /// DTSTART, the first occurrence whether a rule matches it or not.
+    /// DTSTART, the first occurrence whether or not a rule matches it.
     pub start: CalendarDateTime,
-    /// How long an occurrence takes.
+    /// The length of an occurrence.
     pub length: EventLength,
     /// RRULE.
     pub rules: Vec<Rule>,
@@ -113,12 +113,12 @@ pub struct SeriesSpec {
     pub rdates: Vec<Rdate>,
     /// EXDATE.
     pub exdates: Vec<CalendarDateTime>,
-    /// Changed occurrences.
+    /// The overrides.
     pub overrides: Vec<Override>,
 }
 
 impl SeriesSpec {
-    /// Of something that happens once.
+    /// Creates the spec of a single event.
     #[must_use]
     pub fn without_recurrence(start: CalendarDateTime, length: EventLength) -> SeriesSpec {
         SeriesSpec {
@@ -133,37 +133,36 @@ impl SeriesSpec {
     }
 }
 
-/// What was found wrong with a description, and what is made of it.
+/// A problem of a spec, and how the series handles it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SeriesWarning {
-    /// The last occurrence of a rule was not found within the budget: it is followed without that
-    /// end.
-    #[error("a rule has too many occurrences to find its last one")]
+    /// The last occurrence of a rule was not found within the budget: the series continues without
+    /// that end.
+    #[error("the rule has too many occurrences to find the last one")]
     UnknownEnd(usize),
-    /// A rule gives no occurrence.
-    #[error("a rule has no occurrence")]
+    /// A rule has no occurrence.
+    #[error("the rule has no occurrence")]
     NoOccurrence(usize),
 }
 
 /// An occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occurrence {
-    /// The moment it was planned for, which names it.
+    /// The original time, which identifies the occurrence.
     pub original: Instant,
-    /// The same as the series' clock shows it.
+    /// The original time in the zone of the series.
     pub original_civil: CivilTime,
-    /// When it begins.
+    /// The start.
     pub start: Instant,
-    /// When it has ended.
+    /// The end, exclusive.
     pub end: Instant,
-    /// When it begins, as the series' clock shows it.
+    /// The start in the zone of the series.
     pub start_civil: CivilTime,
-    /// When it has ended, as the series' clock shows it; of days, the day after the last.
+    /// The end in the zone of the series, exclusive; for dates, the day after the last.
     pub end_civil: CivilTime,
-    /// Of a changed occurrence, and of those after one that changes them, the caller's name of the
-    /// change.
+    /// The tag of the override, also for occurrences after a THISANDFUTURE override.
     pub tag: Option<u64>,
-    /// It is the changed occurrence itself.
+    /// Whether it is the override itself.
     pub is_override: bool,
 }
 
@@ -174,18 +173,18 @@ pub struct Series {
     is_date: bool,
     zone_reference: ZoneReference,
     length: EventLength,
-    /// Their ends found.
+    /// The rules, with their ends resolved.
     rules: Vec<Rule>,
     exrules: Vec<Rule>,
-    /// By key, each once.
+    /// Sorted by key, without duplicates.
     rdates: Vec<PlannedOccurrence>,
-    /// Keys, sorted.
+    /// Excluded keys, sorted.
     excluded_keys: Vec<i64>,
-    /// Numbers of days on which nothing is, sorted.
+    /// Excluded day numbers, sorted.
     excluded_days: Vec<i64>,
-    /// By the key of the original, each once.
+    /// Sorted by the key of the original time, without duplicates.
     overrides: Vec<CompiledOverride>,
-    /// By key, each once.
+    /// Sorted by key, without duplicates.
     future_overrides: Vec<FutureOverride>,
 }
 
@@ -204,77 +203,78 @@ struct CompiledOverride {
     tag: u64,
 }
 
-/// When a changed occurrence begins, whatever clock its series has.
+/// The start of an override, in any kind of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OverrideStart {
     Instant(Instant),
-    /// On a clock that floats.
+    /// A floating time.
     Civil(CivilTime),
-    /// On a day.
+    /// A date.
     Date(CivilTime),
 }
 
-/// What becomes of the occurrences from a changed one on.
+/// The change of all occurrences from a THISANDFUTURE override on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FutureOverride {
     from: i64,
-    /// Seconds on the clock.
+    /// The shift of the civil time in seconds.
     shift_seconds: i64,
     length: Option<EventLength>,
     tag: u64,
 }
 
 impl Series {
-    /// Is it on days?
+    /// Returns whether the occurrences are dates.
     #[must_use]
     pub fn is_date(&self) -> bool {
         self.is_date
     }
 
-    /// Where its clock stands.
+    /// The zone reference of the start.
     #[must_use]
     pub fn zone_reference(&self) -> &ZoneReference {
         &self.zone_reference
     }
 
-    /// DTSTART, as its clock shows it.
+    /// DTSTART as a civil time.
     #[must_use]
     pub fn start(&self) -> CivilTime {
         self.start
     }
 
-    /// Does it happen more than once, or might it?
+    /// Returns whether it has, or may have, more than one occurrence.
     #[must_use]
     pub fn is_recurring(&self) -> bool {
         !self.rules.is_empty() || !self.rdates.is_empty()
     }
 
-    /// How long an occurrence takes, if nothing says otherwise of it.
+    /// The default length of an occurrence.
     #[must_use]
     pub fn length(&self) -> EventLength {
         self.length
     }
 
-    /// Its rules, the ends of which are found: [`End::Never`](crate::rule::End::Never) or
-    /// [`End::At`](crate::rule::End::At); one that still has a COUNT has more occurrences than
-    /// could be counted.
+    /// The rules with resolved ends: [`RuleEnd::Never`](crate::rule::RuleEnd::Never) or
+    /// [`RuleEnd::ResolvedUntil`](crate::rule::RuleEnd::ResolvedUntil). A rule that still has a
+    /// COUNT has more occurrences than the budget could count.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// Is it known where its rules end? Else what is far from the start may be behind the end.
+    /// Returns whether the ends of all rules are known. Otherwise occurrences far from the start
+    /// may lie after the end.
     #[must_use]
     pub fn has_resolved_ends(&self) -> bool {
         self.rules.iter().all(|rule| rule.count().is_none())
     }
 
-    /// Is a key a moment?
+    /// Returns whether keys are instants.
     fn has_instant_keys(&self) -> bool {
         !self.is_date && self.zone_reference != ZoneReference::Floating
     }
 
-    /// The zone of its clock, which is with the asker if it floats.
+    /// The zone of the series; the observer's if it is floating.
     fn zone<'z>(&'z self, local: &'z Zone) -> &'z Zone {
         match &self.zone_reference {
             _ if self.is_date => local,
@@ -284,7 +284,7 @@ impl Series {
         }
     }
 
-    /// The key of what the clock shows.
+    /// Returns the key of a civil time.
     fn civil_key(&self, civil: CivilTime) -> i64 {
         match &self.zone_reference {
             _ if self.is_date => CivilTime::midnight(civil.day_number()).seconds(),
@@ -293,7 +293,7 @@ impl Series {
         }
     }
 
-    /// What the clock shows at a key.
+    /// Returns the civil time of a key.
     fn civil_at_key(&self, key: i64) -> CivilTime {
         match &self.zone_reference {
             ZoneReference::Zone(zone) if !self.is_date => {
@@ -303,7 +303,7 @@ impl Series {
         }
     }
 
-    /// When something ends that begins then.
+    /// Returns the end of an occurrence with this start.
     fn occurrence_end(
         &self,
         start: Instant,
@@ -335,14 +335,14 @@ impl Series {
         }
     }
 
-    /// An upper bound of how long an occurrence takes, in seconds.
+    /// Returns an upper bound of the length of an occurrence in seconds.
     #[must_use]
     pub fn max_length_seconds(&self) -> i64 {
         let extras = self.rdates.iter().filter_map(|extra| extra.length);
         let singles = self.overrides.iter().map(|single| single.length);
         let ranges = self.future_overrides.iter().filter_map(|range| range.length);
         let all = extras.chain(singles).chain(ranges).chain([self.length]);
-        // A day of a date may have more hours than it says.
+        // A day may have more than 24 hours.
         let longest = all.map(EventLength::max_seconds).max().unwrap_or(0);
         longest.saturating_add(if self.is_date { DAY_SECONDS } else { 0 })
     }

@@ -1,57 +1,57 @@
-//! The time values of RFC 5545, section 3.3, from their text and back: dates, date-times,
-//! durations, periods, offsets.
+//! The time values of RFC 5545, section 3.3: dates, date-times, durations, periods and offsets,
+//! parsed and formatted.
 //!
-//! As lenient as real files need and no more: the text decides whether a value is a date, the
-//! extended format of ISO 8601 is read like the basic one, and vCalendar 1.0's longer durations are
-//! durations. What is not understood is an error that names the text.
+//! Parsing is as lenient as real files need: the text decides whether a value is a date, the
+//! extended format of ISO 8601 is accepted, and so are vCalendar 1.0's longer durations. An error
+//! names the text.
 
 use crate::civil::{CivilTime, DAY_SECONDS, Date};
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a text is no time value.
+/// The reason why a text is not a time value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// Neither a date nor a date-time.
-    #[error("{0:?} is no date and no date-time")]
+    #[error("{0:?} is neither a date nor a date-time")]
     DateTime(String),
-    /// There is no such day, as 30 February, or no such time.
-    #[error("{0:?} is not in the calendar")]
+    /// The day or time does not exist, such as 30 February.
+    #[error("{0:?} does not exist in the calendar")]
     NoSuchDay(String),
     /// Not a duration.
-    #[error("{0:?} is no duration")]
+    #[error("{0:?} is not a duration")]
     Duration(String),
     /// Not a period.
-    #[error("{0:?} is no period")]
+    #[error("{0:?} is not a period")]
     Period(String),
     /// Not an offset from UTC.
-    #[error("{0:?} is no offset from UTC")]
+    #[error("{0:?} is not an offset from UTC")]
     Offset(String),
 }
 
-/// The first hundred characters of a text, for messages.
+/// Returns the first hundred characters of a text, for messages.
 pub(crate) fn excerpt(text: &str) -> String {
     text.chars().take(100).collect()
 }
 
-/// A date or a date-time as written: what its zone is, if it has one, stands beside it.
+/// A date or date-time as written; a time zone is a parameter beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IcalDateTime {
-    /// The clock time; midnight for a date.
+    /// The civil time; midnight for a date.
     pub civil: CivilTime,
-    /// A date without time.
+    /// Whether it is a date.
     pub is_date: bool,
-    /// A date-time with `Z`.
+    /// Whether it ends in `Z`.
     pub is_utc: bool,
 }
 
 impl IcalDateTime {
-    /// Reads `20260305`, `20260305T120000` and `20260305T120000Z`. Hyphens and colons of the
-    /// extended format, missing seconds, lower case and white space around it are forgiven; the
+    /// Parses `20260305`, `20260305T120000` and `20260305T120000Z`. Tolerates the hyphens and
+    /// colons of the extended format, missing seconds, lower case and surrounding white space;
     /// second 60 is read as 59 (RFC 5545, 3.3.12).
     ///
     /// # Errors
-    /// When it is neither, or there is no such day or time.
+    /// Fails if the text is neither, or if the day or time does not exist.
     pub fn parse(text: &str) -> Result<IcalDateTime, ValueError> {
         let trimmed = text.trim();
         let (date, time) = match trimmed.split_once(['T', 't', ' ']) {
@@ -79,8 +79,8 @@ impl IcalDateTime {
     }
 }
 
-/// Four numbers of two digits, with or without a separator after the second and third: `20260305`,
-/// `2026-03-05`.
+/// Parses four two-digit numbers, with or without a separator after the second and third:
+/// `20260305`, `2026-03-05`.
 fn parse_digit_pairs(text: &str, separator: char) -> Option<[u16; 4]> {
     let mut digits = [0; 8];
     let mut count = 0;
@@ -96,8 +96,8 @@ fn parse_digit_pairs(text: &str, separator: char) -> Option<[u16; 4]> {
     (count == 8).then(|| [pair(0), pair(2), pair(4), pair(6)])
 }
 
-/// `120000`, `12:00:00`, `1200`, `12000`: the seconds since midnight. None where it is no time at
-/// all, `Some(None)` where no clock shows it.
+/// Parses `120000`, `12:00:00`, `1200`, `12000` into seconds since midnight. `None` if the text is
+/// not a time, `Some(None)` if no clock shows it.
 fn parse_time_of_day(text: &str) -> Option<Option<i64>> {
     let colons = text.matches(':').count();
     let mut parts = [0; 3];
@@ -109,7 +109,7 @@ fn parse_time_of_day(text: &str) -> Option<Option<i64>> {
         *part = *part * 10 + digit;
         count += 1;
     }
-    // Five digits are what a program wrote that forgot to pad seconds, in many copies of its zones.
+    // Five digits come from a program that did not pad seconds; many copies of its zones exist.
     let (whole, extended) =
         (count == 4 || count == 6 || count == 5 && colons == 0, count / 2 == colons + 1);
     let [hour, minute, second] = parts;
@@ -136,24 +136,24 @@ impl fmt::Display for IcalDateTime {
     }
 }
 
-/// A duration: days, which are nominal (the same clock time on another day), and exact seconds.
+/// A duration: nominal days (the same civil time on another day) plus exact seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct IcalDuration {
-    /// Days; a week is seven.
+    /// Days; a week is seven days.
     pub days: i64,
-    /// Seconds on top of them, of the same sign.
+    /// Additional seconds, of the same sign.
     pub seconds: i64,
 }
 
-/// As many days as the years 1 to 9999 have, and then some: no number of a duration is larger.
+/// More days than the years 1 to 9999 have: the limit of a number in a duration.
 const MAX_DURATION_DAYS: i64 = 4_000_000;
 
 impl IcalDuration {
-    /// Reads `P1W`, `-PT15M`, `+P1DT2H3M4S`, and of vCalendar 1.0 years and months, which are 365
-    /// and 30 days. Weeks beside other parts, lower case and an empty `P` or `PT` are forgiven.
+    /// Parses `P1W`, `-PT15M`, `+P1DT2H3M4S`, and the years and months of vCalendar 1.0 as 365 and
+    /// 30 days. Tolerates weeks beside other parts, lower case, and an empty `P` or `PT`.
     ///
     /// # Errors
-    /// When it is none, or longer than the calendar.
+    /// Fails if the text is not a duration, or is longer than the calendar.
     pub fn parse(text: &str) -> Result<IcalDuration, ValueError> {
         let wrong = || ValueError::Duration(excerpt(text));
         let trimmed = text.trim();
@@ -166,7 +166,7 @@ impl IcalDuration {
         Ok(IcalDuration { days: sign * length.days, seconds: sign * length.seconds })
     }
 
-    /// An upper bound of how many seconds it takes, whatever the zone does.
+    /// Returns an upper bound of the seconds, in any zone.
     #[must_use]
     pub fn max_seconds(self) -> i64 {
         let nominal = self.days.saturating_mul(DAY_SECONDS);
@@ -178,7 +178,7 @@ impl IcalDuration {
     }
 }
 
-/// What follows the `P` of a duration.
+/// Parses the text after the `P` of a duration.
 fn parse_duration_parts(text: &str) -> Option<IcalDuration> {
     let (mut days, mut seconds, mut number, mut in_time) = (0i64, 0i64, None::<i64>, false);
     for c in text.chars() {
@@ -242,26 +242,26 @@ impl fmt::Display for IcalDuration {
     }
 }
 
-/// How long something takes.
+/// The length of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventLength {
-    /// As many seconds as lie between a start and its DTEND.
+    /// The seconds between the start and DTEND.
     Exact(i64),
-    /// A DURATION, or the days of a date.
+    /// A DURATION, or the days between dates.
     Nominal(IcalDuration),
 }
 
 impl EventLength {
-    /// No time at all.
+    /// No length.
     pub const ZERO: EventLength = EventLength::Exact(0);
 
-    /// So many days.
+    /// Creates a length of whole days.
     #[must_use]
     pub const fn from_days(days: i64) -> EventLength {
         EventLength::Nominal(IcalDuration { days, seconds: 0 })
     }
 
-    /// An upper bound of its seconds.
+    /// Returns an upper bound of the seconds.
     #[must_use]
     pub fn max_seconds(self) -> i64 {
         match self {
@@ -271,16 +271,16 @@ impl EventLength {
     }
 }
 
-/// A stretch of time: its start, and its end or its length.
+/// A period: its start, and its end or duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Period {
-    /// When it begins.
+    /// The start.
     pub start: IcalDateTime,
-    /// When it ends.
+    /// The end.
     pub end: PeriodEnd,
 }
 
-/// How a period says when it ends.
+/// The end of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PeriodEnd {
     /// `start/end`
@@ -290,10 +290,10 @@ pub enum PeriodEnd {
 }
 
 impl Period {
-    /// Reads `19970101T180000Z/19970102T070000Z` and `19970101T180000Z/PT5H30M`.
+    /// Parses `19970101T180000Z/19970102T070000Z` and `19970101T180000Z/PT5H30M`.
     ///
     /// # Errors
-    /// When it is neither, or a part of it is none.
+    /// Fails if the text is neither, or one of its parts is invalid.
     pub fn parse(text: &str) -> Result<Period, ValueError> {
         let (start, end) = text.split_once('/').ok_or_else(|| ValueError::Period(excerpt(text)))?;
         let start = IcalDateTime::parse(start)?;
@@ -304,7 +304,7 @@ impl Period {
         Ok(Period { start, end })
     }
 
-    /// How long it takes; a period that ends before it begins takes no time.
+    /// The length; zero for a period that ends before its start.
     #[must_use]
     pub fn length(&self) -> EventLength {
         match self.end {
@@ -333,16 +333,16 @@ impl UtcOffset {
     /// UTC itself.
     pub const UTC: UtcOffset = UtcOffset(0);
 
-    /// So many seconds east of UTC, if that is less than a day.
+    /// Creates an offset from seconds east of UTC, if less than a day.
     #[must_use]
     pub fn new(seconds: i32) -> Option<UtcOffset> {
         (seconds.unsigned_abs() < DAY_SECONDS as u32).then_some(UtcOffset(seconds))
     }
 
-    /// Reads `+0100`, `-0530`, `+005328`, and of vCalendar 1.0 `+01`; colons are forgiven.
+    /// Parses `+0100`, `-0530`, `+005328`, and `+01` of vCalendar 1.0. Tolerates colons.
     ///
     /// # Errors
-    /// When it is none.
+    /// Fails if the text is not an offset.
     pub fn parse(text: &str) -> Result<UtcOffset, ValueError> {
         let wrong = || ValueError::Offset(excerpt(text));
         let trimmed = text.trim();
@@ -351,7 +351,7 @@ impl UtcOffset {
             None => (1, trimmed.strip_prefix('+').ok_or_else(wrong)?),
         };
         let full = if rest.len() == 2 { &*format!("{rest}00") } else { rest };
-        // Of five digits nobody knows which two belong together.
+        // Five digits are ambiguous.
         let paired = full.len() != 5 || full.contains(':');
         let seconds = parse_time_of_day(full).flatten().filter(|_| paired).ok_or_else(wrong)?;
         Ok(UtcOffset(sign * seconds as i32))

@@ -1,7 +1,6 @@
-//! Bytes of a compiled series: numbers of as many bytes as they need, and a reader that refuses
-//! what no writer wrote.
+//! The varints of serialised rules and series, and a reader that rejects malformed bytes.
 
-/// Writes numbers, seven bits a byte, the last without the high bit.
+/// Appends an unsigned number, seven bits a byte; all bytes but the last have the high bit set.
 pub(crate) fn put_unsigned_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 128 {
         bytes.push(number as u8 | 128);
@@ -10,13 +9,12 @@ pub(crate) fn put_unsigned_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Writes a number of either sign: small ones of both are short.
+/// Appends a signed number in zigzag encoding.
 pub(crate) fn put_signed_number(bytes: &mut Vec<u8>, number: i64) {
     put_unsigned_number(bytes, (number << 1 ^ number >> 63) as u64);
 }
 
-/// Reads what the above wrote; none at the end of the bytes, or where a number has more than 64
-/// bits.
+/// Reads varints. `None` at the end of the bytes, or for a number of more than 64 bits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VarintReader<'b> {
     remaining: &'b [u8],
@@ -53,7 +51,7 @@ impl<'b> VarintReader<'b> {
         Some((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// A number of members that follow, each of a byte at least.
+    /// Reads a count of members of at least one byte each.
     pub(crate) fn read_count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.read_unsigned()?).ok()?;
         (count <= self.remaining.len()).then_some(count)

@@ -1,12 +1,11 @@
-//! Zones: which moment a clock time is, and what a clock shows at a moment.
+//! Time zones: conversion between civil times and instants.
 //!
 //! A [`Zone`] is UTC, a zone of the system's data (read by jiff), or a [`Vtimezone`] that came with
-//! an item. All three answer from a table of transitions; what lies outside of a table is asked of
-//! the data itself. Which zone a name in a file means is decided in
-//! [`ZoneDatabase::tzid_resolution`].
+//! an item. All use a table of transitions and fall back to their data outside its range.
+//! [`ZoneDatabase::resolve`] decides which zone a TZID means.
 //!
-//! A clock time that a change of the clock leaves out is read with the offset before the change, so
-//! it moves forward (RFC 5545, 3.3.5 and erratum 4271); one that comes twice is the first.
+//! A civil time in a gap is read with the offset before the transition, so it moves forward (RFC
+//! 5545, 3.3.5 and erratum 4271). A repeated civil time is the first one.
 
 mod definition;
 mod equivalence;
@@ -26,7 +25,7 @@ use crate::civil::{CivilTime, DAY_SECONDS, Instant};
 use std::fmt;
 use std::sync::Arc;
 
-/// A time zone; a copy shares its data.
+/// A time zone; clones share their data.
 #[derive(Clone)]
 pub struct Zone(ZoneData);
 
@@ -41,19 +40,19 @@ impl Zone {
     /// Coordinated Universal Time.
     pub const UTC: Zone = Zone(ZoneData::Utc);
 
-    /// A zone of the system's data.
+    /// Creates a zone from the system's data.
     #[must_use]
     pub fn from_system(zone: jiff::tz::TimeZone, name: &str) -> Zone {
         Zone(ZoneData::System(Arc::new(SystemZone::new(zone, name))))
     }
 
-    /// A definition, evaluated as it stands.
+    /// Creates a zone that evaluates a time zone definition.
     #[must_use]
     pub fn from_vtimezone(definition: Vtimezone, name: &str) -> Zone {
         Zone(ZoneData::Vtimezone(Arc::new(EvaluatedVtimezone::new(definition, name))))
     }
 
-    /// Its name: `UTC`, the tz database's, or the TZID of a definition.
+    /// The name: `UTC`, that of the tz database, or the TZID of a definition.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.0 {
@@ -63,7 +62,7 @@ impl Zone {
         }
     }
 
-    /// The definition that it evaluates, if it is not one of the system's.
+    /// The definition, unless it is a system zone.
     #[must_use]
     pub fn vtimezone(&self) -> Option<&Vtimezone> {
         match &self.0 {
@@ -72,8 +71,8 @@ impl Zone {
         }
     }
 
-    /// Is all that it says followed? Not of a definition with more changes than any zone has, nor
-    /// of rules that take too many steps.
+    /// Returns whether the definition was evaluated completely. Not so if it has more transitions
+    /// than any real zone, or rules that exceed the budget.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         match &self.0 {
@@ -82,19 +81,19 @@ impl Zone {
         }
     }
 
-    /// The moment of a clock time.
+    /// Returns the instant of a civil time.
     #[must_use]
     pub fn to_instant(&self, civil: CivilTime) -> Instant {
         Instant::from_seconds_clamped(civil.seconds() - i64::from(self.offset_for_civil(civil)))
     }
 
-    /// What a clock shows at a moment.
+    /// Returns the civil time of an instant.
     #[must_use]
     pub fn to_civil(&self, instant: Instant) -> CivilTime {
         instant.to_civil(self.offset(instant))
     }
 
-    /// Seconds east of UTC at a moment.
+    /// Returns the offset at an instant, in seconds east of UTC.
     #[must_use]
     pub fn offset(&self, instant: Instant) -> i32 {
         let Some(table) = self.transition_table() else { return 0 };
@@ -104,7 +103,7 @@ impl Zone {
         }
     }
 
-    /// The changes of the offset in `[from, to)`, with the offset that begins then.
+    /// Returns the transitions in `[from, to)`, with the new offsets.
     #[must_use]
     pub fn transitions(&self, from: Instant, to: Instant) -> Vec<(Instant, i32)> {
         match &self.0 {
@@ -114,7 +113,7 @@ impl Zone {
         }
     }
 
-    /// The lowest and the highest that it ever is east of UTC, in seconds.
+    /// Returns the lowest and the highest offset, in seconds east of UTC.
     #[must_use]
     pub fn offset_bounds(&self) -> (i32, i32) {
         match &self.0 {
@@ -140,7 +139,7 @@ impl Zone {
         }
     }
 
-    /// The offset that a clock time is read with.
+    /// Returns the offset for a civil time.
     fn offset_for_civil(&self, civil: CivilTime) -> i32 {
         let Some(table) = self.transition_table() else { return 0 };
         if let Some(offset) = table.offset_for_civil(civil) {
@@ -151,8 +150,8 @@ impl Zone {
         if self.offset(at(before)) == before {
             return before;
         }
-        // Behind a change; if it is not behind it with the offset after it either, it is left out
-        // by it.
+        // If the time is after the transition with the old offset but not with the new one, it is
+        // in a gap.
         let after = self.offset(at(before));
         if self.offset(at(after)) == after { after } else { before }
     }
@@ -168,7 +167,7 @@ impl fmt::Debug for Zone {
     }
 }
 
-/// The same zone: of one name in the system's data, or of the same rules.
+/// Zones are equal if they have the same name in the system's data, or the same definition.
 impl PartialEq for Zone {
     fn eq(&self, other: &Zone) -> bool {
         match (&self.0, &other.0) {

@@ -358,13 +358,13 @@ fn counting_is_walking() {
 #[test]
 fn what_is_no_rule() {
     let wrong = |text: &str| Rule::parse(text).expect_err(text).to_string();
-    assert_eq!(wrong(""), "a rule without FREQ");
+    assert_eq!(wrong(""), "the rule has no FREQ");
     assert_eq!(wrong("FREQ=INVALID"), "FREQ of a rule cannot be \"INVALID\"");
     assert_eq!(wrong("FREQ=DAILY;INTERVAL=0"), "INTERVAL of a rule cannot be \"0\"");
     assert_eq!(wrong("FREQ=DAILY;COUNT=-1"), "COUNT of a rule cannot be \"-1\"");
     assert_eq!(wrong("FREQ=DAILY;UNTIL=tomorrow"), "UNTIL of a rule cannot be \"tomorrow\"");
-    assert_eq!(wrong("FREQ=DAILY;FREQ=DAILY"), "FREQ is twice in a rule");
-    assert_eq!(wrong("FREQ=DAILY;BYEASTER=1"), "unknown part \"BYEASTER=1\" of a rule");
+    assert_eq!(wrong("FREQ=DAILY;FREQ=DAILY"), "FREQ occurs twice in the rule");
+    assert_eq!(wrong("FREQ=DAILY;BYEASTER=1"), "unknown part \"BYEASTER=1\" in the rule");
     assert_eq!(wrong("FREQ=DAILY;BYDAY=XX"), "BYDAY of a rule cannot be \"XX\"");
     for value in [
         "BYDAY=0MO",

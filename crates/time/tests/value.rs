@@ -32,8 +32,8 @@ fn dates_and_times() {
     check("20260630T235960Z", "20260630T235959Z");
     check("00010101", "00010101");
     check("16010101T000000", "16010101T000000");
-    check("20260230", "!\"20260230\" is not in the calendar");
-    check("20260305T240000", "!\"20260305T240000\" is not in the calendar");
+    check("20260230", "!\"20260230\" does not exist in the calendar");
+    check("20260305T240000", "!\"20260305T240000\" does not exist in the calendar");
     check("00000101", "!");
     check("2026-0305", "!");
     check("20260305T", "!");
@@ -42,7 +42,7 @@ fn dates_and_times() {
     check("20260305T120000ZZ", "!");
     check("120260305", "!");
     check("+2026030", "!");
-    check("", "!\"\" is no date and no date-time");
+    check("", "!\"\" is neither a date nor a date-time");
     check("2026030५", "!");
 }
 

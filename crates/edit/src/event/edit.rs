@@ -11,7 +11,7 @@ use super::draft::{
 use super::editable_component::{ComponentSchedule, EditableComponent};
 use super::editable_field;
 use super::new_event::{EventRequestError, check_end_not_before_start, resolve_clock};
-use larder_date_phrase::{self as phrase, Moment, PhraseError, UserLocale};
+use larder_date_phrase::{PhraseError, PointInTime, UserLocale, parse_duration};
 use larder_format::component::{Component, ComponentKind};
 use larder_store::Extractor;
 use larder_time::civil::{CivilTime, DAY_SECONDS};
@@ -288,9 +288,9 @@ impl EditContext<'_> {
     /// Reads the new duration.
     fn parse_duration(&self, form: &DateTimeForm) -> Result<Option<IcalDuration>, Error> {
         let Some(text) = &self.edit.length else { return Ok(None) };
-        let length = phrase::length(text, &self.locale.language)?;
+        let length = parse_duration(text, &self.locale.language)?;
         if form.is_date() && length.seconds != 0 {
-            return Err(PhraseError::NoStart { text: text.clone() }.into());
+            return Err(PhraseError::MissingStart { text: text.clone() }.into());
         }
         Ok(Some(length))
     }
@@ -322,8 +322,8 @@ impl EditContext<'_> {
     ) -> Result<(DateTimeForm, CivilTime), Error> {
         let reading = self.input_zone(form);
         let now = reading.to_civil(self.locale.now);
-        let moment = Moment::parse(text, now, &self.locale.language)?;
-        if moment.date {
+        let moment = PointInTime::parse(text, now, &self.locale.language)?;
+        if moment.is_date {
             let time = if form.is_date() { 0 } else { seen.second_of_day() };
             return Ok((
                 form.clone(),
@@ -331,7 +331,7 @@ impl EditContext<'_> {
             ));
         }
         // A time without a date keeps the date.
-        let here = if moment.clock { to_input_civil(form, &reading, seen) } else { now };
+        let here = if moment.is_time_only { to_input_civil(form, &reading, seen) } else { now };
         let at = moment.at.saturating_add((here.day_number() - now.day_number()) * DAY_SECONDS);
         if form.is_date() {
             let clock = resolve_clock(self.edit.zone.as_deref(), self.locale)?;
@@ -359,9 +359,9 @@ impl EditContext<'_> {
         let reading = self.input_zone(form);
         let (here, now) =
             (to_input_civil(form, &reading, start), reading.to_civil(self.locale.now));
-        let moment = Moment::end_of(text, here, now, &self.locale.language)?;
+        let moment = PointInTime::parse_end(text, here, now, &self.locale.language)?;
         let day = CivilTime::midnight(moment.at.day_number());
-        match (form.is_date(), moment.date) {
+        match (form.is_date(), moment.is_date) {
             (true, true) => Ok(day.saturating_add(DAY_SECONDS)),
             (true, false) => Err(Error::MixedDateAndTime),
             (false, false) => Ok(from_input_civil(form, &reading, moment.at)),
@@ -383,7 +383,7 @@ impl EditContext<'_> {
             Some(length) => (-1, length),
             None => (1, text.strip_prefix('+').unwrap_or(text)),
         };
-        let IcalDuration { days, seconds } = phrase::length(length, &self.locale.language)?;
+        let IcalDuration { days, seconds } = parse_duration(length, &self.locale.language)?;
         Ok(IcalDuration { days: sign * days, seconds: sign * seconds })
     }
 
@@ -396,7 +396,7 @@ impl EditContext<'_> {
         };
         let summary = part.summary();
         let texts = alarms.iter().filter(|text| !text.trim().is_empty());
-        let all = texts.map(|text| phrase::length(text, &self.locale.language));
+        let all = texts.map(|text| parse_duration(text, &self.locale.language));
         for before in dedup_alarms(all.collect::<Result<_, _>>()?) {
             part.append_subcomponent(build_alarm(&summary, before, anchor));
         }

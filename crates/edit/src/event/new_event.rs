@@ -5,7 +5,9 @@
 //! A recurring item starts at the first occurrence of its rule.
 
 use super::draft::{EventDraft, dedup_alarms, end_after, start_to_key};
-use larder_date_phrase::{self as phrase, Language, Moment, PhraseError, Sentence, UserLocale};
+use larder_date_phrase::{
+    Language, PhraseError, PointInTime, Sentence, UserLocale, parse_duration,
+};
 use larder_store::Kind;
 use larder_time::civil::{CivilTime, DAY_SECONDS, Instant};
 use larder_time::rule::{Rule, RuleError};
@@ -153,7 +155,7 @@ impl EventRequest {
         let (start, end) = self.resolve_times(&sentence, &clock, now, locale)?;
         let kind = match self.kind {
             Some(kind) => kind,
-            None if sentence.due => Kind::Task,
+            None if sentence.is_due => Kind::Task,
             None if start.is_some() => Kind::Event,
             None => return Err(EventRequestError::AmbiguousKind),
         };
@@ -165,8 +167,8 @@ impl EventRequest {
         (draft.start, draft.end) = (start, end);
         draft.rule = self.rule.clone().or(sentence.rule);
         draft.until = sentence.until.filter(|_| self.rule.is_none());
-        let has_length = self.length.is_some() || sentence.length.is_some();
-        let has_end = self.end.is_some() || has_length || sentence.ended;
+        let has_length = self.length.is_some() || sentence.duration.is_some();
+        let has_end = self.end.is_some() || has_length || sentence.has_stated_end;
         if kind == Kind::Task {
             convert_to_due(&mut draft, has_end);
         }
@@ -185,7 +187,7 @@ impl EventRequest {
         draft.priority = self.priority.or(sentence.priority);
         draft.alarms = sentence.alarms;
         for alarm in &self.alarms {
-            draft.alarms.push(phrase::length(alarm, &locale.language)?);
+            draft.alarms.push(parse_duration(alarm, &locale.language)?);
         }
         draft.alarms = dedup_alarms(draft.alarms);
         Ok(draft)
@@ -224,20 +226,28 @@ impl EventRequest {
         };
         // `every` may set the rule and its end; the start is read from the other parts first.
         let from = match &self.start {
-            Some(start) => Moment::parse(start, now, &locale.language)?.at,
+            Some(start) => PointInTime::parse(start, now, &locale.language)?.at,
             None => sentence.start.unwrap_or(now),
         };
         let (repeated, rule) = parse_recurrence(every, from, &locale.language)?;
         let has_start = self.start.is_some() || sentence.start.is_some() || due;
-        if has_start && !repeated.date {
+        if has_start && !repeated.is_all_day {
             return Err(EventRequestError::NoFrequency(every.clone()));
         }
         let (start, date, end, ended) = match has_start {
-            true => (sentence.start, sentence.date, sentence.end, sentence.ended),
-            false => (repeated.start, repeated.date, repeated.end, repeated.ended),
+            true => (sentence.start, sentence.is_all_day, sentence.end, sentence.has_stated_end),
+            false => (repeated.start, repeated.is_all_day, repeated.end, repeated.has_stated_end),
         };
         let (rule, until) = (Some(rule), repeated.until);
-        Ok(Sentence { rule, until, start, date, end, ended, ..sentence })
+        Ok(Sentence {
+            rule,
+            until,
+            start,
+            is_all_day: date,
+            end,
+            has_stated_end: ended,
+            ..sentence
+        })
     }
 
     /// Returns the start and the end, with the default duration if there is none.
@@ -256,17 +266,17 @@ impl EventRequest {
         };
         let start = match &self.start {
             Some(start) => {
-                let moment = Moment::parse(start, now, language)?;
-                Some(at(moment.at, moment.date))
+                let moment = PointInTime::parse(start, now, language)?;
+                Some(at(moment.at, moment.is_date))
             }
-            None => sentence.start.map(|start| at(start, sentence.date)),
+            None => sentence.start.map(|start| at(start, sentence.is_all_day)),
         };
         let end = match (&self.end, &start) {
             (Some(end), start) => {
                 let from = start.as_ref().map_or(now, |start| start.civil);
-                let moment = Moment::end_of(end, from, now, language)?;
+                let moment = PointInTime::parse_end(end, from, now, language)?;
                 let timed = start.as_ref().is_some_and(|start| !start.is_date);
-                Some(match moment.date || self.all_day {
+                Some(match moment.is_date || self.all_day {
                     // The date is the last day.
                     true if timed => CalendarDateTime::from_civil(
                         day(moment.at).saturating_add(DAY_SECONDS),
@@ -278,14 +288,14 @@ impl EventRequest {
             }
             (None, Some(start)) => match self.resolve_duration(sentence, start, language)? {
                 Some(length) => Some(end_after(start, length)),
-                None => sentence.end.map(|end| match self.all_day && !sentence.date {
+                None => sentence.end.map(|end| match self.all_day && !sentence.is_all_day {
                     true => CalendarDateTime::from_date(
                         day(end.saturating_add(-1)).saturating_add(DAY_SECONDS),
                     ),
-                    false => at(end, sentence.date),
+                    false => at(end, sentence.is_all_day),
                 }),
             },
-            (None, None) => sentence.end.map(|end| at(end, sentence.date)),
+            (None, None) => sentence.end.map(|end| at(end, sentence.is_all_day)),
         };
         Ok((start, end))
     }
@@ -298,14 +308,14 @@ impl EventRequest {
         language: &Language,
     ) -> Result<Option<IcalDuration>, PhraseError> {
         if let Some(text) = &self.length {
-            let length = phrase::length(text, language)?;
+            let length = parse_duration(text, language)?;
             return match start.is_date && length.seconds != 0 {
-                true => Err(PhraseError::NoStart { text: text.clone() }),
+                true => Err(PhraseError::MissingStart { text: text.clone() }),
                 false => Ok(Some(length)),
             };
         }
-        Ok(match sentence.length {
-            None if sentence.ended => None,
+        Ok(match sentence.duration {
+            None if sentence.has_stated_end => None,
             None if start.is_date => Some(IcalDuration { days: 1, seconds: 0 }),
             None => Some(IcalDuration { days: 0, seconds: DEFAULT_DURATION_SECONDS }),
             length => length,

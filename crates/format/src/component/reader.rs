@@ -1,7 +1,7 @@
-//! Takes the lines of a component and makes it of them.
+//! The parser that builds a component from its content lines.
 //!
-//! Components inside are closed by their END, or by that of one around them. It is apart so that
-//! what a component is can be read without how it is found out.
+//! A subcomponent is closed by its END or by the END of a component around it. Apart from the types
+//! of a component, so that these can be read without the parser.
 
 use super::{
     CalendarVersion, Component, ComponentKind, MAX_PROPERTIES_PER_ITEM, Problem, ProblemKind,
@@ -11,14 +11,14 @@ use crate::content_line::{ContentLine, content_lines};
 use crate::properties::{ProblemCollector, PropertyList};
 use crate::property::Property;
 
-/// A component with more than these inside each other is refused.
+/// A component nested deeper than this is refused.
 const MAX_NESTING_DEPTH: usize = 32;
-/// Of these only the first counts, and the second is told.
+/// Only the first one counts; a second one is a problem.
 const START_PROPERTY: &str = "DTSTART";
-/// Properties that hold times of either type.
+/// Properties whose value is a DATE or a DATE-TIME.
 const TIME_PROPERTIES: &[&str] =
     &[START_PROPERTY, "DTEND", "DUE", "RECURRENCE-ID", "EXDATE", "RDATE"];
-/// A component that is cut off is an item if it has one of these.
+/// A component without END is an item if it has one of these.
 const IDENTIFYING_PROPERTIES: &[&str] = &["UID", START_PROPERTY, "DUE", "TZID"];
 
 pub(super) fn parse(bytes: &[u8], version: CalendarVersion) -> Component<'_> {
@@ -51,15 +51,15 @@ struct ComponentReader<'a> {
     component: Component<'a>,
     has_begun: bool,
     has_ended: bool,
-    /// The parts that are open, the innermost last, by their places.
+    /// Positions of the open subcomponents, the innermost last.
     open: Vec<usize>,
-    /// Properties and parts so far.
+    /// The number of properties and subcomponents read.
     property_count: usize,
     problem_collector: ProblemCollector,
 }
 
 impl<'a> ComponentReader<'a> {
-    /// Takes a line; false where no other is wanted.
+    /// Reads a line. Returns false when no further line is wanted.
     fn read_line(&mut self, line: ContentLine<'a>) -> bool {
         let property = Property::parse(line);
         if !self.has_begun {
@@ -99,8 +99,8 @@ impl<'a> ComponentReader<'a> {
         true
     }
 
-    /// The name that a BEGIN or an END has in its first line; empty where it has none. A fold
-    /// behind it belongs to a line that was lost.
+    /// Returns the component name in the first physical line of a BEGIN or END, or an empty text. A
+    /// fold after it belongs to a line that was lost.
     fn read_name(&mut self, property: &Property<'a>) -> String {
         let line = property.raw().split(|byte| *byte == b'\n').next().unwrap_or_default();
         if line.len() + 1 < property.raw().len() {
@@ -129,7 +129,7 @@ impl<'a> ComponentReader<'a> {
         true
     }
 
-    /// Ends the innermost component of this name, with what is inside it.
+    /// Closes the innermost component of this name and everything inside it.
     fn end_component(&mut self, property: &Property<'a>) -> bool {
         let (name, parts) = (self.read_name(property), &self.component.subcomponents);
         let same = |known: &str| name == known;
@@ -158,7 +158,7 @@ impl<'a> ComponentReader<'a> {
         !whole
     }
 
-    /// False, as no other line is wanted then.
+    /// Returns false, because no further line is wanted.
     fn set_fatal_problem(&mut self, line: u32, what: ProblemKind) -> bool {
         self.component.fatal_problem.get_or_insert(Problem { line, kind: what });
         false

@@ -1,19 +1,19 @@
-//! Two cards joined into one, without losing a value.
+//! The lossless merge of two cards.
 //!
-//! One card is the base: its lines stay as they are, and what the other one says besides is added
-//! before its END. Pure, and sure of itself: what was added is read again before it is given out.
-//! How a line is version_conversion in another version is for [`version_conversion`].
+//! One card is the base: its lines stay unchanged, and additional values of the other card are
+//! inserted before its END. The result is parsed again and verified before it is returned.
+//! [`version_conversion`] writes a line in the version of the base.
 //!
-//! | of the other card | what becomes of it |
+//! | in the other card | result |
 //! |---|---|
-//! | what the base says, too | nothing; parameters that only the other has are added to the base's line, types united |
-//! | what makes a value the first | nothing, unless the base has no value of that name |
-//! | what may stand only once, and says something else | it is kept as `X-LARDER-` and its name |
-//! | UID | always kept so: the base stays the item it is |
-//! | VERSION, PRODID, REV | nothing: they are about the other card, not about the person |
-//! | members of a list | those that the base has not |
-//! | lines of a group | all, under a name that the base does not use, if the base lacks one of them |
-//! | what is no property | `X-LARDER-LINES`, as text; of a card within the card, AGENT |
+//! | a value that the base has | nothing; missing parameters are added to the base's line, types are united |
+//! | a parameter that makes a value the first one | dropped, unless the base has no value of that name |
+//! | a different value of a property that may occur once | kept as `X-LARDER-` and its name |
+//! | UID | always kept that way: the base keeps its identity |
+//! | VERSION, PRODID, REV | dropped: they describe the other card, not the person |
+//! | members of a list | those that the base lacks are added |
+//! | lines of a group | all of them, under an unused group name, if the base lacks one |
+//! | a line that is not a property | `X-LARDER-LINES`, as text; a nested card becomes AGENT |
 
 mod card_layout;
 
@@ -31,9 +31,9 @@ use card_layout::{
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Of more lines of the base that say the same the rest is not looked at: no card needs them.
+/// At most this many equivalent lines of the base are compared; no real card has more.
 const MAX_EQUIVALENT_LINES: usize = 64;
-/// They may stand once (RFC 6350, 6; RFC 6474; programs' own that mean one thing).
+/// Properties that may occur once (RFC 6350, 6; RFC 6474; single-valued extensions).
 const SINGLE_VALUE_PROPERTIES: &[&str] = &[
     "N",
     "BDAY",
@@ -48,12 +48,12 @@ const SINGLE_VALUE_PROPERTIES: &[&str] = &[
     "X-EVOLUTION-LIST",
     "X-ADDRESSBOOKSERVER-KIND",
 ];
-/// They, too, before version 4.0.
+/// Further properties that may occur once before version 4.0.
 const SINGLE_VALUE_PROPERTIES_BEFORE_V4: &[&str] =
     &["FN", "SORT-STRING", "NAME", "CLASS", "MAILER"];
 
-/// The base with all values of the other card that it does not have. `None`: the base is no whole
-/// card that could be added to.
+/// Returns the base with all values of the other card that it lacks, or `None` if the base is not a
+/// complete card.
 #[must_use]
 pub fn merge_cards(base: &[u8], other: &[u8]) -> Option<Vec<u8>> {
     let (text, other) = (decode_text(base), decode_text(other));
@@ -66,38 +66,38 @@ pub fn merge_cards(base: &[u8], other: &[u8]) -> Option<Vec<u8>> {
     join.verify_result(&result).then_some(result)
 }
 
-/// What becomes of a property of the other card.
+/// The treatment of a property of the other card.
 enum MergeAction {
-    /// It says nothing, or nothing about the person.
+    /// The property has no value, or does not describe the person.
     Ignore,
-    /// The base's property of this number says it, but for these parameters.
+    /// The base's property with this number has the value, except for these parameters.
     AddParams(usize, ParamValues),
-    /// It takes the place of the base's property of this number.
+    /// The property replaces the base's property with this number.
     Replace(usize),
-    /// It is added under this name.
+    /// The property is added under this name.
     Add(String),
-    /// These members of the list are added.
+    /// These members are added to the list.
     AddMembers(Vec<String>),
 }
 
-/// The work of joining two cards.
+/// The state of a merge.
 struct CardMerge<'c, 't> {
     base: &'c CardLayout<'t>,
     other: &'c CardLayout<'t>,
-    /// The base's properties by what they say.
+    /// The base's properties by canonical value.
     by_canonical: HashMap<&'c CanonicalProperty, Vec<usize>>,
-    /// The names of which the base has a value, as they were first.
+    /// The original names of the properties with a value in the base.
     names_with_value: HashSet<&'c str>,
-    /// By the base's properties: the parameters they get.
+    /// The parameters to add, by property of the base.
     added_params: HashMap<usize, ParamValues>,
-    /// Is all of one group in the other?
+    /// Whether one group contains all of another, by their names.
     group_matches: HashMap<(String, Option<String>), bool>,
-    /// The members of the base's lists, by name, and those that are added.
+    /// The members of the base's lists by name, including added ones.
     list_members: HashMap<String, HashSet<String>>,
     actions: Vec<MergeAction>,
-    /// The names that groups get in the base.
+    /// The new names of groups in the base.
     group_names: HashMap<String, String>,
-    /// What has to be read in the result: names and values; and how many properties.
+    /// The properties that the result must contain, by canonical value.
     added: Vec<CanonicalProperty>,
 }
 
@@ -163,7 +163,7 @@ impl<'c, 't> CardMerge<'c, 't> {
         }
     }
 
-    /// The name that a property gets in the base, if it has to be added.
+    /// Returns the name that an added property gets in the base.
     fn target_name(&self, property: &Property<'_>) -> String {
         let name = property.name();
         let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
@@ -176,8 +176,8 @@ impl<'c, 't> CardMerge<'c, 't> {
         name.to_string()
     }
 
-    /// The base's property that says the same, and the parameters it lacks. One that lacks none
-    /// goes first.
+    /// Returns the base's equivalent property and the parameters it lacks. A property that lacks
+    /// none is preferred.
     fn find_equivalent(
         &mut self,
         property: &'c Property<'t>,
@@ -188,7 +188,7 @@ impl<'c, 't> CardMerge<'c, 't> {
         let same = self.by_canonical.get(meaning)?;
         for at in same.iter().take(MAX_EQUIVALENT_LINES).copied().collect::<Vec<_>>() {
             let known = self.base.card.properties().get(at)?;
-            // What was kept of a third card may be what the base says itself.
+            // A value kept from a third card can equal a value of the base.
             let named = known.has_name(target)
                 || known.has_name(property.name())
                 || known.has_name(&original_name(property.name()));
@@ -216,8 +216,8 @@ impl<'c, 't> CardMerge<'c, 't> {
             .or_insert_with(|| there.is_some_and(|(_, there)| said.is_subset(there)))
     }
 
-    /// The parameters that the base's property lacks; `None`: they contradict its own, or those it
-    /// gets already.
+    /// Returns the parameters that the base's property lacks, or `None` if they contradict its own
+    /// or already added ones.
     fn missing_params(
         &self,
         property: &Property<'_>,
@@ -254,7 +254,7 @@ impl<'c, 't> CardMerge<'c, 't> {
         Some(missing)
     }
 
-    /// The base's only property of this name, if all that it says is part of what this one says.
+    /// Returns the base's only property of this name if its value is part of this one.
     fn find_subsumed(
         &self,
         property: &Property<'_>,
@@ -277,7 +277,8 @@ impl<'c, 't> CardMerge<'c, 't> {
         (bare && !property.has_name("UID") && (said.is_empty() || part_of)).then_some(at)
     }
 
-    /// The members of a list that the base has not; `None`: it is no list, or it has parameters.
+    /// Returns the list members that the base lacks, or `None` if the property is not a list or has
+    /// parameters.
     fn take_missing_members(&mut self, property: &Property<'_>) -> Option<Vec<String>> {
         let to = self.base.card.version();
         let is_list = property.has_name("CATEGORIES") || property.has_name("NICKNAME");
@@ -310,7 +311,7 @@ impl<'c, 't> CardMerge<'c, 't> {
         Some(split_raw(&text, ',').filter(is_new).map(str::to_string).collect())
     }
 
-    /// What is said by a line that gives way is added: that line says it no more.
+    /// Adds the values of replaced lines that the replacements do not contain.
     fn add_displaced_values(&mut self) {
         let gave_way = self.displaced_properties();
         for at in 0..self.actions.len() {
@@ -332,7 +333,8 @@ impl<'c, 't> CardMerge<'c, 't> {
         self.actions.iter().filter_map(instead).collect()
     }
 
-    /// A group of which anything is added is added whole: a number belongs to its label.
+    /// Adds the remaining lines of each group with an added line, because a number belongs to its
+    /// label.
     fn add_whole_groups(&mut self) {
         let from = self.other;
         let group =
@@ -360,7 +362,7 @@ impl<'c, 't> CardMerge<'c, 't> {
         }
     }
 
-    /// Gives the groups of what is added names that the base does not use.
+    /// Renames added groups to names that the base does not use.
     fn rename_groups(&mut self) {
         let names = |parts: &'c CardLayout<'t>| {
             parts.card.properties().iter().filter_map(|property| property.group())
@@ -385,7 +387,7 @@ impl<'c, 't> CardMerge<'c, 't> {
         }
     }
 
-    /// What changes in the base's text, in its order.
+    /// Returns the edits of the base's text, in order.
     fn build_edits(&mut self, end: usize) -> Vec<(Range<usize>, String)> {
         let style = self.base.style();
         let (mut edits, mut lines) = (Vec::new(), String::new());
@@ -454,8 +456,7 @@ impl<'c, 't> CardMerge<'c, 't> {
             .format_line(style)
     }
 
-    /// Where the base's last line ends in a soft break, an empty line keeps what is added out of
-    /// it.
+    /// An empty line separates added lines from a last line that ends in a soft break.
     fn separator_before_lines(&self) -> &'static str {
         let soft = self.base.card.properties().last().is_some_and(|last| {
             let encoding = last.param("ENCODING").unwrap_or_default();
@@ -465,7 +466,7 @@ impl<'c, 't> CardMerge<'c, 't> {
         if soft { self.base.line_end } else { "" }
     }
 
-    /// The lines that are no properties, which the base has not.
+    /// Formats the lines that are not properties and that the base lacks.
     fn format_unparsed_lines(&mut self, style: VcardStyle) -> String {
         let mut lines = String::new();
         for (name, text) in &self.other.unparsed_lines {
@@ -480,7 +481,8 @@ impl<'c, 't> CardMerge<'c, 't> {
         lines
     }
 
-    /// Is all that was added in the result, and nothing of the base lost, and nothing else there?
+    /// Returns whether the result has everything that was added, everything of the base, and
+    /// nothing else.
     fn verify_result(&self, result: &[u8]) -> bool {
         let text = decode_text(result);
         let parts = CardLayout::parse(&text);

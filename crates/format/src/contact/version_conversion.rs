@@ -1,9 +1,9 @@
-//! A property as a line of another card: in that card's version, with that card's line ends.
+//! Conversion of properties between versions of vCard.
 //!
-//! Where the versions are the same the line is copied as it came, folds and all. Else what it says
-//! is written again, by the rules of the other version: transfer encodings, character sets,
-//! escapes, parameters without names, pictures. What is read of the line afterwards is what was
-//! read of it before. Which lines are written is for [`joined`](super::joined()) to say.
+//! Between equal versions a line is copied as it is, with its folds. Otherwise the value is written
+//! by the rules of the target version: transfer encodings, character sets, escapes, unnamed
+//! parameters, pictures. Parsing the new line gives the same values as the old one. The
+//! [merge](super::card_merge) decides which lines are written.
 
 use super::{Contact, VcardVersion};
 use crate::decoding;
@@ -13,19 +13,19 @@ use crate::writer::{MAX_LINE_OCTETS, fold_line, normalise_line_ends, quote_param
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Properties whose text is neither a list nor made of components: what separates those has no
-/// meaning there.
+/// Text properties that are neither lists nor structured, so that separators in them have no
+/// meaning.
 const PLAIN_TEXT_PROPERTIES: &[&str] = &["FN", "LABEL", "NOTE", "ROLE", "TITLE"];
 /// Properties that hold pictures, sounds and keys.
 const MEDIA_PROPERTIES: &[&str] = &["KEY", "LOGO", "PHOTO", "SOUND"];
-/// Words that vCard 2.1 writes without a parameter's name and that are no types.
+/// Unnamed parameters of vCard 2.1 that are not types.
 const NON_TYPE_WORDS: &[&str] =
     &["QUOTED-PRINTABLE", "BASE64", "7BIT", "8BIT", "INLINE", "URL", "CONTENT-ID", "CID"];
 
-/// Parameters that place a value among others of its card.
+/// Parameters that position a value among others of its card.
 pub(super) const POSITION_PARAMS: &[&str] = &["PREF", "PID", "INDEX", "X-EVOLUTION-UI-SLOT"];
 
-/// How a card writes its lines.
+/// The version and line ends of a card.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct VcardStyle {
     pub(super) version: VcardVersion,
@@ -35,20 +35,20 @@ pub(super) struct VcardStyle {
 /// Parameters: each name once, with all its values.
 pub(super) type ParamValues = Vec<(String, Vec<String>)>;
 
-/// A property on its way into another card.
+/// Writes a property into another card.
 pub(super) struct PropertyWriter<'a> {
     pub(super) property: &'a Property<'a>,
-    /// The version of the card that it comes from.
+    /// The version of the source card.
     pub(super) from_version: VcardVersion,
-    /// The group and the name that it gets there.
+    /// The group in the target card.
     pub(super) group: Option<&'a str>,
     pub(super) name: &'a str,
-    /// Does it keep what places it among the values of its card?
+    /// Whether the parameters that position the value are kept.
     pub(super) keep_position: bool,
 }
 
 impl PropertyWriter<'_> {
-    /// Its line, or lines, with line ends.
+    /// Returns the property as one or more lines with line ends.
     pub(super) fn format_line(&self, style: VcardStyle) -> String {
         let copied = if self.from_version == style.version { self.copy_line(style) } else { None };
         copied.unwrap_or_else(|| self.convert_line(style))
@@ -58,8 +58,8 @@ impl PropertyWriter<'_> {
         self.group.map_or_else(|| self.name.to_string(), |group| format!("{group}.{}", self.name))
     }
 
-    /// As it came, but for group, name and line ends. `None`: that would not be read as it was, or
-    /// says what it is not to say.
+    /// Copies the line except for group, name and line ends. Returns `None` if the copy would be
+    /// parsed differently or contain dropped parameters.
     fn copy_line(&self, style: VcardStyle) -> Option<String> {
         let rest = self.property.text_after_name()?.trim_end_matches(['\r', '\n']);
         let lines: Vec<&str> = rest.split('\n').map(|line| line.trim_end_matches('\r')).collect();
@@ -81,7 +81,7 @@ impl PropertyWriter<'_> {
         Some(format!("{}{}{end}{blank}", self.line_start(), lines.join(end)))
     }
 
-    /// Its parameters there.
+    /// Returns the parameters in the target version.
     fn target_params(&self, to: VcardVersion) -> ParamValues {
         let mut params = convert_params(self.property, self.from_version, to);
         if !self.keep_position {
@@ -100,7 +100,7 @@ impl PropertyWriter<'_> {
         format_text_line(&self.line_start(), &format_params(&params, style.version), &text, style)
     }
 
-    /// The text as the other version writes it.
+    /// Returns the value in the target version.
     fn convert_value<'t>(
         &self,
         text: &'t str,
@@ -146,9 +146,9 @@ impl PropertyWriter<'_> {
     }
 }
 
-/// A card as one of another version: every property that `keep` wants, written as that version has
-/// it, between BEGIN, VERSION and END. What is no property, and a card inside this one, is left
-/// out. It ends with a line end.
+/// Converts a card to another version: every property that `keep` selects, between BEGIN, VERSION
+/// and END, each line with a line end. Lines that are not properties, and a nested card, are
+/// omitted.
 #[must_use]
 pub fn convert_card(
     card: &Contact<'_>,
@@ -171,7 +171,7 @@ pub fn convert_card(
     text + "END:VCARD" + line_end
 }
 
-/// A line with a text that is no property of any card.
+/// Formats text that is not a property as the value of an extension property.
 pub(super) fn format_unparsed_line(name: &str, text: &str, style: VcardStyle) -> String {
     let text: String = normalise_line_ends(text)
         .chars()
@@ -181,7 +181,7 @@ pub(super) fn format_unparsed_line(name: &str, text: &str, style: VcardStyle) ->
     format_text_line(name, "", &text, style)
 }
 
-/// The line of these members of a list, escaped as they are.
+/// Formats a list property from members that are escaped already.
 pub(super) fn format_list_line(
     name: &str,
     members: &[String],
@@ -205,16 +205,17 @@ fn format_text_line(start: &str, params: &str, text: &str, style: VcardStyle) ->
     if text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
         return format!("{start}{params}:{text}{line_end}");
     }
-    // First, since a reader that knows no quotes takes a colon in the others for the end of them.
+    // CHARSET comes first, because a reader that does not support quotes takes a colon in another
+    // parameter for the end of the parameters.
     let charset = if text.is_ascii() { "" } else { ";CHARSET=UTF-8" };
     let text = encode_quoted_printable(text, line_end);
     format!("{start}{charset};ENCODING=QUOTED-PRINTABLE{params}:{text}{line_end}")
 }
 
-/// Colons are encoded, too, so that no line of it looks like the end of a card.
+/// Encodes colons as well, so that no line looks like the END of a card.
 fn encode_quoted_printable(text: &str, line_end: &str) -> String {
     let mut quoted = String::new();
-    // About as much stands before the value.
+    // The approximate width of the text before the value.
     let mut width = 40;
     for byte in normalise_line_ends(text).replace('\n', "\r\n").bytes() {
         if width + 3 > MAX_LINE_OCTETS && line_end != "\r" {
@@ -227,7 +228,7 @@ fn encode_quoted_printable(text: &str, line_end: &str) -> String {
                 quoted.push(char::from(byte));
                 width += 1;
             }
-            // A blank is safe wherever something follows it, if only a break.
+            // A space is safe if something follows it, even a soft break.
             b' ' => {
                 quoted.push(' ');
                 width += 1;
@@ -241,17 +242,17 @@ fn encode_quoted_printable(text: &str, line_end: &str) -> String {
     quoted
 }
 
-/// A picture, a sound, a key: bytes, and what they are.
+/// The bytes of a picture, sound or key, with their media type.
 pub(super) struct BinaryValue {
     pub(super) bytes: Vec<u8>,
-    /// `image/jpeg`, where the card says so with both words.
+    /// A full media type such as `image/jpeg`, if the card has one.
     media_type: Option<String>,
-    /// `KEY`, `SOUND` or another: what the bytes are where a type alone is named.
+    /// The property name (`KEY`, `SOUND`, ...), which completes a type without a slash.
     name: String,
 }
 
 impl BinaryValue {
-    /// `None`: it is text, or an address, or damaged.
+    /// Returns `None` for text, a URI, or damaged base64.
     pub(super) fn from_property(property: &Property<'_>) -> Option<BinaryValue> {
         let name = property.name().to_ascii_uppercase();
         let value = property.value().trim_ascii();
@@ -299,11 +300,11 @@ impl BinaryValue {
         });
         head.push_str(&format_params(&params, version));
         let line = fold_line(&format!("{head}:{start}{}", encode_base64(&self.bytes)), line_end);
-        // vCard 2.1 ends such a value with an empty line.
+        // In vCard 2.1 an empty line ends such a value.
         if version == VcardVersion::V2_1 { line + line_end } else { line }
     }
 
-    /// What the bytes are, in the two words of vCard 4.0; a type that says so is taken out.
+    /// Returns the media type as vCard 4.0 writes it, and removes the TYPE parameter it comes from.
     fn take_media_type(&self, params: &mut ParamValues) -> String {
         if let Some(media) = &self.media_type {
             return media.clone();
@@ -330,7 +331,7 @@ impl BinaryValue {
     }
 }
 
-/// The type that vCard 3.0 names, of two words.
+/// Returns the subtype, which is the TYPE of vCard 3.0.
 fn short_media_type(media: &str) -> String {
     let lower = media.to_ascii_lowercase();
     match lower.split_once('/') {
@@ -362,8 +363,7 @@ fn encode_base64(bytes: &[u8]) -> String {
     text
 }
 
-/// The parameters of a property, as a card of another version has them: without those of the
-/// encoding.
+/// Converts parameters to another version, without those of the encoding.
 pub(super) fn convert_params(
     property: &Property<'_>,
     from: VcardVersion,
@@ -393,7 +393,7 @@ pub(super) fn convert_params(
     params
 }
 
-/// Takes out what places a value among others of its card.
+/// Removes the parameters that position a value among others of its card.
 pub(super) fn strip_position_params(params: &mut ParamValues) {
     for (_, types) in params.iter_mut().filter(|(name, _)| name.eq_ignore_ascii_case("TYPE")) {
         types.retain(|one| !one.eq_ignore_ascii_case("pref"));
@@ -403,7 +403,7 @@ pub(super) fn strip_position_params(params: &mut ParamValues) {
     params.retain(|(name, values)| !values.is_empty() && !is_place(name));
 }
 
-/// Adds values to a parameter's, each once.
+/// Adds values to a parameter, each once.
 pub(super) fn add_values(params: &mut ParamValues, name: &str, values: Vec<String>) {
     match params.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
         None => params.push((name.to_string(), values)),
@@ -428,8 +428,8 @@ fn convert_value_type(value: &str, to: VcardVersion) -> Option<String> {
     }
 }
 
-/// What is to be preferred is a type before version 4.0, and a parameter since. There the type
-/// stays, too, which does no harm.
+/// Preference is a type before version 4.0 and a parameter since. In 4.0 the type stays as well,
+/// which is harmless.
 fn convert_preference(params: &mut ParamValues, to: VcardVersion) {
     let is = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
     let number = params.iter().position(|(name, _)| is(name, "PREF"));
@@ -448,7 +448,7 @@ fn convert_preference(params: &mut ParamValues, to: VcardVersion) {
     }
 }
 
-/// Parameters with the semicolons before them.
+/// Formats parameters, each after a semicolon.
 pub(super) fn format_params(params: &ParamValues, version: VcardVersion) -> String {
     let mut text = String::new();
     let is_token = |value: &str| {
@@ -473,7 +473,7 @@ pub(super) fn format_params(params: &ParamValues, version: VcardVersion) -> Stri
     text
 }
 
-/// A position as the version writes it; `None`: it is none.
+/// Converts a geographic position; `None` if the text is not one.
 fn convert_geo(text: &str, to: VcardVersion) -> Option<String> {
     let text = strip_scheme(text, "geo:");
     let (latitude, longitude) = text.split_once([',', ';'])?;
@@ -485,8 +485,8 @@ fn convert_geo(text: &str, to: VcardVersion) -> Option<String> {
     })
 }
 
-/// A text with its line feeds escaped, and with separators escaped that are not. A backslash that
-/// escapes nothing becomes one that stands for itself.
+/// Escapes line feeds and unescaped separators. A backslash that escapes nothing becomes an escaped
+/// backslash.
 fn escape_value(text: &str, separators: bool) -> String {
     let text = normalise_line_ends(text);
     let mut escaped = String::with_capacity(text.len());
@@ -506,8 +506,7 @@ fn escape_value(text: &str, separators: bool) -> String {
     escaped
 }
 
-/// A text as vCard 2.1 has it: with line feeds, and with separators bare where they have no
-/// meaning.
+/// Unescapes text for vCard 2.1: real line feeds, and bare separators where they have no meaning.
 fn unescape_value(text: &str, separators: bool) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();

@@ -1,8 +1,8 @@
-//! The fields of events, tasks and memos: the table for components of calendars.
+//! The fields of events, tasks and memos.
 //!
-//! It is apart from that of contacts, since a name may mean something else here (`comment`,
-//! `contact`). The numbers of both are of one series. Times are given as they are written: what
-//! they mean takes more than their text.
+//! Apart from the fields of contacts because some names mean something else here (`comment`,
+//! `contact`). The numbers of both tables form one series. Times are given as written, because
+//! their meaning depends on more than their text.
 
 use super::FieldSource::{
     HasAlarm, IsAllDay, IsDone, ListProperties, Person, Position, Properties, Recurs,
@@ -10,7 +10,7 @@ use super::FieldSource::{
 use super::FieldType::{Binary, Flag, Text, Uid, Uri};
 use super::{Field, field_row, find_in_table};
 
-/// All fields of components of calendars.
+/// All fields of calendar components.
 #[rustfmt::skip] // A table is read by its columns.
 pub const CALENDAR_FIELDS: &[Field] = &[
     field_row(200, "uid", Uid, Properties(&["UID"]), "the component's identifier").with_aliases(&["id"]),
@@ -50,8 +50,7 @@ pub const CALENDAR_FIELDS: &[Field] = &[
     field_row(233, "all_day", Flag, IsAllDay, "1: it is of whole days"),
 ];
 
-/// The field of components that has this name, or this other name: in any case, and with `-` for
-/// `_`.
+/// Returns the calendar field with this name or alias, in any case, with `-` for `_`.
 #[must_use]
 pub fn find_calendar_field(name: &str) -> Option<&'static Field> {
     find_in_table(CALENDAR_FIELDS, name)

@@ -1,4 +1,4 @@
-//! Without numbering plans: digits alone.
+//! Phone numbers without numbering plans: digits only.
 
 use super::ParsedPhoneNumber;
 

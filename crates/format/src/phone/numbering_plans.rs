@@ -1,16 +1,16 @@
-//! With the numbering plans of libphonenumber.
+//! Phone numbers with the numbering plans of libphonenumber.
 
 use super::ParsedPhoneNumber;
 use rlibphonenumber::{CountryCodeSource, PhoneNumber, PhoneNumberUtil, Region};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
-/// The version of the crate stands for that of its metadata (9.0.42); a test holds it to the lock
+/// The version of the crate identifies its metadata (9.0.42); a test compares it with the lock
 /// file.
 pub(super) const FINGERPRINT: &str = "rlibphonenumber 2.2.15, rules 1";
 
-/// Made when the first number is read, in some milliseconds; reading one then takes half a
-/// microsecond.
+/// Loaded when the first number is parsed, which takes some milliseconds; parsing a number then
+/// takes half a microsecond.
 static NUMBERING_PLANS: LazyLock<Option<PhoneNumberUtil>> =
     LazyLock::new(|| PhoneNumberUtil::new().ok());
 
@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str, region: Option<&str>) -> Option<ParsedPhoneNumbe
     if region.is_some() || is_international(text) {
         return parse_with_plans(text, region);
     }
-    // Nobody says where we are: nearly everywhere, 00 comes before a country.
+    // The region is unknown; 00 is the international prefix in most countries.
     let bare: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     match bare.strip_prefix("00") {
         Some(rest) if !rest.starts_with('0') => parse_with_plans(&format!("+{rest}"), None),
@@ -46,8 +46,8 @@ fn is_international(text: &str) -> bool {
 
 fn parse_with_plans(text: &str, region: Option<Region>) -> Option<ParsedPhoneNumber> {
     let plans = NUMBERING_PLANS.as_ref()?;
-    // The crate panics where a pattern in its own metadata is wrong. Numbers come from anybody's
-    // cards, and none of them may end a program: what makes it panic is no number.
+    // The crate panics on an invalid pattern in its own metadata. Numbers come from untrusted
+    // cards, so a panic means "not a number" instead of the end of the program.
     let parse = AssertUnwindSafe(|| plans.parse_and_keep_raw_input(text, region));
     let parsed: PhoneNumber = catch_unwind(parse).ok()?.ok()?;
     let written = matches!(

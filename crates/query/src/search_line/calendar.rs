@@ -13,7 +13,7 @@ use super::SearchLineParser;
 use crate::error::SyntaxError;
 use crate::query::{Comparison, FieldSelector, FieldTest, MatchOp, NumericOperand, Query};
 use crate::time_test::{DateProperty, TimeTest};
-use larder_date_phrase as phrase;
+use larder_date_phrase::DateRange;
 use larder_format::field::find_calendar_field;
 use larder_store::{Kind, TimeRange, TimeTarget};
 use larder_time::civil::Instant;
@@ -66,7 +66,7 @@ impl SearchLineParser<'_> {
     ) -> Result<TimeRange, SyntaxError> {
         let asker = &self.settings.user_locale;
         let now = asker.zone.to_civil(asker.now);
-        let window = phrase::Window::parse(text, now, &asker.language).map_err(|error| {
+        let window = DateRange::parse(text, now, &asker.language).map_err(|error| {
             SyntaxError::new(self.line, at, error.to_string())
                 .with_hint("as in when:2026-03, when:today..+7d or when:\"next friday\"")
         })?;

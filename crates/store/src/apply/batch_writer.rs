@@ -7,6 +7,7 @@
 use super::{ApplyError, Prefetched, ReplacedSortKeys};
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
 use crate::calendar_context::{self, ContextRefCounts};
+use crate::error::RowResult;
 use crate::event::is_newer_revision;
 use crate::extractor::{Extractor, ExtractorCache, SortKeys};
 use crate::handle::Handle;
@@ -93,8 +94,8 @@ impl<'a> InsertStatements<'a> {
         prepare_once(
             &mut self.item,
             tx,
-            "INSERT INTO item(id, collection, kind, uid, recurrence, derived_uid, handle, seq, ordinal, kept,
-                              frame) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            "INSERT INTO item(id, collection, kind, uid, recurrence_id, uid_origin, handle, seq, ordinal, stored_fields,
+                              calendar_context) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         )
     }
 
@@ -102,7 +103,7 @@ impl<'a> InsertStatements<'a> {
         &mut self,
         tx: &'a WriteTransaction<'a>,
     ) -> rusqlite::Result<&mut CachedStatement<'a>> {
-        prepare_once(&mut self.source_bytes, tx, "INSERT INTO source VALUES(?1, ?2, ?3)")
+        prepare_once(&mut self.source_bytes, tx, "INSERT INTO source_bytes VALUES(?1, ?2, ?3)")
     }
 }
 
@@ -125,15 +126,15 @@ impl<'a> BatchWriter<'a> {
         known: &'a Prefetched,
         operation: &Operation,
         meta: &MetaTable,
-    ) -> rusqlite::Result<BatchWriter<'a>> {
+    ) -> RowResult<BatchWriter<'a>> {
         Ok(BatchWriter {
             tx,
             extractors: ExtractorCache::new(deriver),
             prefetched: known,
-            seq: meta.number("seq")? + 1,
+            seq: meta.number("last_seq")? + 1,
             ordinal: 0,
-            last_item_row: meta.number("items")?,
-            history_bytes: meta.number("former_bytes")?,
+            last_item_row: meta.number("last_item")?,
+            history_bytes: meta.number("history_bytes")?,
             index_updates: IndexUpdates::begin(deriver, meta),
             context_refs: ContextRefCounts::default(),
             new_handles: HashSet::new(),
@@ -210,7 +211,7 @@ impl<'a> BatchWriter<'a> {
             Some((of, id)) if *of == epoch => *id,
             _ => {
                 tx.prepare_cached(
-                    "INSERT INTO operation(verb, detail, at, undoes, added, updated, removed)
+                    "INSERT INTO operation(verb, detail, started_ms, undoes, added, updated, removed)
                      VALUES(?1, ?2, ?3, ?4, 0, 0, 0)",
                 )?
                 .execute((
@@ -233,7 +234,8 @@ impl<'a> BatchWriter<'a> {
                 .execute((undone, id))?;
         }
         let kept = history::prune(tx, id, operation.started_at_ms, self.history_bytes)?;
-        for (key, now) in [("seq", self.seq), ("items", self.last_item_row), ("former_bytes", kept)]
+        for (key, now) in
+            [("last_seq", self.seq), ("last_item", self.last_item_row), ("history_bytes", kept)]
         {
             if meta.number(key)? != now {
                 set_meta(tx, key, now)?;
@@ -279,7 +281,7 @@ impl<'a> BatchWriter<'a> {
         };
         self.tx
             .prepare_cached(
-                "SELECT id, handle, seq, kind, collection, uid, recurrence FROM item WHERE id = ?1",
+                "SELECT id, handle, seq, kind, collection, uid, recurrence_id FROM item WHERE id = ?1",
             )?
             .query_row([row], stored_item_from_row)
             .map(ExistingItem::Item)
@@ -288,7 +290,7 @@ impl<'a> BatchWriter<'a> {
     fn find_by_handle(&self, handle: Handle) -> rusqlite::Result<Option<StoredItem>> {
         self.tx
             .prepare_cached(concat!(
-                "SELECT id, handle, seq, kind, collection, uid, recurrence FROM item ",
+                "SELECT id, handle, seq, kind, collection, uid, recurrence_id FROM item ",
                 "WHERE handle = ?1"
             ))?
             .query_row([handle.to_bytes()], stored_item_from_row)
@@ -389,7 +391,7 @@ impl<'a> BatchWriter<'a> {
         self.tx
             .prepare_cached(
                 "SELECT EXISTS(SELECT 1 FROM batch WHERE seq = ?1 AND operation = ?3)
-                     OR EXISTS(SELECT 1 FROM former f JOIN batch b ON b.seq = f.before
+                     OR EXISTS(SELECT 1 FROM item_history f JOIN batch b ON b.seq = f.since
                                WHERE f.handle = ?2 AND b.operation = ?3)",
             )?
             .query_row((item.seq, item.handle.to_bytes(), id), |row| row.get(0))
@@ -483,11 +485,11 @@ impl<'a> BatchWriter<'a> {
         let (kind, frame) = (put.parsed.kind(), self.acquire_calendar_context(&put)?);
         let place = blob::store_bytes(self.tx, put.parsed.bytes)?;
         self.tx
-            .prepare_cached("UPDATE source SET bytes = ?2, blob = ?3 WHERE item = ?1")?
+            .prepare_cached("UPDATE source_bytes SET bytes = ?2, blob_hash = ?3 WHERE item = ?1")?
             .execute((item.id, place.bytes, place.blob_hash))?;
         self.tx
             .prepare_cached(
-                "UPDATE item SET seq = ?2, ordinal = ?3, derived_uid = ?4, kept = ?5, kind = ?6, frame = ?7
+                "UPDATE item SET seq = ?2, ordinal = ?3, uid_origin = ?4, stored_fields = ?5, kind = ?6, calendar_context = ?7
                  WHERE id = ?1",
             )?
             .execute((
@@ -514,7 +516,7 @@ impl<'a> BatchWriter<'a> {
         }
         let row: Option<i64> = self
             .tx
-            .prepare_cached("SELECT frame FROM item WHERE id = ?1")?
+            .prepare_cached("SELECT calendar_context FROM item WHERE id = ?1")?
             .query_row([item.id], |row| row.get(0))?;
         let frame = match row {
             Some(row) => calendar_context::read_context(self.tx, row)?,
@@ -543,12 +545,12 @@ impl<'a> BatchWriter<'a> {
     ) -> rusqlite::Result<()> {
         self.tx
             .prepare_cached(
-                "INSERT INTO former(seq, ordinal, handle, collection, kind, removed, before, uid,
-                                    recurrence, derived_uid, bytes, blob, frame, item, time)
-                 SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence,
-                        i.derived_uid, s.bytes, s.blob, i.frame, i.id,
-                        CASE i.kind WHEN 1 THEN NULL ELSE (SELECT data FROM idx_time WHERE item = i.id) END
-                 FROM item i JOIN source s ON s.item = i.id WHERE i.id = ?1",
+                "INSERT INTO item_history(seq, ordinal, handle, collection, kind, removed, since, uid,
+                                    recurrence_id, uid_origin, bytes, blob_hash, calendar_context, item, schedule)
+                 SELECT ?2, ?3, i.handle, i.collection, i.kind, ?4, i.seq, i.uid, i.recurrence_id,
+                        i.uid_origin, s.bytes, s.blob_hash, i.calendar_context, i.id,
+                        CASE i.kind WHEN 1 THEN NULL ELSE (SELECT data FROM idx_schedule WHERE item = i.id) END
+                 FROM item i JOIN source_bytes s ON s.item = i.id WHERE i.id = ?1",
             )?
             .execute((item.id, self.seq, ordinal, removed))?;
         // The place moves from `source` to `former`: the number of a blob's users stays the same.
@@ -556,7 +558,7 @@ impl<'a> BatchWriter<'a> {
             .tx
             .prepare_cached(
                 "SELECT coalesce(length(s.bytes), length(b.bytes), 0)
-                 FROM source s LEFT JOIN blob b ON b.hash = s.blob WHERE s.item = ?1",
+                 FROM source_bytes s LEFT JOIN blob b ON b.hash = s.blob_hash WHERE s.item = ?1",
             )?
             .query_row([item.id], |row| row.get::<_, i64>(0))?;
         Ok(())
@@ -586,7 +588,7 @@ impl<'a> BatchWriter<'a> {
     fn delete_item_rows(&mut self, item: &StoredItem, old: SortKeys) -> Result<(), ApplyError> {
         self.index_updates.remove(item.id, item.location.clone(), old);
         uid_lookup::delete_collision(self.tx, item.id)?;
-        self.tx.prepare_cached("DELETE FROM source WHERE item = ?1")?.execute([item.id])?;
+        self.tx.prepare_cached("DELETE FROM source_bytes WHERE item = ?1")?.execute([item.id])?;
         self.tx.prepare_cached("DELETE FROM item WHERE id = ?1")?.execute([item.id])?;
         self.removed += 1;
         Ok(())

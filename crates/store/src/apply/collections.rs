@@ -48,7 +48,7 @@ impl BatchWriter<'_> {
     ) -> rusqlite::Result<Option<(i64, Vec<u8>, i64)>> {
         self.tx
             .prepare_cached(
-                "SELECT id, key, family FROM collection WHERE name = ?1 AND removed = 0",
+                "SELECT id, handle_key, type FROM collection WHERE name = ?1 AND removed = 0",
             )?
             .query_row([name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()
@@ -63,7 +63,7 @@ impl BatchWriter<'_> {
         let removed: Option<(i64, Vec<u8>)> = self
             .tx
             .query_row(
-                "SELECT id, key FROM collection WHERE name = ?1 AND family = ?2 AND removed = 1",
+                "SELECT id, handle_key FROM collection WHERE name = ?1 AND type = ?2 AND removed = 1",
                 (name, kind.collection_type() as i64),
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
@@ -74,7 +74,7 @@ impl BatchWriter<'_> {
         }
         let key = self.unused_key(name)?;
         self.tx.execute(
-            "INSERT INTO collection(key, name, family, seq) VALUES(?1, ?2, ?3, ?4)",
+            "INSERT INTO collection(handle_key, name, type, seq) VALUES(?1, ?2, ?3, ?4)",
             (&key, name, kind.collection_type() as i64, self.seq),
         )?;
         let id = self.tx.last_insert_rowid();
@@ -95,7 +95,7 @@ impl BatchWriter<'_> {
             let key = hash.finalize()[..8].to_vec();
             let taken = self
                 .tx
-                .query_row("SELECT 1 FROM collection WHERE key = ?1", [&key], |_| Ok(()))
+                .query_row("SELECT 1 FROM collection WHERE handle_key = ?1", [&key], |_| Ok(()))
                 .optional()?;
             if taken.is_none() {
                 return Ok(key);
@@ -114,8 +114,8 @@ impl BatchWriter<'_> {
         let ordinal = self.next_ordinal();
         self.tx
             .execute(
-                "INSERT INTO collection_former(seq, ordinal, collection, name, removed, summary, head)
-                 SELECT ?1, ?2, id, ?4, ?5, summary, head FROM collection WHERE id = ?3",
+                "INSERT INTO collection_history(seq, ordinal, collection, name, removed, index_config, properties)
+                 SELECT ?1, ?2, id, ?4, ?5, index_config, properties FROM collection WHERE id = ?3",
                 (self.seq, ordinal, id, name, removed),
             )
             .map(drop)
@@ -173,7 +173,7 @@ impl BatchWriter<'_> {
         }
         self.log_collection_version(id, Some(name), false)?;
         self.tx.execute(
-            "UPDATE collection SET summary = ?2, seq = ?3 WHERE id = ?1",
+            "UPDATE collection SET index_config = ?2, seq = ?3 WHERE id = ?1",
             (id, summary.to_stored(), self.seq),
         )?;
         self.extractors.invalidate();
@@ -197,11 +197,11 @@ impl BatchWriter<'_> {
         head: Option<&[u8]>,
     ) -> Result<ChangeOutcome, ApplyError> {
         let Some((id, ..)) = self.find_collection(name)? else { return Ok(ChangeOutcome::Done) };
-        let same = "SELECT 1 FROM collection WHERE id = ?1 AND head IS ?2";
+        let same = "SELECT 1 FROM collection WHERE id = ?1 AND properties IS ?2";
         if self.tx.query_row(same, (id, head), |_| Ok(())).optional()?.is_none() {
             self.log_collection_version(id, Some(name), false)?;
             self.tx.execute(
-                "UPDATE collection SET head = ?2, seq = ?3 WHERE id = ?1",
+                "UPDATE collection SET properties = ?2, seq = ?3 WHERE id = ?1",
                 (id, head, self.seq),
             )?;
         }

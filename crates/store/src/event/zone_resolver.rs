@@ -167,7 +167,7 @@ impl ZoneResolver {
         let first = u64::from_str_radix(hash, 16).ok()?.to_be_bytes();
         let (from, to) = ([&first[..], &[0; 24]].concat(), [&first[..], &[255; 24]].concat());
         let bytes: Vec<u8> = conn
-            .prepare_cached("SELECT bytes FROM zone WHERE hash BETWEEN ?1 AND ?2")
+            .prepare_cached("SELECT bytes FROM zone_definition WHERE hash BETWEEN ?1 AND ?2")
             .and_then(|mut select| select.query_row((from, to), |row| row.get(0)).optional())
             .ok()??;
         self.evaluate_definition(name, &bytes).map(|defined| defined.zone)

@@ -1,8 +1,8 @@
-//! What can be said of a rule's occurrences without finding them: enough for an index to pass over
+//! Bounds of a rule's occurrences that are known without finding them, so that an index can skip
 //! the rule.
 //!
-//! All of it may promise too little, never too much: a month that is not in the mask has no
-//! occurrence, a gap is never longer than said.
+//! Bounds are conservative: a month outside the mask has no occurrence, and no gap is longer than
+//! the bound.
 
 use super::last_occurrence::constant_period_size;
 use super::period_set::{NthScope, RuleParts};
@@ -10,7 +10,7 @@ use super::{Frequency, Rule, SkipMode};
 use crate::civil::{CivilTime, DAY_SECONDS};
 
 impl Rule {
-    /// The months in which an occurrence can begin: bit 0 is January.
+    /// Returns the months in which an occurrence can start: bit 0 is January.
     #[must_use]
     pub fn month_mask(&self, start: CivilTime) -> u16 {
         const ALL_MONTHS_MASK: u16 = (1 << 12) - 1;
@@ -23,7 +23,7 @@ impl Rule {
         }
     }
 
-    /// The days of a month on which an occurrence can begin, by their numbers: bit 1 is the first.
+    /// Returns the days of a month on which an occurrence can start: bit 1 is the first.
     #[must_use]
     pub fn month_day_mask(&self, start: CivilTime) -> u32 {
         let parts = RuleParts::new(self, start);
@@ -34,7 +34,7 @@ impl Rule {
         }
     }
 
-    /// The weekdays on which an occurrence can begin: bit 0 is Monday.
+    /// Returns the weekdays on which an occurrence can start: bit 0 is Monday.
     #[must_use]
     pub fn weekday_mask(&self, start: CivilTime) -> u8 {
         let parts = RuleParts::new(self, start);
@@ -45,7 +45,7 @@ impl Rule {
         }
     }
 
-    /// Do all occurrences begin at the time of day of DTSTART?
+    /// Returns whether all occurrences start at the time of day of DTSTART.
     #[must_use]
     pub fn has_fixed_time_of_day(&self) -> bool {
         let by_days = !matches!(
@@ -55,7 +55,7 @@ impl Rule {
         by_days && self.hours == 0 && self.minutes == 0 && self.seconds == 0
     }
 
-    /// Does it have, in each week, an occurrence on each of its weekdays?
+    /// Returns whether each week has an occurrence on each weekday of the rule.
     #[must_use]
     pub fn is_gapless_weekly(&self, start: CivilTime) -> bool {
         let by_weeks = matches!(self.frequency, Frequency::Weekly | Frequency::Daily);
@@ -63,13 +63,13 @@ impl Rule {
         by_weeks && all && !RuleParts::new(self, start).has_limits_beyond_weekdays()
     }
 
-    /// An upper bound of the seconds from one occurrence to the next, for rules of a simple kind.
+    /// Returns an upper bound of the seconds between two occurrences, for simple rules.
     #[must_use]
     pub fn max_gap_seconds(&self, start: CivilTime) -> Option<i64> {
         let parts = RuleParts::new(self, start);
         let chosen = match &*self.positions {
             [] => 0,
-            // The first or last of a period's is somewhere in it.
+            // The first or last occurrence of a period may be anywhere in it.
             positions if positions.contains(&1) || positions.contains(&-1) => self.period_seconds(),
             _ => return None,
         };
@@ -80,7 +80,8 @@ impl Rule {
         let periods = interval.saturating_mul(self.period_seconds());
         let every_time = interval == 1;
         let gap = match self.frequency {
-            // What is on one day of a period is not nearer to its beginning in one than in another.
+            // An occurrence on one day of a period has the same offset from the start of every
+            // period.
             Frequency::Yearly if is_in_every_month(&parts) => {
                 let one = is_on_one_day(&parts) && parts.months.is_power_of_two();
                 periods.saturating_add(if one { 0 } else { 37 * DAY_SECONDS })
@@ -108,7 +109,7 @@ impl Rule {
     }
 }
 
-/// The most days from one of a rule's weekdays to the next, if it has them in every so many weeks.
+/// Returns the maximum number of days between weekdays of a rule with this interval in weeks.
 fn max_days_between(parts: &RuleParts<'_>, interval: i64) -> i64 {
     let begins = parts.rule.week_start.number_from_monday();
     let days = u32::from(parts.weekdays);
@@ -119,13 +120,13 @@ fn max_days_between(parts: &RuleParts<'_>, interval: i64) -> i64 {
     within.fold(7 * interval - (last - first), i64::max)
 }
 
-/// Does a rule that has a day in every month have one only, and always the same?
+/// Returns whether a rule with a day in every month has only one, and always the same.
 fn is_on_one_day(parts: &RuleParts<'_>) -> bool {
     let (ahead, back) = (parts.month_days, parts.rule.month_days_from_end);
     ahead.count_ones() + back.count_ones() == 1
 }
 
-/// Does every month, if the rule allows it, have a day that the rule asks for?
+/// Returns whether every month that the rule allows has a matching day.
 fn is_in_every_month(parts: &RuleParts<'_>) -> bool {
     let has_weekdays = parts.weekdays != 0 || parts.nth_scope != NthScope::Nothing;
     let (ahead, back) = (parts.month_days, parts.rule.month_days_from_end);

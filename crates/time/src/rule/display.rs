@@ -1,5 +1,5 @@
-//! A rule as text again: one text for one meaning, parts in the order of the RFC, lists sorted,
-//! defaults left out.
+//! Formats a rule canonically: one text for one meaning, parts in the order of the RFC, lists
+//! sorted, defaults omitted.
 
 use super::parse::{FREQUENCY_NAMES, SKIP_NAMES, WEEKDAY_NAMES};
 use super::{Rule, RuleEnd, SkipMode};

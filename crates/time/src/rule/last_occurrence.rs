@@ -1,5 +1,5 @@
-//! Where a rule ends: COUNT and UNTIL as the last occurrence, found once and kept, so that no
-//! question counts.
+//! The last occurrence of a rule: COUNT and UNTIL resolved once and stored, so that queries need
+//! not count.
 
 use super::period_set::{NthScope, RuleParts};
 use super::{Frequency, Rule, StepBudget};
@@ -8,19 +8,19 @@ use crate::civil::CivilTime;
 /// The last occurrence of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastOccurrence {
-    /// This one.
+    /// The last occurrence.
     At(CivilTime),
-    /// It goes on until the calendar ends.
+    /// The rule continues until the calendar ends.
     Endless,
-    /// It has none at all.
+    /// The rule has no occurrence.
     NoOccurrence,
-    /// The budget did not suffice to find it.
+    /// The budget was exhausted.
     Unknown,
 }
 
 impl Rule {
-    /// The last of the rule's own occurrences. Where the number of a period's is always the same, a
-    /// COUNT is one division; else periods are counted, at most as many as the budget has.
+    /// Finds the last occurrence of the rule itself. If every period has the same number of
+    /// occurrences, COUNT is one division; otherwise periods are counted, within the budget.
     #[must_use]
     pub fn last_occurrence(&self, start: CivilTime, budget: StepBudget) -> LastOccurrence {
         let by_count = match self.count() {
@@ -44,8 +44,8 @@ impl Rule {
         }
     }
 
-    /// The same rule with its end found: one that never was ends before its start. None when the
-    /// budget did not suffice.
+    /// Returns the rule with its end resolved; a rule without occurrences ends before its start.
+    /// `None` if the budget was exhausted.
     #[must_use]
     pub fn with_resolved_end(self, start: CivilTime, budget: StepBudget) -> Option<Rule> {
         match self.last_occurrence(start, budget) {
@@ -56,7 +56,7 @@ impl Rule {
         }
     }
 
-    /// The occurrence that has `count - 1` before it.
+    /// Returns the occurrence with `count - 1` occurrences before it.
     fn last_by_count(&self, count: u64, start: CivilTime, budget: StepBudget) -> LastOccurrence {
         let mut all = self.occurrences_from(start, start).with_budget(budget);
         if let Some(each) = constant_period_size(all.parts()).filter(|each| *each > 0) {
@@ -80,8 +80,8 @@ impl Rule {
         last.map_or(LastOccurrence::NoOccurrence, LastOccurrence::At)
     }
 
-    /// The last occurrence at or before a bound: looked for in a stretch before it that grows until
-    /// it holds one.
+    /// Finds the last occurrence at or before a bound, in a range before it that grows until it
+    /// contains one.
     fn last_by_until(
         &self,
         bound: CivilTime,
@@ -106,7 +106,7 @@ impl Rule {
         }
     }
 
-    /// About how long one of its periods takes.
+    /// The approximate length of a period.
     pub(super) fn period_seconds(&self) -> i64 {
         match self.frequency {
             Frequency::Secondly => 1,
@@ -120,7 +120,7 @@ impl Rule {
     }
 }
 
-/// How many occurrences every period of a rule has, if that never differs.
+/// Returns the number of occurrences in every period, if it is constant.
 pub(super) fn constant_period_size(parts: &RuleParts<'_>) -> Option<u64> {
     let rule = parts.rule;
     if !rule.positions.is_empty() || !rule.year_days.is_empty() || parts.has_week_numbers() {
@@ -150,8 +150,8 @@ pub(super) fn constant_period_size(parts: &RuleParts<'_>) -> Option<u64> {
     }
 }
 
-/// How many days every month has of those that the rule asks for, if that never differs: days that
-/// every month has, counted from one end.
+/// Returns the number of matching days in every month, if it is constant: for days that every month
+/// has, counted from one end.
 fn constant_days_per_month(parts: &RuleParts<'_>) -> Option<u64> {
     const DAYS_OF_EVERY_MONTH_MASK: u32 = (1 << 29) - 1;
     let (ahead, back) = (parts.month_days, parts.rule.month_days_from_end);

@@ -1,28 +1,26 @@
-//! What evolution-data-server, which expands rules with libical 3, makes of a rule otherwise than
-//! RFC 5545 says.
+//! Rules that evolution-data-server, which uses libical 3, expands differently from RFC 5545.
 //!
-//! Whoever brings a calendar from there may find occurrences that were not shown before, and is
-//! told why. The classes are those that a comparison of seven engines found; libical itself is not
-//! asked.
+//! A user who imports a calendar from there may see occurrences that were not shown before; a
+//! warning explains them. The classes come from a comparison of seven engines; libical itself is
+//! not called.
 
 use super::{Frequency, Rule};
 use std::fmt;
 
-/// How evolution-data-server reads a rule otherwise.
+/// A difference in how evolution-data-server expands a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LibicalDifference {
-    /// Days of the month without a month are those of the start's month there, of every month here.
+    /// BYMONTHDAY without BYMONTH: there in the month of the start only, here in every month.
     StartMonthOnly,
-    /// Positions in a week's or a day's set are passed over there.
+    /// BYSETPOS in weekly and daily rules is ignored there.
     SetPosIgnored,
-    /// Parts that limit each other are refused there, and nothing recurs.
+    /// A combination of limiting parts is rejected there, and nothing recurs.
     RuleRejected,
-    /// Days counted from the end of the month find nothing there when they limit days.
+    /// Negative BYMONTHDAY as a limit matches nothing there.
     NegativeMonthDaysIgnored,
-    /// No month has that many of a weekday, so nothing is found; engines differ in what they do
-    /// then.
+    /// No month has this ordinal of a weekday, so nothing matches; engines differ.
     NoSuchOrdinal,
-    /// Weeks without a weekday are other weeks there.
+    /// BYWEEKNO without BYDAY selects other weeks there.
     WeekNumbersDiffer,
 }
 
@@ -30,7 +28,7 @@ impl fmt::Display for LibicalDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             LibicalDifference::StartMonthOnly => "it recurred in the month of its start only",
-            LibicalDifference::SetPosIgnored => "its BYSETPOS was passed over",
+            LibicalDifference::SetPosIgnored => "it ignored BYSETPOS",
             LibicalDifference::RuleRejected => "its combination of parts was refused",
             LibicalDifference::NegativeMonthDaysIgnored => {
                 "its days counted from the end of the month were not found"
@@ -42,7 +40,7 @@ impl fmt::Display for LibicalDifference {
 }
 
 impl Rule {
-    /// How evolution-data-server reads the rule, if not as it is read here.
+    /// Returns how evolution-data-server expands the rule differently, if it does.
     #[must_use]
     pub fn libical_difference(&self) -> Option<LibicalDifference> {
         let has_month_days = self.month_days | self.month_days_from_end != 0;

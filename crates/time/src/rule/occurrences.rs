@@ -1,40 +1,40 @@
-//! The occurrences of a rule from any clock time on, found by going to the period that holds it.
+//! The occurrences of a rule from any civil time on, found by seeking to the right period.
 //!
-//! Years, months, weeks and days are numbered, so the first period at or after a clock time that
-//! the interval allows is one division away. HOURLY and below have steps instead, which are looked
-//! at only where a day and a time of day pass: a limit that fails leads at once to the next day,
-//! hour or minute that can pass, and from there to the next step. What that costs is counted in
-//! [`RuleOccurrences::spent_steps`], and bounded by a [`StepBudget`].
+//! Years, months, weeks and days are numbered, so the first period of the interval at or after a
+//! civil time is one division away. HOURLY and finer rules have steps, which are examined only
+//! where day and time of day match: a failing limit leads directly to the next day, hour or minute
+//! that can match, and from there to the next step. [`RuleOccurrences::spent_steps`] counts the
+//! cost, and a [`StepBudget`] bounds it.
 
 use super::period_set::{DaySearch, PeriodSet, RuleParts};
 use super::{Frequency, Rule, SkipMode};
 use crate::civil::{CivilTime, DAY_SECONDS, LAST_DAY_NUMBER};
 
-/// The Gregorian calendar repeats after so many days, weekdays included: what has not happened by
-/// then, never will.
+/// The Gregorian calendar repeats after this many days, weekdays included: a rule without a match
+/// in one cycle has none.
 const GREGORIAN_CYCLE_DAYS: i64 = 146_097;
 
-/// How many steps an answer may take: periods looked at and occurrences given. It is used up by
-/// what it is given to.
+/// Bounds the work of an expansion: periods examined plus occurrences returned. Consumed by the
+/// iterator it is passed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepBudget {
     remaining: u64,
 }
 
 impl StepBudget {
-    /// So many steps.
+    /// Creates a budget of this many steps.
     #[must_use]
     pub const fn new(steps: u64) -> StepBudget {
         StepBudget { remaining: steps }
     }
 
-    /// Steps that are left.
+    /// The remaining steps.
     #[must_use]
     pub const fn remaining(self) -> u64 {
         self.remaining
     }
 
-    /// Takes some; false when there are not that many left, and then none are.
+    /// Consumes steps. Returns false, and leaves none, if there are too few.
     pub(crate) fn spend(&mut self, steps: u64) -> bool {
         let enough = self.remaining >= steps;
         self.remaining = self.remaining.saturating_sub(steps);
@@ -42,26 +42,26 @@ impl StepBudget {
     }
 }
 
-/// Enough for any rule that a person wrote: 200,000 steps, some milliseconds.
+/// 200,000 steps, some milliseconds: enough for any rule that a person wrote.
 impl Default for StepBudget {
     fn default() -> StepBudget {
         StepBudget::new(200_000)
     }
 }
 
-/// The occurrences of a rule, in order, each once.
+/// Iterates over the occurrences of a rule, in order, each once.
 #[derive(Debug, Clone)]
 pub struct RuleOccurrences<'r> {
     parts: RuleParts<'r>,
     period_unit: PeriodUnit,
-    /// The period or step to look at next, and those of the start.
+    /// The period or step to examine next, and those of the start.
     next: i64,
     origin: i64,
     set: Option<PeriodSet>,
-    /// No occurrence before it is given.
+    /// Earlier occurrences are not returned.
     floor: CivilTime,
     last: CivilTime,
-    /// The day after which nothing can come that has not come.
+    /// The day after which the rule can have no further match.
     horizon: i64,
     is_ended: bool,
     is_exhausted: bool,
@@ -69,19 +69,19 @@ pub struct RuleOccurrences<'r> {
     initial_steps: u64,
 }
 
-/// What the numbers of periods count.
+/// The unit that period numbers count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PeriodUnit {
     /// Years, months, weeks.
     Periods,
     Days,
-    /// Steps of so many seconds.
+    /// Steps of this many seconds.
     Steps(i64),
 }
 
 impl Rule {
-    /// The occurrences at or after `at` of this rule when it starts at `start`, which is one only
-    /// if it matches. The end of the rule counts, but for COUNT.
+    /// Returns the occurrences at or after `at` of this rule with the start `start`, which is an
+    /// occurrence only if it matches. The end of the rule applies, except COUNT.
     #[must_use]
     pub fn occurrences_from(&self, start: CivilTime, at: CivilTime) -> RuleOccurrences<'_> {
         RuleOccurrences::new(self, start, at)
@@ -99,7 +99,7 @@ impl<'r> RuleOccurrences<'r> {
             _ => PeriodUnit::Periods,
         };
         let floor = at.max(start);
-        // SKIP=FORWARD puts an occurrence of a month on the first day of the next.
+        // SKIP=FORWARD moves an occurrence of a month to the first day of the next.
         let day = floor.day_number() - i64::from(rule.skip == SkipMode::Forward);
         let (origin, next) = match pace {
             PeriodUnit::Steps(unit) => {
@@ -127,32 +127,31 @@ impl<'r> RuleOccurrences<'r> {
         occurrences
     }
 
-    /// The same with another budget.
+    /// Replaces the budget.
     #[must_use]
     pub fn with_budget(self, budget: StepBudget) -> Self {
         RuleOccurrences { budget, initial_steps: budget.remaining(), ..self }
     }
 
-    /// The same without what comes after a clock time: whoever asks no further pays for no search
-    /// behind it.
+    /// Ends the iteration after a civil time, which saves the search behind it.
     #[must_use]
     pub fn with_last(self, last: CivilTime) -> Self {
         RuleOccurrences { last: self.last.min(last), ..self }
     }
 
-    /// Steps taken so far.
+    /// The steps consumed so far.
     #[must_use]
     pub fn spent_steps(&self) -> u64 {
         self.initial_steps - self.budget.remaining()
     }
 
-    /// What is left of the budget.
+    /// The remaining budget.
     #[must_use]
     pub fn budget(&self) -> StepBudget {
         self.budget
     }
 
-    /// Did the budget end before the rule did?
+    /// Returns whether the budget was exhausted before the rule ended.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.is_exhausted
@@ -162,7 +161,7 @@ impl<'r> RuleOccurrences<'r> {
         &self.parts
     }
 
-    /// The first period or step of the interval at or after one.
+    /// Seeks to the first period or step of the interval at or after this one.
     fn seek_to_period(&mut self, number: i64) {
         let interval = i64::from(self.parts.rule.interval);
         let behind = (number - self.origin).max(0);
@@ -170,7 +169,7 @@ impl<'r> RuleOccurrences<'r> {
         self.next = self.origin.saturating_add(count.saturating_mul(interval));
     }
 
-    /// The next period or step of the interval.
+    /// Advances to the next period or step of the interval.
     fn advance_period(&mut self) {
         self.next = self.next.saturating_add(self.parts.rule.interval.into());
     }
@@ -180,7 +179,7 @@ impl<'r> RuleOccurrences<'r> {
         self.horizon = self.floor.day_number().saturating_add(cycle).min(LAST_DAY_NUMBER);
     }
 
-    /// The next set that is not empty; none when the rule has ended, or the budget.
+    /// Returns the next set that is not empty; `None` at the end of the rule or of the budget.
     fn load_next_set(&mut self) -> Option<PeriodSet> {
         loop {
             if !self.budget.spend(1) {
@@ -211,7 +210,7 @@ impl<'r> RuleOccurrences<'r> {
         }
     }
 
-    /// The next day if it passes; else goes on to the first that can.
+    /// Returns the set of the next day if it matches; otherwise seeks to the first day that can.
     fn try_day(&mut self) -> Option<PeriodSet> {
         match self.parts.search_day_from(self.next) {
             DaySearch::Day(day) if day == self.next => {
@@ -226,7 +225,8 @@ impl<'r> RuleOccurrences<'r> {
         }
     }
 
-    /// The next step if its day and its time pass; else goes on to the first that can.
+    /// Returns the set of the next step if its day and time match; otherwise seeks to the first
+    /// step that can.
     fn try_step(&mut self, unit: i64) -> Option<PeriodSet> {
         let at = CivilTime::from_seconds_clamped(self.next * unit);
         let after = |seconds: i64| (seconds + unit - 1).div_euclid(unit);
@@ -237,7 +237,7 @@ impl<'r> RuleOccurrences<'r> {
                 return None;
             }
         }
-        // Parts finer than the step are not for it to meet.
+        // Parts finer than the step do not limit it.
         let mut times = self.parts.times;
         times.minutes = if unit > 60 { 1 } else { times.minutes };
         times.seconds = if unit > 1 { 1 } else { times.seconds };
@@ -258,7 +258,7 @@ impl<'r> RuleOccurrences<'r> {
         }
     }
 
-    /// The first chosen member of a set that may still be given.
+    /// Returns the first selected member of a set at or after the floor.
     fn next_chosen(&mut self, set: &PeriodSet) -> Option<CivilTime> {
         if self.parts.rule.positions.is_empty() {
             return set.next_member_from(self.floor);
@@ -272,12 +272,12 @@ impl<'r> RuleOccurrences<'r> {
         chosen.filter_map(|place| set.nth(place as u64)).filter(|at| *at >= self.floor).min()
     }
 
-    /// A list of positions is looked through for each occurrence.
+    /// Charges the scan of the position list, which happens for each occurrence.
     fn charge_for_positions(&mut self) {
         self.is_exhausted |= !self.budget.spend(self.parts.rule.positions.len() as u64 / 8);
     }
 
-    /// How many members of a set are chosen.
+    /// Returns the number of selected members of a set.
     fn count_chosen(&self, set: &PeriodSet) -> u64 {
         let positions = &self.parts.rule.positions;
         let length = set.len();
@@ -286,7 +286,7 @@ impl<'r> RuleOccurrences<'r> {
         }
         let signed = length as i64;
         let valid = |position: &&i32| u64::from(position.unsigned_abs()) <= length;
-        // A place that is named from both ends counts once.
+        // A position named from both ends counts once.
         let twice = |position: &&i32| {
             let back = i64::from(**position) - 1 - signed;
             **position > 0
@@ -296,8 +296,7 @@ impl<'r> RuleOccurrences<'r> {
         named.filter(|position| !twice(position)).count() as u64
     }
 
-    /// Passes over whole sets of at most so many occurrences together, without giving them; what is
-    /// left.
+    /// Skips whole sets with at most `count` occurrences in total. Returns the rest of the count.
     pub(super) fn skip_whole_sets(&mut self, mut count: u64) -> u64 {
         if self.parts.rule.skip == SkipMode::Forward || count == 0 {
             return count;
@@ -310,7 +309,7 @@ impl<'r> RuleOccurrences<'r> {
             let whole = set.nth(0).is_some_and(|first| first >= self.floor);
             self.charge_for_positions();
             let chosen = self.count_chosen(&set);
-            // The last one is found by giving it.
+            // The last occurrence is found by iterating.
             if !whole || chosen >= count {
                 return count;
             }
@@ -325,8 +324,8 @@ impl<'r> RuleOccurrences<'r> {
         count
     }
 
-    /// The occurrence that has `before` others before it, when each period has `each`; none when
-    /// the calendar ends before that.
+    /// Returns the occurrence with `before` others before it if each period has `each`; `None` if
+    /// the calendar ends first.
     pub(super) fn nth_by_constant_size(&mut self, each: u64, before: u64) -> Option<CivilTime> {
         let earlier = self.set_of_unit(self.origin)?.count_before(self.floor);
         let place = before.checked_add(earlier)?;
@@ -335,7 +334,7 @@ impl<'r> RuleOccurrences<'r> {
         self.set_of_unit(self.origin.checked_add(number)?)?.nth(place % each)
     }
 
-    /// The set of a period or step, whether the interval allows it or not.
+    /// Returns the set of a period or step, whether or not the interval selects it.
     fn set_of_unit(&mut self, number: i64) -> Option<PeriodSet> {
         match self.period_unit {
             PeriodUnit::Steps(unit) => {

@@ -1,39 +1,39 @@
-//! A rule from the text of RRULE or EXRULE.
+//! Parses the text of RRULE and EXRULE.
 
 use super::{Frequency, NthWeekday, Rule, RuleEnd, SkipMode};
 use crate::civil::Weekday;
 use crate::value::{IcalDateTime, excerpt};
 use std::str::FromStr;
 
-/// Why a text is no rule, or none that can be followed. An item keeps it and shows its start only.
+/// The reason why a text is not a usable rule. The item keeps the text and shows its start only.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// Without FREQ nothing recurs.
-    #[error("a rule without FREQ")]
+    /// FREQ is missing.
+    #[error("the rule has no FREQ")]
     NoFrequency,
-    /// A part that is not NAME=VALUE, or one that no standard knows.
-    #[error("unknown part {0:?} of a rule")]
+    /// A part that is not NAME=VALUE, or has an unknown name.
+    #[error("unknown part {0:?} in the rule")]
     UnknownPart(String),
-    /// A value that the part cannot have.
+    /// An invalid value of a part.
     #[error("{name} of a rule cannot be {value:?}")]
     InvalidValue {
         /// The part.
         name: &'static str,
-        /// What it says.
+        /// The value.
         value: String,
     },
-    /// A part that is there twice.
-    #[error("{0} is twice in a rule")]
+    /// A repeated part.
+    #[error("{0} occurs twice in the rule")]
     DuplicatePart(&'static str),
-    /// RSCALE of another calendar than the Gregorian.
+    /// RSCALE of a calendar other than the Gregorian.
     #[error("rules of the calendar {0:?} are not supported")]
     UnsupportedCalendar(String),
-    /// Not a rule of vCalendar 1.0, or one that recurs within the days of another.
-    #[error("{0:?} is no rule of vCalendar 1.0 that is supported")]
+    /// Not a rule of vCalendar 1.0, or a nested one.
+    #[error("{0:?} is not a supported vCalendar 1.0 rule")]
     InvalidVcal10(String),
 }
 
-/// The parts of a rule, to tell which were there.
+/// The names of parts, to detect repetition.
 const PART_NAMES: [&str; 16] = [
     "FREQ",
     "UNTIL",
@@ -54,12 +54,11 @@ const PART_NAMES: [&str; 16] = [
 ];
 
 impl Rule {
-    /// Reads a rule. Case, white space, the order of parts, a trailing semicolon and lists without
-    /// members are forgiven; SKIP without RSCALE is passed over, as one who knows RFC 5545 only
-    /// would do.
+    /// Parses a rule. Case, white space, the order of parts, a trailing semicolon and empty lists
+    /// are tolerated; SKIP without RSCALE is ignored, as by a reader of RFC 5545 alone.
     ///
     /// # Errors
-    /// When it is no rule, or one of another calendar.
+    /// Fails for a malformed rule, and for a rule of another calendar.
     pub fn parse(text: &str) -> Result<Rule, RuleError> {
         let mut values: [Option<&str>; PART_NAMES.len()] = [None; PART_NAMES.len()];
         for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
@@ -75,7 +74,7 @@ impl Rule {
             }
         }
         let [frequency, until, count, interval, by @ .., scale, skip] = values;
-        // Another calendar has other months, so nothing else of the rule can be read.
+        // Another calendar has other months, so nothing else of the rule can be parsed.
         if let Some(scale) = scale.filter(|scale| !scale.eq_ignore_ascii_case("GREGORIAN")) {
             return Err(RuleError::UnsupportedCalendar(excerpt(scale)));
         }
@@ -96,7 +95,7 @@ impl Rule {
         let [second, minute, hour, day, month_day, year_day, week, month, position, start] = values;
         let bit = |number: i32| 1u64 << number.clamp(0, 63);
         let bits = |numbers: Vec<i32>| numbers.into_iter().fold(0, |set, number| set | bit(number));
-        // Who knows no leap seconds takes the second 60 for 59 (RFC 5545, section 3.3.12).
+        // Without leap seconds, second 60 is read as 59 (RFC 5545, section 3.3.12).
         let second = parse_numbers("BYSECOND", second, 0, 60)?;
         self.seconds = bits(second.into_iter().map(|second| second.min(59)).collect());
         self.minutes = bits(parse_numbers("BYMINUTE", minute, 0, 59)?);
@@ -224,7 +223,7 @@ fn parse_numbers(
     split_members(text).map(number).collect()
 }
 
-/// Numbers of either sign as two sets of bits.
+/// Parses signed numbers into two bit sets.
 fn parse_signed(
     name: &'static str,
     text: Option<&str>,

@@ -1,9 +1,9 @@
-//! What the parts of a rule mean together: the set of occurrences of one of its periods.
+//! The set of occurrences in one period of a rule.
 //!
-//! The set of a period is days times times of day, both as bits, so it is made without a list,
-//! counted by counting bits, and its nth member is the nth bit. A day is in it when it passes every
-//! part of the rule; whether RFC 5545 says that a part expands or limits makes no difference, as a
-//! part that expands only leaves more days to pass.
+//! The set of a period is the product of days and times of day, both bit sets. It is built without
+//! a list, counted by counting bits, and its nth member is the nth bit. A day belongs to it if it
+//! matches every part of the rule. The distinction of RFC 5545 between expanding and limiting parts
+//! needs no code: an expanding part leaves more days to match.
 
 use super::{Frequency, Rule, SkipMode};
 use crate::civil::{
@@ -12,19 +12,19 @@ use crate::civil::{
     week_year_and_number, weeks_in_year,
 };
 
-/// Days in a row as bits, enough for the 53 weeks of a long year.
+/// Consecutive days as bits, enough for the 53 weeks of a long year.
 pub(super) type DayBits = [u64; 6];
 
-/// The clock times of one period.
+/// The civil times of one period.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeriodSet {
-    /// The number of the day of bit 0.
+    /// The day number of bit 0.
     first: i64,
     days: DayBits,
     times: TimeOfDaySet,
 }
 
-/// Times of day: every hour with every minute with every second.
+/// Times of day: every hour with every minute and every second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TimeOfDaySet {
     pub(super) hours: u64,
@@ -32,13 +32,13 @@ pub(super) struct TimeOfDaySet {
     pub(super) seconds: u64,
 }
 
-/// The first bit at or after a place.
+/// Returns the first set bit at or after a position.
 fn first_bit_from(set: u64, place: i64) -> Option<i64> {
     let rest = if place < 64 { set >> place.max(0) << place.max(0) } else { 0 };
     (rest != 0).then(|| i64::from(rest.trailing_zeros()))
 }
 
-/// The bit that has so many before it.
+/// Returns the set bit with `nth` set bits before it.
 fn nth_bit(mut set: u64, nth: u64) -> i64 {
     for _ in 0..nth {
         set &= set.wrapping_sub(1);
@@ -53,7 +53,7 @@ impl TimeOfDaySet {
         hours * minutes * seconds
     }
 
-    /// The first time at or after a second of the day.
+    /// Returns the first time at or after a second of the day.
     pub(super) fn next_time_from(self, second: i64) -> Option<i64> {
         let first = |set: u64| i64::from(set.trailing_zeros());
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
@@ -85,12 +85,12 @@ impl PeriodSet {
         self.days == [0; 6]
     }
 
-    /// How many members it has.
+    /// The number of members.
     pub(super) fn len(&self) -> u64 {
         self.days.iter().map(|word| u64::from(word.count_ones())).sum::<u64>() * self.times.len()
     }
 
-    /// The first member at or after a clock time.
+    /// Returns the first member at or after a civil time.
     pub(super) fn next_member_from(&self, at: CivilTime) -> Option<CivilTime> {
         let place = at.day_number() - self.first;
         if place >= 0
@@ -112,7 +112,7 @@ impl PeriodSet {
         })
     }
 
-    /// How many members lie before a clock time.
+    /// Returns the number of members before a civil time.
     pub(super) fn count_before(&self, at: CivilTime) -> u64 {
         let (mut least, mut most) = (0, self.len());
         while least < most {
@@ -125,7 +125,7 @@ impl PeriodSet {
         least
     }
 
-    /// The member that has so many before it.
+    /// Returns the member with `nth` members before it.
     pub(super) fn nth(&self, nth: u64) -> Option<CivilTime> {
         let times = self.times.len().max(1);
         let (mut day, time) = (nth / times, nth % times);
@@ -141,7 +141,7 @@ impl PeriodSet {
     }
 }
 
-/// A rule with what its start fills in.
+/// A rule with the parts that its start implies.
 #[derive(Debug, Clone)]
 pub(super) struct RuleParts<'r> {
     pub(super) rule: &'r Rule,
@@ -149,12 +149,12 @@ pub(super) struct RuleParts<'r> {
     pub(super) month_days: u32,
     pub(super) weekdays: u8,
     pub(super) nth_scope: NthScope,
-    /// Times of the days of a period; for HOURLY and below, those that a step must meet.
+    /// The times on each day of a period; for HOURLY and finer, the times that a step must match.
     pub(super) times: TimeOfDaySet,
     year: YearDays,
 }
 
-/// What the number before a weekday counts in.
+/// The scope of the ordinal of a weekday.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NthScope {
     Nothing,
@@ -162,8 +162,8 @@ pub(super) enum NthScope {
     Year,
 }
 
-/// The days of a year that pass BYYEARDAY and BYWEEKNO, and the numbered weekdays of the year; made
-/// once a year.
+/// The days of a year that match BYYEARDAY and BYWEEKNO, and the nth weekdays of the year; computed
+/// once for each year.
 #[derive(Debug, Clone, Default)]
 struct YearDays {
     year: i32,
@@ -187,7 +187,7 @@ impl<'r> RuleParts<'r> {
         parts
     }
 
-    /// Numbers before weekdays mean something for MONTHLY and YEARLY only.
+    /// Ordinals of weekdays apply to MONTHLY and YEARLY only.
     fn resolve_nth_scope(&mut self) {
         self.nth_scope = match self.rule.frequency {
             _ if self.rule.nth_weekdays.is_empty() => NthScope::Nothing,
@@ -203,7 +203,7 @@ impl<'r> RuleParts<'r> {
         };
     }
 
-    /// A day that no part names is the start's.
+    /// Without a part that names days, the day comes from the start.
     fn fill_days_from_start(&mut self, start: CivilTime) {
         let rule = self.rule;
         let has_weeks = rule.weeks | rule.weeks_from_end != 0;
@@ -232,7 +232,7 @@ impl<'r> RuleParts<'r> {
         self.rule.weeks | self.rule.weeks_from_end != 0
     }
 
-    /// Does a part ask for more than a weekday?
+    /// Returns whether a part limits days by more than the weekday.
     pub(super) fn has_limits_beyond_weekdays(&self) -> bool {
         self.months != 0
             || self.month_days | self.rule.month_days_from_end != 0
@@ -245,7 +245,7 @@ impl<'r> RuleParts<'r> {
         self.weekdays != 0 || self.has_limits_beyond_weekdays()
     }
 
-    /// The number of the period that holds a day, for frequencies of a day and more.
+    /// Returns the number of the period that contains a day, for DAILY and coarser.
     pub(super) fn period_number(&self, day: i64) -> i64 {
         match self.rule.frequency {
             Frequency::Yearly if self.has_week_numbers() => {
@@ -261,8 +261,8 @@ impl<'r> RuleParts<'r> {
         }
     }
 
-    /// The first day of a period, for frequencies of a day and more; far behind the last for
-    /// periods that are.
+    /// Returns the first day of a period, for DAILY and coarser. Periods beyond the calendar begin
+    /// far after its last day.
     pub(super) fn first_day(&self, period: i64) -> i64 {
         let year = |period: i64| i32::try_from(period).unwrap_or(i32::MAX / 2);
         match self.rule.frequency {
@@ -275,7 +275,7 @@ impl<'r> RuleParts<'r> {
             Frequency::Monthly => {
                 first_day_of_month(year(period.div_euclid(12)), period.rem_euclid(12) as u8 + 1)
             }
-            // The week whose first day is the only one among seven in a row.
+            // Of seven consecutive days, one is the first day of a week.
             Frequency::Weekly => {
                 first_day_of_week(period.saturating_mul(7) + 6, self.rule.week_start)
             }
@@ -283,7 +283,7 @@ impl<'r> RuleParts<'r> {
         }
     }
 
-    /// The set of a period, for frequencies of a day and more.
+    /// Returns the set of a period, for DAILY and coarser.
     pub(super) fn set_of_period(&mut self, period: i64) -> PeriodSet {
         let first = self.first_day(period);
         let mut days = [0; 6];
@@ -308,7 +308,7 @@ impl<'r> RuleParts<'r> {
         PeriodSet { first, days, times: self.times }
     }
 
-    /// The set of a step of HOURLY and below: the times within it that its rule names.
+    /// Returns the set of a step, for HOURLY and finer: the times in it that the rule names.
     pub(super) fn set_of_unit(&self, at: CivilTime, unit: i64) -> PeriodSet {
         let second = at.second_of_day();
         let hours = 1 << (second / 3600);
@@ -325,7 +325,7 @@ impl<'r> RuleParts<'r> {
         self.months == 0 || self.months >> (month - 1) & 1 == 1
     }
 
-    /// The days of the weeks that BYWEEKNO names, in the year that owns them.
+    /// Sets the days of the weeks in BYWEEKNO, in their week year.
     fn fill_week_days(&mut self, period: i64, first: i64, days: &mut DayBits) {
         let year = period as i32;
         let last = weeks_in_year(year, self.rule.week_start);
@@ -359,7 +359,7 @@ impl<'r> RuleParts<'r> {
         self.month_bits(year, month) >> (day - 1) & 1 == 1
     }
 
-    /// The first day at or after one that passes all parts, if it is in the same month.
+    /// Finds the first day at or after this one that matches all parts, within the same month.
     pub(super) fn search_day_from(&mut self, day: i64) -> DaySearch {
         if !self.has_day_limits() {
             return DaySearch::Day(day);
@@ -374,8 +374,8 @@ impl<'r> RuleParts<'r> {
         }
     }
 
-    /// The days of a month that pass all parts: bit 0 is the first. With SKIP=FORWARD, the bit
-    /// behind the last stands for the first day of the next month.
+    /// Returns the days of a month that match all parts: bit 0 is the first. With SKIP=FORWARD, the
+    /// bit after the last day stands for the first day of the next month.
     fn month_bits(&mut self, year: i32, month: u8) -> u32 {
         if !self.has_month(month) {
             return 0;
@@ -400,7 +400,7 @@ impl<'r> RuleParts<'r> {
         bits
     }
 
-    /// The days that BYMONTHDAY allows.
+    /// Returns the days that BYMONTHDAY allows.
     fn month_day_bits(&self, length: u8) -> u32 {
         let all = u32::MAX >> (32 - length);
         let (ahead, back) = (self.month_days >> 1, self.rule.month_days_from_end);
@@ -430,12 +430,12 @@ impl<'r> RuleParts<'r> {
         }
     }
 
-    /// BYWEEKNO of YEARLY says which weeks there are; of others, which weeks a day must be in.
+    /// BYWEEKNO selects the weeks of a YEARLY rule, and limits the weeks of other rules.
     fn has_week_limits(&self) -> bool {
         self.has_week_numbers() && self.rule.frequency != Frequency::Yearly
     }
 
-    /// The days of a year that lie in one of the weeks, whichever year owns that week.
+    /// Returns the days of a year that lie in a selected week of any week year.
     fn days_in_named_weeks(&self, year: i32) -> DayBits {
         let (start, begins) = (first_day_of_year(year), self.rule.week_start);
         let first = first_day_of_week(start, begins);
@@ -443,7 +443,7 @@ impl<'r> RuleParts<'r> {
         for day in (first..start + days_in_year(year)).step_by(7) {
             let (owner, week) = week_year_and_number(day, begins);
             if self.has_week(week, weeks_in_year(owner, begins)) {
-                // Of the week that the year begins in, those days that are in it.
+                // Only the days of the first week that lie in the year count.
                 let before = (start - day).max(0);
                 set_bits(&mut days, (day - start).max(0), 127 >> before);
             }
@@ -475,14 +475,14 @@ impl<'r> RuleParts<'r> {
     }
 }
 
-/// What is known of the first day that passes.
+/// The result of a search for a matching day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DaySearch {
     Day(i64),
     NotBefore(i64),
 }
 
-/// The place of the nth weekday among so many days, the first of which is weekday `first`.
+/// Returns the position of the nth weekday in a range of days whose first day has weekday `first`.
 fn nth_weekday_place(number: i16, weekday: Weekday, first: i64, length: i64) -> Option<i64> {
     let (number, weekday) = (i64::from(number), i64::from(weekday.number_from_monday()));
     let place = if number > 0 {
@@ -494,8 +494,8 @@ fn nth_weekday_place(number: i16, weekday: Weekday, first: i64, length: i64) -> 
     (0..length).contains(&place).then_some(place)
 }
 
-/// Times of day that the rule names, or the start fills in; for HOURLY and below, what is finer
-/// than a step is filled in, and the rest is whatever the rule limits.
+/// Returns the times of day that the rule names or the start implies. For HOURLY and finer, parts
+/// finer than the step are implied by the start, and other parts are limits.
 fn resolve_times(rule: &Rule, start: CivilTime) -> TimeOfDaySet {
     let second = start.second_of_day();
     let filled = |set: u64, step: bool, own: i64| match set {
@@ -519,7 +519,7 @@ fn bits_from_places(places: impl Iterator<Item = i64>) -> DayBits {
     days
 }
 
-/// Puts the days of a month, or one, at a place.
+/// Sets the days of a month, or one day, at a position.
 fn set_bits(days: &mut DayBits, place: i64, bits: u32) {
     let Ok(place) = usize::try_from(place) else { return };
     let wide = u128::from(bits) << (place % 64);
@@ -528,7 +528,7 @@ fn set_bits(days: &mut DayBits, place: i64, bits: u32) {
     }
 }
 
-/// The days of a month from those of its year.
+/// Returns the days of a month from those of its year.
 fn extract_bits(days: &DayBits, place: i64) -> u32 {
     let Ok(place) = usize::try_from(place) else { return 0 };
     let word = |at: usize| u128::from(days.get(at).copied().unwrap_or(0));

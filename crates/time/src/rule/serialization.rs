@@ -1,5 +1,5 @@
-//! A rule as bytes: which parts there are, then the parts. Reading checks everything that [`Rule`]
-//! takes for granted.
+//! Serialises a rule: flags for the parts that are present, then the parts. Reading validates every
+//! invariant of [`Rule`].
 
 use super::{Frequency, NthWeekday, Rule, RuleEnd, SkipMode};
 use crate::civil::{CivilTime, Weekday};

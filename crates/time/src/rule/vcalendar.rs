@@ -1,21 +1,21 @@
 //! The rules of vCalendar 1.0: `D1 #5`, `W2 MO WE 19991231`, `MP1 1+ MO #0`, `MD1 1 LD`, `YM1 6`,
 //! `YD1 100`.
 //!
-//! They become rules of RFC 5545 of the same meaning. Rules within rules (`YM1 6 MP1 ...`) are not
-//! supported: nobody wrote them.
+//! They are converted to equivalent rules of RFC 5545. Nested rules (`YM1 6 MP1 ...`) are not
+//! supported, because no program wrote them.
 
 use super::parse::{RuleError, parse_weekday};
 use super::{Frequency, NthWeekday, Rule, RuleEnd};
 use crate::value::{IcalDateTime, excerpt};
 
-/// An occurrence count that is not given is two (vCalendar 1.0, page 18).
+/// The default occurrence count is two (vCalendar 1.0, page 18).
 const DEFAULT_COUNT: u64 = 2;
 
 impl Rule {
-    /// Reads a rule of vCalendar 1.0.
+    /// Parses a rule of vCalendar 1.0.
     ///
     /// # Errors
-    /// When it is none, or one within another.
+    /// Fails for malformed and for nested rules.
     pub fn parse_vcal10(text: &str) -> Result<Rule, RuleError> {
         parse(text).ok_or_else(|| RuleError::InvalidVcal10(excerpt(text)))
     }
@@ -63,7 +63,7 @@ fn parse(text: &str) -> Option<Rule> {
     sort_lists(rule)
 }
 
-/// `MP1` is `MP` and 1.
+/// Splits `MP1` into `MP` and 1.
 fn split_kind(word: &str) -> Option<(&str, u32)> {
     let digits = word.find(|c: char| c.is_ascii_digit())?;
     let (kind, interval) = word.split_at_checked(digits)?;
@@ -79,7 +79,7 @@ fn parse_end(word: &str) -> Option<RuleEnd> {
     (word.len() >= 8).then(|| IcalDateTime::parse(word).ok()).flatten().map(RuleEnd::Until)
 }
 
-/// `2+` is the second, `1-` the last.
+/// Parses an ordinal: `2+` is the second, `1-` the last.
 fn parse_ordinal(word: &str) -> Option<i16> {
     let (number, sign) = word.split_at_checked(word.len().checked_sub(1)?)?;
     let number = number.parse::<i16>().ok().filter(|number| (1..=5).contains(number))?;

@@ -1,5 +1,4 @@
-//! What is asked of a series beside its occurrences: from when to when it goes, and what else an
-//! index needs to pass over it.
+//! Bounds of a series: the time that it spans, and other facts that let an index skip it.
 
 use super::{CalendarDateTime, OverrideStart, Series, ZoneReference};
 use crate::civil::{DAY_SECONDS, Instant};
@@ -7,21 +6,21 @@ use crate::rule::{Rule, RuleEnd};
 use crate::value::EventLength;
 use crate::zone::Zone;
 
-/// From when to when a series goes. It holds every occurrence that is not changed on its own,
-/// perhaps a little more.
+/// The time that a series spans. It contains every occurrence except overrides, perhaps a little
+/// more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesSpan {
-    /// The seconds are of UTC; else of a clock that floats, as if it never changed: where it does,
-    /// what takes so many seconds ends sooner or later by it.
+    /// Whether the seconds are UTC. Otherwise they are floating, without any change of the clock;
+    /// where the observer's clock changes, an end moves by the change.
     pub is_utc: bool,
-    /// When the first begins.
+    /// The start of the first occurrence.
     pub first: i64,
-    /// When the last has ended; none if there is no last.
+    /// The end of the last occurrence; `None` for an endless series.
     pub end: Option<i64>,
 }
 
 impl Series {
-    /// From when to when it goes.
+    /// Returns the time that the series spans.
     #[must_use]
     pub fn span(&self) -> SeriesSpan {
         let start = self.civil_key(self.start);
@@ -49,8 +48,8 @@ impl Series {
                 (None, _) => None,
             };
         }
-        // What is moved on the clock, and what happens several times a day, may be out of order
-        // where that changes.
+        // Shifted occurrences, and several occurrences a day, may be out of order where the clock
+        // changes.
         let change = if self.future_overrides.is_empty() && self.has_ordered_instants() {
             0
         } else {
@@ -60,12 +59,13 @@ impl Series {
         SeriesSpan { is_utc: self.has_instant_keys(), first: first.saturating_sub(change), end }
     }
 
-    /// Do its rules give the moments of occurrences in their order, as they are once a day at most?
+    /// Returns whether the rules yield instants in order, as they do for at most one occurrence a
+    /// day.
     fn has_ordered_instants(&self) -> bool {
         self.rules.iter().all(Rule::has_fixed_time_of_day)
     }
 
-    /// How much its clock changes, at most.
+    /// Returns the maximum change of the series' clock in seconds.
     #[must_use]
     pub fn max_offset_change_seconds(&self) -> i64 {
         match &self.zone_reference {
@@ -76,7 +76,7 @@ impl Series {
         }
     }
 
-    /// From when to when the changed occurrence of this tag is itself, which may be anywhere.
+    /// Returns the time that the override with this tag spans, which may be anywhere.
     #[must_use]
     pub fn override_span(&self, tag: u64) -> Option<SeriesSpan> {
         let single = self.overrides.iter().find(|single| single.tag == tag)?;
@@ -89,14 +89,14 @@ impl Series {
         Some(SeriesSpan { is_utc: fixed, first, end: Some(end) })
     }
 
-    /// The key of what a RECURRENCE-ID says: seconds UTC, or of the clock if it floats, by which
-    /// occurrences of this series can be told apart however they are written.
+    /// Returns the key of a RECURRENCE-ID: seconds UTC, or floating seconds. It identifies an
+    /// occurrence of this series however the RECURRENCE-ID is written.
     #[must_use]
     pub fn recurrence_id_key(&self, original: &CalendarDateTime) -> i64 {
         self.resolve_recurrence_id(original)
     }
 
-    /// When something ends that begins at a key.
+    /// Returns the end of an occurrence whose start is a key.
     fn occurrence_end_key(&self, key: i64, length: EventLength) -> i64 {
         let zone = self.zone(&Zone::UTC);
         let (end, civil) = self.occurrence_end(
@@ -108,7 +108,7 @@ impl Series {
         if self.has_instant_keys() { end.seconds() } else { civil.seconds() }
     }
 
-    /// Is nothing of it excluded or changed?
+    /// Returns whether no occurrence is excluded or overridden.
     #[must_use]
     pub fn has_no_exceptions(&self) -> bool {
         self.excluded_keys.is_empty()
@@ -118,14 +118,14 @@ impl Series {
             && self.future_overrides.is_empty()
     }
 
-    /// Does it happen by rules alone, none of which a change has shifted? Occurrences may be
-    /// excluded, or be elsewhere.
+    /// Returns whether all occurrences come from rules without a THISANDFUTURE shift. Some may be
+    /// excluded or overridden.
     #[must_use]
     pub fn has_only_rules(&self) -> bool {
         self.rdates.is_empty() && self.future_overrides.is_empty()
     }
 
-    /// The rule that plans all of it, its start as well.
+    /// Returns the rule that yields the whole series, start included.
     fn only_rule(&self) -> Option<&Rule> {
         match &*self.rules {
             [rule] if self.has_only_rules() && self.is_start_matched_by(rule) => Some(rule),
@@ -133,8 +133,8 @@ impl Series {
         }
     }
 
-    /// Are there occurrences at the two ends of its span, the one that begins with it and the one
-    /// that ends with it? It may be that there are although this says no.
+    /// Returns whether an occurrence starts at the start of the span, and whether one ends at its
+    /// end. May be false although one does.
     #[must_use]
     pub fn has_occurrences_at_span_ends(&self) -> (bool, bool) {
         let ordered = self.has_ordered_instants() || self.max_offset_change_seconds() == 0;
@@ -155,8 +155,8 @@ impl Series {
         (takes_place(self.civil_key(self.start)), last)
     }
 
-    /// Behind this second, of UTC or of a clock that floats, none is missing of those that its rule
-    /// plans, nor would one that is still go on; none where nothing simple can be said.
+    /// Returns the second (UTC, or floating) after which no occurrence of the rule is missing and
+    /// no earlier one is still going on; `None` if this is not simple to tell.
     #[must_use]
     pub fn complete_after(&self) -> Option<i64> {
         self.only_rule().filter(|_| self.exrules.is_empty())?;
@@ -171,14 +171,14 @@ impl Series {
         Some(last.map_or(i64::MIN, |last| last.saturating_add(goes_on)))
     }
 
-    /// An upper bound of the seconds from one occurrence to the next that its rule plans, by its
-    /// own clock and while the series goes on; none where nothing simple can be said.
+    /// Returns an upper bound of the seconds between occurrences of the rule in its own zone, while
+    /// the series lasts; `None` if this is not simple to tell.
     #[must_use]
     pub fn max_gap_seconds(&self) -> Option<i64> {
         self.only_rule()?.max_gap_seconds(self.start)
     }
 
-    /// Does its rule plan something on each of its weekdays, in each week?
+    /// Returns whether the rule has an occurrence on each of its weekdays in each week.
     #[must_use]
     pub fn is_gapless_weekly(&self) -> bool {
         self.only_rule().is_some_and(|rule| rule.is_gapless_weekly(self.start))

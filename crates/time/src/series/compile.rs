@@ -1,4 +1,4 @@
-//! A series from its description: everything in the start's clock, and every end found.
+//! Compiles a series: converts everything to the zone of the start, and resolves every end.
 
 use super::{
     CalendarDateTime, CompiledOverride, FutureOverride, Override, OverrideStart, PlannedOccurrence,
@@ -10,7 +10,7 @@ use crate::value::IcalDateTime;
 use crate::zone::Zone;
 
 impl Series {
-    /// Compiles a description. The budget is for finding where each rule ends.
+    /// Compiles a spec. The budget bounds the search for the end of each rule.
     #[must_use]
     pub fn new(description: &SeriesSpec, budget: StepBudget) -> (Series, Vec<SeriesWarning>) {
         let CalendarDateTime { civil, is_date: date, zone_reference: clock } = &description.start;
@@ -37,7 +37,7 @@ impl Series {
         (series.with_overrides(&description.overrides), troubles)
     }
 
-    /// The same with these changes to it, besides those that it has. Where its rules end is known
+    /// Compiles the series again with additional overrides. The ends of its rules are known
     /// already.
     #[must_use]
     pub fn with_overrides(mut self, overrides: &[Override]) -> Series {
@@ -49,8 +49,8 @@ impl Series {
         self
     }
 
-    /// Rules with their ends found. The start takes one of COUNT, whether the rule matches it or
-    /// not.
+    /// Resolves the ends of rules. The start counts toward COUNT, whether or not the rule matches
+    /// it.
     fn resolve_rule_ends(
         &self,
         rules: &[Rule],
@@ -77,7 +77,7 @@ impl Series {
                 Some(_) => {}
             }
             let unknown = || match (rule.count(), bound) {
-                // It is followed without that end, and says so.
+                // The series continues without that end, and a warning says so.
                 (Some(_), _) => rule.clone(),
                 (None, Some(bound)) => rule.clone().with_until(bound),
                 (None, None) => rule.clone().with_end(RuleEnd::Never),
@@ -87,12 +87,12 @@ impl Series {
         ended
     }
 
-    /// Is the start an occurrence of a rule?
+    /// Returns whether the start is an occurrence of a rule.
     pub(super) fn is_start_matched_by(&self, rule: &Rule) -> bool {
         rule.occurrences_from(self.start, self.start).with_last(self.start).next().is_some()
     }
 
-    /// A rule whose UNTIL is the last time of the series' clock that belongs to it.
+    /// Converts UNTIL to the last civil time in the zone of the series.
     fn localize_until(&self, rule: &Rule) -> Rule {
         let (RuleEnd::Until(until) | RuleEnd::UntilAndCount(until, _)) = rule.end() else {
             return rule.clone();
@@ -111,8 +111,8 @@ impl Series {
         }
     }
 
-    /// A date-time as a key. A clock that floats and one that does not have nothing in common, so
-    /// what is written counts.
+    /// Returns the key of a date-time. A floating time and a time with a zone cannot be converted,
+    /// so the written time is used.
     fn exact_key(&self, start: &CalendarDateTime) -> i64 {
         match start.zone() {
             Some(zone) if self.has_instant_keys() => zone.to_instant(start.civil).seconds(),
@@ -120,8 +120,8 @@ impl Series {
         }
     }
 
-    /// The key of a date or date-time in a series that may be of the other kind: a day has the
-    /// start's time, a time its day.
+    /// Returns the key of a date or date-time in a series of the other value type: a date takes the
+    /// time of the start, a date-time its date.
     #[must_use]
     pub fn lenient_key(&self, start: &CalendarDateTime) -> i64 {
         match (start.is_date, self.is_date) {
@@ -140,7 +140,7 @@ impl Series {
             length: extra.length,
         };
         let mut extras: Vec<PlannedOccurrence> = dates.iter().map(added).collect();
-        // Of two at one time, the one that says how long it takes.
+        // Of two dates at one time, the one with a length of its own wins.
         extras.sort_by_key(|extra| (extra.key, extra.length.is_none()));
         extras.dedup_by_key(|extra| extra.key);
         self.rdates = extras;
@@ -185,7 +185,8 @@ impl Series {
         }
     }
 
-    /// The key that a RECURRENCE-ID names. A day in a timed series means what is on that day.
+    /// Returns the key that a RECURRENCE-ID names. A date in a timed series names the occurrence on
+    /// that day.
     pub(super) fn resolve_recurrence_id(&self, named: &CalendarDateTime) -> i64 {
         if !named.is_date || self.is_date {
             return self.lenient_key(named);
@@ -224,8 +225,8 @@ fn decrement_count(rule: Rule, start: CivilTime) -> Rule {
     }
 }
 
-/// The last clock time whose moment is not after one: where the clock shows a time twice and the
-/// moment is in the second pass, all of the first pass is before it.
+/// Returns the last civil time whose instant is not after this one. If the clock shows a time twice
+/// and the instant is in the second pass, all of the first pass precedes it.
 fn last_civil_until(zone: &Zone, until: CivilTime) -> CivilTime {
     let until = Instant::from_seconds_clamped(until.seconds());
     let shown = zone.to_civil(until);

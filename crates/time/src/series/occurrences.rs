@@ -1,8 +1,8 @@
-//! The occurrences of a series in a window of time.
+//! The occurrences of a series in a time range.
 //!
-//! What is planned is found on the clock, widened by a day for what zones do; then it is decided
-//! what became of it, and only the moments decide whether it is in the window. A long window is
-//! answered in slices, so that its first occurrence does not wait for its last.
+//! The search for original times covers the civil range widened by a day, because of zones.
+//! Overrides are applied afterwards, and only instants decide what is in the range. A long range is
+//! expanded in slices, so that the first occurrence does not wait for the last.
 
 use super::{
     CompiledOverride, FutureOverride, Occurrence, OverrideStart, PlannedOccurrence, Series,
@@ -12,16 +12,16 @@ use crate::rule::{Frequency, Rule, StepBudget};
 use crate::value::EventLength;
 use crate::zone::Zone;
 
-/// What becomes of occurrences that were changed.
+/// The treatment of overrides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverrideMode {
-    /// They are left out, as they are items of their own.
+    /// They are omitted, because they are items of their own.
     Exclude,
-    /// They are given where they are now.
+    /// They are returned at their own time.
     Include,
 }
 
-/// Occurrences in the order of their starts.
+/// Iterates over occurrences by start.
 #[derive(Debug, Clone)]
 pub struct SeriesOccurrences<'s> {
     series: &'s Series,
@@ -30,7 +30,7 @@ pub struct SeriesOccurrences<'s> {
     override_mode: OverrideMode,
     from: Instant,
     to: Instant,
-    /// Those that begin before it have been given.
+    /// All occurrences that start earlier have been returned.
     next: Instant,
     slice: i64,
     ready: std::vec::IntoIter<Occurrence>,
@@ -41,16 +41,15 @@ pub struct SeriesOccurrences<'s> {
     is_uncertain: bool,
 }
 
-/// A slice of a window is about a year; one of a series that may happen every second begins with an
-/// hour.
+/// The length of a slice, about a year; a series that may recur every second begins with an hour.
 const SLICE_SECONDS: i64 = 400 * DAY_SECONDS;
 const FIRST_SLICE_SECONDS: i64 = 3600;
-/// A slice that has fewer than these is followed by a longer one.
+/// A slice with fewer occurrences is followed by a longer one.
 const MIN_SLICE_OCCURRENCES: usize = 64;
 
 impl Series {
-    /// The occurrences that meet `[from, to)`: that begin before its end and end after its
-    /// beginning, or begin in it. Days and clocks that float are read in `local`.
+    /// Returns the occurrences that overlap `[from, to)`: that start before its end and end after
+    /// its start, or start in it. Dates and floating times are read in `local`.
     #[must_use]
     pub fn occurrences<'s>(
         &'s self,
@@ -80,15 +79,15 @@ impl Series {
         }
     }
 
-    /// What is planned in a stretch of the clock, its ends included, and not excluded: sorted by
-    /// key, each once.
+    /// Returns the planned, not excluded occurrences in a closed civil range, sorted by key,
+    /// without duplicates.
     pub(super) fn planned_occurrences(
         &self,
         from: CivilTime,
         to: CivilTime,
         budget: &mut StepBudget,
     ) -> Vec<PlannedOccurrence> {
-        // What a rule has at any time of a day is on that day.
+        // For dates, a time of day of the rule denotes its day.
         let (from, to) = match self.is_date {
             true => (
                 CivilTime::midnight(from.day_number()),
@@ -108,7 +107,7 @@ impl Series {
             let keys = self.rule_keys(rule, from, to, budget);
             planned.extend(keys.map(|key| PlannedOccurrence { key, length: None }));
         }
-        // Those that say how long they take are in front.
+        // A stable sort keeps those with a length of their own first.
         planned.sort_by_key(|added| added.key);
         planned.dedup_by_key(|added| added.key);
         if !self.excluded_keys.is_empty() || !self.excluded_days.is_empty() {
@@ -131,7 +130,7 @@ impl Series {
                 && self.excluded_days.binary_search(&self.civil_at_key(key).day_number()).is_ok()
     }
 
-    /// The keys of a rule's occurrences in `[from, to]`.
+    /// Returns the keys of a rule's occurrences in `[from, to]`.
     fn rule_keys<'a>(
         &'a self,
         rule: &'a Rule,
@@ -148,7 +147,7 @@ impl Series {
         })
     }
 
-    /// The first time at or after one that something may be planned for.
+    /// Returns the first civil time at or after this one for which an occurrence may be planned.
     fn next_planned_civil(&self, from: CivilTime, budget: &mut StepBudget) -> Option<CivilTime> {
         let of_rules = self.rules.iter().filter_map(|rule| {
             let mut found = rule.occurrences_from(self.start, from).with_budget(*budget);
@@ -164,7 +163,7 @@ impl Series {
         [earliest, extra, start].into_iter().flatten().min()
     }
 
-    /// How far changes have moved occurrences on the clock: at most so far back, and so far ahead.
+    /// Returns the largest shifts of THISANDFUTURE overrides, backward and forward.
     fn shift_bounds(&self) -> (i64, i64) {
         let shifts = self.future_overrides.iter().map(|range| range.shift_seconds);
         shifts.fold((0, 0), |(back, ahead), shift| (back.min(shift), ahead.max(shift)))
@@ -172,26 +171,27 @@ impl Series {
 }
 
 impl SeriesOccurrences<'_> {
-    /// Steps taken so far.
+    /// The steps consumed so far.
     #[must_use]
     pub fn spent_steps(&self) -> u64 {
         self.initial_steps - self.budget.remaining()
     }
 
-    /// Did the budget end before the window did? Then later occurrences are missing.
+    /// Returns whether the budget was exhausted before the end of the range, so that later
+    /// occurrences are missing.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.is_exhausted
     }
 
-    /// Are these its occurrences, all of them and no others? Not if the budget ended before the
-    /// window did, nor if something was given of a rule with a COUNT that could not be counted.
+    /// Returns whether these are exactly the occurrences of the series. Not so if the budget was
+    /// exhausted, or if an occurrence comes from a rule whose COUNT could not be resolved.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         !self.is_exhausted && !self.is_uncertain
     }
 
-    /// All that begin in the next slice, sorted.
+    /// Loads all occurrences that start in the next slice, sorted.
     fn load_slice(&mut self) {
         let end = self.next.saturating_add(self.slice).min(self.to);
         let (back, ahead) = self.series.shift_bounds();
@@ -220,8 +220,8 @@ impl SeriesOccurrences<'_> {
         self.ready = found.into_iter();
     }
 
-    /// What the clock shows at a moment; a day further where it changes about then, as what is
-    /// shown may not be in order there.
+    /// Converts an instant to a civil time, widened by a day if the clock changes near it, because
+    /// civil times may be out of order there.
     fn widen_to_civil(&self, moment: Instant, direction: i64) -> CivilTime {
         let shown = self.zone.to_civil(moment);
         let steady = self.zone.offset(moment.saturating_add(-DAY_SECONDS))
@@ -229,7 +229,7 @@ impl SeriesOccurrences<'_> {
         if steady { shown } else { shown.saturating_add(direction * DAY_SECONDS) }
     }
 
-    /// Goes on to the next time that something may be.
+    /// Advances to the next time with a possible occurrence.
     fn skip_gap(&mut self, back: i64) {
         let (_, ahead) = self.series.shift_bounds();
         let from = self.widen_to_civil(self.next, -1).saturating_add(-ahead);
@@ -249,7 +249,7 @@ impl SeriesOccurrences<'_> {
         self.is_ended |= self.is_exhausted;
     }
 
-    /// What became of something planned; none if it is an item of its own.
+    /// Builds the occurrence of a planned time; `None` if it is an item of its own.
     fn build_occurrence(&self, added: &PlannedOccurrence) -> Option<Occurrence> {
         let Series { overrides: singles, future_overrides: ranges, .. } = self.series;
         if singles.binary_search_by_key(&added.key, |single| single.original).is_ok() {
@@ -309,7 +309,7 @@ impl SeriesOccurrences<'_> {
         }
     }
 
-    /// The moment of a key, and what the clock shows then.
+    /// Returns the instant and the civil time of a key.
     fn key_times(&self, key: i64) -> (Instant, CivilTime) {
         if self.series.has_instant_keys() {
             let instant = Instant::from_seconds_clamped(key);

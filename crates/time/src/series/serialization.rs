@@ -1,9 +1,8 @@
-//! A compiled series as bytes, to be kept beside an item: what it is made of, in numbers of as few
-//! bytes as they need, lists as differences. The clock's zone is a number that the keeper of the
-//! bytes gives and understands.
+//! Serialises a compiled series, to be stored beside an item: varints, and lists as differences.
+//! The zone is a number that the caller assigns and resolves.
 //!
-//! Reading refuses whatever no writer wrote, so a series that was read is as sound as one that was
-//! compiled.
+//! Reading rejects bytes that no writer produces, so a deserialised series has the invariants of a
+//! compiled one.
 
 use super::{
     CompiledOverride, FutureOverride, OverrideStart, PlannedOccurrence, Series, ZoneReference,
@@ -13,17 +12,17 @@ use crate::rule::Rule;
 use crate::value::{EventLength, IcalDuration};
 use crate::varint::{VarintReader, put_signed_number, put_unsigned_number};
 
-/// The version of the bytes; others are refused.
+/// The version of the format; other versions are rejected.
 const FORMAT_VERSION: u64 = 1;
 
-/// What follows, beside what every series has.
+/// Flags of the optional parts.
 const INSTANT_KEYS_FLAG: u64 = 1;
 const DATE_FLAG: u64 = 2;
 const RULE_FLAG: u64 = 4;
 const LISTS_FLAG: u64 = 8;
 
 impl Series {
-    /// The series as bytes, with the number of its clock.
+    /// Serialises the series, with the number of its zone.
     #[must_use]
     pub fn to_bytes(&self, clock: u64) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(32);
@@ -88,8 +87,8 @@ impl Series {
         }
     }
 
-    /// The series of bytes; `resolve` knows the clock of a number. None where the bytes are no
-    /// series, or the clock is of another kind than it was.
+    /// Deserialises a series; `resolve` maps the number to the zone reference. `None` if the bytes
+    /// are malformed, or the zone reference is of another kind than before.
     #[must_use]
     pub fn from_bytes(
         bytes: &[u8],
@@ -174,7 +173,7 @@ fn read_list<T>(
     (0..count).map(|_| read(reader)).collect()
 }
 
-/// No key, and no difference of two, is further from 1970 than the calendar is long.
+/// No key, and no difference of two keys, exceeds the length of the calendar.
 fn read_key(reader: &mut VarintReader<'_>) -> Option<i64> {
     const MAX_KEY_SECONDS: i64 = 2 * (CivilTime::MAX.seconds() - CivilTime::MIN.seconds());
     reader.read_signed().filter(|key| (-MAX_KEY_SECONDS..=MAX_KEY_SECONDS).contains(key))

@@ -1,46 +1,46 @@
-//! When in the week, and on which days of the year, something can be: two masks, by which a window
-//! passes over a series, or takes it, without finding its occurrences.
+//! The times of the week and the days of the year at which occurrences can be: two masks, by which
+//! a query for a time range skips or accepts a series without expanding it.
 //!
-//! A mask may name times at which nothing is, never leave one out at which something is. What meets
-//! a window shares a moment with it, so the masks of both have that moment in common. This is apart
-//! from `question` because it says nothing of a series but for a comparison.
+//! A mask may include times without occurrences, but never omits a time with one. An occurrence
+//! that overlaps a range shares an instant with it, so both masks have that instant in common.
+//! Apart from `bounds` because a pattern only serves comparison.
 
 use super::{Series, ZoneReference};
 use crate::civil::{DAY_SECONDS, Date, FIRST_DAY_NUMBER, LAST_DAY_NUMBER};
 use crate::value::{EventLength, IcalDuration};
 
-/// Seconds of a part of the week, and how many parts a week has.
+/// The length of a part of the week in seconds, and the number of parts.
 const PART_SECONDS: i64 = 3 * 3600;
 const PARTS_PER_WEEK: i64 = 7 * DAY_SECONDS / PART_SECONDS;
 /// 1970 began on a Thursday.
 const EPOCH_SECONDS_AFTER_MONDAY: i64 = 3 * DAY_SECONDS;
-/// An occurrence that takes longer than this can be at any time.
+/// A longer occurrence can be at any time.
 const MAX_LENGTH_SECONDS: i64 = 3 * DAY_SECONDS;
-/// Bits of a year: the days of a month, and behind them the months.
+/// Bits of the year mask: days of a month, followed by months.
 const MONTH_DAY_BITS: u32 = 31;
 const ALL_MONTH_DAYS_MASK: u64 = (1 << MONTH_DAY_BITS) - 1;
 const ALL_MONTHS_MASK: u64 = (1 << 12) - 1;
-/// Days of a month that the shortest one does not have.
+/// The number of days of the shortest month.
 const SHORTEST_MONTH_DAYS: u32 = 28;
 
-/// When in the week, and on which days of the year: in UTC, or in the time of a clock that floats.
+/// Times of the week and days of the year: in UTC, or in floating time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimePattern {
-    /// Parts of the week, of three hours each: bit 0 begins on Monday at midnight.
+    /// Parts of the week, three hours each: bit 0 begins on Monday at midnight.
     pub week_mask: u64,
-    /// Days of a month, bit 0 is the first; behind these 31, the months, bit 31 is January.
-    /// Something is on one of these days of one of these months.
+    /// Days of a month in bits 0 to 30, months from bit 31 (January) on. Occurrences are on one of
+    /// these days of one of these months.
     pub year_mask: u64,
 }
 
 impl TimePattern {
-    /// At any time.
+    /// Any time.
     pub const ANY: TimePattern = TimePattern {
         week_mask: (1 << PARTS_PER_WEEK) - 1,
         year_mask: ALL_MONTH_DAYS_MASK | ALL_MONTHS_MASK << MONTH_DAY_BITS,
     };
 
-    /// When occurrences of a series can be: those of its rule, not those that were moved.
+    /// Returns the pattern of a series: of its rule, not of its overrides.
     #[must_use]
     pub fn from_series(series: &Series) -> TimePattern {
         let [rule] = series.rules() else { return TimePattern::ANY };
@@ -56,11 +56,11 @@ impl TimePattern {
             ZoneReference::Zone(zone) => zone.offset_bounds(),
             ZoneReference::Utc | ZoneReference::Floating => (0, 0),
         };
-        // From the beginning of a day by its own clock: the first and the last second that
-        // something on it can take.
+        // The first and last second, from the start of a civil day, that an occurrence on it can
+        // cover.
         let first = times.0 - i64::from(high);
         let last = times.1 + length.max(1) - 1 - i64::from(low);
-        // DTSTART counts, whether the rule matches it or not.
+        // DTSTART is an occurrence whether or not the rule matches it.
         let date = start.date();
         let weekdays =
             u64::from(rule.weekday_mask(start)) | 1 << (start.day_number() + 3).rem_euclid(7);
@@ -72,7 +72,7 @@ impl TimePattern {
         }
     }
 
-    /// The window from one second up to, not including, another one.
+    /// Returns the pattern of a half-open range in seconds.
     #[must_use]
     pub fn from_time_range(from: i64, to: i64) -> TimePattern {
         let last = to.saturating_sub(1);
@@ -94,7 +94,7 @@ impl TimePattern {
         TimePattern { week_mask: week, year_mask: year }
     }
 
-    /// The weekdays on which something can be: bit 0 is Monday.
+    /// The possible weekdays: bit 0 is Monday.
     #[must_use]
     pub fn weekday_mask(self) -> u8 {
         let parts = DAY_SECONDS / PART_SECONDS;
@@ -102,24 +102,23 @@ impl TimePattern {
         (0..7).filter(|number| day(*number)).fold(0, |set, number| set | 1 << number)
     }
 
-    /// The days of a month on which something can be: bit 0 is the first.
+    /// The possible days of a month: bit 0 is the first.
     #[must_use]
     pub fn month_day_mask(self) -> u32 {
         (self.year_mask & ALL_MONTH_DAYS_MASK) as u32
     }
 
-    /// The months in which something can be: bit 0 is January.
+    /// The possible months: bit 0 is January.
     #[must_use]
     pub fn month_mask(self) -> u16 {
         (self.year_mask >> MONTH_DAY_BITS & ALL_MONTHS_MASK) as u16
     }
 
-    /// Does something surely begin in the window from one second up to another one, that begins
-    /// before it and goes on behind it, and of which one follows another after at most `gap`
-    /// seconds?
+    /// Returns whether an occurrence certainly starts in the half-open range, for a series that
+    /// starts before the range, continues after it, and has gaps of at most `gap` seconds.
     ///
-    /// The last that begins before the window begins at one of the times of this pattern: if these
-    /// lie well before the window, the next need not wait for the whole of the gap.
+    /// The last occurrence before the range starts at a time of this pattern. If these times lie
+    /// well before the range, the next occurrence need not wait for the whole gap.
     #[must_use]
     pub fn has_start_in(self, gap: i64, from: i64, to: i64) -> bool {
         let (turned, parts) = self.rotate_week(from, to);
@@ -128,13 +127,13 @@ impl TimePattern {
             || parts > 0 && gap <= parts.saturating_add(rest.into()).saturating_mul(PART_SECONDS)
     }
 
-    /// Are all times in the window, up to not including its end, at which something can be on one
-    /// of its days? Then it has what happens on each of these days in each week.
+    /// Returns whether the half-open range contains all times of one of the pattern's days. Such a
+    /// range contains an occurrence if there is one on each of these days in each week.
     #[must_use]
     pub fn has_whole_day_in(self, from: i64, to: i64) -> bool {
         let (turned, parts) = self.rotate_week(from, to);
-        // In a week and more there may be a time twice, and what happens then at another one where
-        // the clock has changed.
+        // A range of a week or more may contain a time twice, and an occurrence may be at another
+        // time if the clock changed.
         if parts >= PARTS_PER_WEEK {
             return false;
         }
@@ -149,8 +148,8 @@ impl TimePattern {
         inside != 0
     }
 
-    /// The parts of the week in the order in which they come from the first that is all in the
-    /// window, which is bit 0; and how many are.
+    /// Returns the parts of the week in range order, starting with the first part that lies wholly
+    /// in the range as bit 0, and their number.
     fn rotate_week(self, from: i64, to: i64) -> (u64, i64) {
         let part = |second: i64| {
             second.saturating_add(EPOCH_SECONDS_AFTER_MONDAY).div_euclid(PART_SECONDS)
@@ -162,7 +161,7 @@ impl TimePattern {
         (turned, (end - first).max(0))
     }
 
-    /// Can something of the one be at a time of the other?
+    /// Returns whether the two patterns have a time in common.
     #[must_use]
     pub fn can_meet(self, other: TimePattern) -> bool {
         let year = self.year_mask & other.year_mask;
@@ -172,7 +171,7 @@ impl TimePattern {
     }
 }
 
-/// How long an occurrence takes, as its clock shows it.
+/// The length of an occurrence in civil seconds.
 fn length_on_clock_seconds(series: &Series) -> i64 {
     let length = match series.length() {
         EventLength::Exact(seconds) => seconds,
@@ -183,7 +182,7 @@ fn length_on_clock_seconds(series: &Series) -> i64 {
     length.max(if series.is_date() { DAY_SECONDS } else { 0 })
 }
 
-/// The parts of the week from one second to another one, both included.
+/// Returns the parts of the week in a closed range of seconds.
 fn parts_between(first: i64, last: i64) -> u64 {
     let part =
         |second: i64| second.saturating_add(EPOCH_SECONDS_AFTER_MONDAY).div_euclid(PART_SECONDS);
@@ -194,8 +193,8 @@ fn parts_between(first: i64, last: i64) -> u64 {
     (first..=last).fold(0, |set, part| set | 1 << part.rem_euclid(PARTS_PER_WEEK))
 }
 
-/// The parts of the week in which something is that is on these weekdays, within these seconds from
-/// the day's beginning.
+/// Returns the parts of the week covered by occurrences on these weekdays, between these seconds of
+/// the day.
 fn week_mask(weekdays: u64, first: i64, last: i64) -> u64 {
     (0..7).filter(|day| weekdays >> day & 1 == 1).fold(0, |set, day| {
         set | parts_between(
@@ -205,7 +204,7 @@ fn week_mask(weekdays: u64, first: i64, last: i64) -> u64 {
     })
 }
 
-/// The days of the month, and the months, on which something is that begins on these.
+/// Returns the days of the month, and the months, covered by occurrences that start on these.
 fn year_mask(days: u64, months: u64, first: i64, last: i64) -> u64 {
     let (earlier, later) = (-first.div_euclid(DAY_SECONDS), last.div_euclid(DAY_SECONDS));
     let (mut set, mut of) = (days, months);
@@ -214,7 +213,7 @@ fn year_mask(days: u64, months: u64, first: i64, last: i64) -> u64 {
         if shifted & 1 == 1 {
             of |= (of >> 1 | of << 11) & ALL_MONTHS_MASK;
         }
-        // The last day of a month has any of four numbers.
+        // The last day of a month is one of four.
         let last_days = if shifted & 1 == 1 {
             ALL_MONTH_DAYS_MASK & !((1 << (SHORTEST_MONTH_DAYS - 1)) - 1)
         } else {

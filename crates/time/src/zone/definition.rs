@@ -1,4 +1,4 @@
-//! Zones as items bring them: what a VTIMEZONE says, its rules in one text, and its evaluation.
+//! Time zone definitions (VTIMEZONE): their rules, a canonical text, and their evaluation.
 
 use super::transition_table::TransitionTable;
 use crate::civil::{CivilTime, DAY_SECONDS, Instant, first_day_of_year};
@@ -6,19 +6,19 @@ use crate::rule::{LastOccurrence, Rule, RuleEnd, StepBudget};
 use crate::value::{IcalDateTime, UtcOffset};
 use std::fmt::Write as _;
 
-/// The rules of a VTIMEZONE.
+/// The observances of a VTIMEZONE.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vtimezone {
-    /// Its STANDARD and DAYLIGHT parts, in any order.
+    /// STANDARD and DAYLIGHT, in any order.
     pub observances: Vec<ZoneObservance>,
 }
 
-/// A STANDARD or DAYLIGHT part: from when on a clock shows which time.
+/// An observance: STANDARD or DAYLIGHT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZoneObservance {
     /// DAYLIGHT.
     pub is_daylight: bool,
-    /// DTSTART: when it begins first, as the clock shows it before.
+    /// DTSTART: the first onset, in the local time before it.
     pub onset: CivilTime,
     /// TZOFFSETFROM.
     pub offset_from: UtcOffset,
@@ -30,19 +30,20 @@ pub struct ZoneObservance {
     pub rdates: Vec<IcalDateTime>,
 }
 
-/// Up to here changes are tabled; those behind it, which only rules without end have, are sought.
+/// The end of the transition table; later transitions, of rules without end, are computed on
+/// demand.
 const TABLE_END_SECONDS: i64 = first_day_of_year(2200) * DAY_SECONDS;
 
-/// How many changes a definition may have: thirty times those of the liveliest zone there is.
+/// The maximum number of transitions: thirty times those of the most frequently changed real zone.
 const MAX_TRANSITIONS: usize = 8_192;
-/// How many rules without an end, and how many steps each may take to tell its last change before a
-/// moment.
+/// The maximum number of rules without end, and the steps each may take to find its last transition
+/// before an instant.
 const MAX_OPEN_RULES: usize = 16;
 const OPEN_RULE_BUDGET: StepBudget = StepBudget::new(500);
 
 impl Vtimezone {
-    /// One text for all definitions of the same rules: the sorted set of what the observances say,
-    /// without names, order, comments, INTERVAL=1 and WKST.
+    /// Returns a text that is equal for equal definitions: the sorted observances without names,
+    /// order, comments, INTERVAL=1 and WKST.
     #[must_use]
     pub fn canonical_text(&self) -> String {
         let mut lines: Vec<String> =
@@ -72,12 +73,12 @@ impl ZoneObservance {
         line
     }
 
-    /// The moment that a clock of the time before shows this.
+    /// Converts a civil time with the offset before the onset.
     fn to_instant(&self, civil: CivilTime) -> Instant {
         Instant::from_seconds_clamped(civil.seconds() - i64::from(self.offset_from.seconds()))
     }
 
-    /// A rule whose UNTIL, which is in UTC, is in the clock of the time before.
+    /// Converts UNTIL from UTC to the local time before the onset.
     fn localize_until(&self, rule: &Rule) -> Rule {
         match rule.end() {
             RuleEnd::Until(until) | RuleEnd::UntilAndCount(until, _) if until.is_utc => {
@@ -93,7 +94,7 @@ impl ZoneObservance {
         }
     }
 
-    /// The last change by a rule at or before a moment.
+    /// Returns the last transition by a rule at or before an instant.
     fn last_transition(&self, rule: &Rule, instant: Instant) -> Option<Instant> {
         let bound = instant.to_civil(self.offset_from.seconds());
         let bound = rule.until_bound().map_or(bound, |end| end.min(bound));
@@ -110,19 +111,19 @@ fn rule_text_without_wkst(rule: &Rule) -> String {
     parts.collect::<Vec<_>>().join(";")
 }
 
-/// A definition that is evaluated.
+/// An evaluated definition.
 pub(super) struct EvaluatedVtimezone {
     pub(super) name: String,
     pub(super) vtimezone: Vtimezone,
     pub(super) table: TransitionTable,
     pub(super) offsets: (i32, i32),
-    /// Rules that go on behind the table.
+    /// Rules that continue after the table.
     open_rules: Vec<OpenRule>,
-    /// All that it says was followed.
+    /// Whether the definition was evaluated completely.
     pub(super) is_complete: bool,
 }
 
-/// A rule without an end, or with a far one.
+/// A rule without end, or with one after the table.
 struct OpenRule {
     observance: usize,
     rule: Rule,
@@ -141,7 +142,7 @@ impl EvaluatedVtimezone {
         }
         let VtimezoneEvaluation { mut transitions, open_rules, is_complete, .. } = evaluation;
         transitions.sort_by_key(|(at, _)| *at);
-        // Before the first onset, the time before it holds.
+        // Before the first onset, its old offset applies.
         let first = vtimezone.observances.iter().min_by_key(|part| part.to_instant(part.onset));
         let first = first.map_or(0, |part| part.offset_from.seconds());
         let to = if open_rules.is_empty() {
@@ -152,7 +153,7 @@ impl EvaluatedVtimezone {
         let table = TransitionTable::new(Instant::MIN, to, first, transitions);
         let offsets =
             vtimezone.observances.iter().flat_map(|part| [part.offset_from, part.offset_to]);
-        // Where nothing is defined, it is UTC.
+        // An empty definition is UTC.
         let offsets = offsets
             .map(|offset| offset.seconds())
             .fold((0, 0), |(low, high), offset| (low.min(offset), high.max(offset)));
@@ -166,7 +167,7 @@ impl EvaluatedVtimezone {
         }
     }
 
-    /// The offset behind the table: that of the rule which changed last.
+    /// Returns the offset after the table: that of the rule with the latest transition.
     pub(super) fn offset_after_table(&self, instant: Instant) -> i32 {
         let changes = self.open_rules.iter().filter_map(|endless| {
             let part = self.vtimezone.observances.get(endless.observance)?;
@@ -178,7 +179,7 @@ impl EvaluatedVtimezone {
     }
 }
 
-/// What comes of the parts of a definition, one after the other, within one budget for all of them.
+/// The evaluation of a definition, one observance after the other, with one budget.
 struct VtimezoneEvaluation {
     transitions: Vec<(Instant, i32)>,
     open_rules: Vec<OpenRule>,
@@ -201,7 +202,7 @@ impl VtimezoneEvaluation {
         }
     }
 
-    /// A change, if there is room for it.
+    /// Adds a transition, within the limit.
     fn add_transition(&mut self, part: &ZoneObservance, at: Instant) -> bool {
         let room = self.transitions.len() < MAX_TRANSITIONS;
         if room {
@@ -231,7 +232,7 @@ impl VtimezoneEvaluation {
         }
     }
 
-    /// A rule that has changes behind the table is kept, if it tells them soon enough.
+    /// Keeps a rule with transitions after the table, if they can be found within the budget.
     fn add_open_rule(&mut self, number: usize, part: &ZoneObservance, rule: Rule) {
         let behind = Instant::from_seconds_clamped(TABLE_END_SECONDS + 8 * 366 * DAY_SECONDS);
         let soon = |rule: &Rule| part.last_transition(rule, behind).is_some();

@@ -1,30 +1,29 @@
-//! Whether two zones are the same as far as anyone can tell: the same offset at every moment of a
-//! stretch of time.
+//! Equivalence of two zones: equal offsets at every instant of a range.
 
 use super::Zone;
 use crate::civil::Instant;
 
-/// A stretch of time in which two zones differ.
+/// A range in which the offsets of two zones differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffsetDifference {
-    /// From this moment on,
+    /// The start.
     pub from: Instant,
-    /// up to this one,
+    /// The end, exclusive.
     pub to: Instant,
-    /// the offset of the first in seconds
+    /// The offset of the first zone in seconds.
     pub first_offset: i32,
-    /// is not that of the second.
+    /// The offset of the second zone in seconds.
     pub second_offset: i32,
 }
 
-/// Have both zones the same offset at every moment of `[from, to)`?
+/// Returns whether two zones have equal offsets at every instant of `[from, to)`.
 #[must_use]
 pub fn has_same_offsets(a: &Zone, b: &Zone, from: Instant, to: Instant) -> bool {
-    // Most pairs differ at once, and need no list.
+    // Most pairs differ at the first instant and need no list.
     a.offset(from) == b.offset(from) && offset_differences(a, b, from, to).is_empty()
 }
 
-/// Where in `[from, to)` the offsets of two zones differ, in order.
+/// Returns the ranges in `[from, to)` in which two zones differ, in order.
 #[must_use]
 pub fn offset_differences(a: &Zone, b: &Zone, from: Instant, to: Instant) -> Vec<OffsetDifference> {
     let mut moments = vec![from];

@@ -1,18 +1,18 @@
-//! Transitions in order, for answers by bisection; and the system's zones, of which those of our
-//! time are tabled.
+//! Tables of transitions, searched by bisection, and the zones of the system, whose recent
+//! transitions are in a table.
 
 use crate::civil::{CivilTime, DAY_SECONDS, Instant, first_day_of_year};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::OnceLock;
 
-/// Changes of a zone's offset within a stretch of time.
+/// The transitions of a zone in a range of time.
 #[derive(Debug, Clone)]
 pub(super) struct TransitionTable {
-    /// Moments outside of them are not for this table to say.
+    /// The range of the table.
     from: Instant,
     to: Instant,
-    /// The offset before the first change.
+    /// The offset before the first transition.
     first_offset: i32,
     transitions: Vec<Transition>,
 }
@@ -20,15 +20,15 @@ pub(super) struct TransitionTable {
 #[derive(Debug, Clone, Copy)]
 struct Transition {
     at: Instant,
-    /// The first clock time that is read with the offset after the change. Where the clock goes
-    /// forward, it is what it shows right after, where it goes back, what it shows right before:
-    /// what is left out is before, as is the first of what comes twice.
+    /// The first civil time that is read with the new offset. If the clock goes forward it is the
+    /// first civil time after the gap; if it goes back, the first one after the repeated hour. So a
+    /// time in a gap, and the first of two equal times, have the old offset.
     first_civil_seconds: i64,
     offset: i32,
 }
 
 impl TransitionTable {
-    /// A table of changes in order; those that change nothing are left out.
+    /// Creates a table of transitions in order, without those that change nothing.
     pub(super) fn new(
         from: Instant,
         to: Instant,
@@ -38,7 +38,7 @@ impl TransitionTable {
         let mut transitions: Vec<Transition> = Vec::new();
         let mut before = first_offset;
         for (at, offset) in all {
-            // Of two at one moment, the later one holds.
+            // Of two transitions at one instant, the later one applies.
             if transitions.last().is_some_and(|last| last.at == at) {
                 let _ = transitions.pop();
                 before = transitions.last().map_or(first_offset, |last| last.offset);
@@ -61,7 +61,7 @@ impl TransitionTable {
         Some(self.offset_after(self.transitions.partition_point(|change| change.at <= instant)))
     }
 
-    /// The offset that a clock time is read with; none within a day of the ends of the table.
+    /// Returns the offset for a civil time; `None` within a day of the ends of the table.
     pub(super) fn offset_for_civil(&self, civil: CivilTime) -> Option<i32> {
         let seconds = civil.seconds();
         let starts = self.from == Instant::MIN || seconds >= self.from.seconds() + DAY_SECONDS;
@@ -78,7 +78,7 @@ impl TransitionTable {
         last.map_or(self.first_offset, |change| change.offset)
     }
 
-    /// The last change, or what always was.
+    /// Returns the last transition, or the constant offset.
     pub(super) fn last_transition(&self) -> (Instant, i32) {
         let last = self.transitions.last();
         last.map_or((Instant::MIN, self.first_offset), |change| (change.at, change.offset))
@@ -107,7 +107,7 @@ impl SystemZone {
         SystemZone { name: name.to_string(), zone, table, offsets }
     }
 
-    /// The changes from 1970 to 2050, which answer nearly all questions.
+    /// The transitions from 1970 to 2050, which serve nearly all lookups.
     pub(super) fn transition_table(&self) -> &TransitionTable {
         self.table.get_or_init(|| {
             let from = Instant::from_seconds_clamped(0);
@@ -116,8 +116,7 @@ impl SystemZone {
         })
     }
 
-    /// The lowest and the highest offset: what is known of the past, and of the future until the
-    /// same comes every year.
+    /// Returns the lowest and highest offset, past and future.
     pub(super) fn offset_bounds(&self) -> (i32, i32) {
         *self.offsets.get_or_init(|| {
             let to = Instant::from_seconds_clamped(first_day_of_year(2150) * DAY_SECONDS);
@@ -150,7 +149,7 @@ impl SystemZone {
     }
 }
 
-/// The nearest moment that jiff has.
+/// Converts to the nearest instant that jiff supports.
 fn to_jiff_timestamp(instant: Instant) -> Timestamp {
     let seconds =
         instant.seconds().clamp(Timestamp::MIN.as_second() + 1, Timestamp::MAX.as_second());

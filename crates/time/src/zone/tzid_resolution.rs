@@ -1,8 +1,9 @@
-//! Which zone a TZID means: by its name where a name is known, by what its definition does, by the
-//! definition itself.
+//! The meaning of a TZID: a known name, else the system zone with the behaviour of its definition,
+//! else the definition itself.
 //!
-//! Never by a guess. A name that is known wins over a definition that says otherwise, because rules
-//! change by law and files do not; [`differences`](super::offset_differences) tells where.
+//! Nothing is guessed. A known name takes precedence over a definition that differs, because laws
+//! change and files do not; [`offset_differences`](super::offset_differences) finds where they
+//! differ.
 
 use super::equivalence::has_same_offsets;
 use super::zone_names::{WINDOWS_ZONES, zone_of_display_name, zone_of_windows_name};
@@ -12,49 +13,49 @@ use jiff::tz::TimeZoneDatabase;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
-/// How a zone was found.
+/// The way a TZID was resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ZoneMatch {
-    /// It is UTC.
+    /// A name of UTC.
     Utc,
     /// A name of the tz database.
     Name,
-    /// A name of the tz database behind a vendor's prefix.
+    /// A name of the tz database after a vendor's prefix.
     Prefix,
-    /// A name of Windows.
+    /// A Windows zone name.
     Windows,
-    /// A text that Outlook shows.
+    /// A display name of Outlook.
     Display,
-    /// A name of the tz database with `-` or `_` for a slash, and no definition that disagrees.
+    /// A name of the tz database with `-` or `_` for a slash, without a contradicting definition.
     Separator,
-    /// The definition does what a zone of the system does.
+    /// The definition behaves like a system zone.
     Behaviour,
-    /// The definition as it stands.
+    /// The definition itself.
     Definition,
-    /// Not at all: the time is floating, and that deserves a warning.
+    /// Unresolved: the time is floating, which deserves a warning.
     Floating,
 }
 
-/// The zone of a TZID.
+/// The resolution of a TZID.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ZoneResolution {
-    /// The zone; none if the time is floating.
+    /// The zone; `None` if the time is floating.
     pub zone: Option<Zone>,
-    /// How it was found.
+    /// The way it was resolved.
     pub matched_by: ZoneMatch,
 }
 
-/// The system's zones.
+/// The database of system zones.
 #[derive(Debug)]
 pub struct ZoneDatabase {
     database: TimeZoneDatabase,
-    /// Zones that were asked for, by their names in lower case.
+    /// Zones looked up so far, by lower-case name.
     cache: Mutex<HashMap<String, Option<Zone>>>,
     names: OnceLock<Vec<String>>,
     data_version: OnceLock<String>,
 }
 
-/// Zones whose rules change often, which tell one version of the data from another.
+/// Zones whose rules change often: their behaviour identifies a version of the data.
 const PROBE_ZONES: [&str; 12] = [
     "Africa/Cairo",
     "Africa/Casablanca",
@@ -74,20 +75,20 @@ const PROBE_ZONES: [&str; 12] = [
 const UTC_NAMES: [&str; 4] = ["UTC", "Etc/UTC", "GMT", "Z"];
 
 impl ZoneDatabase {
-    /// The zones of a database.
+    /// Wraps a zone database.
     #[must_use]
     pub fn new(database: TimeZoneDatabase) -> ZoneDatabase {
         let (names, data_version) = (OnceLock::new(), OnceLock::new());
         ZoneDatabase { database, cache: Mutex::default(), names, data_version }
     }
 
-    /// The same for whom the version of the database is known: it takes no look at the zones then.
+    /// Wraps a zone database of known version, which saves probing its zones.
     #[must_use]
     pub fn with_version(database: TimeZoneDatabase, version: String) -> ZoneDatabase {
         ZoneDatabase { data_version: OnceLock::from(version), ..ZoneDatabase::new(database) }
     }
 
-    /// The zones that are built in.
+    /// The database that is compiled in.
     #[must_use]
     pub fn open_bundled() -> Arc<ZoneDatabase> {
         static BUNDLED: LazyLock<Arc<ZoneDatabase>> =
@@ -95,7 +96,7 @@ impl ZoneDatabase {
         Arc::clone(&BUNDLED)
     }
 
-    /// The zone of a name of the tz database, in any case; aliases keep their name.
+    /// Returns the zone with this name of the tz database, in any case; aliases keep their names.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Zone> {
         if UTC_NAMES.iter().any(|utc| utc.eq_ignore_ascii_case(name)) {
@@ -115,15 +116,15 @@ impl ZoneDatabase {
             let name = zone.iana_name().unwrap_or(name).to_string();
             Zone::from_system(zone, &name)
         });
-        // Names come from files; a list of all that was ever asked for would have no end.
+        // Names come from files, so the cache of unknown names is bounded.
         if zone.is_some() || known.len() < 4_096 {
             known.insert(key, zone.clone());
         }
         zone
     }
 
-    /// The zone that a TZID means for items whose occurrences lie in `[from, until)`, with what the
-    /// file defines it to be, and that definition's X-LIC-LOCATION.
+    /// Resolves a TZID for items with occurrences in `[from, until)`, given its definition in the
+    /// file and the X-LIC-LOCATION of that.
     #[must_use]
     pub fn resolve(
         &self,
@@ -137,7 +138,7 @@ impl ZoneDatabase {
         if let Some((zone, how)) = self.find_by_name(tzid) {
             return ZoneResolution { zone: Some(zone), matched_by: how };
         }
-        // A definition that says nothing is none.
+        // A definition without observances does not count.
         let says = |own: &&Zone| own.vtimezone().is_none_or(|of| !of.observances.is_empty());
         let own = own.filter(says);
         let agrees = |zone: &Zone| own.is_none_or(|own| has_same_offsets(own, zone, from, until));
@@ -147,7 +148,7 @@ impl ZoneDatabase {
         let Some(own) = own else {
             return ZoneResolution { zone: None, matched_by: ZoneMatch::Floating };
         };
-        // What is not followed to its end is like nothing else.
+        // An incompletely evaluated definition equals no zone.
         let same = own.is_complete().then(|| self.find_equivalent(own, lic_location, from, until));
         match same.flatten() {
             Some(zone) => ZoneResolution { zone: Some(zone), matched_by: ZoneMatch::Behaviour },
@@ -155,7 +156,7 @@ impl ZoneDatabase {
         }
     }
 
-    /// By the name alone, where there is no doubt.
+    /// Resolves by name alone, where this is certain.
     fn find_by_name(&self, tzid: &str) -> Option<(Zone, ZoneMatch)> {
         if UTC_NAMES.iter().any(|utc| utc.eq_ignore_ascii_case(tzid)) {
             return Some((Zone::UTC, ZoneMatch::Utc));
@@ -167,7 +168,7 @@ impl ZoneDatabase {
             .or_else(|| found(zone_of_display_name(tzid), ZoneMatch::Display))
     }
 
-    /// The longest tail of one to three parts that is a name.
+    /// Returns the zone of the longest suffix of one to three parts that is a name.
     fn find_behind_prefix(&self, tzid: &str) -> Option<Zone> {
         if !["/", "posix/", "right/", "Tzfile/"].iter().any(|prefix| tzid.starts_with(prefix)) {
             return None;
@@ -186,8 +187,8 @@ impl ZoneDatabase {
         })
     }
 
-    /// A zone of the system that does what a definition does: the one that X-LIC-LOCATION names,
-    /// one that stands for a whole country in the table of Windows names, any other.
+    /// Returns a system zone with the behaviour of a definition: that of X-LIC-LOCATION, else one
+    /// that represents a country in the table of Windows names, else any other.
     #[must_use]
     pub fn find_equivalent(
         &self,
@@ -213,9 +214,9 @@ impl ZoneDatabase {
         })
     }
 
-    /// A text that changes when the system's data does: a hash of what its liveliest zones do. It
-    /// is a hint, as a change of a quiet zone does not show in it; [`ZoneDatabase::fingerprint`] is
-    /// exact, for one zone.
+    /// A text that changes with the system's zone data: a hash of the behaviour of frequently
+    /// changed zones. It is a hint, because it misses changes of other zones;
+    /// [`ZoneDatabase::fingerprint`] is exact for one zone.
     #[must_use]
     pub fn data_version(&self) -> &str {
         self.data_version.get_or_init(|| {
@@ -225,7 +226,7 @@ impl ZoneDatabase {
         })
     }
 
-    /// A text that changes when what a zone does in the years 1 to 2100 does.
+    /// Returns a text that changes if the behaviour of a zone in the years 1 to 2100 changes.
     #[must_use]
     pub fn fingerprint(&self, zone: &Zone) -> String {
         if matches!(zone.0, ZoneData::Utc) {
@@ -242,7 +243,7 @@ impl ZoneDatabase {
     }
 }
 
-/// FNV-1a, of 64 bits: to notice a change, not to withstand one who seeks the same hash.
+/// FNV-1a, 64 bits: detects changes, not forgery.
 fn fnv1a_hash(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)

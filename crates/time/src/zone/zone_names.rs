@@ -1,9 +1,9 @@
-//! Names of zones that are not the tz database's: those of Windows, and the places Outlook shows.
+//! Zone names outside the tz database: Windows names and Outlook's display names.
 //!
-//! The zone of a Windows name is the one that CLDR gives it for no territory in particular (`001`).
-//! Outlook has shown several texts for a name over the years.
+//! A Windows name maps to CLDR's zone for the territory `001`. Outlook has shown several texts for
+//! one name over the years.
 
-/// Windows names without their ` Standard Time`, in the order of the alphabet.
+/// Windows names without their ` Standard Time`, sorted.
 pub(super) const WINDOWS_ZONES: &[(&str, &str)] = &[
     ("AUS Central", "Australia/Darwin"),
     ("AUS Eastern", "Australia/Sydney"),
@@ -150,7 +150,7 @@ pub(super) const WINDOWS_ZONES: &[(&str, &str)] = &[
     ("Yukon", "America/Whitehorse"),
 ];
 
-/// What Outlook shows behind `(UTC+01:00) `, and the Windows name of it.
+/// Outlook's display names after `(UTC+01:00) `, with their Windows names.
 pub(super) const OUTLOOK_DISPLAY_NAMES: &[(&str, &str)] = &[
     ("Abu Dhabi, Muscat", "Arabian"),
     ("Adelaide", "Cen. Australia"),
@@ -298,11 +298,11 @@ pub(super) const OUTLOOK_DISPLAY_NAMES: &[(&str, &str)] = &[
     ("Yukon", "Yukon"),
 ];
 
-/// The zone of a Windows name.
+/// Returns the zone of a Windows name.
 pub(super) fn zone_of_windows_name(name: &str) -> Option<&'static str> {
     let bare = name.strip_suffix(" Standard Time");
     let bare = bare.or_else(|| name.strip_suffix(" Daylight Time")).unwrap_or(name);
-    // Without their suffix, names are words of other meanings, but for a few that have none.
+    // Without their suffix, most names are words with other meanings.
     let whole = bare == name;
     let found = WINDOWS_ZONES.iter().find(|(known, _)| known.eq_ignore_ascii_case(bare))?;
     (!whole
@@ -312,8 +312,8 @@ pub(super) fn zone_of_windows_name(name: &str) -> Option<&'static str> {
     .then_some(found.1)
 }
 
-/// The zone that has this city in its name: `New York`. Only those are known that stand for a
-/// country, or a large part of one.
+/// Returns the zone with this city in its name: `New York`. Only zones that represent a country, or
+/// a large part of one, are known.
 pub fn zone_of_city(text: &str) -> Option<&'static str> {
     let named = |zone: &&'static str| {
         let city = zone.rsplit('/').next().unwrap_or_default();
@@ -344,7 +344,7 @@ const CITY_ZONES: &[&str] = &[
     "Europe/Zurich",
 ];
 
-/// Does it begin as names of zones do, with the name of a continent or an ocean?
+/// Returns whether a name begins with a continent or an ocean, as zone names do.
 pub fn has_area_prefix(name: &str) -> bool {
     const AREA_NAMES: [&str; 10] = [
         "Africa",
@@ -362,7 +362,7 @@ pub fn has_area_prefix(name: &str) -> bool {
         .is_some_and(|(area, place)| AREA_NAMES.contains(&area) && !place.is_empty())
 }
 
-/// The zone of a text that Outlook shows, with or without the offset in front.
+/// Returns the zone of an Outlook display name, with or without the offset in front.
 pub(super) fn zone_of_display_name(text: &str) -> Option<&'static str> {
     let places = match text.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
         Some((offset, places)) if offset.starts_with("UTC") || offset.starts_with("GMT") => places,

@@ -1,7 +1,7 @@
-//! A card taken apart for joining: where its lines are, and what each of them says, in one form.
+//! A card parsed for a merge: the positions of its lines, and the canonical value of each.
 //!
-//! What two writings of one value have in common is decided here and nowhere else. It is apart from
-//! the joining since it looks at one card only.
+//! Canonical values decide whether two spellings denote the same value; this is the only place that
+//! defines them. Apart from the merge because it concerns one card only.
 
 use super::super::version_conversion::{BinaryValue, POSITION_PARAMS, VcardStyle};
 use super::super::{Contact, Problem, ProblemKind};
@@ -13,28 +13,28 @@ use crate::property::Property;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// What a property is renamed to where its own name is taken.
+/// The prefix of a property that is renamed because its name is taken.
 pub(super) const LARDER_PREFIX: &str = "X-LARDER-";
-/// They tell of the card.
+/// Properties that describe the card, not the person.
 const CARD_METADATA_PROPERTIES: &[&str] = &["VERSION", "PRODID", "REV"];
 
-/// What a property says, by its meaning: the name it had first, and the value in one form.
+/// The meaning of a property: its original name, and its value in canonical form.
 pub(super) type CanonicalProperty = (String, Vec<u8>);
 
-/// A card with the places of its lines.
+/// A card with the positions of its lines.
 pub(super) struct CardLayout<'t> {
     pub(super) card: Contact<'t>,
-    /// Where each property is, with its line end.
+    /// The byte range of each property, including its line end.
     pub(super) spans: Vec<Range<usize>>,
-    /// Where the line END:VCARD begins.
+    /// The offset of END:VCARD.
     pub(super) end: Option<usize>,
     pub(super) line_end: &'static str,
-    /// Lines that are no properties: what they are kept as, and their text.
+    /// Lines that are not properties: the name to keep them under, and their text.
     pub(super) unparsed_lines: Vec<(&'static str, String)>,
     pub(super) canonical: Vec<CanonicalProperty>,
-    /// For each name, in capitals, the first property of it, and how many there are.
+    /// For each name in upper case: its first property, and their number.
     names: HashMap<String, (usize, usize)>,
-    /// By the name of each group that has several properties, in small letters: what they say.
+    /// For each group with several properties, by lower-case name: their canonical values.
     groups: HashMap<String, HashSet<CanonicalProperty>>,
 }
 
@@ -69,7 +69,7 @@ impl<'t> CardLayout<'t> {
             let property = properties.next_if(|property| property.line_number() == line.number);
             if let Some(property) = property {
                 self.spans.push(start..lines.offset());
-                // A card within the card (vCard 2.1) is told from other lines by what is before it.
+                // The line before distinguishes a nested card (vCard 2.1) from other lines.
                 run = is_nested_card_start(property).then(|| {
                     ("AGENT", String::from_utf8_lossy(property.value()).trim().to_string())
                 });
@@ -94,7 +94,7 @@ impl<'t> CardLayout<'t> {
         }
         if let Some((start, true)) = last {
             self.end = Some(start);
-            // The last line is the card's own.
+            // The last line is END of the card itself.
             if let Some((_, text)) = self.unparsed_lines.last_mut() {
                 text.truncate(text.rfind('\n').unwrap_or(0));
             }
@@ -114,7 +114,7 @@ impl<'t> CardLayout<'t> {
         self.groups = groups;
     }
 
-    /// The group of a property, where it has others in it.
+    /// Returns the group of a property, if it has other members.
     pub(super) fn find_group(
         &self,
         property: &Property<'_>,
@@ -128,13 +128,13 @@ impl<'t> CardLayout<'t> {
         self.names.contains_key(&name.to_ascii_uppercase())
     }
 
-    /// The only property of this name.
+    /// Returns the property with this name if there is only one.
     pub(super) fn find_single(&self, name: &str) -> Option<usize> {
         let (at, number) = self.names.get(name)?;
         (*number == 1).then_some(*at)
     }
 
-    /// Is it a card whose end is its own?
+    /// Returns whether the card has an END of its own.
     pub(super) fn is_complete(&self) -> bool {
         let no_end = |problem: &Problem| problem.kind == ProblemKind::MissingCardEnd;
         self.card.fatal_problem().is_none()
@@ -142,7 +142,7 @@ impl<'t> CardLayout<'t> {
             && !self.card.problems().iter().any(no_end)
     }
 
-    /// The lines that are no properties, without the empty ones around them.
+    /// The lines that are not properties, without surrounding empty ones.
     pub(super) fn unparsed_text(&self) -> impl Iterator<Item = (&str, &str)> {
         self.unparsed_lines.iter().map(|(name, text)| (*name, text.trim()))
     }
@@ -152,13 +152,13 @@ impl<'t> CardLayout<'t> {
     }
 }
 
-/// Does a card within the card follow?
+/// Returns whether a nested card follows this property.
 fn is_nested_card_start(property: &Property<'_>) -> bool {
     let value = property.value().trim_ascii();
     property.has_name("AGENT") && (value.is_empty() || value.eq_ignore_ascii_case(b"BEGIN:VCARD"))
 }
 
-/// The name without what it was renamed with.
+/// Returns the name without the prefix of renamed properties.
 pub(super) fn original_name(name: &str) -> String {
     let name = name.to_ascii_uppercase();
     name.strip_prefix(LARDER_PREFIX).map(str::to_string).unwrap_or(name)
@@ -196,12 +196,12 @@ fn canonicalise(property: &Property<'_>) -> CanonicalProperty {
     (name, value.into_bytes())
 }
 
-/// Is it more than what stands between values?
+/// Returns whether the value has more than separators.
 pub(super) fn has_value((_, value): &CanonicalProperty) -> bool {
     value.iter().any(|byte| !b" ;,".contains(byte))
 }
 
-/// Has it a value, or parameters that are more than words about one?
+/// Returns whether the property has a value, or parameters that are more than qualifiers of one.
 pub(super) fn has_content(property: &Property<'_>, meaning: &CanonicalProperty) -> bool {
     let about = ["TYPE", "VALUE", "ENCODING", "CHARSET"];
     let is_about = |name: &str| {

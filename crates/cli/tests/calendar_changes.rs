@@ -182,18 +182,18 @@ fn an_event_is_added_with_options() {
 fn unclear_sentences_are_refused() {
     let home = Home::new();
     assert_snapshot!(home.run(&["add", "Buy milk"]).shown(), @"
-    ! error: no time was found in it, so it is not clear what it is
+    ! error: no date or time found: it could be an event, a task or a memo
     ! hint: an event needs a time: tomorrow 12:30, friday, 2026-03-05
     ! hint: for an item without a time, add --kind task or --kind memo
     exit 2
     ");
     assert_snapshot!(home.run(&["add", "--kind", "event", "Buy milk"]).shown(), @"
-    ! error: an event needs a time at which it begins
+    ! error: an event needs a start time
     ! hint: add a time: tomorrow 12:30, friday, 2026-03-05; or --start TIME
     exit 2
     ");
     assert_snapshot!(home.run(&["add", ""]).shown(), @r#"
-    ! error: nothing says what it is about
+    ! error: missing title
     ! hint: for example: larder add --kind event "Lunch tomorrow 12:30"
     exit 2
     "#);
@@ -202,7 +202,7 @@ fn unclear_sentences_are_refused() {
     exit 2
     "#);
     assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--zone", "Nowhere"]).shown(), @r#"
-    ! error: no time zone is called "Nowhere"
+    ! error: unknown time zone "Nowhere"
     ! hint: use a name such as Europe/Prague, or utc or floating
     exit 2
     "#);
@@ -216,7 +216,7 @@ fn unclear_sentences_are_refused() {
 fn occurrences() {
     let home = series();
     assert_snapshot!(home.run(&["remove", "uid:daily"]).shown(), @"
-    ! error: it recurs: say which of its occurrences are meant
+    ! error: the item recurs: choose which occurrences to change
     ! hint: for one occurrence: larder remove uid:daily --scope this --occurrence TIME
     ! hint: for it and all later ones: larder remove uid:daily --scope future --occurrence TIME
     ! hint: for all occurrences: larder remove uid:daily --scope all
@@ -267,17 +267,17 @@ fn options_change_an_event() {
     let all = ["edit", "uid:daily", "--scope", "all"];
     let edit = |options: &[&str]| home.run(&[&all, options].concat()).shown();
     assert_snapshot!(edit(&["--set", "DTSTART:rubbish"]), @r#"
-    ! error: "DTSTART:rubbish" cannot be set
+    ! error: field "DTSTART:rubbish" cannot be set
     ! hint: write --set FIELD=TEXT, for example --set summary=Lunch
     ! hint: `larder fields` lists the fields; times have options such as --start
     exit 2
     "#);
     assert_snapshot!(edit(&["--set", "status=completed"]), @r#"
-    ! error: "completed" is no status: write TENTATIVE, CONFIRMED or CANCELLED
+    ! error: "completed" is not a valid status: use TENTATIVE, CONFIRMED or CANCELLED
     exit 2
     "#);
     assert_snapshot!(edit(&["--rule", "FREQ=WEEKLY;BYDAY=TU"]), @"
-    ! error: its new rule does not have its beginning: give it a new beginning, too
+    ! error: the new rule does not produce the start: set a new start, too
     ! hint: give the start with --start TIME; it must be a time of the rule
     exit 2
     ");
@@ -300,13 +300,13 @@ fn a_text_replaces_an_event() {
     assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r"gkmbtgav  Sit-down  changed");
     home.write("new.ics", text.replace("UID:daily", "UID:other"));
     assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r#"
-    ! error: new.ics: the UID has to stay "daily": it is what the item is known by
+    ! error: new.ics: the UID cannot be changed: it must stay "daily"
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     "#);
     home.write("new.ics", text.replace("END:VEVENT", ""));
     assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @"
-    ! error: new.ics: the line END:VEVENT is missing
+    ! error: new.ics: missing line END:VEVENT
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");

@@ -457,16 +457,16 @@ fn editor_failures_are_explained() {
     assert_eq!(run.code, 5, "{}", run.shown());
     assert!(run.stderr().contains("hint: set EDITOR"), "{}", run.shown());
     for (script, text, what) in [
-        ("echo scribbles >\"$1\"", "scribbles\n", "text outside the card"),
-        ("sed -i /^UID/d \"$1\"", "FN:Anna", "the line UID:anna-1 is missing"),
+        ("echo scribbles >\"$1\"", "scribbles\n", "text outside the item"),
+        ("sed -i /^UID/d \"$1\"", "FN:Anna", "missing line UID:anna-1"),
         ("sed -i s/anna-1/anna-9/ \"$1\"", "UID:anna-9", "the UID has to stay \"anna-1\""),
         ("sed -i /^END/d \"$1\"", "X-KEEP", "END:VCARD is missing"),
         (
             "cat \"$1\" \"$1\" >\"$1\".two; mv \"$1\".two \"$1\"",
             "END:VCARD",
-            "one card is needed, and there are 2",
+            "expected one card, found 2",
         ),
-        (": >\"$1\"", "", "one card is needed, and there are 0"),
+        (": >\"$1\"", "", "expected one card, found 0"),
     ] {
         let run = edit(&home, script);
         assert_eq!(run.code, 3, "{script}: {}", run.shown());

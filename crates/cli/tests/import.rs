@@ -81,7 +81,7 @@ fn invalid_items_are_reported_and_written() {
     2 left out; written to rejects.vcf
     Undo: larder undo 1
     ! note: created a new store in [HOME]/home/.local/share/larder
-    ! left out: bad.vcf:11: text outside any card
+    ! left out: bad.vcf:11: text outside any item
     ! left out: bad.vcf:12: empty card
     ! warning: bad.vcf:21: no DTSTART: the event will not appear in the calendar
     ! warning: bad.vcf:36: missing END:VCARD
@@ -99,7 +99,7 @@ fn invalid_items_are_reported_and_written() {
     nothing new: 1 event unchanged in bad
     1 file, 630 bytes
     2 left out; --rejects FILE writes them to a file
-    ! left out: bad.vcf:11: text outside any card
+    ! left out: bad.vcf:11: text outside any item
     ! left out: bad.vcf:12: empty card
     exit 3
     ");
@@ -145,14 +145,14 @@ fn unreadable_files_are_named() {
     ");
     assert_snapshot!(home.run(&["import", "empty.vcf"]).shown(), @"
     no items in empty.vcf (1 file, 0 bytes)
-    ! warning: empty.vcf: nothing in this file
+    ! warning: empty.vcf: the file is empty
     ");
     assert_snapshot!(home.run(&["import", "nothing"]).shown(), @"
     no items in nothing (0 files, 0 bytes)
     ! warning: nothing: no .vcf, .vcard or .ics file in this folder
     ");
     assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "book.vcf"]).shown(), @"
-    ! error: book.vcf is one of the files to import, so what is not taken cannot be written to it
+    ! error: book.vcf is one of the files to import: rejected input cannot be written to it
     ! hint: choose another file with --rejects
     exit 2
     ");

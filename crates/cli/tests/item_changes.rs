@@ -15,7 +15,7 @@ fn a_card_is_added() {
     "#);
     assert_snapshot!(home.run_with(&["add", "--into", "friends", "--format", "json"], BRUNO.as_bytes()).shown(), @r#"{"id":"sq5e8yw1mjjzy","uid":"bruno-2","collection":"friends"}"#);
     assert_snapshot!(home.run_with(&["add"], b"").shown(), @r#"
-    ! error: standard input: there is no card and no event in it
+    ! error: standard input: no vCard and no calendar item in the text
     ! hint: a vCard begins with BEGIN:VCARD and ends with END:VCARD
     ! hint: for example: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
     ! hint: to add an event in words: larder add --kind event "Lunch tomorrow 12:30"
@@ -118,19 +118,19 @@ fn a_file_replaces_an_item() {
     ");
     home.write("new.vcf", ANNA.replace("anna-1", "anna-2"));
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @r#"
-    ! error: new.vcf: the UID has to stay "anna-1": it is what the item is known by
+    ! error: new.vcf: the UID cannot be changed: it must stay "anna-1"
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     "#);
     home.write("new.vcf", ANNA.replace("UID:anna-1\r\n", ""));
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"
-    ! error: new.vcf: the line UID:anna-1 is missing
+    ! error: new.vcf: missing line UID:anna-1
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");
     home.write("new.vcf", [ANNA, BRUNO].concat());
     assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"
-    ! error: new.vcf: one card is needed, and there are 2
+    ! error: new.vcf: expected one card, found 2
     ! hint: nothing was changed; correct the text and run the command again
     exit 3
     ");

@@ -119,7 +119,7 @@ fn invalid_merges_are_refused() {
     exit 2
     ");
     assert_snapshot!(home.run(&["merge", "uid:anna-1"]).shown(), @"
-    ! error: two items at least are needed to join them
+    ! error: merging needs at least two contacts
     ! hint: `larder find --duplicates` lists likely duplicates
     exit 2
     ");
@@ -135,7 +135,7 @@ fn invalid_merges_are_refused() {
     "#);
     home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:half\nFN:x\n");
     assert_snapshot!(home.run(&["merge", "uid:half", "uid:anna-1"]).shown(), @"
-    ! error: nothing can be added to the card of k7fkz1wqx859a: its end is missing, or it is damaged
+    ! error: cannot add to the card of k7fkz1wqx859a: its end is missing, or it is damaged
     ! hint: correct it with `larder edit k7fkz1wq`, or give another contact first, which is then kept
     exit 3
     ");

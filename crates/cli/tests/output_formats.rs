@@ -154,7 +154,7 @@ fn labels_are_as_wide_as_the_widest() {
 fn rejects_have_hints() {
     let home = Home::new();
     assert_snapshot!(home.run_with(&["add"], b"hello\n").shown(), @r#"
-    ! error: standard input: there is no card and no event in it
+    ! error: standard input: no vCard and no calendar item in the text
     ! hint: a vCard begins with BEGIN:VCARD and ends with END:VCARD
     ! hint: for example: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
     ! hint: to add an event in words: larder add --kind event "Lunch tomorrow 12:30"
@@ -165,7 +165,7 @@ fn rejects_have_hints() {
     assert_snapshot!(home.run(&["import", "x.vcf.gz", "--quiet"]).shown(), @"
     no items in x.vcf.gz (1 file, 18 bytes)
     1 left out; --rejects FILE writes them to a file
-    ! left out: x.vcf.gz:1: text outside any card
+    ! left out: x.vcf.gz:1: text outside any item
     ! hint: x.vcf.gz is compressed with gzip; use: gunzip -c x.vcf.gz | larder import -
     exit 3
     ");
@@ -173,7 +173,7 @@ fn rejects_have_hints() {
     assert_snapshot!(home.run(&["import", "notes.vcf", "--quiet"]).shown(), @"
     no items in notes.vcf (1 file, 15 bytes)
     1 left out; --rejects FILE writes them to a file
-    ! left out: notes.vcf:1: text outside any card
+    ! left out: notes.vcf:1: text outside any item
     ! hint: larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR), not CSV or other formats
     exit 3
     ");
@@ -182,7 +182,7 @@ fn rejects_have_hints() {
     1 contact added to contacts (2 files, 217 bytes)
     1 left out; --rejects FILE writes them to a file
     Undo: larder undo 1
-    ! left out: x.vcf.gz:1: text outside any card
+    ! left out: x.vcf.gz:1: text outside any item
     ! hint: x.vcf.gz is compressed with gzip; use: gunzip -c x.vcf.gz | larder import -
     exit 3
     ");

@@ -236,13 +236,13 @@ fn warnings_name_the_cause() {
     check(
         "UTC",
         &["import", "--into", "c", "before.ics"],
-        "left out: before.ics:4: older than the one that is there, by SEQUENCE and DTSTAMP\n",
+        "left out: before.ics:4: older than the stored item, by SEQUENCE and DTSTAMP\n",
     );
     home.write("none.ics", "");
     check(
         "UTC",
         &["edit", "uid:w", "--from", "none.ics"],
-        "error: none.ics: one VEVENT is needed, and there are 0\nhint: nothing was changed; correct the text and run the command again\n",
+        "error: none.ics: expected one VEVENT, found 0\nhint: nothing was changed; correct the text and run the command again\n",
     );
 }
 

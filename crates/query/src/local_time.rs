@@ -3,8 +3,7 @@
 //! A moment is told with the offset of that clock; a day, and what floats, without one. What an
 //! occurrence is, `larder-time` knows; here it is written.
 
-use crate::query::UserLocale;
-use larder_date_phrase::{DateRange, Language};
+use larder_date_phrase::{DateRange, Language, UserLocale};
 use larder_store::{ItemOccurrence, Reader, Schedule, TimeRange, TimeTarget};
 use larder_time::civil::{CivilTime, DAY_SECONDS, Date, Instant};
 use larder_time::series::{CalendarDateTime, ZoneReference};
@@ -164,14 +163,16 @@ impl LocalTimeSpan {
     }
 }
 
-impl UserLocale {
-    /// The window that a phrase means to who asks.
-    #[must_use]
-    pub fn to_time_range(&self, phrase: &DateRange, what: TimeTarget) -> TimeRange {
-        let instant = |civil| self.zone.to_instant(civil);
-        let (from, to) = (instant(phrase.from), instant(phrase.to));
-        TimeRange { from, to, local_zone: self.zone.clone(), target: what }
-    }
+/// Returns the instants that a date phrase of the user covers.
+#[must_use]
+pub fn window_to_time_range(
+    locale: &UserLocale,
+    window: &DateRange,
+    target: TimeTarget,
+) -> TimeRange {
+    let instant = |civil| locale.zone.to_instant(civil);
+    let (from, to) = (instant(window.from), instant(window.to));
+    TimeRange { from, to, local_zone: locale.zone.clone(), target }
 }
 
 /// The zone that an item's own clock stands in; `None`: it floats, is of days, or has no time.

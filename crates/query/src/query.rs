@@ -1,12 +1,9 @@
 //! The question itself, whichever way it was written.
 
 use crate::time_test::TimeTest;
-use larder_date_phrase::Language;
+use larder_date_phrase::UserLocale;
 use larder_format::field::{Field, FieldType, find_calendar_field};
-use larder_time::civil::Instant;
-use larder_time::zone::{Zone, ZoneDatabase};
 use std::fmt;
-use std::sync::Arc;
 
 /// So many UIDs among alternatives are a set.
 const MIN_UIDS_PER_SET: usize = 16;
@@ -95,32 +92,6 @@ pub struct QueryContext {
     pub region: Option<String>,
     /// Who asks, and when.
     pub user_locale: UserLocale,
-}
-
-/// What times mean to who asks.
-#[derive(Debug, Clone)]
-pub struct UserLocale {
-    /// The time at which the question is asked.
-    pub now: Instant,
-    /// The clock by which days begin and end.
-    pub zone: Zone,
-    /// The zones that there are.
-    pub zones: Arc<ZoneDatabase>,
-    /// The words for days and months.
-    pub language: Language,
-}
-
-impl Default for UserLocale {
-    /// In 1970, in UTC, in English, with the zones that are built in.
-    fn default() -> UserLocale {
-        let zones = ZoneDatabase::open_bundled();
-        UserLocale {
-            now: Instant::from_seconds_clamped(0),
-            zone: Zone::UTC,
-            zones,
-            language: Language::default(),
-        }
-    }
 }
 
 /// A test of one field: true if any of its values passes.

@@ -27,7 +27,7 @@ fn window(text: &str) -> TimeRange {
     let asker = asker();
     let now = asker.zone.to_civil(asker.now);
     let phrase = DateRange::parse(text, now, &asker.language).unwrap();
-    asker.to_time_range(&phrase, TimeTarget::Occurrences)
+    larder_query::window_to_time_range(&asker, &phrase, TimeTarget::Occurrences)
 }
 
 /// A calendar of these components: each a kind and its lines, divided by blanks.

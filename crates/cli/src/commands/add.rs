@@ -146,7 +146,7 @@ impl AddArgs {
     ) -> Result<CommandStatus, CommandFailure> {
         let draft = self
             .to_event_text()
-            .to_draft(&context.input_context())
+            .to_draft(&context.settings.user_locale)
             .map_err(|error| text_failure(&error))?;
         let failed = |error: std::io::Error| input_failure("a new UID", &Error::Random(error));
         let uid = uid_from_random(random_bytes().map_err(failed)?);

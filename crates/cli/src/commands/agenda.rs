@@ -111,7 +111,7 @@ impl AgendaArgs {
         };
         let phrase = DateRange::parse_bounds(from, to, now, &user_locale.language)
             .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
-        Ok(user_locale.to_time_range(&phrase, TimeTarget::Occurrences))
+        Ok(larder_query::window_to_time_range(user_locale, &phrase, TimeTarget::Occurrences))
     }
 }
 

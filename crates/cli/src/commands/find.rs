@@ -210,9 +210,11 @@ impl FindArgs {
             // It comes first, as its range is the one that the answer is expanded in.
             all.insert(
                 0,
-                Query::Time(TimeTest::InRange(
-                    user_locale.to_time_range(&phrase, TimeTarget::Alarms),
-                )),
+                Query::Time(TimeTest::InRange(larder_query::window_to_time_range(
+                    user_locale,
+                    &phrase,
+                    TimeTarget::Alarms,
+                ))),
             );
         }
         Ok(match all.len() {

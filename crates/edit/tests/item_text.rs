@@ -26,11 +26,11 @@ fn what_is_typed() {
     check("", "error: no vCard and no calendar item in the text");
     check("hello\n", "error: no vCard and no calendar item in the text");
     check(&CARD.replace("UID:a\n", ""), "urn:uuid:07070707-0707-4707-8707-070707070707");
-    check("BEGIN:VEVENT\nEND:VEVENT\n", "1: a component with nothing in it");
+    check("BEGIN:VEVENT\nEND:VEVENT\n", "1: empty component");
     check("BEGIN:VEVENT\nUID:b\nDTSTART:20260305\nEND:VEVENT\n", "b");
     check(
         "BEGIN:VCALENDAR\nBEGIN:VTODO\nSUMMARY:x\nDUE:tomorrow\nEND:VTODO\nEND:VCALENDAR\n",
-        "urn:uuid:07070707-0707-4707-8707-070707070707; 4: \"tomorrow\" is no date and no date-time",
+        "urn:uuid:07070707-0707-4707-8707-070707070707; 4: \"tomorrow\" is neither a date nor a date-time",
     );
     let early = |kind: &str, lines: &str| format!("BEGIN:{kind}\nUID:b\n{lines}\nEND:{kind}\n");
     for (lines, expect) in [
@@ -44,8 +44,8 @@ fn what_is_typed() {
     let task = "DTSTART:20260305\nDUE:20260304";
     check(&early("VTODO", task), "b; 4: it ends before it begins");
     check(&format!("scribbles\n{CARD}"), "a; 1: text outside any item");
-    check(&format!("{CARD}BEGIN:VCARD\nEND:VCARD\n"), "a; 6: a card with nothing in it");
-    check(CARD.trim_end_matches("END:VCARD\n"), "a; 4: END:VCARD is missing");
+    check(&format!("{CARD}BEGIN:VCARD\nEND:VCARD\n"), "a; 6: empty card");
+    check(CARD.trim_end_matches("END:VCARD\n"), "a; 4: missing END:VCARD");
     assert!(matches!(
         SplitText::from_bytes(&vec![b'\n'; MAX_TEXT_BYTES + 1]),
         Err(Error::TooLarge)
@@ -71,7 +71,7 @@ fn what_comes_back_from_an_editor() {
     check(CARD, &format!("{changed}more\n"), "line 6: text outside the item");
     check(CARD, "", "expected one card, found 0");
     check(CARD, &CARD.repeat(2), "expected one card, found 2");
-    check(CARD, CARD.trim_end_matches("END:VCARD\n"), "missing line END:VCARD");
+    check(CARD, CARD.trim_end_matches("END:VCARD\n"), "missing END:VCARD");
     check(CARD, &CARD.replace("UID:a\n", ""), "missing line UID:a");
     check(CARD, &CARD.replace("UID:a", "UID:b"), "the UID cannot be changed: it must stay \"a\"");
     // An item without a UID of its own may be given the one it is kept under, and no other.

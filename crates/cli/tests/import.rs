@@ -83,7 +83,7 @@ fn invalid_items_are_reported_and_written() {
     ! note: created a new store in [HOME]/home/.local/share/larder
     ! left out: bad.vcf:11: text outside any item
     ! left out: bad.vcf:12: empty card
-    ! warning: bad.vcf:21: it has no DTSTART, so no day has it
+    ! warning: bad.vcf:21: no DTSTART: the event will not appear in the calendar
     ! warning: bad.vcf:36: missing END:VCARD
     exit 3
     ");

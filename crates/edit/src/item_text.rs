@@ -7,9 +7,10 @@
 
 use crate::calendar_context_builder::{CalendarContextBuilder, NO_TZID_REASON, ZoneAddition};
 use larder_format::component::Component;
-use larder_format::contact::{Contact, Problem, ProblemKind, insert_uid};
+use larder_format::contact::{Contact, Problem, ProblemKind};
+use larder_format::edit::insert_uid;
 use larder_format::splitter::{Splitter, StreamPiece};
-use larder_store::{CalendarContext, Extractor, ParsedItem};
+use larder_store::{CalendarContext, Extractor, ParsedItem, RejectedItem};
 use larder_time::civil::Instant;
 use std::io;
 use std::sync::Arc;
@@ -247,8 +248,8 @@ impl ParsedText {
             bytes = insert_uid(&bytes, &uid_from_random(random().map_err(Error::Random)?));
         }
         match extractor.parse_contact(bytes) {
-            Ok((parsed_item, _)) => self.items.push(parsed_item),
-            Err((_, problem)) => {
+            Ok(parsed_item) => self.items.push(parsed_item),
+            Err(RejectedItem { problem, .. }) => {
                 let line = line(&problem);
                 self.diagnostics
                     .push(TextDiagnostic { line, kind: TextDiagnosticKind::InvalidItem(problem) });
@@ -271,18 +272,17 @@ impl ParsedText {
         let mut found = Vec::new();
         // The text is checked without the new UID, which would be its only line if it is empty.
         let parsed = match extractor.parse_component(bytes.clone(), context) {
-            Ok((parsed_item, problems, notes)) => {
+            Ok(parsed_item) => {
                 let numbered =
                     |problem: &Problem| (at(problem.line), TextDiagnosticKind::Problem(*problem));
-                found.extend(problems.iter().map(numbered));
-                found.extend(
-                    notes
-                        .into_iter()
-                        .map(|(line, note)| (at(line), TextDiagnosticKind::Note(note))),
-                );
+                found.extend(parsed_item.problems().iter().map(numbered));
+                let warnings = parsed_item.warnings().iter();
+                found.extend(warnings.map(|warning| {
+                    (at(warning.line), TextDiagnosticKind::Note(warning.text.clone()))
+                }));
                 Some(parsed_item)
             }
-            Err((_, problem)) => {
+            Err(RejectedItem { problem, .. }) => {
                 found.push((at(problem.line), TextDiagnosticKind::InvalidItem(problem)));
                 None
             }
@@ -295,7 +295,7 @@ impl ParsedText {
             return Ok(());
         }
         bytes = insert_uid(&bytes, &uid_from_random(random().map_err(Error::Random)?));
-        if let Ok((parsed_item, ..)) = extractor.parse_component(bytes, context) {
+        if let Ok(parsed_item) = extractor.parse_component(bytes, context) {
             self.items.push(parsed_item);
         }
         Ok(())
@@ -313,10 +313,10 @@ pub fn parse_edited_card(
     before: &[u8],
     text: &[u8],
 ) -> Result<ParsedItem, Error> {
-    let (parsed_item, problems) = extractor
+    let parsed_item = extractor
         .parse_contact(find_single_component(text, "VCARD")?)
-        .map_err(|(_, problem)| Error::InvalidItem { problem })?;
-    if problems.iter().any(|problem| problem.kind == ProblemKind::MissingCardEnd) {
+        .map_err(|rejected| Error::InvalidItem { problem: rejected.problem })?;
+    if parsed_item.problems().iter().any(|problem| problem.kind == ProblemKind::MissingCardEnd) {
         return Err(Error::MissingCardEnd);
     }
     // An item whose UID was taken is stored under a derived UID, and its bytes keep their own.
@@ -347,15 +347,16 @@ pub fn parse_edited_component(
     now: Instant,
 ) -> Result<(ParsedItem, Vec<TextDiagnostic>), Error> {
     let name = Component::parse(before).kind().name().to_string();
-    let refused = |(_, problem)| Error::InvalidItem { problem };
-    let (old, ..) = extractor.parse_component(before.to_vec(), context).map_err(refused)?;
+    let refused = |rejected: RejectedItem| Error::InvalidItem { problem: rejected.problem };
+    let old = extractor.parse_component(before.to_vec(), context).map_err(refused)?;
     let text = find_single_component(text, &name)?;
     let (bytes, new_context) =
         crate::event::stamp_edited_component(extractor, context, before, text.clone(), now);
     // Diagnostics have the line numbers of the text as it was typed.
-    let (_, problems, notes) = extractor.parse_component(text, &new_context).map_err(refused)?;
-    let (parsed_item, ..) = extractor.parse_component(bytes, &new_context).map_err(refused)?;
-    if problems.iter().any(|problem| problem.kind == ProblemKind::MissingComponentEnd) {
+    let typed = extractor.parse_component(text, &new_context).map_err(refused)?;
+    let parsed_item = extractor.parse_component(bytes, &new_context).map_err(refused)?;
+    let is_open = |problem: &Problem| problem.kind == ProblemKind::MissingComponentEnd;
+    if typed.problems().iter().any(is_open) {
         return Err(Error::MissingComponentEnd { name });
     }
     let expected_uid = old.uid().unwrap_or(uid);
@@ -365,21 +366,21 @@ pub fn parse_edited_component(
         }
         None if old.uid().is_some() => Err(Error::UidRemoved { uid: expected_uid.to_string() }),
         _ if parsed_item.recurrence_id() != old.recurrence_id() => Err(Error::RecurrenceIdChanged),
-        _ => Ok((parsed_item, component_diagnostics(&problems, notes))),
+        _ => Ok((parsed_item, component_diagnostics(&typed))),
     }
 }
 
-/// Converts the problems and notes of a component to diagnostics.
-fn component_diagnostics(problems: &[Problem], notes: Vec<(u32, String)>) -> Vec<TextDiagnostic> {
-    let diagnostic = |problem: &Problem| TextDiagnostic {
+/// Returns the problems of a component and the warnings about it, by line.
+fn component_diagnostics(component: &ParsedItem) -> Vec<TextDiagnostic> {
+    let problems = component.problems().iter().map(|problem| TextDiagnostic {
         line: problem.line.into(),
         kind: TextDiagnosticKind::Problem(*problem),
-    };
-    let diagnostic_of_note = |(line, note): (u32, String)| TextDiagnostic {
-        line: line.into(),
-        kind: TextDiagnosticKind::Note(note),
-    };
-    problems.iter().map(diagnostic).chain(notes.into_iter().map(diagnostic_of_note)).collect()
+    });
+    let warnings = component.warnings().iter().map(|warning| TextDiagnostic {
+        line: warning.line.into(),
+        kind: TextDiagnosticKind::Note(warning.text.clone()),
+    });
+    problems.chain(warnings).collect()
 }
 
 fn item_label(component: &str) -> String {

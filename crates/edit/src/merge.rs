@@ -117,8 +117,10 @@ impl ContactMerge {
             card = merge_cards(&card, &bytes(other)?)
                 .ok_or(MergeError::IncompleteCard { handle: base.handle })?;
         }
-        let parsed = reader.extractor().parse_contact(card);
-        let (card, _) = parsed.map_err(|(_, problem)| MergeError::InvalidCard { problem })?;
+        let card = reader
+            .extractor()
+            .parse_contact(card)
+            .map_err(|rejected| MergeError::InvalidCard { problem: rejected.problem })?;
         Ok(ContactMerge { base: base.clone(), others: others.to_vec(), card, epoch })
     }
 

@@ -34,15 +34,15 @@ fn what_is_typed() {
     );
     let early = |kind: &str, lines: &str| format!("BEGIN:{kind}\nUID:b\n{lines}\nEND:{kind}\n");
     for (lines, expect) in [
-        ("DTSTART:20260305T120000Z\nDTEND:20260305T110000Z", "b; 4: it ends before it begins"),
-        ("DTEND:20260304\nDTSTART:20260305", "b; 3: it ends before it begins"),
+        ("DTSTART:20260305T120000Z\nDTEND:20260305T110000Z", "b; 4: DTEND is before the start"),
+        ("DTEND:20260304\nDTSTART:20260305", "b; 3: DTEND is before the start"),
         // A habit of some programs.
         ("DTSTART:20260305\nDTEND:20260305", "b"),
     ] {
         check(&early("VEVENT", lines), expect);
     }
     let task = "DTSTART:20260305\nDUE:20260304";
-    check(&early("VTODO", task), "b; 4: it ends before it begins");
+    check(&early("VTODO", task), "b; 4: DUE is before the start");
     check(&format!("scribbles\n{CARD}"), "a; 1: text outside any item");
     check(&format!("{CARD}BEGIN:VCARD\nEND:VCARD\n"), "a; 6: empty card");
     check(CARD.trim_end_matches("END:VCARD\n"), "a; 4: missing END:VCARD");

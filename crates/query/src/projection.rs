@@ -99,7 +99,7 @@ impl ResultSet {
             let (mut open, mut read) = (open.as_slice(), 0);
             for ProjectionPageItem { head, hit: found, stored_range: kept } in &page.items {
                 if let Some(kept) = kept.clone().and_then(|range| page.stored_fields.get(range)) {
-                    let from = StoredFields::from_bytes(kept)
+                    let from = StoredFields::from_bytes(head.kind, kept)
                         .map_or(FieldOrigin::Missing, FieldOrigin::StoredFields);
                     if !each(head, &ProjectedItem { head, origin: from }) {
                         return Ok(());

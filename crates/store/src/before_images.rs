@@ -8,8 +8,9 @@ use crate::error::{Result, RowError, RowResult, sqlite_error_at};
 use crate::handle::Handle;
 use crate::items::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names};
 use crate::reader::Reader;
-use crate::schedule::Schedule;
-use crate::{Kind, Seq, blob, history, interval_table};
+use crate::zone_loader::unpack_schedule;
+use crate::{Kind, Seq, blob, history};
+use larder_extract::Schedule;
 use rusqlite::{OptionalExtension as _, Row};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -109,7 +110,7 @@ const SCHEDULE_COLUMN: usize = 10;
 impl Reader {
     /// The last batch, as of the snapshot in which this is called.
     pub fn last_seq(&self) -> Result<Seq> {
-        crate::store::read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
+        crate::meta::read_meta_number(&self.conn, "last_seq").map_err(sqlite_error_at(&self.path))
     }
 
     /// Where the store stands, as of the snapshot in which this is called: all at once, as it is
@@ -224,7 +225,10 @@ impl Reader {
     ) -> RowResult<Option<ItemVersion>> {
         let (replaced, then) = match was.previous_version {
             Some((_, None)) => return Ok(None),
-            Some((seq, Some(row))) => (seq, self.read_previous_version(row, names)?),
+            Some((seq, Some(row))) => match self.read_previous_version(row, names)? {
+                Some(version) => (seq, version),
+                None => return Ok(None),
+            },
             None => match is {
                 Some(is) => (Seq::MAX, is.clone()),
                 None => return Ok(None),
@@ -260,15 +264,16 @@ impl Reader {
         };
         let sql = format!(
             "SELECT {ITEM_META_COLUMNS}, s.bytes, t.data FROM item i JOIN source_bytes s ON s.item = i.id
-             LEFT JOIN idx_schedule t ON t.item = CASE WHEN i.kind >= {} THEN i.id END
+             LEFT JOIN idx_schedule t ON t.item = CASE WHEN i.kind IN ({}) THEN i.id END
              WHERE i.id = ?1",
-            // Contacts are nowhere in time: three pages less.
-            Kind::Event as i64
+            // Three pages less are read of an item without a schedule.
+            Kind::numbers_where(Kind::has_schedule)
         );
         let mut select = self.conn.prepare_cached(&sql)?;
         let then =
             select.query_row([row], |row| self.item_version_from_row(row, names)).optional()?;
-        let mut then = then.ok_or_else(|| RowError::missing_source_bytes(row))?;
+        let then = then.ok_or_else(|| RowError::missing_source_bytes(row))?;
+        let Some(mut then) = then else { return Ok(None) };
         if then.bytes.is_empty() {
             then.bytes = blob::require_source_bytes(&self.conn, then.meta.row)?.into();
         }
@@ -279,7 +284,7 @@ impl Reader {
         &self,
         row: i64,
         names: CollectionNames<'_>,
-    ) -> rusqlite::Result<ItemVersion> {
+    ) -> rusqlite::Result<Option<ItemVersion>> {
         let sql = format!(
             "SELECT {ITEM_HISTORY_COLUMNS}, coalesce(f.bytes, b.bytes), f.schedule
              FROM item_history f LEFT JOIN blob b ON b.hash = f.blob_hash WHERE f.id = ?1"
@@ -289,21 +294,18 @@ impl Reader {
             .query_row([row], |row| self.item_version_from_row(row, names))
     }
 
+    /// Reads a version of an item; `None` if its kind is unknown.
     fn item_version_from_row(
         &self,
         row: &Row<'_>,
         names: CollectionNames<'_>,
-    ) -> rusqlite::Result<ItemVersion> {
+    ) -> rusqlite::Result<Option<ItemVersion>> {
+        let Some(meta) = item_meta_with_names(row, names)? else { return Ok(None) };
         let time = row.get_ref(SCHEDULE_COLUMN)?.as_blob_or_null()?;
-        let times = time
-            .and_then(|data| interval_table::unpack_schedule(&self.conn, &self.extractor, data));
+        let times =
+            time.and_then(|data| unpack_schedule(&self.conn, self.extractor.zone_resolver(), data));
         let bytes = row.get_ref(BYTES_COLUMN)?.as_blob_or_null()?.unwrap_or_default().into();
-        Ok(ItemVersion {
-            meta: item_meta_with_names(row, names)?,
-            collection: row.get(3)?,
-            bytes,
-            schedule: times,
-        })
+        Ok(Some(ItemVersion { meta, collection: row.get(3)?, bytes, schedule: times }))
     }
 
     fn read_previous_schedule(&self, seq: Seq, handle: Handle) -> RowResult<Option<Schedule>> {
@@ -314,7 +316,6 @@ impl Reader {
             .query_row((seq, handle.to_bytes()), |row| row.get(0))
             .optional()?
             .flatten();
-        Ok(time
-            .and_then(|data| interval_table::unpack_schedule(&self.conn, &self.extractor, &data)))
+        Ok(time.and_then(|data| unpack_schedule(&self.conn, self.extractor.zone_resolver(), &data)))
     }
 }

@@ -3,7 +3,8 @@
 use crate::backup::TempCopy;
 use crate::error::{Error, Result, sqlite_error_at};
 use crate::index_maintenance::{self, DerivedIndex};
-use crate::store::{MetaTable, Store, read_meta_number};
+use crate::meta::{MetaTable, read_meta_number};
+use crate::store::Store;
 use rusqlite::Connection;
 use std::fs;
 

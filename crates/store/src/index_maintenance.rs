@@ -5,16 +5,19 @@
 //! that has come.
 
 use crate::error::{Result, RowResult, sqlite_error_at};
-use crate::event::ParsedSchedule;
-use crate::extractor::{Extractor, ExtractorCache, IndexEntry, SortKeys};
+use crate::extractor_cache::ExtractorCache;
 use crate::history;
-use crate::index_config::IndexConfig;
 use crate::index_pages::IndexPages;
 use crate::interval_table;
-use crate::series::{self, ItemLocation, SeriesMember};
-use crate::store::{MetaTable, Store, read_meta_number};
+use crate::meta::{MetaTable, read_meta_number};
+use crate::series::{self, ItemLocation};
+use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
-use crate::{Kind, Seq, term_encoding};
+use crate::{Kind, Seq};
+use larder_extract::{
+    ExtractedTerms, Extractor, IndexConfig, IndexEntry, ParsedSchedule, SeriesMember, SortKeys,
+    term,
+};
 use larder_index::{IndexId, SegmentBuffer, SortOp, TermSet, UnpackTerm, sort_term};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::{BTreeMap, HashSet};
@@ -29,7 +32,7 @@ const MAX_TAIL_ITEMS: usize = 50;
 /// Bytes of the index that are merged in one transaction.
 const MERGE_STEP_BYTES: i64 = 2 << 20;
 /// The packed form of terms.
-const UNPACK_TERM: UnpackTerm = term_encoding::unpack_term;
+const UNPACK_TERM: UnpackTerm = term::unpack_term;
 
 /// Terms that share a fingerprint, and are rebuilt together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,7 +207,7 @@ impl IndexUpdates {
     /// the batch.
     pub(crate) fn put(&mut self, item: i64, whose: ItemLocation, was: SortKeys, entry: IndexEntry) {
         if item <= self.last_text_item {
-            self.text.put(item, entry.terms);
+            self.text.put(item, to_term_set(entry.terms));
         }
         self.put_sort_keys(item, whose.collection, was, entry.sort_keys);
         if whose.is_in_calendar {
@@ -286,7 +289,7 @@ impl IndexUpdates {
                 continue;
             };
             let member = SeriesMember {
-                item,
+                row: item,
                 recurrence_id: recurrence,
                 parsed_schedule: timing,
                 is_changed: true,
@@ -436,15 +439,15 @@ impl Store {
         last: i64,
         limit: usize,
     ) -> rusqlite::Result<Vec<ExtractedItem>> {
-        // Contacts are nowhere in time.
-        let least = if set == DerivedIndex::Schedule { Kind::Event } else { Kind::Contact } as i64;
-        let mut select = self.conn.prepare_cached(
-            "SELECT id, seq, collection FROM item WHERE id > ?1 AND kind >= ?3 ORDER BY id LIMIT ?2",
-        )?;
+        let is_in_index = |kind: Kind| set != DerivedIndex::Schedule || kind.has_schedule();
+        let sql = format!(
+            "SELECT id, seq, collection FROM item WHERE id > ?1 AND kind IN ({})
+             ORDER BY id LIMIT ?2",
+            Kind::numbers_where(is_in_index)
+        );
+        let mut select = self.conn.prepare_cached(&sql)?;
         let heads = select
-            .query_map((last, limit as i64, least), |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })?
+            .query_map((last, limit as i64), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
             .collect::<rusqlite::Result<Vec<(i64, Seq, i64)>>>()?;
         let mut derivers = ExtractorCache::new(&self.extractor);
         let derive = |(id, seq, collection)| {
@@ -559,10 +562,15 @@ fn index_page(
     Ok(())
 }
 
+/// Returns the terms of an item as the index takes them, without a copy.
+fn to_term_set(terms: ExtractedTerms) -> TermSet {
+    TermSet::from_encoded(terms.encoded_terms, terms.packed_terms, terms.is_oversized)
+}
+
 /// The terms of one set that an item of this collection gives.
 fn terms_in_index(set: DerivedIndex, entry: IndexEntry, collection: i64) -> TermSet {
     match set {
-        DerivedIndex::Text => entry.terms,
+        DerivedIndex::Text => to_term_set(entry.terms),
         DerivedIndex::Sort => {
             let place =
                 |(field, key): (u16, Vec<u8>)| sort_term(field, collection, &key, SortOp::Insert);
@@ -619,7 +627,7 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> RowResult<T
 }
 
 /// Digests of what the index should hold, from the source bytes: of each set, in the order of
-/// [`IndexSet::ALL`].
+/// [`DerivedIndex::ALL`].
 pub(crate) fn expected_digests(
     conn: &Connection,
     deriver: &Extractor,

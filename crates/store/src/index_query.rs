@@ -6,11 +6,10 @@
 
 use crate::collection::CollectionMeta;
 use crate::error::RowResult;
-use crate::extractor::Extractor;
 use crate::index_pages::IndexPages;
 use crate::interval_search;
-use crate::time_range::TimeRange;
-use crate::{CollectionType, series, uid_lookup};
+use crate::{series, uid_lookup};
+use larder_extract::{Extractor, TimeRange};
 use larder_index::{IndexMatch, Matches, Segment, TermQuery};
 use rusqlite::Connection;
 
@@ -74,7 +73,7 @@ fn find_uids(
         for uid in uids {
             let master = uid_lookup::find_row(conn, key, uid, "")?;
             matches.extend(master.map(IndexMatch::exact));
-            if collection.index_config.collection_type() == CollectionType::Calendar {
+            if collection.index_config.collection_type().has_schedules() {
                 let overrides = series::find_overrides(conn, key.id, uid)?;
                 matches.extend(overrides.into_iter().map(|(item, _)| IndexMatch::exact(item)));
             }

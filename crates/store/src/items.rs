@@ -13,8 +13,8 @@ use crate::index_pages::IndexPages;
 use crate::index_query::{self, IndexQuery};
 use crate::read_transaction::ReaderCache;
 use crate::reader::Reader;
-use crate::stored_fields::StoredFields;
 use crate::{Kind, Seq, blob, uid_lookup};
+use larder_extract::StoredFields;
 use larder_index::{Matches, ReadPages as _, Segment, SortIndex, SortPosition};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::borrow::Cow;
@@ -40,7 +40,8 @@ pub struct ItemMeta {
     pub derived_uid: bool,
     /// The batch that last changed it.
     pub seq: Seq,
-    /// What the calendar around it says: a row of this file, to ask [`Reader::frame`] with.
+    /// What the calendar around it says: a row of this file, to ask [`Reader::calendar_context`]
+    /// with.
     pub calendar_context: Option<i64>,
 }
 
@@ -97,6 +98,8 @@ pub struct Candidate<'a> {
     pub row: i64,
     /// The row of its collection.
     pub collection: i64,
+    /// The kind.
+    kind: Kind,
     /// The batch that last changed it.
     pub seq: Seq,
     /// It has what was looked up. Otherwise it has more text than is indexed, and may have it.
@@ -111,7 +114,7 @@ const BYTES_COLUMN: usize = 10;
 impl Candidate<'_> {
     /// What is known of it besides.
     pub fn meta(&self) -> Result<ItemMeta> {
-        item_meta_from_row(self.sql_row, self.collections)
+        item_meta_of_kind(self.sql_row, self.kind, self.collections)
             .map_err(sqlite_error_at(&self.reader.path))
     }
 
@@ -121,7 +124,7 @@ impl Candidate<'_> {
         stored_fields_from_row(self.sql_row)
     }
 
-    /// Its bytes, as they came; best where [`RiceReader::for_each_candidate`] was asked for them.
+    /// Its bytes, as they came; best where [`Reader::for_each_candidate`] was asked for them.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         let bytes = match self.with_bytes {
             true => bytes_from_row(&self.reader.conn, self.sql_row, self.row),
@@ -137,7 +140,9 @@ fn contiguous_runs(rows: &[i64]) -> impl Iterator<Item = (i64, i64)> {
 }
 
 fn stored_fields_from_row<'a>(of: &'a Row<'_>) -> Option<StoredFields<'a>> {
-    StoredFields::from_bytes(of.get_ref(STORED_FIELDS_COLUMN).ok()?.as_blob_or_null().ok()??)
+    let kind = Kind::from_number(of.get(2).ok()?)?;
+    let bytes = of.get_ref(STORED_FIELDS_COLUMN).ok()?.as_blob_or_null().ok()??;
+    StoredFields::from_bytes(kind, bytes)
 }
 
 fn bytes_from_row<'a>(conn: &Connection, of: &'a Row<'_>, row: i64) -> RowResult<Cow<'a, [u8]>> {
@@ -147,33 +152,47 @@ fn bytes_from_row<'a>(conn: &Connection, of: &'a Row<'_>, row: i64) -> RowResult
     })
 }
 
+/// Reads the metadata of an item; `None` if its kind is unknown.
 pub(crate) fn item_meta_from_row(
     row: &Row<'_>,
+    collections: &[CollectionMeta],
+) -> rusqlite::Result<Option<ItemMeta>> {
+    let kind = Kind::from_number(row.get(2)?);
+    kind.map(|kind| item_meta_of_kind(row, kind, collections)).transpose()
+}
+
+fn item_meta_of_kind(
+    row: &Row<'_>,
+    kind: Kind,
     collections: &[CollectionMeta],
 ) -> rusqlite::Result<ItemMeta> {
     let of: i64 = row.get(3)?;
     let known = collections.binary_search_by_key(&of, |known| known.collection_key.id).ok();
-    item_meta_in_collection(row, known.and_then(|at| collections.get(at)).map(|known| &known.name))
+    let name = known.and_then(|at| collections.get(at)).map(|known| &known.name);
+    item_meta_in_collection(row, kind, name)
 }
 
 /// The same, with the names of collections, by row.
 pub(crate) fn item_meta_with_names(
     row: &Row<'_>,
     names: &[(i64, Arc<str>)],
-) -> rusqlite::Result<ItemMeta> {
+) -> rusqlite::Result<Option<ItemMeta>> {
     let of: i64 = row.get(3)?;
     let known = names.binary_search_by_key(&of, |(row, _)| *row).ok();
-    item_meta_in_collection(row, known.and_then(|at| names.get(at)).map(|(_, name)| name))
+    let name = known.and_then(|at| names.get(at)).map(|(_, name)| name);
+    let kind = Kind::from_number(row.get(2)?);
+    kind.map(|kind| item_meta_in_collection(row, kind, name)).transpose()
 }
 
 fn item_meta_in_collection(
     row: &Row<'_>,
+    kind: Kind,
     collection: Option<&Arc<str>>,
 ) -> rusqlite::Result<ItemMeta> {
     Ok(ItemMeta {
         row: row.get(0)?,
         handle: Handle::from_bytes(row.get_ref(1)?.as_blob()?),
-        kind: Kind::from_number(row.get(2)?),
+        kind,
         collection: collection.map_or_else(|| Arc::from(""), Arc::clone),
         uid: row.get(4)?,
         derived_uid: row.get(5)?,
@@ -245,10 +264,10 @@ impl Reader {
             let mut rows = select.query((handle.to_bytes(), uid, collection))?;
             let Some(row) = rows.next()? else { return Ok(None) };
             // It may be another collection now that has this name, in a store that was restored.
-            let head = ItemMeta {
-                collection: Arc::clone(&known.name),
-                ..item_meta_from_row(row, std::slice::from_ref(known))?
+            let Some(meta) = item_meta_from_row(row, std::slice::from_ref(known))? else {
+                return Ok(None);
             };
+            let head = ItemMeta { collection: Arc::clone(&known.name), ..meta };
             let bytes = bytes_from_row(&self.conn, row, head.row)?.into_owned();
             Ok(Some((head, bytes)))
         };
@@ -295,8 +314,8 @@ impl Reader {
         run().map_err(sqlite_error_at(&self.path))
     }
 
-    /// Gives the rows and the bytes of the items in these rows to `each`, as [`Reader::items`]
-    /// does, without a look at anything else of them.
+    /// Gives the rows and the bytes of the items in these rows to `each`, as
+    /// [`Reader::for_each_item`] does, without a look at anything else of them.
     pub fn for_each_source(
         &self,
         rows: &[i64],
@@ -353,7 +372,9 @@ impl Reader {
         for run in runs {
             let mut rows = select.query(run)?;
             while let Some(row) = rows.next()? {
-                let head = item_meta_from_row(row, &remembered.collections)?;
+                let Some(head) = item_meta_from_row(row, &remembered.collections)? else {
+                    continue;
+                };
                 let bytes = bytes_from_row(&self.conn, row, head.row)?;
                 if !each(head, &bytes) {
                     return Ok(());
@@ -384,8 +405,10 @@ impl Reader {
         limit: usize,
     ) -> Result<Vec<(i64, i64, Kind)>> {
         let run = || -> rusqlite::Result<Vec<(i64, i64, Kind)>> {
-            let each =
-                |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, Kind::from_number(row.get(2)?)));
+            let each = |row: &Row<'_>| -> rusqlite::Result<Option<(i64, i64, Kind)>> {
+                let (id, collection) = (row.get(0)?, row.get(1)?);
+                Ok(Kind::from_number(row.get(2)?).map(|kind| (id, collection, kind)))
+            };
             match collection {
                 Some(collection) => self
                     .conn
@@ -394,6 +417,7 @@ impl Reader {
                          WHERE collection = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
                     )?
                     .query_map((collection, after, limit as i64), each)?
+                    .filter_map(Result::transpose)
                     .collect(),
                 None => self
                     .conn
@@ -401,6 +425,7 @@ impl Reader {
                         "SELECT id, collection, kind FROM item WHERE id > ?1 ORDER BY id LIMIT ?2",
                     )?
                     .query_map((after, limit as i64), each)?
+                    .filter_map(Result::transpose)
                     .collect(),
             }
         };
@@ -429,7 +454,10 @@ impl Reader {
                 let mut rows = select.query(run)?;
                 while let Some(row) = rows.next()? {
                     let kept = if usable { stored_fields_from_row(row) } else { None };
-                    if !each(item_meta_from_row(row, &remembered.collections)?, kept) {
+                    let Some(meta) = item_meta_from_row(row, &remembered.collections)? else {
+                        continue;
+                    };
+                    if !each(meta, kept) {
                         return Ok(());
                     }
                 }
@@ -500,6 +528,7 @@ impl Reader {
                 if seq > named.valid_until {
                     continue;
                 }
+                let Some(kind) = Kind::from_number(row.get(2)?) else { continue };
                 let (of, sure) = (row, seq <= named.exact_until);
                 let (collections, collection) = (&remembered.collections, row.get(3)?);
                 let row = named.item;
@@ -511,6 +540,7 @@ impl Reader {
                     with_bytes,
                     row,
                     collection,
+                    kind,
                     seq,
                     exact: sure,
                 };
@@ -564,7 +594,7 @@ impl Reader {
     /// How many items of an order lie before a place, whether or not an item is there, and how many
     /// there are, counted from the beginning also if it is `backwards`. Whatever lies before, it
     /// takes no longer; only of items with the place's own key the rows are read. `None` as with
-    /// [`Reader::places`].
+    /// [`Reader::sort_positions`].
     pub fn rank(&self, order: &IndexedOrder, place: &SortPosition) -> Result<Option<(u64, u64)>> {
         let run = || -> RowResult<Option<(u64, u64)>> {
             let _snapshot = self.begin_read_raw()?;

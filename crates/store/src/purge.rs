@@ -6,14 +6,15 @@
 //! next one.
 
 use crate::batch::{BatchChange, ChangeOutcome, Operation};
-use crate::calendar_context;
+use crate::calendar_context_table;
 use crate::error::{Error, Result, RowError, RowResult, file_error_at, sqlite_error_at};
-use crate::extractor::Extractor;
 use crate::handle::Handle;
+use crate::meta::{read_meta_number, set_meta};
 use crate::reader::Reader;
-use crate::store::{Store, read_meta_number, set_meta};
+use crate::store::Store;
 use crate::write_transaction::WriteTransaction;
 use crate::{Seq, blob, history, index_maintenance};
+use larder_extract::Extractor;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::ReaderBlocksPurge`] where a reader kept the old pages in use: the items are gone,
-    /// but bytes of them may be left until a purge is run again; [`RiceReader::is_purge_pending`]
+    /// but bytes of them may be left until a purge is run again; [`Reader::is_purge_pending`]
     /// tells.
     pub fn purge(&mut self, operation: &mut Operation, handles: &[Handle]) -> Result<PurgeReport> {
         self.ensure_writable()?;
@@ -179,7 +180,7 @@ pub(crate) fn erase_item_history(
     handle: Handle,
 ) -> rusqlite::Result<(usize, i64)> {
     let bytes = release_history_bytes(tx, "handle", handle.to_bytes())?;
-    calendar_context::release_history(tx, "handle", handle.to_bytes())?;
+    calendar_context_table::release_history(tx, "handle", handle.to_bytes())?;
     tx.execute(
         "UPDATE item_history SET calendar_context = NULL WHERE handle = ?1",
         [handle.to_bytes()],
@@ -264,7 +265,7 @@ fn erase_items_from_copy(copy: &Path, handles: &[Handle]) -> RowResult<()> {
         )?;
         tx.execute("DELETE FROM item WHERE handle = ?1", [handle.to_bytes()])?;
     }
-    calendar_context::delete_unreferenced(&tx)?;
+    calendar_context_table::delete_unreferenced(&tx)?;
     erase_schedule_history(&tx)?;
     // Of whatever version the copy is.
     let tables = tx

@@ -7,14 +7,15 @@
 
 use crate::batch::{BatchChange, ChangeOutcome, InternalChange, ItemPut, Operation, Precondition};
 use crate::error::{Error, Result, RowError, RowResult, sqlite_error_at};
-use crate::extractor::ItemContext;
+use crate::extractor_cache::read_item_context;
 use crate::handle::Handle;
 use crate::history::{
     self, OPERATION_COLUMNS, OperationId, OperationRecord, PURGE_VERB, operation_from_row,
 };
-use crate::index_config::IndexConfig;
-use crate::store::{Store, read_meta_number};
+use crate::meta::read_meta_number;
+use crate::store::Store;
 use crate::{CollectionType, Seq};
+use larder_extract::{IndexConfig, ItemContext};
 use rusqlite::OptionalExtension as _;
 use std::mem;
 use std::sync::Arc;
@@ -82,10 +83,10 @@ impl Store {
     /// An undo that was interrupted, or stopped short in this way, is completed by the next one.
     ///
     /// # Errors
-    /// [`Error::HistoryPruned`] where former versions are no longer kept, [`Error::Purged`],
-    /// [`Error::AlreadyUndone`], [`Error::NoOperation`]; [`Error::CollectionChanged`] where a
-    /// collection was renamed, indexed otherwise or removed since, [`Error::CollectionExists`]
-    /// where another has the name of one that has to come back.
+    /// [`Error::HistoryPruned`] where former versions are no longer kept,
+    /// [`Error::PurgeNotUndoable`], [`Error::AlreadyUndone`], [`Error::NoOperation`];
+    /// [`Error::CollectionChanged`] where a collection was renamed, indexed otherwise or removed
+    /// since, [`Error::CollectionExists`] where another has the name of one that has to come back.
     pub fn undo(&mut self, id: OperationId, at: i64) -> Result<UndoReport> {
         self.ensure_writable()?;
         // Before anything is read: what is read of a later epoch is refused when it is written.
@@ -331,7 +332,9 @@ impl Store {
             .conn
             .prepare_cached("SELECT name, index_config, type FROM collection WHERE id = ?1")?
             .query_row([state.collection], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        let summary = IndexConfig::from_stored(&summary, CollectionType::from_number(family));
+        let family = CollectionType::from_number(family)
+            .ok_or(rusqlite::Error::IntegralValueOutOfRange(2, family))?;
+        let summary = IndexConfig::from_stored(&summary, family);
         let deriver = self.extractor.with_index_config(summary);
         Ok(BatchChange::Put(ItemPut {
             collection: Arc::from(name),
@@ -352,6 +355,8 @@ impl Store {
                  WHERE i.id = ?1",
             )?
             .query_row([item], |row| {
+                let context = read_item_context(&self.conn, row.get(4)?, row.get(5)?, row.get(6)?)?;
+                let Some(context) = context else { return Ok(None) };
                 let bytes: Option<Vec<u8>> = row.get(3)?;
                 let has_bytes = bytes.is_some();
                 let state = ItemState {
@@ -359,11 +364,12 @@ impl Store {
                     uid: row.get(1)?,
                     derived_uid: row.get(2)?,
                     bytes: bytes.unwrap_or_default(),
-                    context: ItemContext::from_columns(&self.conn, row.get(4)?, row.get(5)?, row.get(6)?)?,
+                    context,
                 };
-                Ok((state, has_bytes))
+                Ok(Some((state, has_bytes)))
             })
-            .optional()?;
+            .optional()?
+            .flatten();
         match found {
             Some((_, false)) => Err(RowError::missing_source_bytes(item)),
             found => Ok(found.map(|(state, _)| state)),
@@ -382,13 +388,12 @@ impl Store {
                 let uid: Option<String> = row.get(4)?;
                 let bytes: Option<Vec<u8>> = row.get(6)?;
                 let (collection, derived_uid) = (row.get(3)?, row.get(5)?);
-                let place =
-                    ItemContext::from_columns(&self.conn, row.get(7)?, row.get(8)?, row.get(9)?)?;
-                let state = uid.zip(bytes).map(|(uid, bytes)| ItemState {
+                let context = read_item_context(&self.conn, row.get(7)?, row.get(8)?, row.get(9)?)?;
+                let state = uid.zip(bytes).zip(context).map(|((uid, bytes), context)| ItemState {
                     collection,
                     uid,
                     derived_uid,
-                    context: place,
+                    context,
                     bytes,
                 });
                 Ok(PreviousVersion {
@@ -501,7 +506,8 @@ impl Store {
         )?;
         let rows = select.query_map([id], |row| {
             let (name, summary): (Option<String>, String) = (row.get(1)?, row.get(2)?);
-            let (head, family) = (row.get(6)?, CollectionType::from_number(row.get(8)?));
+            let head = row.get(6)?;
+            let Some(family) = CollectionType::from_number(row.get(8)?) else { return Ok(None) };
             let was = name.map(|name| CollectionState {
                 name,
                 removed: false,
@@ -517,12 +523,12 @@ impl Store {
                 collection_type: family,
                 properties: head,
             };
-            Ok(CollectionChange { collection: row.get(0)?, before: was, current: is })
+            Ok(Some(CollectionChange { collection: row.get(0)?, before: was, current: is }))
         })?;
         // The oldest row of a collection says what it was before the operation.
         let mut changed: Vec<CollectionChange> = Vec::new();
         for row in rows {
-            let row = row?;
+            let Some(row) = row? else { continue };
             if changed.iter().all(|known| known.collection != row.collection) {
                 changed.push(row);
             }

@@ -43,7 +43,7 @@ pub(crate) fn large_card(uid: &str, fill: char, size: usize) -> Vec<u8> {
 }
 
 pub(crate) fn prepared(store: &Store, bytes: &[u8]) -> ParsedItem {
-    store.extractor().parse_contact(bytes.to_vec()).expect("a contact").0
+    store.extractor().parse_contact(bytes.to_vec()).expect("a contact")
 }
 
 /// A card on its way into a collection, under the UID it names or one made from its bytes.

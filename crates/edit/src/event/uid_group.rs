@@ -267,10 +267,10 @@ impl<'d> UidGroup<'d> {
     ) -> Result<Vec<BatchChange>, Error> {
         let (mut puts, mut is_kept) = (Vec::new(), vec![false; self.stored.len()]);
         for EditableComponent { uid, bytes, context } in components {
-            let (parsed, ..) = self
+            let parsed = self
                 .extractor
                 .parse_component(bytes, &context)
-                .map_err(|(_, problem)| Error::InvalidItem(problem))?;
+                .map_err(|rejected| Error::InvalidItem(rejected.problem))?;
             let is_same = |stored: &StoredComponent| {
                 uid == self.uid && stored.recurrence_id == parsed.recurrence_id()
             };

@@ -264,14 +264,18 @@ fn parse_item(
             ProblemKind::MissingCardEnd | ProblemKind::MissingComponentEnd
         ),
     };
-    let Some(around) = around else {
-        let (prepared, problems) = derivers.contacts.parse_contact(bytes)?;
-        return Ok((prepared, problems.iter().map(said).collect()));
+    let parsed = match around {
+        None => derivers.contacts.parse_contact(bytes),
+        Some(around) => derivers.calendar.parse_component(bytes, &around.context),
     };
-    let (prepared, problems, notes) = derivers.calendar.parse_component(bytes, &around.context)?;
-    let notes =
-        notes.into_iter().map(|(line, reason)| ItemWarning { line, reason, is_truncated: false });
-    Ok((prepared, problems.iter().map(said).chain(notes).collect()))
+    let parsed = parsed.map_err(|rejected| (rejected.bytes, rejected.problem))?;
+    let warnings = parsed.warnings().iter().map(|warning| ItemWarning {
+        line: warning.line,
+        reason: warning.text.clone(),
+        is_truncated: false,
+    });
+    let warnings = parsed.problems().iter().map(said).chain(warnings).collect();
+    Ok((parsed, warnings))
 }
 
 impl InputPiece<Vec<u8>> {

@@ -1,96 +1,16 @@
-//! Frames: what the calendar around an item says that the item's own bytes do not.
+//! The table of calendar contexts, and that of time-zone definitions.
 //!
-//! An item of a calendar names its time zones only (`TZID=...`); what these are is defined
-//! elsewhere in its file, and so is the version of the format. Thousands of items share a frame,
-//! and many calendars a definition, so each is kept once (`schema` describes the tables). Here they
-//! are written, read and taken away again; what a definition means is for `event` to say.
+//! Thousands of items share a context, and many calendars a definition, so each is stored once and
+//! counts its users (`schema` describes the tables). `larder-extract` has the meaning of both.
 
-use larder_format::component::Component;
-use larder_format::decoding::unescape_text;
-use larder_format::vtimezone;
+use larder_extract::{CalendarContext, VtimezoneText};
 use rusqlite::{Connection, OptionalExtension as _};
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A VTIMEZONE, as it came.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VtimezoneText {
-    tzid: String,
-    hash: [u8; 32],
-    bytes: Vec<u8>,
-}
-
-impl VtimezoneText {
-    /// The definition in these bytes, a VTIMEZONE from BEGIN to END; `None`: it has no TZID.
-    #[must_use]
-    pub fn new(bytes: &[u8]) -> Option<VtimezoneText> {
-        let component = Component::parse(bytes);
-        let tzid = component
-            .properties_named("TZID")
-            .map(|tzid| unescape_text(&tzid.text()).trim().to_string());
-        let tzid = tzid.into_iter().find(|tzid| !tzid.is_empty())?;
-        let hash = Sha256::digest(vtimezone::normalise_definition(bytes)).into();
-        Some(VtimezoneText { tzid, hash, bytes: bytes.to_vec() })
-    }
-
-    /// The name that items call it by.
-    #[must_use]
-    pub fn tzid(&self) -> &str {
-        &self.tzid
-    }
-
-    /// Equal for definitions of one text, however that is folded.
-    #[must_use]
-    pub fn hash(&self) -> &[u8; 32] {
-        &self.hash
-    }
-
-    /// Its bytes, as they first came.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// What the calendar around an item says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CalendarContext {
-    /// It is a vCalendar 1.0, not an iCalendar.
-    pub is_vcalendar_1: bool,
-    /// Definitions of time zones: the first one of a name counts.
-    pub zone_definitions: Vec<Arc<VtimezoneText>>,
-}
-
-impl CalendarContext {
-    /// What of it these names need; `None`: nothing.
-    #[must_use]
-    pub fn subset_for(&self, tzids: &[String]) -> Option<CalendarContext> {
-        let zones: Vec<Arc<VtimezoneText>> =
-            tzids.iter().filter_map(|tzid| self.zone_definition(tzid)).map(Arc::clone).collect();
-        let version_1 = self.is_vcalendar_1;
-        (version_1 || !zones.is_empty())
-            .then_some(CalendarContext { is_vcalendar_1: version_1, zone_definitions: zones })
-    }
-
-    /// The definition of this name.
-    #[must_use]
-    pub fn zone_definition(&self, tzid: &str) -> Option<&Arc<VtimezoneText>> {
-        self.zone_definitions.iter().find(|zone| zone.tzid == tzid)
-    }
-
-    /// Does it say the same as this one, however that is folded?
-    pub(crate) fn is_equivalent(&self, other: &CalendarContext) -> bool {
-        let hashes = |frame: &CalendarContext| -> Vec<[u8; 32]> {
-            frame.zone_definitions.iter().map(|zone| *zone.hash()).collect()
-        };
-        self.is_vcalendar_1 == other.is_vcalendar_1 && hashes(self) == hashes(other)
-    }
-
-    fn version_number(&self) -> i64 {
-        if self.is_vcalendar_1 { 1 } else { 2 }
-    }
-}
+/// The number of a format's version in the table.
+const VCALENDAR_1_NUMBER: i64 = 1;
+const ICALENDAR_NUMBER: i64 = 2;
 
 /// The frames of a batch: which rows they are, and how many users they gain and lose by it.
 #[derive(Debug, Default)]
@@ -127,7 +47,8 @@ impl ContextRefCounts {
         Ok(row)
     }
 
-    /// Writes how many users there are now. What lost its last one goes with the next [`sweep`].
+    /// Writes how many users there are now. What lost its last one goes with the next
+    /// [`delete_unreferenced`].
     pub(crate) fn write(&mut self, conn: &Connection) -> rusqlite::Result<()> {
         for (row, more) in std::mem::take(&mut self.count_changes) {
             conn.prepare_cached(
@@ -144,7 +65,8 @@ fn find_or_insert(conn: &Connection, frame: &CalendarContext) -> rusqlite::Resul
     for zone in &frame.zone_definitions {
         zones.push(find_or_insert_zone(conn, zone)?.to_string());
     }
-    let key = (frame.version_number(), zones.join(" "));
+    let version = if frame.is_vcalendar_1 { VCALENDAR_1_NUMBER } else { ICALENDAR_NUMBER };
+    let key = (version, zones.join(" "));
     let known = conn
         .prepare_cached("SELECT id FROM calendar_context WHERE icalendar_version = ?1 AND zone_definitions = ?2")?
         .query_row((key.0, &key.1), |row| row.get(0))
@@ -159,14 +81,14 @@ fn find_or_insert(conn: &Connection, frame: &CalendarContext) -> rusqlite::Resul
 fn find_or_insert_zone(conn: &Connection, zone: &VtimezoneText) -> rusqlite::Result<i64> {
     let known = conn
         .prepare_cached("SELECT id FROM zone_definition WHERE hash = ?1")?
-        .query_row([&zone.hash[..]], |row| row.get(0))
+        .query_row([&zone.hash()[..]], |row| row.get(0))
         .optional()?;
     if let Some(known) = known {
         return Ok(known);
     }
     conn.execute(
         "INSERT INTO zone_definition(hash, tzid, bytes) VALUES(?1, ?2, ?3)",
-        (&zone.hash[..], &zone.tzid, &zone.bytes),
+        (&zone.hash()[..], zone.tzid(), zone.bytes()),
     )?;
     Ok(conn.last_insert_rowid())
 }
@@ -234,7 +156,10 @@ pub(crate) fn read_context(
     for number in parse_row_ids(&list) {
         zones.extend(read_zone(conn, number)?.map(Arc::new));
     }
-    Ok(Some(Arc::new(CalendarContext { is_vcalendar_1: version == 1, zone_definitions: zones })))
+    Ok(Some(Arc::new(CalendarContext {
+        is_vcalendar_1: version == VCALENDAR_1_NUMBER,
+        zone_definitions: zones,
+    })))
 }
 
 /// Is the frame in this row that of a vCalendar 1.0?
@@ -243,13 +168,13 @@ pub(crate) fn is_vcalendar_1(conn: &Connection, row: i64) -> rusqlite::Result<bo
         .prepare_cached("SELECT icalendar_version FROM calendar_context WHERE id = ?1")?
         .query_row([row], |row| row.get(0))
         .optional()?;
-    Ok(version == Some(1))
+    Ok(version == Some(VCALENDAR_1_NUMBER))
 }
 
 fn read_zone(conn: &Connection, row: i64) -> rusqlite::Result<Option<VtimezoneText>> {
     conn.prepare_cached("SELECT tzid, hash, bytes FROM zone_definition WHERE id = ?1")?
         .query_row([row], |row| {
-            Ok(VtimezoneText { tzid: row.get(0)?, hash: row.get(1)?, bytes: row.get(2)? })
+            Ok(VtimezoneText::from_parts(row.get(0)?, row.get(1)?, row.get(2)?))
         })
         .optional()
 }

@@ -1,4 +1,4 @@
-//! Time ranges: the question that the interval index answers.
+//! Time ranges: the two instants that a query searches between.
 
 use larder_time::civil::Instant;
 use larder_time::zone::Zone;

@@ -1,27 +1,25 @@
-//! Which zones the names in files mean, each found once.
+//! The resolver of time zones: which zone a name in a file means, decided once for each name.
 //!
-//! `larder-time` decides; here is remembered what it decided, and the zones that are no zone of the
-//! system are found again by the hash of their definition.
+//! `larder-time` decides; the resolver caches the decisions. A zone that is none of the system is
+//! found again by the hash of its definition, which `larder-store` has.
 
-use crate::calendar_context;
+use crate::calendar_context::VtimezoneText;
 use larder_format::vtimezone as text;
 use larder_time::civil::{CivilTime, Instant};
 use larder_time::rule::Rule;
 use larder_time::value::{IcalDateTime, UtcOffset};
 use larder_time::zone::{Vtimezone, Zone, ZoneDatabase, ZoneMatch, ZoneObservance};
-use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many names, and so many definitions, are remembered.
+/// The entries of each cache.
 const MAX_CACHED_ZONES: usize = 4096;
-/// What a definition does is compared with what the system's zones do up to the beginning of this
-/// year.
+/// A definition is compared with the system's zones up to the beginning of this year.
 const COMPARISON_END_YEAR: i64 = 2050;
-/// Names of zones that are definitions.
+/// The prefix of the names of zones that are definitions.
 const DEFINITION_NAME_PREFIX: &str = "own:";
 
-/// The zones that names mean.
+/// Resolves names of time zones.
 #[derive(Debug)]
 pub struct ZoneResolver {
     zone_database: Arc<ZoneDatabase>,
@@ -30,10 +28,10 @@ pub struct ZoneResolver {
     fingerprints: Mutex<HashMap<String, Arc<str>>>,
 }
 
-/// A name in a file, the definition that it has there, and a year from which on they are to agree.
+/// A name in a file, the hash of its definition there, and the year from which both must agree.
 type ZoneCacheKey = (String, Option<[u8; 32]>, i64);
 
-/// What a definition says.
+/// The zone of a definition.
 #[derive(Debug, Clone)]
 struct DefinedZone {
     zone: Zone,
@@ -41,23 +39,38 @@ struct DefinedZone {
     location: Option<String>,
 }
 
-/// A zone, and the name under which it is kept.
+/// A zone, and the name that is stored for it.
 #[derive(Debug, Clone)]
 pub(crate) struct ResolvedZone {
     pub(crate) zone: Zone,
     pub(crate) name: String,
     pub(crate) zone_match: ZoneMatch,
-    /// What the file says that it is, where that is not what is used.
+    /// The zone of the definition in the file, where another zone is used.
     differing_definition: Option<Zone>,
 }
 
+/// The result of looking up the stored name of a zone.
+#[derive(Debug, Clone)]
+pub enum ZoneLookup {
+    /// The zone.
+    Known(Zone),
+    /// The zone is that of the definition whose hash begins with these bytes:
+    /// [`ZoneResolver::define_zone`] takes the definition.
+    Definition {
+        /// The first bytes of the hash.
+        hash_prefix: [u8; 8],
+    },
+    /// There is no such zone.
+    Unknown,
+}
+
 impl ResolvedZone {
-    /// Is all of its definition followed?
+    /// Returns whether its definition is followed without a limit.
     pub(crate) fn is_complete(&self) -> bool {
         self.zone.is_complete()
     }
 
-    /// Does the file say something else of this time?
+    /// Returns whether the definition in the file gives this time another instant.
     pub(crate) fn is_defined_differently_at(&self, at: CivilTime) -> bool {
         self.differing_definition
             .as_ref()
@@ -66,7 +79,9 @@ impl ResolvedZone {
 }
 
 impl ZoneResolver {
-    pub(crate) fn new(zone_database: Arc<ZoneDatabase>) -> ZoneResolver {
+    /// Returns a resolver by this database.
+    #[must_use]
+    pub fn new(zone_database: Arc<ZoneDatabase>) -> ZoneResolver {
         let (resolved_zones, defined_zones) = (Mutex::default(), Mutex::default());
         ZoneResolver {
             zone_database,
@@ -76,26 +91,29 @@ impl ZoneResolver {
         }
     }
 
-    pub(crate) fn zone_database(&self) -> &Arc<ZoneDatabase> {
+    /// Returns the database of time zones.
+    #[must_use]
+    pub fn zone_database(&self) -> &Arc<ZoneDatabase> {
         &self.zone_database
     }
 
-    /// The zone that a name means, with the definition that its file has of it, for what happens
-    /// from `first` on; `None`: nobody knows.
+    /// Returns the zone that a name means, with the definition of it in the file, for times from
+    /// `first` on; `None` if it is unknown.
     pub(crate) fn resolve(
         &self,
         tzid: &str,
-        zone: Option<&calendar_context::VtimezoneText>,
+        definition: Option<&VtimezoneText>,
         first: CivilTime,
     ) -> Option<ResolvedZone> {
         // Without a definition there is nothing to compare.
-        let year = zone.map_or(0, |_| i64::from(first.date().year).min(COMPARISON_END_YEAR - 1));
-        let key = (tzid.to_string(), zone.map(|zone| *zone.hash()), year);
+        let year =
+            definition.map_or(0, |_| i64::from(first.date().year).min(COMPARISON_END_YEAR - 1));
+        let key = (tzid.to_string(), definition.map(|definition| *definition.hash()), year);
         let mut known = self.resolved_zones.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(named) = known.get(&key) {
             return named.clone();
         }
-        let named = self.resolve_uncached(tzid, zone, year);
+        let named = self.resolve_uncached(tzid, definition, year);
         if known.len() >= MAX_CACHED_ZONES {
             known.clear();
         }
@@ -106,10 +124,10 @@ impl ZoneResolver {
     fn resolve_uncached(
         &self,
         tzid: &str,
-        zone: Option<&calendar_context::VtimezoneText>,
+        definition: Option<&VtimezoneText>,
         year: i64,
     ) -> Option<ResolvedZone> {
-        let defined = zone.and_then(|zone| self.defined_zone(zone));
+        let defined = definition.and_then(|definition| self.defined_zone(definition));
         let own = defined.as_ref().map(|defined| &defined.zone);
         let location = defined.as_ref().and_then(|defined| defined.location.as_deref());
         let found = self.zone_database.resolve(
@@ -119,28 +137,28 @@ impl ZoneResolver {
             year_start_instant(year),
             year_start_instant(COMPARISON_END_YEAR),
         );
-        let (how, resolved) = (found.matched_by, found.zone?);
-        let name = match (how, zone) {
-            (ZoneMatch::Definition, Some(zone)) => definition_name(zone.hash()),
+        let (zone_match, resolved) = (found.matched_by, found.zone?);
+        let name = match (zone_match, definition) {
+            (ZoneMatch::Definition, Some(definition)) => definition_name(definition.hash()),
             _ => resolved.name().to_string(),
         };
-        let differing = !matches!(how, ZoneMatch::Definition | ZoneMatch::Behaviour);
+        let differing = !matches!(zone_match, ZoneMatch::Definition | ZoneMatch::Behaviour);
         let own = own.filter(|_| differing).cloned();
-        Some(ResolvedZone { zone: resolved, name, zone_match: how, differing_definition: own })
+        Some(ResolvedZone { zone: resolved, name, zone_match, differing_definition: own })
     }
 
-    /// What a definition says, which is evaluated once.
-    fn defined_zone(&self, zone: &calendar_context::VtimezoneText) -> Option<DefinedZone> {
-        let name = definition_name(zone.hash());
+    /// Returns the zone of a definition, which is evaluated once.
+    fn defined_zone(&self, definition: &VtimezoneText) -> Option<DefinedZone> {
+        let name = definition_name(definition.hash());
         let known =
             self.defined_zones.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
-        known.or_else(|| self.evaluate_definition(&name, zone.bytes()))
+        known.or_else(|| self.evaluate_definition(&name, definition.bytes()))
     }
 
     fn evaluate_definition(&self, name: &str, bytes: &[u8]) -> Option<DefinedZone> {
         let parsed = text::VtimezoneDefinition::parse(bytes)?;
         let definition = to_vtimezone(&parsed);
-        // One that says nothing is none.
+        // A definition without observances defines nothing.
         if definition.observances.is_empty() {
             return None;
         }
@@ -154,34 +172,40 @@ impl ZoneResolver {
         Some(defined)
     }
 
-    /// The zone that is kept under this name.
-    pub(crate) fn load_zone(&self, conn: &Connection, name: &str) -> Option<Zone> {
+    /// Returns the zone with a stored name.
+    #[must_use]
+    pub fn find_zone(&self, name: &str) -> ZoneLookup {
+        let known = |zone: Option<Zone>| zone.map_or(ZoneLookup::Unknown, ZoneLookup::Known);
         let Some(hash) = name.strip_prefix(DEFINITION_NAME_PREFIX) else {
-            return self.zone_database.get(name);
+            return known(self.zone_database.get(name));
         };
-        if let Some(of) =
-            self.defined_zones.lock().unwrap_or_else(PoisonError::into_inner).get(name)
-        {
-            return Some(of.zone.clone());
+        let zones = self.defined_zones.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(defined) = zones.get(name) {
+            return ZoneLookup::Known(defined.zone.clone());
         }
-        let first = u64::from_str_radix(hash, 16).ok()?.to_be_bytes();
-        let (from, to) = ([&first[..], &[0; 24]].concat(), [&first[..], &[255; 24]].concat());
-        let bytes: Vec<u8> = conn
-            .prepare_cached("SELECT bytes FROM zone_definition WHERE hash BETWEEN ?1 AND ?2")
-            .and_then(|mut select| select.query_row((from, to), |row| row.get(0)).optional())
-            .ok()??;
-        self.evaluate_definition(name, &bytes).map(|defined| defined.zone)
+        match u64::from_str_radix(hash, 16) {
+            Ok(prefix) => ZoneLookup::Definition { hash_prefix: prefix.to_be_bytes() },
+            Err(_) => ZoneLookup::Unknown,
+        }
     }
 
-    /// What these zones, names with blanks between them, are like: another text when that has
-    /// changed.
-    pub(crate) fn fingerprint(&self, names: &str) -> Arc<str> {
+    /// Returns the zone with a stored name from the bytes of its definition, which is evaluated
+    /// once; `None` if the definition defines nothing.
+    #[must_use]
+    pub fn define_zone(&self, name: &str, definition: &[u8]) -> Option<Zone> {
+        self.evaluate_definition(name, definition).map(|defined| defined.zone)
+    }
+
+    /// Returns a fingerprint of these zones, names with blanks between them: a different text when
+    /// one of them has changed.
+    #[must_use]
+    pub fn fingerprint(&self, names: &str) -> Arc<str> {
         let mut known = self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(like) = known.get(names) {
             return Arc::clone(like);
         }
         let one = |name: &str| match name.strip_prefix(DEFINITION_NAME_PREFIX) {
-            // Another version of the system's zones may have one that does the same.
+            // Another version of the system's zones may have one that is equal to the definition.
             Some(_) => self.zone_database.data_version().to_string(),
             None if name.starts_with('?') => self.zone_database.data_version().to_string(),
             None => self
@@ -209,7 +233,7 @@ fn year_start_instant(year: i64) -> Instant {
     Instant::from_seconds_clamped(days * larder_time::civil::DAY_SECONDS)
 }
 
-/// A definition with its values read. What is malformed in it is left out.
+/// Returns a definition with its values read. Malformed parts are left out.
 fn to_vtimezone(text: &text::VtimezoneDefinition) -> Vtimezone {
     let observance = |text: &text::VtimezoneObservance| {
         let dates = text.rdates.iter().filter_map(|date| {

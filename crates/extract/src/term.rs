@@ -127,24 +127,27 @@ const BITS_PER_CHAR: u32 = 21;
 const TRIGRAM_FLAG: u64 = 1 << (3 * BITS_PER_CHAR);
 
 /// Returns the packed form of [`presence`].
-pub(crate) fn packed_presence(field: u16) -> u64 {
+#[must_use]
+pub fn packed_presence(field: u16) -> u64 {
     field.into()
 }
 
 /// Returns whether the packed term is the presence of a field.
-pub(crate) fn is_presence(packed: u64) -> bool {
+#[must_use]
+pub fn is_presence(packed: u64) -> bool {
     packed < 1 << BITS_PER_CHAR
 }
 
 /// Returns the packed form of [`word`].
-pub(crate) fn packed_word(word: &str) -> u64 {
+#[must_use]
+pub fn packed_word(word: &str) -> u64 {
     let mut letters = word.chars().map(|c| u64::from(u32::from(c)));
     let (first, second) = (letters.next().unwrap_or(0), letters.next().unwrap_or(0));
     first << BITS_PER_CHAR | second
 }
 
 /// Passes the packed form of each of the [`trigrams`] of a text to `each`.
-pub(crate) fn for_each_packed_trigram(text: &str, each: &mut impl FnMut(u64)) {
+pub fn for_each_packed_trigram(text: &str, each: &mut impl FnMut(u64)) {
     let (mut packed, mut length) = (0, 0);
     for c in text.chars() {
         if c.is_whitespace() {
@@ -160,7 +163,7 @@ pub(crate) fn for_each_packed_trigram(text: &str, each: &mut impl FnMut(u64)) {
 }
 
 /// Writes the term of a packed form. Indexed text holds no NUL, which stands for no character.
-pub(crate) fn unpack_term(packed: u64, term: &mut Vec<u8>) {
+pub fn unpack_term(packed: u64, term: &mut Vec<u8>) {
     term.clear();
     if is_presence(packed) {
         term.push(PRESENCE_CLASS);

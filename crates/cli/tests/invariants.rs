@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("larder-store", &["larder-format", "larder-time"]),
     ("larder-date-phrase", &["larder-time"]),
     ("larder-query", &["larder-format", "larder-time", "larder-date-phrase", "larder-store"]),
+    ("larder-present", &["larder-format", "larder-time", "larder-date-phrase", "larder-query"]),
     ("larder-sync", &["larder-format", "larder-time", "larder-date-phrase", "larder-store"]),
     ("larder-hg", &[]),
     (
@@ -32,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "larder-date-phrase",
             "larder-store",
             "larder-query",
+            "larder-present",
             "larder-sync",
             "larder-hg",
             "larder-serve",

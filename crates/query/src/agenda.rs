@@ -7,24 +7,19 @@
 use crate::error::Error;
 use crate::execution::{SearchRequest, find};
 use crate::expansion::{expand_occurrences, has_time_range};
-use crate::local_time::{
-    LocalTimeSpan, describe_duration, format_clock, format_end_clock, zone_name,
-};
+use crate::local_time::{DayRange, LocalTimeSpan, zone_name};
 use crate::query::Query;
 use crate::result_set::ResultSet;
 use crate::time_test::TimeTest;
 use larder_format::field::{Field, find_calendar_field};
 use larder_store::{ItemMeta, ItemOccurrence, Kind, Reader, Schedule, TimeRange};
-use larder_time::civil::{CivilTime, Date, Instant};
 use larder_time::series::Series;
 use larder_time::zone::Zone;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Items that are asked in one transaction.
 const ITEMS_PER_TX: usize = 1024;
-/// Something that goes on for longer is shown on so many days.
-const MAX_DAYS_PER_OCCURRENCE: i64 = 1000;
 
 /// What lists show of an item.
 #[derive(Debug, Clone)]
@@ -101,10 +96,12 @@ impl AgendaEntry {
         }
     }
 
-    /// The days on which an agenda has it.
-    fn shown_days(&self) -> (i64, i64) {
+    /// The days on which an agenda lists the occurrence: a task with a due time on that day only.
+    #[must_use]
+    pub fn agenda_days(&self) -> DayRange {
         let last = self.local_time.last_day();
-        if self.item.has_due { (last, last) } else { (self.local_time.from.day_number(), last) }
+        let first = if self.item.has_due { last } else { self.local_time.from.day_number() };
+        DayRange { first, last }
     }
 }
 
@@ -301,117 +298,10 @@ pub fn read_agenda_with(
         answer.merge(ask(Some(name))?);
     }
     let mut found = list_occurrences(reader, &answer, window, limit)?;
-    let shown = first_and_last_day(window);
+    let page_days = DayRange::from_time_range(window);
     found.entries.retain(|entry| {
-        let (first, last) = entry.shown_days();
         matches!(entry.item.head.kind, Kind::Event | Kind::Task)
-            && first <= shown.1
-            && last >= shown.0
+            && entry.agenda_days().overlaps(page_days)
     });
     Ok(found)
-}
-
-/// The first and the last day of a window.
-fn first_and_last_day(window: &TimeRange) -> (i64, i64) {
-    let day = |at: Instant| window.local_zone.to_civil(at).day_number();
-    (day(window.from), day(Instant::from_seconds_clamped(window.to.seconds().saturating_sub(1))))
-}
-
-/// A day with something on it.
-#[derive(Debug, Clone)]
-pub struct AgendaDay<'e> {
-    /// Which day.
-    pub date: Date,
-    /// What is on it: whole days first, then in the order of time.
-    pub entries: Vec<DayEntry<'e>>,
-}
-
-/// An occurrence, as it is on one day.
-#[derive(Debug, Clone)]
-pub struct DayEntry<'e> {
-    /// The occurrence.
-    pub entry: &'e AgendaEntry,
-    /// Which of its days it is, from 1.
-    pub day_number: i64,
-    /// On how many days it is.
-    pub day_count: i64,
-    /// When it begins; `None`: on an earlier day, or it is of whole days.
-    pub from: Option<CivilTime>,
-    /// When it has ended; `None`: on a later day, or it is of whole days.
-    pub to: Option<CivilTime>,
-}
-
-impl DayEntry<'_> {
-    /// Its time on this day: `09:30-10:00`, `09:30`, `all day`, `23:00-`, `-01:00`, `due 17:00`,
-    /// `due`.
-    #[must_use]
-    pub fn time_text(&self) -> String {
-        if self.entry.item.has_due {
-            return self.to.map_or("due".into(), |to| format!("due {}", format_clock(to)));
-        }
-        match (self.from.map(format_clock), self.to.map(format_end_clock)) {
-            (Some(from), Some(_)) if self.entry.local_time.seconds() == 0 => from,
-            (Some(from), Some(to)) => format!("{from}-{to}"),
-            (Some(from), None) => format!("{from}-"),
-            (None, Some(to)) => format!("-{to}"),
-            (None, None) => "all day".into(),
-        }
-    }
-
-    /// Which of its days it is, where there are several: `day 2 of 3`; how long it takes, where the
-    /// clock is changed meanwhile, so that its times do not say so.
-    #[must_use]
-    pub fn part_text(&self) -> Option<String> {
-        let when = &self.entry.local_time;
-        let by_clock = when.to.seconds() - when.from.seconds();
-        let changed = || !when.all_day && by_clock != when.seconds();
-        match self.day_count > 1 {
-            true => Some(format!("day {} of {}", self.day_number, self.day_count)),
-            false => changed().then(|| describe_duration(when.seconds())),
-        }
-    }
-
-    /// Whole days come first, and events before tasks.
-    fn sort_key(&self) -> (bool, bool, CivilTime, CivilTime) {
-        let timed = self.from.or(self.to);
-        let begins = if self.entry.item.has_due { self.to } else { self.from };
-        let least = CivilTime::MIN;
-        (
-            timed.is_some(),
-            self.entry.item.has_due && timed.is_none(),
-            begins.unwrap_or(least),
-            self.to.unwrap_or(least),
-        )
-    }
-}
-
-/// Puts occurrences into the days of a window; days without any are left out.
-#[must_use]
-pub fn group_by_day<'e>(entries: &'e [AgendaEntry], window: &TimeRange) -> Vec<AgendaDay<'e>> {
-    let mut days: BTreeMap<i64, Vec<DayEntry<'e>>> = BTreeMap::new();
-    let (first_shown, last_shown) = first_and_last_day(window);
-    for entry in entries {
-        let (first, last) = entry.shown_days();
-        let (from, to) = (first.max(first_shown), last.min(last_shown));
-        for day in from..=to.min(from.saturating_add(MAX_DAYS_PER_OCCURRENCE)) {
-            days.entry(day).or_default().push(entry_on_day(entry, day, (first, last)));
-        }
-    }
-    let day = |(day, mut entries): (i64, Vec<DayEntry<'e>>)| {
-        entries.sort_by_key(DayEntry::sort_key);
-        AgendaDay { date: Date::from_day_number(day), entries }
-    };
-    days.into_iter().map(day).collect()
-}
-
-fn entry_on_day(entry: &AgendaEntry, day: i64, (first, last): (i64, i64)) -> DayEntry<'_> {
-    let timed = !entry.local_time.all_day;
-    let (from, to) = (entry.local_time.from, entry.local_time.to);
-    DayEntry {
-        entry,
-        day_number: day - first + 1,
-        day_count: last - first + 1,
-        from: (timed && day == from.day_number()).then_some(from),
-        to: (timed && day == last).then_some(to),
-    }
 }

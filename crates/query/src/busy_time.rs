@@ -4,11 +4,8 @@
 //! both overlap it is taken. Nothing else is told of an event.
 
 use crate::agenda::AgendaEntry;
-use larder_format::component::derive_uid;
-use larder_format::writer::ComponentBuilder;
 use larder_store::{Kind, TimeRange};
 use larder_time::civil::Instant;
-use larder_time::value::IcalDateTime;
 
 /// Time that is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,28 +86,6 @@ fn subtract_spans(
         }
     }
     left
-}
-
-/// A calendar with one VFREEBUSY that tells so.
-#[must_use]
-pub fn format_free_busy(busy: &[BusyPeriod], window: &TimeRange, now: Instant) -> String {
-    let stamp = |at: Instant| {
-        IcalDateTime { civil: at.to_civil(0), is_date: false, is_utc: true }.to_string()
-    };
-    let mut draft = ComponentBuilder::new("VFREEBUSY")
-        .add_property("DTSTAMP", &[], &stamp(now))
-        .add_property("DTSTART", &[], &stamp(window.from))
-        .add_property("DTEND", &[], &stamp(window.to));
-    for busy in busy {
-        let period = format!("{}/{}", stamp(busy.from), stamp(busy.to));
-        let kind = if busy.tentative { "BUSY-TENTATIVE" } else { "BUSY" };
-        draft = draft.add_property("FREEBUSY", &[("FBTYPE", kind)], &period);
-    }
-    let uid = derive_uid(draft.clone().finish().as_bytes());
-    let calendar = ComponentBuilder::new("VCALENDAR")
-        .add_property("VERSION", &[], "2.0")
-        .add_property("PRODID", &[], "-//Larder//EN");
-    calendar.add_subcomponent(draft.add_property("UID", &[], &uid)).finish()
 }
 
 #[cfg(test)]

@@ -24,10 +24,9 @@
 
 mod agenda;
 mod busy_time;
+mod calendar_properties;
 mod collector;
-mod colour;
 mod cursor;
-pub mod description;
 mod duplicates;
 mod error;
 mod execution;
@@ -49,12 +48,11 @@ mod value_matcher;
 pub mod views;
 
 pub use crate::agenda::{
-    AgendaDay, AgendaEntry, DayEntry, ItemSummary, OccurrenceCount, OccurrenceList,
-    count_occurrences, find_uncertain_rows, group_by_day, list_occurrences, read_agenda,
-    read_agenda_with, read_item_summaries,
+    AgendaEntry, ItemSummary, OccurrenceCount, OccurrenceList, count_occurrences,
+    find_uncertain_rows, list_occurrences, read_agenda, read_agenda_with, read_item_summaries,
 };
-pub use crate::busy_time::{BusyPeriod, busy_periods, format_free_busy};
-pub use crate::colour::calendar_colour;
+pub use crate::busy_time::{BusyPeriod, busy_periods};
+pub use crate::calendar_properties::read_calendar_properties;
 pub use crate::cursor::{FilingLetter, SortedCursor};
 pub use crate::duplicates::{DuplicateGroup, DuplicateReason, find_duplicates};
 pub use crate::error::{Error, SyntaxError};
@@ -72,4 +70,4 @@ pub use crate::result_set::{Explanation, ResultSet};
 pub use crate::time_test::{DateProperty, TimeTest};
 pub use larder_format::contact::Contact;
 pub use larder_format::field::{Field, find_contact_field};
-pub use larder_store::{ItemMeta, Reader};
+pub use larder_store::{Alarm, ItemMeta, Kind, Reader, TimeRange, Trigger, ZoneUse};

@@ -4,7 +4,7 @@ use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::time_display;
-use larder_query::description;
+use larder_present::description;
 use larder_store::{CollectionType, Operation, ParsedItem, Store};
 use larder_sync::AddedItem;
 use larder_sync::event::{EventDraft, EventDraftError, EventRequest, EventRequestError};

@@ -3,7 +3,6 @@
 //! Calendars that say nothing get one by their name, always the same.
 
 use larder_format::component::Component;
-use larder_store::{Collection, CollectionType, IndexConfig, Reader};
 
 /// Words in the names of colours (CSS), and their hues in degrees; the last that is found counts.
 const COLOUR_NAME_HUES: &[(&str, f64)] = &[
@@ -40,27 +39,12 @@ const COLOUR_NAME_HUES: &[(&str, f64)] = &[
 /// The number that terminals have for each sixth of the circle, from red on.
 const TERMINAL_COLOURS: [u8; 6] = [1, 3, 2, 6, 4, 5];
 
-/// The number that a terminal has for the colour of the calendar of this name, 1 (red) to 6 (cyan).
-///
-/// # Errors
-/// What the store reports.
-pub fn calendar_colour(reader: &Reader, name: &str) -> Result<u8, larder_store::Error> {
-    let (family, items) = (CollectionType::Calendar, 0);
-    for row in reader.collection_rows(Some(name))? {
-        let summary = IndexConfig::shared_default(family);
-        let of = Collection {
-            row,
-            name: name.to_string(),
-            collection_type: family,
-            item_count: items,
-            index_config: summary,
-        };
-        if let Some(said) = reader.collection_properties(&of)?.as_deref().and_then(declared_colour)
-        {
-            return Ok(said);
-        }
-    }
-    Ok(colour_from_name(name))
+/// Returns the terminal colour of a calendar, 1 (red) to 6 (cyan): the first that its properties
+/// declare (see `larder_query::read_calendar_properties`), else one that depends on its name only.
+#[must_use]
+pub fn calendar_colour(name: &str, properties: &[Vec<u8>]) -> u8 {
+    let declared = properties.iter().find_map(|lines| declared_colour(lines));
+    declared.unwrap_or_else(|| colour_from_name(name))
 }
 
 fn declared_colour(head: &[u8]) -> Option<u8> {

@@ -5,7 +5,7 @@
 
 use crate::local_time::{describe_duration, format_clock};
 use larder_date_phrase::Language;
-use larder_store::{Alarm, Kind, Trigger, ZoneUse};
+use larder_query::{Alarm, Kind, Trigger, ZoneUse};
 use larder_time::civil::{DAY_SECONDS, Weekday};
 use larder_time::value::{IcalDateTime, IcalDuration};
 use larder_time::zone::{Zone, ZoneMatch};

@@ -1,11 +1,11 @@
 #!/bin/sh
-# The main job, on the sample address books and calendars, or on a book of one's own: take in, see what was left out, ask.
+# Imports and searches the sample address books and calendars, or an address book of the user.
 # `demo.sh [FILE.vcf]`
 set -eu
 cd "$(dirname "$0")/.."
 
 if [ $# -gt 0 ] && [ ! -e "$1" ]; then
-    echo "error: $1: there is no such file; make demo BOOK=FILE.vcf" >&2
+    echo "error: $1: no such file; use make demo BOOK=FILE.vcf" >&2
     exit 1
 fi
 echo "building (the first time takes a few minutes) ..."
@@ -15,8 +15,8 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/larder-demo.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT INT TERM
 export LARDER_DIR="$scratch/store"
 
-# Shows a command, runs it, and prints the time and memory it took. The exit code of a search that finds
-# nothing, or of an import that left something out, is part of what is shown.
+# Prints a command, runs it, and prints its time and memory. Exit codes up to 3 are expected: nothing found,
+# or some input left out.
 show() {
     printf '\n$ %s\n' "$*"
     code=0
@@ -39,7 +39,7 @@ else
     show larder find 小
     show larder find 5550120
     show larder import --quiet samples/contacts/nextcloud.vcf
-    # A week of the past, and the same everywhere.
+    # A past week in a fixed zone, so that the output is always the same.
     export TZ=Europe/Berlin LC_ALL=C.UTF-8
     show larder import samples/calendars
     show larder agenda 2026-W10

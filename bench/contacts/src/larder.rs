@@ -123,7 +123,7 @@ pub(crate) fn time_single_saves(store: &Path, book: &Path, number: usize, n: &st
         let prepared = store.extractor().parse_contact(card).map_err(|_| "not a contact")?.0;
         let mut operation = Operation::new("add", "", 0);
         let mut added = 0;
-        larder_sync::add_items(
+        larder_edit::add_items(
             &mut store,
             &mut operation,
             COLLECTION_NAME,

@@ -1,63 +1,45 @@
-//! What was typed: the global options. The subcommands' own are beside their work, in `commands`.
+//! The global options, and the step before clap reads the arguments. Options of a subcommand are in
+//! its file in `commands`.
 
-use crate::commands::Command;
 use clap::{ColorChoice, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Keeps what you own - address books and calendars, for now - on your own machine, and answers any
-/// question about it at once.
-///
-/// Take in your address books with `larder import FILE...`, then ask: `larder find anna`.
-#[derive(Debug, clap::Parser)]
-#[command(name = "larder", version, propagate_version = true, max_term_width = 100)]
-#[command(
-    after_help = "Exit codes: 0 done; 1 nothing found; 2 wrong usage; 3 some input was left out \
-    because it was bad; 4 the store could not be used; 5 a source could not be reached; 130 interrupted."
-)]
-pub(crate) struct CliArgs {
-    #[command(flatten)]
-    pub(crate) global: GlobalArgs,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
 /// Options that every subcommand takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GlobalArgs {
-    /// Where the store lies [default: $LARDER_DIR, else the configuration, else
+    /// Directory of the store [default: $LARDER_DIR, else data-dir in config.toml, else
     /// $XDG_DATA_HOME/larder]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// How answers are printed; json is one object a line, its fields are documented in
-    /// docs/output.md
+    /// Output format; json prints one object on each line, see docs/output.md
     #[arg(long, value_enum, global = true, default_value_t, help_heading = "Global options")]
     pub(crate) format: OutputFormat,
     /// Print no progress, notes or warnings
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
-    /// Colour the output
+    /// When to use colours
     #[arg(long, value_name = "WHEN", global = true, help_heading = "Global options")]
     pub(crate) color: Option<ColorChoice>,
-    /// Note in FILE what is asked, and what it costs [default: as the configuration says]
+    /// Append each query and its cost to FILE [default: query-log in config.toml]
     #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
     pub(crate) query_log: Option<PathBuf>,
 }
 
-/// How answers are printed.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// For people
+    /// Text for people
     #[default]
     Text,
-    /// For programs: one JSON object a line
+    /// One JSON object on each line
     Json,
-    /// The bytes of the items, as they came
+    /// The original bytes of the items
     Raw,
 }
 
 impl OutputFormat {
-    /// As it is typed.
+    /// Returns the name as typed on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             OutputFormat::Text => "text",
@@ -67,12 +49,12 @@ impl OutputFormat {
     }
 }
 
-/// Makes the negated terms of a search line (`larder find anna -has:email`) words that clap does
-/// not take for options: `-has:email` becomes `not has:email`. The short options of `find` stay
-/// what they are. `watch` is asked in the same way.
+/// Rewrites negated terms of a search line (`larder find anna -has:email`), which clap would take
+/// for options: `-has:email` becomes `not has:email`. The short options of `find` stay as they are.
+/// Applies to `watch` too.
 pub(crate) fn rewrite_negations(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut typed = typed.peekable();
-    // The program's name, and global options with their values; then comes the subcommand.
+    // The program's name, then global options with their values, then the subcommand.
     let mut args: Vec<OsString> = typed.next().into_iter().collect();
     while let Some(option) = typed.next_if(|arg| arg != "--" && has_minus_prefix(arg)) {
         let valued = VALUED_OPTIONS.iter().any(|name| option == *name);
@@ -88,7 +70,7 @@ pub(crate) fn rewrite_negations(typed: impl Iterator<Item = OsString>) -> Vec<Os
         match term {
             Some(term) => args.extend([OsString::from("not"), OsString::from(term)]),
             None => {
-                // What follows is nobody's option, and never looked at again.
+                // Arguments after `--` are not rewritten.
                 searching = searching && arg != "--";
                 args.push(arg);
             }
@@ -97,14 +79,14 @@ pub(crate) fn rewrite_negations(typed: impl Iterator<Item = OsString>) -> Vec<Os
     args
 }
 
-/// The global options whose value may be an argument of its own.
+/// The global options that take a value, which may be the next argument.
 const VALUED_OPTIONS: &[&str] = &["--data-dir", "--format", "--color", "--query-log"];
 
 fn has_minus_prefix(arg: &OsString) -> bool {
     arg.as_encoded_bytes().first() == Some(&b'-')
 }
 
-/// The term behind a minus, if it is one: more than one letter, and not `-n20`.
+/// Returns the term after a minus sign. One letter is a short option, and so is `-n20`.
 fn strip_negation(arg: &str) -> Option<&str> {
     let term = arg.strip_prefix('-').filter(|term| !term.starts_with('-'))?;
     let limit =
@@ -112,18 +94,13 @@ fn strip_negation(arg: &str) -> Option<&str> {
     (term.chars().count() > 1 && !limit).then_some(term)
 }
 
-/// The whole command line, for the man page and completions.
-pub(crate) fn clap_command() -> clap::Command {
-    use clap::CommandFactory as _;
-    CliArgs::command()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Args as _;
 
     #[test]
-    fn negated_terms_are_no_options() {
+    fn negated_terms_are_not_options() {
         let check = |typed: &str, expect: &str| {
             let args = rewrite_negations(typed.split(' ').map(OsString::from));
             let args: Vec<_> = args.iter().filter_map(|arg| arg.to_str()).collect();
@@ -143,7 +120,7 @@ mod tests {
         check("larder -q --data-dir d find -otto", "larder -q --data-dir d find not otto");
         check("larder --format=json find -otto", "larder --format=json find not otto");
         check("larder", "larder");
-        let globals = clap_command();
+        let globals = GlobalArgs::augment_args(clap::Command::new("larder"));
         let valued = globals.get_arguments().filter(|arg| arg.get_action().takes_values());
         let valued: Vec<_> = valued.filter_map(|arg| arg.get_long()).collect();
         assert_eq!(valued, VALUED_OPTIONS.iter().map(|name| &name[2..]).collect::<Vec<_>>());

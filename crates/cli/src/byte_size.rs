@@ -1,10 +1,10 @@
-//! Sizes as people write them, in the configuration and in options.
+//! Sizes such as `32M` in options and in the configuration.
 
-const SYNTAX_MESSAGE: &str = "a size is written like 1 MB, 384 KiB or 32M";
-const TOO_LARGE_MESSAGE: &str = "nothing is as large as that";
+const SYNTAX_MESSAGE: &str = "write a size as 1 MB, 384 KiB or 32M";
+const TOO_LARGE_MESSAGE: &str = "too large";
 
-/// Reads a number of bytes: `1000000`, `32M`, `384 KiB` (1024 bytes a KiB, as a K alone), `1.5 MB`
-/// (1000 a kB).
+/// Parses a number of bytes: `1000000`, `32M`, `384 KiB` (K and KiB are 1024 bytes), `1.5 MB` (kB is
+/// 1000 bytes).
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -29,10 +29,10 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     whole.and_then(|whole| whole.checked_add(part)).ok_or_else(|| TOO_LARGE_MESSAGE.into())
 }
 
-/// The same where none is none.
+/// Parses a number of bytes that must not be zero.
 pub(crate) fn parse_nonzero_bytes(text: &str) -> Result<u64, String> {
     match parse_bytes(text)? {
-        0 => Err("a size is from 1 byte up".into()),
+        0 => Err("must be at least 1 byte".into()),
         size => Ok(size),
     }
 }

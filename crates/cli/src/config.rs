@@ -1,29 +1,29 @@
-//! `config.toml`: one file, one struct; an unknown key is an error that names the nearest known
-//! one.
+//! `config.toml`: one file, one struct. An unknown key is an error that names the nearest known key.
 
 use crate::byte_size;
 use crate::failure::{CommandFailure, FailureKind};
+use crate::suggestion::find_nearest;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What the configuration file may say. docs/configuration.md documents it.
+/// The configuration file; docs/configuration.md documents it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Config {
-    /// Where the store lies.
+    /// The directory of the store.
     pub(crate) data_dir: Option<PathBuf>,
-    /// Whose alphabet lists are sorted by.
+    /// The locale whose alphabet sorts lists.
     pub(crate) locale: Option<String>,
-    /// The country in which phone numbers are dialled.
+    /// The country whose dialling rules apply to phone numbers.
     pub(crate) region: Option<String>,
     /// The program for `larder edit`.
     pub(crate) editor: Option<String>,
-    /// Whether it is noted what is asked, and where.
+    /// The query log.
     #[serde(default)]
     pub(crate) query_log: QueryLogConfig,
-    /// How open views are kept.
+    /// The live views.
     #[serde(default)]
     pub(crate) views: ViewsConfig,
 }
@@ -32,9 +32,9 @@ pub(crate) struct Config {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct QueryLogConfig {
-    /// It is switched on; where a file is named it is, unless this says no.
+    /// Whether queries are logged; by default, if `file` is set.
     pub(crate) enabled: Option<bool>,
-    /// Where the log is written.
+    /// The file of the log.
     pub(crate) file: Option<PathBuf>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct QueryLogConfig {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ViewsConfig {
-    /// What kept answers may take in memory.
+    /// The memory budget of the answer cache.
     pub(crate) cache: Option<ByteSize>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct ViewsConfig {
 pub(crate) struct ByteSize(pub(crate) usize);
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a size is written like 0, or \"1 MB\"")]
+#[serde(untagged, expecting = "write a size as 0 or \"1 MB\"")]
 enum ByteSizeValue {
     Bytes(usize),
     Text(String),
@@ -67,17 +67,17 @@ impl TryFrom<ByteSizeValue> for ByteSize {
             ByteSizeValue::Text(text) => text,
         };
         let bytes =
-            byte_size::parse_bytes(&text).map_err(|why| format!("{text:?} is no size: {why}"))?;
+            byte_size::parse_bytes(&text).map_err(|why| format!("invalid size {text:?}: {why}"))?;
         Ok(ByteSize(usize::try_from(bytes).unwrap_or(usize::MAX)))
     }
 }
 
 const KNOWN_KEYS: &[&str] = &["data-dir", "locale", "region", "editor", "query-log", "views"];
-/// What to do about a file that is no configuration.
-const EXAMPLE_LINE_HINT: &str = "a line is written like this: locale = \"sv\"";
+/// The hint for a line that is not TOML.
+const EXAMPLE_LINE_HINT: &str = "for example: locale = \"sv\"";
 
 impl Config {
-    /// Reads the file; one that does not exist says nothing.
+    /// Reads the file; a missing file is an empty configuration.
     pub(crate) fn read(path: &Path) -> Result<Config, CommandFailure> {
         match std::fs::read_to_string(path) {
             Ok(text) => Config::parse(&text, path),
@@ -96,14 +96,10 @@ impl Config {
             )
         };
         let example = |error: &toml::de::Error| {
-            // In a section: the message names the keys that there are.
+            // In a section, the message itself names the known keys.
             let known = |what: &str| error.message().contains(what);
-            let in_section = known("unknown field") || known("a size is written like");
-            let hint = if in_section {
-                "docs/configuration.md tells what they do"
-            } else {
-                EXAMPLE_LINE_HINT
-            };
+            let in_section = known("unknown field") || known("write a size as");
+            let hint = if in_section { "see docs/configuration.md" } else { EXAMPLE_LINE_HINT };
             wrong(error.span(), error.message().to_string()).with_hint(hint)
         };
         let keys: BTreeMap<toml::Spanned<String>, toml::Value> =
@@ -111,9 +107,10 @@ impl Config {
         let unknown = keys.keys().filter(|key| !KNOWN_KEYS.contains(&key.get_ref().as_str()));
         if let Some(key) = unknown.min_by_key(|key| key.span().start) {
             let known = format!("known keys: {}", KNOWN_KEYS.join(", "));
-            let (name, near) = (key.get_ref(), nearest_key(key.get_ref()));
+            let (name, near) =
+                (key.get_ref(), find_nearest(key.get_ref(), KNOWN_KEYS.iter().copied()));
             let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
-            return Err(wrong(Some(key.span()), format!("there is no key {name:?}"))
+            return Err(wrong(Some(key.span()), format!("unknown key {name:?}"))
                 .with_hint(format!("{near}{known}")));
         }
         let config: Config = toml::from_str(text).map_err(|error| example(&error))?;
@@ -122,14 +119,14 @@ impl Config {
                 "region",
                 config.region.as_deref(),
                 has_region_form,
-                "it is no country's two letters",
+                "must be a two-letter country code",
                 "\"AT\"",
             ),
             (
                 "locale",
                 config.locale.as_deref(),
                 has_locale_form,
-                "it is no locale",
+                "not a locale name",
                 "\"sv\" or \"de_DE\"",
             ),
         ];
@@ -137,34 +134,28 @@ impl Config {
             if let Some(value) = value.filter(|value| !check(value)) {
                 let place = keys.keys().find(|key| key.get_ref() == name).map(toml::Spanned::span);
                 return Err(wrong(place, format!("{name} = {value:?}: {what}"))
-                    .with_hint(format!("a line is written like this: {name} = {such}")));
+                    .with_hint(format!("for example: {name} = {such}")));
             }
         }
         Ok(config)
     }
 }
 
-/// Is a value one that its key can have?
+/// Returns whether a value is valid for its key.
 type ValueCheck = fn(&str) -> bool;
 
 fn has_region_form(value: &str) -> bool {
     larder_format::phone::is_region(&value.to_ascii_uppercase())
 }
 
-/// Does it look like a locale? `sv`, `de_DE.UTF-8`, `sr-Latn`, `C`; whether there is one of that
-/// name is not asked.
+/// Returns whether a text has the form of a locale: `sv`, `de_DE.UTF-8`, `sr-Latn`, `C`. The locale
+/// need not exist.
 fn has_locale_form(value: &str) -> bool {
     let known = |c: char| c.is_ascii_alphanumeric() || "_-.@=".contains(c);
     let language = value.split(['_', '-', '.', '@']).next().unwrap_or_default();
     let named = matches!(language, "C" | "POSIX" | "root");
     let letters = language.bytes().all(|byte| byte.is_ascii_alphabetic());
     value.chars().all(known) && (named || letters && matches!(language.len(), 2..=3))
-}
-
-/// The key that was probably meant; none is nearer than chance would have it.
-fn nearest_key(name: &str) -> Option<&'static str> {
-    let near = |key: &&str| strsim::damerau_levenshtein(key, name);
-    KNOWN_KEYS.iter().copied().min_by_key(near).filter(|key| near(key) * 3 <= name.len())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the options, the environment and the configuration mean together: read once, passed down.
+//! The settings of one run: options, environment and configuration, read once and passed down.
 
 use crate::args::{GlobalArgs, OutputFormat};
 use crate::config::Config;
@@ -6,11 +6,11 @@ use crate::failure::{CommandFailure, FailureKind};
 use crate::output::OutputStream;
 use etcetera::BaseStrategy;
 use larder_date_phrase::Language;
+use larder_edit::event::InputContext;
 use larder_query::query_log::{AnswerRecord, QueryLogEvent, QueryLogSink};
 use larder_query::views::DEFAULT_CACHE_BYTES;
 use larder_query::{QueryContext, ResultSet, SearchRequest, UserLocale};
 use larder_store::{Reader, Store, StoreOptions};
-use larder_sync::event::InputContext;
 use larder_time::civil::Instant;
 use larder_time::zone::{Zone, ZoneDatabase};
 use std::cell::Cell;
@@ -19,23 +19,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant as Timer;
 
-/// Everything a command needs besides its own arguments.
+/// The settings that a command needs besides its own arguments.
 pub(crate) struct CommandContext {
-    /// Where the store lies.
+    /// The directory of the store.
     pub(crate) dir: PathBuf,
-    /// How answers are printed.
+    /// The output format.
     pub(crate) format: OutputFormat,
-    /// Print no progress, notes or warnings.
+    /// Whether to print no progress, notes or warnings.
     pub(crate) quiet: bool,
     /// Standard output.
     pub(crate) out: OutputStream,
     /// The editor to run, as a shell command.
     pub(crate) editor: Option<OsString>,
-    /// What questions mean here.
+    /// The locale, the zone and the region that queries are read with.
     pub(crate) settings: QueryContext,
-    /// Where it is noted what is asked.
+    /// The query log.
     pub(crate) log: Option<Arc<dyn QueryLogSink>>,
-    /// What kept answers of views may take in memory.
+    /// The memory budget of the views' answer cache.
     pub(crate) cache_budget_bytes: usize,
     answer_count: Cell<u64>,
     locale: Option<String>,
@@ -58,9 +58,9 @@ impl CommandContext {
             .ok_or_else(|| {
                 CommandFailure::new(
                     FailureKind::Usage,
-                    "no home directory is known, so no place for the store",
+                    "cannot determine the home directory, so there is no default place for the store",
                 )
-                .with_hint("name one with --data-dir DIR")
+                .with_hint("choose a directory with --data-dir DIR")
             })?;
         if let Some(color) = global.color {
             crate::output::set_color(color);
@@ -70,7 +70,7 @@ impl CommandContext {
             let zone = crate::output::sanitize_line(&zone.to_string_lossy());
             crate::output::print_message(
                 "warning",
-                format!("TZ={zone} names no known zone: UTC is used"),
+                format!("unknown time zone in TZ={zone}; using UTC"),
             );
         }
         let log = match (global.query_log, config.query_log.enabled, config.query_log.file) {
@@ -100,14 +100,14 @@ impl CommandContext {
                     .region
                     .map(|region| region.to_ascii_uppercase())
                     .or_else(|| region_from_locale(&locale_for_category("LC_ADDRESS")?)),
-                user_locale: local_asker(),
+                user_locale: read_user_locale(),
             },
             locale: config.locale,
             locale_if_new: locale_for_category("LC_COLLATE"),
         })
     }
 
-    /// Opens the store for reading; one of an older version is migrated first.
+    /// Opens the store for reading. A store of an older version is migrated first.
     pub(crate) fn open_reader(&self) -> Result<Reader, CommandFailure> {
         match Reader::open_with_zones(&self.dir, Arc::clone(&self.settings.user_locale.zones)) {
             Err(larder_store::Error::SchemaTooOld { .. }) => {
@@ -117,12 +117,12 @@ impl CommandContext {
         }
     }
 
-    /// Opens the store for writing, where there is one.
+    /// Opens an existing store for writing.
     pub(crate) fn open_store(&self) -> Result<Store, CommandFailure> {
         self.open_with_create(false)
     }
 
-    /// Opens the store for writing, made where there is none.
+    /// Opens the store for writing, and creates it if there is none.
     pub(crate) fn open_or_create_store(&self) -> Result<Store, CommandFailure> {
         self.open_with_create(true)
     }
@@ -131,7 +131,7 @@ impl CommandContext {
         Ok(Store::open(&self.dir, &self.store_options(create))?)
     }
 
-    /// How this command's store is opened.
+    /// Returns the options to open the store with.
     pub(crate) fn store_options(&self, create: bool) -> StoreOptions {
         StoreOptions {
             create,
@@ -141,36 +141,38 @@ impl CommandContext {
         }
     }
 
-    /// The locale that texts are ordered by for programs that are served.
+    /// Returns the collation locale for the programs that `larder serve` answers.
     pub(crate) fn collation_locale(&self) -> Option<String> {
         self.locale.clone().or_else(|| self.locale_if_new.clone())
     }
 
-    /// Where the session bus is.
+    /// Returns the address of the D-Bus session bus.
     pub(crate) fn session_bus_address(&self) -> Result<String, CommandFailure> {
         if let Some(address) = non_empty_env("DBUS_SESSION_BUS_ADDRESS") {
             return Ok(address.to_string_lossy().into_owned());
         }
         let Some(dir) = non_empty_env("XDG_RUNTIME_DIR") else {
-            return Err(CommandFailure::new(FailureKind::Source, "no session bus is known")
-                .with_hint("DBUS_SESSION_BUS_ADDRESS says where it is"));
+            return Err(CommandFailure::new(
+                FailureKind::Source,
+                "cannot find the D-Bus session bus",
+            )
+            .with_hint("set DBUS_SESSION_BUS_ADDRESS to its address"));
         };
         Ok(format!("unix:path={}/bus", dir.to_string_lossy()))
     }
 
-    /// Below which other programs keep what can be made again.
+    /// Returns the user's cache directory, which other programs read.
     pub(crate) fn cache_dir(&self) -> Result<PathBuf, CommandFailure> {
         let bases = etcetera::base_strategy::Xdg::new();
         bases.map(|xdg| xdg.cache_dir()).map_err(|_| {
             CommandFailure::new(
                 FailureKind::Usage,
-                "no home directory is known, so no place for caches",
+                "cannot determine the home directory, so there is no cache directory",
             )
         })
     }
 
-    /// Writes the files that have the session bus start this program, for this store, into a folder
-    /// that is made.
+    /// Writes the D-Bus service files that start this program for this store. Creates the folder.
     pub(crate) fn write_service_files(&self, dir: &Path) -> Result<Vec<PathBuf>, CommandFailure> {
         let program = std::env::current_exe()
             .map_err(|error| CommandFailure::new(FailureKind::Source, error))?;
@@ -187,7 +189,7 @@ impl CommandContext {
         Ok(written)
     }
 
-    /// Answers a question, and notes it where that is wanted. `client` is who asks, for the log.
+    /// Runs a query and appends it to the query log, where `client` names the caller.
     pub(crate) fn run_query(
         &self,
         client: &str,
@@ -210,21 +212,21 @@ impl CommandContext {
         Ok(answer)
     }
 
-    /// Writes out what was noted.
+    /// Flushes the query log.
     pub(crate) fn flush_query_log(&self) {
         if let Some(log) = &self.log {
             log.flush();
         }
     }
 
-    /// A remark for people, on standard error.
+    /// Prints a note on standard error.
     pub(crate) fn print_note(&self, text: impl std::fmt::Display) {
         if !self.quiet {
             crate::output::print_message("note", text);
         }
     }
 
-    /// A warning, on standard error.
+    /// Prints a warning on standard error.
     pub(crate) fn print_warning(&self, text: impl std::fmt::Display) {
         if !self.quiet {
             crate::output::print_message("warning", text);
@@ -233,27 +235,46 @@ impl CommandContext {
 }
 
 impl CommandContext {
-    /// Who speaks, for what is said in words.
-    pub(crate) fn speaker(&self) -> InputContext<'_> {
+    /// Adds the nearest collection name to a failure about a missing collection.
+    pub(crate) fn with_nearest_collection(&self, failure: CommandFailure) -> CommandFailure {
+        let Some(name) = failure.missing_collection() else { return failure };
+        let there = self.open_reader().and_then(|reader| Ok(reader.collections()?));
+        let there = there.unwrap_or_default().into_iter().map(|collection| collection.name);
+        let asked = name.to_lowercase();
+        let is_near = |known: &String| {
+            let known = known.to_lowercase();
+            known.starts_with(&asked) || asked.starts_with(&known)
+        };
+        let near = there.filter(is_near).min_by_key(|known| known.len().abs_diff(name.len()));
+        match near {
+            Some(near) => {
+                failure.with_hint(format!("did you mean {near:?}? `larder collections` lists them"))
+            }
+            None => failure.with_hint("`larder collections` lists the collections"),
+        }
+    }
+
+    /// Returns the settings for reading dates in words.
+    pub(crate) fn input_context(&self) -> InputContext<'_> {
         let UserLocale { now, zone: local, zones, language } = &self.settings.user_locale;
         InputContext { now: *now, local, zones, language }
     }
 }
 
-/// Random bytes, for a UID.
+/// Returns random bytes for a UID.
 pub(crate) fn random_bytes() -> std::io::Result<[u8; 16]> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
     Ok(bytes)
 }
 
-/// The time, in milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 pub(crate) fn now_milliseconds() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
-/// Who asks: now, by the clock and in the language of this machine.
-fn local_asker() -> UserLocale {
+/// Returns the present time, the zone and the language of this machine.
+fn read_user_locale() -> UserLocale {
     let database = jiff::tz::TimeZoneDatabase::from_env();
     let zones = Arc::new(match tzdata_version() {
         Some(version) => ZoneDatabase::with_version(database, version),
@@ -269,7 +290,7 @@ fn local_asker() -> UserLocale {
     UserLocale { now, zone: local, zones, language }
 }
 
-/// What the system's zones say of their version, so that they need not be looked at one by one.
+/// Returns the version of the system's zone data, which saves comparing zones one by one.
 fn tzdata_version() -> Option<String> {
     let mut first = String::new();
     let file = std::fs::File::open("/usr/share/zoneinfo/tzdata.zi").ok()?;
@@ -279,12 +300,12 @@ fn tzdata_version() -> Option<String> {
     non_empty_env("TZDIR").is_none().then(|| format!("tzdata {version}"))
 }
 
-/// The locale for one of the categories that the environment knows.
+/// Returns the locale that the environment sets for a category.
 fn locale_for_category(category: &str) -> Option<String> {
     ["LC_ALL", category, "LANG"].into_iter().find_map(non_empty_env)?.into_string().ok()
 }
 
-/// The country of a locale: `AT` of `de_AT.UTF-8`.
+/// Returns the region of a locale: `AT` for `de_AT.UTF-8`.
 fn region_from_locale(locale: &str) -> Option<String> {
     let (_, rest) = locale.split_once('_')?;
     let region = rest.split(['.', '@']).next()?;
@@ -292,7 +313,7 @@ fn region_from_locale(locale: &str) -> Option<String> {
         .then(|| region.to_ascii_uppercase())
 }
 
-/// A path in the configuration, which no shell has read: `~/` is the home directory there, too.
+/// Expands `~/` in a path from the configuration, which no shell has read.
 fn expand_tilde(path: PathBuf) -> PathBuf {
     match (path.strip_prefix("~"), etcetera::home_dir()) {
         (Ok(rest), Ok(home)) => home.join(rest),
@@ -309,7 +330,7 @@ mod tests {
     use super::region_from_locale;
 
     #[test]
-    fn the_country_of_a_locale() {
+    fn the_region_is_read_from_a_locale() {
         let check = |locale: &str, expect: Option<&str>| {
             assert_eq!(region_from_locale(locale).as_deref(), expect, "{locale}");
         };

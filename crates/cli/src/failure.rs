@@ -1,30 +1,29 @@
-//! The one error type of the edge: who is to blame, what happened, and what to do next.
+//! The error type of the binary: an exit code, a message, and hints that say what to do next.
 
-use crate::context::CommandContext;
 use crate::output::sanitize_line;
 use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Why a command did not do what was asked; each kind is an exit code.
+/// The kinds of failures; each is an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     /// Nothing was found (1).
     NotFound,
     /// Wrong usage (2).
     Usage,
-    /// Bad input was left out (3).
+    /// Invalid input, which was left out (3).
     Input,
-    /// The store could not be used (4).
+    /// The store cannot be used (4).
     Store,
-    /// A file or other source could not be read (5).
+    /// A file or another source cannot be read or written (5).
     Source,
-    /// Nobody reads the output any more (0).
+    /// The reader of standard output has gone (0).
     BrokenPipe,
 }
 
-/// How a command that ran to its end ended.
+/// The result of a command that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandStatus {
     Done,
@@ -32,7 +31,7 @@ pub(crate) enum CommandStatus {
     LeftOut,
     SourceMissing,
     Interrupted,
-    /// As the command that was measured ended.
+    /// The exit code of the command that was measured.
     Command(u8),
 }
 
@@ -49,13 +48,13 @@ impl CommandStatus {
     }
 }
 
-/// A failure as the user sees it.
+/// A failure as it is printed.
 #[derive(Debug)]
 pub(crate) struct CommandFailure {
     kind: FailureKind,
     message: String,
     hints: Vec<String>,
-    /// The name of a collection that there is not.
+    /// The name of a collection that does not exist.
     missing_collection: Option<String>,
 }
 
@@ -69,22 +68,22 @@ impl CommandFailure {
         }
     }
 
-    /// Of a file that was to be read or written for the command, outside the store.
+    /// A failure to read or write a file outside the store.
     pub(crate) fn from_file_error(path: &Path, error: &std::io::Error) -> CommandFailure {
         let path = sanitize_line(&path.display().to_string());
         let (what, hint) = match error.kind() {
-            ErrorKind::NotFound => ("there is no such file or folder", "check its name"),
+            ErrorKind::NotFound => ("no such file or directory", "check the name"),
             ErrorKind::PermissionDenied => {
-                ("permission denied", "ls -ld shows who may read and write it")
+                ("permission denied", "`ls -ld` shows who may read and write it")
             }
-            ErrorKind::IsADirectory => ("it is a folder", "name a file"),
-            ErrorKind::NotADirectory => {
-                ("a file stands where a folder should be", "check the folder's name")
+            ErrorKind::IsADirectory => ("is a directory", "name a file"),
+            ErrorKind::NotADirectory => ("not a directory", "check the name of the directory"),
+            ErrorKind::StorageFull => {
+                ("no space left on the disk", "free some space or choose another disk")
             }
-            ErrorKind::StorageFull => ("no space left on its disk", "make room, or name another"),
             _ => {
                 return CommandFailure::new(FailureKind::Source, format!("{path}: {error}"))
-                    .with_hint("name another file");
+                    .with_hint("choose another file");
             }
         };
         CommandFailure::new(FailureKind::Source, format!("{path}: {what}")).with_hint(hint)
@@ -95,23 +94,9 @@ impl CommandFailure {
         self
     }
 
-    /// Where a collection was asked for that there is not, names the one that was perhaps meant.
-    pub(crate) fn with_nearest_collection(self, context: &CommandContext) -> CommandFailure {
-        let Some(name) = &self.missing_collection else { return self };
-        let there = context.open_reader().and_then(|reader| Ok(reader.collections()?));
-        let there = there.unwrap_or_default().into_iter().map(|collection| collection.name);
-        let asked = name.to_lowercase();
-        let is_near = |known: &String| {
-            let known = known.to_lowercase();
-            known.starts_with(&asked) || asked.starts_with(&known)
-        };
-        let near = there.filter(is_near).min_by_key(|known| known.len().abs_diff(name.len()));
-        match near {
-            Some(near) => {
-                self.with_hint(format!("did you mean {near:?}? larder collections lists them"))
-            }
-            None => self.with_hint("larder collections lists them"),
-        }
+    /// Returns the name of the collection that does not exist, if that was the failure.
+    pub(crate) fn missing_collection(&self) -> Option<&str> {
+        self.missing_collection.as_deref()
     }
 
     fn exit_code(&self) -> u8 {
@@ -125,7 +110,7 @@ impl CommandFailure {
         }
     }
 
-    /// Says it on standard error, and gives the exit code.
+    /// Prints the failure on standard error and returns the exit code.
     pub(crate) fn print_and_exit_code(&self, quiet: bool) -> ExitCode {
         if self.kind != FailureKind::BrokenPipe && !(quiet && self.kind == FailureKind::NotFound) {
             crate::output::print_message("error", &self.message);
@@ -137,30 +122,21 @@ impl CommandFailure {
     }
 }
 
-/// Reports what clap found wrong, or prints the help that was asked for.
-pub(crate) fn print_usage_error(error: &clap::Error) -> ExitCode {
-    use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
-    let asked = matches!(error.kind(), DisplayHelp | DisplayVersion);
-    // A reader that left, as in `larder --help | head -1`, is no failure.
-    let _nobody_listens = error.print();
-    ExitCode::from(if asked { 0 } else { 2 })
-}
-
 impl From<std::io::Error> for CommandFailure {
-    /// Of writing to standard output.
+    /// A failure to write to standard output.
     fn from(error: std::io::Error) -> CommandFailure {
         match error.kind() {
             ErrorKind::BrokenPipe => CommandFailure::new(FailureKind::BrokenPipe, ""),
             ErrorKind::StorageFull => CommandFailure::new(
                 FailureKind::Source,
-                "the output could not be written: no space left on its disk",
+                "cannot write the output: no space left on the disk",
             )
-            .with_hint("make room, or send the output elsewhere"),
+            .with_hint("free some space or redirect the output"),
             _ => CommandFailure::new(
                 FailureKind::Source,
-                format!("the output could not be written: {error}"),
+                format!("cannot write the output: {error}"),
             )
-            .with_hint("send the output elsewhere"),
+            .with_hint("redirect the output"),
         }
     }
 }
@@ -171,25 +147,25 @@ impl From<larder_store::Error> for CommandFailure {
         let failure = |kind| CommandFailure::new(kind, &error);
         match &error {
             Error::NoStore { .. } => failure(FailureKind::NotFound)
-                .with_hint("take in an address book or a calendar first: larder import FILE (.vcf or .ics)")
-                .with_hint("another directory is named with --data-dir DIR, or LARDER_DIR"),
+                .with_hint("import an address book or a calendar first: larder import FILE (.vcf or .ics)")
+                .with_hint("--data-dir DIR or LARDER_DIR chooses another directory"),
             Error::File { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
                 failure(FailureKind::Store)
-                    .with_hint("make it yours (ls -ld shows whose it is), or name another with --data-dir DIR")
+                    .with_hint("change its owner (`ls -ld` shows it), or choose another directory with --data-dir DIR")
             }
             Error::File { path, source } if source.kind() == ErrorKind::AlreadyExists => {
                 let path = sanitize_line(&path.display().to_string());
                 CommandFailure::new(FailureKind::Store, format!("{path} is a file, not a directory"))
-                    .with_hint("name a directory with --data-dir DIR")
+                    .with_hint("choose a directory with --data-dir DIR")
             }
             Error::File { source, .. } if source.kind() == ErrorKind::NotADirectory => {
-                failure(FailureKind::Store).with_hint("name a directory with --data-dir DIR")
+                failure(FailureKind::Store).with_hint("choose a directory with --data-dir DIR")
             }
             Error::DiskFull { .. } => failure(FailureKind::Store)
-                .with_hint("what was committed is kept: make room, then run the same command again"),
+                .with_hint("committed changes are safe: free some space, then run the command again"),
             Error::Damaged { path, .. } => {
                 let failure = failure(FailureKind::Store).with_hint(
-                    "larder restore FILE brings the last backup back (FILE: what larder backup wrote)",
+                    "restore the last backup (a file that `larder backup` wrote): larder restore FILE",
                 );
                 backup_copy_hints(path.parent().unwrap_or(Path::new(".")))
                     .iter()
@@ -197,13 +173,13 @@ impl From<larder_store::Error> for CommandFailure {
                     .with_hint(RECOVERY_DOC_HINT)
             }
             Error::NetworkFileSystem { .. } => failure(FailureKind::Store)
-                .with_hint("name a directory on a local disk with --data-dir DIR; larder backup can copy to the network"),
+                .with_hint("choose a directory on a local disk with --data-dir DIR; `larder backup` can write to the network"),
             Error::DevelopmentSchema { .. } => failure(FailureKind::Store).with_hint(
                 "larder export of that version writes its items to a file; \
                  import that file into a new directory (--data-dir DIR)",
             ),
             Error::SchemaTooNew { .. } | Error::ReadOnly { .. } => {
-                failure(FailureKind::Store).with_hint("use the newer larder")
+                failure(FailureKind::Store).with_hint("use the newer version of larder")
             }
             Error::NoCollection { name } => {
                 CommandFailure { missing_collection: Some(name.clone()), ..failure(FailureKind::NotFound) }
@@ -212,49 +188,48 @@ impl From<larder_store::Error> for CommandFailure {
                 failure(FailureKind::Usage).with_hint("choose another name")
             }
             Error::NoOperation { .. } | Error::RestoredDuringUndo { .. } => {
-                failure(FailureKind::NotFound).with_hint("larder log lists operations")
+                failure(FailureKind::NotFound).with_hint("`larder log` lists operations")
             }
-            Error::StoreRestored => failure(FailureKind::Input).with_hint("look at what is there now, and run the command again"),
-            Error::OperationUndone { .. } => failure(FailureKind::Input).with_hint("larder log lists operations"),
+            Error::StoreRestored => failure(FailureKind::Input).with_hint("check the present data, then run the command again"),
+            Error::OperationUndone { .. } => failure(FailureKind::Input).with_hint("`larder log` lists operations"),
             Error::HistoryPruned { .. } => failure(FailureKind::NotFound)
-                .with_hint("former versions are kept for 90 days or 64 MB, whichever is less"),
+                .with_hint("former versions are kept for 90 days, up to 64 MB"),
             Error::PurgeNotUndoable { .. } => failure(FailureKind::NotFound)
-                .with_hint("a backup made before may hold them: larder restore FILE brings all of it back"),
+                .with_hint("an earlier backup may have them: larder restore FILE replaces the whole store"),
             Error::CollectionChanged { .. } => failure(FailureKind::Usage)
-                .with_hint("undo the later operations first (larder log lists them)"),
+                .with_hint("undo the later operations first (`larder log` lists them)"),
             Error::AlreadyUndone { by, .. } => {
-                failure(FailureKind::NotFound).with_hint(format!("to do it again, undo the undo: larder undo {by}"))
+                failure(FailureKind::NotFound).with_hint(format!("redo with: larder undo {by}"))
             }
             Error::NotAStore { .. } => {
-                failure(FailureKind::Store).with_hint("another directory is named with --data-dir DIR, or LARDER_DIR")
+                failure(FailureKind::Store).with_hint("--data-dir DIR or LARDER_DIR chooses another directory")
             }
             Error::File { .. } | Error::Sqlite { .. } => failure(FailureKind::Store).with_hint(
-                "ls -l shows whose the files are; larder check tells whether the store is sound",
+                "`ls -l` shows who owns the files; `larder check` checks the store for damage",
             ),
             _ => failure(FailureKind::Store),
         }
     }
 }
 
-/// Where the steps are written down.
-pub(crate) const RECOVERY_DOC_HINT: &str =
-    "docs/keeping.md, \"When something breaks\", goes through it step by step";
+/// The hint that points to the steps of recovery.
+pub(crate) const RECOVERY_DOC_HINT: &str = "see \"When something breaks\" in docs/keeping.md";
 
-/// The copies that a migration or a restore left in the store's directory, each as a hint.
+/// Returns a hint for each copy that a migration or a restore left in the store's directory.
 pub(crate) fn backup_copy_hints(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let temporary = ["-wal", "-shm", "-journal", ".partial"];
     let mut names: Vec<String> = names
         .filter(|name| name.starts_with("data.db.before-"))
-        // A damaged store that was put aside is no copy that could be restored.
+        // A damaged store that was set aside cannot be restored.
         .filter(|name| !name.starts_with("data.db.before-damaged"))
         .filter(|name| !temporary.iter().any(|end| name.ends_with(end)))
         .collect();
     names.sort();
     let copy = |name: &String| {
         let path = sanitize_line(&dir.join(name).display().to_string());
-        format!("{path} is a copy made before: larder restore takes it, too")
+        format!("{path} is an earlier copy that `larder restore` accepts")
     };
     names.iter().map(copy).collect()
 }
@@ -267,14 +242,14 @@ impl From<larder_query::Error> for CommandFailure {
                 let failure = CommandFailure::new(FailureKind::Usage, &error);
                 match error.hint {
                     Some(hint) => failure.with_hint(hint),
-                    None => failure.with_hint("larder find --help shows how a query is written"),
+                    None => failure.with_hint("`larder find --help` shows the syntax of queries"),
                 }
             }
             larder_query::Error::NoField { nearest, .. } => {
                 let failure = CommandFailure::new(FailureKind::Usage, &error);
                 match nearest {
                     Some(near) => failure.with_hint(format!("did you mean {near}?")),
-                    None => failure.with_hint("larder fields lists them"),
+                    None => failure.with_hint("`larder fields` lists the fields"),
                 }
             }
             error => CommandFailure::new(FailureKind::Store, error),

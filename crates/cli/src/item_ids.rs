@@ -1,4 +1,5 @@
-//! What a person types to name an item: `HANDLE`, `uid:TEXT` or `COLLECTION/UID`.
+//! Item IDs on the command line (`HANDLE`, `uid:TEXT` or `COLLECTION/UID`), and the names of items in
+//! messages.
 
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
@@ -9,10 +10,10 @@ use larder_format::field::{find_calendar_field, find_contact_field};
 use larder_query::{Query, SearchRequest};
 use larder_store::{HandlePrefix, ItemMeta, Reader};
 
-/// How many items a message about an ambiguous name lists.
+/// Items that a message about an ambiguous ID lists.
 const MAX_LISTED_ITEMS: usize = 20;
 
-/// The one item that the text names.
+/// Returns the item with this ID.
 pub(crate) fn resolve_item(reader: &Reader, text: &str) -> Result<ItemMeta, CommandFailure> {
     let mut found = find_candidates(reader, text)?;
     match found.len() {
@@ -22,14 +23,14 @@ pub(crate) fn resolve_item(reader: &Reader, text: &str) -> Result<ItemMeta, Comm
     }
 }
 
-/// Lists what a text may mean, and how to name one of them.
+/// Lists the items that an ID matches.
 fn ambiguity_failure(
     reader: &Reader,
     text: &str,
     found: &[ItemMeta],
 ) -> Result<CommandFailure, CommandFailure> {
     let mut failure =
-        CommandFailure::new(FailureKind::Usage, format!("{text:?} may mean several items"));
+        CommandFailure::new(FailureKind::Usage, format!("the ID {text:?} matches several items"));
     for head in found.iter().take(MAX_LISTED_ITEMS) {
         let (name, handle, collection) =
             (display_name(reader, head)?, head.handle, sanitize_line(&head.collection));
@@ -40,10 +41,10 @@ fn ambiguity_failure(
     }
     Ok(match text.strip_prefix("uid:") {
         Some(_) => failure.with_hint(format!(
-            "name one by its letters ({}), or the first of a collection as COLLECTION/UID",
+            "use the ID in front of one ({}), or COLLECTION/UID for the first in a collection",
             found[0].handle
         )),
-        None => failure.with_hint("type more of its letters"),
+        None => failure.with_hint("type more letters of the ID"),
     })
 }
 
@@ -60,7 +61,8 @@ fn find_candidates(reader: &Reader, text: &str) -> Result<Vec<ItemMeta>, Command
     }
 }
 
-/// The items that are kept under this UID, and those that were kept beside another one of it.
+/// Returns the items stored under this UID, and those whose source names it although another item
+/// had it first.
 fn find_by_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemMeta>, CommandFailure> {
     let mut found = reader.find_by_uid(None, uid)?;
     let quoted = uid.replace('\\', "\\\\").replace('"', "\\\"");
@@ -72,7 +74,7 @@ fn find_by_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemMeta>, CommandFailu
         }
         true
     })?;
-    // A series is known by its master; the occurrences that were changed have names of their own.
+    // The master stands for its series; overrides have IDs of their own.
     let masters: Vec<_> =
         found.iter().filter(|head| head.recurrence_id.is_empty()).cloned().collect();
     let has_master = |head: &ItemMeta| {
@@ -85,31 +87,28 @@ fn find_by_uid(reader: &Reader, uid: &str) -> Result<Vec<ItemMeta>, CommandFailu
 }
 
 fn not_found_failure(reader: &Reader, text: &str) -> Result<CommandFailure, CommandFailure> {
-    let failure = CommandFailure::new(FailureKind::NotFound, format!("no item is named {text:?}"));
+    let failure =
+        CommandFailure::new(FailureKind::NotFound, format!("no item has the ID {text:?}"));
     if let Some(prefix) = HandlePrefix::parse(text)
         && let Some(handle) = reader.find_removed_handles(prefix, 1)?.first()
     {
-        // Which operation it was is no longer known where the log has forgotten it.
+        // The operation may have been dropped from the log.
         let by = reader.versions(*handle)?.pop().and_then(|version| version.ended_by);
-        let back =
-            by.map(|by| format!(", larder undo {} brings it back", by.id)).unwrap_or_default();
+        let back = by.map(|by| format!("; undo with: larder undo {}", by.id)).unwrap_or_default();
         return Ok(failure.with_hint(format!(
-            "an item of that name was removed: larder log {handle} shows it{back}"
+            "an item with this ID was removed; `larder log {handle}` shows it{back}"
         )));
     }
-    Ok(failure.with_hint(
-        "an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by \
-         COLLECTION/UID",
-    ))
+    Ok(failure.with_hint("`larder find` shows IDs; uid:TEXT and COLLECTION/UID work too"))
 }
 
-/// The name of an item, for messages.
+/// Returns the name of an item for messages.
 pub(crate) fn display_name(reader: &Reader, head: &ItemMeta) -> Result<String, CommandFailure> {
     let bytes = reader.source_bytes(head.row)?.unwrap_or_default();
     Ok(name_from_bytes(&bytes))
 }
 
-/// The name that a card gives, or the title that a component has, for messages.
+/// Returns the name of a contact, or the title of a component, for messages.
 pub(crate) fn name_from_bytes(bytes: &[u8]) -> String {
     let component = Component::parse(bytes);
     if matches!(component.kind(), component::ComponentKind::Other(name) if name == "VCARD") {
@@ -127,17 +126,17 @@ pub(crate) fn name_from_bytes(bytes: &[u8]) -> String {
     )
 }
 
-/// What something is about, as it is shown.
+/// Returns a summary as it is printed.
 pub(crate) fn display_title(summary: &str) -> String {
     if summary.trim().is_empty() { "(no title)".into() } else { sanitize_line(summary) }
 }
 
-/// A name as it is shown.
+/// Returns a name as it is printed.
 pub(crate) fn display_name_or_placeholder(name: &str) -> String {
     if name.trim().is_empty() { "(no name)".into() } else { sanitize_line(name) }
 }
 
-/// All of these items, by the store of the command.
+/// Returns the items with these IDs, each once.
 pub(crate) fn resolve_items(
     context: &CommandContext,
     texts: &[String],

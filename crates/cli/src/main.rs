@@ -1,9 +1,28 @@
-//! `larder`: keeps what a person owns, and answers any question about it at once.
+//! `larder`: the command line. Stores a person's contacts and calendars, and answers queries.
 //!
 //! The binary is the only place that reads the environment, the home directory, the clock and the
-//! terminal, and it holds no logic: each subcommand (`commands/`) is arguments, a call into a
-//! library crate, and printing. What was typed is `args`; what it means is `context`; what is shown
-//! is `output`; who is to blame is `failure`.
+//! terminal, and it holds no logic: a subcommand is arguments, a call into a library crate, and
+//! printing.
+//!
+//! | module | content |
+//! |---|---|
+//! | `args` | global options, and the rewriting of negated search terms before clap reads them |
+//! | `commands` | one file for each subcommand; parts of one are in a folder of its name |
+//! | `config` | `config.toml` |
+//! | `context` | what options, environment and configuration mean together: paths, locale, zone |
+//! | `failure` | the error type: exit code, message, hints |
+//! | `usage_error` | clap's errors in the same form |
+//! | `suggestion` | the known word nearest to a mistyped one |
+//! | `interrupt` | Control-C and requests to end |
+//! | `item_ids` | from an ID on the command line to an item; names of items in messages |
+//! | `occurrence_args` | `--scope`, `--occurrence` and `ID/RECURRENCE-ID` |
+//! | `byte_size` | sizes such as `32M` in options and in the configuration |
+//! | `output` | standard output and messages on standard error |
+//! | `table` | aligned columns that fit the terminal |
+//! | `time_display` | times and recurrence rules as text |
+//! | `screen` | lines redrawn in place on a terminal |
+//! | `progress` | progress bars |
+//! | `query_log_file` | the file that the query log is written to |
 
 mod args;
 mod byte_size;
@@ -18,16 +37,17 @@ mod output;
 mod progress;
 mod query_log_file;
 mod screen;
+mod suggestion;
 mod table;
 mod time_display;
+mod usage_error;
 
-use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = match args::CliArgs::try_parse_from(args::rewrite_negations(std::env::args_os())) {
+    let args = match commands::parse_command_line(std::env::args_os()) {
         Ok(args) => args,
-        Err(usage) => return failure::print_usage_error(&usage),
+        Err(usage) => return usage_error::print_and_exit_code(&usage),
     };
     let quiet = args.global.quiet;
     let mut context = match context::CommandContext::new(args.global) {
@@ -38,6 +58,6 @@ fn main() -> ExitCode {
     context.flush_query_log();
     match ended {
         Ok(code) => ExitCode::from(code.exit_code()),
-        Err(failure) => failure.with_nearest_collection(&context).print_and_exit_code(quiet),
+        Err(failure) => context.with_nearest_collection(failure).print_and_exit_code(quiet),
     }
 }

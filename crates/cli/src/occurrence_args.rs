@@ -1,28 +1,28 @@
-//! What a person types to name occurrences of a series: `--scope`, `--occurrence`, and
+//! Selecting occurrences of a series on the command line: `--scope`, `--occurrence`, and
 //! `ID/RECURRENCE-ID`.
 
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, FailureKind};
 use crate::item_ids::resolve_item;
 use larder_date_phrase::PointInTime;
+use larder_edit::event::{EditOutcome, Error, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
 use larder_store::{CollectionType, ItemMeta, Reader};
-use larder_sync::event::{EditOutcome, Error, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
 use larder_time::civil::Instant;
 use larder_time::value::{IcalDateTime, UtcOffset};
 
-/// Which occurrences are meant.
+/// The options that select occurrences.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "What recurs")]
+#[command(next_help_heading = "Recurring events and tasks")]
 pub(crate) struct OccurrenceArgs {
-    /// One occurrence, it and all that follow, or all
+    /// Apply to one occurrence, to it and all later ones, or to all
     #[arg(long, value_enum, value_name = "SCOPE")]
     pub(crate) scope: Option<ScopeArg>,
-    /// Which occurrence: by its time, or by its RECURRENCE-ID
+    /// The occurrence, given by its time or its RECURRENCE-ID
     #[arg(long, value_name = "TIME")]
     pub(crate) occurrence: Option<String>,
 }
 
-/// How many occurrences are meant.
+/// The scope of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ScopeArg {
     This,
@@ -31,12 +31,12 @@ pub(crate) enum ScopeArg {
 }
 
 impl OccurrenceArgs {
-    /// Was nothing said?
+    /// Returns whether neither option was given.
     pub(crate) fn is_empty(&self) -> bool {
         self.scope.is_none() && self.occurrence.is_none()
     }
 
-    /// The item that a text names, and which of its occurrences are meant.
+    /// Returns the item with this ID, and the selected occurrences.
     pub(crate) fn resolve_item(
         &self,
         context: &CommandContext,
@@ -76,7 +76,7 @@ impl OccurrenceArgs {
     }
 }
 
-/// Is it of a calendar?
+/// Returns whether the item belongs to a calendar.
 pub(crate) fn is_calendar_item(head: &ItemMeta) -> bool {
     head.kind.collection_type() == CollectionType::Calendar
 }
@@ -100,14 +100,14 @@ fn parse_occurrence_time(
     if let Some(moment) = parse_instant(text) {
         return Ok(OccurrenceRef::Instant(moment));
     }
-    let speaker = context.speaker();
-    let now = speaker.local.to_civil(speaker.now);
-    let moment = PointInTime::parse(text, now, speaker.language)
+    let input = context.input_context();
+    let now = input.local.to_civil(input.now);
+    let moment = PointInTime::parse(text, now, input.language)
         .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
     Ok(if moment.is_date { OccurrenceRef::Day(moment.at) } else { OccurrenceRef::Local(moment.at) })
 }
 
-/// A time with its offset, as JSON has it: `2026-03-02T02:00:00+01:00`.
+/// Parses a time with an offset, as in JSON output: `2026-03-02T02:00:00+01:00`.
 fn parse_instant(text: &str) -> Option<Instant> {
     let (clock, offset) = text.trim().split_at_checked("2026-03-02T02:00:00".len())?;
     let stamp =
@@ -116,37 +116,37 @@ fn parse_instant(text: &str) -> Option<Instant> {
     Some(Instant::from_seconds_clamped(stamp.civil.seconds() - i64::from(offset.seconds())))
 }
 
-/// Why occurrences could not be changed.
+/// Converts an error of editing into a failure with hints.
 pub(crate) fn edit_failure(error: Error, verb: &str, id: &str) -> CommandFailure {
     let failure = |kind| CommandFailure::new(kind, &error);
     match error {
         Error::Store(error) => error.into(),
         Error::NeedsScope | Error::NeedsOccurrence => failure(FailureKind::Usage)
-            .with_hint(format!("larder {verb} {id} --scope this --occurrence TIME: one of them"))
+            .with_hint(format!("for one occurrence: larder {verb} {id} --scope this --occurrence TIME"))
             .with_hint(format!(
-                "larder {verb} {id} --scope future --occurrence TIME: it, and all that follow"
+                "for it and all later ones: larder {verb} {id} --scope future --occurrence TIME"
             ))
-            .with_hint(format!("larder {verb} {id} --scope all: all of them")),
+            .with_hint(format!("for all occurrences: larder {verb} {id} --scope all")),
         Error::NoOccurrence(_) => failure(FailureKind::NotFound)
-            .with_hint("larder agenda shows what is when")
-            .with_hint("what was divided by --scope future goes on under letters of its own"),
+            .with_hint("`larder agenda` shows the occurrences")
+            .with_hint("after --scope future, the later occurrences have their own ID"),
         Error::CannotSplit => failure(FailureKind::Input)
-            .with_hint("--scope this changes one occurrence, --scope all changes all"),
+            .with_hint("use --scope this for one occurrence, or --scope all for all of them"),
         Error::NeedsRule => failure(FailureKind::Usage)
-            .with_hint("--rule RULE says how it recurs from then on: FREQ=WEEKLY;BYDAY=MO"),
+            .with_hint("give the new rule with --rule RULE, for example FREQ=WEEKLY;BYDAY=MO"),
         Error::NeedsStart => failure(FailureKind::Usage)
-            .with_hint("--start TIME says when it begins: a time that the rule has"),
+            .with_hint("give the start with --start TIME; it must be a time of the rule"),
         Error::MixedDateAndTime => failure(FailureKind::Usage).with_hint(
-            "give both --start and --end, as days or as times; --all-day makes days of times",
+            "give both --start and --end as dates, or both as times; --all-day turns times into days",
         ),
         Error::UnknownField(ref name)
             if ["done", "completed"].iter().any(|done| name.starts_with(done)) =>
         {
-            failure(FailureKind::Usage).with_hint("a task is done by --set status=completed")
+            failure(FailureKind::Usage).with_hint("mark a task as done with --set status=completed")
         }
         Error::UnknownField(_) => failure(FailureKind::Usage)
-            .with_hint("it is written FIELD=TEXT: summary=Lunch")
-            .with_hint("larder fields names the fields; times have options of their own"),
+            .with_hint("write --set FIELD=TEXT, for example --set summary=Lunch")
+            .with_hint("`larder fields` lists the fields; times have options such as --start"),
         Error::InvalidItem(_) | Error::UnsupportedVersion | Error::TooManyOccurrences => {
             failure(FailureKind::Input)
         }
@@ -154,11 +154,14 @@ pub(crate) fn edit_failure(error: Error, verb: &str, id: &str) -> CommandFailure
     }
 }
 
-/// Somebody else was first.
+/// Fails if the item was changed in the meantime.
 pub(crate) fn check_not_outdated(done: &EditOutcome) -> Result<(), CommandFailure> {
     if !done.conflict {
         return Ok(());
     }
-    Err(CommandFailure::new(FailureKind::Input, "it was changed by somebody else in the meantime")
-        .with_hint("nothing was done; run the same command again"))
+    Err(CommandFailure::new(
+        FailureKind::Input,
+        "the item was changed by another program in the meantime",
+    )
+    .with_hint("nothing was changed; run the command again"))
 }

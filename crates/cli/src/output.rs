@@ -1,4 +1,4 @@
-//! What is shown: standard output, buffered, and messages on standard error.
+//! Buffered standard output, and messages on standard error.
 #![allow(clippy::print_stderr, reason = "this is the module that prints")]
 
 use anstream::AutoStream;
@@ -10,22 +10,20 @@ use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
 
-/// For names, the first thing to look for in a line.
+/// The style of names, the first thing to look for in a line.
 pub(crate) const STRONG_STYLE: Style = Style::new().bold();
-/// For what is rarely looked at.
+/// The style of secondary text.
 pub(crate) const FAINT_STYLE: Style = Style::new().dimmed();
-/// For what went away.
+/// The style of removed items and lines.
 pub(crate) const REMOVED_STYLE: Style = AnsiColor::Red.on_default();
-/// For what is new.
+/// The style of added items and lines.
 pub(crate) const ADDED_STYLE: Style = AnsiColor::Green.on_default();
-
-/// For what has changed.
+/// The style of changed items.
 pub(crate) const CHANGED_STYLE: Style = AnsiColor::Yellow.on_default();
-
-/// For what was called off.
+/// The style of cancelled items.
 pub(crate) const CANCELLED_STYLE: Style = Style::new().strikethrough();
 
-/// The colour of this number on a terminal, from 1, red, to 6, cyan.
+/// Returns the terminal colour of a number, from 1 (red) to 6 (cyan).
 pub(crate) fn colour_style(number: u8) -> Style {
     let all = [
         AnsiColor::Red,
@@ -39,7 +37,7 @@ pub(crate) fn colour_style(number: u8) -> Style {
     colour.map_or(Style::new(), |colour| colour.on_default())
 }
 
-/// Standard output. Styles are left out where it is no terminal; raw bytes go through untouched.
+/// Standard output. Styles are removed unless it is a terminal; raw bytes are never changed.
 pub(crate) struct OutputStream {
     stream: BufWriter<StdoutLock<'static>>,
     is_styled: bool,
@@ -51,40 +49,40 @@ impl OutputStream {
         OutputStream { stream: BufWriter::with_capacity(64 << 10, io::stdout().lock()), is_styled }
     }
 
-    /// How wide a line of a list may be: the number in `COLUMNS`, else that of the terminal it is
-    /// printed on. `None` elsewhere: what a program reads is never shortened.
+    /// Returns the width of a line: `COLUMNS`, else the width of the terminal. `None` if the output is
+    /// not a terminal, as output for programs is never shortened.
     pub(crate) fn line_width(&self) -> Option<usize> {
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let terminal = || io::stdout().is_terminal().then(terminal_size).flatten();
         columns.or_else(|| Some(terminal()?.1)).filter(|columns| *columns > 0)
     }
 
-    /// Is it a terminal on which what stands there can be drawn anew?
+    /// Returns whether standard output is a terminal on which lines can be redrawn.
     pub(crate) fn is_terminal_screen() -> bool {
         let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
         io::stdout().is_terminal() && !dumb
     }
 
-    /// The lines and columns of the terminal.
+    /// Returns the lines and columns of the terminal.
     pub(crate) fn terminal_size_or_default(&self) -> (usize, usize) {
         let (lines, columns) = terminal_size().unwrap_or_default();
         let or = |size: usize, usual| if size > 0 { size } else { usual };
         (or(lines, 24), self.line_width().unwrap_or(or(columns, 80)))
     }
 
-    /// A text as it is printed: with its styles, or without.
+    /// Returns a text with its styles, or without them if the output has none.
     pub(crate) fn render(&self, text: &str) -> String {
         if self.is_styled { text.into() } else { strip_styles(text) }
     }
 
-    /// Has the reader of the pipe that is written to left? Who writes learns of it; this is for who
-    /// has nothing to write. Where that cannot be told the answer is no.
+    /// Returns whether the reader of the output pipe has gone, for callers that have nothing to write
+    /// and so would not notice. Returns `false` if that cannot be determined.
     pub(crate) fn is_reader_gone() -> bool {
         let is_broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         let nothing = || -> io::Result<u64> {
             let mut stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-            // To write nothing is always well; but what comes out of another pipe, which the system
-            // passes on by itself, cannot be passed on to nobody, even if it is nothing.
+            // Writing zero bytes always succeeds. Splicing zero bytes from another pipe fails if
+            // the reader has gone.
             let (mut empty, end) = io::pipe()?;
             drop(end);
             match stdout.metadata()?.file_type().is_fifo() {
@@ -95,7 +93,7 @@ impl OutputStream {
         nothing().is_err_and(|error| is_broken(&error))
     }
 
-    /// One line.
+    /// Prints a line.
     pub(crate) fn print_line(&mut self, text: impl Display) -> io::Result<()> {
         if self.is_styled {
             writeln!(self.stream, "{text}")
@@ -104,16 +102,16 @@ impl OutputStream {
         }
     }
 
-    /// Bytes as they are.
+    /// Prints bytes unchanged.
     pub(crate) fn print_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
-    /// A JSON object on a line of its own.
+    /// Prints a JSON object on one line.
     pub(crate) fn print_json(&mut self, value: &serde_json::Value) -> io::Result<()> {
         let text = value.to_string();
-        // JSON escapes the first 32 control characters only; terminals obey the others, too. They
-        // can stand nowhere but in strings.
+        // JSON escapes only the first 32 control characters, but terminals obey the others too.
+        // They can occur only in strings.
         let mut rest = text.as_str();
         while let Some(at) = rest.find(char::is_control) {
             let (before, from) = rest.split_at(at);
@@ -124,7 +122,7 @@ impl OutputStream {
         writeln!(self.stream, "{rest}")
     }
 
-    /// All that was written, out.
+    /// Flushes the buffer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.stream.flush()
     }
@@ -140,13 +138,13 @@ impl Write for OutputStream {
     }
 }
 
-/// A text without its styles.
+/// Returns a text without its styles.
 pub(crate) fn strip_styles(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-/// The lines and columns of the terminal. The standard library does not know them, and asking the
-/// system itself is unsafe code: `stty` asks for us.
+/// Returns the lines and columns of the terminal. The standard library has no function for it, and a
+/// system call would be unsafe code, so this runs `stty`.
 fn terminal_size() -> Option<(usize, usize)> {
     let terminal = std::fs::File::open("/dev/tty").ok()?;
     let mut stty = std::process::Command::new("stty");
@@ -156,7 +154,7 @@ fn terminal_size() -> Option<(usize, usize)> {
     Some((sizes.next()??, sizes.next()??))
 }
 
-/// Sets what `--color` asked for, for both streams.
+/// Applies `--color` to both streams.
 pub(crate) fn set_color(choice: ColorChoice) {
     match choice {
         ColorChoice::Auto => anstream::ColorChoice::Auto,
@@ -166,19 +164,19 @@ pub(crate) fn set_color(choice: ColorChoice) {
     .write_global();
 }
 
-/// A message on standard error, with its kind in front.
+/// Prints a message on standard error after its kind.
 pub(crate) fn print_message(kind: &str, text: impl Display) {
     let style = match kind {
         "error" | "left out" => AnsiColor::Red.on_default().bold(),
         "warning" => AnsiColor::Yellow.on_default().bold(),
         _ => AnsiColor::Cyan.on_default().bold(),
     };
-    // Standard error may be gone: then nobody wants to know.
+    // A closed standard error is no failure.
     let _unheard = writeln!(anstream::stderr(), "{style}{kind}{style:#}: {text}");
 }
 
-/// Text that may come from anywhere, on one line and without control characters, so that a card
-/// cannot write escape sequences to the terminal.
+/// Replaces control characters by spaces, so that imported text cannot send escape sequences to the
+/// terminal.
 pub(crate) fn sanitize_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -211,7 +209,7 @@ pub(crate) fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// A moment in the machine's time zone.
+/// Formats an instant in the machine's time zone.
 pub(crate) fn format_local_time(milliseconds: i64) -> String {
     match jiff::Timestamp::from_millisecond(milliseconds) {
         Ok(instant) => {

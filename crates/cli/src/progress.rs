@@ -1,8 +1,8 @@
-//! Progress of long work: drawn on a terminal, silent elsewhere.
+//! Progress bars for long work: drawn on a terminal, silent elsewhere.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar over bytes, or a spinner where the total is not known.
+/// Returns a bar over bytes, or a spinner if the total is unknown.
 pub(crate) fn byte_progress(quiet: bool, total: Option<u64>) -> ProgressBar {
     let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(total, target);

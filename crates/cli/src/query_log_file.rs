@@ -1,10 +1,8 @@
-//! The file that the query log is written to: whole lines, shared by all processes, and put aside
-//! when it is large.
+//! The file of the query log: whole lines, shared by all processes, rotated when it is large.
 //!
-//! What the lines say is `larder_query::log`'s; here they only reach a file. Several processes
-//! append to it at once, and one of them puts it aside: so each takes the file's lock for a moment,
-//! and looks whether the file that it has open is still the one of that name. It is apart because
-//! only the binary opens files.
+//! Separate from `larder_query::query_log`, which formats the lines, because only the binary opens
+//! files. Several processes append at once and one of them rotates the file, so each takes the
+//! file's lock briefly and checks that the open file still has that name.
 
 use crate::output::{print_message, sanitize_line};
 use larder_query::query_log::{JsonLinesLog, QueryLogSink};
@@ -14,10 +12,10 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A log of more bytes than this is put aside.
+/// A larger log is rotated.
 const MAX_LOG_BYTES: u64 = 16 << 20;
 
-/// A log of questions in this file, which is made when the first line is written.
+/// Returns a query log in this file, which is created when the first line is written.
 pub(crate) fn open_sink(path: PathBuf, quiet: bool) -> Arc<dyn QueryLogSink> {
     Arc::new(JsonLinesLog::new(QueryLogFile {
         path,
@@ -31,21 +29,18 @@ struct QueryLogFile {
     path: PathBuf,
     max_bytes: u64,
     file: Option<File>,
-    /// The first failure is told, and no other.
+    /// The first failure is reported, and no other.
     is_warning_pending: bool,
 }
 
 impl Write for QueryLogFile {
-    /// Writes whole lines, or warns that it cannot: no command fails for it.
+    /// Writes whole lines. A failure is only a warning: no command fails for it.
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         if let Err(error) = self.append(lines) {
             self.file = None;
             if std::mem::take(&mut self.is_warning_pending) {
                 let path = sanitize_line(&self.path.display().to_string());
-                print_message(
-                    "warning",
-                    format!("the query log {path} cannot be written: {error}"),
-                );
+                print_message("warning", format!("cannot write the query log {path}: {error}"));
             }
         }
         Ok(lines.len())
@@ -66,18 +61,18 @@ impl QueryLogFile {
                 Some(file) => file,
                 None => open_log(&self.path)?,
             };
-            // Where files cannot be locked, lines are appended whole all the same.
+            // Lines are appended whole even if the file cannot be locked.
             let locked = file.lock().is_ok();
             let about = file.metadata()?;
             if !about.is_file() {
                 return file.write_all(lines).map(|()| self.file = Some(file));
             }
             if !is_same_file(&self.path, about.dev(), about.ino()) {
-                // Somebody has put it aside in the meantime.
+                // Another process has rotated it in the meantime.
                 continue;
             }
             let full = about.len() > 0 && about.len() + lines.len() as u64 > self.max_bytes;
-            // Who waits for the lock finds another file of this name.
+            // Processes that wait for the lock find another file of this name.
             if full && locked && std::fs::rename(&self.path, rotated_path(&self.path)).is_ok() {
                 continue;
             }
@@ -89,7 +84,7 @@ impl QueryLogFile {
     }
 }
 
-/// The file, which only its owner may read, in a folder of the same kind.
+/// Opens the file, which only its owner may read, in a folder with the same permissions.
 fn open_log(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -101,7 +96,7 @@ fn is_same_file(path: &Path, dev: u64, ino: u64) -> bool {
     std::fs::metadata(path).is_ok_and(|about| about.dev() == dev && about.ino() == ino)
 }
 
-/// Where the lines before are: `queries.jsonl.1`.
+/// Returns the name of the rotated file: `queries.jsonl.1`.
 fn rotated_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".1");
@@ -122,14 +117,13 @@ mod tests {
         }
     }
 
-    /// Two that append at once: no line is lost, none is broken, and the log is put aside once, not
-    /// twice.
+    /// Two writers at once lose and break no line, and rotate the log once, not twice.
     #[test]
-    fn two_put_it_aside_once() {
+    fn two_writers_rotate_the_log_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state/queries.jsonl");
         const LINES: usize = 400;
-        // All lines but some are in the first file, so that a second time would lose them.
+        // The first file holds most lines, so a second rotation would lose them.
         let length = "writer 0 line 0000\n".len();
         let largest = (LINES * length * 3 / 2) as u64;
         std::thread::scope(|scope| {
@@ -155,9 +149,9 @@ mod tests {
         }
     }
 
-    /// What is written to a terminal, or to nothing, is not put aside.
+    /// A terminal or /dev/null is not rotated.
     #[test]
-    fn what_is_no_file_stays() {
+    fn a_device_is_not_rotated() {
         let mut log = log(Path::new("/dev/null"), 1);
         log.write_all(b"one\n").unwrap();
         log.write_all(b"two\n").unwrap();

@@ -1,27 +1,25 @@
-//! Lines on a terminal that are drawn again in their place: no full screen, what was printed before
-//! stays above them.
+//! Lines redrawn in place on a terminal. Not a full screen: earlier output stays above them.
 //!
-//! It knows what stands there, and gives the bytes that put something else there. Printing them,
-//! and what they mean, are others' matters.
+//! Computes the bytes that replace the present lines, and prints nothing.
 
 use crate::output::strip_styles;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Clears the rest of the line, and all that is below.
+/// Clears the rest of the line, and everything below.
 const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
-/// Clears all, and begins at the top.
+/// Clears the terminal and moves to the top.
 pub(crate) const CLEAR_SCREEN: &str = "\x1b[H\x1b[J";
 
-/// What stands on the terminal.
+/// The lines on the terminal.
 #[derive(Debug, Default)]
 pub(crate) struct TerminalScreen {
     lines: Vec<String>,
 }
 
 impl TerminalScreen {
-    /// The bytes that put these lines where the last ones stand, on a terminal that has so many
-    /// columns now; `None`: they stand there.
+    /// Returns the bytes that replace the present lines by these, on a terminal that now has this many
+    /// columns. Returns `None` if the lines are the same.
     pub(crate) fn redraw(&mut self, lines: Vec<String>, columns: usize) -> Option<String> {
         if lines == self.lines {
             return None;
@@ -30,16 +28,16 @@ impl TerminalScreen {
         if !self.lines.is_empty() {
             drawn.push('\r');
         }
-        // The cursor is at the end of the last line. What stands there is as wide as the terminal
-        // was then.
+        // The cursor is at the end of the last line. The present lines may be wider than the
+        // terminal is now.
         let above = self.lines.iter().map(|line| wrapped_height(line, columns)).sum::<usize>();
         if above > 1 {
             drawn.push_str(&format!("\x1b[{}A", above - 1));
         }
         for (place, line) in lines.iter().enumerate() {
             drawn.push_str(if place > 0 { "\n" } else { "" });
-            // Before the line: behind one that fills the terminal the cursor still stands on its
-            // last letter.
+            // Before the line: after a line that fills the terminal the cursor is still on its last
+            // letter.
             drawn.push_str(CLEAR_LINE);
             drawn.push_str(line);
         }
@@ -49,7 +47,7 @@ impl TerminalScreen {
     }
 }
 
-/// How many lines of the terminal a text takes.
+/// Returns the number of terminal lines that a text takes.
 fn wrapped_height(line: &str, columns: usize) -> usize {
     strip_styles(line).width().div_ceil(columns.max(1)).max(1)
 }

@@ -1,21 +1,21 @@
-//! Columns for people: aligned, and on a terminal no wider than it is.
+//! Aligned columns that fit the width of the terminal.
 
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The column that tells rows apart, by its beginning, where nobody says which: it is shortened
-/// last. Those before it never are.
+/// The column of names unless the caller names another. It is shortened last; columns before it are
+/// never shortened.
 const NAME_COLUMN: usize = 1;
-/// So much of it is shown while another column can still give way.
+/// The name keeps this width while another column can be narrowed.
 const MIN_NAME_WIDTH: usize = 12;
-/// No column is made narrower than this before the name is shortened to its least.
+/// No column is narrower than this before the name is shortened to its minimum.
 const MIN_COLUMN_WIDTH: usize = 6;
-/// Blanks between two columns.
+/// Spaces between two columns.
 const COLUMN_GAP_WIDTH: usize = 2;
 
-/// Lays rows out in columns. `limits` are how far the columns but the last are padded; longer cells
-/// are printed whole. With a `width` the widest columns are shortened until a row fits; the first
-/// one never is, and the second, the name, is the last.
+/// Formats rows as columns. Columns except the last are padded up to `limits`; longer cells are
+/// printed in full. With a `width` the widest columns are shortened until a row fits: never the
+/// first, and the second, the name, last.
 pub(crate) fn format_columns<const N: usize>(
     rows: &[[String; N]],
     limits: [usize; N],
@@ -25,7 +25,7 @@ pub(crate) fn format_columns<const N: usize>(
     pad_cells(rows, limits, width).into_iter().map(line).collect()
 }
 
-/// The same as cells, each with the blanks that stand behind it, for who wants to style them.
+/// Like [`format_columns`], but returns cells padded with spaces, so that the caller can style them.
 pub(crate) fn pad_cells<const N: usize>(
     rows: &[[String; N]],
     limits: [usize; N],
@@ -34,7 +34,7 @@ pub(crate) fn pad_cells<const N: usize>(
     pad_cells_by_name_column(rows, limits, width, NAME_COLUMN)
 }
 
-/// The same, where another column tells rows apart.
+/// Like [`pad_cells`], with another column as the name.
 pub(crate) fn pad_cells_by_name_column<const N: usize>(
     rows: &[[String; N]],
     limits: [usize; N],
@@ -69,7 +69,7 @@ fn max_cell_width<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
     cells.map(|cell| cell.width()).max().unwrap_or_default()
 }
 
-/// Takes from the widest column until all fit, or none can give any more.
+/// Narrows the widest column until the row fits or no column can be narrowed.
 fn fit_widths<const N: usize>(
     widths: &mut [usize; N],
     limits: [usize; N],
@@ -80,7 +80,7 @@ fn fit_widths<const N: usize>(
         let used = widths.iter().filter(|width| **width > 0);
         used.map(|width| width + COLUMN_GAP_WIDTH).sum::<usize>().saturating_sub(COLUMN_GAP_WIDTH)
     };
-    // The least that the name keeps, and that the others do, in each round.
+    // The minimum widths of the name and of the other columns, in each round.
     let rounds = [
         (limits[named], MIN_COLUMN_WIDTH),
         (MIN_NAME_WIDTH, MIN_COLUMN_WIDTH),
@@ -98,7 +98,7 @@ fn fit_widths<const N: usize>(
     }
 }
 
-/// A line of padded cells, each in its style, without blanks at its end.
+/// Joins padded cells, each in its style, without trailing spaces.
 pub(crate) fn style_cells(cells: &[(Style, &str)]) -> String {
     let last = cells.iter().rposition(|(_, cell)| !cell.trim_end().is_empty()).unwrap_or_default();
     let mut line = String::new();
@@ -112,7 +112,7 @@ pub(crate) fn style_cells(cells: &[(Style, &str)]) -> String {
     line
 }
 
-/// A text in at most `width` columns of the terminal, with an ellipsis where it was cut.
+/// Shortens a text to `width` columns of the terminal; an ellipsis marks the cut.
 pub(crate) fn shorten_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_string();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_column_gives_way() {
+    fn the_widest_column_is_shortened_first() {
         let rows = [
             ["h1", "Anna Schmidt", "anna.schmidt@example.org", ""],
             ["h2", "王小明王小明", "w@x", "é"],

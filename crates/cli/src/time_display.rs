@@ -1,4 +1,4 @@
-//! When something is, for people: `Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Prague`.
+//! Times of items as text: `Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Prague`.
 
 use larder_present::description;
 use larder_present::local_time::{describe_due, describe_span, format_clock};
@@ -8,15 +8,15 @@ use larder_store::Kind;
 use larder_time::series::{CalendarDateTime, ZoneReference};
 use larder_time::zone::Zone;
 
-/// When something begins and ends, by its own clock, and by that of who asks where it shows another
-/// time; `None`: at no time.
+/// Formats start and end in the item's zone, and in the user's zone if that differs. Returns `None`
+/// without a time.
 pub(crate) fn format_times(
     kind: Kind,
     start: Option<&CalendarDateTime>,
     end: Option<&CalendarDateTime>,
-    asker: &UserLocale,
+    user_locale: &UserLocale,
 ) -> Option<String> {
-    let language = &asker.language;
+    let language = &user_locale.language;
     let due = end.filter(|_| kind == Kind::Task);
     let first = start.or(end)?;
     let mut text = match (start, due) {
@@ -28,7 +28,7 @@ pub(crate) fn format_times(
                 .filter(|start| due != Some(start))
                 .map(|start| LocalTimeSpan::from_start_and_end(start, None));
             let begins = begins.map(|when| format!("{}, ", describe_due(&when, language)));
-            // By the clock of its beginning, which is named behind it.
+            // In the zone of the start, which is printed after it.
             let timed = start.filter(|start| !start.is_date);
             let until = |due| {
                 timed.map_or(LocalTimeSpan::from_start_and_end(due, None), |at| {
@@ -43,38 +43,39 @@ pub(crate) fn format_times(
         text.push_str(&format!(", {}", zone_display_name(first)));
     }
     if let Some(clock) = skipped_clock_time(first) {
-        text.push_str(&format!("; there is no {clock} on that day"));
+        text.push_str(&format!("; {clock} does not exist on that day"));
     }
-    if let Some(here) = format_local_equivalent(first, asker) {
+    if let Some(here) = format_local_equivalent(first, user_locale) {
         text.push_str(&format!("; here {here}"));
     }
     Some(text)
 }
 
-/// A rule in words, with its end by the clock of what recurs.
+/// Formats a recurrence rule in words, with its end in the zone of the item.
 pub(crate) fn format_rule(
     rule: &str,
     start: Option<&CalendarDateTime>,
-    asker: &UserLocale,
+    user_locale: &UserLocale,
 ) -> String {
     let zone = start.map_or(Zone::UTC, zone_of_date_time);
-    description::describe_rule(rule, &zone, &asker.language)
+    description::describe_rule(rule, &zone, &user_locale.language)
 }
 
-/// A time by the clock of who asks, where its own clock shows another one.
-fn format_local_equivalent(time: &CalendarDateTime, asker: &UserLocale) -> Option<String> {
+/// Formats a time in the user's zone if that shows another time.
+fn format_local_equivalent(time: &CalendarDateTime, user_locale: &UserLocale) -> Option<String> {
     if time.is_date || time.zone_reference == ZoneReference::Floating {
         return None;
     }
     let zone = zone_of_date_time(time);
     let at = zone.to_instant(time.civil);
-    let civil = asker.zone.to_civil(at);
+    let civil = user_locale.zone.to_civil(at);
     let here = CalendarDateTime::from_civil(civil, ZoneReference::Floating);
-    (civil != zone.to_civil(at))
-        .then(|| describe_due(&LocalTimeSpan::from_start_and_end(&here, None), &asker.language))
+    (civil != zone.to_civil(at)).then(|| {
+        describe_due(&LocalTimeSpan::from_start_and_end(&here, None), &user_locale.language)
+    })
 }
 
-/// What is said of a time that its clock leaves out.
+/// Returns the time of day if it does not exist on that day, as clocks are set forward.
 fn skipped_clock_time(time: &CalendarDateTime) -> Option<String> {
     let zone = zone_of_date_time(time);
     let shown = zone.to_civil(zone.to_instant(time.civil));
@@ -91,7 +92,7 @@ fn zone_of_date_time(time: &CalendarDateTime) -> Zone {
 fn zone_display_name(time: &CalendarDateTime) -> &str {
     match &time.zone_reference {
         ZoneReference::Utc => "UTC",
-        ZoneReference::Floating => "by any clock",
+        ZoneReference::Floating => "floating",
         ZoneReference::Zone(zone) => zone.name(),
     }
 }

@@ -1,7 +1,7 @@
 //! `larder agenda`, and how calendars are taken in: tried with the samples, in three zones and two
 //! languages.
 
-use crate::home::{Home, Run};
+use crate::test_home::{Home, Run};
 use insta::assert_snapshot;
 use std::path::Path;
 
@@ -25,15 +25,15 @@ pub fn run_in(home: &Home, zone: &str, locale: &str, args: &[&str]) -> Run {
 fn calendars_are_taken_in() {
     let home = Home::new();
     let folder = samples();
-    assert_snapshot!(home.run(&["import", "--quiet", &folder]).stdout(), @r"
+    assert_snapshot!(home.run(&["import", "--quiet", &folder]).stdout(), @"
     5 events added to Home
     5 events added to Work
     2 events added to Holidays
     1 event added to Customers
     3 tasks, 1 memo added to Tasks
     5 files, 8.9 kB
-    4 time zones defined, 3 kept
-    larder undo 1 takes it back
+    4 time zones defined, 3 different
+    Undo: larder undo 1
     ");
     assert_snapshot!(home.run(&["collections"]).shown(), @r"
     Customers             1 item  calendar
@@ -134,12 +134,12 @@ fn of_one_calendar_and_narrow() {
     ");
     assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "Garden"]).shown(), @r#"
     ! error: there is no collection "Garden"
-    ! hint: larder collections lists them
+    ! hint: `larder collections` lists the collections
     exit 1
     "#);
     assert_snapshot!(home.run(&["agenda", "2026-03-05", "--in", "work"]).shown(), @r#"
     ! error: there is no collection "work"
-    ! hint: did you mean "Work"? larder collections lists them
+    ! hint: did you mean "Work"? `larder collections` lists them
     exit 1
     "#);
 }
@@ -164,12 +164,12 @@ fn colours_on_a_terminal() {
 #[test]
 fn nothing_is_on() {
     let home = with_calendars();
-    assert_snapshot!(home.run(&["agenda", "1999-01-01"]).shown(), @r"
-    ! note: nothing is on
+    assert_snapshot!(home.run(&["agenda", "1999-01-01"]).shown(), @"
+    ! note: no events
     exit 1
     ");
-    assert_snapshot!(home.run(&["agenda", "1999-01-01", "--busy"]).shown(), @r"
-    ! note: all of it is free
+    assert_snapshot!(home.run(&["agenda", "1999-01-01", "--busy"]).shown(), @"
+    ! note: no busy times
     exit 1
     ");
     assert_snapshot!(home.run(&["agenda", "1999-01-01", "--format", "json"]).shown(), @"exit 1");
@@ -177,21 +177,21 @@ fn nothing_is_on() {
     ! error: unknown date "someday"; try today, next friday, 2026-03, +2w or today..+7d
     exit 2
     "#);
-    assert_snapshot!(home.run(&["agenda", "--weekly"]).shown(), @r#"
-    ! error: there is no option "--weekly"
-    ! hint: larder agenda --help lists them
-    exit 2
-    "#);
-    assert_eq!(home.run(&["agenda", "-1d", "today", "--in", "Home"]).code, 1);
-    assert_snapshot!(home.run(&["agenda", "--format", "raw"]).shown(), @r"
-    ! error: this cannot be printed as raw
-    ! hint: --format takes text or json here
+    assert_snapshot!(home.run(&["agenda", "--weekly"]).shown(), @"
+    ! error: unknown option --weekly
+    ! hint: `larder agenda --help` lists the options
     exit 2
     ");
-    assert_snapshot!(home.run(&["agenda", "2026-01", "-n", "1"]).shown(), @r"
+    assert_eq!(home.run(&["agenda", "-1d", "today", "--in", "Home"]).code, 1);
+    assert_snapshot!(home.run(&["agenda", "--format", "raw"]).shown(), @"
+    ! error: --format raw is not supported here
+    ! hint: use --format text or json
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["agenda", "2026-01", "-n", "1"]).shown(), @"
     Mon 5 Jan 2026
       08:30-08:45  Standup  (Room 4)
-    ! note: there is more than this: ask for a shorter time, or with a larger --limit
+    ! note: list cut at 1; narrow the range or raise --limit
     ");
 }
 
@@ -286,7 +286,7 @@ fn what_was_called_off() {
     assert!(!busy.contains("Tue 14"), "{busy}");
     let told = home.ok(&["import", "--into", "work", "message.ics"]);
     assert!(told.starts_with("nothing new: 1 event unchanged in work"), "{told}");
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]

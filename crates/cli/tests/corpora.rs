@@ -1,14 +1,13 @@
-//! Address books and calendars that other programs wrote: every file is taken in, and what is taken
-//! comes back as it came.
+//! Address books and calendars that other programs wrote: every file is imported, and its items are
+//! exported byte for byte.
 //!
-//! The files are no part of the project; `LARDER_CORPORA` says where they are.
+//! The files are not part of the project; `LARDER_CORPORA` is their directory.
 
-use crate::home::{Home, Run, no_corpora};
+use crate::test_home::{Home, Run, no_corpora};
 use larder_store::Reader;
 use std::path::{Path, PathBuf};
 
-/// The folder of vCard files, or of calendars, where there is one. Nobody else has them, so their
-/// absence is no failure.
+/// Returns the folder of vCard files or calendars, if it exists. Its absence is no failure.
 fn folder(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     let corpora = std::env::var_os("LARDER_CORPORA").map_or(beside, PathBuf::from);
@@ -20,7 +19,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     Some(folder.canonicalize().unwrap())
 }
 
-/// All address books and calendars in the folder and below.
+/// Collects all address books and calendars in the folder and below.
 fn books(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -41,10 +40,10 @@ fn every_book_comes_back() {
     books(&folder, &mut files);
     assert!(!files.is_empty(), "no address book is in {}", folder.display());
     let home = Home::new();
-    each_comes_back(&home, &files);
+    check_round_trips(&home, &files);
 }
 
-/// Of the calendars, those that are called bad.
+/// Checks the calendars that are named as invalid.
 #[test]
 fn bad_calendars_come_back() {
     let Some(folder) = folder("ics") else { return };
@@ -56,11 +55,11 @@ fn bad_calendars_come_back() {
         bad.iter().any(|word| name.contains(word)) && file.metadata().unwrap().len() < 64 << 10
     });
     assert!(files.len() > 20, "{files:?}");
-    each_comes_back(&Home::new(), &files);
+    check_round_trips(&Home::new(), &files);
 }
 
-/// Each file, alone in a store, is taken in, explained, and sound.
-fn each_comes_back(home: &Home, files: &[PathBuf]) {
+/// Imports each file into a store of its own and checks the summary, the items and the store.
+fn check_round_trips(home: &Home, files: &[PathBuf]) {
     for file in files {
         let (dir, rejects) = (home.work("store"), home.work("rejects.vcf"));
         let _none = std::fs::remove_dir_all(&dir);
@@ -76,25 +75,21 @@ fn each_comes_back(home: &Home, files: &[PathBuf]) {
             "--format",
             "json",
         ]);
-        let summary = explained(&run, path);
+        let summary = check_summary(&run, path);
         let bytes = std::fs::read(file).unwrap();
-        let taken = taken(&dir, &bytes, path);
+        let check_items = check_items(&dir, &bytes, path);
         let said = ["added", "beside"].map(|key| summary[key].as_u64().unwrap());
-        assert_eq!(taken, said[0] + said[1], "{path}");
+        assert_eq!(check_items, said[0] + said[1], "{path}");
         if summary["rejected"] != 0 {
-            rejects_are_of(&std::fs::read(&rejects).expect(path), &bytes, path);
+            check_rejects(&std::fs::read(&rejects).expect(path), &bytes, path);
         }
         let check = home.run(&["--data-dir", dir_text, "check", "--rebuild"]);
-        assert!(
-            check.code == 0 && check.stdout().starts_with("sound: "),
-            "{path}: {}",
-            check.shown()
-        );
+        assert!(check.code == 0 && check.stdout().starts_with("OK: "), "{path}: {}", check.shown());
     }
 }
 
-/// Exit code 0, or 3 with every rejection named by file, line and reason; the summary.
-fn explained(run: &Run, path: &str) -> serde_json::Value {
+/// Checks for exit code 0, or 3 with file, line and reason of every rejection. Returns the summary.
+fn check_summary(run: &Run, path: &str) -> serde_json::Value {
     assert!(run.code == 0 || run.code == 3, "{path}: {}", run.shown());
     let summary: serde_json::Value = serde_json::from_str(run.stdout().trim()).expect(path);
     let errors = String::from_utf8_lossy(&run.err).into_owned();
@@ -116,10 +111,10 @@ fn explained(run: &Run, path: &str) -> serde_json::Value {
     summary
 }
 
-/// Every item of the store is a stretch of the file; how many there are.
-fn taken(dir: &Path, file: &[u8], path: &str) -> u64 {
+/// Checks that every item of the store is a part of the file. Returns the number of items.
+fn check_items(dir: &Path, file: &[u8], path: &str) -> u64 {
     let reader = Reader::open(dir).unwrap();
-    let mut taken = 0;
+    let mut check_items = 0;
     for collection in reader.collections().unwrap() {
         let mut after = i64::MIN;
         loop {
@@ -131,18 +126,18 @@ fn taken(dir: &Path, file: &[u8], path: &str) -> u64 {
                 assert!(!bytes.is_empty(), "{path}: {}", head.uid);
                 assert!(
                     contains(file, &bytes),
-                    "{path}: {} is not in it as it was taken",
+                    "{path}: {} is not in it as it was check_items",
                     head.uid
                 );
-                taken += 1;
+                check_items += 1;
             }
         }
     }
-    taken
+    check_items
 }
 
-/// Every line of the rejects is a line of the file.
-fn rejects_are_of(rejects: &[u8], file: &[u8], path: &str) {
+/// Checks that every line of the rejects is a line of the file.
+fn check_rejects(rejects: &[u8], file: &[u8], path: &str) {
     assert!(!rejects.is_empty(), "{path}: nothing was kept");
     for line in rejects.split(|&byte| byte == b'\n' || byte == b'\r') {
         assert!(contains(file, line), "{path}: {:?} is not in it", String::from_utf8_lossy(line));
@@ -168,7 +163,7 @@ fn the_whole_folder_and_again() {
     let args = ["import", folder.to_str().unwrap(), "--format", "json"];
     let run = home.run(&args);
     assert!(run.code == 0 || run.code == 3, "{}", run.shown());
-    home.sound();
+    home.assert_store_is_sound();
     let first: serde_json::Value = serde_json::from_str(run.stdout().trim()).unwrap();
     let before = home.run(&["export", "contacts"]).out;
     let run = home.run(&args);
@@ -184,5 +179,5 @@ fn the_whole_folder_and_again() {
     assert_eq!(number(&again, "rejected"), number(&first, "rejected"));
     assert!(before == home.run(&["export", "contacts"]).out, "the second import changed something");
     assert_eq!(number(&first, "updated"), 0, "a card took another's place: {first}");
-    home.sound();
+    home.assert_store_is_sound();
 }

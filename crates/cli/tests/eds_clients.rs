@@ -1,8 +1,8 @@
-//! Evolution-data-server's own test programs, as they are installed, against `larder serve --eds`.
+//! Evolution-data-server's own installed test programs against `larder serve --eds`.
 //!
-//! `scripts/eds-clients.sh` runs them; without names it runs all there are and counts.
+//! `scripts/eds-clients.sh` runs them; without names it runs all of them and counts.
 
-use crate::home::{Home, LARDER, left_out};
+use crate::test_home::{Home, LARDER, left_out};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/eds-clients.sh");
 
@@ -27,7 +27,11 @@ fn usage() {
     assert!(run.stderr().contains("--eds"), "{}", run.stderr());
     let run = home.run(&["serve", "--eds"]);
     assert_eq!(run.code, 5, "{}", run.stderr());
-    assert!(run.stderr().starts_with("error: no session bus is known"), "{}", run.stderr());
+    assert!(
+        run.stderr().starts_with("error: cannot find the D-Bus session bus"),
+        "{}",
+        run.stderr()
+    );
     let address = format!("unix:path={}", home.work("nothing").display());
     let run = home.command(&["serve", "--eds"]).env("DBUS_SESSION_BUS_ADDRESS", address).output();
     let run = home.finish(run.unwrap());
@@ -56,24 +60,19 @@ fn service_files() {
     assert!(!store.exists());
 }
 
-/// What ends every other program ends it as it should.
+/// SIGTERM stops the service with exit code 0.
 #[test]
-fn it_ends_when_it_is_asked_to() {
+fn a_termination_signal_stops_the_service() {
     let home = Home::new();
     let script = r#"mkfifo said; "$1" serve --eds 2>said & read line <said; echo "$line"
         kill -TERM $!; wait $!; echo "exit $?""#;
     let mut command = home.program("dbus-run-session");
     command.args(["--", "/bin/sh", "-c", script, "sh", LARDER]);
     match command.output() {
-        Err(error) => left_out("it_ends_when_it_is_asked_to", &error.to_string()),
+        Err(error) => left_out("a_termination_signal_stops_the_service", &error.to_string()),
         Ok(output) => {
             let run = home.finish(output);
-            assert_eq!(
-                run.stdout(),
-                "note: address books are served\nexit 0\n",
-                "{}",
-                run.stderr()
-            );
+            assert_eq!(run.stdout(), "note: serving address books\nexit 0\n", "{}", run.stderr());
         }
     }
 }

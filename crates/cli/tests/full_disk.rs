@@ -1,16 +1,16 @@
-//! A disk that fills up ends an import with exit code 4 and loses nothing that was committed.
+//! A full disk ends an import with exit code 4 and loses nothing that was committed.
 //!
-//! Each size is a tmpfs of its own in a mount namespace of its own, which goes away with the shell
-//! that made it. Making one takes root's rights, or user namespaces.
+//! Each size is a tmpfs in its own mount namespace, which ends with the shell that created it. This
+//! needs root privileges or user namespaces.
 
-use crate::home::{Home, LARDER, Run, cards, components, left_out};
+use crate::test_home::{Home, LARDER, Run, cards, components, left_out};
 
-/// Sizes of the disk, in kilobytes: too small for the store itself, and then full ever later.
+/// Sizes of the disk in kilobytes: too small for the store itself, then full later and later.
 const SIZES: &[u64] = &[64, 400, 1000, 2500, 4000, 6000];
 const CONTACTS: u64 = 3000;
 
-/// What is done on the disk. $1 is the program, $2 the disk, $3 its size, $4 the file, $5 where the
-/// answers go, $6 where its items do.
+/// The script that runs on the disk: $1 is the program, $2 the disk, $3 its size, $4 the file, $5 the
+/// folder for the output, $6 the collection.
 const SCRIPT: &str = r#"
 larder=$1 disk=$2 size=$3 book=$4 answers=$5 collection=$6
 mount -t tmpfs -o size="$size"k none "$disk" || exit 77
@@ -52,16 +52,16 @@ fn on_a_disk(home: &Home, size: u64, file: &str, collection: &str) -> Run {
 
 #[test]
 fn a_disk_that_fills_up() {
-    fills_up("book.vcf", "contacts", cards, SIZES);
+    check_full_disk("book.vcf", "contacts", cards, SIZES);
 }
 
-/// With zones, and an index of time, in the same transactions.
+/// Includes zones and an interval index in the same transactions.
 #[test]
 fn a_disk_that_fills_up_with_a_calendar() {
-    fills_up("book.ics", "Calendar", components, &SIZES[1..4]);
+    check_full_disk("book.ics", "Calendar", components, &SIZES[1..4]);
 }
 
-fn fills_up(file: &str, collection: &str, items: fn(&[u8]) -> Vec<Vec<u8>>, sizes: &[u64]) {
+fn check_full_disk(file: &str, collection: &str, items: fn(&[u8]) -> Vec<Vec<u8>>, sizes: &[u64]) {
     for &size in sizes {
         let home = Home::new();
         match file.ends_with(".vcf") {
@@ -81,11 +81,11 @@ fn fills_up(file: &str, collection: &str, items: fn(&[u8]) -> Vec<Vec<u8>>, size
             import.contains("error: no space left on the disk that holds "),
             "{size} kB: {import}"
         );
-        assert!(import.contains("\nhint: what was committed is kept"), "{size} kB: {import}");
+        assert!(import.contains("\nhint: committed changes are safe"), "{size} kB: {import}");
         let check = text("check-with-room");
         let none = check.contains("there is no store") && check.ends_with("exit 1\n");
-        assert!(none || check.starts_with("sound: "), "{size} kB: {check}");
-        // What was there while the disk was full was a sum of whole batches, and in the file.
+        assert!(none || check.starts_with("OK: "), "{size} kB: {check}");
+        // While the disk was full, the store had complete batches of the file.
         let count = text("count");
         if !count.contains("there is no store") {
             let found: u64 = count.lines().next().unwrap().parse().expect(&count);
@@ -94,17 +94,13 @@ fn fills_up(file: &str, collection: &str, items: fn(&[u8]) -> Vec<Vec<u8>>, size
             assert_eq!(kept.len() as u64, found, "{size} kB");
         }
         assert!(text("again").ends_with("exit 0\n"), "{size} kB: {}", text("again"));
-        assert!(
-            text("check-at-last").starts_with("sound: "),
-            "{size} kB: {}",
-            text("check-at-last")
-        );
+        assert!(text("check-at-last").starts_with("OK: "), "{size} kB: {}", text("check-at-last"));
         let original = items(&std::fs::read(home.work(file)).unwrap());
         assert!(items(&answer("whole")) == original, "{size} kB: the export differs");
     }
 }
 
-/// Standard output on a full disk, which every Linux has at hand.
+/// Writes standard output to /dev/full.
 #[test]
 fn output_that_cannot_be_written() {
     let home = Home::with_book();

@@ -1,6 +1,6 @@
 //! `larder find --duplicates`, `larder merge`, and taking apart again what it joined.
 
-use crate::home::{ANNA, CHLOE, Home};
+use crate::test_home::{ANNA, CHLOE, Home};
 use insta::assert_snapshot;
 
 /// Anna once more, as another program has her.
@@ -23,7 +23,7 @@ fn likely_twins() {
     );
     home.write("chloe.vcf", CHLOE.replace("INTERNET:", "INTERNET:old."));
     home.ok(&["import", "more.vcf", "chloe.vcf", "--into", "work"]);
-    assert_snapshot!(home.run(&["find", "--duplicates"]).shown(), @r"
+    assert_snapshot!(home.run(&["find", "--duplicates"]).shown(), @"
     same e-mail: anna@example.org; name: Anna Hölderlin
     xdnskgpk  Anna Hölderlin   anna@example.org  +49 30 1234567  Orchard Works
     790ng0e9  Hölderlin, Anna  ANNA@example.org  +43 1 999
@@ -31,31 +31,28 @@ fn likely_twins() {
     same name: Chloé Dupont
     fhbw2pvt  Chloé Dupont  chloe@example.com
     yj995b4d  Chloé Dupont  old.chloe@example.com
-    ! note: larder merge ID ID joins those that are the same; the first one stays
+    ! note: merge duplicates into the first one with: larder merge ID ID
     ");
-    assert_snapshot!(home.run(&["find", "--duplicates", "chloe", "--fields", "email"]).shown(), @r"
+    assert_snapshot!(home.run(&["find", "--duplicates", "chloe", "--fields", "email"]).shown(), @"
     same name: Chloé Dupont
     fhbw2pvt	chloe@example.com
     yj995b4d	old.chloe@example.com
-    ! note: larder merge ID ID joins those that are the same; the first one stays
+    ! note: merge duplicates into the first one with: larder merge ID ID
     ");
     assert_snapshot!(home.run(&["find", "--duplicates", "--count"]).shown(), @"2");
     assert_snapshot!(home.run(&["find", "--duplicates", "-n1", "--format", "json", "--fields", "email"]).shown(), @r#"{"reasons":[{"field":"email","value":"anna@example.org"},{"field":"full_name","value":"Anna Hölderlin"}],"items":[{"id":"xdnskgpk7xp6c","kind":"contact","collection":"contacts","uid":"anna-1","seq":1,"email":["anna@example.org"]},{"id":"790ng0e9rfcmc","kind":"contact","collection":"work","uid":"anna-9","seq":2,"email":["ANNA@example.org"]}]}"#);
-    assert_snapshot!(home.run(&["find", "--duplicates", "--in", "contacts"]).shown(), @r"
-    ! note: no two seem to be the same
+    assert_snapshot!(home.run(&["find", "--duplicates", "--in", "contacts"]).shown(), @"
+    ! note: no likely duplicates
     exit 1
     ");
-    assert_snapshot!(home.run(&["find", "--duplicates", "--format", "raw"]).shown(), @r"
-    ! error: this cannot be printed as raw
-    ! hint: --format takes text or json here
+    assert_snapshot!(home.run(&["find", "--duplicates", "--format", "raw"]).shown(), @"
+    ! error: --format raw is not supported here
+    ! hint: use --format text or json
     exit 2
     ");
-    assert_snapshot!(home.run(&["find", "--duplicates", "--sort", "rev"]).shown(), @r"
-    ! error: the argument '--duplicates' cannot be used with '--sort <FIELD>'
-    ! 
-    ! Usage: larder find --duplicates [QUERY]...
-    ! 
-    ! For more information, try '--help'.
+    assert_snapshot!(home.run(&["find", "--duplicates", "--sort", "rev"]).shown(), @"
+    ! error: --duplicates cannot be used with --sort <FIELD>
+    ! hint: usage: larder find --duplicates [QUERY]...
     exit 2
     ");
 }
@@ -71,7 +68,7 @@ fn from_the_list_to_one_card() {
     }
     let run = home.run(&["find", "--duplicates", "--count"]);
     assert_eq!((run.stdout().as_str(), run.code), ("0\n", 1));
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
@@ -94,13 +91,13 @@ fn two_are_joined_and_taken_apart() {
     END:VCARD
     ");
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
-    assert_snapshot!(home.run(&["merge", "uid:anna-1", "work/anna-9"]).shown(), @"2 contacts joined as xdnskgpk  Anna Hölderlin; larder undo 3 brings them back");
+    assert_snapshot!(home.run(&["merge", "uid:anna-1", "work/anna-9"]).shown(), @"Merged 2 contacts into xdnskgpk  Anna Hölderlin. Undo: larder undo 3");
     assert_snapshot!(home.run(&["find", "anna"]).shown(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567, +43 1 999  Orchard Works");
     assert_snapshot!(home.run(&["log", "-n", "1"]).shown(), @"    3  [TIME]  merge     ~1 -1             xdnskgpk Anna Hölderlin 790ng0e9 Hölderlin, Anna");
     home.ok(&["undo", "3"]);
     assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
     assert_eq!(home.run(&["show", "uid:anna-9", "--format", "raw"]).stdout(), AGAIN);
-    home.sound();
+    home.assert_store_is_sound();
 }
 
 #[test]
@@ -116,34 +113,30 @@ fn for_programs() {
 #[test]
 fn what_is_not_joined() {
     let home = home();
-    assert_snapshot!(home.run(&["merge"]).shown(), @r"
-    ! error: the following required arguments were not provided:
-    !   <ID>...
-    ! 
-    ! Usage: larder merge <ID>...
-    ! 
-    ! For more information, try '--help'.
+    assert_snapshot!(home.run(&["merge"]).shown(), @"
+    ! error: missing <ID>...
+    ! hint: usage: larder merge <ID>...
     exit 2
     ");
-    assert_snapshot!(home.run(&["merge", "uid:anna-1"]).shown(), @r"
+    assert_snapshot!(home.run(&["merge", "uid:anna-1"]).shown(), @"
     ! error: two items at least are needed to join them
-    ! hint: larder find --duplicates lists what may belong together
+    ! hint: `larder find --duplicates` lists likely duplicates
     exit 2
     ");
-    assert_snapshot!(home.run(&["merge", "uid:anna-1", "xdnskgpk"]).shown(), @r"
-    ! error: xdnskgpk is named twice
-    ! hint: name each item once
+    assert_snapshot!(home.run(&["merge", "uid:anna-1", "xdnskgpk"]).shown(), @"
+    ! error: xdnskgpk is given twice
+    ! hint: give each ID once
     exit 2
     ");
     assert_snapshot!(home.run(&["merge", "uid:anna-1", "uid:nobody"]).shown(), @r#"
-    ! error: no item is named "uid:nobody"
-    ! hint: an item is named by the letters that larder find prints in front of it, by uid:TEXT, or by COLLECTION/UID
+    ! error: no item has the ID "uid:nobody"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
     exit 1
     "#);
     home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:half\nFN:x\n");
-    assert_snapshot!(home.run(&["merge", "uid:half", "uid:anna-1"]).shown(), @r"
+    assert_snapshot!(home.run(&["merge", "uid:half", "uid:anna-1"]).shown(), @"
     ! error: nothing can be added to the card of k7fkz1wqx859a: its end is missing, or it is damaged
-    ! hint: larder edit k7fkz1wq mends it; or name another one first, which is then the one that stays
+    ! hint: correct it with `larder edit k7fkz1wq`, or give another contact first, which is then kept
     exit 3
     ");
     assert_eq!(home.ok(&["find", "--count"]), "5\n");

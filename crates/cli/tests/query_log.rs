@@ -1,6 +1,6 @@
-//! The query log: what it says, whose it is, and that nothing ever fails for it.
+//! The query log: its lines, its permissions, and that its failures never fail a command.
 
-use crate::home::{ANNA, Home};
+use crate::test_home::{ANNA, Home};
 use serde_json::Value;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn usual(home: &Home) -> std::path::PathBuf {
 }
 
 #[test]
-fn questions_are_noted() {
+fn queries_are_logged() {
     let home = Home::with_book();
     let log = home.work("q.jsonl");
     let noted = |args: &[&str]| home.run(&[&["--query-log", "q.jsonl"], args].concat());
@@ -50,12 +50,12 @@ fn questions_are_noted() {
     }
     assert_eq!((&lines[1]["kind"], &lines[1]["returned"]), (&Value::Null, &Value::from(0)));
     assert_eq!(std::fs::metadata(&log).unwrap().mode() & 0o777, 0o600);
-    // What items contain is not in it.
+    // The log has no contents of items.
     assert!(!std::fs::read_to_string(&log).unwrap().contains("example.org"));
 }
 
 #[test]
-fn the_configuration_switches_it_on() {
+fn the_configuration_enables_the_log() {
     let home = Home::with_book();
     home.ok(&["find", "anna"]);
     assert!(!usual(&home).exists(), "it is off unless it is asked for");
@@ -75,7 +75,7 @@ fn the_configuration_switches_it_on() {
     assert_eq!((lines(&mine).len(), lines(&usual(&home)).len()), (1, 1));
     for (text, why) in [
         ("[query-log]\nfil = \"q\"\n", "line 2: unknown field `fil`"),
-        ("[views]\ncache = \"much\"\n", "\"much\" is no size"),
+        ("[views]\ncache = \"much\"\n", "invalid size \"much\""),
     ] {
         home.configure(text);
         let run = home.code(&["find", "anna"], 2);
@@ -90,7 +90,7 @@ fn a_log_that_cannot_be_written_is_a_warning() {
     let run = home.code(&["find", "anna", "--query-log", "file/q.jsonl"], 0);
     assert!(run.stdout().contains("Anna"), "{}", run.shown());
     assert_eq!(
-        run.stderr().matches("warning: the query log file/q.jsonl cannot be written").count(),
+        run.stderr().matches("warning: cannot write the query log file/q.jsonl").count(),
         1,
         "{}",
         run.shown()
@@ -99,13 +99,12 @@ fn a_log_that_cannot_be_written_is_a_warning() {
     assert_eq!(run.stderr(), "");
 }
 
-/// Several processes at once, and the log is put aside under them: each question has its line,
-/// whole.
+/// The log is rotated while several processes append to it: each query has one complete line.
 #[test]
 fn several_processes_and_a_full_log() {
     let home = Home::with_book();
     let log = home.work("q.jsonl");
-    // All but full: some lines fit in.
+    // Almost full: only some lines fit.
     let filler = format!("{}\n", "x".repeat(1023)).repeat(16 << 10);
     std::fs::write(&log, &filler[..filler.len() - 1024]).unwrap();
     let ask =
@@ -120,7 +119,7 @@ fn several_processes_and_a_full_log() {
 }
 
 #[test]
-fn a_watch_is_noted_from_its_beginning_to_its_end() {
+fn a_watch_is_logged_from_open_to_close() {
     let home = Home::with_book();
     home.write("new.vcf", ANNA.replace("anna-1", "new-1"));
     let script = "larder watch anna --changes 1 --query-log q.jsonl --format json | {
@@ -136,7 +135,7 @@ fn a_watch_is_noted_from_its_beginning_to_its_end() {
     assert_eq!((events[0], events[events.len() - 1]), ("start", "end"));
     let told = lines.iter().find(|line| line["event"] == "told").unwrap();
     assert_eq!((&told["client"], &told["added"]), (&"larder watch".into(), &1.into()));
-    // An answer that takes no memory is not kept: nothing is dropped either.
+    // An answer that takes no memory is not cached, so none is evicted.
     home.configure("[views]\ncache = 0\n");
     home.ok(&["watch", "anna", "--changes", "0", "--query-log", "none.jsonl"]);
     let text = std::fs::read_to_string(home.work("none.jsonl")).unwrap();

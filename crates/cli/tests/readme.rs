@@ -1,13 +1,14 @@
-//! The README's transcripts are what the programs print, and its links lead somewhere.
+//! The sessions in README.md and docs/tour.md are what the programs print, the links of all documents
+//! lead to files, and the picture in README.md is up to date.
 //!
-//! A ```console block that begins with `$ make demo` is held against what `scripts/demo.sh` prints,
-//! run beside the repository's samples with the program under test in the place of a build. In all
-//! other blocks each `$ larder ...`, with variables before it or without, is run, in order, in one
-//! fresh home, and what follows is held against what it prints. A line `...` stands for any lines.
-//! Times, memory, sizes, moments, scratch paths and the letters of what is new are masked on both
-//! sides.
+//! A ```console block that begins with `$ make demo` is compared with the output of
+//! `scripts/demo.sh`, run beside the repository's samples with the program under test in place of a
+//! build. In all other blocks of a document each `$ larder ...`, with or without variables before
+//! it, is run in order in one new home, and the following lines are compared with its output. A
+//! line `...` stands for any lines. Times, memory, sizes, dates, scratch paths and the IDs of new
+//! items are masked on both sides.
 
-use crate::home::{Home, LARDER};
+use crate::test_home::{Home, LARDER, left_out};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -17,15 +18,14 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-fn readme() -> String {
-    std::fs::read_to_string(root().join("README.md")).expect("there is a README.md")
-}
+/// The documents with sessions.
+const DOCUMENTS: &[&str] = &["README.md", "docs/tour.md"];
 
-/// The lines of every console block, each with the number of its first line.
-fn blocks(readme: &str) -> Vec<(usize, Vec<String>)> {
+/// Returns the lines of every console block, each with the number of its first line.
+fn blocks(document: &str) -> Vec<(usize, Vec<String>)> {
     let mut blocks: Vec<(usize, Vec<String>)> = Vec::new();
     let mut inside = None;
-    for (number, line) in readme.lines().enumerate() {
+    for (number, line) in document.lines().enumerate() {
         match (line.trim_end(), inside) {
             ("```console", None) => {
                 blocks.push((number + 2, Vec::new()));
@@ -40,30 +40,30 @@ fn blocks(readme: &str) -> Vec<(usize, Vec<String>)> {
     blocks
 }
 
-/// Does a word of this shape stand there? `d` is any digit.
-fn shaped(word: &str, shape: &str) -> bool {
+/// Returns whether a word has this shape, where `d` is any digit.
+fn has_shape(word: &str, shape: &str) -> bool {
     let alike = |(byte, shape): (u8, u8)| {
         if shape == b'd' { byte.is_ascii_digit() } else { byte == shape }
     };
     word.len() == shape.len() && word.bytes().zip(shape.bytes()).all(alike)
 }
 
-/// Is it a command that is run here?
+/// Returns whether the line is a command that this test runs.
 fn is_larder(line: &str) -> bool {
     let mut words = line.strip_prefix("$ ").unwrap_or_default().split(' ');
     words.find(|word| !word.contains('=')) == Some("larder")
 }
 
-/// The line with what differs from run to run and from machine to machine made equal.
-fn masked(line: &str) -> String {
+/// Masks the parts of a line that differ between runs and machines.
+fn mask_line(line: &str) -> String {
     const UNITS: &[&str] = &["s", "ms", "µs", "bytes", "kB", "MB", "GB", "%"];
     let edge = |c: char| "(),;[]".contains(c);
-    // The letters are made of a UID, which chance makes.
-    if let Some((letters, rest)) = line.split_once("  ")
-        && letters.len() == 8
+    // The ID is derived from the UID, which is random.
+    if let Some((id, rest)) = line.split_once("  ")
+        && id.len() == 8
         && rest.contains("  added to ")
     {
-        return format!("[LETTERS]  {rest}");
+        return format!("[ID]  {rest}");
     }
     let mut words: Vec<String> = Vec::new();
     let mut any = false;
@@ -73,7 +73,7 @@ fn masked(line: &str) -> String {
         let mask = if UNITS.contains(&bare) && words.last().is_some_and(number) {
             words.pop();
             Some("[MEASURED]".to_string())
-        } else if shaped(bare, "dddd-dd-dd") || shaped(bare, "dd:dd:dd") {
+        } else if has_shape(bare, "dddd-dd-dd") || has_shape(bare, "dd:dd:dd") {
             Some("[MOMENT]".to_string())
         } else if bare.contains(".local/share/larder") || bare.ends_with("/store") {
             Some("[STORE]".to_string())
@@ -89,7 +89,7 @@ fn masked(line: &str) -> String {
     if any { words.join(" ") } else { line.trim_end().to_string() }
 }
 
-/// Do the lines match, where `...` stands for any lines?
+/// Returns whether the lines match, where `...` stands for any lines.
 fn matches(expect: &[String], got: &[String]) -> bool {
     match expect.split_first() {
         None => got.is_empty(),
@@ -97,29 +97,29 @@ fn matches(expect: &[String], got: &[String]) -> bool {
             (0..=got.len()).any(|skipped| matches(rest, &got[skipped..]))
         }
         Some((first, rest)) => {
-            got.first().is_some_and(|line| masked(line) == masked(first))
+            got.first().is_some_and(|line| mask_line(line) == mask_line(first))
                 && matches(rest, &got[1..])
         }
     }
 }
 
-/// Lines without the empty ones at the end.
+/// Returns the lines without the empty ones at the end.
 fn lines(text: &str) -> Vec<String> {
     text.trim_end().lines().map(|line| line.trim_end().to_string()).collect()
 }
 
 #[track_caller]
-fn hold(at: usize, command: &str, expect: &[String], got: &str) {
+fn assert_output(place: &str, command: &str, expect: &[String], got: &str) {
     let (expect, got) = (lines(&expect.join("\n")), lines(got));
-    let (says, prints) = (expect.join("\n"), got.join("\n"));
+    let (documented, printed) = (expect.join("\n"), got.join("\n"));
     assert!(
         matches(&expect, &got),
-        "README.md:{at}: {command}\n--- it says\n{says}\n--- {LARDER} prints\n{prints}\n"
+        "{place}: {command}\n--- documented\n{documented}\n--- printed by {LARDER}\n{printed}\n"
     );
 }
 
-/// The demo's script in a directory of its own, with a `cargo` that has nothing to do.
-fn demo(home: &Home) -> String {
+/// Runs the demo script in a private directory, with a `cargo` that does nothing.
+fn run_demo(home: &Home) -> String {
     let (root, here) = (root(), home.work("repository"));
     for folder in ["scripts", "target/release", "bin"] {
         std::fs::create_dir_all(here.join(folder)).unwrap();
@@ -132,23 +132,30 @@ fn demo(home: &Home) -> String {
     let run = home.shell("PATH=\"$PWD/repository/bin:$PATH\" sh repository/scripts/demo.sh 2>&1");
     assert_eq!(run.code, 0, "{}", run.shown());
     let text = run.stdout();
-    // What is said before the first command is about building.
+    // The lines before the first command are about building.
     text.find("\n$ ").map_or(text.clone(), |at| text[at + 1..].to_string())
 }
 
 #[test]
-fn transcripts_are_what_is_printed() {
-    let readme = readme();
-    let blocks = blocks(&readme);
-    let shown = blocks.iter().flat_map(|(_, lines)| lines).any(|line| is_larder(line));
-    assert!(shown, "the README shows no transcript");
+fn sessions_are_what_is_printed() {
+    for name in DOCUMENTS {
+        check_sessions(name);
+    }
+}
+
+fn check_sessions(name: &str) {
+    let document = std::fs::read_to_string(root().join(name)).expect(name);
+    let blocks = blocks(&document);
+    let has_session = blocks.iter().flat_map(|(_, lines)| lines).any(|line| is_larder(line));
+    assert!(has_session, "{name} has no session");
     let home = Home::new();
     symlink(root().join("samples"), home.work("samples")).unwrap();
     for (start, lines) in blocks {
         if lines.first().is_some_and(|first| first == DEMO) {
             let begin =
                 lines[1..].iter().position(|line| line.starts_with("$ ")).map_or(1, |at| at + 1);
-            hold(start, DEMO, &lines[begin..], &demo(&Home::new()));
+            let printed = run_demo(&Home::new());
+            assert_output(&format!("{name}:{start}"), DEMO, &lines[begin..], &printed);
             continue;
         }
         let commands = lines.iter().enumerate().filter(|(_, line)| line.starts_with("$ "));
@@ -156,17 +163,43 @@ fn transcripts_are_what_is_printed() {
             let rest = &lines[at + 1..];
             let end = rest.iter().position(|line| line.starts_with("$ ")).unwrap_or(rest.len());
             let run = home.shell(&format!("{{ {}\n}} 2>&1", &command[2..]));
-            hold(start + at, command, &rest[..end], &run.stdout());
+            let place = format!("{name}:{}", start + at);
+            assert_output(&place, command, &rest[..end], &run.stdout());
         }
     }
 }
 
-/// The demo goes well with a book of one's own, too, and names one that is not there.
+/// Compares docs/demo.svg with the output of its script, except for the IDs of new items.
 #[test]
-fn the_demo_takes_a_book() {
+fn the_picture_is_up_to_date() {
+    let script = root().join("scripts/terminal-picture.py");
+    let drawn = match std::process::Command::new("python3").arg(script).arg(LARDER).output() {
+        Err(error) => return left_out("the_picture_is_up_to_date", &error.to_string()),
+        Ok(output) => {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{stderr}");
+            String::from_utf8(output.stdout).unwrap()
+        }
+    };
+    let picture = std::fs::read_to_string(root().join("docs/demo.svg")).unwrap();
+    let mask = |svg: &str| -> Vec<String> {
+        let is_id = |text: &str| text.len() == 8 && text.bytes().all(|b| b.is_ascii_alphanumeric());
+        let line =
+            |line: &str| match line.split_once('>').and_then(|(_, it)| it.split_once(['<', ' '])) {
+                Some((id, _)) if is_id(id) => line.replacen(id, "[ID]", 1),
+                _ => line.to_string(),
+            };
+        svg.lines().map(line).collect()
+    };
+    assert_eq!(mask(&picture), mask(&drawn), "run scripts/terminal-picture.py > docs/demo.svg");
+}
+
+/// The demo accepts a file of the user, and names one that does not exist.
+#[test]
+fn the_demo_takes_a_file() {
     let home = Home::new();
-    assert!(demo(&home).contains("\n$ larder find "));
-    let book = home.write("own.vcf", crate::home::ANNA);
+    assert!(run_demo(&home).contains("\n$ larder find "));
+    let book = home.write("own.vcf", crate::test_home::ANNA);
     let script = "PATH=\"$PWD/repository/bin:$PATH\" sh repository/scripts/demo.sh";
     let run = home.shell(&format!("{script} '{}' 2>&1", book.display()));
     assert!(run.code == 0 && run.stdout().contains("Anna Hölderlin"), "{}", run.shown());
@@ -174,9 +207,9 @@ fn the_demo_takes_a_book() {
     assert!(run.code != 0 && run.stdout().contains("missing.vcf"), "{}", run.shown());
 }
 
-/// Every file that the README, and the documents that it names, point at is there.
+/// Every link in README.md, and in the documents that it links to, leads to a file.
 #[test]
-fn no_link_is_dead() {
+fn links_lead_to_files() {
     let root = root();
     let mut documents = vec!["README.md".to_string()];
     let mut at = 0;
@@ -190,7 +223,7 @@ fn no_link_is_dead() {
                 continue;
             }
             let path = Path::new(&name).parent().unwrap().join(link);
-            assert!(root.join(&path).exists(), "{name} points at {link}, which is not there");
+            assert!(root.join(&path).exists(), "{name} links to {link}, which does not exist");
             let next = path.to_str().unwrap().to_string();
             if link.ends_with(".md") && !link.contains("..") && !documents.contains(&next) {
                 documents.push(next);

@@ -1,17 +1,18 @@
-//! The program from outside: the binary is run as a person would, in a home of its own. One binary.
+//! End-to-end tests: the binary is run as a person would run it, in a private home. All modules are
+//! one test binary, so that it is linked once.
 //!
-//! | module | what it asks |
+//! | module | content |
 //! |---|---|
-//! | `home` | not a test: a private home, and the program run in it |
-//! | `take_in`, `find_show`, `change`, `change_calendar`, `merge`, `keep`, `export`, `tools`, `queries`, `browse` | the ordinary way of every subcommand |
-//! | `watch`, `query_log` | a question that stays open, and what is noted of questions |
-//! | `told` | formats, widths, hints: how things are told |
-//! | `newcomer`, `arguments` | what goes wrong in a person's first hour, and whatever may be typed |
-//! | `mishaps` | a store that fails, writers that come first, input that is too large or too bad |
-//! | `corpora` | address books of other programs, each card byte for byte |
-//! | `kill`, `full_disk`, `together` | crashes, a full disk, several processes at once |
-//! | `eds_clients` | programs of others, unmodified |
-//! | `invariants`, `readme` | what the sources and the README promise |
+//! | `test_home` | no test: a private home, and the program run in it |
+//! | `import`, `export`, `maintenance`, `item_changes`, `calendar_changes`, `zone_changes`, `merge` | subcommands that write |
+//! | `find_and_show`, `calendar_queries`, `agenda`, `watch` | subcommands that read |
+//! | `help`, `output_formats` | help, manual pages, completions; formats, widths, hints |
+//! | `query_log`, `measure_queries`, `measure_browse` | the query log and the instruments |
+//! | `error_messages`, `argument_fuzzing` | common mistakes, and arbitrary arguments |
+//! | `robustness`, `crash_recovery`, `full_disk`, `concurrency` | failing stores, oversized input, crashes, several processes |
+//! | `corpora` | address books and calendars of other programs, byte for byte |
+//! | `eds_clients` | unmodified client programs of evolution-data-server |
+//! | `invariants`, `readme` | promises of the sources, of the README and of docs/tour.md |
 
 #![allow(
     clippy::unwrap_used,
@@ -23,36 +24,36 @@
 )]
 
 mod agenda;
-mod arguments;
-mod browse;
-mod calendar_find;
-mod change;
-mod change_calendar;
-mod change_clocks;
+mod argument_fuzzing;
+mod calendar_changes;
+mod calendar_queries;
+mod concurrency;
 mod corpora;
+mod crash_recovery;
 mod eds_clients;
+mod error_messages;
 mod export;
-mod find_show;
+mod find_and_show;
 mod full_disk;
-mod home;
+mod help;
+mod import;
 mod invariants;
-mod keep;
-mod kill;
+mod item_changes;
+mod maintenance;
+mod measure_browse;
+mod measure_queries;
 mod merge;
-mod mishaps;
-mod newcomer;
-mod queries;
+mod output_formats;
 mod query_log;
 mod readme;
-mod take_in;
-mod together;
-mod told;
-mod tools;
+mod robustness;
+mod test_home;
 mod watch;
+mod zone_changes;
 
-/// A file that is not a module here would never be run.
+/// A file that is not a module here would never run.
 #[test]
-fn no_file_is_forgotten() {
+fn every_file_is_a_module_here() {
     let here = include_str!("runner.rs");
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

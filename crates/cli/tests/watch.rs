@@ -1,19 +1,19 @@
-//! `larder watch`: a question stays open while other processes write, in a pipe and on a terminal.
+//! `larder watch` in a pipe and on a terminal, while other processes write.
 
-use crate::home::{ANNA, Home, left_out};
+use crate::test_home::{ANNA, Home, left_out};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Lines};
 use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant};
 
-/// A series of three days, and one event beside it.
+/// A series of three days and a single event.
 const WEEK: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n\
     BEGIN:VEVENT\r\nUID:standup\r\nSUMMARY:Standup\r\nDTSTART:20260302T093000Z\r\nDTEND:20260302T094500Z\r\n\
     RRULE:FREQ=DAILY;COUNT=3\r\nEND:VEVENT\r\n\
     BEGIN:VEVENT\r\nUID:dentist\r\nSUMMARY:Dentist\r\nDTSTART:20260303T070000Z\r\nDTEND:20260303T073000Z\r\nEND:VEVENT\r\n\
     END:VCALENDAR\r\n";
 
-/// A watch in a pipe, which ends with the value.
+/// A watch in a pipe; it is stopped when the value is dropped.
 struct Watch {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -39,9 +39,8 @@ impl Watch {
         serde_json::from_str(&line).expect(&line)
     }
 
-    /// What is told up to the next `complete`: `+anna-1`, `~anna-1`, `-anna-1`, in the order of the
-    /// UIDs.
-    fn told(&mut self) -> Vec<String> {
+    /// Returns the changes up to the next `complete`: `+anna-1`, `~anna-1`, `-anna-1`, sorted by UID.
+    fn changes(&mut self) -> Vec<String> {
         let mut told: Vec<String> = self.objects().iter().map(mark).collect();
         told.sort();
         told
@@ -78,7 +77,7 @@ impl Drop for Watch {
 }
 
 #[test]
-fn what_others_write_is_told() {
+fn changes_of_other_processes_are_printed() {
     let home = Home::with_book();
     let mut watch = Watch::json(&home, &["org:orchard"]);
     let first = watch.object();
@@ -91,78 +90,77 @@ fn what_others_write_is_told() {
     found.as_object_mut().unwrap().insert("change".into(), "added".into());
     assert_eq!(first, found, "an item is as `find` prints it");
     home.run_with(&["add"], ANNA.replace("anna-1", "new-1").as_bytes());
-    assert_eq!(watch.told(), ["+new-1"]);
+    assert_eq!(watch.changes(), ["+new-1"]);
     home.run_with(
         &["edit", "uid:new-1", "--from", "-"],
         ANNA.replace("anna-1", "new-1").replace("1234567", "7").as_bytes(),
     );
-    assert_eq!(watch.told(), ["~new-1"]);
-    // Nothing that is asked for: the next that is told is what comes behind it.
+    assert_eq!(watch.changes(), ["~new-1"]);
+    // A change that the query does not match: the next line is the change after it.
     home.ok(&["remove", "uid:bruno-2"]);
     home.run_with(
         &["edit", "uid:new-1", "--from", "-"],
         ANNA.replace("anna-1", "new-1").replace("Orchard", "Meadow").as_bytes(),
     );
-    assert_eq!(watch.told(), ["-new-1"]);
+    assert_eq!(watch.changes(), ["-new-1"]);
     home.ok(&["undo"]);
-    assert_eq!(watch.told(), ["+new-1"]);
+    assert_eq!(watch.changes(), ["+new-1"]);
     home.ok(&["remove", "--query", "org:orchard"]);
-    assert_eq!(watch.told(), ["-anna-1", "-new-1"]);
+    assert_eq!(watch.changes(), ["-anna-1", "-new-1"]);
     home.ok(&["undo"]);
-    assert_eq!(watch.told(), ["+anna-1", "+new-1"]);
+    assert_eq!(watch.changes(), ["+anna-1", "+new-1"]);
 }
 
-/// It is told when the bell rings, and not at the next look. What a busy machine holds up once it
-/// does not hold up each time.
+/// A change is printed at its commit notification and not at the next poll. A busy machine may delay
+/// one change, but not every one.
 #[test]
-fn it_is_told_soon() {
+fn a_change_is_printed_at_once() {
     let home = Home::with_book();
     let mut watch = Watch::json(&home, &["org:orchard"]);
-    watch.told();
+    watch.changes();
     let told = |number: usize| {
         let run = home.run_with(&["add"], ANNA.replace("anna-1", &format!("n{number}")).as_bytes());
         assert_eq!(run.code, 0, "{}", run.shown());
         let began = Instant::now();
-        assert_eq!(watch.told(), [format!("+n{number}")]);
+        assert_eq!(watch.changes(), [format!("+n{number}")]);
         began.elapsed()
     };
     let soonest = (0..5).map(told).min().unwrap();
     assert!(soonest < Duration::from_millis(500), "{soonest:?}");
 }
 
-/// A store that is brought back is another one, a purge leaves nothing to be told of, and a
-/// collection may come later.
+/// A restored store is another one, a purge leaves no change to report, and a collection may be
+/// created later.
 #[test]
-fn the_store_changes_under_it() {
+fn the_store_is_replaced_during_a_watch() {
     let home = Home::with_book();
     home.ok(&["backup", "copy.db"]);
     let mut watch = Watch::json(&home, &["org:orchard"]);
-    assert_eq!(watch.told(), ["+anna-1"]);
+    assert_eq!(watch.changes(), ["+anna-1"]);
     let card = ANNA.replace("anna-1", "new-1");
     home.run_with(&["add"], card.as_bytes());
-    assert_eq!(watch.told(), ["+new-1"]);
+    assert_eq!(watch.changes(), ["+new-1"]);
     home.ok(&["restore", "copy.db"]);
-    assert_eq!(watch.told(), ["+anna-1", "="]);
+    assert_eq!(watch.changes(), ["+anna-1", "="]);
     home.ok(&["purge", "uid:anna-1", "--yes"]);
-    let told = watch.told();
+    let told = watch.changes();
     assert!(told == ["-anna-1"] || told == ["="], "{told:?}");
     home.run_with(&["add"], card.as_bytes());
-    assert_eq!(watch.told(), ["+new-1"]);
+    assert_eq!(watch.changes(), ["+new-1"]);
     let mut watch = Watch::json(&home, &["--in", "contacts", "org:orchard"]);
-    assert_eq!(watch.told(), ["+new-1"]);
+    assert_eq!(watch.changes(), ["+new-1"]);
     home.ok(&["collections", "rename", "contacts", "others"]);
-    assert_eq!(watch.told(), ["="]);
+    assert_eq!(watch.changes(), ["="]);
     home.ok(&["collections", "rename", "others", "contacts"]);
-    assert_eq!(watch.told(), ["+new-1", "="]);
+    assert_eq!(watch.changes(), ["+new-1", "="]);
 }
 
-/// The sum of all that is told is what a question gives that is asked afresh, however fast others
-/// write.
+/// The sum of all changes is the answer of a new query, however fast other processes write.
 #[test]
-fn what_is_told_comes_to_the_answer() {
+fn changes_add_up_to_the_answer() {
     let home = Home::with_book();
     let mut watch = Watch::json(&home, &["has:email", "--fields", "full_name"]);
-    let mut held: Vec<String> = watch.told();
+    let mut held: Vec<String> = watch.changes();
     home.generate("many.vcf", 3000, 5);
     home.ok(&["import", "many.vcf", "--batch", "100"]);
     home.ok(&["remove", "--query", "full_name:a"]);
@@ -188,7 +186,7 @@ fn what_is_told_comes_to_the_answer() {
 }
 
 #[test]
-fn occurrences_in_a_window() {
+fn occurrences_in_a_range() {
     let home = Home::new();
     home.write("week.ics", WEEK);
     home.ok(&["import", "week.ics"]);
@@ -220,12 +218,12 @@ fn occurrences_in_a_window() {
             "~standup 2026-03-05T09:30:00Z"
         ]
     );
-    // Out of the window and back.
+    // Out of the range and back.
     home.ok(&["edit", "uid:dentist", "--start", "2026-04-03 08:00"]);
-    assert_eq!(watch.told(), ["-dentist"]);
+    assert_eq!(watch.changes(), ["-dentist"]);
     home.ok(&["undo"]);
     assert_eq!(starts(watch.objects()), ["+dentist 2026-03-03T07:00:00Z"]);
-    // One occurrence is moved within it: it is an item of its own, and its series has it no longer.
+    // One occurrence is moved within the range: it becomes an item, and leaves its series.
     home.ok(&[
         "edit",
         "uid:standup",
@@ -292,14 +290,14 @@ fn as_text() {
 }
 
 #[test]
-fn what_cannot_be_watched() {
+fn invalid_watches_are_refused() {
     let home = Home::new();
     home.code(&["watch"], 1);
     home.write("book.vcf", ANNA);
     home.ok(&["import", "book.vcf"]);
     for (args, code, why) in [
-        (&["anna", "--expand"][..], 2, "--expand needs a stretch of time"),
-        (&["anna", "--fields", "nmae"], 2, "there is no field"),
+        (&["anna", "--expand"][..], 2, "--expand needs a time range"),
+        (&["anna", "--fields", "nmae"], 2, "unknown field"),
         (&["(anna"], 2, "error"),
         (&["anna", "--in", "contact"], 1, "did you mean \"contacts\"?"),
         (&["anna", "--format", "raw"], 2, "text or json"),
@@ -309,51 +307,49 @@ fn what_cannot_be_watched() {
     }
 }
 
-/// A signal ends it in order; so does what was asked for, and a reader that leaves, even where
-/// nothing more is written.
+/// A signal ends a watch in order; so do its options, and a closed pipe even if nothing is written.
 #[test]
-fn how_it_ends() {
+fn a_watch_ends() {
     let home = Home::with_book();
     for signal in ["INT", "TERM"] {
         let mut watch = Watch::json(&home, &["anna"]);
-        watch.told();
+        watch.changes();
         let kill = format!("kill -{signal} {}", watch.child.id());
         assert_eq!(home.shell(&kill).code, 0);
         assert_eq!(watch.child.wait().unwrap().code(), Some(130), "{signal}");
     }
     home.code(&["watch", "anna", "--for", "0"], 0);
     let mut watch = Watch::json(&home, &["anna", "--changes", "2"]);
-    watch.told();
+    watch.changes();
     for uid in ["one", "two"] {
         home.run_with(&["add"], ANNA.replace("anna-1", uid).as_bytes());
-        assert_eq!(watch.told(), [format!("+{uid}")]);
+        assert_eq!(watch.changes(), [format!("+{uid}")]);
     }
     assert_eq!(watch.child.wait().unwrap().code(), Some(0));
     let script = "{ larder watch anna; echo $? >code; } | head -n 1 >line; cat code";
     assert_eq!(home.shell(script).shown(), "0\n");
 }
 
-/// What a writer has committed that died before it rang the bell is noticed by the look that is
-/// taken each second. Here nobody dies: the bell is one that makes no sound, since nothing can be
-/// written to it.
+/// A commit by a writer that died before its notification is noticed by the poll of each second. Here
+/// no writer dies, but the notify file cannot be written.
 #[test]
-fn a_writer_that_does_not_ring() {
+fn a_commit_without_notification_is_found() {
     let home = Home::with_book();
     let mut watch = Watch::json(&home, &["org:orchard"]);
-    assert_eq!(watch.told(), ["+anna-1"]);
+    assert_eq!(watch.changes(), ["+anna-1"]);
     let bell = home.data().join("data.notify");
     std::fs::remove_file(&bell).unwrap();
     std::os::unix::fs::symlink("/dev/full", &bell).unwrap();
     let began = Instant::now();
     let run = home.run_with(&["add"], ANNA.replace("anna-1", "unheard").as_bytes());
     assert_eq!(run.code, 0, "{}", run.shown());
-    assert_eq!(watch.told(), ["+unheard"]);
+    assert_eq!(watch.changes(), ["+unheard"]);
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
-/// What a watch draws on a terminal of so many lines and columns. When its first list stands there,
-/// somebody else does something.
-fn drawn(
+/// Returns the output of a watch on a terminal of this size. After its first list is drawn, another
+/// process runs a command.
+fn capture_screen(
     home: &Home,
     (lines, columns): (usize, usize),
     watch: &str,
@@ -374,7 +370,7 @@ fn drawn(
     Some(run.stdout())
 }
 
-/// The lines that stand on a terminal in the end: up, clear, and text is all that a watch uses.
+/// Returns the final lines on the terminal. A watch uses only cursor-up, clear and text.
 fn last_frame(out: &str) -> Vec<String> {
     let (mut lines, mut at): (Vec<String>, usize) = (vec![String::new()], 0);
     let mut rest = out;
@@ -402,11 +398,11 @@ fn last_frame(out: &str) -> Vec<String> {
         }
     }
     lines.retain(|line| !line.is_empty());
-    lines.into_iter().map(|line| masked(&line)).collect()
+    lines.into_iter().map(|line| mask_clock(&line)).collect()
 }
 
-/// A line with `[CLOCK]` for the time of day in the last one.
-fn masked(line: &str) -> String {
+/// Replaces the time of day in the last line by `[CLOCK]`.
+fn mask_clock(line: &str) -> String {
     match (line.find(" · "), line.find(" · Ctrl-C")) {
         (Some(_), Some(end)) => {
             format!("{}[CLOCK]{}", &line[..end - "00:00:00".len()], &line[end..])
@@ -422,7 +418,8 @@ fn a_list_on_a_terminal() {
     home.ok(&["import", "week.ics"]);
     home.write("new.vcf", ANNA.replace("anna-1", "new").replace("Anna", "Zoe"));
     let add = "larder add new.vcf";
-    let Some(out) = drawn(&home, (24, 60), "--kind contact --fields full_name --changes 1", add)
+    let Some(out) =
+        capture_screen(&home, (24, 60), "--kind contact --fields full_name --changes 1", add)
     else {
         return;
     };
@@ -443,14 +440,16 @@ fn a_list_on_a_terminal() {
     assert!(lines[3].starts_with("+ ") && lines[2].starts_with("  "), "{lines:?}");
 }
 
-/// Day by day, no longer than the terminal, and what is removed vanishes.
+/// Days fit the terminal, and removed items disappear.
 #[test]
 fn days_on_a_terminal() {
     let home = Home::new();
     home.write("week.ics", WEEK);
     home.ok(&["import", "week.ics"]);
     let remove = "larder remove uid:dentist";
-    let Some(out) = drawn(&home, (24, 60), "when:2026-03 --changes 1", remove) else { return };
+    let Some(out) = capture_screen(&home, (24, 60), "when:2026-03 --changes 1", remove) else {
+        return;
+    };
     assert!(out.contains("2 events · unchanged since "), "{out}");
     assert_eq!(
         last_frame(&out),
@@ -465,7 +464,8 @@ fn days_on_a_terminal() {
             "code 0"
         ]
     );
-    let Some(out) = drawn(&home, (5, 60), "when:2026-03 --changes 1", "larder undo") else {
+    let Some(out) = capture_screen(&home, (5, 60), "when:2026-03 --changes 1", "larder undo")
+    else {
         return;
     };
     assert_eq!(
@@ -480,7 +480,7 @@ fn days_on_a_terminal() {
     );
 }
 
-/// Control-C leaves the list where it stands, and the log whole.
+/// Control-C leaves the list in place and a complete log.
 #[test]
 fn interrupted_on_a_terminal() {
     let home = Home::with_book();

@@ -15,8 +15,7 @@ use crate::result_set::ResultSet;
 use crate::sort_bound::SortBound;
 use larder_format::collate::primary_weights;
 use larder_format::fold::fold;
-use larder_store::inverted_index::SortPosition;
-use larder_store::{Extractor, IndexedOrder, Reader};
+use larder_store::{Extractor, IndexedOrder, Reader, SortPosition};
 
 /// Places taken in one transaction.
 const MAX_PLACES_PER_TX: usize = 4096;

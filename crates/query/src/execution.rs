@@ -13,10 +13,9 @@ use crate::result_set::{Explanation, Hit, PAGE_ROWS, Prefetch, ResultSet};
 use crate::sort_bound::SortBound;
 use crate::time_test::TimeTest;
 use larder_format::field::{Field, find_calendar_field, find_contact_field, suggest_contact_field};
-use larder_store::inverted_index::SortPosition;
 use larder_store::{
     Candidate, CollectionType, IndexConfig, IndexMatches, IndexedOrder, ItemMeta, Kind,
-    ReadTransaction, Reader, StoredFields, TimeRange,
+    ReadTransaction, Reader, SortPosition, StoredFields, TimeRange,
 };
 use std::cell::Cell;
 use std::sync::Arc;

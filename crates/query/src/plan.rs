@@ -12,9 +12,10 @@ use crate::value_matcher::{WordPattern, contains_parts, parse_phone_digits, spli
 use larder_format::field::{Field, FieldType};
 use larder_format::fold::{collect_digits, fold, is_cjk};
 use larder_format::phone::{count_certain_digits, find_number_part};
-use larder_store::MIN_LONG_NUMBER_DIGITS;
-use larder_store::inverted_index::{IndexQuery, term};
-use larder_store::{CollectionType, FieldIndex, IndexConfig};
+use larder_store::{
+    CollectionType, ExternalQuery, FieldIndex, IndexConfig, IndexQuery, MIN_LONG_NUMBER_DIGITS,
+    term_encoding as term,
+};
 
 /// More trigrams than this narrow no further. The last ones are taken: long texts that begin alike
 /// (`urn:uuid:...`) differ at their end.
@@ -161,7 +162,7 @@ fn plan_candidates(query: &Query, summary: &IndexConfig) -> CandidateSet {
             CandidateSet::Nothing
         }
         Query::Time(TimeTest::InRange(window)) => {
-            let lookup = IndexQuery::TimeRange(window.clone());
+            let lookup = IndexQuery::External(ExternalQuery::TimeRange(window.clone()));
             LookupPlan::single_lookup(
                 Selectivity::TimeRange,
                 lookup,
@@ -278,7 +279,12 @@ fn plan_uids(uids: &[String]) -> CandidateSet {
         [uid] => format!("UID {uid:?}"),
         uids => format!("one of {} UIDs", uids.len()),
     };
-    LookupPlan::single_lookup(Selectivity::OneValue, IndexQuery::Uids(uids.to_vec()), true, words)
+    LookupPlan::single_lookup(
+        Selectivity::OneValue,
+        IndexQuery::External(ExternalQuery::Uids(uids.to_vec())),
+        true,
+        words,
+    )
 }
 
 fn plan_field(field: &'static Field, test: &FieldTest, summary: &IndexConfig) -> CandidateSet {

@@ -4,8 +4,7 @@
 //! it. It is apart because answers begin at one (`run`) and cursors stand in one (`cursor`).
 
 use larder_format::collate::primary_weights;
-use larder_store::Extractor;
-use larder_store::inverted_index::SortPosition;
+use larder_store::{Extractor, SortPosition};
 
 /// A place between two items, the same for both directions.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::handle::Handle;
 use crate::items::{ITEM_META_COLUMNS, ItemMeta, item_meta_with_names};
 use crate::reader::Reader;
 use crate::schedule::Schedule;
-use crate::{Kind, Seq, blob, history, interval_index};
+use crate::{Kind, Seq, blob, history, interval_table};
 use rusqlite::{OptionalExtension as _, Row};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -294,7 +294,7 @@ impl Reader {
     ) -> rusqlite::Result<ItemVersion> {
         let time = row.get_ref(SCHEDULE_COLUMN)?.as_blob_or_null()?;
         let times = time
-            .and_then(|data| interval_index::unpack_schedule(&self.conn, &self.extractor, data));
+            .and_then(|data| interval_table::unpack_schedule(&self.conn, &self.extractor, data));
         let bytes = row.get_ref(BYTES_COLUMN)?.as_blob_or_null()?.unwrap_or_default().into();
         Ok(ItemVersion {
             meta: item_meta_with_names(row, names)?,
@@ -317,6 +317,6 @@ impl Reader {
             .optional()?
             .flatten();
         Ok(time
-            .and_then(|data| interval_index::unpack_schedule(&self.conn, &self.extractor, &data)))
+            .and_then(|data| interval_table::unpack_schedule(&self.conn, &self.extractor, &data)))
     }
 }

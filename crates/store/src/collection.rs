@@ -5,8 +5,10 @@
 
 use crate::CollectionType;
 use crate::index_config::IndexConfig;
-use crate::interval_index::{self, TimeTarget};
+use crate::interval_table;
+use crate::time_range::TimeTarget;
 use crate::uid_lookup::CollectionKey;
+use larder_index::interval;
 use rusqlite::Connection;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,34 +20,34 @@ pub(crate) struct CollectionMeta {
     pub(crate) name: Arc<str>,
     pub(crate) index_config: Arc<IndexConfig>,
     /// The classes of spans that it has, of occurrences and of alarms.
-    row_classes: [RowClasses; 2],
+    span_classes: [SpanClasses; 2],
 }
 
 #[derive(Debug, Default)]
-struct RowClasses {
-    /// They were asked for.
+struct SpanClasses {
+    /// They have been requested.
     was_requested: AtomicBool,
     present: OnceLock<Vec<i64>>,
 }
 
 impl CollectionMeta {
-    /// The classes of spans to look at, in the snapshot in which it is known: those that it has. To
-    /// find out which ones takes about as long as to look for one in vain, so who asks for the
-    /// first time gets all that there can be.
-    pub(crate) fn row_classes(
+    /// Returns the classes of spans to search, in the read transaction of the cache that this is
+    /// part of. To find out which ones are present costs about as much as to search one that is
+    /// absent, so the first caller gets all classes.
+    pub(crate) fn span_classes(
         &self,
         conn: &Connection,
-        what: TimeTarget,
+        target: TimeTarget,
     ) -> rusqlite::Result<&[i64]> {
-        let [occurrences, alarms] = &self.row_classes;
-        let known = if what == TimeTarget::Alarms { alarms } else { occurrences };
+        let [occurrences, alarms] = &self.span_classes;
+        let known = if target == TimeTarget::Alarms { alarms } else { occurrences };
         if let Some(classes) = known.present.get() {
             return Ok(classes);
         }
         if !known.was_requested.swap(true, Ordering::Relaxed) {
-            return Ok(interval_index::all_classes(what));
+            return Ok(interval::span_classes(interval_table::layer(target)));
         }
-        let found = interval_index::find_classes(conn, self.collection_key.id, what)?;
+        let found = interval_table::find_span_classes(conn, self.collection_key.id, target)?;
         Ok(known.present.get_or_init(|| found))
     }
 }
@@ -64,7 +66,7 @@ pub(crate) fn read_collections(conn: &Connection) -> rusqlite::Result<Vec<Collec
                 collection_key: of,
                 name: row.get(2)?,
                 index_config: summary,
-                row_classes: Default::default(),
+                span_classes: Default::default(),
             })
         })?
         .collect()

@@ -9,13 +9,13 @@ use crate::Kind;
 use crate::calendar_context::{self, CalendarContext};
 use crate::event::{ParsedSchedule, ZoneResolver};
 use crate::index_config::{FieldIndex, IndexConfig};
-use crate::inverted_index::ItemTerms;
 use crate::stored_fields::{self, is_storable};
 use crate::term_extraction::{TermCollector, prefix_chars};
 use crate::{CollectionType, blob};
 use larder_format::collate::Collator;
 use larder_format::field::{CONTACT_FIELDS, Field};
 use larder_format::fold::{FOLD_VERSION, collect_digits, fold, split_words};
+use larder_index::TermSet;
 use larder_time::zone::ZoneDatabase;
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -78,7 +78,7 @@ pub(crate) struct ItemContext {
 /// What the indexes say of one item.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct IndexEntry {
-    pub(crate) terms: ItemTerms,
+    pub(crate) terms: TermSet,
     /// The bytes name a UID.
     pub(crate) has_uid: bool,
     /// Values to be kept beside the item's row.

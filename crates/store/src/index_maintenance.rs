@@ -9,13 +9,13 @@ use crate::event::ParsedSchedule;
 use crate::extractor::{Extractor, ExtractorCache, IndexEntry, SortKeys};
 use crate::history;
 use crate::index_config::IndexConfig;
-use crate::interval_index;
-use crate::inverted_index::term::{self, SortOp};
-use crate::inverted_index::{self, ItemTerms, SegmentBuffer};
+use crate::index_pages::IndexPages;
+use crate::interval_table;
 use crate::series::{self, ItemLocation, SeriesMember};
 use crate::store::{MetaTable, Store, read_meta_number};
 use crate::write_transaction::WriteTransaction;
-use crate::{Kind, Seq};
+use crate::{Kind, Seq, term_encoding};
+use larder_index::{IndexId, SegmentBuffer, SortOp, TermSet, UnpackTerm, sort_term};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -28,6 +28,8 @@ const REBUILD_STEP_ITEMS: usize = 500;
 const MAX_TAIL_ITEMS: usize = 50;
 /// Bytes of the index that are merged in one transaction.
 const MERGE_STEP_BYTES: i64 = 2 << 20;
+/// The packed form of terms.
+const UNPACK_TERM: UnpackTerm = term_encoding::unpack_term;
 
 /// Terms that share a fingerprint, and are rebuilt together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,9 @@ pub enum DerivedIndex {
 impl DerivedIndex {
     pub(crate) const ALL: [DerivedIndex; 3] =
         [DerivedIndex::Text, DerivedIndex::Sort, DerivedIndex::Schedule];
+
+    /// The sets that are inverted indexes.
+    const INVERTED: [DerivedIndex; 2] = [DerivedIndex::Text, DerivedIndex::Sort];
 
     /// Its name, as messages have it.
     #[must_use]
@@ -95,7 +100,7 @@ impl DerivedIndex {
     pub(crate) fn is_current(self, meta: &MetaTable, deriver: &Extractor) -> bool {
         meta.text(self.meta_key()) == self.fingerprint(deriver)
             && (self != DerivedIndex::Schedule
-                || meta.text(interval_index::ZONE_DATA_VERSION_KEY)
+                || meta.text(interval_table::ZONE_DATA_VERSION_KEY)
                     == deriver.zone_database().data_version())
     }
 
@@ -103,11 +108,18 @@ impl DerivedIndex {
         Ok(self.read_state(conn)?.as_deref() == Some(&self.fingerprint(deriver)))
     }
 
+    /// Returns the number of its inverted index.
+    pub(crate) fn index_id(self) -> IndexId {
+        IndexId(self as i64)
+    }
+
     /// Takes away all that it holds.
     fn clear(self, conn: &Connection) -> rusqlite::Result<()> {
         match self {
-            DerivedIndex::Text | DerivedIndex::Sort => inverted_index::delete_segments(conn, self),
-            DerivedIndex::Schedule => interval_index::clear(conn),
+            DerivedIndex::Text | DerivedIndex::Sort => {
+                larder_index::delete_all(&IndexPages::new(conn), self.index_id())
+            }
+            DerivedIndex::Schedule => interval_table::clear(conn),
         }
     }
 }
@@ -117,7 +129,7 @@ pub(crate) fn mark_complete(conn: &Connection, deriver: &Extractor) -> rusqlite:
     for set in DerivedIndex::ALL {
         set.write_state(conn, &set.fingerprint(deriver))?;
     }
-    interval_index::write_zone_data_version(conn, deriver)
+    interval_table::write_zone_data_version(conn, deriver)
 }
 
 /// Gives up the sets that another program, or another locale, has begun to fill since this store
@@ -131,7 +143,7 @@ pub(crate) fn invalidate_stale(
     for set in DerivedIndex::ALL {
         let (state, fingerprint) = (meta.text(set.meta_key()), set.fingerprint(deriver));
         let others = set == DerivedIndex::Schedule
-            && meta.text(interval_index::ZONE_DATA_VERSION_KEY)
+            && meta.text(interval_table::ZONE_DATA_VERSION_KEY)
                 != deriver.zone_database().data_version();
         if others || (state != fingerprint && rebuild_progress(state, &fingerprint).is_none()) {
             set.invalidate(conn)?;
@@ -216,9 +228,7 @@ impl IndexUpdates {
 
     fn put_sort_keys(&mut self, item: i64, collection: i64, was: SortKeys, is: SortKeys) {
         let terms = |keys: SortKeys, sign| -> Vec<Vec<u8>> {
-            keys.into_iter()
-                .map(|(field, key)| term::sort_term(field, collection, &key, sign))
-                .collect()
+            keys.into_iter().map(|(field, key)| sort_term(field, collection, &key, sign)).collect()
         };
         let placed = self.sort.entry(item).or_insert_with(|| SortUpdate {
             removed_terms: terms(was, SortOp::Remove),
@@ -235,7 +245,9 @@ impl IndexUpdates {
         seq: Seq,
     ) -> rusqlite::Result<()> {
         self.write_schedules(tx, derivers, seq)?;
-        mem::take(&mut self.text).flush(tx, DerivedIndex::Text, seq)?;
+        let pages = IndexPages::new(tx);
+        let text = mem::take(&mut self.text);
+        text.flush(&pages, DerivedIndex::Text.index_id(), seq, UNPACK_TERM)?;
         let mut sort = SegmentBuffer::default();
         for (item, SortUpdate { removed_terms: was, inserted_terms: mut is }) in
             mem::take(&mut self.sort)
@@ -243,10 +255,10 @@ impl IndexUpdates {
             // Of what was in no order, and is in none, there is nothing to say.
             if item <= self.last_sort_item && !(was.is_empty() && is.is_empty()) {
                 is.extend(was);
-                sort.put(item, ItemTerms::new(is, Vec::new(), false));
+                sort.put(item, TermSet::new(is, Vec::new(), false));
             }
         }
-        sort.flush(tx, DerivedIndex::Sort, seq)
+        sort.flush(&pages, DerivedIndex::Sort.index_id(), seq, UNPACK_TERM)
     }
 
     /// What a detached occurrence says is also of its series, and the other way round, so whatever
@@ -257,7 +269,7 @@ impl IndexUpdates {
         derivers: &mut ExtractorCache<'_>,
         seq: Seq,
     ) -> rusqlite::Result<()> {
-        let mut writer = interval_index::IntervalWriter::new(tx, derivers.base());
+        let mut writer = interval_table::IntervalWriter::new(tx, derivers.base());
         let mut changed: BTreeMap<(i64, String), Vec<SeriesMember>> = BTreeMap::new();
         let (mut new, mut own) = (HashSet::new(), HashSet::new());
         for (item, ScheduleUpdate { location: whose, parsed_schedule: is }) in
@@ -269,7 +281,7 @@ impl IndexUpdates {
             }
             let ItemLocation { collection, uid, recurrence_id: recurrence, .. } = whose;
             let Some(timing) = is else {
-                interval_index::delete_item(tx, derivers.base(), collection, item)?;
+                interval_table::delete_item(tx, derivers.base(), collection, item)?;
                 changed.entry((collection, uid)).or_default();
                 continue;
             };
@@ -313,7 +325,7 @@ impl Store {
             self.verify_before_write(&lock)?;
             let step = || -> rusqlite::Result<bool> {
                 let tx = WriteTransaction::begin(&self.conn)?;
-                let more = inverted_index::compact_step(&tx, MERGE_STEP_BYTES)?;
+                let more = compact_segments_step(&tx)?;
                 tx.commit()?;
                 Ok(more)
             };
@@ -391,7 +403,7 @@ impl Store {
                 set.clear(&tx)?;
                 set.write_state(&tx, &format!("rebuilding 0 {fingerprint}"))?;
                 if set == DerivedIndex::Schedule {
-                    interval_index::write_zone_data_version(&tx, &self.extractor)?;
+                    interval_table::write_zone_data_version(&tx, &self.extractor)?;
                 }
                 tx.commit()?;
                 return Ok(0);
@@ -461,6 +473,24 @@ struct ExtractedItem {
     entry: IndexEntry,
 }
 
+/// Moves [`MERGE_STEP_BYTES`] of one of the inverted indexes towards fewer segments. Returns
+/// whether any of them had something to merge.
+fn compact_segments_step(tx: &WriteTransaction<'_>) -> rusqlite::Result<bool> {
+    for set in DerivedIndex::INVERTED {
+        if larder_index::compact_step(&IndexPages::new(tx), set.index_id(), MERGE_STEP_BYTES)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Merges each inverted index into one segment, without the terms of items that are gone.
+pub(crate) fn merge_all_segments(tx: &WriteTransaction<'_>) -> rusqlite::Result<()> {
+    DerivedIndex::INVERTED
+        .into_iter()
+        .try_for_each(|set| larder_index::merge_all(&IndexPages::new(tx), set.index_id()))
+}
+
 /// Takes away what nobody can use, so that nothing of it is left behind: sets that another program
 /// has filled, or that a rebuild is yet to begin with.
 pub(crate) fn clear_stale(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<()> {
@@ -487,7 +517,7 @@ fn index_page(
     page: &[ExtractedItem],
 ) -> rusqlite::Result<()> {
     let (mut gathered, mut derivers) = (SegmentBuffer::default(), ExtractorCache::new(deriver));
-    let mut writer = interval_index::IntervalWriter::new(tx, deriver);
+    let mut writer = interval_table::IntervalWriter::new(tx, deriver);
     for ExtractedItem { id, seq, index_config: summary, entry } in page {
         let now: Option<(Seq, i64)> = tx
             .prepare_cached("SELECT seq, collection FROM item WHERE id = ?1")?
@@ -522,22 +552,22 @@ fn index_page(
     match set {
         DerivedIndex::Schedule => writer.finish(),
         DerivedIndex::Text | DerivedIndex::Sort => {
-            gathered.flush(tx, set, read_meta_number(tx, "last_seq")?)
+            let seq = read_meta_number(tx, "last_seq")?;
+            gathered.flush(&IndexPages::new(tx), set.index_id(), seq, UNPACK_TERM)
         }
     }
 }
 
 /// The terms of one set that an item of this collection gives.
-fn terms_in_index(set: DerivedIndex, entry: IndexEntry, collection: i64) -> ItemTerms {
+fn terms_in_index(set: DerivedIndex, entry: IndexEntry, collection: i64) -> TermSet {
     match set {
         DerivedIndex::Text => entry.terms,
         DerivedIndex::Sort => {
-            let place = |(field, key): (u16, Vec<u8>)| {
-                term::sort_term(field, collection, &key, SortOp::Insert)
-            };
-            ItemTerms::new(entry.sort_keys.into_iter().map(place).collect(), Vec::new(), false)
+            let place =
+                |(field, key): (u16, Vec<u8>)| sort_term(field, collection, &key, SortOp::Insert);
+            TermSet::new(entry.sort_keys.into_iter().map(place).collect(), Vec::new(), false)
         }
-        DerivedIndex::Schedule => ItemTerms::default(),
+        DerivedIndex::Schedule => TermSet::default(),
     }
 }
 
@@ -566,7 +596,7 @@ const STORED_FIELDS_TAG: &str = "kept";
 pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> rusqlite::Result<TableDigest> {
     let mut digest = TableDigest::default();
     if set == DerivedIndex::Schedule {
-        interval_index::for_each_record(conn, &mut |row| digest.add(row))?;
+        interval_table::for_each_record(conn, &mut |row| digest.add(row))?;
         return Ok(digest);
     }
     let mut live: HashSet<i64> = HashSet::new();
@@ -580,7 +610,10 @@ pub(crate) fn stored_digest(conn: &Connection, set: DerivedIndex) -> rusqlite::R
         }
     }
     let live = |item| live.contains(&item);
-    inverted_index::for_each_posting(conn, set, &live, &mut |term, item| digest.add((term, item)))?;
+    let pages = IndexPages::new(conn);
+    larder_index::for_each_posting(&pages, set.index_id(), &live, &mut |term, item| {
+        digest.add((term, item));
+    })?;
     Ok(digest)
 }
 
@@ -599,13 +632,13 @@ pub(crate) fn expected_digests(
         let entry = stored.map(|stored| derivers.extract(conn, &stored)).transpose()?;
         let entry = entry.unwrap_or_default();
         let times = series::compute_schedule(conn, &mut derivers, item)?;
-        interval_index::for_each_expected_record(collection, item, times.as_ref(), &mut |row| {
+        interval_table::for_each_expected_record(collection, item, times.as_ref(), &mut |row| {
             digests[2].add(row);
         });
         digests[0].add((STORED_FIELDS_TAG, item, entry.stored_fields.as_deref()));
         for (set, digest) in DerivedIndex::ALL.into_iter().zip(&mut digests) {
             terms_in_index(set, entry.clone(), collection)
-                .for_each(&mut |term| digest.add((term, item)));
+                .for_each(UNPACK_TERM, &mut |term| digest.add((term, item)));
         }
     }
     Ok(digests)

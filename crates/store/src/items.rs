@@ -9,11 +9,13 @@ use crate::collection::CollectionMeta;
 use crate::error::{Result, sqlite_error_at};
 use crate::handle::Handle;
 use crate::index_maintenance::DerivedIndex;
-use crate::inverted_index::{self, IndexMatch, IndexQuery, Segment, SortIndex, SortPosition};
+use crate::index_pages::IndexPages;
+use crate::index_query::{self, IndexQuery};
 use crate::read_transaction::ReaderCache;
 use crate::reader::Reader;
 use crate::stored_fields::StoredFields;
 use crate::{Kind, Seq, blob, uid_lookup};
+use larder_index::{Matches, ReadPages as _, Segment, SortIndex, SortPosition};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -58,14 +60,14 @@ pub struct IndexedOrder {
 
 impl IndexedOrder {
     fn sort_index(&self) -> SortIndex {
-        SortIndex { field: self.field, collections: self.collections.clone() }
+        SortIndex { order: self.field, partitions: self.collections.clone() }
     }
 }
 
 /// What a look-up found: what the index names, to be held against the items.
 #[derive(Debug, Clone, Default)]
 pub struct IndexMatches {
-    matches: Vec<IndexMatch>,
+    matches: Matches,
     /// How many entries of the index were read.
     pub entries_read: u64,
 }
@@ -202,7 +204,8 @@ impl Reader {
             return Ok(segments.as_deref());
         }
         let usable = set.is_current(&remembered.meta, &self.extractor);
-        let segments = usable.then(|| inverted_index::segments(&self.conn, set)).transpose()?;
+        let pages = IndexPages::new(&self.conn);
+        let segments = usable.then(|| pages.segments(set.index_id())).transpose()?;
         Ok(known.get_or_init(|| segments).as_deref())
     }
 
@@ -455,7 +458,7 @@ impl Reader {
             let remembered = self.cache()?;
             let segments = self.segments(&remembered, DerivedIndex::Text)?;
             let Some(segments) = segments else { return Ok(None) };
-            if lookup.has_time_range() && !self.is_time_index_current(&remembered) {
+            if index_query::has_time_range(lookup) && !self.is_time_index_current(&remembered) {
                 return Ok(None);
             }
             let known = remembered.collections.iter();
@@ -464,13 +467,8 @@ impl Reader {
                     collections.is_empty() || collections.contains(&known.collection_key.id)
                 })
                 .collect();
-            let (named, read) = inverted_index::find_matches(
-                &self.conn,
-                &self.extractor,
-                segments,
-                &asked,
-                lookup,
-            )?;
+            let (named, read) =
+                index_query::find_matches(&self.conn, &self.extractor, segments, &asked, lookup)?;
             Ok(Some(IndexMatches { matches: named, entries_read: read }))
         };
         run().map_err(sqlite_error_at(&self.path))
@@ -548,7 +546,7 @@ impl Reader {
             let mut seq = tx.prepare_cached("SELECT seq FROM item WHERE id = ?1")?;
             let mut places = Vec::new();
             order.sort_index().scan(
-                tx,
+                &IndexPages::new(tx),
                 segments,
                 after,
                 order.backwards,
@@ -579,7 +577,7 @@ impl Reader {
             let remembered = self.cache()?;
             let segments = self.sort_segments(&remembered, order)?;
             let Some(segments) = segments else { return Ok(None) };
-            order.sort_index().rank(&self.conn, segments, place).map(Some)
+            order.sort_index().rank(&IndexPages::new(&self.conn), segments, place).map(Some)
         };
         run().map_err(sqlite_error_at(&self.path))
     }

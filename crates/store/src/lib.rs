@@ -41,8 +41,11 @@ mod handle;
 mod history;
 mod index_config;
 mod index_maintenance;
-mod interval_index;
-pub mod inverted_index;
+mod index_pages;
+mod index_query;
+mod interval_entry;
+mod interval_search;
+mod interval_table;
 mod items;
 mod lock;
 mod packed_row_ids;
@@ -50,14 +53,19 @@ mod purge;
 mod read_transaction;
 mod reader;
 mod schedule;
+mod schedule_reader;
 mod schema;
 mod series;
+mod series_summary;
 mod store;
 mod stored_fields;
+pub mod term_encoding;
 mod term_extraction;
+mod time_range;
 mod uid_lookup;
 mod undo;
 mod write_transaction;
+mod zone_update;
 
 pub use crate::backup::RestoreReport;
 pub use crate::batch::{
@@ -76,8 +84,8 @@ pub use crate::handle::{Handle, HandlePrefix};
 pub use crate::history::{OperationId, OperationRecord, Version};
 pub use crate::index_config::{FieldIndex, IndexConfig, IndexConfigError};
 pub use crate::index_maintenance::DerivedIndex;
-pub use crate::interval_index::{TimeRange, TimeRangeHits, TimeTarget};
-pub use crate::inverted_index::term::WORD_PREFIX_CHARS;
+pub use crate::index_query::{ExternalQuery, IndexQuery};
+pub use crate::interval_search::TimeRangeHits;
 pub use crate::items::{Candidate, IndexMatches, IndexedOrder, ItemMeta};
 pub use crate::packed_row_ids::PackedRowIds;
 pub use crate::purge::PurgeReport;
@@ -86,8 +94,11 @@ pub use crate::reader::{Collection, CollectionProperties, Reader, SqlRow, SqlVal
 pub use crate::schedule::{Alarm, ItemOccurrence, Overlap, Schedule, Trigger};
 pub use crate::store::{Store, StoreOptions};
 pub use crate::stored_fields::{StoredFields, is_storable};
+pub use crate::term_encoding::WORD_PREFIX_CHARS;
 pub use crate::term_extraction::MIN_LONG_NUMBER_DIGITS;
+pub use crate::time_range::{TimeRange, TimeTarget};
 pub use crate::undo::{UndoConflict, UndoReport};
+pub use larder_index::SortPosition;
 
 /// The number of a batch: later batches have larger numbers. Order in a store is by this, never by
 /// a clock.

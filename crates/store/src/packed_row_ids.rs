@@ -4,7 +4,7 @@
 //! Rows of one answer mostly lie close together, so that one takes a byte or two instead of eight.
 //! It is no index: what is asked of it is all of it.
 
-use crate::inverted_index::varint::{read_signed_varint, write_signed_varint};
+use larder_index::varint::{read_signed_varint, write_signed_varint};
 
 /// Rows in their order, packed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

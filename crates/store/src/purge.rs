@@ -13,7 +13,7 @@ use crate::handle::Handle;
 use crate::reader::Reader;
 use crate::store::{Store, read_meta_number, set_meta};
 use crate::write_transaction::WriteTransaction;
-use crate::{Seq, blob, history, index_maintenance, inverted_index};
+use crate::{Seq, blob, history, index_maintenance};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -197,7 +197,7 @@ pub(crate) fn erase_item_history(
 fn merge_and_vacuum(conn: &Connection, deriver: &Extractor) -> rusqlite::Result<()> {
     let tx = WriteTransaction::begin(conn)?;
     index_maintenance::clear_stale(&tx, deriver)?;
-    inverted_index::merge_all(&tx)?;
+    index_maintenance::merge_all_segments(&tx)?;
     erase_schedule_history(&tx)?;
     history::set_schedule_history_start(&tx, None)?;
     tx.execute(

@@ -5,9 +5,9 @@
 
 use crate::collection::{self, CollectionMeta};
 use crate::error::{Result, sqlite_error_at};
-use crate::inverted_index::Segment;
 use crate::reader::Reader;
 use crate::store::MetaTable;
+use larder_index::Segment;
 use rusqlite::Connection;
 use std::sync::{Arc, OnceLock};
 

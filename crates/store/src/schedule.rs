@@ -6,9 +6,9 @@
 
 mod serialization;
 
-use crate::interval_index::{
-    IntervalEntry, RecurrenceBucket, SeriesSummary, TimeRange, TimeTarget,
-};
+use crate::interval_entry::IntervalEntry;
+use crate::series_summary::{RecurrenceBucket, SeriesSummary};
+use crate::time_range::{TimeRange, TimeTarget};
 use larder_time::civil::{DAY_SECONDS, Instant, Weekday};
 use larder_time::rule::{Frequency, StepBudget};
 use larder_time::series::{
@@ -298,7 +298,7 @@ impl Schedule {
         let rows = self
             .interval_entries()
             .into_iter()
-            .filter(|row| row.target() == what)
+            .filter(|row| row.target == what)
             .map(|row| row.bounds());
         rows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }

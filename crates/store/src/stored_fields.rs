@@ -7,8 +7,8 @@
 //! row the same text stands: its place, doubled and odd, and its length. All numbers are varints.
 //! This module packs and unpacks; which card has which values is the matter of `contact`.
 
-use crate::inverted_index::varint::{read_varint, write_varint};
 use larder_format::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field};
+use larder_index::varint::{read_varint, write_varint};
 use std::sync::LazyLock;
 
 /// The fields of contacts that can be kept, in the order in which they are: those that free words

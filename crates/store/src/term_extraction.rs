@@ -5,10 +5,11 @@
 //! `index`. It is pure, and apart because all kinds are found by the same means.
 
 use crate::index_config::{FieldIndex, IndexConfig};
-use crate::inverted_index::{ItemTerms, term};
+use crate::term_encoding as term;
 use larder_format::field::{Field, FieldType as FieldKind};
 use larder_format::fold::{collect_digits, fold, split_words};
 use larder_format::phone::{count_certain_digits, find_number_part};
+use larder_index::TermSet;
 
 /// Numbers that are certain to have fewer digits than this within their country have another index
 /// besides.
@@ -102,7 +103,7 @@ impl TermCollector {
     }
 
     /// Of a card with too much, only which fields it has.
-    pub(crate) fn into_terms(mut self) -> ItemTerms {
+    pub(crate) fn into_terms(mut self) -> TermSet {
         self.terms.sort_unstable();
         self.terms.dedup();
         self.is_oversized |= self.terms.len() > MAX_TERMS_PER_ITEM;
@@ -110,7 +111,7 @@ impl TermCollector {
             self.terms = Vec::new();
             self.packed.retain(|number| term::is_presence(*number));
         }
-        ItemTerms::new(self.terms, self.packed, self.is_oversized || self.is_truncated)
+        TermSet::new(self.terms, self.packed, self.is_oversized || self.is_truncated)
     }
 }
 

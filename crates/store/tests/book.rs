@@ -2,7 +2,7 @@
 
 use larder_format::contact::{Contact, derive_uid};
 use larder_format::field::Field;
-use larder_store::inverted_index::SortPosition;
+use larder_store::SortPosition;
 use larder_store::{
     AppliedBatch, BatchChange, ChangeOutcome, Collection, FieldIndex, Handle, IndexedOrder,
     ItemPut, Operation, OperationId, ParsedItem, Precondition, Reader, Store, StoreOptions,

@@ -3,10 +3,9 @@
 
 use crate::book::{Book, card, handle_of, made, put};
 use larder_format::field::find_contact_field;
-use larder_store::inverted_index::{IndexQuery, SortPosition};
 use larder_store::{
-    BatchChange, DerivedIndex, Fault, IndexedOrder, Operation, Precondition, Reader, Store,
-    StoreOptions,
+    BatchChange, DerivedIndex, Fault, IndexQuery, IndexedOrder, Operation, Precondition, Reader,
+    SortPosition, Store, StoreOptions,
 };
 use rusqlite::Connection;
 

@@ -3,10 +3,10 @@
 
 use crate::book::{Book, NOW, card, handle_of, put};
 use larder_format::field::{CONTACT_FIELDS, find_contact_field};
-use larder_store::inverted_index::{IndexQuery, SortPosition, term};
 use larder_store::{
     BatchChange, ChangeOutcome, CollectionType, DerivedIndex, Error, FieldIndex, IndexConfig,
-    IndexedOrder, Kind, OperationId, Precondition, Reader, Store, StoreOptions,
+    IndexQuery, IndexedOrder, Kind, OperationId, Precondition, Reader, SortPosition, Store,
+    StoreOptions, term_encoding as term,
 };
 
 fn summary(text: &str) -> IndexConfig {

@@ -6,7 +6,7 @@
 //! taken.
 
 mod budget;
-pub(crate) mod calendar;
+mod calendar;
 mod cancellation;
 mod files;
 mod pipeline;

@@ -15,12 +15,8 @@
 
 mod compression;
 mod error;
-pub mod event;
 mod export;
 mod import;
-mod item_edits;
-pub mod item_text;
-mod merge;
 
 pub use crate::compression::{Compression, detect_compression};
 pub use crate::error::Error;
@@ -30,8 +26,3 @@ pub use crate::import::{
     ImportDiagnostic, ImportEvent, ImportInput, ImportOptions, ImportReport, MAX_BATCH_ITEMS,
     import,
 };
-pub use crate::item_edits::{
-    AddedItem, CollectionListing, CollectionRemovalOutcome, RemovalOutcome, add_items,
-    list_collection, remove_collection, remove_items, replace_item,
-};
-pub use crate::merge::{ContactMerge, MergeError, MergeOutcome, write_merge};

@@ -1,8 +1,39 @@
 //! Messages by METHOD:CANCEL: what they are about is marked, and keeps all else.
 
 use crate::book::{Book, Told};
-use crate::event::{CALENDAR, bytes, calendar};
+use larder_edit::item_text::SplitText;
+use larder_store::{CollectionType, Operation, Store};
 use larder_sync::ImportOptions;
+
+const CALENDAR: &str = "calendar";
+
+/// Returns a store with these events of the UID `u`; each is given without BEGIN, END and UID.
+fn calendar(components: &[&str]) -> Book {
+    let mut book = Book::new();
+    let text: String = components
+        .iter()
+        .map(|lines| {
+            let lines = lines.trim().replace('\n', "\r\n");
+            format!("BEGIN:VEVENT\r\nUID:u\r\n{lines}\r\nEND:VEVENT\r\n")
+        })
+        .collect();
+    let split = SplitText::from_bytes(text.as_bytes()).unwrap();
+    let extractor =
+        book.store.extractor_for_collection(CALENDAR, CollectionType::Calendar).unwrap();
+    let parsed = split.parse_items(&extractor, &mut || Ok([1; 16])).unwrap();
+    let mut operation = Operation::new("add", "", 0);
+    let mut ignore = |_: &Store, _| Ok::<(), larder_store::Error>(());
+    larder_edit::add_items(&mut book.store, &mut operation, CALENDAR, parsed.items, &mut ignore)
+        .unwrap();
+    book
+}
+
+/// Returns the text of all items, sorted.
+fn bytes(book: &Book) -> Vec<String> {
+    let mut items = book.items(CALENDAR);
+    items.sort();
+    items.into_iter().map(|item| String::from_utf8_lossy(&item).into_owned()).collect()
+}
 
 fn message(method: &str, components: &[&str]) -> String {
     let text: String = components

@@ -11,24 +11,16 @@ mod around;
 mod book;
 mod calendars;
 mod cancel;
-mod card;
-mod change;
+mod compression;
 mod corpora;
-mod edited;
-mod event;
-mod event_corpora;
-mod event_inherits;
-mod event_model;
 mod export_items;
 mod files;
 mod hostile;
 mod import_table;
 mod interrupted;
 mod limits;
-mod merge;
 mod rejects;
 mod repeated;
-mod said;
 
 /// A file that is not a module here would never be run.
 #[test]

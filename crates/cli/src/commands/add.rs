@@ -1,90 +1,95 @@
+//! `larder add`.
+
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds, random_bytes};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::name_from_bytes;
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::time_display;
+use larder_edit::AddedItem;
+use larder_edit::event::{EventDraft, EventDraftError, EventRequest, EventRequestError};
+use larder_edit::item_text::{Error, MAX_TEXT_BYTES, ParsedText, SplitText, uid_from_random};
 use larder_present::description;
 use larder_store::{CollectionType, Operation, ParsedItem, Store};
-use larder_sync::AddedItem;
-use larder_sync::event::{EventDraft, EventDraftError, EventRequest, EventRequestError};
-use larder_sync::item_text::{Error, MAX_TEXT_BYTES, ParsedText, SplitText, uid_from_random};
 use larder_time::value::IcalDuration;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Add an event, a task or a memo in words; or contacts and events from a file or standard input
+/// Add an event, a task or a memo in words, or items from a vCard or iCalendar file
 ///
-/// In words: larder add --kind event "Lunch with Anna tomorrow 12:30 for 1h at Bistro". Times, a
-/// place and how it is repeated are taken out of the sentence, the rest is the summary, and what
-/// was understood is printed. Options win over the sentence.
+///   larder add "Lunch with Anna tomorrow 12:30 for 1h at Bistro"
+///   larder add --kind task "Tax return due friday"
+///   larder add card.vcf
 ///
-/// From a file: each item gets a UID if it has none. One whose UID is there already is left alone
-/// (`larder edit` changes it, `larder import` takes the file's version).
+/// Times, a place and a recurrence are taken from the sentence; the rest becomes
+/// the summary. The result is printed. Options override the sentence.
+///
+/// Items from a file get a UID if they have none. An item whose UID exists already
+/// is not added: change it with `larder edit`, or replace it with `larder import`.
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct AddArgs {
-    /// A file with vCards or a calendar (- is standard input), or what is to be added in words
+    /// A vCard or iCalendar file (- for standard input), or a sentence
     #[arg(value_name = "FILE|TEXT")]
     text: Vec<OsString>,
-    /// The collection it goes to, made if there is none of that name [default: contacts, or
-    /// calendar]
+    /// Add to this collection, created if needed [default: contacts or calendar]
     #[arg(long, value_name = "NAME")]
     into: Option<String>,
     #[command(flatten)]
     options: ItemOptionsArgs,
 }
 
-/// What is said in options.
+/// The options that describe an event, a task or a memo.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Events, tasks and memos")]
 struct ItemOptionsArgs {
-    /// What it is
+    /// The kind of item
     #[arg(long, value_enum)]
     kind: Option<AddKindArg>,
-    /// What it is about
+    /// The title
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
-    /// When it begins
+    /// The start
     #[arg(long, value_name = "TIME")]
     start: Option<String>,
-    /// When it ends; of a task, when it is due
+    /// The end; for a task, when it is due
     #[arg(long, visible_alias = "due", value_name = "TIME")]
     end: Option<String>,
-    /// How long it takes: 90min, 2 days
+    /// The duration: 90min, "2 days"
     #[arg(long = "for", value_name = "LENGTH", conflicts_with = "end", allow_hyphen_values = true)]
     length: Option<String>,
-    /// It is of whole days
+    /// Make it an all-day event
     #[arg(long)]
     all_day: bool,
-    /// Where it is
+    /// The place
     #[arg(long, value_name = "TEXT")]
     location: Option<String>,
-    /// What it is about, at length
+    /// A longer description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// How it recurs, as RFC 5545 writes it: FREQ=WEEKLY;BYDAY=MO
+    /// The recurrence as an RFC 5545 rule: FREQ=WEEKLY;BYDAY=MO
     #[arg(long, value_name = "RULE", conflicts_with = "every")]
     rule: Option<String>,
-    /// How it recurs, in words: monday, "2 weeks", "day until june"
+    /// The recurrence in words: monday, "2 weeks", "day until june"
     #[arg(long, value_name = "TEXT")]
     every: Option<String>,
-    /// A category; may be given several times
+    /// A category (repeatable)
     #[arg(long = "category", value_name = "TEXT")]
     categories: Vec<String>,
-    /// 1, the highest, to 9; or high, medium or low
+    /// The priority: 1 (highest) to 9, or high, medium or low
     #[arg(long, value_name = "NUMBER", value_parser = parse_priority)]
     priority: Option<u8>,
-    /// An alarm so long before it begins: 15min; may be given several times
+    /// An alarm this long before the start: 15min (repeatable)
     #[arg(long = "alarm", value_name = "LENGTH")]
     alarms: Vec<String>,
-    /// The zone of its clock: Europe/Prague, utc, or floating [default: that of this machine]
+    /// The time zone: Europe/Prague, utc or floating [default: the local zone]
     #[arg(long, value_name = "ZONE")]
     zone: Option<String>,
 }
 
-/// What can be said in words.
+/// The kinds that can be added in words.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum AddKindArg {
     Event,
@@ -92,7 +97,7 @@ enum AddKindArg {
     Memo,
 }
 
-/// A priority, as a number or a word.
+/// Parses a priority, a number or a word.
 fn parse_priority(text: &str) -> Result<u8, &'static str> {
     match text {
         "high" => Ok(1),
@@ -102,11 +107,11 @@ fn parse_priority(text: &str) -> Result<u8, &'static str> {
             .parse()
             .ok()
             .filter(|level| (1..=9).contains(level))
-            .ok_or("write 1, the highest, to 9; or high, medium or low"),
+            .ok_or("use 1 (highest) to 9, or high, medium or low"),
     }
 }
 
-/// The least that is a card, as a command.
+/// A command that adds a minimal vCard.
 const EXAMPLE_COMMAND: &str =
     r"printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add";
 
@@ -118,7 +123,7 @@ impl AddArgs {
         }
     }
 
-    /// The file that is meant, if none is meant in words.
+    /// Returns the file to add from, or `None` for a sentence.
     fn input_file(&self) -> Option<PathBuf> {
         let ItemOptionsArgs { kind, summary, start, .. } = &self.options;
         if kind.is_some() || summary.is_some() || start.is_some() {
@@ -127,8 +132,9 @@ impl AddArgs {
         match &self.text[..] {
             [] => Some(PathBuf::from("-")),
             [one] => {
-                let said = one.to_str().is_some_and(|text| text.is_empty() || text.contains(' '));
-                (!said || Path::new(one).exists()).then(|| PathBuf::from(one))
+                let is_sentence =
+                    one.to_str().is_some_and(|text| text.is_empty() || text.contains(' '));
+                (!is_sentence || Path::new(one).exists()).then(|| PathBuf::from(one))
             }
             _ => None,
         }
@@ -140,7 +146,7 @@ impl AddArgs {
     ) -> Result<CommandStatus, CommandFailure> {
         let draft = self
             .to_event_text()
-            .to_draft(&context.speaker())
+            .to_draft(&context.input_context())
             .map_err(|error| text_failure(&error))?;
         let failed = |error: std::io::Error| input_failure("a new UID", &Error::Random(error));
         let uid = uid_from_random(random_bytes().map_err(failed)?);
@@ -157,11 +163,11 @@ impl AddArgs {
             })?;
         let mut operation =
             Operation::new("add", format!("{} into {into}", draft.kind.name()), now_milliseconds());
-        let mut told = |store: &Store, added: AddedItem| {
+        let mut print = |store: &Store, added: AddedItem| {
             self.print_added(context, store, into, &added)?;
             print_draft(context, &draft)
         };
-        larder_sync::add_items(&mut store, &mut operation, into, vec![prepared], &mut told)?;
+        larder_edit::add_items(&mut store, &mut operation, into, vec![prepared], &mut print)?;
         Ok(CommandStatus::Done)
     }
 
@@ -191,7 +197,7 @@ impl AddArgs {
         }
     }
 
-    /// Where items of this family go.
+    /// Returns the target collection for items of this kind.
     fn target_collection(&self, family: CollectionType) -> &str {
         match family {
             CollectionType::Calendar => self.into.as_deref().unwrap_or("calendar"),
@@ -208,11 +214,11 @@ impl AddArgs {
         let refused = |error: Error| input_failure(&name, &error);
         let pieces = SplitText::from_bytes(&bytes).map_err(refused)?;
         let mut store = context.open_or_create_store()?;
-        let deriver = store.extractor_for_collection(
+        let extractor = store.extractor_for_collection(
             self.target_collection(CollectionType::AddressBook),
             CollectionType::AddressBook,
         )?;
-        let typed = pieces.parse_items(&deriver, &mut random_bytes).map_err(refused)?;
+        let typed = pieces.parse_items(&extractor, &mut random_bytes).map_err(refused)?;
         let mut left_out = print_remarks(context, &name, &typed);
         let of = |family: CollectionType| {
             move |item: &ParsedItem| item.kind().collection_type() == family
@@ -233,14 +239,15 @@ impl AddArgs {
         let mut operation = Operation::new("add", detail, now_milliseconds());
         for (family, items) in families {
             let into = self.target_collection(family);
-            let mut told =
+            let mut print =
                 |store: &Store, added: AddedItem| self.print_added(context, store, into, &added);
-            left_out += larder_sync::add_items(&mut store, &mut operation, into, items, &mut told)?;
+            left_out +=
+                larder_edit::add_items(&mut store, &mut operation, into, items, &mut print)?;
         }
         Ok(if left_out > 0 { CommandStatus::LeftOut } else { CommandStatus::Done })
     }
 
-    /// Says what became of one item.
+    /// Prints the result for one item.
     fn print_added(
         &self,
         context: &mut CommandContext,
@@ -251,8 +258,8 @@ impl AddArgs {
         let (name, uid) = (name_from_bytes(&added.bytes), &added.uid);
         let Some(handle) = added.handle else {
             let uid = sanitize_line(uid);
-            print_message("left out", format!("{name}: there is an item with UID {uid:?} already"));
-            print_message("hint", format!("larder edit 'uid:{uid}' changes it"));
+            print_message("left out", format!("{name}: an item with UID {uid:?} exists already"));
+            print_message("hint", format!("change it with: larder edit 'uid:{uid}'"));
             return Ok(());
         };
         if context.format == OutputFormat::Json {
@@ -267,45 +274,47 @@ impl AddArgs {
     }
 }
 
-/// Says what was understood of a sentence.
+/// Prints what was understood of a sentence.
 fn print_draft(context: &mut CommandContext, draft: &EventDraft) -> Result<(), CommandFailure> {
     if context.format == OutputFormat::Json {
         return Ok(());
     }
-    let mut said: Vec<(&str, String)> = Vec::new();
-    let asker = &context.settings.user_locale;
-    let when =
-        time_display::format_times(draft.kind, draft.start.as_ref(), draft.end.as_ref(), asker);
-    said.extend(when.map(|when| ("when", when)));
-    let rule = draft.rrule().ok().flatten();
-    said.extend(
-        rule.map(|rule| {
-            ("repeated", time_display::format_rule(&rule, draft.start.as_ref(), asker))
-        }),
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    let user_locale = &context.settings.user_locale;
+    let when = time_display::format_times(
+        draft.kind,
+        draft.start.as_ref(),
+        draft.end.as_ref(),
+        user_locale,
     );
-    said.extend(draft.location.clone().map(|place| ("at", place)));
+    rows.extend(when.map(|when| ("when", when)));
+    let rule = draft.rrule().ok().flatten();
+    rows.extend(rule.map(|rule| {
+        ("repeats", time_display::format_rule(&rule, draft.start.as_ref(), user_locale))
+    }));
+    rows.extend(draft.location.clone().map(|place| ("location", place)));
     if !draft.categories.is_empty() {
-        said.push(("categories", draft.categories.join(", ")));
+        rows.push(("categories", draft.categories.join(", ")));
     }
-    said.extend(draft.priority.map(|priority| ("priority", priority.to_string())));
+    rows.extend(draft.priority.map(|priority| ("priority", priority.to_string())));
     let event = if draft.start.is_none() { "is due" } else { "begins" };
     let before = |alarm: &IcalDuration| IcalDuration { days: -alarm.days, seconds: -alarm.seconds };
     let alarms = draft.alarms.iter().map(before);
-    said.extend(alarms.map(|alarm| ("alarm", description::describe_offset(alarm, event))));
-    for (what, text) in said {
-        context.out.print_line(format!("  {what}: {}", sanitize_line(&text)))?;
+    rows.extend(alarms.map(|alarm| ("alarm", description::describe_offset(alarm, event))));
+    for (label, text) in rows {
+        context.out.print_line(format!("  {label}: {}", sanitize_line(&text)))?;
     }
     Ok(())
 }
 
-/// The file's name, for messages, and its bytes: one more than is taken, at most.
+/// Returns the file's name for messages, and its bytes: at most one more than the limit.
 fn read_input(context: &CommandContext, file: &Path) -> Result<(String, Vec<u8>), CommandFailure> {
     let mut bytes = Vec::new();
     let most = MAX_TEXT_BYTES as u64 + 1;
     let (name, read) = match file.to_str() {
         Some("-") => {
             if std::io::stdin().is_terminal() {
-                context.print_note("type or paste a vCard, and end it with Control-D");
+                context.print_note("type or paste a vCard, then press Control-D");
             }
             let read = std::io::stdin().take(most).read_to_end(&mut bytes);
             ("standard input".to_string(), read)
@@ -320,29 +329,27 @@ fn read_input(context: &CommandContext, file: &Path) -> Result<(String, Vec<u8>)
         Ok(_) => Ok((name, bytes)),
         Err(error) => {
             let failure = CommandFailure::from_file_error(file, &error);
-            let is_said =
+            let is_word =
                 error.kind() == std::io::ErrorKind::NotFound && file.extension().is_none();
             let words = sanitize_line(&file.display().to_string());
-            let hint = format!(
-                "what is to happen is said behind --kind: larder add --kind event {words:?}"
-            );
-            Err(if is_said { failure.with_hint(hint) } else { failure })
+            let hint = format!("to add an event in words: larder add --kind event {words:?}");
+            Err(if is_word { failure.with_hint(hint) } else { failure })
         }
     }
 }
 
-/// Words that cannot become an item.
+/// The failure for a sentence that does not describe an item.
 fn text_failure(error: &EventRequestError) -> CommandFailure {
     let failure = CommandFailure::new(FailureKind::Usage, error);
     match error {
         EventRequestError::AmbiguousKind => failure
             .with_hint("an event needs a time: tomorrow 12:30, friday, 2026-03-05")
-            .with_hint("what has none is a task or a memo: say --kind task or --kind memo"),
+            .with_hint("for an item without a time, add --kind task or --kind memo"),
         EventRequestError::NoSummary => {
-            failure.with_hint("larder add --kind event \"Lunch tomorrow 12:30\"")
+            failure.with_hint("for example: larder add --kind event \"Lunch tomorrow 12:30\"")
         }
         EventRequestError::UnknownZone(_) => {
-            failure.with_hint("a zone is called Europe/Prague, utc, or floating")
+            failure.with_hint("use a name such as Europe/Prague, or utc or floating")
         }
         _ => failure,
     }
@@ -352,32 +359,32 @@ fn draft_failure(error: &EventDraftError) -> CommandFailure {
     let failure = CommandFailure::new(FailureKind::Usage, error);
     match error {
         EventDraftError::NoStart | EventDraftError::RecurringWithoutStart => {
-            failure.with_hint("say when: tomorrow 12:30, friday, 2026-03-05; or --start TIME")
+            failure.with_hint("add a time: tomorrow 12:30, friday, 2026-03-05; or --start TIME")
         }
         EventDraftError::MixedDateAndTime => {
-            failure.with_hint("give both --start and --end, as days or as times")
+            failure.with_hint("give both --start and --end as dates, or both as times")
         }
         _ => failure,
     }
 }
 
-/// A text that holds nothing to add.
+/// The failure for a file with nothing to add.
 fn input_failure(name: &str, error: &Error) -> CommandFailure {
     let failure = |kind| CommandFailure::new(kind, format!("{name}: {error}"));
     match error {
         Error::NoItem => failure(FailureKind::Input)
-            .with_hint("a vCard is expected: it begins with BEGIN:VCARD and ends with END:VCARD")
-            .with_hint(format!("a small one: {EXAMPLE_COMMAND}"))
+            .with_hint("a vCard begins with BEGIN:VCARD and ends with END:VCARD")
+            .with_hint(format!("for example: {EXAMPLE_COMMAND}"))
             .with_hint(
-                "an event can be said in words: larder add --kind event \"Lunch tomorrow 12:30\"",
+                "to add an event in words: larder add --kind event \"Lunch tomorrow 12:30\"",
             ),
         Error::TooLarge => failure(FailureKind::Input)
-            .with_hint("nothing was added; larder import takes files of any size"),
+            .with_hint("nothing was added; `larder import` accepts files of any size"),
         _ => failure(FailureKind::Store),
     }
 }
 
-/// Says what there is to say about the text; gives the number of things left out.
+/// Prints diagnostics and returns the number of items left out.
 fn print_remarks(context: &CommandContext, name: &str, typed: &ParsedText) -> u64 {
     for remark in &typed.diagnostics {
         let text = sanitize_line(&format!("{name}:{}: {}", remark.line, remark.kind));

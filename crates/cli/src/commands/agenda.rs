@@ -1,4 +1,9 @@
-use super::item_format;
+//! `larder agenda`.
+
+use super::find::occurrence_list::{
+    DEFAULT_MAX_OCCURRENCES, finish_possibly_empty, note_more_occurrences, warn_of_uncertain_items,
+};
+use super::show::item_format;
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -15,11 +20,11 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Show what is on, day by day
+/// Show events and due tasks day by day
 ///
-/// Without FROM: today and the six days that follow. FROM alone is a day, a
-/// week, a month or a range; FROM and TO are a range to the end of TO. Days and
-/// months are understood in English and in the language of LC_TIME.
+/// Without FROM, shows today and the next six days. FROM alone is a day, a week,
+/// a month or a range; FROM and TO are a range that includes TO. Dates are
+/// understood in English and in the language of LC_TIME.
 ///
 ///   larder agenda                       today and the next six days
 ///   larder agenda tomorrow
@@ -27,37 +32,33 @@ use std::collections::btree_map::Entry;
 ///   larder agenda "next friday" +2w
 ///   larder agenda monday friday --busy
 ///
-/// Times are by the clock of this machine (TZ). What recurs is shown each time,
-/// tasks on the day on which they are due.
+/// Times are in the local time zone (TZ). Recurring events are shown on each day,
+/// and tasks on the day they are due.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct AgendaArgs {
-    /// The first day, or the whole range [default: today and the six days that follow]
+    /// The first day, or a range [default: today and the next six days]
     #[arg(allow_hyphen_values = true)]
     from: Option<String>,
     /// The last day
     #[arg(allow_hyphen_values = true)]
     to: Option<String>,
-    /// Only what is in this calendar; may be given several times
+    /// Show only this calendar (repeatable)
     #[arg(long = "in", value_name = "NAME")]
     collections: Vec<String>,
-    /// Only when time is taken, merged, and not by what; --format raw gives it as a VFREEBUSY
+    /// Show only busy times, merged and without titles; --format raw prints a VFREEBUSY
     #[arg(long)]
     busy: bool,
-    /// At most so many occurrences
+    /// Show at most N occurrences
     #[arg(long, short = 'n', value_name = "N", default_value_t = DEFAULT_MAX_OCCURRENCES)]
     limit: usize,
 }
 
-/// So many occurrences are shown, unless more are asked for: of what happens each second there is
-/// no end.
-pub(super) const DEFAULT_MAX_OCCURRENCES: usize = 100_000;
-
-/// A line of a day: its time, what it is, where, and in which calendar.
+/// A line of a day: time, title, place, calendar.
 type AgendaRow = [String; 4];
 
 impl AgendaArgs {
-    /// Is only busy time asked for?
+    /// Returns whether to show only busy times.
     pub(super) fn is_busy(&self) -> bool {
         self.busy
     }
@@ -76,9 +77,9 @@ impl AgendaArgs {
             )?
         };
         if found.truncated {
-            note_more_occurrences(context);
+            note_more_occurrences(context, self.limit);
         }
-        super::occurrence_list::warn_of_uncertain_items(context, &reader, &found.uncertain_rows)?;
+        warn_of_uncertain_items(context, &reader, &found.uncertain_rows)?;
         if self.busy {
             return print_busy(context, &found, &window);
         }
@@ -92,44 +93,27 @@ impl AgendaArgs {
             }
             _ => print_days(context, &reader, &found, &window)?,
         }
-        finish_possibly_empty(context, found.entries.is_empty(), "nothing is on")
+        finish_possibly_empty(context, found.entries.is_empty(), "no events")
     }
 
     fn parse_time_range(&self, context: &CommandContext) -> Result<TimeRange, CommandFailure> {
         if let Some(option) =
             [&self.from, &self.to].into_iter().flatten().find(|from| from.starts_with("--"))
         {
-            let what = format!("there is no option {option:?}");
+            let what = format!("unknown option {option}");
             return Err(CommandFailure::new(FailureKind::Usage, what)
-                .with_hint("larder agenda --help lists them"));
+                .with_hint("`larder agenda --help` lists the options"));
         }
-        let asker = &context.settings.user_locale;
-        let now = asker.zone.to_civil(asker.now);
+        let user_locale = &context.settings.user_locale;
+        let now = user_locale.zone.to_civil(user_locale.now);
         let (from, to) = match &self.from {
             Some(from) => (from.as_str(), self.to.as_deref()),
             None => ("today", Some("+6d")),
         };
-        let phrase = DateRange::parse_bounds(from, to, now, &asker.language)
+        let phrase = DateRange::parse_bounds(from, to, now, &user_locale.language)
             .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
-        Ok(asker.to_time_range(&phrase, TimeTarget::Occurrences))
+        Ok(user_locale.to_time_range(&phrase, TimeTarget::Occurrences))
     }
-}
-
-/// Says that there is more than was printed.
-pub(super) fn note_more_occurrences(context: &CommandContext) {
-    context.print_note("there is more than this: ask for a shorter time, or with a larger --limit");
-}
-
-/// How an answer ends that may be empty.
-pub(super) fn finish_possibly_empty(
-    context: &CommandContext,
-    empty: bool,
-    note: &str,
-) -> Result<CommandStatus, CommandFailure> {
-    if empty && context.format == OutputFormat::Text {
-        context.print_note(note);
-    }
-    Ok(if empty { CommandStatus::NothingFound } else { CommandStatus::Done })
 }
 
 fn print_days(
@@ -153,7 +137,7 @@ fn print_days(
     Ok(())
 }
 
-/// Days as lines: their headings, and what is on, each with the row of its item and to be indented.
+/// Formats days as lines: headings, and entries with the row of their item, which the caller indents.
 pub(super) fn format_days(
     reader: &Reader,
     language: &Language,
@@ -186,10 +170,10 @@ pub(super) fn format_days(
     Ok(lines)
 }
 
-/// What stands before each line of a day.
+/// The indentation of entries.
 pub(super) const INDENT: &str = "  ";
 
-/// The colours of these calendars.
+/// Returns the colours of these calendars.
 fn calendar_styles<'e>(
     reader: &Reader,
     names: impl Iterator<Item = &'e str>,
@@ -252,10 +236,10 @@ fn print_busy(
         let line = format_busy_line(context, span, window, day);
         context.out.print_line(line)?;
     }
-    finish_possibly_empty(context, busy.is_empty(), "all of it is free")
+    finish_possibly_empty(context, busy.is_empty(), "no busy times")
 }
 
-/// A line of busy time: `09:30-10:00`, with the day on which it ends where that is another.
+/// Formats a busy period: `09:30-10:00`, with the day on which it ends if that is another day.
 fn format_busy_line(
     context: &CommandContext,
     span: &BusyPeriod,

@@ -1,3 +1,5 @@
+//! `larder backup`.
+
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -6,30 +8,32 @@ use larder_store::Error;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Copy the store into one file while it is in use, and verify the copy
+/// Copy the store into one file, also while it is in use, and verify the copy
 ///
-/// An older backup of that name is replaced when the new one is whole.
+/// An existing backup with that name is replaced when the new one is complete.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackupArgs {
-    /// The file to make
+    /// The file to write
     file: PathBuf,
 }
 
 impl BackupArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         if self.file.is_dir() {
-            let what = format!("{} is a folder", sanitize_line(&self.file.display().to_string()));
-            return Err(CommandFailure::new(FailureKind::Usage, what)
-                .with_hint("name the file to make in it"));
+            let what =
+                format!("{} is a directory", sanitize_line(&self.file.display().to_string()));
+            return Err(
+                CommandFailure::new(FailureKind::Usage, what).with_hint("name a file in it")
+            );
         }
         let bytes = context.open_store()?.backup(&self.file).map_err(|error| match error {
             Error::Damaged { path, .. } | Error::NotAStore { path, .. } if path == self.file => {
                 let path = sanitize_line(&path.display().to_string());
                 CommandFailure::new(
                     FailureKind::Source,
-                    format!("{path} is there already, and no backup"),
+                    format!("{path} exists and is not a backup"),
                 )
-                .with_hint("name another file: only an older backup is replaced")
+                .with_hint("choose another file; only backups are replaced")
             }
             Error::File { path, source } if !path.starts_with(&context.dir) => {
                 CommandFailure::from_file_error(&self.file, &source)
@@ -42,11 +46,8 @@ impl BackupArgs {
                 context.out.print_json(&json!({ "file": file, "size": bytes }))?;
             }
             _ => {
-                let line = format!(
-                    "{} written and verified, {}",
-                    sanitize_line(&file),
-                    format_bytes(bytes)
-                );
+                let line =
+                    format!("Wrote and verified {}, {}", sanitize_line(&file), format_bytes(bytes));
                 context.out.print_line(line)?;
             }
         }

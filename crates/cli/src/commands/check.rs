@@ -1,3 +1,5 @@
+//! `larder check`.
+
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{
@@ -8,10 +10,13 @@ use larder_store::{CheckReport, Fault};
 use serde_json::json;
 use std::path::Path;
 
-/// Verify the store: pages, references, and that the indexes are what the items give
+/// Check the store for damage
+///
+/// Checks the pages, the references between tables, the checksums of items, and that the indexes
+/// match the items.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// Drop everything that is derived from the items, fill it again, and compare
+    /// Rebuild all indexes from the items and compare
     #[arg(long)]
     rebuild: bool,
 }
@@ -29,12 +34,12 @@ impl CheckArgs {
         }
         context.out.flush()?;
         let faults = format_count(report.faults.len() as u64, "fault");
-        let failure = CommandFailure::new(FailureKind::Store, format!("the check found {faults}"));
+        let failure = CommandFailure::new(FailureKind::Store, format!("the store has {faults}"));
         Err(with_next_step(failure, &context.dir, &report, self.rebuild))
     }
 }
 
-/// What to do next: indexes can be made again, what they are made from cannot.
+/// Adds hints on what to do: indexes can be rebuilt, items cannot.
 fn with_next_step(
     mut failure: CommandFailure,
     dir: &Path,
@@ -45,17 +50,19 @@ fn with_next_step(
         matches!(fault, Fault::Index { .. } | Fault::Malformed { .. } | Fault::Stale { .. })
     };
     if rebuilt && report.faults.iter().any(index) {
-        failure = failure
-            .with_hint("indexes that differed are mended now: larder check tells what is left");
+        failure = failure.with_hint("the indexes have been repaired; run `larder check` again");
     } else if report.faults.iter().any(index) {
-        failure = failure.with_hint("larder check --rebuild makes indexes again, from the items");
+        failure =
+            failure.with_hint("to rebuild the indexes from the items: larder check --rebuild");
     }
     if report.faults.iter().all(index) {
-        return failure.with_hint("only indexes are concerned, and no item");
+        return failure.with_hint("only indexes are damaged, no items");
     }
     let failure = failure
-        .with_hint("save what can still be read: larder export NAME -o FILE, for each of larder collections")
-        .with_hint("then bring the last backup back (FILE: what larder backup wrote): larder restore FILE");
+        .with_hint("export every collection that can still be read: larder export NAME -o FILE")
+        .with_hint(
+            "then restore the last backup (a file that `larder backup` wrote): larder restore FILE",
+        );
     backup_copy_hints(dir)
         .iter()
         .fold(failure, |failure, copy| failure.with_hint(copy))
@@ -73,8 +80,8 @@ fn print_report(context: &mut CommandContext, report: &CheckReport) -> Result<()
         return Ok(());
     }
     let out = &mut context.out;
-    let verdict = if report.faults.is_empty() { "sound" } else { "not sound" };
-    out.print_line(format!("{verdict}: {}", format_count(report.items, "item")))?;
+    let verdict = if report.faults.is_empty() { "OK" } else { "damaged" };
+    out.print_line(format!("{verdict}: {} checked", format_count(report.items, "item")))?;
     out.print_line(format!(
         "former versions  {} of {}",
         format_bytes(kept),
@@ -83,7 +90,7 @@ fn print_report(context: &mut CommandContext, report: &CheckReport) -> Result<()
     out.print_line(format!("data.db          {}", format_bytes(report.database_bytes)))?;
     out.print_line(format!("write-ahead log  {}", format_bytes(report.wal_bytes)))?;
     if report.rebuilt_items > 0 {
-        out.print_line("indexes          dropped, refilled and compared")?;
+        out.print_line("indexes          rebuilt and compared")?;
     }
     Ok(())
 }
@@ -93,21 +100,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_to_do_depends_on_what_is_wrong() {
+    fn hints_depend_on_the_faults() {
         let check = |faults: &[&Fault], rebuilt, expect: &str, not: &str| {
             let faults = faults.iter().copied().cloned().collect();
             let report = CheckReport { faults, ..CheckReport::default() };
             let failure = CommandFailure::new(FailureKind::Store, "the check found faults");
-            let said =
+            let printed =
                 format!("{:?}", with_next_step(failure, Path::new("/nowhere"), &report, rebuilt));
-            assert!(said.contains(expect) && !said.contains(not), "{said}");
+            assert!(printed.contains(expect) && !printed.contains(not), "{printed}");
         };
         let index = &Fault::Index { set: "text", stored: 1, expected: 2 };
         let stale = &Fault::Stale { set: "text" };
         let page = &Fault::Page("page 3 is never used".into());
         check(&[index, stale], false, "larder check --rebuild", "larder restore");
-        check(&[index, stale], true, "are mended now", "--rebuild");
+        check(&[index, stale], true, "have been repaired", "--rebuild");
         check(&[page], false, "larder restore FILE", "--rebuild");
-        check(&[index, page], false, "When something breaks", "no item");
+        check(&[index, page], false, "When something breaks", "no items");
     }
 }

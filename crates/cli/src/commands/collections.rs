@@ -1,3 +1,5 @@
+//! `larder collections`.
+
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus};
@@ -12,7 +14,7 @@ use larder_store::{
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// List collections, or create, rename, index and remove them
+/// List, create, rename, index or remove collections
 #[derive(Debug, clap::Args)]
 pub(crate) struct CollectionsArgs {
     #[command(subcommand)]
@@ -21,51 +23,47 @@ pub(crate) struct CollectionsArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum CollectionsCommand {
-    /// List them: name, kind, number of items, whether an index was chosen (this is also done
-    /// without a verb)
+    /// List collections with kind and number of items (the default)
     List,
-    /// Make an empty collection
+    /// Create an empty collection
     Create {
-        /// Its name
+        /// The name
         name: String,
-        /// What it holds
+        /// The kind of items that it holds
         #[arg(long, value_name = "KIND", default_value = "contact", value_parser = family_parser())]
         kind: CollectionType,
-        /// Which field is indexed and how, as for `collections index`; several add up [default:
-        /// default]
+        /// The fields to index, as for `collections index` (repeatable) [default: default]
         #[arg(long, value_name = "FIELD:KIND,..")]
         index: Vec<String>,
     },
-    /// Choose which fields are indexed, and how; without --index, tell
+    /// Show or choose which fields are indexed
     ///
-    /// An index makes questions fast and items larger; what has none is found all the same, by
-    /// reading every card. KIND is `exact` and `prefix` (whole values and how they begin: one
-    /// index), `suffix` (how they end), `phone` (numbers, compared as numbers), `substring` (any
-    /// part; free words need it for all fields they look into), `sort` (the alphabet). Items that
-    /// are there are read and indexed again; meanwhile questions are answered, more slowly.
+    /// An index makes queries fast and the store larger; a query on a field without one reads every
+    /// item. KIND is `exact` or `prefix` (whole values and their beginnings: one index), `suffix`,
+    /// `phone` (compared as numbers), `substring` (free words need it for every field they search) or
+    /// `sort`. Existing items are indexed again; until then queries are answered more slowly.
     Index {
-        /// The collection's name
+        /// The collection
         name: String,
-        /// A field and how it is indexed, or `default`, or `none`; several add up, and replace what
-        /// was chosen before
+        /// A field and its index, or `default`, or `none`; replaces the present choice (repeatable)
         #[arg(long, value_name = "FIELD:KIND,..")]
         index: Vec<String>,
     },
-    /// Give a collection another name
+    /// Rename a collection
     Rename {
-        /// The name it has
+        /// The present name
         from: String,
-        /// The name it gets
+        /// The new name
         to: String,
     },
-    /// Take a collection away, with all its items; `larder undo` brings them back
+    /// Remove a collection and its items (`larder undo` restores them)
     Remove {
-        /// Its name
+        /// The collection
         name: String,
     },
 }
 
-/// Items that a message about those left names.
+/// Items that a message about conflicts names.
 const MAX_NAMED_ITEMS: usize = 5;
 
 impl CollectionsArgs {
@@ -106,29 +104,29 @@ impl CollectionsArgs {
     }
 }
 
-/// The summary that was asked for, if any was.
+/// Parses `--index`; returns `None` without it.
 fn parse_index(
     index: &[String],
     of: CollectionType,
 ) -> Result<Option<IndexConfig>, CommandFailure> {
     if index.iter().any(|words| words.trim().is_empty()) {
-        return Err(CommandFailure::new(crate::failure::FailureKind::Usage, "--index says nothing")
-            .with_hint("--index none leaves out all indexes; --index default is what there is without a choice"));
+        return Err(CommandFailure::new(crate::failure::FailureKind::Usage, "--index is empty")
+            .with_hint("use --index none for no indexes, or --index default"));
     }
     if index.is_empty() { Ok(None) } else { Ok(Some(IndexConfig::parse(&index.join(" "), of)?)) }
 }
 
-/// A summary as JSON has it.
+/// Returns an index configuration as text.
 fn index_config_text(summary: &IndexConfig) -> String {
     if summary.is_default() { "default".into() } else { summary.to_string() }
 }
 
-/// What a collection holds, as it is typed and printed.
+/// Returns the kind of a collection as typed and printed.
 fn family_name(family: CollectionType) -> &'static str {
     if family == CollectionType::Calendar { "calendar" } else { "contact" }
 }
 
-/// Reads what a collection is to hold.
+/// Returns a parser for the kind of a collection.
 fn family_parser() -> impl TypedValueParser<Value = CollectionType> {
     let families = [CollectionType::AddressBook, CollectionType::Calendar];
     PossibleValuesParser::new(families.map(family_name)).map(move |name| {
@@ -168,7 +166,7 @@ fn print_collections(context: &mut CommandContext) -> Result<CommandStatus, Comm
     Ok(if collections.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
 }
 
-/// Columns that a number of items takes, with the blanks before it.
+/// Columns of the number of items, with the spaces before it.
 const COUNT_COLUMN_WIDTH: usize = 18;
 
 fn print_done(
@@ -240,7 +238,7 @@ fn set_index(
     let (shown, index) = (sanitize_line(&name), index_config_text(&summary));
     if *before == summary {
         let object = json!({ "name": name, "index": index, "operation": null });
-        return print_done(context, &object, &format!("{shown} is indexed so already"));
+        return print_done(context, &object, &format!("{shown} has this index already"));
     }
     let of_calendar = summary.collection_type() == CollectionType::Calendar;
     let mut store = context.open_store()?;
@@ -248,13 +246,10 @@ fn set_index(
     let id = apply_changes(&mut store, "index", &name, vec![change])?;
     if items > 0 {
         let what = if of_calendar { "items" } else { "cards" };
-        context.print_note(format!(
-            "its {what} are indexed anew; until that is done, questions take longer"
-        ));
+        context.print_note(format!("indexing its {what} again; until then queries take longer"));
     }
     store.refresh()?;
-    let line =
-        format!("{shown} is indexed as asked; larder undo {id} brings the former index back");
+    let line = format!("Changed the index of {shown}. Undo: larder undo {id}");
     print_done(context, &json!({ "name": name, "index": index, "operation": id }), &line)
 }
 
@@ -262,10 +257,10 @@ fn remove_collection(
     context: &mut CommandContext,
     name: &str,
 ) -> Result<CommandStatus, CommandFailure> {
-    let listed = larder_sync::list_collection(&context.open_reader()?, name)?;
+    let listed = larder_edit::list_collection(&context.open_reader()?, name)?;
     let mut store = context.open_store()?;
     let mut operation = Operation::new("remove", format!("collection {name}"), now_milliseconds());
-    let removed = larder_sync::remove_collection(&mut store, &mut operation, &listed)?;
+    let removed = larder_edit::remove_collection(&mut store, &mut operation, &listed)?;
     let id = removed.operation.unwrap_or_default();
     let (items, shown) = (format_count(removed.items, "item"), sanitize_line(name));
     match context.format {
@@ -273,13 +268,11 @@ fn remove_collection(
             "name": name, "removed": removed.collection_removed, "items": removed.items,
             "kept": removed.remaining.len(), "operation": removed.operation,
         }))?,
-        _ if removed.collection_removed => context.out.print_line(format!(
-            "{shown} and {items} removed; larder undo {id} brings them back"
-        ))?,
+        _ if removed.collection_removed => context
+            .out
+            .print_line(format!("Removed {shown} and {items}. Undo: larder undo {id}"))?,
         _ if removed.items > 0 => {
-            context
-                .out
-                .print_line(format!("{items} removed; larder undo {id} brings them back"))?;
+            context.out.print_line(format!("Removed {items}. Undo: larder undo {id}"))?;
         }
         _ => {}
     }
@@ -290,17 +283,17 @@ fn remove_collection(
     Ok(CommandStatus::LeftOut)
 }
 
-/// Names what keeps a collection.
+/// Names the items that keep a collection.
 fn print_kept_items(reader: &Reader, name: &str, kept: &[ItemMeta]) -> Result<(), CommandFailure> {
     let items = format_count(kept.len() as u64, "item");
-    let what = "changed or added by somebody else in the meantime";
-    print_message("left out", format!("{name} stays, with {items} {what}"));
+    let what = "changed or added by another program in the meantime";
+    print_message("left out", format!("{name} was not removed: {items} {what}"));
     for head in kept.iter().take(MAX_NAMED_ITEMS) {
         print_message("kept", format!("{}  {}", head.handle, display_name(reader, head)?));
     }
     if kept.len() > MAX_NAMED_ITEMS {
         print_message("kept", format!("... and {} more", kept.len() - MAX_NAMED_ITEMS));
     }
-    print_message("hint", "run the same command again to remove what is there now");
+    print_message("hint", "run the command again to remove the rest");
     Ok(())
 }

@@ -1,14 +1,17 @@
+//! `larder completions`.
+
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
+use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-/// Print the completions for a shell
+/// Print completions for a shell
 ///
 ///   larder completions bash > ~/.local/share/bash-completion/completions/larder
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// The shell
     shell: Shell,
 }
 
@@ -16,12 +19,7 @@ impl CompletionsArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         // The generator panics where it cannot write, so it writes to memory.
         let mut script = Vec::new();
-        clap_complete::generate(
-            self.shell,
-            &mut crate::args::clap_command(),
-            "larder",
-            &mut script,
-        );
+        clap_complete::generate(self.shell, &mut super::CliArgs::command(), "larder", &mut script);
         context.out.print_bytes(&script)?;
         Ok(CommandStatus::Done)
     }

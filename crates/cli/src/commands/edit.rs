@@ -1,3 +1,5 @@
+//! `larder edit`.
+
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds, random_bytes};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -5,15 +7,15 @@ use crate::item_ids::{display_name, name_from_bytes};
 use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure, is_calendar_item};
 use crate::output::{format_count, print_message, sanitize_line};
 use crate::time_display;
+use larder_edit::event::{self, OccurrenceSelector};
+use larder_edit::item_text::{
+    TextDiagnostic, parse_edited_card, parse_edited_component, uid_from_random,
+};
+use larder_edit::replace_item;
 use larder_store::{
     AppliedBatch, CalendarContext, ChangeOutcome, Extractor, Handle, HandlePrefix, ItemMeta,
     Operation, ParsedItem, Reader, Seq,
 };
-use larder_sync::event::{self, OccurrenceSelector};
-use larder_sync::item_text::{
-    TextDiagnostic, parse_edited_card, parse_edited_component, uid_from_random,
-};
-use larder_sync::replace_item;
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _, Write as _};
@@ -22,19 +24,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tempfile::TempPath;
 
-/// Change an item in your editor ($VISUAL, $EDITOR), by options, or take its new text from a file
+/// Change an item in your editor ($VISUAL, $EDITOR), with options, or from a file
 ///
-/// Of an event that recurs, options change one occurrence (--scope this), one and all that follow
-/// (future), or all.
+/// Options change events, tasks and memos. Of a recurring event they change one occurrence (--scope
+/// this), it and all later ones (future), or all of them.
 ///
-/// A text that is no card any more is offered again; if you give up, it is kept in a file. Nothing
-/// is lost if somebody else changed the item in the meantime: your text is kept in a file then,
-/// too.
+/// If the edited text is invalid, the editor opens again. If you give up, or another program changed
+/// the item in the meantime, your text is kept in a file.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EditArgs {
-    /// Which item
+    /// The item
     id: String,
-    /// Take the new text from this file instead of an editor; - is standard input
+    /// Read the new text from this file (- for standard input) instead of an editor
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scope", "occurrence"])]
     from: Option<PathBuf>,
     #[command(flatten)]
@@ -43,24 +44,23 @@ pub(crate) struct EditArgs {
     occurrences: OccurrenceArgs,
 }
 
-/// What is to be otherwise in an event, a task or a memo.
+/// The options that change an event, a task or a memo.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Events, tasks and memos")]
 struct ChangeArgs {
-    /// A field and what it is to be, nothing to take it out: status=cancelled; may be given several
-    /// times
+    /// Set a field, for example status=cancelled; an empty value removes it (repeatable)
     #[arg(long = "set", value_name = "FIELD=TEXT", conflicts_with = "from")]
     fields: Vec<String>,
-    /// What it is about
+    /// The new title
     #[arg(long, value_name = "TEXT", conflicts_with = "from")]
     summary: Option<String>,
-    /// When it begins: a time, a day, or both
+    /// The new start: a time, a date, or both
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     start: Option<String>,
-    /// When it ends; of a task, when it is due
+    /// The new end; for a task, when it is due
     #[arg(long, visible_alias = "due", value_name = "TIME", conflicts_with = "from")]
     end: Option<String>,
-    /// How long it takes
+    /// The new duration
     #[arg(
         long = "for",
         value_name = "LENGTH",
@@ -68,10 +68,10 @@ struct ChangeArgs {
         conflicts_with_all = ["end", "from"]
     )]
     length: Option<String>,
-    /// It is of whole days
+    /// Make it an all-day event
     #[arg(long, conflicts_with = "from")]
     all_day: bool,
-    /// How much later it begins, or earlier: +1h, \"-2 days\"
+    /// Move it later or earlier: +1h, "-2 days"
     #[arg(
         long = "move",
         value_name = "LENGTH",
@@ -79,26 +79,25 @@ struct ChangeArgs {
         conflicts_with = "from"
     )]
     shift: Option<String>,
-    /// Where it is
+    /// The new place
     #[arg(long, value_name = "TEXT", conflicts_with = "from")]
     location: Option<String>,
-    /// What it is about, at length
+    /// The new description
     #[arg(long, value_name = "TEXT", conflicts_with = "from")]
     description: Option<String>,
-    /// A category, in the place of those it has; may be given several times
+    /// Replace its categories (repeatable)
     #[arg(long = "category", value_name = "TEXT", conflicts_with = "from")]
     categories: Vec<String>,
-    /// 1, the highest, to 9
+    /// The new priority: 1 (highest) to 9
     #[arg(long, value_name = "NUMBER", conflicts_with = "from")]
     priority: Option<String>,
-    /// An alarm so long before it begins, in the place of those it has; nothing: none; may be given
-    /// several times
+    /// Replace its alarms (time before the start; repeatable; empty removes all)
     #[arg(long = "alarm", value_name = "LENGTH", conflicts_with = "from")]
     alarms: Vec<String>,
-    /// The zone of its clock
+    /// The new time zone
     #[arg(long, value_name = "ZONE", conflicts_with = "from")]
     zone: Option<String>,
-    /// How it recurs, as RFC 5545 writes it; nothing: not at all
+    /// The new recurrence as an RFC 5545 rule; empty ends the recurrence
     #[arg(long, value_name = "RULE", conflicts_with = "from")]
     rule: Option<String>,
 }
@@ -134,14 +133,14 @@ impl ChangeArgs {
             (&mut edit.zone, &self.zone),
             (&mut edit.rule, &self.rule),
         ];
-        for (time, said) in times.into_iter().filter(|(_, said)| said.is_some()) {
-            time.clone_from(said);
+        for (time, value) in times.into_iter().filter(|(_, value)| value.is_some()) {
+            time.clone_from(value);
         }
         Ok(edit)
     }
 }
 
-/// A card that may be written, and the editor's file that it comes from.
+/// A valid new version, and the editor's file that it comes from.
 struct EditedItem {
     item: ParsedItem,
     remarks: Vec<TextDiagnostic>,
@@ -158,22 +157,20 @@ impl EditArgs {
             return self.edit_by_options(context, &reader, &head, which, &edit);
         }
         if which != OccurrenceSelector::default() {
-            return Err(CommandFailure::new(
-                FailureKind::Usage,
-                "nothing says what is to be otherwise",
-            )
-            .with_hint("--set FIELD=TEXT, --start TIME, --move LENGTH and others do"));
+            return Err(CommandFailure::new(FailureKind::Usage, "no change given").with_hint(
+                "add an option such as --set FIELD=TEXT, --start TIME or --move LENGTH",
+            ));
         }
         let before = reader.source_bytes(head.row)?.unwrap_or_default();
         let frame =
             head.calendar_context.map(|row| reader.calendar_context(row)).transpose()?.flatten();
         let before = OriginalItem { bytes: before, frame: frame.unwrap_or_default() };
         let mut store = context.open_store()?;
-        let deriver =
+        let extractor =
             store.extractor_for_collection(&head.collection, head.kind.collection_type())?;
         let edited = match &self.from {
-            Some(file) => Some(read_edited_file(&deriver, &head, &before, file)?),
-            None => edit_interactively(context, &deriver, &head, &before)?,
+            Some(file) => Some(read_edited_file(&extractor, &head, &before, file)?),
+            None => edit_interactively(context, &extractor, &head, &before)?,
         };
         let Some(EditedItem { item: card, remarks, file }) = edited else {
             return print_unchanged(context, &head);
@@ -203,7 +200,7 @@ impl EditArgs {
         }
     }
 
-    /// Changes an event, a task or a memo, or some of its occurrences.
+    /// Changes an event, a task or a memo, or some of its occurrences, with options.
     fn edit_by_options(
         &self,
         context: &mut CommandContext,
@@ -213,30 +210,32 @@ impl EditArgs {
         edit: &event::EventEdit,
     ) -> Result<CommandStatus, CommandFailure> {
         if !is_calendar_item(head) {
-            return Err(CommandFailure::new(FailureKind::Usage, "a contact is changed as a text")
-                .with_hint(format!("larder edit {} opens it in your editor", self.id)));
+            return Err(CommandFailure::new(
+                FailureKind::Usage,
+                "contacts can only be changed in an editor so far",
+            )
+            .with_hint(format!("run: larder edit {}", self.id)));
         }
         let uid = random_bytes().map_err(|error| CommandFailure::new(FailureKind::Store, error))?;
         let uid = uid_from_random(uid);
         let mut store = context.open_store()?;
         let detail = format!("{} in {}", head.handle, head.collection);
         let mut operation = Operation::new("edit", detail, now_milliseconds()).all_or_nothing();
-        let speaker = context.speaker();
+        let input = context.input_context();
         let done =
-            event::edit_occurrences(&mut store, &mut operation, head, which, edit, &uid, &speaker);
+            event::edit_occurrences(&mut store, &mut operation, head, which, edit, &uid, &input);
         let done = done.map_err(|error| edit_failure(error, "edit", &self.id))?;
         check_not_outdated(&done)?;
         let Some(operation) = done.operation else { return print_unchanged(context, head) };
         if done.orphaned_overrides > 0 {
             let kept = format_count(done.orphaned_overrides as u64, "changed occurrence");
-            context.print_warning(format!("its rule does not have all that is kept: {kept}"));
+            context.print_warning(format!("{kept} kept although the rule no longer includes it"));
         }
         if done.diverged_overrides > 0 {
             let kept = format_count(done.diverged_overrides as u64, "changed occurrence");
-            context
-                .print_warning(format!("not changed where it says something of its own: {kept}"));
+            context.print_warning(format!("{kept} left unchanged in what differs from the series"));
         }
-        // An occurrence that was moved along is another item.
+        // A moved override is another item.
         let gone = done.removed.contains(&head.handle);
         let stays = done.changed.first().or(done.added.first()).filter(|_| gone);
         let handle = stays.copied().unwrap_or(head.handle);
@@ -259,7 +258,7 @@ impl EditArgs {
         Ok(CommandStatus::Done)
     }
 
-    /// Somebody else was first: the text is kept.
+    /// The failure for an item that another program changed first. Keeps the text.
     fn conflict_failure(
         &self,
         head: &ItemMeta,
@@ -271,14 +270,14 @@ impl EditArgs {
             _ => keep_text(head, text)?,
         };
         let (id, kept) = (&self.id, kept.display());
-        let what = "the item was changed by somebody else in the meantime";
+        let what = "the item was changed by another program in the meantime";
         Ok(CommandFailure::new(FailureKind::Input, what).with_hint(format!("your text is kept in {kept}")).with_hint(format!(
-            "larder show {id} prints what is there now; larder edit {id} --from {kept} takes yours"
+            "`larder show {id}` shows the present version; to use yours: larder edit {id} --from {kept}"
         )))
     }
 }
 
-/// Says when an item is now.
+/// Prints the new time of an item.
 fn print_new_time(
     context: &mut CommandContext,
     reader: &Reader,
@@ -288,39 +287,39 @@ fn print_new_time(
     let Some(head) = reader.find_by_handle(prefix, 1)?.pop() else { return Ok(()) };
     let letters = reader.unique_prefix_len(handle)?;
     let when = event::read_start_and_end(reader, &head)?;
-    let asker = &context.settings.user_locale;
+    let user_locale = &context.settings.user_locale;
     let (start, end) = when.unwrap_or_default();
-    let when = time_display::format_times(head.kind, start.as_ref(), end.as_ref(), asker);
+    let when = time_display::format_times(head.kind, start.as_ref(), end.as_ref(), user_locale);
     let rule = event::read_rrule(reader, &head)?;
-    let rule =
-        rule.map(|rule| format!(", {}", time_display::format_rule(&rule, start.as_ref(), asker)));
+    let rule = rule
+        .map(|rule| format!(", {}", time_display::format_rule(&rule, start.as_ref(), user_locale)));
     let rule = rule.unwrap_or_default();
-    let when = when.unwrap_or_else(|| "at no time".into());
+    let when = when.unwrap_or_else(|| "no time".into());
     Ok(context.out.print_line(format!("  {handle:.letters$}  {when}{}", sanitize_line(&rule)))?)
 }
 
-/// What an item was before.
+/// The version before the edit.
 struct OriginalItem {
     bytes: Vec<u8>,
     frame: Arc<CalendarContext>,
 }
 
-/// The item that a text is, if it may take the place of what was before.
+/// Parses an edited text, if it may replace the former version.
 fn parse_edited(
-    deriver: &Extractor,
+    extractor: &Extractor,
     head: &ItemMeta,
     before: &OriginalItem,
     text: &[u8],
-) -> Result<(ParsedItem, Vec<TextDiagnostic>), larder_sync::item_text::Error> {
+) -> Result<(ParsedItem, Vec<TextDiagnostic>), larder_edit::item_text::Error> {
     if !is_calendar_item(head) {
-        return Ok((parse_edited_card(deriver, &head.uid, &before.bytes, text)?, Vec::new()));
+        return Ok((parse_edited_card(extractor, &head.uid, &before.bytes, text)?, Vec::new()));
     }
     let now = larder_time::civil::Instant::from_seconds_clamped(now_milliseconds() / 1000);
-    parse_edited_component(deriver, &before.frame, &head.uid, &before.bytes, text, now)
+    parse_edited_component(extractor, &before.frame, &head.uid, &before.bytes, text, now)
 }
 
 fn read_edited_file(
-    deriver: &Extractor,
+    extractor: &Extractor,
     head: &ItemMeta,
     before: &OriginalItem,
     file: &Path,
@@ -334,10 +333,10 @@ fn read_edited_file(
         }
     };
     read.map_err(|error| CommandFailure::from_file_error(file, &error))?;
-    match parse_edited(deriver, head, before, &bytes) {
+    match parse_edited(extractor, head, before, &bytes) {
         Ok((card, remarks)) => Ok(EditedItem { item: card, remarks, file: None }),
         Err(what) => Err(CommandFailure::new(FailureKind::Input, format!("{name}: {what}"))
-            .with_hint("nothing was changed: mend the text, and run the same command again")),
+            .with_hint("nothing was changed; correct the text and run the command again")),
     }
 }
 
@@ -366,7 +365,7 @@ fn print_unchanged(
     if context.format == OutputFormat::Json {
         print_result_json(context, head, false, head.seq)?;
     } else {
-        context.print_note("nothing was changed");
+        context.print_note("no changes");
     }
     Ok(CommandStatus::Done)
 }
@@ -381,36 +380,33 @@ fn print_result_json(
     Ok(context.out.print_json(&json!({ "id": id, "changed": changed, "seq": seq }))?)
 }
 
-/// Lets the user edit until the text is a card, unchanged, or given up; and the file that holds the
-/// text.
+/// Runs the editor until the text is valid or unchanged, or the user gives up. Returns the new version
+/// with the file that holds the text.
 fn edit_interactively(
     context: &CommandContext,
-    deriver: &Extractor,
+    extractor: &Extractor,
     head: &ItemMeta,
     before: &OriginalItem,
 ) -> Result<Option<EditedItem>, CommandFailure> {
     let editor = match &context.editor {
         Some(editor) => editor.clone(),
-        // An editor that somebody chose may need no terminal.
+        // An editor set by the user may not need a terminal.
         None if std::io::stdin().is_terminal() => OsString::from("vi"),
         None => return Err(no_editor_failure(head)),
     };
     let file = create_temp_file(head, &before.bytes).map_err(|error| {
-        CommandFailure::new(
-            FailureKind::Source,
-            format!("no temporary file could be made: {error}"),
-        )
-        .with_hint("TMPDIR names the folder for temporary files")
+        CommandFailure::new(FailureKind::Source, format!("cannot create a temporary file: {error}"))
+            .with_hint("TMPDIR sets the directory for temporary files")
     })?;
-    let said = format!("your text is kept in {}", file.display());
-    let editing = crate::interrupt::print_hint_on_interrupt(said);
+    let hint = format!("your text is kept in {}", file.display());
+    let editing = crate::interrupt::print_hint_on_interrupt(hint);
     loop {
         editing.store(true, Ordering::Relaxed);
         let ended = run_editor(&editor, &file);
         editing.store(false, Ordering::Relaxed);
         let text = std::fs::read(&file);
         if let Err(failure) = ended {
-            // It may have saved before it failed.
+            // The editor may have saved before it failed.
             let changed = text.is_ok_and(|text| text != before.bytes);
             return Err(if changed { keep_editor_file(failure, file) } else { failure });
         }
@@ -418,7 +414,7 @@ fn edit_interactively(
         if text == before.bytes {
             return Ok(None);
         }
-        match parse_edited(deriver, head, before, &text) {
+        match parse_edited(extractor, head, before, &text) {
             Ok((card, remarks)) => {
                 return Ok(Some(EditedItem { item: card, remarks, file: Some(file) }));
             }
@@ -433,46 +429,42 @@ fn edit_interactively(
     }
 }
 
-/// Nobody is there who could edit.
+/// The failure for an edit without a terminal.
 fn no_editor_failure(head: &ItemMeta) -> CommandFailure {
-    let failure = CommandFailure::new(FailureKind::Usage, "there is no terminal for an editor");
+    let failure = CommandFailure::new(FailureKind::Usage, "cannot open an editor: not a terminal");
     let failure = match is_calendar_item(head) {
         true => failure.with_hint(
-            "--set FIELD=TEXT, --start TIME and other options change an event, a task or a memo",
+            "change events, tasks and memos with --set FIELD=TEXT, --start TIME and other options",
         ),
         false => failure,
     };
-    failure
-        .with_hint("--from FILE takes the new text from a file")
-        .with_hint("EDITOR, VISUAL or the configuration name an editor that needs no terminal")
+    failure.with_hint("read the new text from a file with --from FILE").with_hint(
+        "or set EDITOR, VISUAL or editor in config.toml to an editor that needs no terminal",
+    )
 }
 
-/// The text that the editor should have left is not there.
+/// The failure for an editor's file that cannot be read.
 fn unreadable_file_failure(file: &Path, error: &std::io::Error) -> CommandFailure {
     if error.kind() != std::io::ErrorKind::NotFound {
         return CommandFailure::from_file_error(file, error);
     }
-    CommandFailure::new(
-        FailureKind::Input,
-        "the editor deleted the file it was given; nothing was changed",
-    )
-    .with_hint("--from FILE takes the new text from a file")
+    CommandFailure::new(FailureKind::Input, "the editor deleted its file; nothing was changed")
+        .with_hint("read the new text from a file with --from FILE")
 }
 
-/// A failure after the user typed something: the editor's file stays where it is. It is not copied,
-/// since the disk may be full.
+/// Keeps the editor's file after a failure. It is not copied, as the disk may be full.
 fn keep_editor_file(failure: CommandFailure, file: TempPath) -> CommandFailure {
     let path = file.to_path_buf();
     match file.keep() {
         Ok(path) => failure.with_hint(format!("your text is kept in {}", path.display())),
         Err(error) => {
-            failure.with_hint(format!("your text in {} is lost: {error}", path.display()))
+            failure.with_hint(format!("your text in {} was lost: {error}", path.display()))
         }
     }
 }
 
 fn run_editor(editor: &OsString, file: &Path) -> Result<(), CommandFailure> {
-    // Through the shell, since $EDITOR may have options: EDITOR="code --wait".
+    // Runs through the shell, as $EDITOR may have options: EDITOR="code --wait".
     let mut script = editor.clone();
     script.push(" \"$1\"");
     let status = std::process::Command::new("/bin/sh")
@@ -486,18 +478,17 @@ fn run_editor(editor: &OsString, file: &Path) -> Result<(), CommandFailure> {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(CommandFailure::new(
             FailureKind::Source,
-            format!("the editor {editor:?} ended with {status}; nothing was changed"),
+            format!("the editor {editor:?} failed ({status}); nothing was changed"),
         )
-        .with_hint("name another one with EDITOR, or in the configuration")),
-        Err(error) => Err(CommandFailure::new(
-            FailureKind::Source,
-            format!("no editor could be run: {error}"),
-        )
-        .with_hint("--from FILE takes the new text from a file")),
+        .with_hint("set EDITOR, or editor in config.toml, to another one")),
+        Err(error) => {
+            Err(CommandFailure::new(FailureKind::Source, format!("cannot run an editor: {error}"))
+                .with_hint("read the new text from a file with --from FILE"))
+        }
     }
 }
 
-/// Asks whether to edit again; where nobody can answer, the answer is no.
+/// Asks whether to edit again. Without a terminal the answer is no.
 fn confirm_edit_again() -> bool {
     if !std::io::stdin().is_terminal() {
         return false;
@@ -510,13 +501,13 @@ fn confirm_edit_again() -> bool {
     }
 }
 
-/// Keeps a text that could not be taken where its writer can find it.
+/// Keeps a text that was not stored in a file.
 fn keep_text(head: &ItemMeta, text: &[u8]) -> Result<PathBuf, CommandFailure> {
     let path = create_temp_file(head, text)?.keep().map_err(|error| error.error)?;
     Ok(path)
 }
 
-/// A file of its own for this text, with an item's name in its own.
+/// Creates a temporary file with this text; its name contains the item's ID.
 fn create_temp_file(head: &ItemMeta, text: &[u8]) -> std::io::Result<TempPath> {
     let name = format!("larder-edit-{:.8}-", head.handle);
     let suffix = if is_calendar_item(head) { ".ics" } else { ".vcf" };

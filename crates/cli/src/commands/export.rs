@@ -1,3 +1,5 @@
+//! `larder export`.
+
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind, RECOVERY_DOC_HINT};
@@ -9,24 +11,25 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Write a collection out again, every card byte for byte as it came
+/// Export a collection, with every item byte for byte as imported
 ///
-/// FILE gets its name when it is whole. Where the store is damaged, what could be read is in
-/// FILE.partial. A device or a named pipe is written into.
+/// FILE is replaced only when the export is complete. If the store is damaged, FILE.partial has the
+/// items that could be read. A device or a named pipe is written directly.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
     /// The collection
     name: String,
-    /// Write to this file instead of standard output; it gets its name when it is whole
+    /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// What is put behind the name of a file that could not be made whole.
+/// The suffix of an incomplete export.
 const PARTIAL_SUFFIX: &str = ".partial";
 
 impl ExportArgs {
-    /// A collection is bytes; how many items a file got can be said in JSON, too.
+    /// Returns the output formats. The export itself is bytes; with a file, the number of items can be
+    /// printed as JSON.
     pub(super) fn supported_formats(&self) -> &'static [OutputFormat] {
         match self.output {
             None => &[OutputFormat::Text, OutputFormat::Raw],
@@ -51,8 +54,8 @@ impl ExportArgs {
             let items = format_count(summary.transcoded, "item");
             let name = sanitize_line(&self.name);
             context.print_warning(format!(
-                "{items} of {name} came in UTF-16 and were written in UTF-8; larder show --format raw prints \
-                 them as they came"
+                "{items} of {name} came in UTF-16 and were exported in UTF-8; `larder show --format raw` prints \
+                 the original bytes"
             ));
         }
         if let Some(failure) = self.incomplete_failure(&summary, partial.as_deref()) {
@@ -66,14 +69,14 @@ impl ExportArgs {
                 OutputFormat::Text if !device => {
                     context.out.print_line(format!("{items} written to {path}"))?;
                 }
-                // It may be what standard output is, too.
+                // The device may be standard output itself.
                 _ => context.print_note(format!("{items} written to {path}")),
             }
         }
         Ok(CommandStatus::Done)
     }
 
-    /// What there is to say where something is missing.
+    /// Returns the failure for an incomplete export.
     fn incomplete_failure(
         &self,
         summary: &ExportReport,
@@ -82,29 +85,29 @@ impl ExportArgs {
         let name = sanitize_line(&self.name);
         let what = match (&summary.error, summary.unreadable) {
             (None, 0) => return None,
-            (Some(_), 0) => format!("{name} could not be read to its end"),
-            (_, unread) => format!("{} of {name} could not be read", format_count(unread, "item")),
+            (Some(_), 0) => format!("cannot read all of {name}"),
+            (_, unread) => format!("cannot read {} of {name}", format_count(unread, "item")),
         };
         let why = summary.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-        let message = format!("{what}, {} could{why}", format_grouped(summary.items));
+        let message = format!("{what}; exported {}{why}", format_grouped(summary.items));
         let failure = CommandFailure::new(FailureKind::Store, message);
         let failure = match partial {
             Some(file) => failure.with_hint(format!(
-                "what could be read is in {}",
+                "the items that could be read are in {}",
                 sanitize_line(&file.display().to_string())
             )),
             None => failure,
         };
-        Some(failure.with_hint("larder check tells what is wrong").with_hint(RECOVERY_DOC_HINT))
+        Some(failure.with_hint("`larder check` shows the damage").with_hint(RECOVERY_DOC_HINT))
     }
 }
 
-/// Is it something other than a file, such as a device or a named pipe?
+/// Returns whether the path is a device, a named pipe or the like.
 fn is_special_file(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// Writes into what is there.
+/// Writes into an existing device or pipe.
 fn export_in_place(
     reader: &Reader,
     collection: &Collection,
@@ -115,8 +118,8 @@ fn export_in_place(
     Ok(larder_sync::export(reader, collection, &mut file)?)
 }
 
-/// Writes a file that gets its name when it is whole, else with an ending behind it: then that is
-/// given, too.
+/// Writes a temporary file and renames it when it is complete. An incomplete one gets a suffix, and
+/// its name is returned.
 fn export_and_replace(
     reader: &Reader,
     collection: &Collection,
@@ -144,10 +147,10 @@ fn export_and_replace(
     Ok((summary, Some(partial.into())))
 }
 
-/// Links that are followed before a chain of them is taken for a circle, as the system does.
+/// Symbolic links to follow before a chain is taken for a cycle, as the system does.
 const MAX_SYMLINKS: usize = 40;
 
-/// The file that a chain of symbolic links leads to, also where it is not there yet.
+/// Returns the target of a chain of symbolic links, which need not exist.
 fn resolve_symlinks(path: &Path) -> std::io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_SYMLINKS {

@@ -1,3 +1,5 @@
+//! `larder fields`.
+
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
@@ -6,25 +8,15 @@ use crate::table::shorten_to_width;
 use larder_format::field::{CALENDAR_FIELDS, CONTACT_FIELDS, Field};
 use serde_json::json;
 
-/// List the fields that can be searched, sorted by and printed
+/// List the fields for searching, sorting and printing
 #[derive(Debug, clap::Args)]
 pub(crate) struct FieldsArgs {}
 
-/// The tables, and what has such fields: in a heading, and as a program is told.
+/// The tables of fields: the heading for people, the name for programs, the fields.
 const FIELD_TABLES: [(&str, &str, &[Field]); 2] = [
     ("Contacts", "contact", CONTACT_FIELDS),
     ("Events, tasks and memos", "calendar", CALENDAR_FIELDS),
 ];
-
-/// The tables of fields, for the manual of `find`.
-pub(super) fn fields_manual() -> String {
-    let row = |field: &Field| format!("  {:<20}  {}", field.name, field.help);
-    let table = |(heading, _, fields): (&str, &str, &[Field])| {
-        let rows: Vec<String> = fields.iter().map(row).collect();
-        format!("Fields of {}:\n{}", heading.to_lowercase(), rows.join("\n"))
-    };
-    FIELD_TABLES.map(table).join("\n\n")
-}
 
 impl FieldsArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {

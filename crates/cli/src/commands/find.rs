@@ -1,6 +1,9 @@
-use super::item_format::{self, OutputColumn};
-use super::query_args::QueryArgs;
-use super::{duplicate_groups, occurrence_list};
+mod duplicate_groups;
+pub(super) mod occurrence_list;
+pub(super) mod query_args;
+
+use self::query_args::QueryArgs;
+use super::show::item_format::{self, OutputColumn};
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -18,26 +21,26 @@ use larder_store::{CollectionType, ItemMeta, Reader, TimeTarget};
 use larder_time::zone::Zone;
 use serde_json::json;
 
-/// Search everything
+/// Search contacts, events, tasks and memos
 ///
-/// Free words look in names, nicknames, organisations, e-mail addresses and
-/// phone numbers, and in all texts of events, tasks and memos; all of them
-/// have to match. Case and accents do not matter.
-/// Without QUERY everything is found.
+/// Free words match names, nicknames, organisations, e-mail addresses, phone
+/// numbers and all text of events, tasks and memos. All words must match; case
+/// and accents do not matter. Without QUERY, lists every item.
 ///
-///   org:example          a field contains (the list of fields is below)
+///   org:example          the field contains the word
 ///   full_name:ann*       begins with
 ///   email:*@example.org  ends with
-///   title:=boss          is, as a whole
-///   has:photo            is there
+///   title:=boss          equals
+///   has:photo            the field has a value
+///   any:vienna           any field contains the word, addresses and notes too
 ///   "anna schmidt"       a phrase, within one value
 ///   -otto, not otto      does not match
-///   anna or (otto berg)  one of them
-///   when:2026-03         happens then; also today, tomorrow, 2026-W12, today..+7d
+///   anna or (otto berg)  either matches
+///   when:2026-03         takes place then; also today, tomorrow, 2026-W12, today..+7d
 ///   due:friday           also start:, end:, completed:, created:, modified:
 ///   is:recurring         also is:completed, is:overdue, is:cancelled, is:all-day
 ///
-/// Quote for the shell what has blanks, quotes, stars or parentheses:
+/// Quote terms with spaces, quotes, stars or parentheses for the shell:
 ///
 ///   larder find anna
 ///   larder find 'org:example -has:email' --sort family_name
@@ -46,48 +49,50 @@ use serde_json::json;
 ///   larder find --duplicates
 ///   larder find 'when:2026-03 standup' --expand
 ///   larder find --alarms today..tomorrow
+///
+/// `larder fields` lists the fields; larder-query(7) describes queries in full.
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment, after_long_help = super::fields::fields_manual())]
+#[command(verbatim_doc_comment)]
 pub(crate) struct FindArgs {
     #[command(flatten)]
     query_args: QueryArgs,
-    /// Sort by a field, -FIELD backwards [default: file_as, and start for what is in calendars;
-    /// `--sort none` leaves the order in which they came]
+    /// Sort by this field, or by -FIELD in reverse; none keeps the order of import [default: file_as,
+    /// or start for events, tasks and memos]
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
-    /// Start in this order at the first that begins with TEXT, or comes behind it
+    /// Start the list at TEXT, or at the next entry after it
     #[arg(long, value_name = "TEXT")]
     from: Option<String>,
-    /// At most so many
+    /// Show at most N results
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
-    /// What to print of each, whole, with a tab between two fields
+    /// Print these fields, in full and separated by tabs
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     fields: Vec<String>,
-    /// Print how many there are, and nothing else
+    /// Print only the number of results
     #[arg(long)]
     count: bool,
-    /// Print each time that something happens within when: instead of the item
+    /// Print every occurrence within the `when:` range instead of the item
     #[arg(long, conflicts_with_all = ["sort", "from", "duplicates"])]
     expand: bool,
-    /// Print the alarms that ring in a stretch of time, as when: takes it: today..+7d
+    /// Print the alarms within a time range, for example today..+7d
     #[arg(long, value_name = "FROM..TO", conflicts_with_all = ["expand", "sort", "from", "duplicates"])]
     alarms: Option<String>,
-    /// Print how the answer was found instead of the answer
+    /// Print the query plan and its cost instead of results
     #[arg(long, conflicts_with = "count")]
     explain: bool,
-    /// List what is perhaps the same person, in groups: by e-mail address, phone number or name.
-    /// With QUERY only groups in which one is found by it
+    /// List likely duplicate contacts in groups, by e-mail address, phone number or name; with QUERY,
+    /// only groups with a match
     #[arg(long, conflicts_with_all = ["explain", "sort"])]
     duplicates: bool,
 }
 
-/// Items whose columns are laid out together, and bytes of them: a cell may be of any length.
+/// Limits for the rows whose columns are aligned together: a cell may have any length.
 const MAX_BUFFERED_ROWS: usize = 500;
 const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
 impl FindArgs {
-    /// Does it print items, rather than what there is to say about them?
+    /// Returns whether the output is a list of items.
     pub(super) fn is_item_list(&self) -> bool {
         !self.count && !self.explain && !self.duplicates
     }
@@ -134,19 +139,21 @@ impl FindArgs {
         Ok(if answer.is_empty() { CommandStatus::NothingFound } else { CommandStatus::Done })
     }
 
-    /// What may help where nothing was found.
+    /// Prints a note that may help when nothing was found.
     fn print_advice(&self, context: &CommandContext) {
-        context.print_note("nothing was found");
+        context.print_note("no results");
         let words = self.query_args.query_text();
         let has_digits = words.contains(|c: char| c.is_ascii_digit());
         if self.query_args.sexp || words.is_empty() || words.contains(':') {
             return;
         }
         if has_digits && context.settings.region.is_none() {
-            context.print_note("a number is found however it is written once your country is known: region = \"AT\" in config.toml");
+            context.print_note(
+                "set your country to find numbers in any notation: region = \"AT\" in config.toml",
+            );
         } else {
             context.print_note(
-                "any:WORD looks in all fields, notes and addresses too; larder fields lists them",
+                "any:WORD searches all fields, also notes and addresses; `larder fields` lists them",
             );
         }
     }
@@ -160,9 +167,9 @@ impl FindArgs {
             Some("none") if self.from.is_some() => {
                 return Err(CommandFailure::new(
                     FailureKind::Usage,
-                    "--sort none leaves no order to start in",
+                    "--from cannot be used with --sort none",
                 )
-                .with_hint("--from TEXT starts in the order of --sort FIELD, or of file_as"));
+                .with_hint("--from TEXT needs an order: --sort FIELD, or the default file_as"));
             }
             None | Some("none") => None,
             Some(_) if self.count && self.from.is_none() => None,
@@ -180,7 +187,7 @@ impl FindArgs {
         })
     }
 
-    /// The question, with what options ask besides.
+    /// Adds the terms that options stand for.
     fn add_option_terms(
         &self,
         query: Query,
@@ -192,13 +199,19 @@ impl FindArgs {
         }
         all.extend(self.query_args.kind.map(Query::Kind));
         if let Some(text) = &self.alarms {
-            let asker = &context.settings.user_locale;
-            let phrase = DateRange::parse(text, asker.zone.to_civil(asker.now), &asker.language)
-                .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
-            // It comes first, as it is what the answer is expanded in.
+            let user_locale = &context.settings.user_locale;
+            let phrase = DateRange::parse(
+                text,
+                user_locale.zone.to_civil(user_locale.now),
+                &user_locale.language,
+            )
+            .map_err(|error| CommandFailure::new(FailureKind::Usage, error))?;
+            // It comes first, as its range is the one that the answer is expanded in.
             all.insert(
                 0,
-                Query::Time(TimeTest::InRange(asker.to_time_range(&phrase, TimeTarget::Alarms))),
+                Query::Time(TimeTest::InRange(
+                    user_locale.to_time_range(&phrase, TimeTarget::Alarms),
+                )),
             );
         }
         Ok(match all.len() {
@@ -208,8 +221,7 @@ impl FindArgs {
         })
     }
 
-    /// The order where none was asked for: contacts by name, what is in calendars by when it
-    /// begins.
+    /// Sets the default order: contacts by name, calendar items by start.
     fn set_default_sort(
         &self,
         reader: &Reader,
@@ -221,15 +233,15 @@ impl FindArgs {
         if self.from.is_some() && find.sort.is_some_and(|sort| sort.field.name == "start") {
             return Err(CommandFailure::new(
                 FailureKind::Usage,
-                "--from starts in an order of text, which --sort start is not",
+                "--from needs an order by text, and --sort start is by time",
             )
-            .with_hint("when:2026-03.. is what happens from a day on"));
+            .with_hint("use when:2026-03.. to list from a day on"));
         }
         Ok(())
     }
 }
 
-/// The order where none was asked for.
+/// Returns the default order.
 pub(super) fn default_sort(
     reader: &Reader,
     find: &larder_query::SearchRequest,
@@ -254,14 +266,14 @@ pub(super) fn parse_columns(names: &[String]) -> Result<Option<Vec<OutputColumn>
         OutputColumn::from_name(name).ok_or_else(|| {
             let failure = CommandFailure::new(
                 FailureKind::Usage,
-                format!("there is no field {name:?} to print"),
+                format!("unknown field {name:?} in --fields"),
             );
             match suggest_contact_field(name).or_else(|| suggest_field(CALENDAR_FIELDS, name)) {
                 _ if name.eq_ignore_ascii_case("zone") => {
-                    failure.with_hint("larder show and --format json tell the zone")
+                    failure.with_hint("`larder show` and --format json show the zone")
                 }
                 Some(near) => failure.with_hint(format!("did you mean {near}?")),
-                None => failure.with_hint("larder fields lists them"),
+                None => failure.with_hint("`larder fields` lists the fields"),
             }
         })
     };
@@ -297,8 +309,7 @@ pub(super) fn print_answer(
     failed.map_or(Ok(()), Err)
 }
 
-/// Rows that wait until there are enough to be laid out together: of contacts, or of what is in
-/// calendars.
+/// Rows that wait until there are enough to be aligned together: contacts, or calendar items.
 #[derive(Default)]
 struct RowBuffer {
     contacts: Vec<ContactListRow>,
@@ -307,7 +318,7 @@ struct RowBuffer {
 }
 
 impl RowBuffer {
-    /// Prints what waits.
+    /// Prints the buffered rows.
     fn flush(
         &mut self,
         reader: &Reader,
@@ -327,8 +338,7 @@ impl RowBuffer {
     }
 }
 
-/// Prints what is shown by default, in columns: of contacts four fields, else when it is, and what,
-/// and where.
+/// Prints the default columns: four fields of contacts; time, title and place of calendar items.
 fn print_table(
     context: &mut CommandContext,
     reader: &Reader,
@@ -366,8 +376,8 @@ fn print_table(
     }
 }
 
-/// Prints the fields that were asked for; as text the handle and these, whole, with one tab before
-/// each: as many in every line, so that a program finds the third field in the fourth column.
+/// Prints the fields of `--fields`. As text: the ID, then each field in full after one tab, so that
+/// the third field is always in the fourth column.
 fn print_columns(
     context: &mut CommandContext,
     reader: &Reader,
@@ -398,15 +408,15 @@ fn print_columns(
     failed.map_or(Ok(()), Err)
 }
 
-/// The handle, and the four fields that are shown by default.
+/// The ID and the four default fields.
 pub(super) type ContactListRow = [String; 5];
 
-/// The fields of contacts that are shown by default.
+/// Returns the default fields of contacts.
 pub(super) fn default_contact_fields() -> Vec<&'static Field> {
     ["full_name", "email", "phone", "org"].into_iter().filter_map(find_contact_field).collect()
 }
 
-/// The row of a contact, with these fields.
+/// Returns the row of a contact with these fields.
 pub(super) fn contact_row_from_fields(
     reader: &Reader,
     head: &ItemMeta,
@@ -414,14 +424,14 @@ pub(super) fn contact_row_from_fields(
     fields: &[&'static Field],
 ) -> Result<ContactListRow, CommandFailure> {
     let mut cells = item_format::field_cells(of, fields);
-    // One name in a list; `show` has all.
+    // A list shows one name; `show` shows all.
     if let (Some(cell), Some(field)) = (cells.first_mut(), fields.first()) {
         *cell = sanitize_line(&of.first(field).unwrap_or_default());
     }
     contact_list_row(reader, head, cells)
 }
 
-/// The row of what is in calendars.
+/// Returns the row of a calendar item.
 pub(super) fn calendar_item_row(
     reader: &Reader,
     brief: &ItemSummary,
@@ -437,7 +447,8 @@ pub(super) fn calendar_item_row(
     )
 }
 
-/// A row waits for others, and not the card, which may have a photo of megabytes.
+/// Returns the row of a contact with these cells. Rows are buffered instead of cards, which may have
+/// photos of megabytes.
 pub(super) fn contact_list_row(
     reader: &Reader,
     head: &ItemMeta,
@@ -451,7 +462,7 @@ pub(super) fn contact_list_row(
     Ok([format!("{:.letters$}", head.handle), name, next(), next(), next()])
 }
 
-/// Prints the rows that wait.
+/// Prints and empties the buffered rows.
 pub(super) fn print_buffered_rows(
     out: &mut OutputStream,
     waiting: &mut Vec<ContactListRow>,
@@ -463,7 +474,7 @@ pub(super) fn print_buffered_rows(
     Ok(())
 }
 
-/// These rows as lines.
+/// Formats rows as lines.
 pub(super) fn format_rows(rows: &[ContactListRow], width: Option<usize>) -> Vec<String> {
     let line = |[handle, name, rest @ ..]: ContactListRow| {
         let cells = [(FAINT_STYLE, handle), (STRONG_STYLE, name), (Style::new(), rest.concat())];
@@ -493,8 +504,8 @@ fn print_explanation(
     }
     out.print_line(format!("order     {}", explain.order))?;
     let counts = [
-        ("visited", explain.visited, "row", " of the index, or of the scan"),
-        ("tested", explain.tested, "item", " compared with the query, one by one"),
+        ("visited", explain.visited, "row", " of the index, or of the full scan"),
+        ("tested", explain.tested, "item", " verified one by one"),
         ("matched", explain.matched, "item", ""),
         ("returned", explain.returned, "item", ""),
     ];

@@ -1,3 +1,5 @@
+//! `larder import`.
+
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -10,38 +12,41 @@ use larder_sync::{
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Take in address books and calendars: vCard files (2.1, 3.0, 4.0), iCalendar files, folders of
-/// them, or standard input
+/// Import address books and calendars from vCard and iCalendar files
 ///
-/// Contacts go to the collection contacts; a calendar to one of its own name, or
-/// of its file's; a message about a meeting to the calendar that has it. What is
-/// good is taken; what is not is named by file, line and reason, and kept with
-/// --rejects. An item whose UID is known is updated; the same file again changes
-/// nothing, unless items were edited or merged since: then they become again what
-/// the file says. The whole import is one operation: one `larder undo` takes it
-/// back.
+/// Reads vCard 2.1, 3.0 and 4.0, iCalendar, folders of such files, and standard
+/// input. Contacts go to the collection `contacts`, a calendar to a collection
+/// with its own name or that of its file, and an invitation to the calendar that
+/// has the event. Invalid items are left out and reported with file, line and
+/// reason; --rejects keeps them. An item with a known UID is updated: importing
+/// a file again changes nothing, but restores items that were edited or merged
+/// since. `larder undo` undoes the whole import.
+///
+///   larder import contacts.vcf work.ics
+///   larder import ~/calendars --into Work
+///   zcat backup.vcf.gz | larder import -
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct ImportArgs {
-    /// Files and folders; - is standard input
+    /// Files and folders; - for standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The collection they go to, made if there is none of that name
+    /// Import into this collection, created if needed
     #[arg(long, value_name = "NAME")]
     into: Option<String>,
-    /// Keep what is not taken in this file, as it came
+    /// Write invalid items to this file
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
-    /// Items written in one transaction, up to 4000 [default: as many as keep other writers out for
-    /// a tenth of a second]
+    /// Items in one transaction, up to 4000 [default: as many as fit into a tenth of a second]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BATCH_ITEMS as u64))]
     batch: Option<u64>,
-    /// The largest item that is taken, in bytes (K, M and G are understood)
+    /// The size of the largest item to accept; K, M and G are allowed
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = crate::byte_size::parse_nonzero_bytes)]
     max_item: u64,
 }
 
-/// Messages about single items that an import prints; what is left out is counted, and kept, all
-/// the same.
+/// The maximum number of messages about single items. Further items are still counted and written to
+/// `--rejects`.
 const MAX_ITEM_MESSAGES: u64 = 1000;
 const MAX_ITEM_MESSAGES_AND_ONE: u64 = MAX_ITEM_MESSAGES + 1;
 
@@ -50,7 +55,7 @@ impl ImportArgs {
         let was_there = DataDirectory::new(&context.dir).has_store();
         let mut store = context.open_or_create_store()?;
         if !was_there {
-            context.print_note(format!("a new store was made in {}", context.dir.display()));
+            context.print_note(format!("created a new store in {}", context.dir.display()));
         }
         let inputs = self.paths.iter().map(|path| match path.to_str() {
             Some("-") => ImportInput::Stdin(Box::new(std::io::stdin())),
@@ -59,22 +64,22 @@ impl ImportArgs {
         let options = self.import_options();
         let bar = crate::progress::byte_progress(context.quiet, None);
         let quiet = context.quiet;
-        let mut said = 0;
-        let mut say = |kind: &str, notice: &dyn std::fmt::Display| {
-            said += 1;
-            match said {
+        let mut message_count = 0;
+        let mut print = |kind: &str, notice: &dyn std::fmt::Display| {
+            message_count += 1;
+            match message_count {
                 ..=MAX_ITEM_MESSAGES => {
                     bar.suspend(|| print_message(kind, sanitize_line(&notice.to_string())));
                 }
                 MAX_ITEM_MESSAGES_AND_ONE => {
-                    bar.suspend(|| print_message("note", "... more are not shown"));
+                    bar.suspend(|| print_message("note", "further messages are not shown"));
                 }
                 _ => {}
             }
         };
         let mut events = |event: ImportEvent<'_>| match event {
-            ImportEvent::Rejected(notice) => say("left out", &notice),
-            ImportEvent::Warning(notice) if !quiet => say("warning", &notice),
+            ImportEvent::Rejected(notice) => print("left out", &notice),
+            ImportEvent::Warning(notice) if !quiet => print("warning", &notice),
             ImportEvent::Progress { bytes_done, bytes_total, items } => {
                 if let Some(total) = bytes_total {
                     bar.set_length(total);
@@ -108,7 +113,7 @@ impl ImportArgs {
         }
     }
 
-    /// What may help where something was left out, or nothing found.
+    /// Prints hints if items were left out.
     fn print_advice(&self, summary: &ImportReport) {
         if summary.rejected == 0 || summary.interrupted {
             return;
@@ -122,19 +127,21 @@ impl ImportArgs {
                 let path = sanitize_line(&path.display().to_string());
                 print_message(
                     "hint",
-                    format!("{path} is packed with {with}: {unpack} {path} | larder import -"),
+                    format!(
+                        "{path} is compressed with {with}; use: {unpack} {path} | larder import -"
+                    ),
                 );
             }
         }
         if summary.collections.is_empty() && !any {
             print_message(
                 "hint",
-                "a card begins with BEGIN:VCARD, a calendar with BEGIN:VCALENDAR",
+                "larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR)",
             );
         }
     }
 
-    /// How many were taken, and what of them is new: a line for each collection.
+    /// Returns the summary: a line for each collection.
     fn summary_lines(&self, summary: &ImportReport) -> Vec<String> {
         if summary.item_count() == 0 {
             let place = match self.paths.as_slice() {
@@ -142,7 +149,7 @@ impl ImportArgs {
                 [path] => sanitize_line(&path.display().to_string()),
                 paths => format_count(paths.len() as u64, "input"),
             };
-            return vec![format!("no item was found in {place}")];
+            return vec![format!("no items in {place}")];
         }
         summary.collections.iter().map(|name| collection_summary_line(summary, name)).collect()
     }
@@ -158,7 +165,7 @@ impl ImportArgs {
         if !summary.unreadable.is_empty() {
             print_message(
                 "hint",
-                "check the name, and who may read it; what could be read was taken",
+                "check the name and the permissions; the other files were imported",
             );
         }
         if context.format == OutputFormat::Json {
@@ -173,7 +180,7 @@ impl ImportArgs {
             return Ok(());
         }
         if summary.interrupted && summary.item_count() == 0 {
-            context.out.print_line("interrupted; nothing was taken yet")?;
+            context.out.print_line("interrupted; nothing was imported yet")?;
             return Ok(());
         }
         let (files, bytes) = (format_count(summary.files, "file"), format_bytes(summary.bytes));
@@ -189,24 +196,24 @@ impl ImportArgs {
         if summary.zones.0 > 0 {
             let (defined, kept) =
                 (format_count(summary.zones.0, "time zone"), format_grouped(summary.zones.1));
-            context.out.print_line(format!("{defined} defined, {kept} kept"))?;
+            context.out.print_line(format!("{defined} defined, {kept} different"))?;
         }
         if summary.rejected > 0 {
             let kept = match &self.rejects {
-                Some(file) => format!("kept in {}", file.display()),
-                None => "--rejects FILE keeps them".into(),
+                Some(file) => format!("written to {}", file.display()),
+                None => "--rejects FILE writes them to a file".into(),
             };
             context
                 .out
                 .print_line(format!("{} left out; {kept}", format_grouped(summary.rejected)))?;
         }
         if let Some(id) = summary.operation {
-            context.out.print_line(format!("larder undo {id} takes it back"))?;
+            context.out.print_line(format!("Undo: larder undo {id}"))?;
         }
         if summary.interrupted {
-            context
-                .out
-                .print_line("interrupted: what was committed is kept; the same command goes on")?;
+            context.out.print_line(
+                "interrupted: items imported so far are stored; run the command again to continue",
+            )?;
         }
         Ok(())
     }
@@ -218,7 +225,7 @@ impl From<larder_sync::Error> for CommandFailure {
             larder_sync::Error::Store(error) => error.into(),
             error @ larder_sync::Error::RejectsFileIsInput { .. } => {
                 CommandFailure::new(FailureKind::Usage, error)
-                    .with_hint("name another file with --rejects")
+                    .with_hint("choose another file with --rejects")
             }
             larder_sync::Error::Write(error) => error.into(),
             larder_sync::Error::RejectsFile { path, source } => {
@@ -229,10 +236,10 @@ impl From<larder_sync::Error> for CommandFailure {
     }
 }
 
-/// One of the numbers of what was taken.
+/// A counter of the import.
 type ImportCounter = fn(&CollectionCounts) -> u64;
 
-/// What went to a collection: `214 events, 3 tasks added to Work, 2 updated`.
+/// Formats the counts of a collection: `214 events, 3 tasks added to Work, 2 updated`.
 fn collection_summary_line(summary: &ImportReport, name: &str) -> String {
     let here = || summary.counts.iter().filter(|taken| *taken.collection == *name);
     let of = |number: ImportCounter| {
@@ -244,14 +251,14 @@ fn collection_summary_line(summary: &ImportReport, name: &str) -> String {
     };
     let sum = |number: ImportCounter| here().map(number).sum::<u64>();
     let name = sanitize_line(name);
-    let told: [(ImportCounter, &str, &str); 4] = [
+    let counters: [(ImportCounter, &str, &str); 4] = [
         (|taken| taken.added, "added", "to"),
         (|taken| taken.updated, "updated", "in"),
         (|taken| taken.cancelled, "cancelled", "in"),
         (|taken| taken.unchanged, "unchanged", "in"),
     ];
     let mut parts: Vec<String> = Vec::new();
-    for (number, what, place) in told.into_iter().filter(|(number, ..)| sum(*number) > 0) {
+    for (number, what, place) in counters.into_iter().filter(|(number, ..)| sum(*number) > 0) {
         parts.push(match parts.is_empty() {
             true => format!("{} {what} {place} {name}", of(number)),
             false => format!("{} {what}", format_grouped(sum(number))),

@@ -1,3 +1,5 @@
+//! `larder log`.
+
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -12,23 +14,23 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io;
 
-/// List what was done, newest first; with ID, what an item was before
+/// List operations, newest first, or the versions of one item
 ///
-/// ID names an item as in `larder show`, a removed one too; the number of an operation (fewer than
-/// eight digits) shows that operation alone. Former versions are kept for 90 days or 64 MB,
-/// whichever is less. `larder log ID --format raw` prints the bytes of each version, oldest first.
+/// ID is the ID of an item, also of a removed one; the number of an operation (fewer than eight
+/// digits) shows only that operation. Former versions are kept for 90 days, up to 64 MB. `larder log
+/// ID --format raw` prints the bytes of each version, oldest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
-    /// The history of this item, a removed one too; or the number of an operation
+    /// Show the versions of this item, or the operation with this number
     id: Option<String>,
-    /// At most so many operations
+    /// Show at most N operations
     #[arg(long, short = 'n', value_name = "N", default_value_t = 30)]
     limit: usize,
 }
 
 impl LogArgs {
-    /// Is it asked about an item? Handles are printed with eight letters at least, and so are no
-    /// numbers of operations.
+    /// Returns whether the argument is an item's ID. IDs are printed with at least eight letters, so a
+    /// shorter number is that of an operation.
     pub(super) fn is_about_item(&self) -> bool {
         let number = |id: &str| id.len() < 8 && id.bytes().all(|byte| byte.is_ascii_digit());
         self.id.as_deref().is_some_and(|id| !number(id))
@@ -55,7 +57,7 @@ impl LogArgs {
     }
 }
 
-/// An item that is there, or one that was removed.
+/// Returns the handle of a present or removed item.
 fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
     let missing = match resolve_item(reader, id) {
         Ok(head) => return Ok(head.handle),
@@ -69,7 +71,7 @@ fn resolve_handle(reader: &Reader, id: &str) -> Result<Handle, CommandFailure> {
     }
 }
 
-/// The operation of this number.
+/// Returns the operation with this number.
 fn find_operation(reader: &Reader, number: &str) -> Result<Vec<OperationRecord>, CommandFailure> {
     let id: i64 = number.parse().unwrap_or_default();
     let mut found = reader.operations(Some(id + 1), 1)?;
@@ -107,8 +109,8 @@ fn operation_line(
     Ok(line.trim_end().to_string())
 }
 
-/// The detail of an operation, with a name behind each item's handle. The log itself holds no
-/// names: a purge would have to look for them there.
+/// Returns the detail of an operation with a name after each item's ID. The log itself contains no
+/// names, as a purge would have to erase them there.
 fn describe_detail(reader: &Reader, detail: &str) -> Result<String, CommandFailure> {
     let mut words = Vec::new();
     for word in detail.split(' ') {
@@ -121,13 +123,13 @@ fn describe_detail(reader: &Reader, detail: &str) -> Result<String, CommandFailu
     Ok(words.join(" "))
 }
 
-/// Columns of a line of the log before its detail, without the counts.
+/// Columns before the detail, without the counts.
 const DETAIL_OFFSET_COLUMNS: usize = 40;
 
-/// The letters of a whole handle.
+/// The length of a complete ID.
 const HANDLE_LETTERS: usize = 13;
 
-/// What an item is called, or was when it was there last.
+/// Returns the present or last name of an item.
 fn last_known_name(
     reader: &Reader,
     prefix: HandlePrefix,
@@ -155,14 +157,19 @@ fn print_versions(
     versions: &[Version],
 ) -> Result<CommandStatus, CommandFailure> {
     if versions.is_empty() {
-        return Err(CommandFailure::new(FailureKind::NotFound, "no version of it is kept")
-            .with_hint("former versions are kept for 90 days or 64 MB, whichever is less"));
+        return Err(CommandFailure::new(
+            FailureKind::NotFound,
+            "no versions of this item are stored",
+        )
+        .with_hint("former versions are kept for 90 days, up to 64 MB"));
     }
     let mut before: &[u8] = &[];
     for version in versions {
         let bytes = version.bytes.as_deref().unwrap_or_default();
         match context.format {
-            OutputFormat::Raw => super::item_format::print_raw(&mut context.out, bytes, false)?,
+            OutputFormat::Raw => {
+                super::show::item_format::print_raw(&mut context.out, bytes, false)?
+            }
             OutputFormat::Json => context.out.print_json(&json!({
                 "since": version.since, "until": version.until, "removed": version.removed,
                 "operation": version.operation.as_ref().map(operation_json),
@@ -202,15 +209,15 @@ fn print_version_event(
             }
             out.print_line(line)
         }
-        None => out.print_line(format!("(not known any more)  {what}").trim_end()),
+        None => out.print_line(format!("(operation no longer in the log)  {what}").trim_end()),
     }
 }
 
-/// Lines of a difference that are printed.
+/// Lines of a difference to print.
 const MAX_DIFFERENCE_LINES: usize = 200;
 
-/// The lines that are only in one of two texts: what went in red, what came in green. Long lines
-/// are cut, and so is a long list of them.
+/// Prints the lines that are in only one of two texts: removed ones in red, added ones in green. Cuts
+/// long lines and long lists.
 pub(crate) fn print_difference(
     out: &mut OutputStream,
     before: &[u8],
@@ -225,10 +232,11 @@ pub(crate) fn print_difference(
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_string(),
     };
-    let gone =
+    let removed =
         before.iter().filter(|line| !new.contains(line)).map(|line| (REMOVED_STYLE, '-', line));
-    let came = after.iter().filter(|line| !old.contains(line)).map(|line| (ADDED_STYLE, '+', line));
-    let mut all = gone.chain(came);
+    let added =
+        after.iter().filter(|line| !old.contains(line)).map(|line| (ADDED_STYLE, '+', line));
+    let mut all = removed.chain(added);
     for (style, sign, line) in all.by_ref().take(MAX_DIFFERENCE_LINES) {
         out.print_line(format!("  {style}{sign} {}{style:#}", cut(line)))?;
     }

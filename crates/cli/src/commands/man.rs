@@ -1,28 +1,55 @@
+//! `larder man`.
+
+mod markdown;
+mod pages;
+
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use std::path::PathBuf;
 
-/// Print the man page; with --out, write one for every subcommand
+/// Print the manual page; with --out, write one for each subcommand
+///
+///   larder man --out ~/.local/share/man/man1
+///   larder man --page query | man -l -
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct ManArgs {
-    /// Write larder.1, larder-import.1, ... into this folder
+    /// Write larder.1, larder-import.1, ..., and larder-query.7 into this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Print the page of this subcommand, or that of queries
+    #[arg(long, value_name = "NAME", conflicts_with = "out")]
+    page: Option<String>,
 }
 
 impl ManArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        let command = crate::args::clap_command();
+        let pages = pages::render_pages(super::clap_command());
         match self.out {
             None => {
-                let mut page = Vec::new();
-                clap_mangen::Man::new(command).render(&mut page)?;
-                context.out.print_bytes(&page)?;
+                let name = match self.page.as_deref() {
+                    None => "larder".to_string(),
+                    Some(name) => format!("larder-{name}"),
+                };
+                let page = pages.iter().find(|page| page.name == name);
+                let page = page.ok_or_else(|| {
+                    CommandFailure::new(
+                        crate::failure::FailureKind::Usage,
+                        format!("no manual page {name}"),
+                    )
+                    .with_hint("`larder help` lists the commands; `query` describes queries")
+                })?;
+                context.out.print_bytes(page.text.as_bytes())?;
             }
             Some(dir) => {
-                std::fs::create_dir_all(&dir)
-                    .and_then(|()| clap_mangen::generate_to(command, &dir))
-                    .map_err(|error| CommandFailure::from_file_error(&dir, &error))?;
+                let write = || {
+                    std::fs::create_dir_all(&dir)?;
+                    pages.iter().try_for_each(|page| {
+                        let file = format!("{}.{}", page.name, page.section);
+                        std::fs::write(dir.join(file), &page.text)
+                    })
+                };
+                write().map_err(|error| CommandFailure::from_file_error(&dir, &error))?;
             }
         }
         Ok(CommandStatus::Done)

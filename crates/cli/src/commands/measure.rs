@@ -1,5 +1,11 @@
-use super::query_log_report::QueryLogArgs;
-use super::view_workload::BrowseArgs;
+//! `larder measure`.
+
+mod query_log;
+mod query_log_json;
+mod workload;
+
+use self::query_log::QueryLogArgs;
+use self::workload::BrowseArgs;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -15,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// The instruments
+/// Generate test data, benchmark commands, analyse query logs
 #[derive(Debug, clap::Args)]
 pub(crate) struct MeasureArgs {
     #[command(subcommand)]
@@ -24,7 +30,7 @@ pub(crate) struct MeasureArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum MeasureCommand {
-    /// Make realistic data of any size, the same for the same seed
+    /// Generate realistic data of any size, the same for the same seed
     Generate {
         #[command(subcommand)]
         what: GenerateCommand,
@@ -34,66 +40,64 @@ enum MeasureCommand {
     Queries(QueryLogArgs),
 }
 
-/// Run a command and print what it cost: time, processor, peak of anonymous memory, bytes written
+/// Run a command and print its time, CPU time, peak anonymous memory and bytes written
 ///
-/// Of several runs the least, the median and the most. What the command prints on standard output
-/// is thrown away unless --show is given. The exit code is the command's; a run that fails is the
-/// last one.
+/// Prints minimum, median and maximum of several runs. The command's standard output is discarded
+/// unless --show is given. The exit code is that of the command; a failing run is the last one.
 #[derive(Debug, clap::Args)]
 struct MeasureRunArgs {
-    /// How often
+    /// The number of runs
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Let the command print, and print the median cost in one line below it
+    /// Show the command's output, and the median cost in one line below it
     #[arg(long)]
     show: bool,
-    /// The command and its arguments, behind --
+    /// The command and its arguments, after --
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum GenerateCommand {
-    /// vCards: names of many scripts, one to three phones and e-mails, addresses, some photos, all
-    /// versions
+    /// vCards of all versions: names in many scripts, phones, e-mails, addresses, some photos
     Contacts {
-        /// How many
+        /// The number of items
         number: u64,
         #[command(flatten)]
         target: GenerateTargetArgs,
     },
-    /// A calendar: events, a fifth of them recurring, tasks and notes, over ten years and in
-    /// several time zones
+    /// A calendar over ten years in several time zones: events, a fifth of them recurring, tasks and
+    /// memos
     Calendar {
-        /// How many
+        /// The number of items
         number: u64,
-        /// Events alone
+        /// Generate only events
         #[arg(long)]
         events: bool,
         #[command(flatten)]
         target: GenerateTargetArgs,
     },
-    /// A calendar that defines the same few time zones again and again
+    /// A calendar that defines the same few time zones repeatedly
     Zones {
-        /// How many definitions
+        /// The number of definitions
         number: u64,
-        /// An event for each
+        /// Add an event for each
         #[arg(long)]
         events: bool,
         #[command(flatten)]
         target: GenerateTargetArgs,
     },
-    /// Questions to a generated calendar of the same seed: kind, search line and EDS expression on
+    /// Queries for a generated calendar with the same seed: kind, search line and EDS expression on
     /// each line
     Queries {
-        /// How many
+        /// The number of items
         number: u64,
-        /// Of how many components the calendar is
+        /// The number of components of the calendar
         #[arg(long, value_name = "N", default_value_t = 20_000,
               value_parser = clap::value_parser!(u64).range(1..))]
         of: u64,
-        /// Of events alone
+        /// For a calendar of events only
         #[arg(long)]
         events: bool,
         #[command(flatten)]
@@ -103,7 +107,7 @@ enum GenerateCommand {
 
 #[derive(Debug, clap::Args)]
 struct GenerateTargetArgs {
-    /// The beginning of the pseudo-random numbers
+    /// The seed of the pseudo-random numbers
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Write to this file instead of standard output
@@ -139,7 +143,7 @@ impl GenerateCommand {
 }
 
 impl MeasureArgs {
-    /// Does it make data? All others tell something.
+    /// Returns whether the subcommand generates data.
     pub(super) fn is_generator(&self) -> bool {
         matches!(self.instrument, MeasureCommand::Generate { .. })
     }
@@ -171,8 +175,8 @@ impl MeasureArgs {
 impl MeasureRunArgs {
     fn run(&self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let Some((program, arguments)) = self.command.split_first() else {
-            return Err(CommandFailure::new(FailureKind::Usage, "a command is missing behind --")
-                .with_hint("larder measure run -- COMMAND"));
+            return Err(CommandFailure::new(FailureKind::Usage, "missing command after --")
+                .with_hint("usage: larder measure run -- COMMAND"));
         };
         let mut runs = Vec::new();
         for _ in 0..self.repeat {
@@ -197,7 +201,7 @@ impl MeasureRunArgs {
     ) -> Result<(), CommandFailure> {
         let code = runs.last().map_or(0, |run| shell_exit_code(run.status));
         let mut object = json!({ "runs": runs.len(), "code": code });
-        let mut rows = vec![["", "least", "median", "most"].map(String::from)];
+        let mut rows = vec![["", "min", "median", "max"].map(String::from)];
         for (name, key, value) in COST_COLUMNS {
             let Some(spread) = min_median_max(runs.iter().filter_map(value)) else { continue };
             let [least, median, most] = spread;
@@ -228,8 +232,7 @@ impl MeasureRunArgs {
     }
 }
 
-/// What is printed of a run: its name for people, its key in JSON (microseconds or bytes), its
-/// value.
+/// A cost of a run: its name for people, its key in JSON (microseconds or bytes), its value.
 type CostColumn = (&'static str, &'static str, fn(&ProcessCost) -> Option<u64>);
 
 const COST_COLUMNS: [CostColumn; 6] = [
@@ -245,7 +248,7 @@ fn to_microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The exit code; 128 and the number of the signal that ended it, as shells have it.
+/// Returns the exit code, or 128 plus the signal that ended the process, as shells do.
 fn shell_exit_code(status: ExitStatus) -> u8 {
     let signal = status.signal().map(|signal| 128 + signal);
     u8::try_from(status.code().or(signal).unwrap_or(1)).unwrap_or(1)

@@ -1,30 +1,32 @@
-use super::item_format;
+//! `larder merge`.
+
+use super::show::item_format;
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{name_from_bytes, resolve_item};
 use crate::output::format_count;
+use larder_edit::{MergeError, MergeOutcome, write_merge};
 use larder_store::{ItemMeta, Operation, Reader};
-use larder_sync::{MergeError, MergeOutcome, write_merge};
 use serde_json::json;
 
-/// Join items that are the same person; `larder undo` takes them apart again
+/// Merge duplicate contacts into the first one (`larder undo` reverts it)
 ///
-/// The first one stays, with its UID and in its collection, and gets every
-/// value of the others that it does not have; the others are removed. What may
-/// stand only once and differs (a birthday, a name, the other UID) is kept
-/// under a name of its own: X-LARDER-BDAY, X-LARDER-N, X-LARDER-UID.
+/// The first contact keeps its UID and its collection and gets every value of the
+/// others that it does not have; the others are removed. Properties that may occur
+/// only once and differ (a birthday, a name, the other UID) are kept under names of
+/// their own: X-LARDER-BDAY, X-LARDER-N, X-LARDER-UID.
 ///
-///   larder find --duplicates         lists what may belong together
-///   larder merge 7k2mq1xz hz80c2rs   joins them into the first
-///   larder merge -n 7k2m hz80        prints the card that would be made, and changes nothing
+///   larder find --duplicates         list likely duplicates
+///   larder merge 7k2mq1xz hz80c2rs   merge the second into the first
+///   larder merge -n 7k2m hz80        print the merged card and change nothing
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct MergeArgs {
-    /// Which items; the first is the one that stays
+    /// The contacts; the first one is kept
     #[arg(value_name = "ID", required = true, num_args = 1..)]
     ids: Vec<String>,
-    /// Print the card that would be made, and change nothing
+    /// Print the merged card and change nothing
     #[arg(long, short = 'n')]
     dry_run: bool,
 }
@@ -37,19 +39,19 @@ impl MergeArgs {
         let reader = context.open_reader()?;
         let items: Vec<ItemMeta> =
             self.ids.iter().map(|id| resolve_item(&reader, id)).collect::<Result<_, _>>()?;
-        let joined = larder_sync::ContactMerge::from_items(&reader, &items)?;
+        let merge = larder_edit::ContactMerge::from_items(&reader, &items)?;
         if self.dry_run {
-            return print_dry_run(context, &joined);
+            return print_dry_run(context, &merge);
         }
-        let (base, name) = (joined.base().clone(), name_from_bytes(joined.card()));
+        let (base, name) = (merge.base().clone(), name_from_bytes(merge.card()));
         let mut store = context.open_store()?;
         let operation = Operation::new("merge", operation_detail(&items), now_milliseconds());
-        let merged = write_merge(&mut store, operation, joined)?;
+        let merged = write_merge(&mut store, operation, merge)?;
         print_merged(context, &reader, &base, &items, &name, merged)
     }
 }
 
-/// What the log says of it: handles, since names are contents.
+/// Returns the detail for the log: IDs, as names are private data.
 fn operation_detail(items: &[ItemMeta]) -> String {
     let mut words: Vec<String> =
         items.iter().take(MAX_LOGGED_ITEMS).map(|item| item.handle.to_string()).collect();
@@ -59,19 +61,19 @@ fn operation_detail(items: &[ItemMeta]) -> String {
     words.join(" ")
 }
 
-/// Prints the card that would be made.
+/// Prints the merged card.
 fn print_dry_run(
     context: &mut CommandContext,
-    joined: &larder_sync::ContactMerge,
+    merge: &larder_edit::ContactMerge,
 ) -> Result<CommandStatus, CommandFailure> {
     match context.format {
         OutputFormat::Json => {
-            let mut object = item_format::contact_json(joined.base(), joined.card());
-            let source = String::from_utf8_lossy(joined.card()).into_owned();
+            let mut object = item_format::contact_json(merge.base(), merge.card());
+            let source = String::from_utf8_lossy(merge.card()).into_owned();
             object["source"] = json!(source);
             context.out.print_json(&object)?;
         }
-        _ => item_format::print_raw(&mut context.out, joined.card(), false)?,
+        _ => item_format::print_raw(&mut context.out, merge.card(), false)?,
     }
     Ok(CommandStatus::Done)
 }
@@ -97,7 +99,7 @@ fn print_merged(
     let (handle, letters) = (base.handle, reader.unique_prefix_len(base.handle)?);
     let number = format_count(items.len() as u64, "contact");
     context.out.print_line(format!(
-        "{number} joined as {handle:.letters$}  {name}; larder undo {operation} brings them back"
+        "Merged {number} into {handle:.letters$}  {name}. Undo: larder undo {operation}"
     ))?;
     Ok(CommandStatus::Done)
 }
@@ -108,20 +110,20 @@ impl From<MergeError> for CommandFailure {
         match error {
         MergeError::Store(error) => error.into(),
         MergeError::TooFew => CommandFailure::new(FailureKind::Usage, what)
-            .with_hint("larder find --duplicates lists what may belong together"),
+            .with_hint("`larder find --duplicates` lists likely duplicates"),
         MergeError::DuplicateItem { handle } => {
-            CommandFailure::new(FailureKind::Usage, format!("{handle:.8} is named twice")).with_hint("name each item once")
+            CommandFailure::new(FailureKind::Usage, format!("{handle:.8} is given twice")).with_hint("give each ID once")
         }
         MergeError::NotAContact { handle } => {
-            CommandFailure::new(FailureKind::Usage, format!("only contacts can be joined, and {handle:.8} is none"))
-                .with_hint(format!("larder show {handle:.8} says what it is"))
+            CommandFailure::new(FailureKind::Usage, format!("only contacts can be merged; {handle:.8} is not a contact"))
+                .with_hint(format!("`larder show {handle:.8}` shows it"))
         }
         MergeError::IncompleteCard { handle } => CommandFailure::new(FailureKind::Input, what).with_hint(format!(
-            "larder edit {handle:.8} mends it; or name another one first, which is then the one that stays"
+            "correct it with `larder edit {handle:.8}`, or give another contact first, which is then kept"
         )),
         MergeError::Conflict { .. } => {
-            CommandFailure::new(FailureKind::Input, format!("nothing was joined: {what}"))
-                .with_hint("run the same command again to join what is there now")
+            CommandFailure::new(FailureKind::Input, format!("nothing was merged: {what}"))
+                .with_hint("run the command again to merge the present versions")
         }
         _ => CommandFailure::new(FailureKind::Input, what).with_hint("nothing was changed"),
     }

@@ -1,44 +1,87 @@
-//! The subcommands, one file each: a struct of arguments whose comment is the manual, and one
-//! function.
+//! The subcommands, one file for each: a struct of arguments, whose documentation is the help text,
+//! and a function that runs it. Parts of a subcommand are in a folder of its name.
 
 mod add;
 mod agenda;
 mod backup;
-mod calendar_item;
 mod check;
 mod collections;
 mod completions;
-mod duplicate_groups;
 mod edit;
 mod export;
 mod fields;
 mod find;
 mod import;
-mod item_format;
 mod log;
 mod man;
 mod measure;
 mod merge;
-mod occurrence_list;
 mod purge;
-mod query_args;
-mod query_log_report;
-mod query_log_report_json;
 mod remove;
 mod restore;
 mod serve;
 mod show;
 mod undo;
-mod view_workload;
 mod watch;
-mod watch_screen;
-mod watch_stream;
 
-use crate::args::OutputFormat;
+use crate::args::{GlobalArgs, OutputFormat, rewrite_negations};
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
+use clap::{CommandFactory as _, FromArgMatches as _};
+use std::ffi::OsString;
 
-/// What to do.
+/// Stores your contacts and calendars on your own machine and answers queries at once
+///
+/// Import address books and calendars with `larder import FILE...`, then search: `larder find
+/// anna`. Every change can be undone with `larder undo`.
+#[derive(Debug, clap::Parser)]
+#[command(
+    name = "larder",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_help = EXIT_CODES_HELP
+)]
+pub(crate) struct CliArgs {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES_HELP: &str = "\
+Exit codes: 0 success; 1 nothing found; 2 usage error; 3 some input was invalid and left out; 4 the \
+store cannot be used; 5 a file or server cannot be reached; 130 interrupted.";
+
+/// The line in place of the global options in the help of a subcommand.
+const GLOBAL_OPTIONS_HELP: &str = "`larder help` describes the global options: --data-dir, \
+--format, --quiet, --color, --query-log.";
+
+/// Parses the arguments of the process.
+pub(crate) fn parse_command_line(
+    args: impl Iterator<Item = OsString>,
+) -> Result<CliArgs, clap::Error> {
+    let mut matches = clap_command().try_get_matches_from(rewrite_negations(args))?;
+    CliArgs::from_arg_matches_mut(&mut matches)
+}
+
+/// Returns the whole command line. Subcommands do not list the global options in their help.
+fn clap_command() -> clap::Command {
+    let command = CliArgs::command();
+    let global: Vec<clap::Arg> =
+        command.get_arguments().map(|arg| arg.clone().hide(true)).collect();
+    command.mut_subcommands(|subcommand| hide_global_options(subcommand, &global))
+}
+
+fn hide_global_options(mut command: clap::Command, global: &[clap::Arg]) -> clap::Command {
+    command = command.args(global);
+    if command.get_after_help().is_none() {
+        command = command.after_help(GLOBAL_OPTIONS_HELP);
+    }
+    command.mut_subcommands(|subcommand| hide_global_options(subcommand, global))
+}
+
+/// The subcommands.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Import(import::ImportArgs),
@@ -65,7 +108,7 @@ pub(crate) enum Command {
     Man(man::ManArgs),
 }
 
-/// What most verbs can print.
+/// The formats of most subcommands.
 const USUAL_FORMATS: &[OutputFormat] = &[OutputFormat::Text, OutputFormat::Json];
 const FORMATS_WITH_RAW: &[OutputFormat] =
     &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Raw];
@@ -105,7 +148,7 @@ impl Command {
         Ok(code)
     }
 
-    /// The formats in which this verb, used in this way, can answer.
+    /// Returns the output formats that the subcommand supports with these options.
     fn supported_formats(&self) -> &'static [OutputFormat] {
         match self {
             Command::Find(find) if find.is_item_list() => FORMATS_WITH_RAW,
@@ -122,7 +165,7 @@ impl Command {
 
 fn unsupported_format_failure(format: OutputFormat, supported: &[OutputFormat]) -> CommandFailure {
     let names: Vec<&str> = supported.iter().map(|format| format.name()).collect();
-    let what = format!("this cannot be printed as {}", format.name());
+    let what = format!("--format {} is not supported here", format.name());
     CommandFailure::new(FailureKind::Usage, what)
-        .with_hint(format!("--format takes {} here", names.join(" or ")))
+        .with_hint(format!("use --format {}", names.join(" or ")))
 }

@@ -1,3 +1,5 @@
+//! `larder purge`.
+
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -7,28 +9,28 @@ use larder_store::{Handle, HandlePrefix, Operation, OperationId, PurgeReport};
 use serde_json::json;
 use std::io::IsTerminal as _;
 
-/// Erase items for good: they, and all their former versions, are then in no file of the store
+/// Permanently delete items and their whole history from the store
 ///
-/// This cannot be undone. Copies outside the data directory (backups, exports) are yours to delete.
-/// A removed item is named by the letters that `larder remove` or `larder log` printed.
+/// This cannot be undone. Copies outside the store's directory (backups, exports) are not deleted. A
+/// removed item can be purged by the ID that `larder remove` or `larder log` printed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PurgeArgs {
-    /// Which items
+    /// The items
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
 
 impl PurgeArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
-        // A reader of our own would keep the old pages in use.
+        // No reader may stay open here: it would keep the old pages in use.
         let (handles, names) = self.resolve_handles(context)?;
         if !self.yes && !confirm_purge(&names) {
             return Err(CommandFailure::new(FailureKind::Usage, "nothing was purged")
-                .with_hint(format!("this would erase for good: {}", format_names(&names)))
-                .with_hint("--yes purges without asking"));
+                .with_hint(format!("this would permanently delete: {}", format_names(&names)))
+                .with_hint("use --yes to purge without confirmation"));
         }
         let mut store = context.open_store()?;
         let mut operation = Operation::new("purge", "", now_milliseconds());
@@ -37,7 +39,7 @@ impl PurgeArgs {
         Ok(CommandStatus::Done)
     }
 
-    /// What is to be erased, and how each is called in messages.
+    /// Returns the items to erase, and their names for messages.
     fn resolve_handles(
         &self,
         context: &CommandContext,
@@ -48,7 +50,7 @@ impl PurgeArgs {
             let (handle, name) = if let Some(handle) = find_removed_handle(&reader, id)? {
                 (handle, format!("a removed item ({handle:.8})"))
             } else if let Some(handle) = find_purged_handle(&reader, id)? {
-                (handle, format!("an item that was purged before ({handle:.8})"))
+                (handle, format!("an item that was purged earlier ({handle:.8})"))
             } else {
                 let head = resolve_item(&reader, id)?;
                 let (handle, name) = (head.handle, display_name(&reader, &head)?);
@@ -76,19 +78,19 @@ fn print_purged(
         return Ok(());
     }
     if purged.completed {
-        context.out.print_line("the purge that was interrupted before is completed")?;
+        context.out.print_line("completed a purge that had been interrupted")?;
     }
     if purged.items > 0 || !purged.completed {
         let items = format_count(purged.items, "item");
-        context.out.print_line(format!("{items} purged, with all former versions"))?;
+        context.out.print_line(format!("Purged {items} with all former versions"))?;
     }
     for copy in deleted {
-        context.out.print_line(format!("{} was damaged, and is deleted", sanitize_line(&copy)))?;
+        context.out.print_line(format!("Deleted {}, which was damaged", sanitize_line(&copy)))?;
     }
     Ok(())
 }
 
-/// A handle of which only former versions are left.
+/// Returns the handle of an item of which only former versions exist.
 fn find_removed_handle(
     reader: &larder_store::Reader,
     id: &str,
@@ -103,7 +105,7 @@ fn find_removed_handle(
     })
 }
 
-/// A handle of an item that a purge took away and did not erase from the files yet.
+/// Returns the handle of a purged item that is not yet erased from the files.
 fn find_purged_handle(
     reader: &larder_store::Reader,
     id: &str,
@@ -127,18 +129,18 @@ fn confirm_purge(names: &[String]) -> bool {
     std::io::stdin().read_line(&mut answer).is_ok() && answer.trim().eq_ignore_ascii_case("yes")
 }
 
-/// What the answer yes will do.
+/// Describes what confirming will do.
 fn confirmation_text(names: &[String]) -> String {
     format!(
-        "{} will be erased for good, with all former versions, from all files of the store: {}\n\
-         larder undo will not bring back what is erased; backups and exports elsewhere stay as they are.\n\
-         Type yes and press Enter to erase; anything else leaves all as it is:",
+        "{} will be permanently deleted with all former versions: {}\n\
+         This cannot be undone. Backups and exports elsewhere are not changed.\n\
+         Type yes and press Enter to delete, or just Enter to cancel:",
         format_count(names.len() as u64, "item"),
         format_names(names)
     )
 }
 
-/// Names for a message, not all of very many.
+/// Joins names for a message, and cuts a long list.
 fn format_names(names: &[String]) -> String {
     let shown = names.iter().take(MAX_NAMED_ITEMS).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(MAX_NAMED_ITEMS) {
@@ -155,22 +157,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_question_says_what_will_be_erased_and_how_to_answer() {
+    fn the_confirmation_names_the_items() {
         let check = |names: &[&str], expect: &[&str]| {
-            let question =
+            let text =
                 confirmation_text(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
             for part in expect {
-                assert!(question.contains(part), "{part}: {question}");
+                assert!(text.contains(part), "{part}: {text}");
             }
         };
         check(
             &["Anna (xdnskgpk)", "Bruno (kc7xst8t)"],
             &[
-                "2 items will be erased",
+                "2 items will be permanently deleted",
                 "Anna (xdnskgpk), Bruno (kc7xst8t)",
                 "Type yes and press Enter",
             ],
         );
-        check(&["A"; 12], &["12 items", "A and 2 more", "larder undo will not bring back"]);
+        check(&["A"; 12], &["12 items", "A and 2 more", "This cannot be undone"]);
     }
 }

@@ -1,44 +1,44 @@
+//! `larder remove`.
+
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
 use crate::item_ids::{display_name, display_name_or_placeholder, display_title, resolve_items};
-use crate::occurrence_args::{
-    OccurrenceArgs, check_not_outdated as late_one, edit_failure, is_calendar_item,
-};
+use crate::occurrence_args::{OccurrenceArgs, check_not_outdated, edit_failure, is_calendar_item};
 use crate::output::{format_count, print_message};
+use larder_edit::RemovalOutcome;
+use larder_edit::event::{OccurrenceSelector, RecurrenceScope};
 use larder_format::field::{Field, find_calendar_field, find_contact_field};
 use larder_query::{Query, SearchRequest};
 use larder_store::{Handle, ItemMeta, Operation, Seq};
-use larder_sync::RemovalOutcome;
-use larder_sync::event::{OccurrenceSelector, RecurrenceScope};
 use serde_json::json;
 
-/// Take items away; `larder undo` brings them back
+/// Remove items (`larder undo` restores them)
 ///
-/// Of an event that recurs, one occurrence is taken away (--scope this), one and all that follow
-/// (future), or all. A changed occurrence that is named by its own ID goes alone.
+/// Of a recurring event, removes one occurrence (--scope this), it and all later ones (future), or
+/// all of them. The ID of a changed occurrence removes only that one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoveArgs {
-    /// Which items
+    /// The items
     #[arg(value_name = "ID", required_unless_present = "query")]
     ids: Vec<String>,
-    /// All items that this search line finds
+    /// Remove all items that match this query
     #[arg(long, value_name = "QUERY", conflicts_with = "ids", allow_hyphen_values = true)]
     query: Option<String>,
-    /// With --query: only in this collection
+    /// With --query, search only this collection
     #[arg(long = "in", value_name = "NAME", requires = "query")]
     collection: Option<String>,
-    /// Say what would be removed, and remove nothing
+    /// Show what would be removed without removing it
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     occurrences: OccurrenceArgs,
 }
 
-/// What is to be removed.
+/// An item to remove.
 struct RemovalTarget {
     handle: Handle,
-    /// The batch that changed it last.
+    /// The sequence number of its last change.
     seq: Seq,
     is_calendar_item: bool,
     name: String,
@@ -51,7 +51,7 @@ impl RemovalTarget {
     }
 }
 
-/// Items that the log names, and that a message about those left out does.
+/// Items that the log and a message about conflicts name.
 const MAX_NAMED_ITEMS: usize = 3;
 
 impl RemoveArgs {
@@ -59,17 +59,17 @@ impl RemoveArgs {
         if self.query.is_some() && !self.occurrences.is_empty() {
             return Err(CommandFailure::new(
                 FailureKind::Usage,
-                "--query takes items away, not occurrences",
+                "--query removes items, not occurrences",
             )
-            .with_hint("name the item whose occurrences are meant"));
+            .with_hint("give the ID of the item whose occurrences to remove"));
         }
         if let Some(code) = self.remove_occurrences(context)? {
             return Ok(code);
         }
         let found = self.find_targets(context)?;
         if found.is_empty() {
-            return Err(CommandFailure::new(FailureKind::NotFound, "nothing was found to remove")
-                .with_hint("larder find shows what a query finds"));
+            return Err(CommandFailure::new(FailureKind::NotFound, "no item matches the query")
+                .with_hint("`larder find QUERY` shows what a query matches"));
         }
         if self.dry_run {
             return print_dry_run(context, &found);
@@ -78,11 +78,11 @@ impl RemoveArgs {
         let mut store = context.open_store()?;
         let mut operation =
             Operation::new("remove", self.operation_detail(&items), now_milliseconds());
-        let removed = larder_sync::remove_items(&mut store, &mut operation, &items)?;
+        let removed = larder_edit::remove_items(&mut store, &mut operation, &items)?;
         print_removed(context, &found, &removed)
     }
 
-    /// Takes occurrences away, where what is named recurs, or one of its occurrences is named.
+    /// Removes occurrences, if the item recurs or one of its occurrences is selected.
     fn remove_occurrences(
         &self,
         context: &mut CommandContext,
@@ -93,12 +93,12 @@ impl RemoveArgs {
             let (head, which) = self.occurrences.resolve_item(context, &reader, id)?;
             named.push((id, head, which));
         }
-        let recurs = |head: &ItemMeta,
-                      which: &OccurrenceSelector|
-         -> Result<bool, CommandFailure> {
-            let said = which.scope.is_some() || which.occurrence.is_some();
-            Ok(is_calendar_item(head) && (said || larder_sync::event::is_recurring(&reader, head)?))
-        };
+        let recurs =
+            |head: &ItemMeta, which: &OccurrenceSelector| -> Result<bool, CommandFailure> {
+                let is_selected = which.scope.is_some() || which.occurrence.is_some();
+                Ok(is_calendar_item(head)
+                    && (is_selected || larder_edit::event::is_recurring(&reader, head)?))
+            };
         let mut any = false;
         for (_, head, which) in &named {
             any |= recurs(head, which)?;
@@ -109,7 +109,7 @@ impl RemoveArgs {
         let [(id, head, which)] = &named[..] else {
             return Err(CommandFailure::new(
                 FailureKind::Usage,
-                "one of them recurs: name it alone",
+                "one of these items recurs; remove it on its own",
             ));
         };
         let name = display_name(&reader, head)?;
@@ -120,18 +120,19 @@ impl RemoveArgs {
         let mut store = context.open_store()?;
         let mut operation =
             Operation::new("remove", head.handle.to_string(), now_milliseconds()).all_or_nothing();
-        let speaker = context.speaker();
-        let done = larder_sync::event::remove_occurrences(
+        let input = context.input_context();
+        let done = larder_edit::event::remove_occurrences(
             &mut store,
             &mut operation,
             head,
             *which,
-            &speaker,
+            &input,
         );
         let done = done.map_err(|error| edit_failure(error, "remove", id))?;
-        late_one(&done)?;
+        check_not_outdated(&done)?;
         if !head.recurrence_id.is_empty() && which.scope.is_none() {
-            context.print_note("only this occurrence; --scope all takes all of them away");
+            context
+                .print_note("removed only this occurrence; use --scope all to remove all of them");
         }
         let Some(id) = done.operation else {
             return Err(CommandFailure::new(FailureKind::Input, "nothing was removed"));
@@ -143,14 +144,13 @@ impl RemoveArgs {
             context.out.print_json(&object)?;
         } else {
             let (handle, what) = (head.handle, removed_scope_text(*which, head));
-            let line =
-                format!("{handle:.8}  {name}: {what} removed; larder undo {id} brings it back");
+            let line = format!("Removed {what} of {handle:.8}  {name}. Undo: larder undo {id}");
             context.out.print_line(line)?;
         }
         Ok(Some(CommandStatus::Done))
     }
 
-    /// What the log says of it: handles, since names and queries are contents.
+    /// Returns the detail for the log: IDs, as names and queries are private data.
     fn operation_detail(&self, items: &[(Handle, Seq)]) -> String {
         let mut words: Vec<String> =
             items.iter().take(MAX_NAMED_ITEMS).map(|(handle, _)| handle.to_string()).collect();
@@ -173,7 +173,7 @@ impl RemoveArgs {
         };
         if line.trim().is_empty() {
             return Err(CommandFailure::new(FailureKind::Usage, "an empty query would remove everything").with_hint(
-                "larder collections remove NAME removes a collection; --query 'has:uid or -has:uid' everything",
+                "to remove a collection: larder collections remove NAME; to remove everything: --query 'has:uid or -has:uid'",
             ));
         }
         let find = SearchRequest {
@@ -205,17 +205,17 @@ impl RemoveArgs {
     }
 }
 
-/// Which occurrences those were.
+/// Returns the removed occurrences as text.
 fn removed_scope_text(which: OccurrenceSelector, head: &ItemMeta) -> &'static str {
     match which.scope {
-        Some(RecurrenceScope::ThisAndFuture) => "one occurrence and all that follow",
+        Some(RecurrenceScope::ThisAndFuture) => "one occurrence and all later ones",
         Some(RecurrenceScope::This) => "one occurrence",
         None if which.occurrence.is_some() || !head.recurrence_id.is_empty() => "one occurrence",
         _ => "all occurrences",
     }
 }
 
-/// Says what would be removed.
+/// Prints the items that would be removed.
 fn print_dry_run(
     context: &mut CommandContext,
     found: &[RemovalTarget],
@@ -233,40 +233,41 @@ fn print_dry_run(
     Ok(CommandStatus::Done)
 }
 
-/// Says what was removed, and what was not.
+/// Prints the number of items removed, and the conflicts.
 fn print_removed(
     context: &mut CommandContext,
     found: &[RemovalTarget],
     removed: &RemovalOutcome,
 ) -> Result<CommandStatus, CommandFailure> {
-    let again = "run the same command again to remove what is still there";
-    let late = conflict_text(removed);
+    let again = "run the command again to remove the rest";
+    let conflicts = conflict_text(removed);
     let Some(id) = removed.operation else {
-        let what = format!("nothing was removed: {late}");
+        let what = format!("nothing was removed: {conflicts}");
         return Err(CommandFailure::new(FailureKind::Input, what).with_hint(again));
     };
     if context.format == OutputFormat::Json {
         context.out.print_json(&json!({ "removed": removed.items, "operation": id }))?;
     } else if let [RemovalTarget { handle, name, .. }] = found {
-        let line = format!("{handle:.8}  {name} removed; larder undo {id} brings it back");
+        let line = format!("Removed {handle:.8}  {name}. Undo: larder undo {id}");
         context.out.print_line(line)?;
     } else {
         let what = format_count(removed.items, "item");
-        context.out.print_line(format!("{what} removed; larder undo {id} brings them back"))?;
+        context.out.print_line(format!("Removed {what}. Undo: larder undo {id}"))?;
     }
     if removed.changed.is_empty() && removed.already_removed == 0 {
         return Ok(CommandStatus::Done);
     }
-    print_message("left out", late);
+    print_message("left out", conflicts);
     print_message("hint", again);
     Ok(CommandStatus::LeftOut)
 }
 
-/// What was not removed. Items are looked up before it is our turn to write: others may come first.
+/// Describes the conflicts. Items are looked up before the lock is taken, so another writer may come
+/// first.
 fn conflict_text(removed: &RemovalOutcome) -> String {
     let left = removed.changed.len() as u64 + removed.already_removed;
     let items = format_count(left, "item");
-    let mut text = format!("{items} changed or removed by somebody else in the meantime");
+    let mut text = format!("{items} changed or removed by another program in the meantime");
     if !removed.changed.is_empty() {
         let named: Vec<_> =
             removed.changed.iter().take(MAX_NAMED_ITEMS).map(ToString::to_string).collect();

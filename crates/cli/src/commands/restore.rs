@@ -1,3 +1,5 @@
+//! `larder restore`.
+
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -6,10 +8,10 @@ use larder_store::{DataDirectory, Error};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Put a backup in the store's place; what is there now is copied aside first
+/// Replace the store with a backup, after copying the present store aside
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreArgs {
-    /// A file that `larder backup` made
+    /// A file that `larder backup` wrote
     file: PathBuf,
 }
 
@@ -18,12 +20,9 @@ impl RestoreArgs {
         if !self.file.is_file() {
             return Err(CommandFailure::new(
                 FailureKind::Source,
-                format!(
-                    "{}: there is no such file",
-                    sanitize_line(&self.file.display().to_string())
-                ),
+                format!("{}: no such file", sanitize_line(&self.file.display().to_string())),
             )
-            .with_hint("name a file that larder backup made"));
+            .with_hint("name a file that `larder backup` wrote"));
         }
         let restored = DataDirectory::new(&context.dir)
             .restore(&context.store_options(true), &self.file)
@@ -31,8 +30,9 @@ impl RestoreArgs {
                 Error::Damaged { path, .. } | Error::NotAStore { path, .. }
                     if *path == self.file =>
                 {
-                    CommandFailure::new(FailureKind::Source, &error)
-                        .with_hint("name a file that larder backup made; the store is as it was")
+                    CommandFailure::new(FailureKind::Source, &error).with_hint(
+                        "name a file that `larder backup` wrote; the store was not changed",
+                    )
                 }
                 _ => error.into(),
             })?;
@@ -44,8 +44,8 @@ impl RestoreArgs {
             return Ok(CommandStatus::Done);
         }
         let items = format_count(restored.items, "item");
-        context.out.print_line(format!("{items} restored from {}", sanitize_line(file)))?;
-        context.out.print_line(format!("what was there before is in {before}"))?;
+        context.out.print_line(format!("Restored {items} from {}", sanitize_line(file)))?;
+        context.out.print_line(format!("The previous store is in {before}"))?;
         Ok(CommandStatus::Done)
     }
 }

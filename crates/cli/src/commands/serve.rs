@@ -1,3 +1,5 @@
+//! `larder serve`.
+
 use crate::args::OutputFormat;
 use crate::context::{self, CommandContext};
 use crate::failure::{CommandFailure, CommandStatus, FailureKind};
@@ -9,29 +11,29 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Stand in for another program's service, so that its clients use this store
+/// Let GNOME programs use this store (address books over D-Bus)
 ///
-/// With --eds for the address books of evolution-data-server: each collection
-/// of contacts is a book, and `contacts` is the one called Personal. Programs
-/// that run go on with the new service; its place is given up to whoever
-/// wants it, and to control-C.
+/// --eds provides the address books of evolution-data-server: each collection
+/// of contacts is an address book, and `contacts` is the one called Personal.
+/// Running programs switch to it. It ends at Control-C, or when another program
+/// takes over the D-Bus names.
 ///
 ///   larder serve --eds
 ///
-/// To have it started whenever a program asks for contacts, write the files
-/// that say so, once:
+/// To start it automatically when a program needs contacts, write the D-Bus
+/// service files once:
 ///
 ///   larder serve --eds --service-files ~/.local/share/dbus-1/services
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ServeArgs {
-    /// Own evolution-data-server's names on the session bus: its registry, and its address books
+    /// Provide evolution-data-server's source registry and address books on the session bus
     #[arg(long, required = true)]
     eds: bool,
-    /// End when no client was there for so long; without it the service stays
+    /// Exit after this many seconds without a client [default: never]
     #[arg(long, value_name = "SECONDS")]
     idle: Option<u64>,
-    /// Serve nothing: write the files into DIR that have the session bus start the service
+    /// Only write the D-Bus service files into DIR, which start the service on demand
     #[arg(long, value_name = "DIR", conflicts_with = "idle")]
     service_files: Option<PathBuf>,
 }
@@ -43,7 +45,7 @@ impl ServeArgs {
                 let path = path.display().to_string();
                 match context.format {
                     OutputFormat::Json => context.out.print_json(&json!({ "file": path }))?,
-                    _ => context.out.print_line(format!("{} written", sanitize_line(&path)))?,
+                    _ => context.out.print_line(format!("Wrote {}", sanitize_line(&path)))?,
                 }
             }
             return Ok(CommandStatus::Done);
@@ -66,16 +68,16 @@ impl ServeArgs {
         };
         let was_there = DataDirectory::new(&context.dir).has_store();
         let mut ready = || {
-            context.print_note("address books are served");
+            context.print_note("serving address books");
             if !was_there {
-                context.print_note(format!("a new store was made in {}", context.dir.display()));
+                context.print_note(format!("created a new store in {}", context.dir.display()));
             }
         };
         match eds::serve(options, &stop, &mut ready)? {
             ServiceExit::NameReplaced(name) => {
-                context.print_note(format!("another program took {name} over"));
+                context.print_note(format!("another program has taken over {name}"));
             }
-            ServiceExit::BusGone => context.print_note("the session bus has ended"),
+            ServiceExit::BusGone => context.print_note("the session bus has closed"),
             _ => {}
         }
         Ok(CommandStatus::Done)
@@ -88,8 +90,8 @@ impl From<Error> for CommandFailure {
             Error::Store(error) => error.into(),
             Error::Query(error) => error.into(),
             error @ Error::Bus(_) => CommandFailure::new(FailureKind::Source, error)
-                .with_hint("DBUS_SESSION_BUS_ADDRESS says where it is")
-                .with_hint("dbus-run-session larder serve --eds has one of its own"),
+                .with_hint("set DBUS_SESSION_BUS_ADDRESS to its address")
+                .with_hint("or start a bus of its own: dbus-run-session larder serve --eds"),
             error => CommandFailure::new(FailureKind::Source, error),
         }
     }

@@ -1,21 +1,29 @@
-use super::{calendar_item, item_format};
+//! `larder show`.
+
+mod calendar_item;
+pub(super) mod item_format;
+
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
 use crate::item_ids::resolve_items;
-use larder_store::CollectionType;
+use crate::output::{FAINT_STYLE, OutputStream, STRONG_STYLE, sanitize_line};
+use larder_format::contact::Contact;
+use larder_format::field::{CONTACT_FIELDS, Field, FieldType};
+use larder_query::UserLocale;
+use larder_store::{CollectionType, ItemMeta, Reader};
 use serde_json::json;
 
-/// Show items: on a page of their own, as JSON, or (--format raw) as they came
+/// Show items in full: as text, JSON, or the original vCard or iCalendar
 ///
-/// ID is what `larder find` prints in front of an item, or any beginning of it that no other item
-/// has; or `uid:TEXT`; or `COLLECTION/UID`.
+/// ID is the ID that `larder find` prints, or any unambiguous beginning of it; or `uid:TEXT`; or
+/// `COLLECTION/UID`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// Which items
+    /// The items
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Print them as they came: the same as --format raw
+    /// Print the original bytes; the same as --format raw
     #[arg(long)]
     raw: bool,
 }
@@ -26,7 +34,7 @@ impl ShowArgs {
             context.format = OutputFormat::Raw;
         }
         let reader = context.open_reader()?;
-        let asker = context.settings.user_locale.clone();
+        let user_locale = context.settings.user_locale.clone();
         let heads = resolve_items(context, &self.ids)?;
         for (place, head) in heads.iter().enumerate() {
             let bytes = reader.source_bytes(head.row)?.unwrap_or_default();
@@ -35,7 +43,8 @@ impl ShowArgs {
                     item_format::print_raw(&mut context.out, &bytes, place + 1 == heads.len())?;
                 }
                 OutputFormat::Json => {
-                    let mut object = item_format::item_json(&reader, &asker.zone, head, &bytes)?;
+                    let mut object =
+                        item_format::item_json(&reader, &user_locale.zone, head, &bytes)?;
                     if head.kind.collection_type() == CollectionType::Calendar {
                         object["zones"] =
                             json!(calendar_item::zone_uses_json(&reader, head, &bytes)?);
@@ -47,10 +56,113 @@ impl ShowArgs {
                     if place > 0 {
                         context.out.print_line("")?;
                     }
-                    item_format::print_item_page(&mut context.out, &reader, &asker, head, &bytes)?;
+                    print_item_page(&mut context.out, &reader, &user_locale, head, &bytes)?;
                 }
             }
         }
         Ok(CommandStatus::Done)
     }
+}
+
+/// Fields that other fields already contain; shown only on request.
+const REDUNDANT_FIELDS: &[&str] = &[
+    "name",
+    "given_name",
+    "family_name",
+    "name_or_org",
+    "address_home",
+    "address_work",
+    "address_other",
+    "im",
+    "uid",
+    "version",
+];
+
+/// Returns whether the field is shown by default.
+fn is_shown_by_default(field: &Field) -> bool {
+    let numbered = field.name.ends_with(|c: char| c.is_ascii_digit());
+    let typed_phone = field.field_type == FieldType::Phone && field.name != "phone";
+    field.field_type != FieldType::Binary
+        && !numbered
+        && !typed_phone
+        && !REDUNDANT_FIELDS.contains(&field.name)
+}
+
+/// Prints an item: each field with its values.
+fn print_item_page(
+    out: &mut OutputStream,
+    reader: &Reader,
+    user_locale: &UserLocale,
+    head: &ItemMeta,
+    bytes: &[u8],
+) -> Result<(), CommandFailure> {
+    let letters = reader.unique_prefix_len(head.handle)?;
+    out.print_line(format!(
+        "{STRONG_STYLE}{}{STRONG_STYLE:#}",
+        crate::item_ids::name_from_bytes(bytes)
+    ))?;
+    let derived = if head.derived_uid { "  (assigned by Larder)" } else { "" };
+    let about = [
+        ("id", format!("{:.letters$}", head.handle)),
+        ("collection", sanitize_line(&head.collection)),
+        ("uid", format!("{}{derived}", sanitize_line(&head.uid))),
+    ];
+    let (values, pictures) = match head.kind.collection_type() {
+        CollectionType::Calendar => {
+            (calendar_item::page_rows(reader, user_locale, head, bytes)?, Vec::new())
+        }
+        _ => contact_page_rows(bytes),
+    };
+    let labels = about.iter().chain(&values).chain(&pictures).map(|(label, _)| label.len());
+    let width = labels.max().unwrap_or_default();
+    let faint = |(label, value): &(&str, String)| {
+        format!("{FAINT_STYLE}{label:<width$}  {value}{FAINT_STYLE:#}")
+    };
+    for row in &about {
+        out.print_line(faint(row))?;
+    }
+    for (label, value) in &values {
+        out.print_line(format!("{label:<width$}  {value}").trim_end())?;
+    }
+    for row in &pictures {
+        out.print_line(faint(row))?;
+    }
+    Ok(())
+}
+
+/// A line of the page: a label, which is empty if the line continues the one above, and a text.
+type PageRow = (&'static str, String);
+
+/// The prefix of properties that a merge kept from other cards.
+const LARDER_PROPERTY_PREFIX: &str = "X-LARDER-";
+
+/// Adds the values of a field, each of which may have several lines.
+fn add_values(rows: &mut Vec<PageRow>, mut label: &'static str, values: Vec<String>) {
+    for value in values {
+        let mut lines = value.lines().map(sanitize_line);
+        rows.push((std::mem::take(&mut label), lines.next().unwrap_or_default()));
+        rows.extend(lines.map(|line| ("", line)));
+    }
+}
+
+/// Returns the rows of a contact, and those of its pictures, which are only named.
+fn contact_page_rows(bytes: &[u8]) -> (Vec<PageRow>, Vec<PageRow>) {
+    let card = Contact::parse(bytes);
+    let mut rows = Vec::new();
+    for field in CONTACT_FIELDS.iter().filter(|field| is_shown_by_default(field)) {
+        add_values(&mut rows, field.name, card.values(field));
+    }
+    let kept = card.properties().iter().filter_map(|property| {
+        let name = property.name().get(..LARDER_PROPERTY_PREFIX.len())?;
+        let of = property.name().get(LARDER_PROPERTY_PREFIX.len()..)?;
+        let shown = ["FN", "BDAY"].iter().any(|shown| of.eq_ignore_ascii_case(shown));
+        (name.eq_ignore_ascii_case(LARDER_PROPERTY_PREFIX) && !shown)
+            .then(|| ("of_others", format!("{of} {}", sanitize_line(&property.text()))))
+    });
+    rows.extend(kept);
+    let pictures = CONTACT_FIELDS
+        .iter()
+        .filter(|field| field.field_type == FieldType::Binary && card.first_value(field).is_some())
+        .map(|field| (field.name, "(`larder show --format raw` prints it)".to_string()));
+    (rows, pictures.collect())
 }

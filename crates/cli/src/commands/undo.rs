@@ -1,3 +1,5 @@
+//! `larder undo`.
+
 use super::log::print_difference;
 use crate::args::OutputFormat;
 use crate::context::{CommandContext, now_milliseconds};
@@ -6,11 +8,11 @@ use crate::item_ids::name_from_bytes;
 use crate::output::{ADDED_STYLE, REMOVED_STYLE, STRONG_STYLE, format_count};
 use serde_json::json;
 
-/// Put back what an operation changed
+/// Undo an operation
 ///
-/// Without a number it is the newest operation that is not undone yet; `larder log` lists them. An
-/// undo is an operation itself, and can be undone. Where something was changed since, nothing is
-/// undone and both versions are shown.
+/// Without a number, undoes the newest operation that is not undone yet; `larder log` lists
+/// operations. An undo is an operation too and can be undone. If an item has changed since, nothing
+/// is undone and both versions are shown.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UndoArgs {
     /// The number of the operation
@@ -25,17 +27,22 @@ impl UndoArgs {
             None => match reader.last_undoable_operation()? {
                 Some(row) => row.id,
                 None => {
-                    return Err(CommandFailure::new(
-                        FailureKind::NotFound,
-                        "there is nothing to undo",
-                    )
-                    .with_hint("larder log lists what was done"));
+                    return Err(CommandFailure::new(FailureKind::NotFound, "nothing to undo")
+                        .with_hint("`larder log` lists operations"));
                 }
             },
         };
+        let undone = reader.operations(Some(id.saturating_add(1)), 1)?;
+        let undone = undone.into_iter().find(|row| row.id == id);
+        let verb = undone.as_ref().map(|row| format!(" ({})", row.verb)).unwrap_or_default();
+        let effect = match undone.map(|row| row.counts) {
+            Some([_, 0, 0]) => "removed",
+            Some([0, ..]) => "restored",
+            _ => "reverted",
+        };
         let mut store = context.open_store()?;
         let undo = store.undo(id, now_milliseconds())?;
-        // A summary may have come back.
+        // An index configuration may have been restored.
         store.refresh()?;
         if !undo.conflicts.is_empty() {
             return print_conflicts(context, id, &undo);
@@ -49,19 +56,19 @@ impl UndoArgs {
                     .print_json(&json!({ "undone": id, "operation": by, "items": undo.items }))?;
             }
             _ if undo.items == 0 => {
-                context.out.print_line(format!(
-                    "operation {id} is undone; larder undo {by} does it again"
-                ))?;
+                context
+                    .out
+                    .print_line(format!("Undid operation {id}{verb}. Redo: larder undo {by}"))?;
             }
             _ => context.out.print_line(format!(
-                "operation {id} is undone, {items} as before it; larder undo {by} does it again"
+                "Undid operation {id}{verb}: {items} {effect}. Redo: larder undo {by}"
             ))?,
         }
         Ok(CommandStatus::Done)
     }
 }
 
-/// Shows what the operation left and what is there now.
+/// Prints the version that the operation left and the present version of each conflict.
 fn print_conflicts(
     context: &mut CommandContext,
     id: i64,
@@ -83,7 +90,7 @@ fn print_conflicts(
         }
         context.out.print_line(format!("{STRONG_STYLE}{name}{STRONG_STYLE:#}  {handle:.8}"))?;
         context.out.print_line(format!(
-            "{REMOVED_STYLE}- as operation {id} left it{REMOVED_STYLE:#}  {ADDED_STYLE}+ as it is now{ADDED_STYLE:#}"
+            "{REMOVED_STYLE}- version of operation {id}{REMOVED_STYLE:#}  {ADDED_STYLE}+ present version{ADDED_STYLE:#}"
         ))?;
         print_difference(&mut context.out, left, now)?;
     }
@@ -92,17 +99,15 @@ fn print_conflicts(
     if undo.operation.is_some() {
         let back = format_count(undo.items, "item");
         let message = format!(
-            "operation {id} was undone in part: {back} put back, {items} changed meanwhile and left as they are"
+            "operation {id} was undone in part: {back} restored, {items} left as they are, as they have changed since"
         );
         return Err(CommandFailure::new(FailureKind::Usage, message).with_hint(format!(
-            "larder undo {id} puts back the rest, once nothing of it is changed"
+            "undo the later changes, then undo the rest with: larder undo {id}"
         )));
     }
     Err(CommandFailure::new(
         FailureKind::Usage,
         format!("operation {id} was not undone: {items} changed since"),
     )
-    .with_hint(
-        "undo the later operations first (larder log lists them), or edit the items by hand",
-    ))
+    .with_hint("undo the later operations first (`larder log` lists them), or edit the items"))
 }

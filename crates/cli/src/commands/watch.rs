@@ -1,9 +1,14 @@
+//! `larder watch`.
+
+mod screen;
+mod stream;
+
+use self::screen::WatchScreen;
+use self::stream::StreamPrinter;
+use super::find::occurrence_list::no_time_range_failure;
 use super::find::parse_columns;
-use super::item_format::OutputColumn;
-use super::occurrence_list::no_time_range_failure;
-use super::query_args::QueryArgs;
-use super::watch_screen::WatchScreen;
-use super::watch_stream::StreamPrinter;
+use super::find::query_args::QueryArgs;
+use super::show::item_format::OutputColumn;
 use crate::args::OutputFormat;
 use crate::context::CommandContext;
 use crate::failure::{CommandFailure, CommandStatus};
@@ -17,46 +22,46 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Keep a question open, and see what changes in its answer
+/// Show a live list that updates as matching items change
 ///
-/// On a terminal it is a list that keeps itself up to date, whoever changes
-/// something, and as time goes by; what is new is marked for a moment. What
-/// happens in a stretch of time (when:) is listed day by day. Control-C ends it.
+/// On a terminal the list is redrawn whenever any program changes an item, and as
+/// time passes; new and changed items are marked for a moment. A query with
+/// `when:` is listed day by day. Control-C ends it.
 ///
 ///   larder watch anna
 ///   larder watch when:today..+7d
 ///   larder watch is:overdue --kind task
 ///
-/// Elsewhere, and with --format json, it is a line for each item that comes (+),
-/// changes (~) or goes (-), beginning with those that are there:
+/// Elsewhere, and with --format json, it prints a line for each item that is
+/// added (+), modified (~) or removed (-), starting with the present results:
 ///
 ///   larder watch when:today --expand --format json | program
 ///
-/// QUERY is written as for `larder find`.
+/// QUERY is the same as for `larder find`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     query_args: QueryArgs,
-    /// Sort by a field, -FIELD backwards: the list, and what is there at the beginning
+    /// Sort the list by this field, or by -FIELD in reverse
     #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
     sort: Option<String>,
-    /// What to print of each
+    /// Print these fields
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     fields: Vec<String>,
-    /// Tell of each item when it happens within when:; the list on a terminal does unless --sort or
-    /// --fields is given
+    /// Print the occurrences of each item within the `when:` range; the default on a terminal unless
+    /// --sort or --fields is given
     #[arg(long, conflicts_with = "sort")]
     expand: bool,
-    /// End when so many changes were told; 0: when what is there was
+    /// Exit after N changes; 0 exits after the initial list
     #[arg(long, value_name = "N")]
     changes: Option<usize>,
-    /// End after so many seconds
+    /// Exit after this many seconds
     #[arg(long = "for", value_name = "SECONDS")]
     seconds: Option<u64>,
 }
 
-/// What is asked, and how it is to be told.
+/// The query and how to print it.
 pub(super) struct WatchOptions {
     pub(super) query_args: QueryArgs,
     pub(super) sort: Option<SortSpec>,
@@ -65,7 +70,7 @@ pub(super) struct WatchOptions {
 }
 
 impl WatchOptions {
-    /// What is asked, as it is understood now.
+    /// Parses the query, relative to the present time.
     pub(super) fn to_search_request(
         &self,
         settings: &QueryContext,
@@ -89,7 +94,7 @@ impl WatchOptions {
     }
 }
 
-/// Who tells it: a list on a terminal, or lines.
+/// The output: a list on a terminal, or lines.
 enum WatchOutput {
     List(WatchScreen),
     Lines(StreamPrinter),
@@ -99,7 +104,7 @@ impl WatchArgs {
     pub(crate) fn run(self, context: &mut CommandContext) -> Result<CommandStatus, CommandFailure> {
         let is_list = context.format == OutputFormat::Text && OutputStream::is_terminal_screen();
         let how = self.watch_options(context, is_list)?;
-        // One of an older version is migrated.
+        // A store of an older version is migrated.
         drop(context.open_reader()?);
         let options = ViewsOptions {
             zones: Arc::clone(&context.settings.user_locale.zones),
@@ -113,21 +118,14 @@ impl WatchArgs {
         let options =
             ViewOptions { client: "larder watch".into(), interest, wake, ..ViewOptions::default() };
         let view = views.open_view(how.to_live_query(&context.settings), options)?;
-        let teller = match is_list {
+        let output = match is_list {
             true => WatchOutput::List(WatchScreen::new(how)),
             false => WatchOutput::Lines(StreamPrinter::new(how)),
         };
         let end =
             self.seconds.and_then(|time| Instant::now().checked_add(Duration::from_secs(time)));
-        WatchSession {
-            views,
-            view,
-            output: teller,
-            signals,
-            deadline: end,
-            max_changes: self.changes,
-        }
-        .run(context)
+        WatchSession { views, view, output, signals, deadline: end, max_changes: self.changes }
+            .run(context)
     }
 
     fn watch_options(
@@ -156,13 +154,13 @@ impl WatchArgs {
     }
 }
 
-/// What a watch waits for besides time.
+/// The events that a watch waits for besides time.
 struct WakeSignals {
     wake_receiver: Receiver<()>,
     is_interrupted: Arc<AtomicBool>,
 }
 
-/// Called when there is something to be told.
+/// Called when the view has events.
 type WakeCallback = Option<Arc<dyn Fn() + Send + Sync>>;
 
 impl WakeSignals {
@@ -185,12 +183,12 @@ impl WakeSignals {
     }
 }
 
-/// One that has not been heard yet is enough.
+/// Sends a wake-up unless one is pending.
 fn send_wake(ring: &SyncSender<()>) {
     let _full = ring.try_send(());
 }
 
-/// A watch that is going on.
+/// A running watch.
 struct WatchSession {
     views: Views,
     view: View,
@@ -243,7 +241,7 @@ impl WatchSession {
             if self.is_finished() {
                 return Ok(CommandStatus::Done);
             }
-            let _rung_or_in_time = self.signals.wake_receiver.recv_timeout(self.poll_timeout());
+            let _woken_or_timed_out = self.signals.wake_receiver.recv_timeout(self.poll_timeout());
         }
     }
 
@@ -254,13 +252,13 @@ impl WatchSession {
         }
     }
 
-    /// Has its time come, or has its reader left?
+    /// Returns whether the deadline has passed or the reader of the output has gone.
     fn is_finished(&self) -> bool {
         let is_late = self.deadline.is_some_and(|end| Instant::now() >= end);
         is_late || matches!(self.output, WatchOutput::Lines(_)) && OutputStream::is_reader_gone()
     }
 
-    /// For how long there is nothing to do unless something happens.
+    /// Returns the time until the next check.
     fn poll_timeout(&self) -> Duration {
         let usual = match &self.output {
             WatchOutput::List(list) => list.poll_timeout(),

@@ -15,6 +15,7 @@ use super::eds_source::{EdsSource, KeyFile, collection_of};
 use super::interface::ADDRESS_BOOK;
 use super::registry::object_path;
 use super::service::{EdsService, book_path};
+use larder_edit::item_text::find_single_card;
 use larder_format::contact::{Contact, ProblemKind, insert_uid};
 use larder_format::phone::ParsedPhoneNumber;
 use larder_query::views::{QuerySyntax, ViewQuery};
@@ -23,7 +24,6 @@ use larder_store::{
     BatchChange, ChangeOutcome, CollectionType, Extractor, ItemMeta, ItemPut, Kind, ParsedItem,
     Precondition, Seq,
 };
-use larder_sync::item_text::find_single_card;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -11,8 +11,8 @@ use super::call_error::{
 use super::eds_source::{EdsSource, KeyFile, collection_of, is_reserved, read_sources};
 use super::interface::{BusInterface, OBJECT_MANAGER, SOURCE, SOURCE_REMOVABLE, SOURCE_WRITABLE};
 use super::service::{EdsService, ROOT_PATH};
+use larder_edit::{list_collection, remove_collection};
 use larder_store::{BatchChange, Kind, Operation};
-use larder_sync::{list_collection, remove_collection};
 use std::collections::BTreeMap;
 use zbus::{Message, ObjectPath, Variant};
 

@@ -3,9 +3,7 @@
 //! which is that of its clock; its alarms; and the series, as `larder-time` packs it.
 
 use super::{Alarm, Schedule, ScheduleForm, Trigger};
-use crate::inverted_index::varint::{
-    read_signed_varint, read_varint, write_signed_varint, write_varint,
-};
+use larder_index::varint::{read_signed_varint, read_varint, write_signed_varint, write_varint};
 use larder_time::civil::Instant;
 use larder_time::series::{Series, ZoneReference};
 use larder_time::value::IcalDuration;

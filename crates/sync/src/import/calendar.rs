@@ -5,45 +5,34 @@
 //! behind it is known where the file was looked through [`ahead`](super::ahead). Components without
 //! a calendar around them belong to one that says nothing.
 
-use larder_format::component::{CalendarVersion, Component};
-use larder_format::decoding::{decode_utf16_lines, unescape_text};
+use larder_edit::calendar_context_builder::{CalendarContextBuilder, ZoneAddition};
+use larder_format::component::Component;
+use larder_format::decoding::unescape_text;
 use larder_format::property::Property;
-use larder_store::{CalendarContext, VtimezoneText};
-use std::collections::HashMap;
+use larder_store::CalendarContext;
 use std::sync::Arc;
 
-/// Of more definitions than this in one calendar the rest is not taken in.
-const MAX_ZONES_PER_CALENDAR: usize = 4096;
-/// Of a calendar's own lines, no more bytes than this are kept.
-pub(super) const MAX_HEADER_BYTES: usize = 64 << 10;
 /// What a calendar, or a definition, costs beside its bytes.
 const CALENDAR_OVERHEAD_BYTES: usize = 512;
 /// Where a calendar has no name, and its file neither.
 const UNNAMED_CALENDAR: &str = "calendar";
 
-/// Why a time zone is not taken.
-pub(crate) const NO_TZID_REASON: &str = "a time zone without a TZID";
-
 /// A calendar while it is read.
 #[derive(Default)]
 pub(crate) struct OpenCalendar {
-    /// What its file is called.
+    /// The file's name without its extension.
     stem: Arc<str>,
-    header: Vec<u8>,
-    /// The definitions, and where each is by its name.
-    zones: Vec<Arc<VtimezoneText>>,
-    zone_positions: HashMap<String, usize>,
-    /// How many were there, with those that came again.
+    context: CalendarContextBuilder,
+    /// The number of time-zone definitions, repeated ones included.
     zone_count: u64,
-    /// The bytes of its own lines so far.
-    header_bytes: usize,
-    /// All that it says was read before.
+    /// Whether a first pass over the file has read the whole context.
     is_prescanned: bool,
-    /// There was a component in it.
     has_component: bool,
-    /// Something was said behind a component, a time zone was defined there.
-    late: (bool, bool),
-    /// What its components get; made anew when something was said since.
+    /// Whether the calendar has a property after a component.
+    has_late_property: bool,
+    /// Whether the calendar has a time-zone definition after a component.
+    has_late_zone: bool,
+    /// The result of [`enclosing_calendar`](Self::enclosing_calendar), until the context changes.
     enclosing: Option<Arc<EnclosingCalendar>>,
 }
 
@@ -100,37 +89,29 @@ impl OpenCalendar {
         *self = OpenCalendar::for_file(Arc::clone(&self.stem));
     }
 
-    /// Lines of its own. Returns those that it has no room for.
+    /// Adds properties of the calendar. Returns the lines that there is no room for.
     pub(crate) fn add_lines<'l>(&mut self, lines: &'l [u8]) -> &'l [u8] {
-        let room = MAX_HEADER_BYTES.saturating_sub(self.header_bytes);
-        self.header_bytes = self.header_bytes.saturating_add(lines.len());
-        let decoded = decode_utf16_lines(lines);
-        let fits = match lines.get(..room) {
-            _ if lines.len() <= room => lines.len(),
-            Some(beginning) if decoded.is_none() => {
-                beginning.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
-            }
-            _ => 0,
-        };
-        let (taken, rest) = lines.split_at(fits);
-        if !self.is_prescanned && !taken.is_empty() {
-            self.header.extend_from_slice(decoded.as_deref().map_or(taken, str::as_bytes));
-            self.late.0 |= self.has_component;
+        if self.is_prescanned {
+            return self.context.skip_lines(lines);
+        }
+        let rest = self.context.add_lines(lines);
+        if rest.len() < lines.len() {
+            self.has_late_property |= self.has_component;
             self.enclosing = None;
         }
         rest
     }
 
-    /// A time zone is defined. The first definition of a name is the one that counts. False: it has
-    /// no name, so nothing can use it.
+    /// Adds a time-zone definition. Returns `false` if it has no TZID.
     pub(crate) fn add_zone(&mut self, bytes: &[u8]) -> bool {
-        let Some(zone) = VtimezoneText::new(bytes) else { return false };
+        // After a first pass the context already contains it, or as many as it can.
+        let addition = self.context.add_zone(bytes);
+        if addition == ZoneAddition::WithoutTzid {
+            return false;
+        }
         self.zone_count += 1;
-        let is_new = !self.is_prescanned && !self.zone_positions.contains_key(zone.tzid());
-        if is_new && self.zones.len() < MAX_ZONES_PER_CALENDAR {
-            self.zone_positions.insert(zone.tzid().to_string(), self.zones.len());
-            self.zones.push(Arc::new(zone));
-            self.late.1 |= self.has_component;
+        if addition == ZoneAddition::Added {
+            self.has_late_zone |= self.has_component;
             self.enclosing = None;
         }
         true
@@ -144,19 +125,15 @@ impl OpenCalendar {
     /// What a component that comes now has around it.
     pub(crate) fn enclosing_calendar(&mut self) -> Arc<EnclosingCalendar> {
         let make = || {
-            let version_1 =
-                CalendarVersion::from_calendar_lines(&self.header) == CalendarVersion::V1_0;
-            let frame = Arc::new(CalendarContext {
-                is_vcalendar_1: version_1,
-                zone_definitions: self.zones.clone(),
-            });
-            let bytes = [b"BEGIN:VCALENDAR\n", &*self.header, b"\nEND:VCALENDAR\n"].concat();
+            let context = Arc::new(self.context.build());
+            let header = self.context.header();
+            let bytes = [b"BEGIN:VCALENDAR\n", header, b"\nEND:VCALENDAR\n"].concat();
             let calendar = Component::parse(&bytes);
             let (own, method) = (calendar_name(&calendar), ItipMethod::from_calendar(&calendar));
             let is_message = own.is_none() && method.is_addressed();
             let own = own.unwrap_or_else(|| sanitise_collection_name(&self.stem));
             let name = Arc::from(if own.is_empty() { UNNAMED_CALENDAR.into() } else { own });
-            Arc::new(EnclosingCalendar { name, context: frame, method, is_message })
+            Arc::new(EnclosingCalendar { name, context, method, is_message })
         };
         Arc::clone(self.enclosing.get_or_insert_with(make))
     }
@@ -167,34 +144,29 @@ impl OpenCalendar {
         FinishedCalendar {
             name: Arc::clone(&around.name),
             is_message: around.is_message,
-            header: remove_method(&self.header),
+            header: remove_method(self.context.header()),
             zone_count: self.zone_count,
-            has_late_zone: self.late.1,
+            has_late_zone: self.has_late_zone,
             is_truncated: !closed && !self.has_component,
         }
     }
 
     /// How much it holds, in bytes.
     pub(super) fn memory_cost(&self) -> usize {
-        let zones = self.zones.iter().map(|zone| CALENDAR_OVERHEAD_BYTES + zone.bytes().len());
-        CALENDAR_OVERHEAD_BYTES + self.header.len() + zones.sum::<usize>()
+        let zones = self.context.zones().iter();
+        let zones = zones.map(|zone| CALENDAR_OVERHEAD_BYTES + zone.bytes().len());
+        CALENDAR_OVERHEAD_BYTES + self.context.header().len() + zones.sum::<usize>()
     }
 
     /// The same calendar for who reads it again, if it said something behind a component.
     pub(crate) fn take_if_late(&mut self) -> Option<OpenCalendar> {
-        if self.late == (false, false) {
+        if !self.has_late_property && !self.has_late_zone {
             return None;
         }
-        let said = std::mem::replace(self, OpenCalendar::for_file(Arc::clone(&self.stem)));
-        let OpenCalendar { stem, header: head, zones, zone_positions: known, .. } = said;
-        Some(OpenCalendar {
-            stem,
-            header: head,
-            zones,
-            zone_positions: known,
-            is_prescanned: true,
-            ..OpenCalendar::default()
-        })
+        let first_pass = std::mem::replace(self, OpenCalendar::for_file(Arc::clone(&self.stem)));
+        let OpenCalendar { stem, mut context, .. } = first_pass;
+        context.restart();
+        Some(OpenCalendar { stem, context, is_prescanned: true, ..OpenCalendar::default() })
     }
 }
 

@@ -1,12 +1,12 @@
 //! Messages that call something off: they mark what is in the store, where any other item of a file
 //! takes its place.
 //!
-//! What becomes of the items of a UID is for [`event`](crate::event). It is apart as it is the one
+//! What becomes of the items of a UID is for [`larder_edit::event`]. It is apart as it is the one
 //! thing of an import that depends on what was stored before.
 
 use super::{ImportWriter, OLDER_REASON, Provenance};
 use crate::error::Error;
-use crate::event::{CancelOutcome, UidGroup, compute_cancellation};
+use larder_edit::event::{CancelOutcome, UidGroup, compute_cancellation};
 use larder_format::contact::is_same_card;
 use larder_store::{ChangeOutcome, CollectionType, ItemMeta, Kind, ParsedItem, Reader, Seq};
 use std::collections::HashSet;
@@ -107,7 +107,7 @@ impl ImportWriter<'_> {
             self.store.extractor_for_collection(&any.collection, CollectionType::Calendar)?;
         match UidGroup::read(&reader, &deriver, any) {
             Ok(whole) => Ok(compute_cancellation(&whole, prepared)),
-            Err(crate::event::Error::Store(error)) => Err(error.into()),
+            Err(larder_edit::event::Error::Store(error)) => Err(error.into()),
             Err(_) => Ok(CancelOutcome::NotFound),
         }
     }

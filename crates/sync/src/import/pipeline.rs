@@ -14,12 +14,11 @@
 //!   ends with the process, and touches nothing until then.
 
 use super::budget::MemoryBudget;
-use super::calendar::{
-    EnclosingCalendar, FinishedCalendar, MAX_HEADER_BYTES, NO_TZID_REASON, OpenCalendar,
-};
+use super::calendar::{EnclosingCalendar, FinishedCalendar, OpenCalendar};
 use super::files::{InputFiles, InputSource};
 use super::prescan::LateCalendars;
 use crate::error::Error;
+use larder_edit::calendar_context_builder::{MAX_HEADER_BYTES, NO_TZID_REASON};
 use larder_format::problem::{Problem, ProblemKind};
 use larder_format::splitter::{SkipReason, Splitter, StreamPiece};
 use larder_store::{Extractor, ParsedItem};

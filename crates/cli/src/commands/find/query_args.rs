@@ -1,0 +1,60 @@
+//! The arguments of subcommands that take a QUERY.
+
+use crate::failure::CommandFailure;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use larder_query::views::{QuerySyntax, ViewQuery};
+use larder_query::{Query, QueryContext};
+use larder_store::Kind;
+use std::sync::Arc;
+
+/// A query and its collection and kind.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct QueryArgs {
+    /// The search terms, all of which must match
+    query: Vec<String>,
+    /// Search only this collection
+    #[arg(long = "in", value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+    /// Search only items of this kind
+    #[arg(long, value_name = "KIND", value_parser = kind_parser())]
+    pub(crate) kind: Option<Kind>,
+    /// QUERY is an S-expression as in evolution-data-server: (contains "full_name" "anna")
+    #[arg(long)]
+    pub(crate) sexp: bool,
+}
+
+impl QueryArgs {
+    /// Returns the query as typed.
+    pub(crate) fn query_text(&self) -> String {
+        self.query.join(" ")
+    }
+
+    /// Parses the query, relative to the present time.
+    pub(crate) fn parse_query(&self, settings: &QueryContext) -> Result<Query, CommandFailure> {
+        Ok(match self.sexp {
+            true => Query::parse_sexp_with(&self.query_text(), settings)?,
+            false => Query::parse_with(&self.query_text(), settings)?,
+        })
+    }
+
+    /// Returns the query for a live view.
+    pub(crate) fn to_live_query(&self, settings: &QueryContext) -> ViewQuery {
+        let form = if self.sexp { QuerySyntax::Sexp } else { QuerySyntax::Line };
+        let mut question = ViewQuery::new(form, &self.query_text(), Arc::new(settings.clone()));
+        if let Some(name) = &self.collection {
+            question = question.with_collection(name);
+        }
+        if let Some(kind) = self.kind {
+            question = question.with_kind(kind);
+        }
+        question
+    }
+}
+
+/// Returns a parser for a kind of items.
+pub(crate) fn kind_parser() -> impl TypedValueParser<Value = Kind> {
+    const KINDS: [Kind; 4] = [Kind::Contact, Kind::Event, Kind::Task, Kind::Memo];
+    let kind = |name: String| KINDS.into_iter().find(|kind| kind.name() == name);
+    PossibleValuesParser::new(KINDS.map(Kind::name))
+        .map(move |name| kind(name).unwrap_or(Kind::Component))
+}

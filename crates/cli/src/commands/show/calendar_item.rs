@@ -1,0 +1,212 @@
+//! The page of an event, a task or a memo in `larder show`.
+
+use super::{PageRow, add_values};
+use crate::failure::CommandFailure;
+use crate::output::sanitize_line;
+use larder_format::component::Component;
+use larder_format::field::{CALENDAR_FIELDS, Field, FieldType};
+use larder_format::property::Property;
+use larder_present::{description, local_time};
+use larder_query::UserLocale;
+use larder_query::local_time::{LocalTimeSpan, read_schedule};
+use larder_store::{ItemMeta, Kind as ItemKind, Reader, ZoneUse};
+use larder_time::zone::ZoneMatch;
+use serde_json::{Value, json};
+
+/// Fields that have rows of their own, or that only programs need.
+const SEPARATELY_SHOWN_FIELDS: &[&str] = &[
+    "uid",
+    "summary",
+    "start",
+    "end",
+    "due",
+    "rule",
+    "alarm",
+    "recurring",
+    "all_day",
+    "organizer",
+    "attendee",
+    "sequence",
+    "stamp",
+    "color",
+];
+
+/// Fields whose value is an instant in UTC.
+const UTC_TIME_FIELDS: &[&str] = &["created", "modified"];
+/// The maximum number of exceptions to show.
+const MAX_LISTED_EXCEPTIONS: usize = 10;
+
+/// Returns the rows of an event, a task or a memo.
+pub(super) fn page_rows(
+    reader: &Reader,
+    user_locale: &UserLocale,
+    head: &ItemMeta,
+    bytes: &[u8],
+) -> Result<Vec<PageRow>, CommandFailure> {
+    let component = reader.parse_component(head, bytes);
+    let times = read_schedule(reader, head.row)?;
+    let mut rows = Vec::new();
+    if let Some(when) = times
+        .as_ref()
+        .and_then(|times| LocalTimeSpan::from_first_occurrence(times, &user_locale.zone))
+    {
+        let due = head.kind == ItemKind::Task && component.properties_named("DUE").next().is_some();
+        if !due || component.properties_named("DTSTART").next().is_some() {
+            rows.push(("when", local_time::describe_span(&when, &user_locale.language)));
+        }
+        if due {
+            rows.push(("due", local_time::describe_due(&when, &user_locale.language)));
+        }
+    }
+    let rule = |rule: &str| {
+        sanitize_line(&description::describe_rule(rule, &user_locale.zone, &user_locale.language))
+    };
+    add_values(
+        &mut rows,
+        "repeats",
+        component.time_properties("RRULE").map(|timed| rule(&timed.text)).collect(),
+    );
+    if !head.recurrence_id.is_empty() {
+        let instead = recurrence_id_text(reader, user_locale, head, &component)?;
+        rows.push(("instead of", sanitize_line(&instead)));
+    }
+    let except = component.time_properties("EXDATE").flat_map(|timed| {
+        let one = |text: &str| {
+            sanitize_line(&description::describe_stamp(
+                text,
+                &user_locale.zone,
+                &user_locale.language,
+            ))
+        };
+        timed.text.split(',').map(one).collect::<Vec<_>>()
+    });
+    let mut except: Vec<String> = except.collect();
+    let left = except.len().saturating_sub(MAX_LISTED_EXCEPTIONS);
+    except.truncate(MAX_LISTED_EXCEPTIONS);
+    if left > 0 {
+        except.push(format!("... and {left} more"));
+    }
+    add_values(&mut rows, "except", except);
+    let zones = zone_uses(reader, head, &component)?;
+    add_values(&mut rows, "time zone", zones.iter().map(description::describe_zone).collect());
+    let shown = |field: &&Field| {
+        field.field_type != FieldType::Binary && !SEPARATELY_SHOWN_FIELDS.contains(&field.name)
+    };
+    for field in CALENDAR_FIELDS.iter().filter(shown) {
+        match field.field_type {
+            FieldType::Flag if component.first_value(field).is_some() => {
+                rows.push((field.name, "yes".into()));
+            }
+            FieldType::Flag => {}
+            _ if UTC_TIME_FIELDS.contains(&field.name) => {
+                let shown = |text: &String| {
+                    description::describe_stamp(text, &user_locale.zone, &user_locale.language)
+                };
+                add_values(
+                    &mut rows,
+                    field.name,
+                    component.values(field).iter().map(shown).collect(),
+                );
+            }
+            _ => add_values(&mut rows, field.name, component.values(field)),
+        }
+    }
+    for (label, name) in [("organizer", "ORGANIZER"), ("attendees", "ATTENDEE")] {
+        add_values(
+            &mut rows,
+            label,
+            component.properties_named(name).map(participant_text).collect(),
+        );
+    }
+    let alarms = times.iter().flat_map(|times| times.alarms());
+    let alarms = alarms.map(|alarm| {
+        description::describe_alarm(alarm, head.kind, &user_locale.zone, &user_locale.language)
+    });
+    add_values(&mut rows, "alarms", alarms.collect());
+    Ok(rows)
+}
+
+/// Returns the occurrence that an override replaces, in the user's zone.
+fn recurrence_id_text(
+    reader: &Reader,
+    user_locale: &UserLocale,
+    head: &ItemMeta,
+    component: &Component<'_>,
+) -> Result<String, CommandFailure> {
+    let frame = head
+        .calendar_context
+        .map(|row| reader.calendar_context(row))
+        .transpose()?
+        .flatten()
+        .unwrap_or_default();
+    let moment =
+        reader.extractor().resolve_instant(component, &frame, "RECURRENCE-ID", &user_locale.zone);
+    let stamp = match moment.filter(|_| head.recurrence_id.contains('T')) {
+        Some(moment) => format!("{}Z", moment.to_civil(0)),
+        None => head.recurrence_id.clone(),
+    };
+    Ok(description::describe_stamp(&stamp, &user_locale.zone, &user_locale.language))
+}
+
+/// Returns the time zones that the item uses, and how each was resolved.
+fn zone_uses(
+    reader: &Reader,
+    head: &ItemMeta,
+    component: &Component<'_>,
+) -> Result<Vec<ZoneUse>, CommandFailure> {
+    let frame = head
+        .calendar_context
+        .map(|row| reader.calendar_context(row))
+        .transpose()?
+        .flatten()
+        .unwrap_or_default();
+    Ok(reader.extractor().zone_uses(component, &frame))
+}
+
+/// Returns the zones as JSON: the name in the file, the system's zone that is used, and whether the
+/// file's definition differs.
+pub(super) fn zone_uses_json(
+    reader: &Reader,
+    head: &ItemMeta,
+    bytes: &[u8],
+) -> Result<Vec<Value>, CommandFailure> {
+    let zones = zone_uses(reader, head, &reader.parse_component(head, bytes))?;
+    let object = |of: &ZoneUse| {
+        let used = if of.zone_match == ZoneMatch::Floating {
+            "none"
+        } else if of.system_zone.is_some() {
+            "system"
+        } else {
+            "file"
+        };
+        json!({ "tzid": of.tzid, "used": used, "system": of.system_zone, "differs": of.definition_differs })
+    };
+    Ok(zones.iter().map(object).collect())
+}
+
+/// Formats an attendee: `Anna Berg <anna@example.org>, accepted`.
+fn participant_text(property: &Property<'_>) -> String {
+    let text = property.text();
+    let address = text.trim();
+    let address = match address.split_at_checked(7) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("mailto:") => rest,
+        _ => address,
+    };
+    let param = |name: &str| property.param(name).map(|value| value.trim().to_string());
+    let mut person = match param("CN").filter(|name| !name.is_empty() && name != address) {
+        Some(name) => format!("{name} <{address}>"),
+        None => address.to_string(),
+    };
+    let status = param("PARTSTAT").filter(|status| !status.eq_ignore_ascii_case("NEEDS-ACTION"));
+    let role = param("ROLE").and_then(|role| match role.to_ascii_uppercase().as_str() {
+        "CHAIR" => Some("chair"),
+        "OPT-PARTICIPANT" => Some("optional"),
+        "NON-PARTICIPANT" => Some("for information"),
+        _ => None,
+    });
+    for word in status.map(|status| status.to_lowercase()).into_iter().chain(role.map(String::from))
+    {
+        person.push_str(&format!(", {word}"));
+    }
+    person
+}

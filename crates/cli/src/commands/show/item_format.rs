@@ -1,0 +1,351 @@
+//! Formats of items: cells of a list, JSON objects, source bytes.
+
+use crate::failure::CommandFailure;
+use crate::output::{OutputStream, sanitize_line};
+use larder_format::contact::Contact;
+use larder_format::field::{
+    CALENDAR_FIELDS, CONTACT_FIELDS, Field, FieldType, find_calendar_field, find_contact_field,
+};
+use larder_present::local_time;
+use larder_query::local_time::{LocalTimeSpan, read_schedule, zone_name};
+use larder_query::{AgendaEntry, ItemSummary, ProjectedItem};
+use larder_store::{CollectionType, ItemMeta, Kind as ItemKind, Reader, Schedule};
+use larder_time::zone::Zone;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+/// A column of `--fields`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum OutputColumn {
+    /// A field of contacts, of calendar items, or of both.
+    Field { contact: Option<&'static Field>, calendar: Option<&'static Field> },
+    /// The RECURRENCE-ID of an override.
+    Recurrence,
+    /// The RECURRENCE-ID of an occurrence.
+    Occurrence,
+}
+
+impl OutputColumn {
+    /// Returns the column with this name.
+    pub(crate) fn from_name(name: &str) -> Option<OutputColumn> {
+        match name.to_ascii_lowercase().as_str() {
+            "recurrence" => return Some(OutputColumn::Recurrence),
+            "occurrence" => return Some(OutputColumn::Occurrence),
+            _ => {}
+        }
+        let (contact, calendar) = (find_contact_field(name), find_calendar_field(name));
+        (contact.is_some() || calendar.is_some())
+            .then_some(OutputColumn::Field { contact, calendar })
+    }
+
+    /// Returns the field for items of this kind.
+    fn field_for_kind(&self, kind: ItemKind) -> Option<&'static Field> {
+        match self {
+            OutputColumn::Field { calendar, .. }
+                if kind.collection_type() == CollectionType::Calendar =>
+            {
+                *calendar
+            }
+            OutputColumn::Field { contact, .. } => *contact,
+            OutputColumn::Recurrence | OutputColumn::Occurrence => None,
+        }
+    }
+
+    /// Returns the fields of these columns.
+    pub(crate) fn fields_of_columns(columns: &[OutputColumn]) -> Vec<&'static Field> {
+        let of = |column: &OutputColumn| match column {
+            OutputColumn::Field { contact, calendar } => [*contact, *calendar],
+            OutputColumn::Recurrence | OutputColumn::Occurrence => [None, None],
+        };
+        columns.iter().flat_map(of).flatten().collect()
+    }
+
+    /// Returns the values of an item in each column, as its source has them.
+    pub(crate) fn item_values(
+        columns: &[OutputColumn],
+        head: &ItemMeta,
+        of: &ProjectedItem<'_>,
+    ) -> Vec<Vec<String>> {
+        let values = |field| of.values(field).into_iter().map(Cow::into_owned).collect();
+        columns
+            .iter()
+            .map(|column| column.field_for_kind(head.kind).map_or_else(Vec::new, values))
+            .collect()
+    }
+
+    /// Returns the values of an occurrence; `written` are those of its item.
+    fn occurrence_values(&self, entry: &AgendaEntry, written: Vec<String>) -> Vec<String> {
+        let text = match self {
+            OutputColumn::Recurrence => entry.item.head.recurrence_id.clone(),
+            OutputColumn::Occurrence => entry.recurrence_id(),
+            OutputColumn::Field { .. } => {
+                let field = self.field_for_kind(entry.item.head.kind);
+                return field.map_or_else(Vec::new, |of| {
+                    localize_values(of, written, Some(&entry.local_time))
+                });
+            }
+        };
+        if text.is_empty() { Vec::new() } else { vec![text] }
+    }
+}
+
+/// Returns whether a field is a time, which is printed in the user's zone and not as written.
+fn is_time_field(field: &Field) -> bool {
+    find_calendar_field(field.name).is_some_and(|known| known.id == field.id)
+        && matches!(field.name, "start" | "end" | "due")
+}
+
+/// Returns the times of an item if one of these fields needs them.
+fn item_times(
+    reader: &Reader,
+    head: &ItemMeta,
+    local: &Zone,
+    fields: &[&'static Field],
+) -> Result<Option<(Schedule, LocalTimeSpan)>, CommandFailure> {
+    if !fields.iter().any(|field| is_time_field(field)) {
+        return Ok(None);
+    }
+    let times = read_schedule(reader, head.row)?;
+    Ok(times.and_then(|times| {
+        LocalTimeSpan::from_first_occurrence(&times, local).map(|when| (times, when))
+    }))
+}
+
+/// Replaces the written values of a time field by the local time.
+fn localize_values(
+    field: &Field,
+    written: Vec<String>,
+    when: Option<&LocalTimeSpan>,
+) -> Vec<String> {
+    match (field.name, when) {
+        _ if !is_time_field(field) => written,
+        ("start", Some(when)) => vec![local_time::format_start(when)],
+        ("end", Some(when)) => vec![local_time::format_end(when)],
+        ("due", Some(when)) if !written.is_empty() => vec![local_time::format_due(when)],
+        _ => written,
+    }
+}
+
+/// Returns a contact as a JSON object with all its fields; docs/output.md documents it.
+pub(crate) fn contact_json(head: &ItemMeta, bytes: &[u8]) -> Value {
+    let card = Contact::parse(bytes);
+    let mut object = item_json_head(head);
+    let fields = CONTACT_FIELDS.iter().filter(|field| {
+        field.field_type != FieldType::Binary && field.name != "uid" && is_in_json_by_default(field)
+    });
+    for field in fields {
+        insert_field(&mut object, head.kind, field, card.values(field));
+    }
+    Value::Object(object)
+}
+
+/// Returns an item of any kind as a JSON object with all its fields.
+pub(crate) fn item_json(
+    reader: &Reader,
+    local: &Zone,
+    head: &ItemMeta,
+    bytes: &[u8],
+) -> Result<Value, CommandFailure> {
+    if head.kind.collection_type() != CollectionType::Calendar {
+        return Ok(contact_json(head, bytes));
+    }
+    let component = reader.parse_component(head, bytes);
+    let fields = CALENDAR_FIELDS.iter();
+    let fields: Vec<&Field> = fields
+        .filter(|field| field.field_type != FieldType::Binary && field.name != "uid")
+        .collect();
+    let when = item_times(reader, head, local, &fields)?;
+    let mut object = item_json_head(head);
+    for field in fields {
+        let values =
+            localize_values(field, component.values(field), when.as_ref().map(|(_, of)| of));
+        insert_field(&mut object, head.kind, field, values);
+    }
+    if let Some(zone) = when.and_then(|(times, _)| zone_name(&times)) {
+        object.insert("zone".into(), json!(zone));
+    }
+    Ok(Value::Object(object))
+}
+
+/// Returns an item as a JSON object with these fields.
+pub(crate) fn item_columns_json(
+    reader: &Reader,
+    local: &Zone,
+    head: &ItemMeta,
+    of: &ProjectedItem<'_>,
+    columns: &[OutputColumn],
+) -> Result<Value, CommandFailure> {
+    let fields = columns.iter().filter_map(|column| column.field_for_kind(head.kind));
+    let fields: Vec<&Field> = fields.filter(|field| field.name != "uid").collect();
+    let when = item_times(reader, head, local, &fields)?;
+    let mut object = item_json_head(head);
+    for field in fields {
+        let written = of.values(field).into_iter().map(Cow::into_owned).collect();
+        let values = localize_values(field, written, when.as_ref().map(|(_, of)| of));
+        insert_field(&mut object, head.kind, field, values);
+    }
+    Ok(Value::Object(object))
+}
+
+/// Inserts the values of a field into an object. Flags of calendar items are always true or false.
+fn insert_field(
+    object: &mut Map<String, Value>,
+    of: ItemKind,
+    field: &Field,
+    mut values: Vec<String>,
+) {
+    let name = field.name.to_string();
+    match (field.is_multi_valued, values.is_empty()) {
+        _ if field.field_type == FieldType::Flag
+            && of.collection_type() == CollectionType::Calendar =>
+        {
+            object.insert(name, json!(!values.is_empty()));
+        }
+        (_, true) => {}
+        (true, _) => drop(object.insert(name, json!(values))),
+        (false, _) => drop(object.insert(name, json!(values.swap_remove(0)))),
+    }
+}
+
+/// Returns the first keys of every item's object.
+fn item_json_head(head: &ItemMeta) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("id".into(), json!(head.handle.to_string()));
+    object.insert("kind".into(), json!(head.kind.name()));
+    object.insert("collection".into(), json!(*head.collection));
+    object.insert("uid".into(), json!(head.uid));
+    if !head.recurrence_id.is_empty() {
+        object.insert("recurrence".into(), json!(head.recurrence_id));
+    }
+    object.insert("seq".into(), json!(head.seq));
+    object
+}
+
+/// Returns whether JSON has the field by default. Programs want parts of names and typed values
+/// separately, so only numbered e-mail addresses are left out.
+fn is_in_json_by_default(field: &Field) -> bool {
+    !field.name.ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// Returns an occurrence, or an alarm of one, as a JSON object; docs/output.md documents it.
+pub(crate) fn occurrence_json(entry: &AgendaEntry, local: &Zone) -> Value {
+    let (item, when) = (&entry.item, &entry.local_time);
+    let mut object = item_json_head(&item.head);
+    let mut set = |name: &str, value: Value| drop(object.insert(name.into(), value));
+    set("occurrence", json!(entry.recurrence_id()));
+    for (name, text) in
+        [("summary", &item.summary), ("location", &item.location), ("status", &item.status)]
+    {
+        if !text.is_empty() {
+            set(name, json!(text));
+        }
+    }
+    set("start", json!(local_time::format_start(when)));
+    set("end", json!(local_time::format_end(when)));
+    if item.has_due {
+        set("due", json!(local_time::format_due(when)));
+    }
+    if let Some(zone) = &item.zone {
+        set("zone", json!(zone));
+    }
+    set("all_day", json!(when.all_day));
+    set("recurring", json!(item.is_recurring));
+    set("transparent", json!(item.transparent));
+    if item.head.kind == ItemKind::Task {
+        set("done", json!(item.is_done));
+    }
+    if let Some((at, _)) = entry.occurrence.alarm {
+        set("alarm", json!(local_time::format_instant(at, local)));
+    }
+    Value::Object(object)
+}
+
+/// Returns the cells of an occurrence; `written` are the values of its item.
+pub(crate) fn occurrence_cells(
+    entry: &AgendaEntry,
+    columns: &[OutputColumn],
+    written: Vec<Vec<String>>,
+) -> Vec<String> {
+    let cells = columns.iter().zip(written);
+    cells
+        .map(|(column, of)| sanitize_line(&column.occurrence_values(entry, of).join(", ")))
+        .collect()
+}
+
+/// Returns an occurrence as a JSON object with these columns.
+pub(crate) fn occurrence_columns_json(
+    entry: &AgendaEntry,
+    columns: &[OutputColumn],
+    written: Vec<Vec<String>>,
+) -> Value {
+    let mut object = item_json_head(&entry.item.head);
+    object.insert("occurrence".into(), json!(entry.recurrence_id()));
+    for (column, written) in columns.iter().zip(written) {
+        let field = column.field_for_kind(entry.item.head.kind).filter(|field| field.name != "uid");
+        if let Some(field) = field {
+            insert_field(
+                &mut object,
+                entry.item.head.kind,
+                field,
+                column.occurrence_values(entry, written),
+            );
+        }
+    }
+    Value::Object(object)
+}
+
+/// Returns the first line of a location: addresses have several lines.
+pub(crate) fn first_location_line(location: &str) -> String {
+    location.lines().next().map(sanitize_line).unwrap_or_default()
+}
+
+/// Returns the marks after a title: cancelled, tentative, done.
+pub(crate) fn status_marks(item: &ItemSummary) -> Vec<&'static str> {
+    let marks = [
+        (item.is_cancelled(), "cancelled"),
+        (item.status == "TENTATIVE", "tentative"),
+        (item.is_done, "done"),
+    ];
+    marks.into_iter().filter(|(so, _)| *so).map(|(_, mark)| mark).collect()
+}
+
+/// Returns the cells of a line, after the ID.
+pub(crate) fn field_cells(of: &ProjectedItem<'_>, fields: &[&'static Field]) -> Vec<String> {
+    fields.iter().map(|field| sanitize_line(&of.values(field).join(", "))).collect()
+}
+
+/// Returns the cells of these columns.
+pub(crate) fn column_cells(
+    reader: &Reader,
+    local: &Zone,
+    head: &ItemMeta,
+    of: &ProjectedItem<'_>,
+    columns: &[OutputColumn],
+) -> Result<Vec<String>, CommandFailure> {
+    let fields: Vec<&Field> =
+        columns.iter().filter_map(|column| column.field_for_kind(head.kind)).collect();
+    let when = item_times(reader, head, local, &fields)?;
+    let when = when.as_ref().map(|(_, of)| of);
+    let cell = |column: &OutputColumn| {
+        let Some(field) = column.field_for_kind(head.kind) else {
+            let is_field = matches!(column, OutputColumn::Field { .. });
+            return if is_field { String::new() } else { head.recurrence_id.clone() };
+        };
+        let written = of.values(field).into_iter().map(Cow::into_owned).collect();
+        sanitize_line(&localize_values(field, written, when).join(", "))
+    };
+    Ok(columns.iter().map(cell).collect())
+}
+
+/// Prints source bytes, with a line end if they have none, so that two cards never share a line.
+pub(crate) fn print_raw(
+    out: &mut OutputStream,
+    bytes: &[u8],
+    last: bool,
+) -> Result<(), CommandFailure> {
+    out.print_bytes(bytes)?;
+    if !last && !bytes.ends_with(b"\n") {
+        out.print_bytes(b"\n")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,349 @@
+//! `add`, `edit` and `remove` of events, tasks and memos.
+
+use crate::test_home::Home;
+use insta::assert_snapshot;
+
+const SERIES: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VEVENT\r\nUID:daily\r\nSUMMARY:Stand-up\r\nDTSTART:20260413T090000Z\r\nDTEND:20260413T091500Z\r\nRRULE:FREQ=DAILY;COUNT=4\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+
+fn series() -> Home {
+    let home = Home::new();
+    home.write("daily.ics", SERIES);
+    assert_eq!(home.code(&["add", "daily.ics"], 0).stderr(), "");
+    home
+}
+
+#[test]
+fn what_would_be_removed_has_its_title() {
+    let home = series();
+    let args = ["remove", "--query", "stand", "--dry-run"];
+    assert!(home.ok(&args).ends_with("  Stand-up\n"));
+    let object = &home.json(&args)[0];
+    assert_eq!((&object["summary"], object.get("full_name")), (&"Stand-up".into(), None));
+    assert!(home.ok(&["remove", "--query", "stand"]).contains("  Stand-up. Undo: "));
+}
+
+/// Dates and zones are said, as a test knows neither what day it is nor where it runs.
+#[test]
+fn an_event_in_words() {
+    let home = Home::new();
+    let lunch = "Lunch with Anna 2026-03-06 12:30 for 1h at Bistro #food !high";
+    let run =
+        home.run(&["add", "--kind", "event", lunch, "--zone", "Europe/Prague", "--alarm", "15min"]);
+    let said: Vec<&str> = run
+        .out
+        .split(|byte| *byte == b'\n')
+        .skip(1)
+        .map(|line| std::str::from_utf8(line).unwrap())
+        .collect();
+    assert_snapshot!(said.join("\n"), @"
+    when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Prague; here Fri 6 Mar 2026, 11:30
+    location: Bistro
+    categories: food
+    priority: 1
+    alarm: 15 minutes before it begins
+    ");
+    let bytes = home.ok(&["export", "calendar"]);
+    for line in [
+        "SUMMARY:Lunch with Anna\r\n",
+        "DTSTART;TZID=Europe/Prague:20260306T123000\r\n",
+        "DTEND;TZID=Europe/Prague:20260306T133000\r\n",
+        "LOCATION:Bistro\r\n",
+        "CATEGORIES:food\r\n",
+        "PRIORITY:1\r\n",
+        "TRIGGER:-PT15M\r\n",
+        "SEQUENCE:0\r\n",
+        "RRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\r\n",
+    ] {
+        assert!(bytes.contains(line), "{line} in {bytes}");
+    }
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn each_alarm_once() {
+    let home = Home::new();
+    let lunch = "Lunch 2026-03-06 12:30 alarm 1d alarm 24h alarm 15min";
+    let told = home.ok(&["add", lunch, "--alarm", "1 day", "--alarm", "15 min"]);
+    let alarms: Vec<&str> = told.lines().filter(|line| line.contains("alarm:")).collect();
+    assert_eq!(alarms, ["  alarm: 1 day before it begins", "  alarm: 15 minutes before it begins"]);
+    let id = told.split(' ').next().unwrap();
+    home.ok(&["edit", id, "--alarm", "1h", "--alarm", "60min", "--alarm", "2h"]);
+    assert_eq!(home.ok(&["export", "calendar"]).matches("TRIGGER:").count(), 2);
+}
+
+/// A day and a zone's clock, by what the environment says of the machine.
+#[test]
+fn what_was_understood_is_told() {
+    let check = |tz: &str, locale: &str, args: &[&str], expect: &str| {
+        let home = Home::new();
+        let mut command = home.command(&["add"]);
+        command.args(args).env("TZ", tz).env("LC_ALL", locale);
+        let run = home.finish(command.output().unwrap());
+        let said = run.stdout();
+        let said: Vec<&str> = said.lines().skip(1).map(str::trim).collect();
+        assert_eq!(said.join("; "), expect, "{}", run.shown());
+    };
+    let lunch = &["Lunch 2026-03-06 12:30"];
+    check("Europe/Berlin", "C", lunch, "when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), Europe/Berlin");
+    check(
+        "America/New_York",
+        "de_DE.UTF-8",
+        lunch,
+        "when: Fr 6. März 2026, 12:30-13:30 (1 hour), America/New_York",
+    );
+    check(
+        "Asia/Kolkata",
+        "de_DE.UTF-8",
+        &["Lunch 2026-03-06 12:30", "--zone", "utc", "--alarm", "0min"],
+        "when: Fr 6. März 2026, 12:30-13:30 (1 hour), UTC; here Fr 6. März 2026, 18:00; alarm: when it begins",
+    );
+    // The machine's zone has no name: a zone that does the same has one.
+    for (tz, name) in [
+        ("CET-1CEST,M3.5.0,M10.5.0/3", "Europe/Budapest"),
+        ("JST-9", "Asia/Seoul"),
+        ("ABC0", "UTC"),
+    ] {
+        check(tz, "C", lunch, &format!("when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), {name}"));
+    }
+    check("ABC-1:07", "C", lunch, "when: Fri 6 Mar 2026, 12:30-13:30 (1 hour), floating");
+    // The night in which that clock goes forward.
+    check(
+        "Europe/Berlin",
+        "C",
+        &["Run 2026-03-29 2:30 daily until 2026-04-05"],
+        "when: Sun 29 Mar 2026, 03:30-04:30 (1 hour), Europe/Berlin; 02:30 does not exist on that day; repeats: every day, until Sun 5 Apr 2026",
+    );
+    let task = |args: &[&str], expect| {
+        check("Europe/Berlin", "C", &[&["--kind", "task", "Report"], args].concat(), expect);
+    };
+    task(
+        &["--due", "2026-03-06", "--every", "week"],
+        "when: due Fri 6 Mar 2026; repeats: every week",
+    );
+    task(
+        &["--due", "2026-03-06 17:00", "--alarm", "1h"],
+        "when: due Fri 6 Mar 2026, 17:00, Europe/Berlin; alarm: 1 hour before it is due",
+    );
+    task(
+        &["--start", "2026-03-02", "--due", "2026-03-06"],
+        "when: Mon 2 Mar 2026, due Fri 6 Mar 2026",
+    );
+}
+
+#[test]
+fn an_event_in_options() {
+    let home = Home::new();
+    let check = |args: &[&str], expect: &[&str]| {
+        let mut all = vec!["add", "--into", "c"];
+        all.extend(args);
+        if !args.contains(&"--zone") {
+            all.extend(["--zone", "America/New_York"]);
+        }
+        let run = home.run(&all);
+        assert_eq!(run.code, 0, "{}", run.shown());
+        let bytes = home.ok(&["export", "c"]);
+        for line in expect {
+            assert!(bytes.contains(&format!("{line}\r\n")), "{line} in {bytes}");
+        }
+    };
+    check(
+        &["--summary", "A", "--start", "2026-03-06 9:00", "--end", "11:00"],
+        &[
+            "DTSTART;TZID=America/New_York:20260306T090000",
+            "DTEND;TZID=America/New_York:20260306T110000",
+        ],
+    );
+    check(
+        &[
+            "--summary",
+            "B",
+            "--start",
+            "2026-04-01",
+            "--end",
+            "2026-04-03",
+            "--every",
+            "month until 2026-12-31",
+        ],
+        &["DTSTART;VALUE=DATE:20260401", "DTEND;VALUE=DATE:20260404"],
+    );
+    check(&["--kind", "task", "Taxes", "--due", "2026-05-31"], &["DUE;VALUE=DATE:20260531"]);
+    check(
+        &["--kind", "memo", "Thoughts", "--start", "2026-05-31", "--description", "many, many"],
+        &["BEGIN:VJOURNAL", "DESCRIPTION:many\\, many"],
+    );
+    check(
+        &["C", "2026-06-01", "9:00", "--zone", "utc", "--rule", "FREQ=DAILY;COUNT=2"],
+        &["DTSTART:20260601T090000Z", "RRULE:FREQ=DAILY;COUNT=2"],
+    );
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn what_is_not_understood() {
+    let home = Home::new();
+    assert_snapshot!(home.run(&["add", "Buy milk"]).shown(), @"
+    ! error: no time was found in it, so it is not clear what it is
+    ! hint: an event needs a time: tomorrow 12:30, friday, 2026-03-05
+    ! hint: for an item without a time, add --kind task or --kind memo
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["add", "--kind", "event", "Buy milk"]).shown(), @"
+    ! error: an event needs a time at which it begins
+    ! hint: add a time: tomorrow 12:30, friday, 2026-03-05; or --start TIME
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["add", ""]).shown(), @r#"
+    ! error: nothing says what it is about
+    ! hint: for example: larder add --kind event "Lunch tomorrow 12:30"
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--for", "-1h"]).shown(), @r#"
+    ! error: unknown duration "-1h"; try 1h30, 90min or 2 days
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["add", "Lunch 2026-03-06 12:30", "--zone", "Nowhere"]).shown(), @r#"
+    ! error: no time zone is called "Nowhere"
+    ! hint: use a name such as Europe/Prague, or utc or floating
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["add", "--summary", "x", "--start", "someday"]).shown(), @r#"
+    ! error: unknown date or time "someday"; try today, next friday, 2026-03-05, 5 march 14:00 or 12:30
+    exit 2
+    "#);
+}
+
+#[test]
+fn occurrences() {
+    let home = series();
+    assert_snapshot!(home.run(&["remove", "uid:daily"]).shown(), @"
+    ! error: it recurs: say which of its occurrences are meant
+    ! hint: for one occurrence: larder remove uid:daily --scope this --occurrence TIME
+    ! hint: for it and all later ones: larder remove uid:daily --scope future --occurrence TIME
+    ! hint: for all occurrences: larder remove uid:daily --scope all
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["remove", "uid:daily/20260414T090000Z"]).shown(), @"Removed one occurrence of gkmbtgav  Stand-up. Undo: larder undo 2");
+    assert_snapshot!(home.run(&["edit", "calendar/daily", "--scope", "this", "--occurrence", "20260415T090000Z", "--start", "2026-06-01", "--set", "summary=Moved"]).shown(), @r"
+    gkmbtgav  Stand-up  changed
+      g3era3sj  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
+    ");
+    // By its new time, which evolution-data-server does not find.
+    assert_snapshot!(home.run(&["find", "when:2026-06"]).shown(), @"g3era3sj  2026-06-01 09:00  Moved");
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "all", "--move", "-30min"]).shown(), @"
+    gkmbtgav  Stand-up  changed
+      cn95cfyc  Mon 1 Jun 2026, 09:00-09:15 (15 minutes), UTC
+      gkmbtgav  Mon 13 Apr 2026, 08:30-08:45 (15 minutes), UTC, every day, 4 times
+    ! warning: 1 changed occurrence left unchanged in what differs from the series
+    ");
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--scope", "future", "--occurrence", "2026-04-16", "--set", "summary=Last"]).shown().lines().count(), @r"3");
+    // A changed occurrence that is named goes alone.
+    let moved = home.ok(&["find", "when:2026-06"]);
+    assert_snapshot!(home.run(&["remove", moved.split(' ').next().unwrap()]).shown(), @"
+    Removed one occurrence of cn95cfyc  Moved. Undo: larder undo 6
+    ! note: removed only this occurrence; use --scope all to remove all of them
+    ");
+    assert_snapshot!(home.run(&["remove", "uid:daily", "--scope", "all"]).shown(), @"Removed all occurrences of gkmbtgav  Stand-up. Undo: larder undo 7");
+    assert_eq!(home.run(&["find", "--count", "when:2026"]).stdout(), "1\n");
+    for _ in 0..6 {
+        assert_eq!(home.run(&["undo"]).code, 0);
+    }
+    assert!(
+        home.ok(&["export", "calendar"]).contains(SERIES.split_once("BEGIN:VEVENT").unwrap().1)
+    );
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn edit_by_options() {
+    let home = series();
+    // Tests have no terminal, and no editor is named.
+    assert_snapshot!(home.run(&["edit", "uid:daily"]).shown(), @"
+    ! error: cannot open an editor: not a terminal
+    ! hint: change events, tasks and memos with --set FIELD=TEXT, --start TIME and other options
+    ! hint: read the new text from a file with --from FILE
+    ! hint: or set EDITOR, VISUAL or editor in config.toml to an editor that needs no terminal
+    exit 2
+    ");
+    let all = ["edit", "uid:daily", "--scope", "all"];
+    let edit = |options: &[&str]| home.run(&[&all, options].concat()).shown();
+    assert_snapshot!(edit(&["--set", "DTSTART:rubbish"]), @r#"
+    ! error: "DTSTART:rubbish" cannot be set
+    ! hint: write --set FIELD=TEXT, for example --set summary=Lunch
+    ! hint: `larder fields` lists the fields; times have options such as --start
+    exit 2
+    "#);
+    assert_snapshot!(edit(&["--set", "status=completed"]), @r#"
+    ! error: "completed" is no status: write TENTATIVE, CONFIRMED or CANCELLED
+    exit 2
+    "#);
+    assert_snapshot!(edit(&["--rule", "FREQ=WEEKLY;BYDAY=TU"]), @"
+    ! error: its new rule does not have its beginning: give it a new beginning, too
+    ! hint: give the start with --start TIME; it must be a time of the rule
+    exit 2
+    ");
+    assert_snapshot!(edit(&["--summary", "Sit-down", "--all-day", "--category", "a", "--category", "b", "--priority", "1", "--alarm", "1 day", "--description", "d"]), @"
+    gkmbtgav  Sit-down  changed
+      gkmbtgav  Mon 13 Apr 2026, all day, every day, 4 times
+    ");
+    let bytes = home.ok(&["export", "calendar"]);
+    for line in ["CATEGORIES:a,b", "PRIORITY:1", "TRIGGER:-P1D", "DTSTART;VALUE=DATE:20260413"] {
+        assert!(bytes.contains(&format!("{line}\r\n")), "{line} in {bytes}");
+    }
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn edit_as_a_text() {
+    let home = series();
+    let text = home.ok(&["show", "uid:daily", "--format", "raw"]);
+    home.write("new.ics", text.replace("Stand-up", "Sit-down"));
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r"gkmbtgav  Sit-down  changed");
+    home.write("new.ics", text.replace("UID:daily", "UID:other"));
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @r#"
+    ! error: new.ics: the UID has to stay "daily": it is what the item is known by
+    ! hint: nothing was changed; correct the text and run the command again
+    exit 3
+    "#);
+    home.write("new.ics", text.replace("END:VEVENT", ""));
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--from", "new.ics"]).shown(), @"
+    ! error: new.ics: the line END:VEVENT is missing
+    ! hint: nothing was changed; correct the text and run the command again
+    exit 3
+    ");
+    assert_snapshot!(home.run(&["edit", "uid:daily", "--occurrence", "20260414T090000Z"]).shown(), @"
+    ! error: no change given
+    ! hint: add an option such as --set FIELD=TEXT, --start TIME or --move LENGTH
+    exit 2
+    ");
+    home.assert_store_is_sound();
+}
+
+/// What follows a changed occurrence, with RANGE=THISANDFUTURE, is a part of its series: it moves
+/// along, and what is printed is there.
+#[test]
+fn all_by_the_handle_of_what_follows() {
+    let home = Home::new();
+    let part = "BEGIN:VEVENT\r\nUID:daily\r\nSUMMARY:Late\r\nRECURRENCE-ID;RANGE=THISANDFUTURE:20260415T090000Z\r\nDTSTART:20260415T110000Z\r\nDURATION:PT15M\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+    home.write("daily.ics", SERIES.replace("END:VCALENDAR\r\n", part));
+    home.ok(&["import", "daily.ics"]);
+    let found = home.ok(&["--format", "json", "find", "summary:late"]);
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    let id = found["id"].as_str().unwrap();
+    for remove in [false, true] {
+        let args: &[&str] = match remove {
+            true => &["remove", id, "--scope", "all"],
+            false => &["edit", id, "--scope", "all", "--move", "+1h"],
+        };
+        let told = home.ok(args);
+        let (handle, _) = told.split_once(' ').unwrap();
+        let there = home.run(&["show", handle]).code;
+        let agenda = home.run(&["agenda", "2026-04-13", "2026-04-16"]);
+        let shown = agenda.stdout();
+        let hours = shown.lines().filter_map(|line| line.trim().get(..2));
+        let hours: Vec<&str> = hours.filter(|hour| hour.parse::<u8>().is_ok()).collect();
+        let expect: &[&str] = if remove { &[] } else { &["10", "10", "12", "12"] };
+        assert_eq!((hours, there == 0), (expect.to_vec(), !remove), "{told}{}", agenda.shown());
+        home.ok(&["undo", "--quiet"]);
+    }
+    home.assert_store_is_sound();
+}

@@ -1,0 +1,222 @@
+//! `larder find` and `larder show`: every way of asking and of printing.
+
+use crate::test_home::{ANNA, BRUNO, CHLOE, Home};
+use insta::assert_snapshot;
+
+#[test]
+fn a_list_for_people() {
+    let home = Home::with_book();
+    assert_snapshot!(home.run(&["find"]).shown(), @r"
+    kc7xst8t  Bruno Álvarez                      030 765-43-21
+    fhbw2pvt  Chloé Dupont    chloe@example.com
+    xdnskgpk  Anna Hölderlin  anna@example.org   +49 30 1234567  Orchard Works
+    ");
+    assert_snapshot!(home.run(&["find", "anna"]).shown(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works");
+    assert_snapshot!(home.run(&["find", "hoelderlin", "or", "alvarez"]).shown(), @"kc7xst8t  Bruno Álvarez  030 765-43-21");
+    assert_snapshot!(home.run(&["find", "--sort", "-full_name", "--limit", "2"]).shown(), @r"
+    fhbw2pvt  Chloé Dupont   chloe@example.com
+    kc7xst8t  Bruno Álvarez                     030 765-43-21
+    ");
+    assert_snapshot!(home.run(&["find", "--fields", "phone,org", "--sort", "none"]).shown(), @r"
+    xdnskgpk	+49 30 1234567	Orchard Works
+    kc7xst8t	030 765-43-21	
+    fhbw2pvt
+    ");
+    assert_snapshot!(home.run(&["find", "--sort", "full_name", "--from", "b", "--limit", "1"]).shown(), @"kc7xst8t  Bruno Álvarez  030 765-43-21");
+    assert_snapshot!(home.run(&["find", "has:email", "--sort", "-full_name", "--from", "BR"]).shown(), @"xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works");
+    assert_snapshot!(home.run(&["find", "--from", "é", "--count"]).shown(), @"1");
+    assert_snapshot!(home.run(&["find", "--from", "b", "--sort", "none"]).shown(), @"
+    ! error: --from cannot be used with --sort none
+    ! hint: --from TEXT needs an order: --sort FIELD, or the default file_as
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["find", "nobody at all"]).shown(), @"
+    ! note: no results
+    ! note: any:WORD searches all fields, also notes and addresses; `larder fields` lists them
+    exit 1
+    ");
+}
+
+/// Each line finds these, by the letters with which their names begin.
+#[test]
+fn search_lines() {
+    let home = Home::with_book();
+    let check = |line: &str, expect: &str| {
+        let run = home.run(&["find", line, "--format", "json", "--sort", "full_name"]);
+        let names: String = run
+            .stdout()
+            .lines()
+            .map(|line| {
+                serde_json::from_str::<serde_json::Value>(line).unwrap()["full_name"][0].to_string()
+            })
+            .filter_map(|name| name.chars().nth(1))
+            .collect();
+        assert_eq!(names, expect, "{line}: {}", run.shown());
+        assert_eq!(run.code, i32::from(expect.is_empty()), "{line}");
+    };
+    check("", "ABC");
+    check("ANNA", "A");
+    check("hölderlin", "A");
+    check("holderlin", "A");
+    check("orchard", "A");
+    check("example", "AC");
+    check("example -anna", "C");
+    check("not example", "B");
+    check("anna or bruno", "AB");
+    check("(anna or bruno) has:email", "A");
+    check("-has:email", "B");
+    check("7654321", "B");
+    check("1234567", "A");
+    check("full_name:chlo*", "C");
+    check("email:*@example.org", "A");
+    check("full_name:=\"bruno alvarez\"", "B");
+    check("\"anna hölderlin\"", "A");
+    check("uid:anna-1", "A");
+    check("anna bruno", "");
+    check("%", "");
+}
+
+#[test]
+fn for_programs() {
+    let home = Home::with_book();
+    assert_snapshot!(home.run(&["find", "anna", "--format", "json"]).shown(), @r#"{"id":"xdnskgpk7xp6c","kind":"contact","collection":"contacts","uid":"anna-1","seq":1,"file_as":"Hölderlin, Anna","full_name":["Anna Hölderlin"],"name":["Anna Hölderlin"],"given_name":["Anna"],"family_name":["Hölderlin"],"name_or_org":["Anna Hölderlin"],"email":["anna@example.org"],"phone":["+49 30 1234567"],"mobile_phone":["+49 30 1234567"],"org":["Orchard Works"],"version":"3.0"}"#);
+    assert_snapshot!(home.run(&["find", "--format", "json", "--fields", "email"]).shown(), @r#"
+    {"id":"kc7xst8tez2at","kind":"contact","collection":"contacts","uid":"bruno-2","seq":1}
+    {"id":"fhbw2pvtn38cm","kind":"contact","collection":"contacts","uid":"larder-12fef25c8ec729db7a4d373859f15c8c","seq":1,"email":["chloe@example.com"]}
+    {"id":"xdnskgpk7xp6c","kind":"contact","collection":"contacts","uid":"anna-1","seq":1,"email":["anna@example.org"]}
+    "#);
+    assert_snapshot!(home.run(&["find", "--count"]).shown(), @"3");
+    assert_snapshot!(home.run(&["find", "--count", "--format", "json", "anna"]).shown(), @r#"{"count":1}"#);
+    assert_snapshot!(home.run(&["find", "--count", "nobody"]).shown(), @r"
+    0
+    exit 1
+    ");
+    assert_snapshot!(home.run(&["find", "--sexp", "(contains \"full_name\" \"anna\")", "--count"]).shown(), @"1");
+    let raw = home.run(&["find", "--format", "raw", "--sort", "none"]);
+    assert_eq!(raw.out, [ANNA, BRUNO, CHLOE].concat().as_bytes());
+}
+
+#[test]
+fn how_it_was_found() {
+    let home = Home::with_book();
+    assert_snapshot!(home.run(&["find", "--explain", "anna"]).shown(), @r#"
+    query     (word "anna")
+    plan      index: "ann" and "nna"
+    order     sort keys of file_as made for each match
+    visited   1 row of the index, or of the full scan
+    tested    1 item verified one by one
+    matched   1 item
+    returned  1 item
+    "#);
+    assert_snapshot!(home.run(&["find", "--explain", "-has:email", "--sort", "none"]).shown(), @r#"
+    query     (not (exists "email"))
+    plan      scan: test every item
+    order     as they came
+    visited   3 rows of the index, or of the full scan
+    tested    3 items verified one by one
+    matched   1 item
+    returned  1 item
+    "#);
+    let explained = &home.json(&["find", "--explain", "anna"])[0];
+    assert_eq!(explained["returned"], 1, "{explained}");
+}
+
+#[test]
+fn in_one_collection() {
+    let home = Home::with_book();
+    home.write("other.vcf", ANNA);
+    home.ok(&["import", "other.vcf", "--into", "other"]);
+    assert_eq!(home.ok(&["find", "anna", "--count"]), "2\n");
+    assert_eq!(home.ok(&["find", "anna", "--in", "other", "--count"]), "1\n");
+    assert_eq!(home.ok(&["find", "--kind", "contact", "--count"]), "4\n");
+}
+
+#[test]
+fn show_an_item() {
+    let home = Home::with_book();
+    let found = home.json(&["find", "anna"]);
+    let id = found[0]["id"].as_str().unwrap();
+    let page = home.run(&["show", &id[..8]]).shown();
+    assert_snapshot!(page, @r"
+    Anna Hölderlin
+    id          xdnskgpk
+    collection  contacts
+    uid         anna-1
+    file_as     Hölderlin, Anna
+    full_name   Anna Hölderlin
+    email       anna@example.org
+    phone       +49 30 1234567
+    org         Orchard Works
+    ");
+    for name in [id, &id[..9], "uid:anna-1", "contacts/anna-1", &id.to_uppercase()] {
+        assert_eq!(home.run(&["show", name]).shown(), page, "{name}");
+        assert_eq!(home.run(&["show", name, "--format", "raw"]).out, ANNA.as_bytes(), "{name}");
+    }
+    assert_snapshot!(home.run(&["show", "uid:bruno-2", "--format", "json"]).shown(), @r#"{"id":"kc7xst8tez2at","kind":"contact","collection":"contacts","uid":"bruno-2","seq":1,"file_as":"Álvarez, Bruno","full_name":["Bruno Álvarez"],"name":["Bruno Álvarez"],"given_name":["Bruno"],"family_name":["Álvarez"],"name_or_org":["Bruno Álvarez"],"phone":["030 765-43-21"],"home_phone":["030 765-43-21"],"version":"4.0","source":"BEGIN:VCARD\r\nVERSION:4.0\r\nUID:bruno-2\r\nFN:Bruno Álvarez\r\nN:Álvarez;Bruno;;;\r\nTEL;TYPE=home:030 765-43-21\r\nEND:VCARD\r\n"}"#);
+    assert_snapshot!(home.run(&["show", "uid:bruno-2", "uid:anna-1", "--quiet"]).shown(), @r"
+    Bruno Álvarez
+    id          kc7xst8t
+    collection  contacts
+    uid         bruno-2
+    file_as     Álvarez, Bruno
+    full_name   Bruno Álvarez
+    phone       030 765-43-21
+
+    Anna Hölderlin
+    id          xdnskgpk
+    collection  contacts
+    uid         anna-1
+    file_as     Hölderlin, Anna
+    full_name   Anna Hölderlin
+    email       anna@example.org
+    phone       +49 30 1234567
+    org         Orchard Works
+    ");
+    let both = home.run(&["show", "uid:bruno-2", "uid:anna-1", "--format", "raw"]);
+    assert_eq!(both.out, [BRUNO, ANNA].concat().as_bytes());
+    // The one without a UID is known by its letters only.
+    let chloe = home.json(&["find", "chloe"]);
+    assert_eq!(
+        home.run(&["show", chloe[0]["id"].as_str().unwrap(), "--format", "raw"]).out,
+        CHLOE.as_bytes()
+    );
+}
+
+#[test]
+fn items_that_are_not_there() {
+    let home = Home::with_book();
+    home.write("other.vcf", ANNA);
+    home.ok(&["import", "other.vcf", "--into", "other"]);
+    assert_snapshot!(home.run(&["show", "zzzzzzzz"]).shown(), @r#"
+    ! error: no item has the ID "zzzzzzzz"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
+    exit 1
+    "#);
+    assert_snapshot!(home.run(&["show", "uid:nobody"]).shown(), @r#"
+    ! error: no item has the ID "uid:nobody"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
+    exit 1
+    "#);
+    assert_snapshot!(home.run(&["show", "nowhere/anna-1"]).shown(), @r#"
+    ! error: no item has the ID "nowhere/anna-1"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
+    exit 1
+    "#);
+    assert_snapshot!(home.run(&["show", "uid:anna-1"]).shown(), @r#"
+    ! error: the ID "uid:anna-1" matches several items
+    ! hint: xdnskgpk7xp6c  Anna Hölderlin  (in contacts)
+    ! hint: bd4hdzjjcpesa  Anna Hölderlin  (in other)
+    ! hint: use the ID in front of one (xdnskgpk7xp6c), or COLLECTION/UID for the first in a collection
+    exit 2
+    "#);
+    let id = home.json(&["find", "bruno"])[0]["id"].as_str().unwrap().to_string();
+    home.ok(&["remove", &id]);
+    // A plain undo would be about this one.
+    home.write("anna.vcf", ANNA.replace("Orchard", "Meadow"));
+    home.ok(&["edit", "contacts/anna-1", "--from", "anna.vcf"]);
+    assert_snapshot!(home.run(&["show", &id]).shown(), @r#"
+    ! error: no item has the ID "kc7xst8tez2at"
+    ! hint: an item with this ID was removed; `larder log kc7xst8tez2at` shows it; undo with: larder undo 3
+    exit 1
+    "#);
+}

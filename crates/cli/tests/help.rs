@@ -1,0 +1,235 @@
+//! `fields`, `completions`, `man`, `measure`, help and version.
+
+use crate::test_home::Home;
+use insta::assert_snapshot;
+
+/// All subcommands, those of `collections` and `measure` too.
+const COMMANDS: &[&str] = &[
+    "import",
+    "find",
+    "agenda",
+    "watch",
+    "show",
+    "add",
+    "edit",
+    "merge",
+    "remove",
+    "undo",
+    "log",
+    "purge",
+    "collections",
+    "collections list",
+    "collections create",
+    "collections rename",
+    "collections remove",
+    "export",
+    "fields",
+    "check",
+    "backup",
+    "restore",
+    "serve",
+    "measure",
+    "measure generate",
+    "measure generate contacts",
+    "measure generate calendar",
+    "measure generate zones",
+    "measure generate queries",
+    "measure run",
+    "measure queries",
+    "measure browse",
+    "completions",
+    "man",
+];
+
+#[test]
+fn the_help() {
+    let home = Home::new();
+    assert_snapshot!(home.run(&["-h"]).shown(), @"
+    Stores your contacts and calendars on your own machine and answers queries at once
+
+    Usage: larder [OPTIONS] <COMMAND>
+
+    Commands:
+      import       Import address books and calendars from vCard and iCalendar files
+      find         Search contacts, events, tasks and memos
+      agenda       Show events and due tasks day by day
+      watch        Show a live list that updates as matching items change
+      show         Show items in full: as text, JSON, or the original vCard or iCalendar
+      add          Add an event, a task or a memo in words, or items from a vCard or iCalendar file
+      edit         Change an item in your editor ($VISUAL, $EDITOR), with options, or from a file
+      merge        Merge duplicate contacts into the first one (`larder undo` reverts it)
+      remove       Remove items (`larder undo` restores them)
+      undo         Undo an operation
+      log          List operations, newest first, or the versions of one item
+      purge        Permanently delete items and their whole history from the store
+      collections  List, create, rename, index or remove collections
+      export       Export a collection, with every item byte for byte as imported
+      fields       List the fields for searching, sorting and printing
+      check        Check the store for damage
+      backup       Copy the store into one file, also while it is in use, and verify the copy
+      restore      Replace the store with a backup, after copying the present store aside
+      serve        Let GNOME programs use this store (address books over D-Bus)
+      measure      Generate test data, benchmark commands, analyse query logs
+      completions  Print completions for a shell
+      man          Print the manual page; with --out, write one for each subcommand
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help     Print help (see more with '--help')
+      -V, --version  Print version
+
+    Global options:
+          --data-dir <DIR>    Directory of the store [default: $LARDER_DIR, else data-dir in
+                              config.toml, else $XDG_DATA_HOME/larder]
+          --format <FORMAT>   Output format; json prints one object on each line, see docs/output.md
+                              [default: text] [possible values: text, json, raw]
+      -q, --quiet             Print no progress, notes or warnings
+          --color <WHEN>      When to use colours [possible values: auto, always, never]
+          --query-log <FILE>  Append each query and its cost to FILE [default: query-log in config.toml]
+
+    Exit codes: 0 success; 1 nothing found; 2 usage error; 3 some input was invalid and left out; 4 the
+    store cannot be used; 5 a file or server cannot be reached; 130 interrupted.
+    ");
+    assert_eq!(home.run(&["help"]).shown(), home.run(&["--help"]).shown());
+}
+
+#[test]
+fn the_help_of_everything() {
+    let home = Home::new();
+    let listed = home.ok(&["--help"]);
+    for command in COMMANDS {
+        let mut args: Vec<&str> = command.split(' ').collect();
+        assert!(listed.contains(&format!("\n  {} ", args[0])), "{command} is not in the help");
+        args.push("--help");
+        let long = home.ok(&args);
+        assert!(long.contains(&format!("Usage: larder {command}")), "{long}");
+        *args.last_mut().unwrap() = "-h";
+        let short = home.ok(&args);
+        for line in long.lines().chain(short.lines()) {
+            assert!(line.chars().count() <= 100, "{command}: {line}");
+        }
+    }
+    let first = |line: &str| line.split_whitespace().next().unwrap_or_default().to_string();
+    let commands = listed
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty());
+    for name in
+        commands.filter(|line| line.starts_with("  ") && !line.starts_with("   ")).map(first)
+    {
+        assert!(name == "help" || COMMANDS.contains(&name.as_str()), "{name} is in no test");
+    }
+}
+
+#[test]
+fn the_version() {
+    let home = Home::new();
+    assert_eq!(home.ok(&["--version"]), concat!("larder ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert_eq!(home.ok(&["-V"]), concat!("larder ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn the_fields() {
+    let home = Home::with_book();
+    let text = home.ok(&["fields"]);
+    assert!(text.contains("\nfull_name             "), "{text}");
+    let rows = home.json(&["fields"]);
+    // Each table has a heading, and a line without anything is between them.
+    assert_eq!(rows.len() + 3, text.lines().count());
+    let windows = ["start", "end", "due", "created", "modified", "alarm"];
+    for row in rows {
+        let name = row["name"].as_str().unwrap();
+        let query = match row["kind"].as_str() {
+            Some("binary") => format!("has:{name}"),
+            _ if windows.contains(&name) => format!("{name}:1999"),
+            _ => format!("{name}:qqq"),
+        };
+        let run = home.run(&["find", "--count", &query]);
+        assert!(run.code == 1 && run.stdout() == "0\n", "{query}: {}", run.shown());
+    }
+}
+
+#[test]
+fn completions_of_every_shell() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = home.ok(&["completions", shell]);
+        assert!(script.contains("collections"), "{shell}");
+    }
+    assert_snapshot!(home.run(&["completions", "tcsh"]).shown(), @r#"
+    ! error: invalid value "tcsh" for <SHELL>
+    ! hint: possible values: bash, elvish, fish, powershell, zsh
+    exit 2
+    "#);
+    home.write("script", home.ok(&["completions", "bash"]));
+    let run = home.shell("command -v bash >/dev/null || exit 0; bash -n script");
+    assert_eq!(run.shown(), "");
+}
+
+#[test]
+fn man_pages() {
+    let home = Home::new();
+    let page = home.ok(&["man"]);
+    assert!(page.contains(".TH LARDER 1"), "{page}");
+    assert_eq!(home.ok(&["man", "--out", "pages"]), "");
+    for command in COMMANDS {
+        let name = format!("pages/larder-{}.1", command.replace(' ', "-"));
+        assert!(home.work(&name).exists(), "{name}");
+    }
+    home.write("file", "");
+    assert_snapshot!(home.run(&["man", "--out", "file/pages"]).shown(), @r"
+    ! error: file/pages: not a directory
+    ! hint: check the folder's name
+    exit 5
+    ");
+}
+
+#[test]
+fn made_contacts() {
+    let home = Home::new();
+    let ten = home.ok(&["measure", "generate", "contacts", "10", "--seed", "5"]);
+    assert_eq!(ten.matches("BEGIN:VCARD").count(), 10);
+    assert_eq!(home.ok(&["measure", "generate", "contacts", "10", "--seed", "5"]), ten);
+    assert_ne!(home.ok(&["measure", "generate", "contacts", "10"]), ten);
+    assert_eq!(
+        home.ok(&["measure", "generate", "contacts", "10", "--seed", "5", "-o", "ten.vcf"]),
+        ""
+    );
+    assert_eq!(std::fs::read_to_string(home.work("ten.vcf")).unwrap(), ten);
+    assert_eq!(home.ok(&["measure", "generate", "contacts", "0"]), "");
+    assert_snapshot!(home.run(&["measure", "generate", "contacts", "1", "-o", "no/such/folder"]).shown(), @"
+    ! error: no/such/folder: no such file or directory
+    ! hint: check the name
+    exit 5
+    ");
+    assert_snapshot!(home.run(&["measure", "generate", "contacts", "many"]).shown(), @r#"
+    ! error: invalid value "many" for <NUMBER>: not a number
+    exit 2
+    "#);
+}
+
+/// It keeps the command's exit code, and names a command that there is none of.
+#[test]
+fn what_a_command_costs() {
+    let home = Home::new();
+    let text = home.ok(&["measure", "run", "--repeat", "2", "--", "true"]);
+    for cost in ["wall", "user", "sys"] {
+        assert!(text.contains(cost), "{text}");
+    }
+    let object = &home.json(&["measure", "run", "--", "true"])[0];
+    assert_eq!((&object["runs"], &object["code"]), (&1.into(), &0.into()), "{object}");
+    let shown = home.ok(&["measure", "run", "--show", "--", "echo", "what it prints"]);
+    assert!(shown.starts_with("what it prints\n[") && shown.ends_with(" of memory]\n"), "{shown}");
+    home.code(&["measure", "run", "--", "sh", "-c", "exit 42"], 42);
+    assert_snapshot!(home.run(&["measure", "run", "--", "no-such-command"]).shown(), @"
+    ! error: no-such-command: no such file or directory
+    ! hint: check the name
+    exit 5
+    ");
+    assert_snapshot!(home.run(&["measure", "run"]).shown(), @"
+    ! error: missing <COMMAND>...
+    ! hint: usage: larder measure run -- <COMMAND>...
+    exit 2
+    ");
+}

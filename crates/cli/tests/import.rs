@@ -1,0 +1,236 @@
+//! `larder import`: the ordinary way, what is bad, and what is too much.
+
+use crate::test_home::{ANNA, BRUNO, CHLOE, Home};
+use insta::assert_snapshot;
+use std::io::{Read as _, Write as _};
+use std::process::Stdio;
+
+fn book() -> String {
+    [ANNA, BRUNO, CHLOE].concat()
+}
+
+#[test]
+fn a_book_and_again() {
+    let home = Home::new();
+    home.write("book.vcf", book());
+    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"
+    3 contacts added to contacts (1 file, 512 bytes)
+    Undo: larder undo 1
+    ! note: created a new store in [HOME]/home/.local/share/larder
+    ");
+    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"nothing new: 3 contacts unchanged in contacts (1 file, 512 bytes)");
+    // One card changes, one is new, one stays, one is gone from the file and stays in the store.
+    let changed = ANNA.replace("Orchard Works", "Meadow Works");
+    let new = BRUNO.replace("bruno-2", "bruno-3");
+    home.write("book.vcf", [changed.as_str(), &new, CHLOE].concat());
+    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"
+    1 contact added to contacts, 1 updated, 1 unchanged (1 file, 511 bytes)
+    Undo: larder undo 2
+    ");
+    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"Undid operation 2 (import): 2 items restored. Redo: larder undo 3");
+    assert_eq!(home.run(&["export", "contacts"]).out, book().as_bytes());
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn for_programs() {
+    let home = Home::new();
+    home.write("book.vcf", book());
+    assert_snapshot!(home.run(&["--format", "json", "import", "book.vcf"]).shown(), @r#"
+    {"collection":"contacts","collections":["contacts"],"added":3,"updated":0,"cancelled":0,"unchanged":0,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":1,"taken":[{"collection":"contacts","kind":"contact","added":3,"updated":0,"cancelled":0,"unchanged":0}],"zones_defined":0,"zones_kept":0}
+    ! note: created a new store in [HOME]/home/.local/share/larder
+    "#);
+    assert_snapshot!(home.run(&["-q", "--format", "json", "import", "book.vcf"]).shown(), @r#"{"collection":"contacts","collections":["contacts"],"added":0,"updated":0,"cancelled":0,"unchanged":3,"beside":0,"rejected":0,"warnings":0,"files":1,"bytes":512,"operation":null,"taken":[{"collection":"contacts","kind":"contact","added":0,"updated":0,"cancelled":0,"unchanged":3}],"zones_defined":0,"zones_kept":0}"#);
+}
+
+#[test]
+fn folders_and_standard_input() {
+    let home = Home::new();
+    home.write("books/a.vcf", ANNA);
+    home.write("books/deeper/b.vcard", BRUNO);
+    home.write("books/notes.txt", "not a book");
+    assert_snapshot!(home.run(&["import", "books", "--into", "friends"]).shown(), @"
+    2 contacts added to friends (2 files, 318 bytes)
+    Undo: larder undo 1
+    ! note: created a new store in [HOME]/home/.local/share/larder
+    ");
+    assert_snapshot!(home.run_with(&["import", "-", "--quiet"], CHLOE.as_bytes()).shown(), @"
+    1 contact added to contacts (1 file, 194 bytes)
+    Undo: larder undo 2
+    ");
+    assert_snapshot!(home.run(&["collections"]).shown(), @r"
+    contacts              1 contact
+    friends               2 contacts
+    ");
+}
+
+#[test]
+fn what_is_bad_is_named_and_kept() {
+    let home = Home::new();
+    let empty = "BEGIN:VCARD\nEND:VCARD\n";
+    let event = "BEGIN:VEVENT\nSUMMARY:a walk\nEND:VEVENT\n";
+    let cut = "BEGIN:VCARD\nVERSION:3.0\nFN:Cut off in mid-";
+    let bad = [ANNA, "scribbles\n", empty, BRUNO, event, ANNA, cut].concat();
+    home.write("bad.vcf", &bad);
+    let run = home.run(&["import", "bad.vcf", "--rejects", "rejects.vcf"]);
+    assert_snapshot!(run.shown(), @"
+    3 contacts added to contacts, 1 unchanged
+    1 event added to bad
+    1 file, 630 bytes
+    2 left out; written to rejects.vcf
+    Undo: larder undo 1
+    ! note: created a new store in [HOME]/home/.local/share/larder
+    ! left out: bad.vcf:11: text outside any card
+    ! left out: bad.vcf:12: a card with nothing in it
+    ! warning: bad.vcf:21: it has no DTSTART, so no day has it
+    ! warning: bad.vcf:36: END:VCARD is missing
+    exit 3
+    ");
+    let rejects = std::fs::read_to_string(home.work("rejects.vcf")).unwrap();
+    assert_snapshot!(rejects, @r"
+    scribbles
+    BEGIN:VCARD
+    END:VCARD
+    ");
+    // Without a file for them they are named all the same, and so they are with --quiet.
+    assert_snapshot!(home.run(&["import", "bad.vcf", "--quiet"]).shown(), @"
+    nothing new: 4 contacts unchanged in contacts
+    nothing new: 1 event unchanged in bad
+    1 file, 630 bytes
+    2 left out; --rejects FILE writes them to a file
+    ! left out: bad.vcf:11: text outside any card
+    ! left out: bad.vcf:12: a card with nothing in it
+    exit 3
+    ");
+}
+
+/// Two cards of one UID in one import are two items; a warning alone is no failure.
+#[test]
+fn a_second_card_with_one_uid() {
+    let home = Home::new();
+    home.write("book.vcf", [ANNA, &BRUNO.replace("bruno-2", "anna-1")].concat());
+    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"
+    2 contacts added to contacts (1 file, 317 bytes)
+    Undo: larder undo 1
+    ! note: created a new store in [HOME]/home/.local/share/larder
+    ! warning: book.vcf:11: a second card with UID anna-1, kept beside the first
+    ");
+    assert_snapshot!(home.run(&["import", "book.vcf"]).shown(), @"nothing new: 2 contacts unchanged in contacts (1 file, 317 bytes)");
+    assert_snapshot!(home.run(&["find"]).shown(), @r"
+    m67fy4am  Bruno Álvarez                     030 765-43-21
+    xdnskgpk  Anna Hölderlin  anna@example.org  +49 30 1234567  Orchard Works
+    ");
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let home = Home::new();
+    home.write("book.vcf", ANNA);
+    home.write("empty.vcf", "");
+    std::fs::create_dir(home.work("nothing")).unwrap();
+    assert_snapshot!(home.run(&["import", "missing.vcf"]).shown(), @"
+    no items in missing.vcf (0 files, 0 bytes)
+    ! note: created a new store in [HOME]/home/.local/share/larder
+    ! error: missing.vcf: no such file
+    ! hint: check the name and the permissions; the other files were imported
+    exit 5
+    ");
+    assert_snapshot!(home.run(&["import", "missing.vcf", "book.vcf"]).shown(), @"
+    1 contact added to contacts (1 file, 199 bytes)
+    Undo: larder undo 1
+    ! error: missing.vcf: no such file
+    ! hint: check the name and the permissions; the other files were imported
+    exit 5
+    ");
+    assert_snapshot!(home.run(&["import", "empty.vcf"]).shown(), @"
+    no items in empty.vcf (1 file, 0 bytes)
+    ! warning: empty.vcf: nothing in this file
+    ");
+    assert_snapshot!(home.run(&["import", "nothing"]).shown(), @"
+    no items in nothing (0 files, 0 bytes)
+    ! warning: nothing: no .vcf, .vcard or .ics file in this folder
+    ");
+    assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "book.vcf"]).shown(), @"
+    ! error: book.vcf is one of the files to import, so what is not taken cannot be written to it
+    ! hint: choose another file with --rejects
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["import", "book.vcf", "--rejects", "no/such/folder"]).shown(), @"
+    ! error: no/such/folder: no such file or directory
+    ! hint: check the name
+    exit 5
+    ");
+    assert_eq!(std::fs::read_to_string(home.work("book.vcf")).unwrap(), ANNA);
+}
+
+#[test]
+fn what_is_too_much() {
+    let home = Home::new();
+    let note = "x".repeat(70);
+    let large = format!(
+        "BEGIN:VCARD\nVERSION:3.0\nFN:Large\nNOTE:{}\nEND:VCARD\n",
+        format!("{note}\n ").repeat(20_000)
+    );
+    home.write("large.vcf", [ANNA, &large, BRUNO].concat());
+    let args = ["import", "large.vcf", "--max-item", "1M", "--rejects", "large-rejects.vcf"];
+    assert_snapshot!(home.run(&args).shown(), @"
+    2 contacts added to contacts (1 file, 1.4 MB)
+    1 left out; written to large-rejects.vcf
+    Undo: larder undo 1
+    ! note: created a new store in [HOME]/home/.local/share/larder
+    ! left out: large.vcf:11: card larger than 1 MB (--max-item)
+    exit 3
+    ");
+    assert!(std::fs::read_to_string(home.work("large-rejects.vcf")).unwrap() == large);
+    let garbage: Vec<u8> =
+        (0..4_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    home.write("garbage.vcf", &garbage);
+    let run = home.code(&["import", "garbage.vcf"], 3);
+    assert!(run.stderr().starts_with("left out: garbage.vcf:1: "), "{}", run.shown());
+    let properties = "TEL:+49 30 1234567\n".repeat(100_000);
+    home.write(
+        "properties.vcf",
+        format!("BEGIN:VCARD\nVERSION:3.0\nFN:Many\n{properties}END:VCARD\n"),
+    );
+    let run = home.run(&["import", "properties.vcf"]);
+    assert_snapshot!(run.shown(), @"
+    no items in properties.vcf (1 file, 1.9 MB)
+    1 left out; --rejects FILE writes them to a file
+    ! left out: properties.vcf:65538: a card with more than 65536 properties
+    ! hint: larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR)
+    exit 3
+    ");
+    home.assert_store_is_sound();
+}
+
+/// An interrupt ends the import between two batches; what was committed stays.
+#[test]
+fn interrupted() {
+    let home = Home::new();
+    let mut import = home.command(&["import", "-", "--batch", "1"]);
+    let mut child = home.spawn(import.stdin(Stdio::piped()));
+    let mut stdin = child.stdin.take().unwrap();
+    let rung = || home.data().join("data.notify").metadata().is_ok_and(|bell| bell.len() > 0);
+    // Until something is committed, and then no end of the input.
+    for number in 0..2_000_000 {
+        let card =
+            format!("BEGIN:VCARD\nVERSION:4.0\nUID:u{number}\nFN:Nobody {number}\nEND:VCARD\n");
+        if stdin.write_all(card.as_bytes()).is_err() || (number % 100 == 0 && rung()) {
+            break;
+        }
+    }
+    let killed =
+        std::process::Command::new("kill").arg("-INT").arg(child.id().to_string()).status();
+    assert!(killed.unwrap().success());
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+    assert!(
+        text.ends_with(
+            "interrupted: items imported so far are stored; run the command again to continue\n"
+        ),
+        "{text}"
+    );
+    drop(stdin);
+    home.assert_store_is_sound();
+}

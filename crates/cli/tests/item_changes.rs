@@ -1,0 +1,259 @@
+//! `add`, `edit`, `remove`, `undo`, `log` and `purge`.
+
+use crate::test_home::{ANNA, BRUNO, Home};
+use insta::assert_snapshot;
+
+#[test]
+fn add_a_card() {
+    let home = Home::new();
+    home.write("anna.vcf", ANNA);
+    assert_snapshot!(home.run(&["add", "anna.vcf"]).shown(), @"xdnskgpk  Anna Hölderlin  added to contacts");
+    assert_snapshot!(home.run(&["add", "anna.vcf"]).shown(), @r#"
+    ! left out: Anna Hölderlin: an item with UID "anna-1" exists already
+    ! hint: change it with: larder edit 'uid:anna-1'
+    exit 3
+    "#);
+    assert_snapshot!(home.run_with(&["add", "--into", "friends", "--format", "json"], BRUNO.as_bytes()).shown(), @r#"{"id":"sq5e8yw1mjjzy","uid":"bruno-2","collection":"friends"}"#);
+    assert_snapshot!(home.run_with(&["add"], b"").shown(), @r#"
+    ! error: standard input: there is no card and no event in it
+    ! hint: a vCard begins with BEGIN:VCARD and ends with END:VCARD
+    ! hint: for example: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
+    ! hint: to add an event in words: larder add --kind event "Lunch tomorrow 12:30"
+    exit 3
+    "#);
+    assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VCARD\nUID:x\nFN:x\n").shown(), @r"
+    ym2b1n40  x  added to contacts
+    ! warning: standard input:3: END:VCARD is missing
+    ");
+    assert_snapshot!(home.run_with(&["add", "-"], b"BEGIN:VEVENT\nEND:VEVENT\n").shown(), @r"
+    ! left out: standard input:1: a component with nothing in it
+    exit 3
+    ");
+    assert_snapshot!(home.run(&["add", "missing.vcf"]).shown(), @"
+    ! error: missing.vcf: no such file or directory
+    ! hint: check the name
+    exit 5
+    ");
+    home.assert_store_is_sound();
+}
+
+/// A card without a UID gets a fresh one, in a line of its own; nothing else of it changes.
+#[test]
+fn add_gives_a_uid() {
+    let home = Home::new();
+    let card = "BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Nameless\r\nEND:VCARD\r\n";
+    for _ in 0..2 {
+        let run = home.run_with(&["add", "--format", "json"], card.as_bytes());
+        assert_eq!(run.code, 0, "{}", run.shown());
+        let added: serde_json::Value = serde_json::from_str(run.stdout().trim()).unwrap();
+        let uid = added["uid"].as_str().unwrap();
+        assert!(uid.starts_with("urn:uuid:") && uid.len() == "urn:uuid:".len() + 36, "{uid}");
+        let shown = home.run(&["show", added["id"].as_str().unwrap(), "--format", "raw"]).stdout();
+        assert_eq!(shown.replace(&format!("UID:{uid}\r\n"), ""), card);
+    }
+    assert_eq!(home.ok(&["find", "--count"]), "2\n");
+}
+
+#[test]
+fn remove_and_undo() {
+    let home = Home::with_book();
+    let all = home.run(&["export", "contacts"]).out;
+    assert_snapshot!(home.run(&["remove", "uid:anna-1"]).shown(), @"Removed xdnskgpk  Anna Hölderlin. Undo: larder undo 2");
+    assert_snapshot!(home.run(&["undo"]).shown(), @"Undid operation 2 (remove): 1 item restored. Redo: larder undo 3");
+    assert_snapshot!(home.run(&["remove", "--query", "example", "--dry-run"]).shown(), @r"
+    fhbw2pvt  Chloé Dupont
+    xdnskgpk  Anna Hölderlin
+    ");
+    assert_snapshot!(home.run(&["remove", "--query", "example"]).shown(), @"Removed 2 items. Undo: larder undo 4");
+    assert_eq!(home.ok(&["find", "--count"]), "1\n");
+    assert_snapshot!(home.run(&["undo", "--format", "json"]).shown(), @r#"{"undone":4,"operation":5,"items":2}"#);
+    assert_eq!(
+        crate::test_home::cards(&home.run(&["export", "contacts"]).out),
+        crate::test_home::cards(&all)
+    );
+    assert_snapshot!(home.run(&["remove", "--query", "nobody"]).shown(), @"
+    ! error: no item matches the query
+    ! hint: `larder find QUERY` shows what a query matches
+    exit 1
+    ");
+    assert_snapshot!(home.run(&["remove", "--query", " "]).shown(), @"
+    ! error: an empty query would remove everything
+    ! hint: to remove a collection: larder collections remove NAME; to remove everything: --query 'has:uid or -has:uid'
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["remove"]).shown(), @"
+    ! error: missing <ID>...
+    ! hint: usage: larder remove <ID>...
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["remove", "uid:nobody"]).shown(), @r#"
+    ! error: no item has the ID "uid:nobody"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
+    exit 1
+    "#);
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn edit_from_a_file() {
+    let home = Home::with_book();
+    home.write("new.vcf", ANNA.replace("Orchard", "Meadow"));
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"xdnskgpk  Anna Hölderlin  changed");
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"! note: no changes");
+    assert_snapshot!(home.run(&["log", "uid:anna-1"]).shown(), @r"
+    import  operation 1, [TIME]
+      + BEGIN:VCARD
+      + VERSION:3.0
+      + UID:anna-1
+      + FN:Anna Hölderlin
+      + N:Hölderlin;Anna;;;
+      + EMAIL;TYPE=HOME:anna@example.org
+      + TEL;TYPE=CELL:+49 30 1234567
+      + ORG:Orchard Works
+      + X-KEEP;X-ODD=1:as it is
+      + END:VCARD
+    edit  operation 2, [TIME]
+      - ORG:Orchard Works
+      + ORG:Meadow Works
+    ");
+    home.write("new.vcf", ANNA.replace("anna-1", "anna-2"));
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @r#"
+    ! error: new.vcf: the UID has to stay "anna-1": it is what the item is known by
+    ! hint: nothing was changed; correct the text and run the command again
+    exit 3
+    "#);
+    home.write("new.vcf", ANNA.replace("UID:anna-1\r\n", ""));
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"
+    ! error: new.vcf: the line UID:anna-1 is missing
+    ! hint: nothing was changed; correct the text and run the command again
+    exit 3
+    ");
+    home.write("new.vcf", [ANNA, BRUNO].concat());
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "new.vcf"]).shown(), @"
+    ! error: new.vcf: one card is needed, and there are 2
+    ! hint: nothing was changed; correct the text and run the command again
+    exit 3
+    ");
+    assert_snapshot!(home.run(&["edit", "uid:anna-1", "--from", "missing.vcf"]).shown(), @"
+    ! error: missing.vcf: no such file or directory
+    ! hint: check the name
+    exit 5
+    ");
+    assert_snapshot!(home.run(&["edit", "uid:nobody", "--from", "new.vcf"]).shown(), @r#"
+    ! error: no item has the ID "uid:nobody"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
+    exit 1
+    "#);
+    home.ok(&["undo"]);
+    assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).out, ANNA.as_bytes());
+}
+
+#[test]
+fn undo_refuses_and_shows_both() {
+    let home = Home::with_book();
+    home.write("new.vcf", ANNA.replace("Orchard", "Meadow"));
+    home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
+    home.write("new.vcf", ANNA.replace("Orchard", "Forest"));
+    home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
+    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"
+    Anna Hölderlin  xdnskgpk
+    - version of operation 2  + present version
+      - ORG:Meadow Works
+      + ORG:Forest Works
+    ! error: operation 2 was not undone: 1 item changed since
+    ! hint: undo the later operations first (`larder log` lists them), or edit the items
+    exit 2
+    ");
+    assert_eq!(
+        home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(),
+        ANNA.replace("Orchard", "Forest")
+    );
+    home.ok(&["undo", "3"]);
+    home.ok(&["undo", "2"]);
+    assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), ANNA);
+    assert_snapshot!(home.run(&["undo", "2"]).shown(), @"
+    ! error: operation 2 was undone already, by operation 5
+    ! hint: redo with: larder undo 5
+    exit 1
+    ");
+    assert_snapshot!(home.run(&["undo", "99"]).shown(), @"
+    ! error: there is no operation 99
+    ! hint: `larder log` lists operations
+    exit 1
+    ");
+    assert_snapshot!(home.run(&["log"]).shown(), @r"
+    5  [TIME]  undo      ~1                operation 2, edit
+    4  [TIME]  undo      ~1                operation 3, edit
+    3  [TIME]  edit      ~1                xdnskgpk Anna Hölderlin in contacts  (undone by 4)
+    2  [TIME]  edit      ~1                xdnskgpk Anna Hölderlin in contacts  (undone by 5)
+    1  [TIME]  import    +3                book.vcf
+    ");
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn the_log() {
+    let home = Home::with_book();
+    home.ok(&["remove", "uid:anna-1"]);
+    assert_snapshot!(home.run(&["log", "-n", "1"]).shown(), @"    2  [TIME]  remove    -1                xdnskgpk Anna Hölderlin");
+    let rows = home.json(&["log"]);
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[0]["verb"], "remove");
+    assert_eq!(rows[0]["removed"], 1);
+    assert_eq!(rows[1]["added"], 3);
+    let id = home.json(&["find", "bruno"])[0]["id"].as_str().unwrap().to_string();
+    assert_eq!(home.run(&["log", &id, "--format", "raw"]).out, BRUNO.as_bytes());
+    assert_eq!(home.json(&["log", &id]).len(), 1);
+    assert_snapshot!(home.run(&["log", "zzzzzzzz"]).shown(), @r#"
+    ! error: no item has the ID "zzzzzzzz"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
+    exit 1
+    "#);
+}
+
+/// A removed item is still known by its letters: to the log, and to the purge.
+#[test]
+fn purge_erases() {
+    const TOKEN: &str = "Quokkabriefmarke";
+    let home = Home::with_book();
+    let secret =
+        |note: &str| ANNA.replace("END:VCARD", &format!("NOTE:{TOKEN} {note}\r\nEND:VCARD"));
+    for note in ["one", "two", &"three ".repeat(20_000)] {
+        home.write("new.vcf", secret(note));
+        home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
+    }
+    let id = home.json(&["find", "anna"])[0]["id"].as_str().unwrap().to_string();
+    home.ok(&["remove", &id]);
+    assert_snapshot!(home.run(&["purge", &id]).shown(), @"
+    ! error: nothing was purged
+    ! hint: this would permanently delete: a removed item (xdnskgpk)
+    ! hint: use --yes to purge without confirmation
+    exit 2
+    ");
+    assert_snapshot!(home.run(&["purge", &id, "--yes"]).shown(), @"Purged 1 item with all former versions");
+    for entry in std::fs::read_dir(home.data()).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let text = String::from_utf8_lossy(&bytes).to_lowercase();
+        for part in [TOKEN.to_lowercase().as_str(), "anna@example.org", "hölderlin"] {
+            assert!(!text.contains(part), "{part} is in {}", path.display());
+        }
+    }
+    assert_snapshot!(home.run(&["log", &id]).shown(), @r#"
+    ! error: no item has the ID "xdnskgpk7xp6c"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
+    exit 1
+    "#);
+    assert_snapshot!(home.run(&["purge", "uid:anna-1", "--yes"]).shown(), @r#"
+    ! error: no item has the ID "uid:anna-1"
+    ! hint: `larder find` shows IDs; uid:TEXT and COLLECTION/UID work too
+    exit 1
+    "#);
+    assert_snapshot!(home.run(&["purge", "uid:bruno-2", "--yes"]).shown(), @"Purged 1 item with all former versions");
+    home.assert_store_is_sound();
+    // An undo cannot bring back what was purged, and says so.
+    let undo = home.run(&["undo", "5"]);
+    assert_ne!(undo.code, 101, "{}", undo.shown());
+    assert!(!home.run(&["export", "contacts"]).stdout().contains(TOKEN));
+    home.assert_store_is_sound();
+}

@@ -1,0 +1,210 @@
+//! `collections`, `export`, `check`, `backup`, `restore`, and where the store lies.
+
+use crate::test_home::{ANNA, BRUNO, CHLOE, Home};
+use insta::assert_snapshot;
+
+#[test]
+fn collections() {
+    let home = Home::with_book();
+    assert_snapshot!(home.run(&["collections"]).shown(), @"contacts              3 contacts");
+    assert_snapshot!(home.run(&["collections", "create", "friends"]).shown(), @"friends created");
+    assert_snapshot!(home.run(&["collections", "create", "friends"]).shown(), @r#"
+    ! error: there is a collection "friends" already
+    ! hint: choose another name
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["collections", "create", "a/b"]).shown(), @r#"
+    ! error: "a/b" cannot name a collection: a name is 1 to 200 characters, without control characters or /
+    ! hint: choose another name
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).shown(), @"contacts is now people");
+    assert_snapshot!(home.run(&["collections", "rename", "contacts", "people"]).shown(), @r#"
+    ! error: there is no collection "contacts"
+    ! hint: `larder collections` lists the collections
+    exit 1
+    "#);
+    assert_snapshot!(home.run(&["collections", "list", "--format", "json"]).shown(), @r#"
+    {"name":"friends","kind":"contact","items":0,"index":"default"}
+    {"name":"people","kind":"contact","items":3,"index":"default"}
+    "#);
+    assert_snapshot!(home.run(&["collections", "remove", "people"]).shown(), @"Removed people and 3 items. Undo: larder undo 4");
+    assert_eq!(home.code(&["find"], 1).stdout(), "");
+    assert_snapshot!(home.run(&["undo"]).shown(), @"Undid operation 4 (remove): 3 items restored. Redo: larder undo 5");
+    assert_eq!(home.ok(&["find", "--count"]), "3\n");
+    assert_snapshot!(home.run(&["collections", "remove", "nowhere"]).shown(), @r#"
+    ! error: there is no collection "nowhere"
+    ! hint: `larder collections` lists the collections
+    exit 1
+    "#);
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn which_fields_are_indexed() {
+    let home = Home::with_book();
+    let created = &["collections", "create", "work", "--kind", "contact"][..];
+    let index = &["--index", "full_name:prefix", "--index", "phone:suffix,phone"][..];
+    assert_snapshot!(home.run(&[created, index].concat()).shown(), @"work created");
+    assert_snapshot!(home.run(&["collections", "index", "work"]).shown(), @r#"
+    full_name             exact, prefix
+    phone                 suffix, phone
+    "#);
+    assert_snapshot!(home.run(&["collections", "index", "work", "--format", "json"]).shown(), @r#"{"name":"work","index":"full_name:exact,prefix phone:suffix,phone","fields":{"full_name":["exact","prefix"],"phone":["suffix","phone"]}}"#);
+    assert_snapshot!(home.run(&["collections"]).shown(), @r#"
+    contacts              3 contacts
+    work                  0 contacts  own index
+    "#);
+    assert_snapshot!(home.run(&["collections", "--format", "json"]).shown(), @r#"
+    {"name":"contacts","kind":"contact","items":3,"index":"default"}
+    {"name":"work","kind":"contact","items":0,"index":"full_name:exact,prefix phone:suffix,phone"}
+    "#);
+    home.ok(&["import", "book.vcf", "--into", "work"]);
+    home.assert_store_is_sound();
+    let explained =
+        |line: &str| home.json(&["find", "--explain", line, "--in", "work"])[0]["plan"].to_string();
+    assert_snapshot!(explained("full_name:=anna"), @r#"["scan: test every item"]"#);
+    assert_snapshot!(home.run(&["find", "--explain", "email:=anna@example.org"]).shown(), @r#"
+    query     (is "email" "anna@example.org")
+    plan      index: email is "anna@example.org"
+              scan: test every item
+    order     sort keys of file_as made for each match
+    visited   4 rows of the index, or of the scan
+    tested    4 items compared with the query, one by one
+    matched   2 items
+    returned  2 items
+    "#);
+    // Changed where there are items; asked for what is so; undone.
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:exact"]).shown(), @r#"
+    work is indexed as asked; larder undo 4 brings the former index back
+    ! note: its cards are indexed anew; until that is done, questions take longer
+    "#);
+    assert_snapshot!(explained("email:=anna@example.org"), @r#"["index: email is \"anna@example.org\""]"#);
+    home.assert_store_is_sound();
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "email:prefix", "--format", "json"]).shown(), @r#"{"name":"work","index":"email:exact,prefix","operation":null}"#);
+    assert_snapshot!(home.run(&["undo"]).shown(), @"operation 4 is undone; larder undo 5 does it again");
+    home.assert_store_is_sound();
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "none", "--quiet"]).shown(), @"work is indexed as asked; larder undo 6 brings the former index back");
+    assert_snapshot!(home.run(&["collections", "index", "work"]).shown(), @"no field is indexed");
+    assert_snapshot!(home.run(&["collections", "index", "work", "--index", "default", "-q", "--format", "json"]).shown(), @r#"{"name":"work","index":"default","operation":7}"#);
+    home.assert_store_is_sound();
+    for wrong in ["email:prefx", "mobile:phone", "email"] {
+        home.code(&["collections", "create", "x", "--index", wrong], 2);
+    }
+    assert_snapshot!(home.run(&["collections", "create", "x", "--index", "emial:prefix"]).shown(), @r#"
+    ! error: there is no field "emial" to index
+    ! hint: did you mean email?
+    exit 2
+    "#);
+    assert_snapshot!(home.run(&["collections", "index", "nowhere", "--index", "none"]).shown(), @r#"
+    ! error: there is no collection "nowhere"
+    ! hint: larder collections lists them
+    exit 1
+    "#);
+}
+
+#[test]
+fn export_is_what_came() {
+    let home = Home::with_book();
+    let book = [ANNA, BRUNO, CHLOE].concat();
+    assert_eq!(home.run(&["export", "contacts"]).stdout(), book);
+    assert_snapshot!(home.run(&["export", "contacts", "-o", "out.vcf"]).shown(), @"3 items written to out.vcf");
+    assert_eq!(std::fs::read_to_string(home.work("out.vcf")).unwrap(), book);
+    assert_snapshot!(home.run(&["export", "contacts", "-o", "json.vcf", "--format", "json"]).shown(), @r#"{"items":3}"#);
+    assert_snapshot!(home.run(&["export", "contact"]).shown(), @r#"
+    ! error: there is no collection "contact"
+    ! hint: did you mean "contacts"? `larder collections` lists them
+    exit 1
+    "#);
+    assert_snapshot!(home.run(&["export", "contacts", "-o", "no/such/folder.vcf"]).shown(), @"
+    ! error: no/such/folder.vcf: no such file or directory
+    ! hint: check the name
+    exit 5
+    ");
+}
+
+#[test]
+fn check_says_sound() {
+    let home = Home::with_book();
+    for args in [&["check"][..], &["check", "--rebuild"]] {
+        let text = home.ok(args);
+        assert!(
+            text.starts_with(
+                "OK: 3 items checked\nformer versions  0 bytes of 0 versions\ndata.db "
+            ),
+            "{text}"
+        );
+    }
+    let report = &home.json(&["check", "--rebuild"])[0];
+    assert_eq!(report["faults"], serde_json::json!([]));
+    assert_eq!(report["items"], 3);
+    assert!(report["rebuilt"].as_u64() >= Some(3), "{report}");
+}
+
+#[test]
+fn backup_and_restore() {
+    let home = Home::with_book();
+    let text = home.ok(&["backup", "copy.db"]);
+    assert!(text.starts_with("Wrote and verified copy.db, "), "{text}");
+    home.ok(&["remove", "uid:anna-1"]);
+    home.ok(&["backup", "later.db"]);
+    assert_snapshot!(home.run(&["restore", "copy.db"]).shown(), @r"
+    3 items restored from copy.db
+    what was there before is in [HOME]/home/.local/share/larder/data.db.before-restore
+    ");
+    assert_eq!(home.ok(&["find", "--count"]), "3\n");
+    home.assert_store_is_sound();
+    // Into an empty place.
+    home.ok(&["restore", "later.db", "--data-dir", "elsewhere"]);
+    assert_eq!(home.ok(&["find", "--count", "--data-dir", "elsewhere"]), "2\n");
+    assert_snapshot!(home.run(&["restore", "missing.db"]).shown(), @r"
+    ! error: missing.db: there is no such file
+    ! hint: name a file that larder backup made
+    exit 5
+    ");
+    home.write("broken.db", "this is no store at all, and was never one");
+    assert_snapshot!(home.run(&["restore", "broken.db"]).shown(), @r"
+    ! error: broken.db is damaged: file is not a database
+    ! hint: name a file that larder backup made; the store is as it was
+    exit 5
+    ");
+    assert_snapshot!(home.run(&["backup", "broken.db"]).shown(), @r"
+    ! error: broken.db is there already, and no backup
+    ! hint: name another file: only an older backup is replaced
+    exit 5
+    ");
+    assert_snapshot!(home.run(&["backup", "no/such/folder.db"]).shown(), @r"
+    ! error: no/such/folder.db: there is no such file or folder
+    ! hint: check its name
+    exit 5
+    ");
+    assert_eq!(home.ok(&["find", "--count"]), "3\n");
+    home.assert_store_is_sound();
+}
+
+/// `--data-dir`, else `LARDER_DIR`, else the configuration, else `$XDG_DATA_HOME/larder`; global
+/// options stand before the verb or after it.
+#[test]
+fn where_the_store_lies() {
+    let home = Home::new();
+    for (place, card) in [("one", ANNA), ("two", BRUNO), ("three", CHLOE)] {
+        home.write("card.vcf", card);
+        home.ok(&["--data-dir", place, "import", "card.vcf"]);
+    }
+    assert!(!home.data().exists());
+    let found = |args: &[&str], variable: &str| {
+        let output = home.command(args).env("LARDER_DIR", variable).output().unwrap();
+        home.finish(output).stdout().split_whitespace().nth(1).unwrap_or_default().to_string()
+    };
+    assert_eq!(found(&["find", "--data-dir", "one"], "two"), "Anna");
+    assert_eq!(found(&["--data-dir", "one", "find"], "two"), "Anna");
+    assert_eq!(found(&["find"], "two"), "Bruno");
+    home.configure(&format!("data-dir = {:?}\n", home.work("three").to_str().unwrap()));
+    assert_eq!(found(&["find"], "two"), "Bruno");
+    assert_eq!(found(&["find"], ""), "Chloé");
+    // No shell has read the configuration.
+    std::fs::rename(home.work("three"), home.path().join("home/books")).unwrap();
+    home.configure("data-dir = \"~/books\"\n");
+    assert_eq!(found(&["find"], ""), "Chloé");
+    assert!(!home.data().exists());
+}

@@ -1,0 +1,329 @@
+//! `measure queries`: what a query log shows, on a terminal, as JSON, as a page, and without its
+//! texts.
+
+use crate::test_home::Home;
+use insta::assert_snapshot;
+use larder_query::QueryContext;
+use larder_query::query_log::JsonLinesLog;
+use larder_query::views::{QuerySyntax, ViewOptions, ViewQuery, Views, ViewsOptions};
+use std::sync::Arc;
+
+/// A short morning: a search box, a calendar that closes what it opens, a clock that does not, a
+/// slow archive.
+const LOG: &str = r#"{"at":1772438400000000,"pid":7,"event":"start","version":"0.6.0","budget":65536}
+{"at":1772438401000000,"pid":7,"event":"query","client":"search","query":"(contains \"any\" \"anna\")","kind":"contact","collection":null,"source":"local","from":"run","answer":1,"scanned":12,"tested":12,"returned":3,"us":140,"bytes":500}
+{"at":1772438402000000,"pid":7,"event":"query","client":"search","query":"(contains \"any\" \"anna\")","kind":"contact","collection":null,"source":"local","from":"cache","answer":1,"scanned":0,"tested":0,"returned":3,"us":4,"bytes":500}
+{"at":1772438403000000,"pid":7,"event":"open","view":1,"client":"calendar","query":"(occur-in-time-range? (make-time \"20260301T000000Z\") (make-time \"20260401T083000Z\"))","kind":"event","collection":"Work","source":"local","from":"run","answer":2,"scanned":40,"tested":0,"returned":31,"us":210,"bytes":900}
+{"at":1772438404000000,"pid":7,"event":"open","view":2,"client":"clock","query":"(occur-in-time-range? (make-time \"20260302T000000Z\") (make-time \"20260303T000000Z\"))","kind":"event","collection":"Archive","source":"local","from":"run","answer":3,"scanned":20000,"tested":20000,"returned":2,"us":18000,"bytes":300}
+{"at":1772438405000000,"pid":7,"event":"told","client":"calendar","view":1,"seq":9,"added":1,"modified":0,"removed":0,"us":8}
+{"at":1772438405000100,"pid":7,"event":"change","seq":9,"batches":1,"items":1,"of":[["Work","event"]],"asked":1,"told":1,"us":30}
+{"at":1772438409000000,"pid":7,"event":"close","client":"calendar","view":1}
+{"at":1772438464000000,"pid":7,"event":"end"}
+"#;
+
+#[test]
+fn a_log_for_people() {
+    let home = Home::new();
+    home.write("log", LOG);
+    assert_snapshot!(home.ok(&["measure", "queries", "log"]), @r#"
+    log: 9 lines of 1 process, 2 Mar 2026, 08:00:00 to 08:01:04.
+
+    Queries and repetition
+    4 answers to 3 questions; 25 % to one that had been asked before. 75 % worked out, 25 % from the cache, 0 % from an open view.
+      times run  queries  answers
+      1          2        2        ████████████████████████
+      2          1        2        ████████████████████████
+      runs  from cache  from a view  collection                query
+      2     1           0            all collections, contact  (contains "any" "anna")
+      1     0           0            Work, event               (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
+      1     0           0            Archive, event            (occur-in-time-range? 2026-03-02 2026-03-03)
+
+    Lifetimes of views and cached answers
+    2 views were opened, 2 at once at most. 1 view was never closed: 1 leaked (the process ended in order). Those that were closed lived 6 s in the median, 6 s at most.
+      clock: (occur-in-time-range? 2026-03-02 2026-03-03) (Archive, event), opened 08:00:04, leaked after 1 min; view 2 of process 7
+    3 answers kept, and 33 % of them used before they went; 1.7 kB in memory at most.
+      client    opened  never closed  median life  longest
+      clock     1       1             -            -
+      calendar  1       0             6 s          6 s
+
+    Query time
+    3 answers worked out: 6.1 ms in the mean, 18 ms at worst. 557 visited for each item that was given. Answers that were ready took 4 µs in the mean.
+      collection               answers  mean    slowest  visited per result  slowest query
+      Archive (local)          1        18 ms   18 ms    10,000              (occur-in-time-range? 2026-03-02 2026-03-03)
+      Work (local)             1        210 µs  210 µs   1.3                 (occur-in-time-range? 2026-03-01 2026-04-01 08:30)
+      all collections (local)  1        140 µs  140 µs   4                   (contains "any" "anna")
+
+    Value of the answer cache
+    Of 4 answers, 1 had been kept (budget: 64 KiB): 25 %. Without a limit it would have been 25 %, with 1.7 kB kept at most; a budget of 16 KiB gives 25 %.
+      budget    hit rate  in memory  time saved
+      none      0 %       0 bytes    0 µs
+      16 KiB    25 %      1.7 kB     140 µs      ██████
+      64 KiB    25 %      1.7 kB     140 µs      ██████
+      256 KiB   25 %      1.7 kB     140 µs      ██████
+      1 MiB     25 %      1.7 kB     140 µs      ██████
+      4 MiB     25 %      1.7 kB     140 µs      ██████
+      16 MiB    25 %      1.7 kB     140 µs      ██████
+      no limit  25 %      1.7 kB     140 µs      ██████
+      recorded  25 %      1.7 kB     140 µs      ██████
+    Played again with the log's own budget, 1 answer had been kept; the log has 1. A budget above the log's own gives what is said here at least.
+
+    Views notified by a change
+    1 change of 1 item. In the mean: views open 2, questions tested 1, views told 1, 30 µs (30 µs at worst).
+      notified  changes
+      1 view    1        ████████████████████████
+    "#);
+}
+
+#[test]
+fn a_narrow_terminal() {
+    let home = Home::new();
+    home.write("log", LOG);
+    for columns in [40, 60, 79, 100] {
+        let run = home.shell(&format!("COLUMNS={columns} larder measure queries log"));
+        let rows = run
+            .stdout()
+            .lines()
+            .filter(|line| line.starts_with("  "))
+            .map(str::to_string)
+            .collect::<Vec<_>>();
+        // What is put into columns fits as soon as its numbers do.
+        let fits = |line: &String| line.chars().count() <= columns.max(72);
+        assert!(rows.iter().all(fits), "{columns}\n{}", run.stdout());
+    }
+}
+
+#[test]
+fn a_log_for_programs() {
+    let home = Home::new();
+    home.write("log", LOG);
+    let all = home.json(&["measure", "queries", "log", "--budget", "600"]);
+    assert_eq!(all.len(), 1);
+    let it = &all[0];
+    let check = |path: &str, expect: serde_json::Value| {
+        assert_eq!(it.pointer(path), Some(&expect), "{path} of {it:#}");
+    };
+    check("/log", "log".into());
+    check("/lines", 9.into());
+    check("/broken", 0.into());
+    check("/reuse/answers", 4.into());
+    check("/reuse/most_asked/0/cache", 1.into());
+    check("/lives/never_closed", 1.into());
+    check("/lives/leaked", 1.into());
+    check("/lives/never/0/client", "clock".into());
+    check("/lives/never/0/collection", "Archive".into());
+    check("/lives/never/0/end", "leaked".into());
+    check("/cost/collections/0/us/max", 18_000.into());
+    check("/worth/trials/1/budget", 600.into());
+    check("/worth/trials/1/hits", 1.into());
+    check("/worth/trials/8/budget", serde_json::Value::Null);
+    check("/informed/views/0/changes", 1.into());
+    let both = home.json(&["measure", "queries", "log", "log"]);
+    assert_eq!(both.len(), 2);
+}
+
+#[test]
+fn before_and_after() {
+    let home = Home::new();
+    home.write("before", LOG);
+    home.write("after", LOG.replace("\"us\":18000", "\"us\":600").replace("20000", "40"));
+    assert_snapshot!(home.ok(&["measure", "queries", "before", "after"]), @"
+    before: 9 lines of 1 process, 2 Mar 2026, 08:00:00 to 08:01:04.
+    after: 9 lines of 1 process, 21 Jan 1970 12:20:38 to 2 Mar 2026 08:01:04.
+
+                              before  after   change
+      answers                 4       4       same
+      different questions     3       3       same
+      from the cache          25 %    25 %    same
+      from an open view       0 %     0 %     same
+      views opened            2       2       same
+      views never closed      1       1       same
+      mean time, worked out   6.1 ms  317 µs  / 19
+      worst time              18 ms   600 µs  / 30
+      visited per item given  557     2.6     / 218
+      kept answers, at most   1.7 kB  1.7 kB  same
+      kept without a limit    1.7 kB  1.7 kB  same
+      views told per change   1       1       same
+
+    Query time
+    Means, by collection and kind of source.
+      collection               before  after   change  visited per result
+      Archive (local)          18 ms   600 µs  / 30    10,000 > 20
+      Work (local)             210 µs  210 µs  same    1.3 > 1.3
+      all collections (local)  140 µs  140 µs  same    4 > 4
+
+    Lifetimes of views
+    before: 2 views were opened, 2 at once at most. 1 view was never closed: 1 leaked (the process ended in order). Those that were closed lived 6 s in the median, 6 s at most.
+      clock: (occur-in-time-range? 2026-03-02 2026-03-03) (Archive, event), opened 08:00:04, leaked after 1 min; view 2 of process 7
+    after: 2 views were opened, 2 at once at most. 1 view was never closed: 1 leaked (the process ended in order). Those that were closed lived 6 s in the median, 6 s at most.
+      clock: (occur-in-time-range? 2026-03-02 2026-03-03) (Archive, event), opened 2 Mar 2026 08:00:04, leaked after 1 min; view 2 of process 7
+    ");
+}
+
+/// Of two files of one name the folders are named as well.
+#[test]
+fn logs_of_one_name() {
+    let home = Home::new();
+    home.write("monday/log", LOG);
+    home.write("friday/log", LOG);
+    let both = home.json(&["measure", "queries", "monday/log", "friday/log"]);
+    assert_eq!((&both[0]["log"], &both[1]["log"]), (&"monday/log".into(), &"friday/log".into()));
+}
+
+#[test]
+fn a_page() {
+    let home = Home::new();
+    home.write("log", LOG);
+    home.ok(&["measure", "queries", "log", "--html", "log.html"]);
+    let html = std::fs::read_to_string(home.work("log.html")).unwrap();
+    assert!(
+        html.starts_with("<!doctype html>") && html.contains("leaked") && html.contains("clock")
+    );
+    let run = home.code(&["measure", "queries", "log", "--html", "./log"], 2);
+    assert_snapshot!(run.stderr(), @"
+    error: ./log is the log itself
+    hint: choose another output file
+    ");
+    assert_eq!(std::fs::read_to_string(home.work("log")).unwrap(), LOG);
+    home.code(&["measure", "queries", "log", "--html", "no/such/folder"], 5);
+}
+
+/// By another name it is the log all the same; and what has nothing to write takes nothing away.
+#[test]
+fn a_log_is_not_written_over() {
+    let home = Home::new();
+    home.write("log", LOG);
+    home.write("nothing", "what is this?\n");
+    home.write("notes", "mine");
+    std::fs::hard_link(home.work("log"), home.work("link")).unwrap();
+    for option in ["--html", "--anonymise"] {
+        let run = home.code(&["measure", "queries", "log", option, "link"], 2);
+        assert!(run.stderr().contains("link is the log itself"), "{}", run.shown());
+        home.code(&["measure", "queries", "nothing", option, "notes"], 1);
+    }
+    assert_eq!(std::fs::read_to_string(home.work("log")).unwrap(), LOG);
+    assert_eq!(std::fs::read_to_string(home.work("notes")).unwrap(), "mine");
+    // Nor is what stands there replaced by a file: it may be a link, or /dev/stdout.
+    std::os::unix::fs::symlink("notes", home.work("to-notes")).unwrap();
+    home.ok(&["measure", "queries", "log", "--anonymise", "to-notes"]);
+    assert!(home.work("to-notes").is_symlink());
+    assert!(std::fs::read_to_string(home.work("notes")).unwrap().starts_with('{'));
+}
+
+#[test]
+fn a_log_to_give_away() {
+    let home = Home::new();
+    home.write("log", format!("{LOG}what is this?\n"));
+    let run = home.code(&["measure", "queries", "log", "--anonymise", "out"], 3);
+    assert_snapshot!(run.shown(), @"
+    Wrote 9 lines; replaced 6 texts and names
+    ! left out: log:10: it is no JSON object
+    exit 3
+    ");
+    let out = std::fs::read_to_string(home.work("out")).unwrap();
+    for word in ["anna", "search", "calendar", "clock", "Work", "Archive"] {
+        assert!(!out.contains(word), "{word} in {out}");
+    }
+    assert!(out.contains(r#"(contains \"any\" \"t"#), "{out}");
+    let object =
+        home.run(&["measure", "queries", "out", "--anonymise", "again", "--format", "json"]);
+    assert_eq!(object.stdout(), "{\"lines\":9,\"unknown\":0,\"broken\":0,\"texts\":6}\n");
+    home.code(&["measure", "queries", "log", "--anonymise", "log"], 2);
+    home.code(&["measure", "queries", "log", "--anonymise", "out", "--html", "x"], 2);
+    assert!(!home.work("x").exists());
+}
+
+#[test]
+fn what_is_no_log() {
+    let home = Home::new();
+    home.write("empty", "");
+    home.write("words", "words\nand more\n");
+    let run = |args: &str| home.run(&args.split(' ').collect::<Vec<_>>()).shown();
+    assert_snapshot!(run("measure queries empty"), @"
+    ! error: empty: not a query log
+    ! hint: docs/queries.md describes the format
+    exit 1
+    ");
+    assert_snapshot!(run("measure queries words"), @"
+    ! left out: words:1: it is no JSON object
+    ! left out: words:2: it is no JSON object
+    ! error: words: not a query log
+    ! hint: docs/queries.md describes the format
+    exit 1
+    ");
+    assert_snapshot!(run("measure queries words --quiet"), @r#"
+    exit 1
+    "#);
+    assert_snapshot!(run("measure queries missing"), @"
+    ! error: missing: no such file or directory
+    ! hint: check the name
+    exit 5
+    ");
+    assert_snapshot!(run("measure queries ."), @"
+    ! error: .: is a directory
+    ! hint: name a file
+    exit 5
+    ");
+    home.write("log", format!("{LOG}{{\"at\":1,\"pid\":"));
+    let cut = home.code(&["measure", "queries", "log"], 3);
+    assert_eq!(cut.stderr(), "left out: log:10: it is cut\n");
+    let piped = home.run_with(&["measure", "queries", "-"], LOG.as_bytes());
+    assert!(
+        piped.stdout().starts_with("standard input: 9 lines of 1 process"),
+        "{}",
+        piped.shown()
+    );
+}
+
+/// What Larder itself writes is read: views that are opened, told and closed, answers that are
+/// kept, and one view that is forgotten.
+#[test]
+fn a_log_that_larder_wrote() {
+    let home = Home::new();
+    home.generate("book.vcf", 200, 1);
+    home.ok(&["import", "book.vcf"]);
+    let log = std::fs::File::create(home.work("log")).unwrap();
+    let options = ViewsOptions {
+        cache_bytes: 4000,
+        log: Some(Arc::new(JsonLinesLog::new(log))),
+        watch: false,
+        ..ViewsOptions::default()
+    };
+    let views = Views::open(&home.data(), options).unwrap();
+    let settings = Arc::new(QueryContext::default());
+    let question = |text: &str| ViewQuery::new(QuerySyntax::Sexp, text, Arc::clone(&settings));
+    let by = |client: &str| ViewOptions { client: client.into(), ..ViewOptions::default() };
+    let all = views.open_view(question("(exists \"email\")"), by("list")).unwrap();
+    for _ in 0..3 {
+        for end in 1..5 {
+            let text = format!("(contains \"full_name\" \"{}\")", &"anna"[..end]);
+            views.find(question(&text), "search", &mut |_, _| true).unwrap();
+            drop(views.open_view(question(&text), by("search")).unwrap());
+        }
+        home.write("anna.vcf", crate::test_home::ANNA);
+        home.ok(&["import", "anna.vcf"]);
+        views.catch_up().unwrap();
+        home.ok(&["remove", "uid:anna-1"]);
+        views.catch_up().unwrap();
+    }
+    let quiet = ViewOptions { initial: false, ..by("quiet") };
+    drop(views.open_view(question("(exists \"phone\")"), quiet).unwrap());
+    let forgotten = views.open_view(question("(is \"family_name\" \"x\")"), by("clock")).unwrap();
+    drop(all);
+    // The last lines are written when nothing is left of the views.
+    drop((views, forgotten));
+    let all = home.json(&["measure", "queries", "log"]);
+    let it = &all[0];
+    assert_eq!(it["broken"], 0);
+    assert_eq!(it["lives"]["never_closed"], 0, "{it:#}");
+    assert_eq!(it["lives"]["opened"], 15);
+    assert_eq!(it["informed"]["changes"], 6);
+    assert_eq!(it["worth"]["recorded"]["hits"], it["worth"]["hits"], "{it:#}");
+    assert!(it["worth"]["hits"].as_u64().unwrap() > 10, "{it:#}");
+    assert!(it["lives"]["kept"]["life_us"]["stale"]["number"].as_u64().unwrap() > 0, "{it:#}");
+    // Without the line that closes it, the forgotten one is named.
+    let text = std::fs::read_to_string(home.work("log")).unwrap();
+    let kept = |line: &&str| !(line.contains("\"close\"") && line.contains("\"clock\""));
+    home.write("leak", text.lines().filter(kept).collect::<Vec<_>>().join("\n"));
+    let never = &home.json(&["measure", "queries", "leak"])[0]["lives"]["never"];
+    assert_eq!((&never[0]["client"], &never[0]["end"]), (&"clock".into(), &"leaked".into()));
+}

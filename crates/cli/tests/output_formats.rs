@@ -1,0 +1,303 @@
+//! How things are told: formats, widths, tabs, labels, and the hints for who went wrong.
+
+use crate::test_home::{ANNA, BRUNO, Home};
+use insta::assert_snapshot;
+use std::time::{Duration, Instant};
+
+/// Every verb answers in JSON, or says that it does not; `3`: what it is given is bad.
+#[test]
+fn every_verb_honours_the_format_or_refuses_it() {
+    let home = Home::with_book();
+    home.write("bruno.vcf", BRUNO.replace("bruno-2", "bruno-3"));
+    home.write("anna.vcf", ANNA.replace("Orchard", "Meadow"));
+    home.write("log", r#"{"at":1,"pid":2,"event":"end"}"#);
+    for line in [
+        "import book.vcf",
+        "find",
+        "find --count",
+        "find --explain anna",
+        "find --fields email",
+        "show uid:anna-1",
+        "add bruno.vcf",
+        "edit uid:anna-1 --from anna.vcf",
+        "edit uid:anna-1 --from anna.vcf",
+        "remove --query bruno --dry-run",
+        "remove uid:bruno-3",
+        "undo",
+        "log",
+        "log 1",
+        "log uid:anna-1",
+        "purge uid:bruno-3 --yes",
+        "collections",
+        "collections create friends",
+        "collections index friends",
+        "collections index friends --index none",
+        "collections rename friends others",
+        "collections remove others",
+        "export contacts -o out.vcf",
+        "fields",
+        "check",
+        "check --rebuild",
+        "backup copy.db",
+        "restore copy.db",
+        "measure run -- true",
+        "measure queries log",
+    ] {
+        // Before `--`, which ends the options.
+        let args: Vec<&str> = ["--format", "json"].into_iter().chain(line.split(' ')).collect();
+        let run = home.code(&args, 0);
+        assert!(!run.out.is_empty(), "{line} says nothing");
+        for object in run.stdout().lines() {
+            let value: serde_json::Value = serde_json::from_str(object).expect(object);
+            assert!(value.is_object(), "{line}: {object}");
+        }
+    }
+    for (line, format, supported) in [
+        ("export contacts", "json", "text or raw"),
+        ("completions bash", "json", "text"),
+        ("man", "json", "text"),
+        ("measure generate contacts 1", "json", "text"),
+        ("find --count", "raw", "text or json"),
+        ("log", "raw", "text or json"),
+        ("log 1", "raw", "text or json"),
+        ("check", "raw", "text or json"),
+        ("import book.vcf", "raw", "text or json"),
+    ] {
+        let args: Vec<&str> = line.split(' ').chain(["--format", format]).collect();
+        let run = home.code(&args, 2);
+        let expect = format!(
+            "error: --format {format} is not supported here\nhint: use --format {supported}\n"
+        );
+        assert_eq!((run.stdout(), run.stderr()), (String::new(), expect), "{line}");
+    }
+}
+
+#[test]
+fn one_question_at_a_time() {
+    let home = Home::with_book();
+    let run = home.code(&["find", "--count", "--explain", "anna"], 2);
+    assert!(run.stderr().contains("--count cannot be used with --explain"), "{}", run.shown());
+}
+
+/// A row fits where a width is known; in a pipe it is whole.
+#[test]
+fn rows_fit() {
+    let home = Home::new();
+    let long = ANNA.replace("Orchard Works", "Orchard Works of the Lower Valley and All Its Hills");
+    home.write(
+        "book of many people and places, taken from an old phone.vcf",
+        [&long, BRUNO].concat(),
+    );
+    home.ok(&["import", "book of many people and places, taken from an old phone.vcf"]);
+    home.ok(&["collections", "create", "friends from the years in the lower valley, and theirs"]);
+    for verb in ["find", "log", "collections", "fields"] {
+        let shown = |columns: &str| {
+            let run = home.command(&[verb]).env("COLUMNS", columns).output().unwrap();
+            home.finish(run).stdout()
+        };
+        let whole = home.ok(&[verb]);
+        assert!(!whole.contains('…'), "{whole}");
+        assert_eq!(shown(""), whole);
+        for columns in [60, 55] {
+            let text = shown(&columns.to_string());
+            assert!(text.contains('…'), "{verb} {columns}: {text}");
+            for line in text.lines() {
+                assert!(line.chars().count() <= columns, "{verb} {columns}: {line}");
+            }
+        }
+    }
+    assert!(home.ok(&["find"]).contains("Lower Valley and All Its Hills"));
+    let narrow = home.command(&["find"]).env("COLUMNS", "60").output().unwrap();
+    assert_snapshot!(home.finish(narrow).stdout(), @r"
+    kc7xst8t  Bruno Álvarez               030 765-4…
+    xdnskgpk  Anna Hölderlin  anna@exam…  +49 30 12…  Orchard W…
+    ");
+    // A name is told from others by its beginning.
+    let narrow = home.command(&["find"]).env("COLUMNS", "40").output().unwrap();
+    assert_snapshot!(home.finish(narrow).stdout(), @r"
+    kc7xst8t  Bruno Álvar…        030…
+    xdnskgpk  Anna Hölder…  ann…  +49…  Orc…
+    ");
+}
+
+#[test]
+fn one_tab_before_each_field() {
+    let home = Home::with_book();
+    let text = home.ok(&["find", "--fields", "phone,org,note", "--sort", "none"]);
+    assert_eq!(
+        text,
+        "xdnskgpk\t+49 30 1234567\tOrchard Works\t\nkc7xst8t\t030 765-43-21\t\t\nfhbw2pvt\t\t\t\n"
+    );
+}
+
+#[test]
+fn labels_are_as_wide_as_the_widest() {
+    let home = Home::new();
+    let card = ANNA.replace(
+        "END:VCARD",
+        "X-EVOLUTION-BLOG-URL:https://example.org\r\nX-EVOLUTION-SPOUSE:Otto\r\nEND:VCARD",
+    );
+    home.write("anna.vcf", card);
+    home.ok(&["import", "anna.vcf"]);
+    for name in ["uid:anna-1", "contacts/anna-1"] {
+        let page = home.ok(&["show", name]);
+        let values: std::collections::BTreeSet<_> = page
+            .lines()
+            .skip(1)
+            .map(|line| line.find("  ").map(|at| line.len() - line[at..].trim_start().len()))
+            .collect();
+        assert_eq!(values.len(), 1, "{page}");
+    }
+}
+
+#[test]
+fn what_is_expected() {
+    let home = Home::new();
+    assert_snapshot!(home.run_with(&["add"], b"hello\n").shown(), @r#"
+    ! error: standard input: there is no card and no event in it
+    ! hint: a vCard begins with BEGIN:VCARD and ends with END:VCARD
+    ! hint: for example: printf 'BEGIN:VCARD\nVERSION:4.0\nFN:Anna Example\nEND:VCARD\n' | larder add
+    ! hint: to add an event in words: larder add --kind event "Lunch tomorrow 12:30"
+    exit 3
+    "#);
+    assert!(!home.data().exists(), "nothing to add made a store");
+    home.write("x.vcf.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03 no card");
+    assert_snapshot!(home.run(&["import", "x.vcf.gz", "--quiet"]).shown(), @"
+    no items in x.vcf.gz (1 file, 18 bytes)
+    1 left out; --rejects FILE writes them to a file
+    ! left out: x.vcf.gz:1: text outside any card
+    ! hint: x.vcf.gz is compressed with gzip; use: gunzip -c x.vcf.gz | larder import -
+    exit 3
+    ");
+    home.write("notes.vcf", "no card at all\n");
+    assert_snapshot!(home.run(&["import", "notes.vcf", "--quiet"]).shown(), @"
+    no items in notes.vcf (1 file, 15 bytes)
+    1 left out; --rejects FILE writes them to a file
+    ! left out: notes.vcf:1: text outside any card
+    ! hint: larder reads vCard (BEGIN:VCARD) and iCalendar (BEGIN:VCALENDAR)
+    exit 3
+    ");
+    home.write("anna.vcf", ANNA);
+    assert_snapshot!(home.run(&["import", "anna.vcf", "x.vcf.gz", "--quiet"]).shown(), @"
+    1 contact added to contacts (2 files, 217 bytes)
+    1 left out; --rejects FILE writes them to a file
+    Undo: larder undo 1
+    ! left out: x.vcf.gz:1: text outside any card
+    ! hint: x.vcf.gz is compressed with gzip; use: gunzip -c x.vcf.gz | larder import -
+    exit 3
+    ");
+}
+
+/// A UID in two collections, and twice in one of them.
+#[test]
+fn a_uid_that_several_have() {
+    let home = Home::new();
+    home.write("two.vcf", [ANNA, &ANNA.replace("Anna H", "Hanna H")].concat());
+    home.write("one.vcf", ANNA);
+    home.ok(&["import", "two.vcf", "--quiet"]);
+    home.ok(&["import", "one.vcf", "--into", "friends"]);
+    let run = home.run(&["show", "uid:anna-1"]);
+    assert_snapshot!(run.shown(), @r#"
+    ! error: the ID "uid:anna-1" matches several items
+    ! hint: xdnskgpk7xp6c  Anna Hölderlin  (in contacts)
+    ! hint: qqm230bqfyy16  Anna Hölderlin  (in friends)
+    ! hint: s8hxk6hhx4shg  Hanna Hölderlin  (in contacts)
+    ! hint: use the ID in front of one (xdnskgpk7xp6c), or COLLECTION/UID for the first in a collection
+    exit 2
+    "#);
+    for head in home.json(&["find"]) {
+        home.ok(&["show", head["id"].as_str().unwrap()]);
+    }
+    home.ok(&["show", "contacts/anna-1"]);
+}
+
+/// The log tells what each operation was about; names are looked up, and gone after a purge.
+#[test]
+fn the_log_says_what_was_done() {
+    let home = Home::with_book();
+    home.write("new.vcf", ANNA.replace("Orchard", "Meadow"));
+    home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
+    home.ok(&["remove", "uid:bruno-2"]);
+    home.ok(&["remove", "--query", "chloe"]);
+    home.ok(&["collections", "rename", "contacts", "people"]);
+    home.write("bruno.vcf", BRUNO);
+    home.ok(&["add", "bruno.vcf", "--into", "people"]);
+    home.ok(&["collections", "remove", "people"]);
+    assert_snapshot!(home.run(&["log"]).shown(), @r"
+    7  [TIME]  remove    -2                collection people
+    6  [TIME]  add       +1                1 card into people
+    5  [TIME]  rename                      contacts to people
+    4  [TIME]  remove    -1                fhbw2pvt Chloé Dupont found by a query
+    3  [TIME]  remove    -1                kc7xst8t Bruno Álvarez
+    2  [TIME]  edit      ~1                xdnskgpk Anna Hölderlin in contacts
+    1  [TIME]  import    +3                book.vcf
+    ");
+    assert_snapshot!(home.run(&["log", "3"]).shown(), @"    3  [TIME]  remove    -1                kc7xst8t Bruno Álvarez");
+    assert_snapshot!(home.run(&["log", "99"]).shown(), @"
+    ! error: there is no operation 99
+    ! hint: `larder log` lists operations
+    exit 1
+    ");
+    home.ok(&["purge", "xdnskgpk7xp6c", "--yes"]);
+    let log = home.ok(&["log"]);
+    assert!(!log.contains("Anna"), "{log}");
+}
+
+/// An edit that gets in between two batches of a collection's removal is kept, and named.
+#[test]
+fn a_collection_is_removed_as_it_was_listed() {
+    let home = Home::new();
+    let card = |n: usize| format!("BEGIN:VCARD\nVERSION:4.0\nUID:n-{n}\nFN:N {n}\nEND:VCARD\n");
+    home.write("many.vcf", (0..600).map(card).collect::<String>());
+    home.ok(&["import", "many.vcf"]);
+    home.write("new.vcf", card(599).replace("FN:N", "FN:Changed"));
+    let turn = home.data().join("data.lock");
+    let turn = std::fs::File::options().read(true).write(true).open(turn).unwrap();
+    turn.lock().unwrap();
+    let remove = home.spawn(&mut home.command(&["collections", "remove", "contacts"]));
+    let begun = Instant::now();
+    let waits = |pid: u32| {
+        let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+        locks.lines().any(|line| line.contains("->") && line.contains(&format!(" {pid} ")))
+    };
+    while !waits(remove.id()) && begun.elapsed().as_secs() < 3 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // It queues, and so comes between the first batch and the second.
+    let edit = home.spawn(&mut home.command(&["edit", "uid:n-599", "--from", "new.vcf"]));
+    while !waits(edit.id()) && begun.elapsed().as_secs() < 6 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(turn);
+    let edit = home.finish(edit.wait_with_output().unwrap());
+    assert_eq!(edit.code, 0, "{}", edit.shown());
+    let run = home.finish(remove.wait_with_output().unwrap());
+    assert_snapshot!(run.shown(), @"
+    Removed 599 items. Undo: larder undo 3
+    ! left out: contacts was not removed: 1 item changed or added by another program in the meantime
+    ! kept: vheqhg8taq8gp  Changed 599
+    ! hint: run the command again to remove the rest
+    exit 3
+    ");
+}
+
+/// Each damage, and what the check says to do next.
+#[test]
+fn what_to_do_about_damage() {
+    let home = Home::with_book();
+    home.ok(&["backup", "copy.db"]);
+    home.ok(&["restore", "copy.db"]);
+    let data = home.data().join("data.db");
+    let mut bytes = std::fs::read(&data).unwrap();
+    let half = bytes.len() / 2;
+    bytes[half..].fill(0x5a);
+    std::fs::write(&data, bytes).unwrap();
+    let run = home.code(&["check"], 4);
+    for hint in [
+        "larder restore FILE",
+        "[HOME]/home/.local/share/larder/data.db.before-restore is an earlier copy",
+        "\"When something breaks\" in docs/keeping.md",
+    ] {
+        assert!(run.stderr().contains(hint), "{hint}: {}", run.shown());
+    }
+}

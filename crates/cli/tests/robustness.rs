@@ -1,0 +1,221 @@
+//! Failing stores, conflicting writers, and input that is too large or invalid.
+
+use crate::test_home::{ANNA, BRUNO, Home};
+use std::fs::File;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+/// The edited text is kept if the store cannot be written.
+#[test]
+fn an_edit_is_kept_if_the_store_fails() {
+    let home = Home::with_book();
+    let data = home.data().join("data.db");
+    let script = format!("sed -i s/Orchard/Meadow/ \"$1\"; : >{}; true", data.display());
+    let editor = home.write("editor", script);
+    let editor = format!("sh {}", editor.display());
+    let mut command = home.command(&["edit", "uid:anna-1"]);
+    let run = home.finish(command.env("EDITOR", editor).output().unwrap());
+    assert_eq!(run.code, 4, "{}", run.shown());
+    let text = String::from_utf8_lossy(&run.err).into_owned();
+    let path = text.lines().find_map(|line| line.strip_prefix("hint: your text is kept in "));
+    let text = std::fs::read_to_string(path.expect(&text)).unwrap();
+    assert_eq!(text, ANNA.replace("Orchard", "Meadow"));
+}
+
+/// Two different cards with one UID in one import: the second gets a derived UID.
+#[test]
+fn an_item_with_a_derived_uid_can_be_edited() {
+    let home = Home::new();
+    let second = ANNA.replace("Anna H", "Hanna H");
+    home.write("two.vcf", [ANNA, second.as_str()].concat());
+    home.ok(&["import", "two.vcf"]);
+    let id = home.json(&["find", "hanna"])[0]["id"].as_str().unwrap().to_string();
+    let uid = home.json(&["show", &id])[0]["uid"].as_str().unwrap().to_string();
+    assert!(uid.starts_with("larder-"), "{uid}");
+    home.write("new.vcf", second.replace("Orchard", "Meadow"));
+    home.ok(&["edit", &id, "--from", "new.vcf"]);
+    assert_eq!(home.json(&["show", &id])[0]["uid"], uid.as_str());
+    let shown = home.run(&["show", &id, "--format", "raw"]).stdout();
+    assert_eq!(shown, second.replace("Orchard", "Meadow"));
+    assert!(home.ok(&["show", &id]).contains("assigned by Larder"));
+    home.write("new.vcf", second.replace("anna-1", &uid));
+    let run = home.code(&["edit", &id, "--from", "new.vcf"], 3);
+    assert!(run.stderr().contains("the UID has to stay \"anna-1\""), "{}", run.shown());
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn an_edit_stores_the_card_only() {
+    let home = Home::with_book();
+    let card = ANNA.replace("Orchard", "Meadow");
+    home.write("new.vcf", format!("\r\n\n{card}\n\n"));
+    home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
+    assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), card);
+}
+
+#[test]
+fn add_refuses_what_is_too_large() {
+    let home = Home::new();
+    let mut text = ANNA.as_bytes().to_vec();
+    text.resize((32 << 20) + 1, b'\n');
+    home.write("large.vcf", &text);
+    let run = home.code(&["add", "large.vcf"], 3);
+    assert!(run.stderr().contains("more than 32 MB"), "{}", run.shown());
+    assert!(run.stderr().contains("larder import"), "{}", run.shown());
+    assert!(!home.data().exists());
+    text.pop();
+    home.write("large.vcf", &text);
+    home.ok(&["add", "large.vcf"]);
+}
+
+/// Other writers can commit between the batches; it is still one operation.
+#[test]
+fn add_cuts_a_long_file_into_batches() {
+    let home = Home::new();
+    let card = |n: usize, note: &str| {
+        format!("BEGIN:VCARD\nVERSION:4.0\nUID:n-{n}\nFN:N {n}\nNOTE:{note}\nEND:VCARD\n")
+    };
+    let seqs = |home: &Home| {
+        let items = home.json(&["find", "--fields", "full_name"]);
+        let seqs: std::collections::BTreeSet<_> =
+            items.iter().map(|item| item["seq"].as_u64().unwrap()).collect();
+        (items.len(), seqs.len())
+    };
+    home.write("many.vcf", (0..450).map(|n| card(n, "")).collect::<String>());
+    assert_eq!(home.ok(&["add", "many.vcf"]).lines().count(), 450);
+    assert_eq!(seqs(&home), (450, 3));
+    let log = home.json(&["log"]);
+    assert_eq!((log.len(), &log[0]["added"]), (1, &450.into()));
+    home.assert_store_is_sound();
+    let home = Home::new();
+    let large = "x".repeat(3 << 20);
+    home.write("large.vcf", (0..3).map(|n| card(n, &large)).collect::<String>());
+    home.ok(&["add", "large.vcf"]);
+    assert_eq!(seqs(&home), (3, 3));
+}
+
+#[test]
+fn a_measured_command_keeps_its_options() {
+    let home = Home::new();
+    // If the option were taken for a term, find would fail.
+    home.ok(&["measure", "run", "--", "find", ".", "-maxdepth", "0"]);
+}
+
+#[test]
+fn a_long_difference_is_cut() {
+    let home = Home::with_book();
+    let notes: String = (0..60_000).map(|n| format!("X-N:{n}\r\n")).collect();
+    home.write("new.vcf", ANNA.replace("END:VCARD", &format!("{notes}END:VCARD")));
+    home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
+    home.write(
+        "new.vcf",
+        ANNA.replace("END:VCARD", &format!("{}END:VCARD", notes.replace("X-N", "X-M"))),
+    );
+    home.ok(&["edit", "uid:anna-1", "--from", "new.vcf"]);
+    let begun = Instant::now();
+    let log = home.ok(&["log", "uid:anna-1"]);
+    // Comparing line by line would take minutes.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(log.contains("  ... and 59,800 more lines\n"), "{log}");
+    assert!(log.ends_with("  ... and 119,800 more lines\n"), "{log}");
+}
+
+/// Both look up the item before they take the lock; the second reports that it is gone.
+#[test]
+fn two_removals_of_one_item() {
+    let home = Home::with_book();
+    let turn = File::options().read(true).write(true).open(home.data().join("data.lock")).unwrap();
+    turn.lock().unwrap();
+    let start = || home.spawn(&mut home.command(&["remove", "--query", "anna"]));
+    let running = [start(), start()];
+    let begun = Instant::now();
+    let waits = |pid: u32| {
+        let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+        locks.lines().any(|line| line.contains("->") && line.contains(&format!(" {pid} ")))
+    };
+    while !running.iter().all(|child| waits(child.id())) && begun.elapsed().as_secs() < 3 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    turn.unlock().unwrap();
+    let mut runs = running.map(|child| home.finish(child.wait_with_output().unwrap()));
+    runs.sort_by_key(|run| run.code);
+    assert_eq!(runs[0].shown(), "Removed xdnskgpk  Anna Hölderlin. Undo: larder undo 2\n");
+    assert_eq!(runs[1].code, 3, "{}", runs[1].shown());
+    let why = "nothing was removed: 1 item changed or removed by another program in the meantime";
+    assert!(runs[1].out.is_empty() && runs[1].stderr().contains(why), "{}", runs[1].shown());
+    home.assert_store_is_sound();
+}
+
+#[test]
+fn a_rename_makes_no_store() {
+    let home = Home::new();
+    let run = home.code(&["collections", "rename", "one", "two"], 1);
+    assert!(run.stderr().contains("there is no store"), "{}", run.shown());
+    assert!(!home.data().exists());
+}
+
+#[test]
+fn a_name_with_two_blanks_is_one_name() {
+    let home = Home::new();
+    let note = "x".repeat(300);
+    let card = ANNA.replace("FN:Anna Hölderlin", "FN:Anna  Hölderlin").replace("Orchard", &note);
+    home.write("anna.vcf", [card.as_str(), BRUNO].concat());
+    home.ok(&["import", "anna.vcf"]);
+    let found = home.ok(&["find", "--color", "always", "anna"]);
+    assert!(found.contains("\x1b[1mAnna  Hölderlin\x1b[0m  "), "{found:?}");
+    let found = home.ok(&["find", "anna"]);
+    // Output that is not a terminal is never shortened.
+    assert!(found.ends_with(&format!("  {note} Works\n")), "{found:?}");
+    let found = home.ok(&["find", "anna", "--fields", "full_name,org"]);
+    assert!(found.ends_with(&format!("\tAnna  Hölderlin\t{note} Works\n")), "{found:?}");
+}
+
+/// All rejects are counted and written, and only the first ones are printed.
+#[test]
+fn a_flood_of_rejects() {
+    let home = Home::new();
+    let mut file = File::create(home.work("bad.vcf")).unwrap();
+    let bad = "BEGIN:VEVENT\nEND:VEVENT\n".repeat(1500);
+    file.write_all([bad.as_bytes(), ANNA.as_bytes()].concat().as_slice()).unwrap();
+    let run = home.code(&["import", "bad.vcf", "--rejects", "rejects"], 3);
+    let errors = run.stderr();
+    assert_eq!(errors.matches("left out: ").count(), 1000);
+    assert_eq!(errors.matches("further messages are not shown").count(), 1);
+    assert!(run.stdout().contains("1,500 left out; written to rejects"), "{}", run.stdout());
+    assert_eq!(std::fs::read_to_string(home.work("rejects")).unwrap(), bad);
+}
+
+/// Sends Control-C before any input.
+#[test]
+fn an_import_that_is_interrupted_at_once() {
+    let home = Home::with_book();
+    let mut command = home.command(&["import", "-", "--into", "others"]);
+    let mut import = home.spawn(command.stdin(std::process::Stdio::piped()));
+    let status = format!("/proc/{}/status", import.id());
+    let caught = || {
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
+        mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & 2 != 0)
+    };
+    let begun = Instant::now();
+    while !caught() && begun.elapsed().as_secs() < 3 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(home.shell(&format!("kill -INT {}", import.id())).code, 0);
+    std::thread::sleep(Duration::from_millis(300));
+    drop(import.stdin.take());
+    let run = home.finish(import.wait_with_output().unwrap());
+    assert_eq!(run.shown(), "interrupted; nothing was imported yet\nexit 130\n");
+}
+
+#[test]
+fn an_edit_from_standard_input() {
+    let home = Home::with_book();
+    let card = ANNA.replace("Orchard", "Meadow");
+    let run = home.run_with(&["edit", "uid:anna-1", "--from", "-"], card.as_bytes());
+    assert_eq!(run.shown(), "xdnskgpk  Anna Hölderlin  changed\n");
+    assert_eq!(home.run(&["show", "uid:anna-1", "--format", "raw"]).stdout(), card);
+    let run = home.run_with(&["edit", "uid:anna-1", "--from", "-"], b"");
+    let why = "error: standard input: one card is needed, and there are 0";
+    assert!(run.code == 3 && run.stderr().starts_with(why), "{}", run.shown());
+}

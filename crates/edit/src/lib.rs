@@ -1,0 +1,29 @@
+//! Changes to items: new events in words, changes by recurrence scope, edited texts, merged
+//! contacts.
+//!
+//! Most of the crate is pure: a function takes items and a request, and returns the items that
+//! result. A few functions write a result as one operation, which expects the items as they were
+//! read: an item that was changed in between is left alone and reported. Random numbers, the
+//! current time and time zones are passed in. It is apart from `larder-sync`, which imports and
+//! exports whole files, because a person waits for the answer here, and one bad line is worth a
+//! refusal.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `calendar_context_builder` | the calendar context of components while their calendar is read |
+//! | `event` | new events, tasks and memos, and changes by recurrence scope |
+//! | `item_edits` | adding, replacing and removing items in batches |
+//! | `item_text` | contacts and components that a person typed or edited |
+//! | `merge` | merging contacts into one |
+
+pub mod calendar_context_builder;
+pub mod event;
+mod item_edits;
+pub mod item_text;
+mod merge;
+
+pub use crate::item_edits::{
+    AddedItem, CollectionListing, CollectionRemovalOutcome, RemovalOutcome, add_items,
+    list_collection, remove_collection, remove_items, replace_item,
+};
+pub use crate::merge::{ContactMerge, MergeError, MergeOutcome, write_merge};

@@ -1,0 +1,187 @@
+//! Events and tasks that are edited, by somebody in Prague on Sunday, 1 March 2026, at noon: what
+//! is written then.
+
+use crate::event::{act, bytes, calendar, edit};
+use larder_edit::event::{OccurrenceSelector, RecurrenceScope};
+
+const TIMED: &str =
+    "DTSTART;TZID=Europe/Prague:20260305T120000\nDTEND;TZID=Europe/Prague:20260305T130000";
+const LONG: &str =
+    "DTSTART;TZID=Europe/Prague:20260305T200000\nDTEND;TZID=Europe/Prague:20260307T100000";
+const DAYS: &str = "DTSTART;VALUE=DATE:20260305\nDTEND;VALUE=DATE:20260307";
+const DUE: &str = "DUE;TZID=Europe/Prague:20260305T170000";
+const DAY: &str = "DUE;VALUE=DATE:20260305";
+
+/// The lines of it, without what stays or only says when it was changed; or why nothing is.
+fn edited(lines: &str, settings: &[(&str, &str)]) -> String {
+    let mut book = calendar(&[lines]);
+    let which = OccurrenceSelector { scope: Some(RecurrenceScope::All), occurrence: None };
+    if let Err(error) = act(&mut book, "u", which, &edit(settings), "new") {
+        return error.to_string();
+    }
+    let stays = ["BEGIN:V", "END:V", "UID", "DTSTAMP", "LAST-MODIFIED", "SEQUENCE"];
+    let all = bytes(&book).concat();
+    let lines = all.lines().filter(|line| !stays.iter().any(|name| line.starts_with(name)));
+    let short = |line: &str| line.replace(";TZID=Europe/Prague", "").replace(";VALUE=DATE", "");
+    lines.map(short).collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+fn check(lines: &str, settings: &[(&str, &str)], expect: &str) {
+    assert_eq!(edited(lines, settings), expect, "{lines} {settings:?}");
+}
+
+#[test]
+fn ends() {
+    let check = |lines, end, expect| check(lines, &[("end", end)], expect);
+    check(TIMED, "15:00", "DTSTART:20260305T120000 DTEND:20260305T150000");
+    // In the night that follows.
+    check(LONG, "1:00", "DTSTART:20260305T200000 DTEND:20260306T010000");
+    check(
+        TIMED,
+        "9:00",
+        "it would end before it begins: Thu 5 Mar 2026, 09:00 is before Thu 5 Mar 2026, 12:00",
+    );
+    // A day alone: at the time at which it ended.
+    check(TIMED, "2026-03-06", "DTSTART:20260305T120000 DTEND:20260306T130000");
+    check(TIMED, "monday", "DTSTART:20260305T120000 DTEND:20260309T130000");
+    check(
+        TIMED,
+        "tomorrow",
+        "it would end before it begins: Mon 2 Mar 2026, 13:00 is before Thu 5 Mar 2026, 12:00",
+    );
+    check("DTSTART:20260305T120000", "2026-03-06", "DTSTART:20260305T120000 DTEND:20260307T000000");
+    check(
+        "DTSTART:20260305T120000\nDURATION:PT1H",
+        "2026-03-06",
+        "DTSTART:20260305T120000 DTEND:20260306T130000",
+    );
+    check(DAYS, "2026-03-09", "DTSTART:20260305 DTEND:20260310");
+    check(DAYS, "2026-03-05", "DTSTART:20260305 DTEND:20260306");
+    check(
+        DAYS,
+        "2026-03-04",
+        "it would end before it begins: Wed 4 Mar 2026 is before Thu 5 Mar 2026",
+    );
+    check(DAYS, "9:00", "one end is a day and the other a time");
+    check(DUE, "2026-03-09", "DUE:20260309T170000");
+    check(DUE, "9:00", "DUE:20260305T090000");
+    check(DAY, "tomorrow", "DUE:20260302");
+}
+
+#[test]
+fn beginnings() {
+    check(DUE, &[("start", "2026-03-02")], "DUE:20260305T170000 DTSTART:20260302T170000");
+    check(DAY, &[("start", "tomorrow"), ("end", "friday")], "DUE:20260306 DTSTART:20260302");
+    check(
+        DAY,
+        &[("start", "2026-03-07")],
+        "it would end before it begins: Thu 5 Mar 2026 is before Sat 7 Mar 2026",
+    );
+    check(DAY, &[("start", "9:00")], "one end is a day and the other a time");
+    check(DAY, &[("for", "2h")], "how long it takes is said, and not when it begins");
+    check(DAYS, &[("for", "2h")], "\"2h\" needs a start time, such as 12:30");
+    // The night in which the clock goes forward: RFC 5545 says when that is.
+    check(TIMED, &[("start", "2026-03-29 2:30")], "DTSTART:20260329T023000 DURATION:PT1H");
+}
+
+#[test]
+fn whole_days() {
+    check(TIMED, &[("all day", "")], "DTSTART:20260305 DTEND:20260306");
+    check(LONG, &[("all day", "")], "DTSTART:20260305 DTEND:20260308");
+    check(LONG, &[("all day", ""), ("end", "2026-03-06")], "DTSTART:20260305 DTEND:20260307");
+    check(DAYS, &[("all day", "")], "DTSTART:20260305 DTEND:20260307");
+    check(DUE, &[("all day", "")], "DUE:20260305");
+    check(
+        &format!("{TIMED}\nRRULE:FREQ=DAILY;UNTIL=20260307T110000Z\nEXDATE:20260306T110000Z"),
+        &[("all day", "")],
+        "DTSTART:20260305 DTEND:20260306 RRULE:FREQ=DAILY;UNTIL=20260307 EXDATE:20260306",
+    );
+}
+
+#[test]
+fn rules() {
+    let rule = [("rule", "FREQ=WEEKLY;BYDAY=TU")];
+    check(TIMED, &rule, "its new rule does not have its beginning: give it a new beginning, too");
+    check(
+        TIMED,
+        &[rule[0], ("start", "2026-03-10")],
+        "DTSTART:20260310T120000 DTEND:20260310T130000 RRULE:FREQ=WEEKLY;BYDAY=TU",
+    );
+}
+
+#[test]
+fn alarms() {
+    let alarm = |settings: &[(&str, &str)]| {
+        let part = "BEGIN:VALARM\nACTION:AUDIO\nTRIGGER:-PT5M\nEND:VALARM";
+        edited(&format!("DTSTART:20260305T120000\nSUMMARY:A\n{part}\n{part}"), settings)
+    };
+    let once = "DTSTART:20260305T120000 SUMMARY:A";
+    assert_eq!(alarm(&[("alarm", "")]), once);
+    let two =
+        "ACTION:DISPLAY DESCRIPTION:B TRIGGER:-PT1H ACTION:DISPLAY DESCRIPTION:B TRIGGER:-P1D";
+    let expect = format!("DTSTART:20260305T120000 SUMMARY:B {two}");
+    assert_eq!(alarm(&[("alarm", "1h,1 day"), ("summary", "B")]), expect);
+    assert_eq!(alarm(&[("alarm", "x")]), "unknown duration \"x\"; try 1h30, 90min or 2 days");
+    let expect = "DUE:20260305 ACTION:DISPLAY DESCRIPTION: TRIGGER;RELATED=END:-PT1H";
+    check(DAY, &[("alarm", "1h")], expect);
+}
+
+#[test]
+fn values() {
+    let check = |name, text, expect: &str| {
+        let before = edited(DAYS, &[("zone", "utc")]);
+        let got = edited(DAYS, &[(name, text)]);
+        assert_eq!(got.strip_prefix(&format!("{before} ")).unwrap_or(&got), expect);
+    };
+    check("priority", "9", "PRIORITY:9");
+    check("priority", "10", "\"10\" is no priority: write a number from 0 to 9");
+    check("priority", "high", "\"high\" is no priority: write a number from 0 to 9");
+    check("percent", "101", "\"101\" is no percent: write a number from 0 to 100");
+    check("status", "cancelled", "STATUS:CANCELLED");
+    let events = "write TENTATIVE, CONFIRMED or CANCELLED";
+    check("status", "done", &format!("\"done\" is no status: {events}"));
+    check("status", "or", &format!("\"or\" is no status: {events}"));
+    check("status", "completed", &format!("\"completed\" is no status: {events}"));
+    check("class", "secret", "\"secret\" is no class: write PUBLIC, PRIVATE or CONFIDENTIAL");
+    check("transp", "transparent", "TRANSP:TRANSPARENT");
+    check("url", "https://example.org/a,b;c", "URL:https://example.org/a,b;c");
+    for no in ["example", "https://example.org/a b", "ht tp:a", ":a", "a:"] {
+        let expect = format!("{no:?} is no url: write an address, as https://example.org/");
+        check("url", no, &expect);
+    }
+    check("color", "Turquoise", "COLOR:turquoise");
+    check("color", "1", "\"1\" is no color: write the name of a colour, as turquoise");
+    check("category", "a, b;c,", "CATEGORIES:a,b\\;c");
+    check("location", " A, B", "LOCATION: A\\, B");
+}
+
+#[test]
+fn what_is_done() {
+    let check = |lines: &str, settings: &[(&str, &str)], expect: &str| {
+        check(&format!("{DAY}{lines}"), settings, format!("DUE:20260305 {expect}").trim_end());
+    };
+    let done = "STATUS:COMPLETED PERCENT-COMPLETE:100 COMPLETED:20260301T110000Z";
+    let earlier = "\nSTATUS:COMPLETED\nCOMPLETED:20260101T110000Z\nPERCENT-COMPLETE:100";
+    check("", &[("status", "completed")], done);
+    check(
+        "",
+        &[("percent", "100")],
+        "PERCENT-COMPLETE:100 STATUS:COMPLETED COMPLETED:20260301T110000Z",
+    );
+    check(earlier, &[("status", "completed")], earlier.replace('\n', " ").trim());
+    check(earlier, &[("status", "needs-action")], "STATUS:NEEDS-ACTION");
+    check(earlier, &[("status", "")], "");
+    check(earlier, &[("percent", "50")], "STATUS:IN-PROCESS PERCENT-COMPLETE:50");
+    check(earlier, &[("percent", "")], "STATUS:NEEDS-ACTION");
+    check(
+        "\nPERCENT-COMPLETE:30",
+        &[("status", "in-process")],
+        "PERCENT-COMPLETE:30 STATUS:IN-PROCESS",
+    );
+    check(
+        earlier,
+        &[("summary", "A")],
+        &format!("{} SUMMARY:A", earlier.replace('\n', " ").trim()),
+    );
+}

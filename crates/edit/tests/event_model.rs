@@ -1,0 +1,185 @@
+//! After random changes by scope, what happens is what a plain list says that was changed by hand;
+//! the index is what a rebuilt one is; and undo gives the bytes back.
+
+use crate::event::{Action, act, bytes, calendar, civil, occurrences};
+use larder_edit::event::{EventEdit, OccurrenceRef, OccurrenceSelector, RecurrenceScope};
+use larder_time::civil::{CivilTime, DAY_SECONDS};
+use larder_time::value::IcalDateTime;
+use proptest::prelude::*;
+
+/// An occurrence, as a person who keeps a list of them would write it down.
+#[derive(Debug, Clone, PartialEq)]
+struct Entry {
+    uid: String,
+    planned: i64,
+    start: i64,
+    summary: String,
+    /// What its series says.
+    series: String,
+}
+
+#[derive(Debug, Clone)]
+struct Step {
+    /// Of all that are left, which one.
+    pick: usize,
+    scope: RecurrenceScope,
+    /// Seconds that it is moved; `None`: it is removed.
+    shift: Option<i64>,
+}
+
+/// How a series is written, and when it happens.
+#[derive(Debug, Clone)]
+struct Given {
+    lines: String,
+    starts: Vec<i64>,
+    days: bool,
+}
+
+fn given() -> impl Strategy<Value = Given> {
+    (0..5_usize, 1..4_i64, 2..9_i64, 0..3_usize).prop_map(|(rule, interval, count, form)| {
+        // A Monday; there is no change of the clock for months.
+        let first = civil("20260406T100000");
+        let at = |day: i64| CivilTime::midnight(first.day_number() + day).saturating_add(10 * 3600);
+        let (freq, days): (&str, Vec<i64>) = match rule {
+            0 => ("DAILY", (0..count).map(|n| n * interval).collect()),
+            1 => ("WEEKLY", (0..count).map(|n| n * 7 * interval).collect()),
+            _ => ("WEEKLY;BYDAY=MO,SU", {
+                let of = |n: i64| n / 2 * 7 * interval + if n % 2 == 1 { 6 } else { 0 };
+                (0..count).map(of).collect()
+            }),
+        };
+        let all_days = form == 2;
+        let last = at(*days.last().unwrap());
+        let end = match (rule % 2, form) {
+            (0, _) => format!("COUNT={count}"),
+            (_, 2) => {
+                format!("UNTIL={}", IcalDateTime { civil: last, is_date: true, is_utc: false })
+            }
+            (_, 1) => format!("UNTIL={last}"),
+            _ => format!("UNTIL={}Z", last.saturating_add(-2 * 3600)),
+        };
+        let start = match form {
+            0 => "DTSTART;TZID=Europe/Prague:20260406T100000".to_string(),
+            1 => "DTSTART:20260406T100000".to_string(),
+            _ => "DTSTART;VALUE=DATE:20260406".to_string(),
+        };
+        let lines = format!("SUMMARY:0\n{start}\nRRULE:FREQ={freq};INTERVAL={interval};{end}");
+        let clock = if all_days { -10 * 3600 } else { 0 };
+        let starts = days.into_iter().map(|day| at(day).saturating_add(clock).seconds()).collect();
+        Given { lines, starts, days: all_days }
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let scope = prop_oneof![
+        Just(RecurrenceScope::This),
+        Just(RecurrenceScope::ThisAndFuture),
+        Just(RecurrenceScope::All)
+    ];
+    let shift = prop_oneof![
+        2 => Just(None),
+        1 => Just(Some(0)),
+        2 => (-2..3_i64).prop_map(|days| Some(days * DAY_SECONDS)),
+        2 => (-3..4_i64).prop_map(|hours| Some(hours * 3600)),
+    ];
+    (any::<usize>(), scope, shift).prop_map(|(pick, scope, shift)| Step { pick, scope, shift })
+}
+
+/// Does a step to the list; gives what it is called.
+fn by_hand(list: &mut Vec<Entry>, step: &Step, of: &Entry, name: &str) {
+    let first = list.iter().filter(|one| one.uid == of.uid).map(|one| one.planned).min();
+    let scope = if Some(of.planned) == first && step.scope == RecurrenceScope::ThisAndFuture {
+        RecurrenceScope::All
+    } else {
+        step.scope
+    };
+    let hit = |one: &Entry| {
+        one.uid == of.uid
+            && match scope {
+                RecurrenceScope::This => one.planned == of.planned,
+                RecurrenceScope::ThisAndFuture => one.planned >= of.planned,
+                RecurrenceScope::All => true,
+            }
+    };
+    let Some(shift) = step.shift else {
+        list.retain(|one| !hit(one));
+        return;
+    };
+    for one in list.iter_mut().filter(|one| hit(one)) {
+        if scope == RecurrenceScope::This {
+            one.start += shift;
+            one.summary = name.to_string();
+            continue;
+        }
+        if scope == RecurrenceScope::ThisAndFuture {
+            one.uid = name.to_string();
+        }
+        // The first of those that are meant, even if it was changed; others where they still say
+        // what their series does.
+        let named = step.scope == RecurrenceScope::ThisAndFuture && one.planned == of.planned;
+        if named || one.summary == one.series {
+            one.summary = name.to_string();
+        }
+        one.series = name.to_string();
+        if named || one.start == one.planned {
+            one.start += shift;
+        }
+        one.planned += shift;
+    }
+}
+
+fn as_length(shift: i64) -> String {
+    let sign = if shift < 0 { "-" } else { "+" };
+    match shift.abs() {
+        whole if whole % DAY_SECONDS == 0 => format!("{sign}{} days", whole / DAY_SECONDS),
+        part => format!("{sign}{}h", part / 3600),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn what_happens_is_what_the_list_says(given in given(), steps in proptest::collection::vec(step(), 1..6)) {
+        let mut book = calendar(&[&given.lines]);
+        let entry = |&start: &i64| Entry {
+            uid: "u".into(), planned: start, start, summary: "0".into(), series: "0".into(),
+        };
+        let mut list: Vec<Entry> = given.starts.iter().map(entry).collect();
+        let mut undo = Vec::new();
+        for (number, step) in steps.iter().enumerate() {
+            let Some(of) = list.get(step.pick % list.len().max(1)).cloned() else { break };
+            let shift = step.shift.map(|shift| if given.days { shift / DAY_SECONDS * DAY_SECONDS } else { shift });
+            let step = Step { shift, ..step.clone() };
+            let name = format!("{}", number + 1);
+            let action = match step.shift {
+                None => Action::Remove,
+                Some(shift) => {
+                    let mut edit = EventEdit::default();
+                    edit.set_field("summary", &name).unwrap();
+                    edit.shift = (shift != 0).then(|| as_length(shift));
+                    Action::Change(edit)
+                }
+            };
+            let civil = CivilTime::from_seconds_clamped(of.planned);
+            let at = if given.days { OccurrenceRef::Day(civil) } else { OccurrenceRef::RecurrenceId(IcalDateTime { civil, is_date: false, is_utc: false }) };
+            let before = bytes(&book);
+            let which = OccurrenceSelector { scope: Some(step.scope), occurrence: Some(at) };
+            let done = act(&mut book, &of.uid, which, &action, &name);
+            let done = done.map_err(|error| TestCaseError::fail(format!("{step:?} of {of:?}: {error}\n{before:?}")))?;
+            by_hand(&mut list, &step, &of, &name);
+            let day = if given.days { "day " } else { "" };
+            let shown = |one: &Entry| format!("{day}{} {}", CivilTime::from_seconds_clamped(one.start), one.summary);
+            let mut expect: Vec<String> = list.iter().map(shown).collect();
+            expect.sort();
+            prop_assert_eq!(occurrences(&book, "20250101", "20280101"), expect, "{:?} of {:?}\n{:?}\n{:?}", step, of, before, bytes(&book));
+            prop_assert!(book.store.check().unwrap().faults.is_empty());
+            undo.push((done.operation, before));
+        }
+        for (operation, before) in undo.into_iter().rev() {
+            if let Some(operation) = operation {
+                book.store.undo(operation, 0).unwrap();
+            }
+            prop_assert_eq!(bytes(&book), before);
+        }
+    }
+}

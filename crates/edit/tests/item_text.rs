@@ -1,0 +1,92 @@
+//! Cards that a person typed or edited: which are taken, and what is said of the others.
+
+use larder_edit::item_text::{
+    Error, MAX_TEXT_BYTES, SplitText, parse_edited_card, uid_from_random,
+};
+use larder_store::Extractor;
+
+const CARD: &str = "BEGIN:VCARD\nVERSION:4.0\nUID:a\nFN:Anna\nEND:VCARD\n";
+
+/// The UIDs taken, then `LINE: REMARK` for each.
+fn typed(text: &str) -> Result<String, Error> {
+    let typed = SplitText::from_bytes(text.as_bytes())?
+        .parse_items(&Extractor::new("C"), &mut || Ok([7; 16]))?;
+    let taken = typed.items.iter().map(|card| card.uid().unwrap_or_default().to_string());
+    let said = typed.diagnostics.iter().map(|remark| format!("{}: {}", remark.line, remark.kind));
+    Ok(taken.chain(said).collect::<Vec<_>>().join("; "))
+}
+
+#[test]
+fn what_is_typed() {
+    let check = |text: &str, expect: &str| match typed(text) {
+        Ok(typed) => assert_eq!(typed, expect, "{text}"),
+        Err(error) => assert_eq!(format!("error: {error}"), expect, "{text}"),
+    };
+    check(CARD, "a");
+    check("", "error: there is no card and no event in it");
+    check("hello\n", "error: there is no card and no event in it");
+    check(&CARD.replace("UID:a\n", ""), "urn:uuid:07070707-0707-4707-8707-070707070707");
+    check("BEGIN:VEVENT\nEND:VEVENT\n", "1: a component with nothing in it");
+    check("BEGIN:VEVENT\nUID:b\nDTSTART:20260305\nEND:VEVENT\n", "b");
+    check(
+        "BEGIN:VCALENDAR\nBEGIN:VTODO\nSUMMARY:x\nDUE:tomorrow\nEND:VTODO\nEND:VCALENDAR\n",
+        "urn:uuid:07070707-0707-4707-8707-070707070707; 4: \"tomorrow\" is no date and no date-time",
+    );
+    let early = |kind: &str, lines: &str| format!("BEGIN:{kind}\nUID:b\n{lines}\nEND:{kind}\n");
+    for (lines, expect) in [
+        ("DTSTART:20260305T120000Z\nDTEND:20260305T110000Z", "b; 4: it ends before it begins"),
+        ("DTEND:20260304\nDTSTART:20260305", "b; 3: it ends before it begins"),
+        // A habit of some programs.
+        ("DTSTART:20260305\nDTEND:20260305", "b"),
+    ] {
+        check(&early("VEVENT", lines), expect);
+    }
+    let task = "DTSTART:20260305\nDUE:20260304";
+    check(&early("VTODO", task), "b; 4: it ends before it begins");
+    check(&format!("scribbles\n{CARD}"), "a; 1: text outside any card");
+    check(&format!("{CARD}BEGIN:VCARD\nEND:VCARD\n"), "a; 6: a card with nothing in it");
+    check(CARD.trim_end_matches("END:VCARD\n"), "a; 4: END:VCARD is missing");
+    assert!(matches!(
+        SplitText::from_bytes(&vec![b'\n'; MAX_TEXT_BYTES + 1]),
+        Err(Error::TooLarge)
+    ));
+}
+
+#[test]
+fn what_comes_back_from_an_editor() {
+    let check = |before: &str, after: &str, expect: &str| {
+        let got = match parse_edited_card(
+            &Extractor::new("C"),
+            "kept",
+            before.as_bytes(),
+            after.as_bytes(),
+        ) {
+            Ok(card) => String::from_utf8_lossy(card.bytes()).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(got, expect);
+    };
+    let changed = CARD.replace("Anna", "Anne");
+    check(CARD, &format!("\n\n{changed}\n"), &changed);
+    check(CARD, &format!("{changed}more\n"), "line 6: text outside the card");
+    check(CARD, "", "one card is needed, and there are 0");
+    check(CARD, &CARD.repeat(2), "one card is needed, and there are 2");
+    check(CARD, CARD.trim_end_matches("END:VCARD\n"), "the line END:VCARD is missing");
+    check(CARD, &CARD.replace("UID:a\n", ""), "the line UID:a is missing");
+    check(
+        CARD,
+        &CARD.replace("UID:a", "UID:b"),
+        "the UID has to stay \"a\": it is what the item is known by",
+    );
+    // An item without a UID of its own may be given the one it is kept under, and no other.
+    let without = CARD.replace("UID:a\n", "");
+    check(&without, &without, &without);
+    let kept = CARD.replace("UID:a", "UID:kept");
+    check(&without, &kept, &kept);
+}
+
+#[test]
+fn a_fresh_uid_is_of_version_4() {
+    assert_eq!(uid_from_random([0; 16]), "urn:uuid:00000000-0000-4000-8000-000000000000");
+    assert_eq!(uid_from_random([0xff; 16]), "urn:uuid:ffffffff-ffff-4fff-bfff-ffffffffffff");
+}

@@ -1,0 +1,230 @@
+//! Merging segments into larger ones, a range of terms at a time.
+//!
+//! A merge moves terms in ascending order from its inputs into a new segment. Each step moves a
+//! bounded number of bytes within the transaction of a batch, deletes the chunks that have become
+//! empty, and notes in each input the first term that remains in it. So no step is long, no space
+//! is needed for a second copy, and the index can be read between any two steps: a lookup reads the
+//! terms before that one in the target and the others in the inputs.
+//!
+//! The postings of an item are dropped if a newer input of the merge knows the item: they are
+//! stale. Postings that a segment outside the merge has made stale are left to a later merge.
+
+use crate::chunk::{CHUNK_BYTES, PackedPostings};
+use crate::merge_input::{MergeInput, MinTerm};
+use crate::merge_policy::{MergePolicy, choose_all, choose_compaction, choose_tier};
+use crate::pages::{IndexId, Segment, SegmentId, WritePages};
+use crate::segment::{SegmentWriter, corruption};
+use crate::sort_term::{DroppedInserts, is_removal_at, sort_sign};
+use std::collections::BTreeMap;
+use std::mem;
+
+/// A batch moves this many times the bytes of its own segment...
+const MERGED_BYTES_PER_BATCH_BYTE: i64 = 4;
+/// ...and at least this many bytes.
+const MIN_MERGE_INCREMENT_BYTES: i64 = 32 << 10;
+/// Chunks that have been read are deleted in groups of this many.
+const MIN_FREED_CHUNKS: i64 = 16;
+
+/// Does the share of merging that a batch owes whose segment has this many bytes.
+pub(crate) fn merge_increment<P: WritePages>(
+    pages: &P,
+    index: IndexId,
+    bytes: i64,
+) -> Result<(), P::Error> {
+    let budget = (bytes * MERGED_BYTES_PER_BATCH_BYTE).max(MIN_MERGE_INCREMENT_BYTES);
+    merge_up_to(pages, index, budget, choose_tier).map(drop)
+}
+
+/// Moves about `budget_bytes` towards as few segments as are worth their cost. Returns whether
+/// there was anything to merge; after false, further calls do nothing until the index changes.
+pub fn compact_step<P: WritePages>(
+    pages: &P,
+    index: IndexId,
+    budget_bytes: i64,
+) -> Result<bool, P::Error> {
+    merge_up_to(pages, index, budget_bytes, choose_compaction)
+}
+
+/// Merges all segments into one, which holds no stale posting and no posting of a removed item.
+pub fn merge_all<P: WritePages>(pages: &P, index: IndexId) -> Result<(), P::Error> {
+    while merge_up_to(pages, index, i64::MAX, choose_all)? {}
+    Ok(())
+}
+
+/// Deletes all segments of an index.
+pub fn delete_all<P: WritePages>(pages: &P, index: IndexId) -> Result<(), P::Error> {
+    pages.segments(index)?.iter().try_for_each(|segment| pages.delete_segment(segment))
+}
+
+fn merge_up_to<P: WritePages>(
+    pages: &P,
+    index: IndexId,
+    budget_bytes: i64,
+    choose: MergePolicy,
+) -> Result<bool, P::Error> {
+    let mut merges: BTreeMap<SegmentId, Vec<Segment>> = BTreeMap::new();
+    for segment in begin_merges(pages, index, choose)? {
+        if let Some(target) = segment.merged_into {
+            merges.entry(target).or_default().push(segment);
+        }
+    }
+    let mut merges: Vec<(SegmentId, Vec<Segment>)> = merges.into_iter().collect();
+    // Small merges first: they are soon done, and each segment costs every lookup.
+    merges.sort_by_key(|(_, inputs)| inputs.iter().map(remaining_bytes).sum::<i64>());
+    let has_merges = !merges.is_empty();
+    let mut left = budget_bytes;
+    for (target, inputs) in merges {
+        if left <= 0 {
+            break;
+        }
+        left -= merge_step(pages, target, inputs, left)?;
+    }
+    Ok(has_merges)
+}
+
+fn remaining_bytes(segment: &Segment) -> i64 {
+    (segment.chunks.end - segment.chunks.start) * CHUNK_BYTES as i64
+}
+
+/// Begins the merges that the policy chooses. Returns all segments.
+fn begin_merges<P: WritePages>(
+    pages: &P,
+    index: IndexId,
+    choose: MergePolicy,
+) -> Result<Vec<Segment>, P::Error> {
+    let mut segments = pages.segments(index)?;
+    let is_target = |id| segments.iter().any(|segment| segment.merged_into == Some(id));
+    let mut marked: Vec<(SegmentId, SegmentId)> = Vec::new();
+    for free in segments.split(|segment| segment.merged_into.is_some() || is_target(segment.id)) {
+        let Some(inputs) = choose(free).and_then(|run| free.get(run)) else { continue };
+        let Some(last) = inputs.last() else { continue };
+        let has_oversized = inputs.iter().any(|segment| segment.has_oversized);
+        let target = pages.create_segment(index, last.max_seq, has_oversized)?;
+        marked.extend(inputs.iter().map(|input| (input.id, target)));
+    }
+    for (input, target) in marked {
+        pages.set_merge_target(input, target)?;
+        for segment in segments.iter_mut().filter(|segment| segment.id == input) {
+            segment.merged_into = Some(target);
+        }
+    }
+    Ok(segments)
+}
+
+/// Moves terms of one merge, about `budget_bytes`. Returns the number of bytes that were read.
+fn merge_step<P: WritePages>(
+    pages: &P,
+    target: SegmentId,
+    segments: Vec<Segment>,
+    budget_bytes: i64,
+) -> Result<i64, P::Error> {
+    let mut inputs = MergeInput::open(pages, segments)?;
+    let mut writer = SegmentWriter::open(pages, target)?;
+    let mut merged = MergedTerm::default();
+    let mut read = 0;
+    while let Some(least) = MinTerm::find(&inputs) {
+        // The removals of a sort position are moved together with its insertions.
+        if read >= budget_bytes && !is_removal_at(&merged.term, least.term(&inputs)) {
+            break;
+        }
+        read += merged.advance(pages, &mut inputs, least)?;
+        match merged.is_packed {
+            true => writer.add_packed(&merged.term, &merged.packed)?,
+            false => writer.add(&merged.term, &merged.items)?,
+        }
+        // The chunks that were read make room for those that are written.
+        inputs
+            .iter_mut()
+            .try_for_each(|input| input.delete_read_chunks(pages, MIN_FREED_CHUNKS))?;
+    }
+    writer.finish()?;
+    let next_term = MinTerm::find(&inputs).map(|least| least.term(&inputs));
+    inputs.iter().try_for_each(|input| input.finish_step(pages, next_term))?;
+    Ok(read)
+}
+
+/// The term that a merge moves, with those of its postings that are not stale.
+#[derive(Default)]
+struct MergedTerm {
+    term: Vec<u8>,
+    items: Vec<i64>,
+    /// The postings if `is_packed`, instead of `items`: most terms are in one input only and have
+    /// no stale posting, and are moved without being unpacked.
+    packed: PackedPostings,
+    is_packed: bool,
+    dropped_inserts: DroppedInserts,
+}
+
+impl MergedTerm {
+    /// Takes the least term from all inputs that are at it. Returns the number of bytes that were
+    /// read.
+    fn advance<P: WritePages>(
+        &mut self,
+        pages: &P,
+        inputs: &mut [MergeInput],
+        least: MinTerm,
+    ) -> Result<i64, P::Error> {
+        let term = least.term(inputs);
+        let is_removal = sort_sign(term) < 0;
+        self.dropped_inserts.begin_term(&self.term, term);
+        self.term.clear();
+        self.term.extend_from_slice(term);
+        self.items.clear();
+        self.is_packed = false;
+        if let Some(input) = inputs.get_mut(least.input)
+            && least.is_unique
+            && self.dropped_inserts.is_empty()
+            && input.superseded_items().is_empty()
+            && let Some(packed) = input.single_small_entry()
+        {
+            self.is_packed = true;
+            mem::swap(&mut self.packed, packed);
+            return input.advance(pages);
+        }
+        let count = inputs
+            .iter()
+            .filter(|input| input.is_at_term(&self.term))
+            .flat_map(MergeInput::packed_postings)
+            .map(PackedPostings::count)
+            .sum();
+        self.items.reserve_exact(count);
+        let mut read = 0;
+        for input in inputs.iter_mut().skip(least.input) {
+            if !input.is_at_term(&self.term) {
+                continue;
+            }
+            let from = self.items.len();
+            for packed in input.packed_postings() {
+                packed.unpack(&mut self.items).ok_or_else(corruption::<P>)?;
+            }
+            if !is_removal && !input.superseded_items().is_empty() {
+                self.drop_stale(from, input.superseded_items());
+            }
+            read += input.advance(pages)?;
+        }
+        if !self.items.is_sorted() {
+            self.items.sort_unstable();
+        }
+        match is_removal {
+            true => self.dropped_inserts.cancel(&mut self.items),
+            false => self.items.dedup(),
+        }
+        Ok(read)
+    }
+
+    /// Drops the items from index `from` on that are `superseded`.
+    fn drop_stale(&mut self, from: usize, superseded: &[i64]) {
+        let mut end = from;
+        for index in from..self.items.len() {
+            let item = self.items[index];
+            match superseded.binary_search(&item).is_ok() {
+                true => self.dropped_inserts.push(item),
+                false => {
+                    self.items[end] = item;
+                    end += 1;
+                }
+            }
+        }
+        self.items.truncate(end);
+    }
+}

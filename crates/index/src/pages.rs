@@ -1,0 +1,149 @@
+//! The interface between the index and its storage: segments, chunks and fences by number.
+//!
+//! The index reads and writes whole chunks, each of which fits into a page, and never more than a
+//! few at a time. It knows neither files nor transactions: the caller implements [`ReadPages`] and
+//! [`WritePages`] over its storage, opens a transaction where one is needed, and gets its own error
+//! type back. Calls are dispatched statically, and a chunk is lent to a closure, so that an
+//! implementation over a database copies nothing.
+
+use crate::chunk::MalformedChunk;
+use std::ops::Range;
+
+/// The number of one inverted index; several share a storage without knowing each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IndexId(pub i64);
+
+/// The number of a segment. A number may be given again after the segment has been deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentId(pub i64);
+
+/// The description of a segment: an immutable run of terms in chunks that are numbered in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Its number.
+    pub id: SegmentId,
+    /// The newest batch whose postings it holds. Its postings of an item that a later batch changed
+    /// are stale.
+    pub max_seq: i64,
+    /// The numbers of its chunks.
+    pub chunks: Range<i64>,
+    /// Terms before this one have been moved into the segment that it is merged into.
+    pub from_term: Vec<u8>,
+    /// The bytes of its chunks when it was written.
+    pub bytes: i64,
+    /// It has items that are always candidates (see [`crate::OVERSIZED_ITEMS_TERM`]).
+    pub has_oversized: bool,
+    /// The target of the merge that it is an input of.
+    pub merged_into: Option<SegmentId>,
+}
+
+/// The fence of a chunk: the first term of it. The first chunk of a segment needs none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fence<'a> {
+    /// The segment.
+    pub segment: SegmentId,
+    /// The first term of the chunk. Chunks of one frequent term have the same fence.
+    pub first_term: &'a [u8],
+    /// The number of the chunk.
+    pub chunk: i64,
+    /// The sum over all chunks before this one of insertions minus removals of sort terms.
+    pub rank_delta: i64,
+}
+
+/// The end of a segment, where the next chunk is appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SegmentEnd {
+    /// The number of the next chunk.
+    pub next_chunk: i64,
+    /// The sum over all chunks of insertions minus removals of sort terms.
+    pub rank_delta: i64,
+}
+
+/// The number of a chunk, and the rank delta of the chunks before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkPosition {
+    /// The number of the chunk.
+    pub chunk: i64,
+    /// See [`Fence::rank_delta`].
+    pub rank_delta: i64,
+}
+
+/// Reads segments within one consistent view of the storage.
+pub trait ReadPages {
+    /// The error of the storage.
+    type Error;
+
+    /// Converts a malformed or missing chunk into an error of the storage.
+    fn corruption(malformed: MalformedChunk) -> Self::Error;
+
+    /// Returns all segments of an index, ordered by `(max_seq, id)`: the oldest first.
+    fn segments(&self, index: IndexId) -> Result<Vec<Segment>, Self::Error>;
+
+    /// Passes the bytes of a chunk to `read`. A chunk that is missing is
+    /// [corruption](Self::corruption).
+    fn read_chunk<T>(
+        &self,
+        segment: SegmentId,
+        chunk: i64,
+        read: impl FnOnce(&[u8]) -> Result<T, Self::Error>,
+    ) -> Result<T, Self::Error>;
+
+    /// Returns the last chunk whose fence is less than `term`; `None` if there is none.
+    fn last_fence_before(
+        &self,
+        segment: SegmentId,
+        term: &[u8],
+    ) -> Result<Option<ChunkPosition>, Self::Error>;
+
+    /// Returns the first fence of a segment; `None` if there is none.
+    fn first_fence(&self, segment: SegmentId) -> Result<Option<ChunkPosition>, Self::Error>;
+}
+
+/// Writes segments within one transaction: all of its effects become visible together or not at
+/// all.
+pub trait WritePages: ReadPages {
+    /// Creates a segment without chunks.
+    fn create_segment(
+        &self,
+        index: IndexId,
+        max_seq: i64,
+        has_oversized: bool,
+    ) -> Result<SegmentId, Self::Error>;
+
+    /// Returns the end of a segment as [`WritePages::set_end`] left it.
+    fn end(&self, segment: SegmentId) -> Result<SegmentEnd, Self::Error>;
+
+    /// Sets the end of a segment, and adds to its bytes.
+    fn set_end(
+        &self,
+        segment: SegmentId,
+        end: SegmentEnd,
+        added_bytes: i64,
+    ) -> Result<(), Self::Error>;
+
+    /// Inserts a chunk.
+    fn insert_chunk(&self, segment: SegmentId, chunk: i64, bytes: &[u8])
+    -> Result<(), Self::Error>;
+
+    /// Inserts a fence.
+    fn insert_fence(&self, fence: Fence<'_>) -> Result<(), Self::Error>;
+
+    /// Marks a segment as an input of the merge into `target`.
+    fn set_merge_target(&self, segment: SegmentId, target: SegmentId) -> Result<(), Self::Error>;
+
+    /// Deletes these chunks, without their fences.
+    fn delete_chunks(&self, segment: SegmentId, chunks: Range<i64>) -> Result<(), Self::Error>;
+
+    /// Lets a segment begin with the term `from_term`, which is in the chunk `first_chunk` or
+    /// behind its beginning, and deletes the fences of the chunks before that one. The chunks
+    /// themselves are deleted with [`WritePages::delete_chunks`].
+    fn set_start(
+        &self,
+        segment: SegmentId,
+        first_chunk: i64,
+        from_term: &[u8],
+    ) -> Result<(), Self::Error>;
+
+    /// Deletes a segment with its fences and its remaining chunks.
+    fn delete_segment(&self, segment: &Segment) -> Result<(), Self::Error>;
+}

@@ -1,0 +1,49 @@
+//! All valid postings of an index, to be compared with those that it should have.
+
+use crate::pages::{IndexId, ReadPages, SegmentId};
+use crate::segment::{SegmentReader, corruption};
+use crate::sort_term::sort_sign;
+use crate::term::CHANGED_ITEMS_TERM;
+use std::collections::HashMap;
+
+/// Passes each term and item that the index holds to `each`, for the items that `is_live` accepts.
+/// The order is unspecified.
+///
+/// Staleness is decided by the segments alone: the newest segment that knows an item has its
+/// postings.
+pub fn for_each_posting<P: ReadPages>(
+    pages: &P,
+    index: IndexId,
+    is_live: &dyn Fn(i64) -> bool,
+    each: &mut dyn FnMut(&[u8], i64),
+) -> Result<(), P::Error> {
+    let segments = pages.segments(index)?;
+    let (mut items, mut newest) = (Vec::new(), HashMap::new());
+    for segment in &segments {
+        items.clear();
+        SegmentReader::new(pages, segment).read_postings(CHANGED_ITEMS_TERM, &mut items)?;
+        newest.extend(items.iter().map(|&item| (item, segment.id)));
+    }
+    let merge_target = |id: SegmentId| {
+        segments.iter().find(|segment| segment.id == id).and_then(|segment| segment.merged_into)
+    };
+    for segment in &segments {
+        SegmentReader::new(pages, segment).for_each_entry(&[], &mut |term, postings| {
+            if term == CHANGED_ITEMS_TERM {
+                return Ok(false);
+            }
+            items.clear();
+            postings.unpack(&mut items).ok_or_else(corruption::<P>)?;
+            for &item in items.iter().filter(|&&item| sort_sign(term) >= 0 && is_live(item)) {
+                // Postings that a merge has moved are valid if those of the input are: the changed
+                // items of the input are moved last.
+                let known = newest.get(&item).copied();
+                if known == Some(segment.id) || known.and_then(merge_target) == Some(segment.id) {
+                    each(term, item);
+                }
+            }
+            Ok(true)
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! Reading segments in place, and writing them.
+//!
+//! A lookup takes one step into the fences, and then reads chunk by chunk; no segment is ever
+//! loaded whole. Sort ranks, which read fences too, are in `sort_index`.
+
+use crate::chunk::{ChunkBuilder, ChunkEntries, MalformedChunk, PackedPostings, Postings};
+use crate::pages::{Fence, ReadPages, Segment, SegmentEnd, SegmentId, WritePages};
+use crate::sort_term::sort_sign;
+
+/// Returns a converter from a missing value to the storage's error for a malformed chunk.
+#[inline]
+pub(crate) fn corruption<P: ReadPages>() -> P::Error {
+    P::corruption(MalformedChunk)
+}
+
+/// Reads one segment.
+pub(crate) struct SegmentReader<'a, P> {
+    pages: &'a P,
+    segment: &'a Segment,
+}
+
+impl<'a, P: ReadPages> SegmentReader<'a, P> {
+    pub(crate) fn new(pages: &'a P, segment: &'a Segment) -> SegmentReader<'a, P> {
+        SegmentReader { pages, segment }
+    }
+
+    /// Passes each entry from the term `from` on to `each`, until that returns false. A frequent
+    /// term has several entries, one after the other.
+    pub(crate) fn for_each_entry(
+        &self,
+        from: &[u8],
+        each: &mut dyn FnMut(&[u8], Postings<'_>) -> Result<bool, P::Error>,
+    ) -> Result<(), P::Error> {
+        let from = from.max(&self.segment.from_term);
+        let mut term = Vec::new();
+        for chunk in self.find_chunk_before(from)?..self.segment.chunks.end {
+            let is_continued = self.read_chunk(chunk, |bytes| {
+                let mut entries = ChunkEntries::new(bytes);
+                if term.is_empty() {
+                    let Some(entry) = entries.seek(from).map_err(P::corruption)? else {
+                        return Ok(true);
+                    };
+                    term.extend_from_slice(from.get(..entry.shared).ok_or_else(corruption::<P>)?);
+                    term.extend_from_slice(entry.suffix);
+                    if !each(&term, entry.postings)? {
+                        return Ok(false);
+                    }
+                }
+                while let Some(entry) = entries.next().map_err(P::corruption)? {
+                    if entry.shared > term.len() {
+                        return Err(corruption::<P>());
+                    }
+                    term.truncate(entry.shared);
+                    term.extend_from_slice(entry.suffix);
+                    if !each(&term, entry.postings)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            })?;
+            if !is_continued {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the items of a term to `items`, ascending.
+    pub(crate) fn read_postings(&self, term: &[u8], items: &mut Vec<i64>) -> Result<(), P::Error> {
+        self.for_each_entry(term, &mut |found, postings| {
+            if found != term {
+                return Ok(false);
+            }
+            postings.unpack(items).ok_or_else(corruption::<P>)?;
+            Ok(true)
+        })
+    }
+
+    /// Returns the number of postings of a term. Stops counting at `limit`.
+    pub(crate) fn count_postings(&self, term: &[u8], limit: u64) -> Result<u64, P::Error> {
+        let mut count: u64 = 0;
+        self.for_each_entry(term, &mut |found, postings| {
+            let is_same = found == term;
+            count = count.saturating_add(if is_same { postings.count } else { 0 });
+            Ok(is_same && count < limit)
+        })?;
+        Ok(count)
+    }
+
+    /// Returns the last chunk whose first term is less than `term`, else the first chunk. The
+    /// postings of `term`, if it has any, begin in this chunk or in the next one.
+    pub(crate) fn find_chunk_before(&self, term: &[u8]) -> Result<i64, P::Error> {
+        let chunks = &self.segment.chunks;
+        if chunks.end - chunks.start <= 1 {
+            return Ok(chunks.start);
+        }
+        let position = self.pages.last_fence_before(self.segment.id, term)?;
+        Ok(position.map_or(chunks.start, |position| position.chunk))
+    }
+
+    pub(crate) fn read_chunk<T>(
+        &self,
+        chunk: i64,
+        read: impl FnOnce(&[u8]) -> Result<T, P::Error>,
+    ) -> Result<T, P::Error> {
+        self.pages.read_chunk(self.segment.id, chunk, read)
+    }
+}
+
+/// Appends chunks to a segment.
+pub(crate) struct SegmentWriter<'a, P> {
+    builder: ChunkBuilder,
+    appender: ChunkAppender<'a, P>,
+}
+
+/// The end of a segment that is being written.
+struct ChunkAppender<'a, P> {
+    pages: &'a P,
+    segment: SegmentId,
+    end: SegmentEnd,
+    added_bytes: i64,
+}
+
+impl<'a, P: WritePages> SegmentWriter<'a, P> {
+    /// Begins to write an empty segment.
+    pub(crate) fn begin(pages: &'a P, segment: SegmentId) -> SegmentWriter<'a, P> {
+        SegmentWriter::continue_from(pages, segment, SegmentEnd::default())
+    }
+
+    /// Continues a segment behind its last chunk.
+    pub(crate) fn open(pages: &'a P, segment: SegmentId) -> Result<SegmentWriter<'a, P>, P::Error> {
+        Ok(SegmentWriter::continue_from(pages, segment, pages.end(segment)?))
+    }
+
+    fn continue_from(pages: &'a P, segment: SegmentId, end: SegmentEnd) -> SegmentWriter<'a, P> {
+        SegmentWriter {
+            builder: ChunkBuilder::default(),
+            appender: ChunkAppender { pages, segment, end, added_bytes: 0 },
+        }
+    }
+
+    /// Adds a term and its items. Terms are added in ascending order, and so are the items of each.
+    pub(crate) fn add(&mut self, term: &[u8], items: &[i64]) -> Result<(), P::Error> {
+        let appender = &mut self.appender;
+        self.builder.add(term, items, sort_sign(term), &mut |first, chunk, delta| {
+            appender.append(first, chunk, delta)
+        })
+    }
+
+    /// Adds a term whose whole posting list is packed already.
+    pub(crate) fn add_packed(
+        &mut self,
+        term: &[u8],
+        items: &PackedPostings,
+    ) -> Result<(), P::Error> {
+        let appender = &mut self.appender;
+        self.builder.add_packed(term, items, sort_sign(term), &mut |first, chunk, delta| {
+            appender.append(first, chunk, delta)
+        })
+    }
+
+    /// Writes the last chunk and the end of the segment. Returns the number of bytes that were
+    /// added.
+    pub(crate) fn finish(mut self) -> Result<i64, P::Error> {
+        let appender = &mut self.appender;
+        self.builder.finish(&mut |first, chunk, delta| appender.append(first, chunk, delta))?;
+        appender.pages.set_end(appender.segment, appender.end, appender.added_bytes)?;
+        Ok(appender.added_bytes)
+    }
+}
+
+impl<P: WritePages> ChunkAppender<'_, P> {
+    fn append(&mut self, first_term: &[u8], bytes: &[u8], rank_delta: i64) -> Result<(), P::Error> {
+        let (segment, end) = (self.segment, &mut self.end);
+        self.pages.insert_chunk(segment, end.next_chunk, bytes)?;
+        // Terms before the first fence are in the first chunk.
+        if end.next_chunk > 0 {
+            self.pages.insert_fence(Fence {
+                segment,
+                first_term,
+                chunk: end.next_chunk,
+                rank_delta: end.rank_delta,
+            })?;
+        }
+        end.next_chunk += 1;
+        end.rank_delta += rank_delta;
+        self.added_bytes += bytes.len() as i64;
+        Ok(())
+    }
+}

@@ -1,0 +1,212 @@
+//! The pages of the inverted indexes as rows of the database: `idx_segment`, `idx_chunk`,
+//! `idx_fence`.
+//!
+//! Apart from `larder-index`, which names no SQL, and from the tables' description in `schema`.
+//! Statements are prepared once for each connection, and chunks are read in place.
+
+use larder_index::{
+    ChunkPosition, Fence, IndexId, MalformedChunk, ReadPages, Segment, SegmentEnd, SegmentId,
+    WritePages,
+};
+use rusqlite::{Connection, OptionalExtension as _};
+use std::ops::Range;
+
+/// The chunks of a segment have this many row ids.
+const MAX_CHUNKS_PER_SEGMENT: i64 = 1 << 24;
+
+/// The pages of the indexes in one connection, within its transaction.
+#[derive(Clone, Copy)]
+pub(crate) struct IndexPages<'a>(&'a Connection);
+
+impl<'a> IndexPages<'a> {
+    pub(crate) fn new(conn: &'a Connection) -> IndexPages<'a> {
+        IndexPages(conn)
+    }
+}
+
+/// Returns the row of a chunk; an error if no segment of the database has such a number.
+fn chunk_row(segment: SegmentId, chunk: i64) -> rusqlite::Result<i64> {
+    let first = segment.0.checked_mul(MAX_CHUNKS_PER_SEGMENT);
+    first.and_then(|first| first.checked_add(chunk)).ok_or_else(malformed_chunk_error)
+}
+
+/// Returns SQLite's error for a damaged file, with a message about the index.
+fn malformed_chunk_error() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+        Some("a chunk of the index is malformed".into()),
+    )
+}
+
+impl ReadPages for IndexPages<'_> {
+    type Error = rusqlite::Error;
+
+    fn corruption(_: MalformedChunk) -> rusqlite::Error {
+        malformed_chunk_error()
+    }
+
+    fn segments(&self, index: IndexId) -> rusqlite::Result<Vec<Segment>> {
+        let mut select = self.0.prepare_cached(
+            "SELECT id, max_seq, first_chunk, end_chunk, from_term, bytes, has_oversized,
+                 merged_into
+             FROM idx_segment WHERE derived_index = ?1",
+        )?;
+        let mut rows = select.query([index.0])?;
+        let mut segments = Vec::new();
+        while let Some(row) = rows.next()? {
+            segments.push(Segment {
+                id: SegmentId(row.get(0)?),
+                max_seq: row.get(1)?,
+                chunks: row.get(2)?..row.get(3)?,
+                from_term: row.get_ref(4)?.as_blob()?.to_vec(),
+                bytes: row.get(5)?,
+                has_oversized: row.get(6)?,
+                merged_into: row.get::<_, Option<i64>>(7)?.map(SegmentId),
+            });
+        }
+        // They are few: sorting them in SQLite takes longer.
+        segments.sort_by_key(|segment| (segment.max_seq, segment.id));
+        Ok(segments)
+    }
+
+    fn read_chunk<T>(
+        &self,
+        segment: SegmentId,
+        chunk: i64,
+        read: impl FnOnce(&[u8]) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let mut select = self.0.prepare_cached("SELECT data FROM idx_chunk WHERE id = ?1")?;
+        let mut rows = select.query([chunk_row(segment, chunk)?])?;
+        let row = rows.next()?.ok_or_else(malformed_chunk_error)?;
+        read(row.get_ref(0)?.as_blob().map_err(|_| malformed_chunk_error())?)
+    }
+
+    fn last_fence_before(
+        &self,
+        segment: SegmentId,
+        term: &[u8],
+    ) -> rusqlite::Result<Option<ChunkPosition>> {
+        self.0
+            .prepare_cached(
+                "SELECT chunk, rank_delta FROM idx_fence WHERE segment = ?1 AND first_term < ?2
+                 ORDER BY first_term DESC, chunk DESC LIMIT 1",
+            )?
+            .query_row((segment.0, term), chunk_position_from_row)
+            .optional()
+    }
+
+    fn first_fence(&self, segment: SegmentId) -> rusqlite::Result<Option<ChunkPosition>> {
+        self.0
+            .prepare_cached(
+                "SELECT chunk, rank_delta FROM idx_fence WHERE segment = ?1
+                 ORDER BY first_term, chunk LIMIT 1",
+            )?
+            .query_row([segment.0], chunk_position_from_row)
+            .optional()
+    }
+}
+
+fn chunk_position_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<ChunkPosition> {
+    Ok(ChunkPosition { chunk: row.get(0)?, rank_delta: row.get(1)? })
+}
+
+impl WritePages for IndexPages<'_> {
+    fn create_segment(
+        &self,
+        index: IndexId,
+        max_seq: i64,
+        has_oversized: bool,
+    ) -> rusqlite::Result<SegmentId> {
+        self.0
+            .prepare_cached(
+                "INSERT INTO idx_segment(derived_index, max_seq, first_chunk, end_chunk, from_term,
+                     bytes, has_oversized, rank_delta)
+                 VALUES(?1, ?2, 0, 0, x'', 0, ?3, 0)",
+            )?
+            .execute((index.0, max_seq, has_oversized))?;
+        Ok(SegmentId(self.0.last_insert_rowid()))
+    }
+
+    fn end(&self, segment: SegmentId) -> rusqlite::Result<SegmentEnd> {
+        self.0
+            .prepare_cached("SELECT end_chunk, rank_delta FROM idx_segment WHERE id = ?1")?
+            .query_row([segment.0], |row| {
+                Ok(SegmentEnd { next_chunk: row.get(0)?, rank_delta: row.get(1)? })
+            })
+    }
+
+    fn set_end(
+        &self,
+        segment: SegmentId,
+        end: SegmentEnd,
+        added_bytes: i64,
+    ) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached(
+                "UPDATE idx_segment SET end_chunk = ?2, bytes = bytes + ?3, rank_delta = ?4
+                 WHERE id = ?1",
+            )?
+            .execute((segment.0, end.next_chunk, added_bytes, end.rank_delta))
+            .map(drop)
+    }
+
+    fn insert_chunk(&self, segment: SegmentId, chunk: i64, bytes: &[u8]) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached("INSERT INTO idx_chunk VALUES(?1, ?2)")?
+            .execute((chunk_row(segment, chunk)?, bytes))
+            .map(drop)
+    }
+
+    fn insert_fence(&self, fence: Fence<'_>) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached("INSERT INTO idx_fence VALUES(?1, ?2, ?3, ?4)")?
+            .execute((fence.segment.0, fence.first_term, fence.chunk, fence.rank_delta))
+            .map(drop)
+    }
+
+    fn set_merge_target(&self, segment: SegmentId, target: SegmentId) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached("UPDATE idx_segment SET merged_into = ?2 WHERE id = ?1")?
+            .execute((segment.0, target.0))
+            .map(drop)
+    }
+
+    fn delete_chunks(&self, segment: SegmentId, chunks: Range<i64>) -> rusqlite::Result<()> {
+        let (first, end) = (chunk_row(segment, chunks.start)?, chunk_row(segment, chunks.end)?);
+        self.0
+            .prepare_cached("DELETE FROM idx_chunk WHERE id >= ?1 AND id < ?2")?
+            .execute((first, end))
+            .map(drop)
+    }
+
+    fn set_start(
+        &self,
+        segment: SegmentId,
+        first_chunk: i64,
+        from_term: &[u8],
+    ) -> rusqlite::Result<()> {
+        // Each of the chunks before begins with `from_term` or with a smaller term, so the primary
+        // key leads to their fences.
+        self.0
+            .prepare_cached(
+                "DELETE FROM idx_fence WHERE segment = ?1 AND first_term <= ?2 AND chunk < ?3",
+            )?
+            .execute((segment.0, from_term, first_chunk))?;
+        self.0
+            .prepare_cached(
+                "UPDATE idx_segment SET first_chunk = ?2, from_term = ?3 WHERE id = ?1",
+            )?
+            .execute((segment.0, first_chunk, from_term))
+            .map(drop)
+    }
+
+    fn delete_segment(&self, segment: &Segment) -> rusqlite::Result<()> {
+        let id = segment.id.0;
+        // The first chunk has no fence.
+        if segment.chunks.end > 1 {
+            self.0.prepare_cached("DELETE FROM idx_fence WHERE segment = ?1")?.execute([id])?;
+        }
+        self.delete_chunks(segment.id, segment.chunks.clone())?;
+        self.0.prepare_cached("DELETE FROM idx_segment WHERE id = ?1")?.execute([id]).map(drop)
+    }
+}

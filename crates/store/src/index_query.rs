@@ -1,0 +1,88 @@
+//! Lookups in the indexes of a store: terms in the inverted index, UIDs by way of handles, and time
+//! ranges in the interval index, joined in one query.
+//!
+//! Apart from `larder-index`, which knows terms only: UIDs and time ranges are its external
+//! lookups.
+
+use crate::collection::CollectionMeta;
+use crate::extractor::Extractor;
+use crate::index_pages::IndexPages;
+use crate::interval_search;
+use crate::time_range::TimeRange;
+use crate::{CollectionType, series, uid_lookup};
+use larder_index::{IndexMatch, Matches, Segment, TermQuery};
+use rusqlite::Connection;
+
+/// A query that the indexes answer.
+pub type IndexQuery = TermQuery<ExternalQuery>;
+
+/// The part of an [`IndexQuery`] that asks for no terms.
+#[derive(Debug)]
+pub enum ExternalQuery {
+    /// Items with one of these UIDs, in any collection. Items whose bytes perhaps name one of them
+    /// without being stored under it are candidates.
+    Uids(Vec<String>),
+    /// Items with an occurrence or an alarm in a time range.
+    TimeRange(TimeRange),
+}
+
+/// Returns whether the query asks for a time range.
+pub(crate) fn has_time_range(query: &IndexQuery) -> bool {
+    query.has_external(&|query| matches!(query, ExternalQuery::TimeRange(_)))
+}
+
+/// Returns the items that match a query in these collections, and perhaps in others; and how many
+/// entries of the indexes were read.
+pub(crate) fn find_matches(
+    conn: &Connection,
+    extractor: &Extractor,
+    segments: &[Segment],
+    collections: &[&CollectionMeta],
+    query: &IndexQuery,
+) -> rusqlite::Result<(Matches, u64)> {
+    let mut external_entries = 0;
+    let mut find_external = |query: &ExternalQuery| match query {
+        ExternalQuery::Uids(uids) => {
+            external_entries += (uids.len() * collections.len()) as u64;
+            find_uids(conn, collections, uids)
+        }
+        ExternalQuery::TimeRange(range) => {
+            let hits = interval_search::search(conn, extractor, collections, range)?;
+            external_entries += hits.entries_read + hits.series_evaluated;
+            let exact = hits.items.into_iter().map(IndexMatch::exact);
+            let undecided = hits.undecided.into_iter().map(IndexMatch::candidate);
+            Ok(Matches::from_unsorted(exact.chain(undecided).collect()))
+        }
+    };
+    let pages = IndexPages::new(conn);
+    let (matches, entries_read) =
+        larder_index::find_matches(&pages, segments, query, &mut find_external)?;
+    Ok((matches, entries_read + external_entries))
+}
+
+/// Returns the items that are stored under these UIDs; these matches are exact. Items that are
+/// stored under a derived UID, as another item had theirs first, are returned as candidates.
+fn find_uids(
+    conn: &Connection,
+    collections: &[&CollectionMeta],
+    uids: &[String],
+) -> rusqlite::Result<Matches> {
+    let mut matches = Vec::with_capacity(uids.len());
+    for collection in collections {
+        let key = &collection.collection_key;
+        for uid in uids {
+            let master = uid_lookup::find_row(conn, key, uid, "")?;
+            matches.extend(master.map(IndexMatch::exact));
+            if collection.index_config.collection_type() == CollectionType::Calendar {
+                let overrides = series::find_overrides(conn, key.id, uid)?;
+                matches.extend(overrides.into_iter().map(|(item, _)| IndexMatch::exact(item)));
+            }
+        }
+    }
+    let mut select = conn.prepare_cached("SELECT id FROM item WHERE uid_origin = 2")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        matches.push(IndexMatch::candidate(row.get(0)?));
+    }
+    Ok(Matches::from_unsorted(matches))
+}

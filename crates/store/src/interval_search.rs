@@ -1,0 +1,365 @@
+//! Searching the interval index: which items have occurrences or alarms in a time range.
+//!
+//! The row classes to read follow from the range (see `larder_index::interval`). Most rows are
+//! accepted or rejected by their interval and their series summary; the series that remain are
+//! evaluated one by one at the end.
+
+use crate::CollectionType;
+use crate::collection::CollectionMeta;
+use crate::extractor::Extractor;
+use crate::interval_table::{layer, time_scale};
+use crate::schedule::{Overlap, Schedule};
+use crate::series_summary::SeriesSummary;
+use crate::time_range::{TimeRange, TimeTarget};
+use larder_index::interval::{
+    BucketPlan, CivilDay, TimeScale, class_in_partition, max_span_seconds, row_class, span_scale,
+};
+use larder_time::civil::{CivilTime, DAY_SECONDS, Date};
+use larder_time::series::TimePattern;
+use larder_time::zone::Zone;
+use rusqlite::{Connection, OptionalExtension as _, Row, Rows, Statement};
+use std::ops::Range;
+
+/// Up to this many buckets of one range are read one by one, with the statement that reads the
+/// spans: one statement less is prepared, and rows that begin after the time range are not read.
+const MAX_SEPARATE_BUCKET_SCANS: i64 = 2;
+/// Upper bound of the difference between any zone and UTC.
+const MAX_UTC_OFFSET_SECONDS: i64 = DAY_SECONDS;
+
+/// Selects the rows of one row class that begin in a range of seconds.
+const ENTRIES_IN_CLASS_SQL: &str = "SELECT end, item, series_summary, start FROM idx_interval
+    WHERE row_class = ?1 AND start >= ?2 AND start < ?3";
+
+/// The items with occurrences or alarms in a time range.
+#[derive(Debug, Clone, Default)]
+pub struct TimeRangeHits {
+    /// Their rows, ascending and distinct.
+    pub items: Vec<i64>,
+    /// The rows of items that could not be decided within bounded work.
+    pub undecided: Vec<i64>,
+    /// The number of index rows that were read.
+    pub entries_read: u64,
+    /// The number of series that were evaluated.
+    pub series_evaluated: u64,
+}
+
+/// A time range on one time scale: seconds in UTC, or seconds of a clock in the local zone.
+struct LocalRange {
+    /// The seconds that may be in the range, and those that certainly are: the offset of a zone
+    /// from UTC changes.
+    outer: (i64, i64),
+    inner: (i64, i64),
+    /// The times of the week and days of the year in the range.
+    time_pattern: TimePattern,
+}
+
+impl LocalRange {
+    fn from_time_range(range: &TimeRange, is_floating: bool) -> LocalRange {
+        let (from, to) = (range.from.seconds(), range.to.seconds());
+        let (low, high) = if is_floating { range.local_zone.offset_bounds() } else { (0, 0) };
+        let (low, high) = (i64::from(low), i64::from(high));
+        let outer = (from.saturating_add(low), to.saturating_add(high));
+        let inner = (from.saturating_add(high), to.saturating_add(low));
+        LocalRange { outer, inner, time_pattern: TimePattern::from_time_range(outer.0, outer.1) }
+    }
+
+    /// Returns the greatest change of the offset from UTC.
+    fn max_offset_change(&self) -> i64 {
+        self.inner.0.saturating_sub(self.outer.0)
+    }
+
+    /// Returns whether a series that begins before the range and ends after it certainly has an
+    /// occurrence in it. `has_whole_day`: whether the range contains a whole day of the bucket.
+    fn has_certain_occurrence(
+        &self,
+        summary: &SeriesSummary,
+        has_whole_day: &dyn Fn() -> bool,
+    ) -> bool {
+        let (from, to) = self.inner;
+        let pattern = summary.time_pattern.unwrap_or(TimePattern::ANY);
+        from > summary.complete_after
+            && (summary.max_gap_seconds.is_some_and(|gap| pattern.has_start_in(gap, from, to))
+                || summary.is_gapless_weekly && pattern.has_whole_day_in(from, to)
+                || summary.is_on_each_bucket_day && has_whole_day())
+    }
+
+    /// Returns the buckets that the range touches.
+    fn bucket_plan(&self, target: TimeTarget, scale: TimeScale) -> BucketPlan {
+        let day = |number: i64| {
+            let date = Date::from_day_number(number);
+            CivilDay { number, month: date.month, day: date.day }
+        };
+        let day_number = |second: i64| CivilTime::from_seconds_clamped(second).day_number();
+        let (first, last) = (day_number(self.outer.0), day_number(self.outer.1 - 1));
+        let first_whole = day_number(self.inner.0.saturating_add(DAY_SECONDS - 1));
+        let last_whole = day_number(self.inner.1) - 1;
+        let whole = (first_whole <= last_whole).then(|| (day(first_whole), day(last_whole)));
+        BucketPlan::new(layer(target), scale, (day(first), day(last)), whole)
+    }
+}
+
+/// The interval of a row as instants.
+struct LocalSpan {
+    start: i64,
+    end: i64,
+    /// It may end before the range.
+    is_end_uncertain: bool,
+}
+
+/// A search in progress.
+struct IntervalSearcher<'a> {
+    conn: &'a Connection,
+    extractor: &'a Extractor,
+    range: &'a TimeRange,
+    hits: TimeRangeHits,
+    /// The range in UTC and on the floating clock.
+    utc_range: LocalRange,
+    floating_range: LocalRange,
+    /// Items whose series has to be evaluated, and the place of its packed schedule in
+    /// `pending_bytes`; an empty place: it is read from `idx_schedule`.
+    pending_series: Vec<(i64, Range<usize>)>,
+    pending_bytes: Vec<u8>,
+    /// The time zones of the series evaluated so far, by name. They are few, so a scan is faster
+    /// than a map.
+    zone_cache: Vec<(String, Zone)>,
+}
+
+/// Finds the items of these collections that have occurrences or alarms in a time range.
+pub(crate) fn search(
+    conn: &Connection,
+    extractor: &Extractor,
+    collections: &[&CollectionMeta],
+    range: &TimeRange,
+) -> rusqlite::Result<TimeRangeHits> {
+    let mut search = IntervalSearcher {
+        conn,
+        extractor,
+        range,
+        hits: TimeRangeHits::default(),
+        utc_range: LocalRange::from_time_range(range, false),
+        floating_range: LocalRange::from_time_range(range, true),
+        pending_series: Vec::new(),
+        pending_bytes: Vec::new(),
+        zone_cache: Vec::new(),
+    };
+    if range.from < range.to {
+        let mut select = conn.prepare_cached(ENTRIES_IN_CLASS_SQL)?;
+        for collection in collections
+            .iter()
+            .filter(|known| known.index_config.collection_type() == CollectionType::Calendar)
+        {
+            search.scan_spans(&mut select, collection)?;
+            search.scan_buckets(&mut select, collection.collection_key.id, false)?;
+            search.scan_buckets(&mut select, collection.collection_key.id, true)?;
+        }
+        search.evaluate_pending()?;
+    }
+    let mut hits = search.hits;
+    hits.items.sort_unstable();
+    hits.items.dedup();
+    hits.undecided.retain(|item| hits.items.binary_search(item).is_err());
+    Ok(hits)
+}
+
+impl IntervalSearcher<'_> {
+    fn range_seconds(&self) -> (i64, i64) {
+        (self.range.from.seconds(), self.range.to.seconds())
+    }
+
+    fn scan_spans(
+        &mut self,
+        select: &mut Statement<'_>,
+        collection: &CollectionMeta,
+    ) -> rusqlite::Result<()> {
+        let (from, to) = self.range_seconds();
+        for &class in collection.span_classes(self.conn, self.range.target)? {
+            let is_floating = span_scale(class) == TimeScale::Local;
+            let slack = if is_floating { MAX_UTC_OFFSET_SECONDS } else { 0 };
+            let first = max_span_seconds(class).map_or(i64::MIN, |max| from - slack - max);
+            let row_class = row_class(collection.collection_key.id, class);
+            let rows = select.query((row_class, first, to + slack))?;
+            self.test_rows(rows, is_floating, false)?;
+        }
+        Ok(())
+    }
+
+    /// Tests the rows of one row class. `has_whole_day`: whether the range contains each day of the
+    /// bucket that it touches.
+    fn test_rows(
+        &mut self,
+        mut rows: Rows<'_>,
+        is_floating: bool,
+        has_whole_day: bool,
+    ) -> rusqlite::Result<()> {
+        while let Some(row) = rows.next()? {
+            self.test_row(row, is_floating, &|| has_whole_day)?;
+        }
+        Ok(())
+    }
+
+    fn scan_buckets(
+        &mut self,
+        select: &mut Statement<'_>,
+        collection: i64,
+        is_floating: bool,
+    ) -> rusqlite::Result<()> {
+        let range = if is_floating { &self.floating_range } else { &self.utc_range };
+        let plan = range.bucket_plan(self.range.target, time_scale(is_floating));
+        let slack = if is_floating { MAX_UTC_OFFSET_SECONDS } else { 0 };
+        let end = self.range.to.seconds() + slack;
+        let (short_ranges, long_ranges): (Vec<_>, Vec<_>) = plan
+            .class_ranges()
+            .partition(|classes| classes.end() - classes.start() < MAX_SEPARATE_BUCKET_SCANS);
+        for class in short_ranges.into_iter().flatten() {
+            let rows = select.query((row_class(collection, class), i64::MIN, end))?;
+            self.test_rows(rows, is_floating, plan.is_whole(class))?;
+        }
+        if long_ranges.is_empty() {
+            return Ok(());
+        }
+        let mut select = self.conn.prepare_cached(
+            "SELECT end, item, series_summary, start, row_class FROM idx_interval
+             WHERE row_class BETWEEN ?1 AND ?2 AND start < ?3",
+        )?;
+        for classes in long_ranges {
+            let first = row_class(collection, *classes.start());
+            let last = row_class(collection, *classes.end());
+            let mut rows = select.query((first, last, end))?;
+            while let Some(row) = rows.next()? {
+                self.test_row(row, is_floating, &|| {
+                    row.get(4).is_ok_and(|row_class: i64| {
+                        plan.is_whole(class_in_partition(collection, row_class))
+                    })
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Accepts a row, rejects it, or leaves its series to be evaluated.
+    fn test_row(
+        &mut self,
+        row: &Row<'_>,
+        is_floating: bool,
+        has_whole_day: &dyn Fn() -> bool,
+    ) -> rusqlite::Result<()> {
+        self.hits.entries_read += 1;
+        let (from, to) = self.range_seconds();
+        let end: i64 = row.get(0)?;
+        let span = match is_floating {
+            false if end <= from => return Ok(()),
+            false => None,
+            true => Some(self.to_local_span(row.get(3)?, end)),
+        };
+        if span.as_ref().is_some_and(|span| span.start >= to || span.end <= from) {
+            return Ok(());
+        }
+        let item = row.get(1)?;
+        match (row.get_ref(2)?.as_blob_or_null()?, span) {
+            (None, Some(span)) if span.is_end_uncertain => self.defer_series(item, &[]),
+            (None, _) => self.hits.items.push(item),
+            (Some(series), Some(span)) => {
+                self.test_series(item, series, &span, true, has_whole_day);
+            }
+            (Some(series), None) => {
+                let span = LocalSpan { start: row.get(3)?, end, is_end_uncertain: false };
+                self.test_series(item, series, &span, false, has_whole_day);
+            }
+        }
+        Ok(())
+    }
+
+    /// Converts a floating interval to instants in the local zone.
+    fn to_local_span(&self, start: i64, end: i64) -> LocalSpan {
+        let instant = |seconds| {
+            self.range.local_zone.to_instant(CivilTime::from_seconds_clamped(seconds)).seconds()
+        };
+        let start = instant(start);
+        if end == i64::MAX {
+            return LocalSpan { start, end, is_end_uncertain: false };
+        }
+        let (from, change) = (self.range.from.seconds(), self.floating_range.max_offset_change());
+        let end = instant(end).max(start + 1);
+        // A duration ends sooner or later than the clock shows if the offset from UTC changes
+        // during it.
+        let is_end_uncertain = start < from && end - change <= from && from < end + change;
+        let end = if is_end_uncertain { end.max(from + 1) } else { end };
+        LocalSpan { start, end, is_end_uncertain }
+    }
+
+    /// Decides by its summary whether a series that overlaps the range has an occurrence in it, or
+    /// leaves it to be evaluated.
+    fn test_series(
+        &mut self,
+        item: i64,
+        mut series: &[u8],
+        span: &LocalSpan,
+        is_floating: bool,
+        has_whole_day: &dyn Fn() -> bool,
+    ) {
+        let (from, to) = self.range_seconds();
+        let Some(summary) = SeriesSummary::unpack(&mut series) else {
+            return self.defer_series(item, &[]);
+        };
+        let range = if is_floating { &self.floating_range } else { &self.utc_range };
+        let is_certain = match (span.start >= from, span.end <= to) {
+            (false, false) => range.has_certain_occurrence(&summary, has_whole_day),
+            (begins_in_range, ends_in_range) => {
+                begins_in_range && summary.has_occurrences_at_ends.0
+                    || ends_in_range && summary.has_occurrences_at_ends.1 && !span.is_end_uncertain
+            }
+        };
+        if is_certain {
+            self.hits.items.push(item);
+        } else if summary.time_pattern.is_none_or(|pattern| pattern.can_meet(range.time_pattern)) {
+            self.defer_series(item, series);
+        }
+    }
+
+    /// Leaves a series to be evaluated; empty bytes: its packed schedule is read from `idx_schedule`.
+    fn defer_series(&mut self, item: i64, series: &[u8]) {
+        let start = self.pending_bytes.len();
+        self.pending_bytes.extend_from_slice(series);
+        self.pending_series.push((item, start..self.pending_bytes.len()));
+    }
+
+    /// Evaluates the series that their rows did not decide.
+    fn evaluate_pending(&mut self) -> rusqlite::Result<()> {
+        self.pending_series.sort_unstable_by_key(|(item, _)| *item);
+        self.pending_series.dedup_by_key(|(item, _)| *item);
+        for (item, place) in std::mem::take(&mut self.pending_series) {
+            let stored;
+            let data = match self.pending_bytes.get(place).filter(|data| !data.is_empty()) {
+                Some(data) => data,
+                None => {
+                    stored = read_packed_schedule(self.conn, item)?;
+                    stored.as_deref().unwrap_or_default()
+                }
+            };
+            let (conn, resolver, zones) =
+                (self.conn, &self.extractor.zone_resolver, &mut self.zone_cache);
+            let schedule = Schedule::unpack(data, &mut |name| {
+                if let Some((_, zone)) = zones.iter().find(|(known, _)| known == name) {
+                    return Some(zone.clone());
+                }
+                let zone = resolver.load_zone(conn, name)?;
+                zones.push((name.to_string(), zone.clone()));
+                Some(zone)
+            });
+            self.hits.series_evaluated += 1;
+            match schedule.map(|schedule| schedule.overlap(self.range)) {
+                Some(Overlap::Yes) => self.hits.items.push(item),
+                Some(Overlap::No) => {}
+                Some(Overlap::Unknown) | None => self.hits.undecided.push(item),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the packed schedule of an item; `None`: it has none.
+fn read_packed_schedule(conn: &Connection, item: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+    conn.prepare_cached("SELECT data FROM idx_schedule WHERE item = ?1")?
+        .query_row([item], |row| row.get(0))
+        .optional()
+}
